@@ -19,11 +19,11 @@ from pathlib import Path
 
 import regex
 
-from isoglot.align.alignment import LinkTable
-from isoglot.align.scoring import GoldAlignment, score
-from isoglot.align.statistical.eflomal import EflomalAligner
-from isoglot.align.statistical.model import StatisticalAligner
-from isoglot.align.symmetrise import symmetrise_table
+from isoglot.aligners.alignment import LinkTable
+from isoglot.aligners.scoring import GoldAlignment, score
+from isoglot.aligners.statistical.eflomal import EflomalAligner
+from isoglot.aligners.statistical.model import StatisticalAligner
+from isoglot.aligners.symmetrise import symmetrise_table
 
 SETS = ("de-en", "en-fr", "ro-en", "en-hi")
 COLUMNS = ("forward", "reverse", "intersect", "union", "grow-diag", "grow-diag-final", "grow-diag-final-and")

@@ -27,9 +27,9 @@ import torch
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
 from transformers import BertConfig, BertModel, BertTokenizerFast
 
-from isoglot.align.embedding.aligner import EmbeddingAligner
-from isoglot.align.embedding.options import EmbeddingOptions
-from isoglot.align.embedding.piece_states import Pieces, PieceStates, cut_words, layer_states
+from isoglot.aligners.embedding.aligner import EmbeddingAligner
+from isoglot.aligners.embedding.options import EmbeddingOptions
+from isoglot.aligners.embedding.piece_states import Pieces, PieceStates, cut_words, layer_states
 
 Pair = tuple[list[str], list[str]]
 Links = list[set[tuple[int, int]]]

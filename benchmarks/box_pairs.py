@@ -14,7 +14,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from isoglot.align.statistical.model import StatisticalAligner
+from isoglot.aligners.statistical.model import StatisticalAligner
 from isoglot.corpus.encode.load_tokenizer import load_tokenizer
 from isoglot.corpus.encode.words import split_words
 

@@ -14,8 +14,8 @@ import random
 from pathlib import Path
 
 from box_pairs import UNSPACED, characters, write
-from isoglot.align.embedding.aligner import EmbeddingAligner
-from isoglot.align.embedding.options import EmbeddingOptions
+from isoglot.aligners.embedding.aligner import EmbeddingAligner
+from isoglot.aligners.embedding.options import EmbeddingOptions
 
 HMM, LEAST = 0.2, 0.3
 LONG, JOINED, WORDS = 25, 0.25, 90

@@ -31,7 +31,7 @@ from datasets import Dataset
 from torch import Tensor
 
 from bitext import read_pairs
-from isoglot.align.statistical.model import StatisticalAligner
+from isoglot.aligners.statistical.model import StatisticalAligner
 from isoglot.corpus.encode.batch import EncodeOptions
 from isoglot.corpus.encode.encode import encode_stream
 from isoglot.corpus.encode.tokenizer import train_tokenizer

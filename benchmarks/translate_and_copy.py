@@ -18,7 +18,7 @@ from pathlib import Path
 import torch
 from transformers import AutoModelForMaskedLM, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerFast
 
-from isoglot.align.embedding.piece_states import cut_words, layer_states
+from isoglot.aligners.embedding.piece_states import cut_words, layer_states
 from isoglot.modules.encoder import encode, num_layers
 from isoglot.modules.masked_lm_head import masked_lm_head
 from isoglot.seeding import generator_for

@@ -13,9 +13,9 @@ import click
 import typer
 
 from isoglot import _HOMES
-from isoglot.align.embedding import options as embedding
-from isoglot.align.embedding.options import METHODS, EmbeddingOptions
-from isoglot.align.options import STATISTICAL, Eflomal, FastAlign, Hmm
+from isoglot.aligners.embedding import options as embedding
+from isoglot.aligners.embedding.options import METHODS, EmbeddingOptions
+from isoglot.aligners.options import STATISTICAL, Eflomal, FastAlign, Hmm
 from isoglot.cli import app
 from isoglot.corpus.encode.batch import EncodeOptions
 from isoglot.corpus.options import PrepareOptions

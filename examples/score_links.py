@@ -3,8 +3,8 @@
 python examples/score_links.py
 """
 
-from isoglot.align.alignment import Alignment
-from isoglot.align.scoring import GoldAlignment, score
+from isoglot.aligners.alignment import Alignment
+from isoglot.aligners.scoring import GoldAlignment, score
 
 links = [Alignment.from_pharaoh("0-0 1-1 2-2"), Alignment.from_pharaoh("0-0 1-2")]
 gold = [GoldAlignment.of([(0, 0), (1, 1)], [(2, 2)]), GoldAlignment.of([(0, 0), (1, 1)], [])]

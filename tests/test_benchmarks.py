@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import aer_statistical
-from isoglot.align.statistical.model import StatisticalAligner
+from isoglot.aligners.statistical.model import StatisticalAligner
 
 ROOT = Path(__file__).parent.parent
 QUICK = re.findall(r"bin/python (benchmarks/.*)", (ROOT / "Makefile").read_text(encoding="utf-8"))

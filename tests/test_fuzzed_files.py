@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from plain_recipes import load
 
-from isoglot.align.files.formats import read_links
+from isoglot.aligners.files.formats import read_links
 from isoglot.corpus.labelled.pairs import read_pairs
 from isoglot.corpus.labelled.questions import read_questions
 from isoglot.corpus.labelled.tables import read_table

@@ -17,8 +17,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from isoglot.align.alignment import Alignment
-from isoglot.align.scoring import GoldAlignment, score
+from isoglot.aligners.alignment import Alignment
+from isoglot.aligners.scoring import GoldAlignment, score
 from isoglot.derive.base import Sentence
 from isoglot.derive.labels import flip_runs, make_tags_consistent
 from isoglot.derive.order import Inversion, sentence_bounds

@@ -12,11 +12,11 @@ import torch
 from pydantic import ValidationError
 from safetensors.torch import save_file
 
-from isoglot.align.embedding.aligner import EmbeddingAligner
-from isoglot.align.embedding.choice import keep_choice
-from isoglot.align.embedding.options import EmbeddingOptions
-from isoglot.align.options import Gold, scoring_of
-from isoglot.align.score_file import score_layers
+from isoglot.aligners.embedding.aligner import EmbeddingAligner
+from isoglot.aligners.embedding.choice import keep_choice
+from isoglot.aligners.embedding.options import EmbeddingOptions
+from isoglot.aligners.options import Gold, scoring_of
+from isoglot.aligners.score_file import score_layers
 from isoglot.analysis.analyse import Job, analyse_alignment, asked_layers, corpus_rows
 from isoglot.analysis.analyse_correlation import analyse_correlation
 from isoglot.analysis.analyse_links import analyse_alignments, analyse_layers

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from isoglot.align.embedding.piece_states import cut_words
+from isoglot.aligners.embedding.piece_states import cut_words
 from isoglot.analysis.vectors import linked_vectors, sentence_vectors, unit_vectors, word_vectors
 from isoglot.errors import ConfigurationError
 from isoglot.seeding import generator_for

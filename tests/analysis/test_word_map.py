@@ -9,7 +9,7 @@ import pytest
 import torch
 from tokenizers.pre_tokenizers import ByteLevel
 
-from isoglot.align.embedding.piece_states import cut_words
+from isoglot.aligners.embedding.piece_states import cut_words
 from isoglot.analysis.options import Projection
 from isoglot.analysis.vectors import word_vectors
 from isoglot.analysis.word_map import (

@@ -192,7 +192,7 @@ def analyse(encoder: Path, bitext: Path, gold: Path) -> list[str | Path]:
     [
         (evaluate, "isoglot.finetuning.evaluate.append", "accuracy"),
         (tune, "isoglot.cli.alignment.keep_choice", "mean AER  layer"),
-        (score, "isoglot.align.score_file.write_sentences", "precision  recall"),
+        (score, "isoglot.aligners.score_file.write_sentences", "precision  recall"),
         (analyse, "isoglot.analysis.analyse.append", "alignment"),
     ],
 )

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import nn
 
-from isoglot.align.embedding.options import EmbeddingOptions
+from isoglot.aligners.embedding.options import EmbeddingOptions
 from isoglot.errors import ConfigurationError
 from isoglot.modules.encodings import Encodings
 from isoglot.objectives.self_training import SelfTraining

@@ -10,8 +10,8 @@ from safetensors.numpy import load_file, save_file
 from typer.testing import CliRunner
 
 import isoglot as iso
-from isoglot.align.embedding.choice import keep_choice
-from isoglot.align.options import aligner_of
+from isoglot.aligners.embedding.choice import keep_choice
+from isoglot.aligners.options import aligner_of
 from isoglot.cli import app
 from isoglot.errors import ConfigurationError
 from isoglot.modules.load import load_masked_lm

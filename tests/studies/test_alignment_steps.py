@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from isoglot.align.alignment import Alignment
-from isoglot.align.embedding.aligner import EmbeddingAligner
-from isoglot.align.scoring import GoldAlignment, score
+from isoglot.aligners.alignment import Alignment
+from isoglot.aligners.embedding.aligner import EmbeddingAligner
+from isoglot.aligners.scoring import GoldAlignment, score
 from isoglot.errors import ConfigurationError
 from isoglot.runs.reporter import Silent
 from isoglot.studies.alignment_steps import BestLinks, StatisticalAlignment

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from isoglot.align.files.formats import read_links
+from isoglot.aligners.files.formats import read_links
 from isoglot.corpus.manifest import load_corpus
 from isoglot.derive.derive_corpus import derive_corpus
 from isoglot.derive.options import DeriveRequest

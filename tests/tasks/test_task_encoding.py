@@ -9,7 +9,7 @@ from datasets import Dataset
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isoglot.align.embedding.piece_states import length_batches
+from isoglot.aligners.embedding.piece_states import length_batches
 from isoglot.errors import ConfigurationError
 from isoglot.modules.neighbours import gold_ranks, similarity_blocks, unit
 from isoglot.schema import PAIR, SPAN, TAGGED

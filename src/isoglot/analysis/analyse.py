@@ -15,8 +15,8 @@ from typing import Any
 from datasets import Dataset
 from transformers import PreTrainedModel
 
-from isoglot.align.files.pairs import bitext_sources
-from isoglot.align.score_file import layer_numbers
+from isoglot.aligners.files.pairs import bitext_sources
+from isoglot.aligners.score_file import layer_numbers
 from isoglot.analysis.checkpoint_score import CheckpointScore, checkpoint_alignment_score
 from isoglot.analysis.options import ALIGNMENT, AlignmentRequest, ScoreOptions
 from isoglot.corpus.labelled.places import DataSource

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from isoglot.align.embedding.loading import load_encoder
+from isoglot.aligners.embedding.loading import load_encoder
 from isoglot.analysis import word_map
 from isoglot.analysis.analyse import Job, asked_layers, corpus_rows
 from isoglot.analysis.options import MapRequest

@@ -10,7 +10,7 @@ from safetensors import safe_open
 from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
-from isoglot.align.embedding.loading import load_encoder
+from isoglot.aligners.embedding.loading import load_encoder
 from isoglot.analysis.alignment_score import EmbeddingScore, alignment_score
 from isoglot.analysis.options import ScoreOptions
 from isoglot.derive.sharing import COPY_FILE

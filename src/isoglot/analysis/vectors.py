@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from isoglot.align.embedding.piece_states import Pieces, cut_words, layer_states, word_states
+from isoglot.aligners.embedding.piece_states import Pieces, cut_words, layer_states, word_states
 from isoglot.corpus.encode.words import split_words
 from isoglot.errors import ConfigurationError
 from isoglot.recipe.spec import require_options

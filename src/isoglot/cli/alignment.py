@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from isoglot.align.embedding.choice import (
+from isoglot.aligners.embedding.choice import (
     CANDIDATES,
     Tried,
     best_choice,
     choice_file,
     keep_choice,
 )
-from isoglot.align.embedding.options import METHODS
-from isoglot.align.options import (
+from isoglot.aligners.embedding.options import METHODS
+from isoglot.aligners.options import (
     STATISTICAL,
     AlignRequest,
     Eflomal,
@@ -39,8 +39,8 @@ from isoglot.options import Options, option
 from isoglot.runs.files import refuse_overwriting, require_writable
 
 if TYPE_CHECKING:
-    from isoglot.align.score_file import ScoreReport
-    from isoglot.align.scoring import AlignmentScore
+    from isoglot.aligners.score_file import ScoreReport
+    from isoglot.aligners.scoring import AlignmentScore
 
 
 _FEW = 0.6
@@ -154,8 +154,8 @@ def align(
 
     Every input line has its line in the output: what cannot be aligned is left empty and named on standard error.
     """
-    from isoglot.align.align_file import align_file
-    from isoglot.align.files.pairs import bitext_sources
+    from isoglot.aligners.align_file import align_file
+    from isoglot.aligners.files.pairs import bitext_sources
 
     aligner = aligner_of(**more.beside(given))
     languages = [pairs.source_language or "src", pairs.target_language or "tgt"]
@@ -186,7 +186,7 @@ def score(
     repeats them or not. Where the score suggests that a file counts its words from another base or has its sides in
     another order, a line on standard error says so.
     """
-    from isoglot.align.score_file import score_file, score_layers, write_sentences
+    from isoglot.aligners.score_file import score_file, score_layers, write_sentences
 
     named = {} if links is None else {"links": links}
     chosen = scoring_of(**more.beside({**named, **given}))
@@ -244,8 +244,8 @@ def tune(
 
     isoglot tune runs/aligner --gold dev.en-de.jsonl --gold dev.en-ja.jsonl
     """
-    from isoglot.align.files.gold import gold_pairs
-    from isoglot.align.score_file import layer_numbers
+    from isoglot.aligners.files.gold import gold_pairs
+    from isoglot.aligners.score_file import layer_numbers
 
     require_writable(choice_file(encoder))
     weights = dict(map(_weighted, gold))

@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Any, ClassVar
 
-from isoglot.align.embedding.choice import best_choice
-from isoglot.align.embedding.options import MEASURED, EmbeddingOptions
+from isoglot.aligners.embedding.choice import best_choice
+from isoglot.aligners.embedding.options import MEASURED, EmbeddingOptions
 from isoglot.checks import did_you_mean, validated
 from isoglot.corpus.read.sources import Source
 from isoglot.errors import ConfigurationError
@@ -25,7 +25,7 @@ class StatisticalAlignment(Step):
 
     def check(self) -> Source | None:
         """The source of more bitext, if there is any; the method is one that learns from bitext."""
-        from isoglot.align.statistical.methods import METHODS  # noqa: PLC0415 - loads the libraries
+        from isoglot.aligners.statistical.methods import METHODS  # noqa: PLC0415 - loads the libraries
 
         if self.method not in METHODS:
             raise ConfigurationError(
@@ -35,10 +35,10 @@ class StatisticalAlignment(Step):
 
     def run(self, folder: Path, report: Reporter) -> Facts:
         """Train, align, score."""
-        from isoglot.align.files.gold import gold_pairs  # noqa: PLC0415 - loads the libraries
-        from isoglot.align.files.pairs import read_pairs  # noqa: PLC0415
-        from isoglot.align.scoring import score  # noqa: PLC0415
-        from isoglot.align.statistical.model import StatisticalAligner  # noqa: PLC0415
+        from isoglot.aligners.files.gold import gold_pairs  # noqa: PLC0415 - loads the libraries
+        from isoglot.aligners.files.pairs import read_pairs  # noqa: PLC0415
+        from isoglot.aligners.scoring import score  # noqa: PLC0415
+        from isoglot.aligners.statistical.model import StatisticalAligner  # noqa: PLC0415
 
         found = gold_pairs(self.gold)
         pairs: list[Any] = [(list(s), list(t)) for s, t in found.words]
@@ -76,9 +76,9 @@ class BestLinks(Step):
 
     def run(self, folder: Path, report: Reporter) -> Facts:
         """Choose, then measure."""
-        from isoglot.align.embedding.aligner import EmbeddingAligner  # noqa: PLC0415 - loads the libraries
-        from isoglot.align.embedding.layer_error import layer_error  # noqa: PLC0415
-        from isoglot.align.files.gold import gold_pairs  # noqa: PLC0415
+        from isoglot.aligners.embedding.aligner import EmbeddingAligner  # noqa: PLC0415 - loads the libraries
+        from isoglot.aligners.embedding.layer_error import layer_error  # noqa: PLC0415
+        from isoglot.aligners.files.gold import gold_pairs  # noqa: PLC0415
 
         tried = best_choice(
             self.checkpoint,

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from isoglot.align.options import AlignRequest, aligner_of
+from isoglot.aligners.options import AlignRequest, aligner_of
 from isoglot.checks import validated
 from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.read.sources import Source
@@ -230,7 +230,7 @@ class Align(Step):
 
     def run(self, folder: Path, report: Reporter) -> Facts:
         """Align."""
-        from isoglot.align.align_file import align_file  # noqa: PLC0415
+        from isoglot.aligners.align_file import align_file  # noqa: PLC0415
 
         source, request = self.check()
         return {"pairs": align_file([source], folder / "aligned", request, progress=report)}

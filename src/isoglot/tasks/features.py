@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from isoglot.align.embedding.piece_states import length_batches
+from isoglot.aligners.embedding.piece_states import length_batches
 from isoglot.modules.finite import require_finite
 from isoglot.options import Precision
 

@@ -8,7 +8,7 @@ import numpy as np
 from datasets import Dataset
 from transformers import AutoModelForTokenClassification, PreTrainedModel, PreTrainedTokenizerBase
 
-from isoglot.align.embedding.piece_states import cut_words
+from isoglot.aligners.embedding.piece_states import cut_words
 from isoglot.corpus.encode.templates import single_template
 from isoglot.corpus.labelled.hub import HubSpec
 from isoglot.corpus.labelled.places import Place

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from isoglot.align.embedding.loading import load_encoder
+from isoglot.aligners.embedding.loading import load_encoder
 from isoglot.corpus.encode.pieces import PieceEncoder
 from isoglot.errors import ConfigurationError
 from isoglot.modules.encoder import encode_to_layer, hidden_size, input_embeddings, layer_number

@@ -6,12 +6,12 @@ from typing import Any, ClassVar, Self
 
 from datasets import Dataset
 
-from isoglot.align.alignment import Alignment
-from isoglot.align.embedding.aligner import EmbeddingAligner
-from isoglot.align.embedding.choice import with_kept
-from isoglot.align.embedding.options import MEASURED, EmbeddingOptions
-from isoglot.align.files.gold import gold_pairs
-from isoglot.align.scoring import GoldAlignment, score
+from isoglot.aligners.alignment import Alignment
+from isoglot.aligners.embedding.aligner import EmbeddingAligner
+from isoglot.aligners.embedding.choice import with_kept
+from isoglot.aligners.embedding.options import MEASURED, EmbeddingOptions
+from isoglot.aligners.files.gold import gold_pairs
+from isoglot.aligners.scoring import GoldAlignment, score
 from isoglot.corpus.labelled.places import DataSource, Place
 from isoglot.tasks.base import Predictions
 from isoglot.tasks.features import Step
@@ -30,7 +30,7 @@ class WordAlignmentTask:
             encoder, else itermax.
         layer: Hidden states' number; by default what ``isoglot tune`` chose, else the method's.
         base: What the file counts words from.
-        aligner: Further options of :class:`isoglot.align.embedding.aligner.EmbeddingAligner`.
+        aligner: Further options of :class:`isoglot.aligners.embedding.aligner.EmbeddingAligner`.
 
     **Metrics**: ``aer``, ``precision``, ``recall``, ``f1`` in per cent.
     """

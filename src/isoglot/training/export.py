@@ -11,7 +11,7 @@ from typing import Any
 from jinja2 import Environment, StrictUndefined
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from isoglot.align.embedding.choice import keep_choice
+from isoglot.aligners.embedding.choice import keep_choice
 from isoglot.errors import TrainingError
 from isoglot.modules.checkpoint import few, left_out, quiet
 from isoglot.modules.finite import non_finite

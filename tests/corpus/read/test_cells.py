@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from reading import rows, write
 
-from isoglot.align.align_file import AlignRequest, align_file
-from isoglot.align.files.pairs import bitext_sources
+from isoglot.aligners.align_file import AlignRequest, align_file
+from isoglot.aligners.files.pairs import bitext_sources
 from isoglot.corpus.read import line_files as streams
 from isoglot.corpus.read.sources import ROLES
 from isoglot.errors import InputError

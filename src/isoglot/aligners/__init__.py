@@ -1,0 +1,1 @@
+"""Word aligners: embedding-based and statistical, symmetrisation, formats and scores."""

@@ -1,0 +1,169 @@
+"""``isoglot align``: bitext in, word links out, by a statistical or an embedding-based aligner."""
+
+import logging
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from functools import partial
+from itertools import permutations, tee
+from pathlib import Path
+from typing import Any
+
+from isoglot.aligners.align_statistics import Warnings, by_statistics
+from isoglot.aligners.alignment import PairLinks
+from isoglot.aligners.embedding.choice import kept_density
+from isoglot.aligners.embedding.memory import keep_few_primitives
+from isoglot.aligners.files.output import write_corpus, write_lines
+from isoglot.aligners.files.pairs import is_prepared, prepared_manifest, raw_files, read_pairs
+from isoglot.aligners.options import AlignRequest, AnyAligner, Encoder, Saved
+from isoglot.aligners.statistical.methods import require_room
+from isoglot.corpus.manifest import MANIFEST, InputFile
+from isoglot.corpus.read.sources import Source
+from isoglot.errors import ConfigurationError
+from isoglot.runs.checkpoint import checkpoint_folder
+from isoglot.runs.files import refuse_overwriting, require_writable
+from isoglot.runs.fingerprint import fingerprint
+from isoglot.runs.folder import hash_checkpoint, make_once
+from isoglot.runs.reporter import Reporter, Silent
+
+Found = Iterator[tuple[Any, PairLinks]]
+_FEW, _JUDGED = 0.6, 400
+"""A share of the usual links per word that is few, and how many words of both sides are enough to judge."""
+_LOGGER = logging.getLogger(__name__)
+_RECORD = "alignment.json"
+"""What an aligned corpus was made from, beside the manifest that every prepared corpus has."""
+
+
+def align_file(
+    sources: Sequence[Source], out: str | Path, request: AlignRequest, *, progress: Reporter | None = None
+) -> int:
+    """Align bitext files; returns the number of pairs, those that cannot be aligned included."""
+    aligner, progress = request.aligner, progress or Silent()
+    reads = [*(path for source in sources for path in source.files()), *getattr(aligner, "train_on", ())]
+    reads += [str(path) for name in ("load", "model") if (path := getattr(aligner, name, None)) is not None]
+    saved = getattr(aligner, "save", None)
+    writes = [path for path in (out, *(getattr(aligner, name, None) for name in ("save", "lexicon"))) if path]
+    for written in writes:
+        refuse_overwriting(written, reads)
+    _require_apart([Path(written) for written in writes if str(written) != "-"])
+    for written in writes:
+        if str(written) != "-":
+            require_writable(written, folder=written in (saved, out if request.output == "corpus" else None))
+    if saved is not None:
+        require_room(saved)
+    if request.output != "corpus":
+        return _align(sources, out, request, progress)
+    wanted = {
+        "request": request.model_dump(mode="json"),
+        "sources": [source.model_dump(mode="json") for source in sources],
+        **_read_by(sources, aligner),
+    }
+    make = partial(_align, sources, out, request, progress)
+    record, made = make_once(
+        out,
+        wanted,
+        lambda folder: {"pairs": make(folder), "beside": _beside(aligner)},
+        what="aligned corpus",
+        name=_RECORD,
+    )
+    for path, content in _beside(aligner).items():
+        if content is None or content != record["beside"].get(path):
+            raise ConfigurationError(
+                f"{path}: {'is missing' if content is None else 'was changed'}, and {out}, which was made with it, is "
+                f"finished; delete {out} to make both again"
+            )
+    if not made:
+        progress.note(f"{out}: already made from the same input; nothing to do")
+    return int(record["pairs"])
+
+
+def _beside(aligner: AnyAligner) -> dict[str, str | None]:
+    """The content of the files and folders that are written beside the corpus; ``None`` for what is missing."""
+    paths = [path for name in ("save", "lexicon") if (path := getattr(aligner, name, None)) is not None]
+    return {str(path): fingerprint(path) if path.exists() else None for path in paths}
+
+
+def _require_apart(outputs: Sequence[Path]) -> None:
+    """Refuse outputs of which one would be written over another or into it."""
+    for first, second in permutations(outputs, 2):
+        if second.resolve().is_relative_to(first.resolve()):
+            raise ConfigurationError(f"{first} and {second}: one would be written over the other; move one")
+
+
+def _read_by(sources: Sequence[Source], aligner: AnyAligner) -> dict[str, Any]:
+    """What is read, by its content: of a prepared folder by its manifest, of an encoder by its weights."""
+    prepared = [source.path for source in sources if is_prepared(source.path)]
+    for folder in prepared:
+        prepared_manifest(folder).require_whole(Path(folder))  # so that the manifest stands for them
+    paths = [str(Path(folder) / MANIFEST) for folder in prepared]
+    paths += [path for source in raw_files(sources) for path in source.files()]
+    paths += getattr(aligner, "train_on", ())
+    read: dict[str, Any] = {}
+    if isinstance(aligner, Saved):
+        paths.append(str(aligner.load))
+    if isinstance(aligner, Encoder):
+        read = {"encoder": hash_checkpoint(checkpoint_folder(aligner.model))}
+    return {**read, "inputs": [InputFile.of(path).recorded() for path in dict.fromkeys(paths)]}
+
+
+def _align(
+    sources: Sequence[Source],
+    out: str | Path,
+    request: AlignRequest,
+    progress: Reporter,
+    folder: Path | None = None,
+) -> int:
+    """Align, and write the links to ``out``, or as a corpus into a folder that is going to have that name."""
+    aligner, warn = request.aligner, Warnings()
+    with ExitStack() as stack:
+        found: Found
+        if not isinstance(aligner, Encoder):
+            found = by_statistics(sources, request, warn)
+        elif aligner.engine == "ray":
+            from isoglot.aligners.align_ray import aligned_by_ray  # noqa: PLC0415 - loads torch
+
+            paths = [path for source in sources for path in source.files()]
+            by_ray = aligned_by_ray(paths, out, aligner, words=request.words, progress=progress)
+            found = stack.enter_context(by_ray)
+        else:
+            found = _by_embedding(sources, aligner, request, warn)
+        if isinstance(aligner, Encoder):
+            found = _judged(found, aligner)
+        links = _shown(found, progress)
+        if folder is not None:
+            count = write_corpus(links, folder)
+        else:
+            count = write_lines(links, out, name=request.output, base=request.base, reverse=request.reverse)
+    return count
+
+
+def _by_embedding(
+    sources: Sequence[Source], encoder: Encoder, request: AlignRequest, warn: Warnings
+) -> Found:
+    keep_few_primitives()
+    from isoglot.aligners.embedding.aligner import EmbeddingAligner  # noqa: PLC0415 - loads torch
+
+    aligner = EmbeddingAligner(encoder.model, options=encoder.options, warn=warn)
+    pairs, same = tee(read_pairs(sources, mode=request.words, warn=warn))
+    return zip(pairs, aligner.align_pairs(pair.words for pair in same), strict=True)
+
+
+def _judged(found: Found, encoder: Encoder) -> Found:
+    """Warn at the end of links that are far fewer than where the encoder's choice was made."""
+    usual, links, words = kept_density(encoder.model, encoder.options), 0, 0
+    for pair, own in found:
+        links += len(own.links)
+        words += sum(map(len, pair.words))
+        yield pair, own
+    if usual is not None and words >= _JUDGED and 2 * links < _FEW * usual * words:
+        _LOGGER.warning(
+            "%.2f links per word, and %s had %.2f on the development set with the fewest: many links are likely "
+            "missing; tune it on links of these languages, or lower --min-probability",
+            2 * links / words, encoder.model, usual,
+        )  # fmt: skip
+
+
+def _shown(found: Found, progress: Reporter) -> Found:
+    for done, item in enumerate(found, 1):
+        if done % 512 == 0:
+            progress.progress("aligning", done, 0)
+        yield item

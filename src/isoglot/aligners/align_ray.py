@@ -1,0 +1,193 @@
+"""``isoglot align --engine ray``: the parts of a prepared folder aligned by a pool of Ray actors, one encoder each.
+
+A part is a run of consecutive pairs; a part that is there is whole. A run that died goes on where it stood. Parts
+begin at multiples of the windows in which the aligner encodes, so the links are those of the local engine.
+The folders of corpus, output and model must be at the same place on every machine of the cluster.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from isoglot.aligners.alignment import PairLinks
+from isoglot.aligners.embedding.aligner import EmbeddingAligner
+from isoglot.aligners.embedding.memory import keep_few_primitives
+from isoglot.aligners.embedding.options import EmbeddingOptions
+from isoglot.aligners.files.pairs import RawPair, is_prepared, prepared_manifest, prepared_pairs
+from isoglot.aligners.options import Encoder
+from isoglot.corpus.encode.words import WordMode
+from isoglot.errors import ConfigurationError, InputError, IsoglotError
+from isoglot.runs.checkpoint import checkpoint_folder
+from isoglot.runs.cluster import connected
+from isoglot.runs.files import whole_path
+from isoglot.runs.folder import RUN, begin, hash_checkpoint, state_of
+from isoglot.runs.listed import remove
+from isoglot.runs.lock import occupied
+from isoglot.runs.reporter import Reporter
+
+_LOG = logging.getLogger(__name__)
+_SCHEMA = pa.schema(
+    {
+        "links": pa.list_(pa.list_(pa.int32())),
+        "probabilities": pa.list_(pa.float64()),
+        "score": pa.float64(),
+    }
+)
+
+Found = Iterator[tuple[RawPair, PairLinks]]
+
+
+@dataclass(frozen=True)
+class RayJob:
+    """What decides the links, and so whether parts of an earlier run can be taken; and where the parts are kept."""
+
+    corpus: str
+    parts: str
+    model: str
+    options: Mapping[str, Any]
+    part_pairs: int
+    words: WordMode = "whitespace"
+
+    @classmethod
+    def build(cls, corpus: str | Path, parts: Path, model: str, **fields: Any) -> RayJob:
+        """A job whose paths mean the same in every process."""
+        place = str(Path(model).resolve()) if Path(model).exists() else model
+        return cls(str(Path(corpus).resolve()), str(parts.resolve()), place, **fields)
+
+    def part(self, number: int) -> Path:
+        """The file of a part."""
+        return Path(self.parts) / f"{number:06d}.parquet"
+
+    def wanted(self) -> dict[str, Any]:
+        """All that the links depend on, the corpus and the checkpoint among it."""
+        values = asdict(self)
+        del values["parts"]
+        manifest = prepared_manifest(self.corpus)
+        manifest.require_whole(Path(self.corpus))
+        return {
+            "values": values,
+            "weights": hash_checkpoint(checkpoint_folder(self.model)),
+            "manifest": manifest.model_dump(mode="json"),
+        }
+
+
+class PartAligner:
+    """A Ray actor: loads the encoder once, with the first part, then aligns one part after the other.
+
+    Not in the constructor, because Ray starts an actor whose constructor fails again and again.
+    """
+
+    def __init__(self, job: RayJob) -> None:
+        self._job = job
+        self._warnings: list[tuple[int, str]] = []
+
+    @cached_property
+    def _aligner(self) -> EmbeddingAligner:
+        keep_few_primitives()
+        return EmbeddingAligner(
+            self._job.model,
+            options=EmbeddingOptions.build(**self._job.options),
+            warn=lambda number, message: self._warnings.append((number, message)),
+        )
+
+    def align(self, number: int) -> tuple[int, str]:
+        """Make a part; its number of pairs, and the message of a user's mistake or "", which Ray would wrap."""
+        try:
+            return self._align(number), ""
+        except IsoglotError as error:
+            return 0, str(error)
+
+    def _align(self, number: int) -> int:
+        job, first = self._job, number * self._job.part_pairs
+        self._warnings.clear()
+        pairs = prepared_pairs(job.corpus, mode=job.words, start=first, stop=first + job.part_pairs)
+        found = list(self._aligner.align_pairs((pair.words for pair in pairs), first=first))
+        table = pa.table(
+            {
+                "links": [f.links for f in found],
+                "probabilities": [f.probabilities for f in found],
+                "score": [f.score for f in found],
+            },
+            schema=_SCHEMA.with_metadata({"warnings": json.dumps(self._warnings)}),
+        )
+        with whole_path(job.part(number)) as place:
+            pq.write_table(table, place)
+        return len(found)
+
+
+@contextmanager
+def aligned_by_ray(
+    paths: list[str], out: str | Path, encoder: Encoder, *, words: WordMode, progress: Reporter
+) -> Iterator[Found]:
+    """The pairs of a prepared folder with their links, in order; the parts are removed after the block."""
+    if len(paths) != 1 or not is_prepared(paths[0]):
+        raise InputError(
+            f"--engine ray reads one prepared folder; run `isoglot prepare {' '.join(paths)} --out FOLDER` first"
+        )
+    if str(out) == "-":
+        raise ConfigurationError(
+            "--engine ray keeps its parts beside the output; name a file: --out links.txt"
+        )
+    parts = Path(out).with_name(f"{Path(out).name}.parts")
+    options = encoder.options.model_dump()
+    job = RayJob.build(
+        paths[0], parts, encoder.model, options=options, words=words, part_pairs=encoder.part_pairs
+    )
+    total = prepared_manifest(job.corpus).rows
+    count = -(-total // job.part_pairs)
+    with occupied(job.parts):
+        wanted = job.wanted()
+        if state_of(job.parts, wanted, what="alignment run") == "new":
+            begin(Path(job.parts), wanted)
+        todo = [number for number in range(count) if not job.part(number).is_file()]
+        done = (count - len(todo)) * job.part_pairs
+        if done:
+            progress.note(f"{count - len(todo)} of {count} parts are there already: {job.parts}")
+        for pairs in _run(job, todo, encoder.workers) if todo else ():
+            done += pairs
+            progress.progress("aligning", min(done, total), total)
+        yield _read_back(job, count)
+        remove(Path(job.parts), RUN, *(job.part(number).name for number in range(count)))
+
+
+def _run(job: RayJob, todo: list[int], workers: int | None) -> Iterator[int]:
+    """Make the parts; yields the number of pairs of each when it is there."""
+    with connected(max(os.cpu_count() or 1, workers or 1)) as ray:
+        from ray.util import ActorPool  # noqa: PLC0415 - an extra
+
+        resources = ray.cluster_resources()
+        gpus, cpus = int(resources.get("GPU", 0)), int(resources.get("CPU", 1))
+        size = min(workers or gpus or max(1, cpus // 2), len(todo))
+        needs: dict[str, float] = {"num_cpus": max(1, min(cpus // size, 8))}
+        if gpus and job.options.get("device") != "cpu":
+            needs = {"num_cpus": 1, "num_gpus": min(1.0, gpus / size)}
+        # An actor that is lost starts anew, elsewhere if need be, and does its part again.
+        actor = ray.remote(max_restarts=-1, max_task_retries=-1, **needs)(PartAligner)
+        pool = ActorPool([actor.remote(job) for _ in range(size)])
+        for pairs, mistake in pool.map_unordered(lambda own, number: own.align.remote(number), todo):
+            if mistake:
+                raise ConfigurationError(mistake)
+            yield pairs
+
+
+def _read_back(job: RayJob, count: int) -> Found:
+    for number in range(count):
+        first = number * job.part_pairs
+        table = pq.read_table(job.part(number))
+        for row, message in json.loads((table.schema.metadata or {}).get(b"warnings", b"[]")):
+            _LOG.warning("pair %d: %s", row, message)
+        pairs = prepared_pairs(job.corpus, mode=job.words, start=first, stop=first + job.part_pairs)
+        for pair, row in zip(pairs, table.to_pylist(), strict=True):
+            links = [(i, j) for i, j in row["links"]]
+            yield pair, PairLinks(links, row["probabilities"], row["score"])

@@ -1,0 +1,201 @@
+"""Two sentences in, word links out: the aligners behind one function that remembers what it has loaded."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+from isoglot.aligners.alignment import Alignment, pair_links
+from isoglot.aligners.embedding.aligner import EmbeddingAligner
+from isoglot.aligners.embedding.choice import with_kept
+from isoglot.aligners.embedding.options import EmbeddingOptions
+from isoglot.aligners.options import STATISTICAL
+from isoglot.aligners.statistical.model import StatisticalAligner
+from isoglot.corpus.encode.words import WordMode, locate_words, split_words
+from isoglot.errors import ConfigurationError
+from isoglot.runs.checkpoint import checkpoint_folder
+from isoglot.runs.fingerprint import State, files_of, states
+
+DEFAULT_MODEL = "bert-base-multilingual-cased"
+"""The encoder that is fetched from the hub where no model is named."""
+
+_CAPACITY = 4
+
+Span = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class AlignedPair:
+    """Two sentences and their word links.
+
+    Args:
+        source_words: words of the source side.
+        target_words: words of the target side.
+        links: 0-based ``(source word, target word)``, sorted.
+        probabilities: of each link, in [0, 1]; none from a statistical model without them.
+        score: mean over both sides' words of their best link's probability, 0 for an unaligned word.
+        source_spans: characters ``[start, end)`` of each source word in the text as given (of words joined by single
+            spaces, if words were given).
+        target_spans: the same of the target side.
+    """
+
+    source_words: list[str]
+    target_words: list[str]
+    links: list[tuple[int, int]]
+    probabilities: list[float]
+    score: float
+    source_spans: list[Span]
+    target_spans: list[Span]
+
+    def __iter__(self) -> Iterator[tuple[int, int]]:
+        return iter(self.links)
+
+    def __len__(self) -> int:
+        return len(self.links)
+
+    @property
+    def alignment(self) -> Alignment:
+        """The links as a set that can be intersected, transposed and written."""
+        return Alignment(frozenset(self.links))
+
+    @property
+    def word_pairs(self) -> list[tuple[str, str]]:
+        """The linked words."""
+        return [(self.source_words[i], self.target_words[j]) for i, j in self.links]
+
+    def to_pharaoh(self) -> str:
+        """``"0-0 1-2"``."""
+        return self.alignment.to_pharaoh()
+
+
+def align(
+    source: str | Sequence[str],
+    target: str | Sequence[str],
+    *,
+    model: str | Path | PreTrainedModel | None = None,
+    method: str | None = None,
+    words: WordMode = "whitespace",
+    tokenizer: PreTrainedTokenizerBase | None = None,
+    **options: Any,
+) -> AlignedPair:
+    """Link the words of two sentences.
+
+    The first call with a model loads it, later ones find it loaded (a checkpoint that has changed on disk is loaded
+    again). For more than a few pairs use
+    :meth:`isoglot.aligners.embedding.aligner.EmbeddingAligner.align_pairs`, which encodes them in batches.
+
+    Args:
+        source: A sentence as text, or its words.
+        target: Its translation.
+        model: Folder or hub name of an encoder, a loaded one, or the folder of a saved statistical aligner;
+            :data:`isoglot.aligners.api.DEFAULT_MODEL` by default.
+        method: One of :data:`isoglot.aligners.embedding.options.METHODS`, ``itermax`` by default; of a saved
+            statistical aligner its own.
+        words: How text is cut: ``whitespace`` for tokenised text, ``unicode`` for running text (Han, Kana, Thai and
+            Khmer by character).
+        tokenizer: Tokenizer of a loaded encoder.
+        **options: Options of :class:`isoglot.aligners.embedding.options.EmbeddingOptions`, such as ``layer=8``; of a
+            statistical aligner ``symmetrisation``.
+
+    Returns:
+        The links, their probabilities, and where the words stand in the text.
+
+    Raises:
+        ConfigurationError: An option or method that does not exist, or a model that cannot be loaded.
+
+    Example:
+        >>> from isoglot.testing import tiny_model, tiny_tokenizer
+        >>> encoder = {"model": tiny_model("bert"), "tokenizer": tiny_tokenizer("bert")}
+        >>> pair = align("The river.", "Ta potamo.", words="unicode", **encoder)
+        >>> pair.source_words, pair.source_spans
+        (['The', 'river', '.'], [(0, 3), (4, 9), (9, 10)])
+    """
+    (source_words, source_spans), (target_words, target_spans) = (_cut(s, words) for s in (source, target))
+    aligner = _aligner(model, method, tokenizer, options)
+    if isinstance(aligner, EmbeddingAligner):
+        found = aligner.align_words(source_words, target_words)
+    else:
+        text = isinstance(source, str) or isinstance(target, str)
+        if text and aligner.words not in (None, words):
+            raise ConfigurationError(
+                f"{model} was trained on text cut into {aligner.words} words; give words={aligner.words!r}"
+            )
+        table = aligner.align_words([source_words], [target_words]).links
+        (found,) = pair_links(table, [len(source_words)], [len(target_words)])
+    links = found.links, found.probabilities, found.score
+    return AlignedPair(source_words, target_words, *links, source_spans, target_spans)
+
+
+def _cut(side: str | Sequence[str], mode: WordMode) -> tuple[list[str], list[Span]]:
+    if isinstance(side, str):
+        found = split_words(side, mode=mode)
+        return found, locate_words(side, found) or []
+    if wrong := [word for word in side if not isinstance(word, str)]:
+        raise ConfigurationError(
+            f"{wrong[0]!r} given as a word; for many sentences use EmbeddingAligner(model).align_pairs(pairs)"
+        )
+    words = list(side)
+    return words, locate_words(" ".join(words), words) or []
+
+
+def _aligner(
+    model: str | Path | PreTrainedModel | None,
+    method: str | None,
+    tokenizer: PreTrainedTokenizerBase | None,
+    options: dict[str, Any],
+) -> EmbeddingAligner | StatisticalAligner:
+    if isinstance(model, (str, Path)) and (Path(model) / "model.json").is_file():
+        return _statistical(Path(model), method, options)
+    if method in STATISTICAL:
+        raise ConfigurationError(
+            f"method {method!r} learns from bitext; run `isoglot align BITEXT -m {method}`, or give model=FOLDER "
+            "of an aligner that was kept with --save FOLDER"
+        )
+    wanted = options if method is None else {"method": method, **options}
+    if isinstance(model, (str, Path)):
+        wanted = with_kept(model, wanted)
+    chosen = EmbeddingOptions.build(**wanted)
+    name = DEFAULT_MODEL if model is None else model
+    if isinstance(name, PreTrainedModel) or tokenizer is not None:
+        return EmbeddingAligner(name, tokenizer=tokenizer, options=chosen)
+    place = checkpoint_folder(name)
+    return _embedding(str(name), _identity(place) if isinstance(place, Path) else (), chosen)
+
+
+def _statistical(folder: Path, method: str | None, options: dict[str, Any]) -> StatisticalAligner:
+    if unknown := sorted(set(options) - {"symmetrisation"}):
+        raise ConfigurationError(
+            f"options {', '.join(unknown)} given, but {folder} holds a statistical aligner; leave them out"
+        )
+    aligner = _saved(folder, _identity(folder), **options)
+    if method not in (None, aligner.method):
+        raise ConfigurationError(
+            f"method {method!r} given, but {folder} holds a trained {aligner.method} aligner; leave method out"
+        )
+    return aligner
+
+
+def _identity(folder: Path) -> tuple[State, ...]:
+    """What tells a model that is loaded from one that has replaced it in its folder."""
+    return tuple(states(files_of(folder)))
+
+
+@lru_cache(_CAPACITY)
+def _saved(folder: Path, identity: tuple[State, ...], **options: Any) -> StatisticalAligner:
+    del identity
+    return StatisticalAligner.load(folder, **options)
+
+
+@lru_cache(_CAPACITY)
+def _embedding(name: str, identity: tuple[State, ...], options: EmbeddingOptions) -> EmbeddingAligner:
+    """Kept beside the encoder, because a pointer network is read from the disk for each."""
+    return _encoder(name, identity, options.dtype, options.device).with_options(options)
+
+
+@lru_cache(_CAPACITY)
+def _encoder(name: str, identity: tuple[State, ...], dtype: str, device: str) -> EmbeddingAligner:
+    del identity
+    return EmbeddingAligner(name, layer=0, dtype=dtype, device=device)

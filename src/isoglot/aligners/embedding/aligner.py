@@ -1,0 +1,264 @@
+"""Word links from an encoder's hidden states: SimAlign, awesome-align, XLM-Align's optimal transport, pointers."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import logging
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from datasets import Dataset
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+from isoglot.aligners.alignment import MOST_ENTRIES, LinkTable, PairLinks, pair_links
+from isoglot.aligners.embedding.loading import load_encoder, load_pointer
+from isoglot.aligners.embedding.memory import return_free_memory
+from isoglot.aligners.embedding.options import EmbeddingOptions
+from isoglot.aligners.embedding.piece_states import Pieces, PieceStates, cut_words, layer_states, word_states
+from isoglot.aligners.embedding.scores import Scorer, Side, build_scorer, prepared_states
+from isoglot.aligners.words import add_links
+from isoglot.errors import ConfigurationError
+from isoglot.modules.encoder import layer_number, num_layers
+from isoglot.modules.extraction import pair_mask
+from isoglot.modules.finite import require_finite
+
+_LOG = logging.getLogger(__name__)
+WordPair = tuple[Sequence[str], Sequence[str]]
+"""Source and target words."""
+
+# Cells of the padded similarity matrices of one extraction batch. On a CPU 128 KB in float32, which stay in its
+# second cache (0.10 ms a pair for itermax against 0.27 with 4 MB); elsewhere what makes a kernel worth its launch.
+_CELLS, _CELLS_DEVICE = 32_000, 4_000_000
+# Pairs that are encoded and linked together; more on a device that is fast enough to wait for the tokenizer.
+_WINDOW, _WINDOW_DEVICE = 512, 4096
+
+
+class EmbeddingAligner:
+    """Links words whose contextual vectors are similar.
+
+    Args:
+        model: an encoder, or the folder or hub name of one.
+        tokenizer: its fast tokenizer; by default loaded from the same place.
+        options: everything else; see :class:`EmbeddingOptions`.
+        warn: called with the 1-based number of a pair and a message, for pairs that cannot be aligned; by default
+            they are logged.
+        **overrides: options by name, in place of ``options``.
+
+    Example:
+        >>> from isoglot.testing import tiny_model, tiny_tokenizer
+        >>> aligner = EmbeddingAligner(tiny_model("bert"), tokenizer=tiny_tokenizer("bert"), layer=2)
+        >>> len(aligner.align_words(["the", "river"], ["ta", "potamo"]).links) > 0
+        True
+
+    Raises:
+        ConfigurationError: an unknown option, a layer that the model does not have, a checkpoint without a pointer.
+
+    Source: Jalili Sabet et al. 2020 (argmax, itermax, match); Dou and Neubig 2021 (softmax, entmax); Chi et al. 2021
+    (optimal transport, pointer).
+    """
+
+    def __init__(
+        self,
+        model: PreTrainedModel | str | Path,
+        *,
+        tokenizer: PreTrainedTokenizerBase | None = None,
+        options: EmbeddingOptions | None = None,
+        warn: Callable[[int, str], None] | None = None,
+        **overrides: Any,
+    ) -> None:
+        if options is not None and overrides:
+            raise ConfigurationError(
+                "options and single options are both given; put everything in EmbeddingOptions(...)"
+            )
+        options = EmbeddingOptions.build(**overrides) if options is None else options
+        self.model, self.tokenizer = load_encoder(
+            model, tokenizer, dtype=options.dtype, device=options.device
+        )
+        self._source = model
+        self._choose(options)
+        self._warn = warn or (lambda number, message: _LOG.warning("pair %d: %s", number, message))
+
+    def with_options(self, options: EmbeddingOptions) -> EmbeddingAligner:
+        """The same aligner with other options; the encoder is shared, so its dtype and device stay as they are."""
+        other = copy.copy(self)
+        other._choose(options)
+        return other
+
+    @property
+    def window(self) -> int:
+        """How many pairs are encoded and linked together by default."""
+        return _WINDOW if self.model.device.type == "cpu" else _WINDOW_DEVICE
+
+    def _choose(self, options: EmbeddingOptions) -> None:
+        self.options, pointer = options, None
+        layer = options.resolved_layer(num_layers(self.model))
+        if options.method == "pointer":
+            pointer, trained_on = load_pointer(self._source, self.model)
+            if options.layer is None and trained_on is not None:
+                layer = trained_on
+        self.layer = layer_number(self.model, layer)
+        self._scorer: Scorer = build_scorer(options, pointer)
+
+    def align(self, bitext: Dataset, *, batch_size: int = 1000) -> Dataset:
+        """BITEXT (or ALIGNED, whose words are kept) to ALIGNED, ``batch_size`` pairs in memory at a time.
+
+        **Columns** added: ``link_probabilities`` (one a link) and ``alignment_score`` (one a pair).
+        """
+        number = 0
+
+        def run(source: list[list[str]], target: list[list[str]]) -> dict[str, list[Any]]:
+            nonlocal number
+            found = list(self._links(list(zip(source, target, strict=True)), number))
+            number += len(found)
+            return {
+                "links": [[list(pair) for pair in f.links] for f in found],
+                "link_probabilities": [f.probabilities for f in found],
+                "alignment_score": [f.score for f in found],
+            }
+
+        # Nothing short names an encoder's weights, so no cached result is to be taken for this one's.
+        return add_links(bitext, run, batch_size=batch_size, key=uuid.uuid4().hex)
+
+    def align_words(self, source: Sequence[str], target: Sequence[str]) -> PairLinks:
+        """The links of one sentence pair given as words."""
+        return next(self._links([(source, target)]))
+
+    def align_pairs(
+        self, pairs: Iterable[WordPair], *, window: int | None = None, first: int = 0
+    ) -> Iterator[PairLinks]:
+        """The links of any number of pairs, in order, at most ``window`` pairs in memory at a time.
+
+        ``first`` is how many pairs came before these, for the numbers in warnings.
+        """
+        iterator = iter(pairs)
+        while chunk := list(itertools.islice(iterator, window or self.window)):
+            yield from self._links(chunk, first)
+            first += len(chunk)
+            return_free_memory()
+
+    @torch.inference_mode()
+    def encode(
+        self, pairs: Sequence[WordPair], layers: Sequence[int], *, first: int = 0
+    ) -> tuple[dict[int, PieceStates], list[Pieces]]:
+        """The states of several layers from one run of the encoder, and their pieces, for :meth:`extract`.
+
+        The states of all pairs are in memory, ``layers`` times.
+        """
+        pieces = cut_words(self.tokenizer, [words for pair in pairs for words in pair])
+        for row, pair in enumerate(pairs):
+            self._check(first + row + 1, pair, pieces, 2 * row)
+        found = layer_states(
+            self.model,
+            self.tokenizer,
+            pieces,
+            layers=layers,
+            joint=self.options.encode == "joint",
+            max_tokens=self.options.max_tokens,
+        )
+        return found, pieces
+
+    @torch.inference_mode()
+    def extract(self, found: Mapping[int, PieceStates], pieces: list[Pieces]) -> dict[int, LinkTable]:
+        """The links by the states of each layer, with probabilities; any aligner of the same encoding may do it."""
+        if self.options.level == "word":
+            return {layer: self._extract(*word_states(states, pieces)) for layer, states in found.items()}
+        return {layer: self._extract(states, pieces) for layer, states in found.items()}
+
+    def pair_links(self, table: LinkTable, pairs: Sequence[WordPair]) -> Iterator[PairLinks]:
+        """A table of :meth:`extract` pair by pair; pairs below the least score get no links."""
+        lengths = [len(s) for s, _ in pairs], [len(t) for _, t in pairs]
+        return pair_links(table, *lengths, min_score=self.options.min_score)
+
+    def _links(self, pairs: Sequence[WordPair], first: int = 0) -> Iterator[PairLinks]:
+        found = self.extract(*self.encode(pairs, (self.layer,), first=first))
+        return self.pair_links(found[self.layer], pairs)
+
+    def _extract(self, states: PieceStates, pieces: list[Pieces]) -> LinkTable:
+        """Similarities, links and their words, for batches of pairs of like size."""
+        count = len(pieces) // 2
+        states = PieceStates(prepared_states(self.options, states.table), states.offsets)
+        words = np.fromiter(itertools.chain.from_iterable(p.words for p in pieces), np.int64)
+        lengths = np.diff(states.offsets)
+        cells = _CELLS if states.table.device.type == "cpu" else _CELLS_DEVICE
+        none = np.zeros(0, np.int64)
+        found: list[tuple[np.ndarray[Any, Any], ...]] = [(none, none, none, np.zeros(0, np.float32))]
+        for batch in _matrix_batches(lengths[0::2], lengths[1::2], cells):
+            source, target = (_gather(states, words, 2 * batch + side) for side in (0, 1))
+            links, probability = self._scorer(source, target)
+            require_finite(
+                probability[pair_mask(source.mask, target.mask)], f"link scores of {self.options.method}"
+            )
+            b, i, j = links.nonzero().T
+            linked = source.words[b, i], target.words[b, j], probability[b, i, j].float()
+            found.append((batch[b.cpu().numpy()], *(part.cpu().numpy() for part in linked)))
+        sentence, source_word, target_word, value = (
+            np.concatenate(part) for part in zip(*found, strict=True)
+        )
+        return _merge(count, sentence, source_word, target_word, value, self.options.min_probability)
+
+    def _check(self, number: int, pair: WordPair, pieces: list[Pieces], place: int) -> None:
+        """Warn of words without links; a pair that is too long loses its pieces."""
+        for side, words, cut in zip(("source", "target"), pair, pieces[place : place + 2], strict=True):
+            if not words:
+                self._warn(number, f"the {side} side is empty; it gets no links")
+            elif missing := sorted(set(range(len(words))) - set(cut.words)):
+                named = ", ".join(f"{w} {words[w]!r}" for w in missing[:5])
+                self._warn(
+                    number, f"{side} words {named} have no piece in this tokenizer; they stay unaligned"
+                )
+        n, m = map(len, pieces[place : place + 2])
+        if n * m > MOST_ENTRIES:
+            pieces[place : place + 2] = Pieces([], []), Pieces([], [])
+            self._warn(number, f"{n:,} × {m:,} pieces are too long for one pair; it gets no links: split it")
+
+
+def _matrix_batches(
+    n: np.ndarray[Any, Any], m: np.ndarray[Any, Any], cells: int
+) -> Iterator[np.ndarray[Any, Any]]:
+    """Pairs with both sides filled, of like size, cut so that the padded matrices stay in the budget."""
+    filled = np.flatnonzero((n > 0) & (m > 0))
+    order = filled[np.lexsort((m[filled], n[filled]))]
+    start = 0
+    while start < len(order):
+        height, width, stop = 0, 0, start
+        while stop < len(order):
+            height, width = max(height, n[order[stop]]), max(width, m[order[stop]])
+            if stop > start and (stop + 1 - start) * height * width > cells:
+                break
+            stop += 1
+        yield order[start:stop]
+        start = stop
+
+
+def _gather(states: PieceStates, words: np.ndarray[Any, Any], sentences: np.ndarray[Any, Any]) -> Side:
+    """The states and words of some sentences, padded to the longest."""
+    starts, lengths = states.offsets[sentences], np.diff(states.offsets)[sentences]
+    column = np.arange(lengths.max())
+    mask = column[None] < lengths[:, None]
+    rows = np.where(mask, starts[:, None] + column[None], 0)
+    of_word = np.where(mask, words[rows], -1)
+    place, real, word = (torch.from_numpy(a).to(states.table.device) for a in (rows, mask, of_word))
+    return Side(states.table[place], real, word)
+
+
+def _merge(
+    count: int,
+    sentence: np.ndarray[Any, Any],
+    source: np.ndarray[Any, Any],
+    target: np.ndarray[Any, Any],
+    value: np.ndarray[Any, Any],
+    minimum: float,
+) -> LinkTable:
+    """Piece links as word links: a word is linked if any of its pieces is; the best piece link's probability."""
+    real = (source >= 0) & (target >= 0) & (value >= minimum)
+    sentence, source, target, value = sentence[real], source[real], target[real], value[real]
+    order = np.lexsort((-value, target, source, sentence))
+    sentence, source, target, value = sentence[order], source[order], target[order], value[order]
+    new = np.ones(len(order), bool)
+    new[1:] = (np.diff(sentence) != 0) | (np.diff(source) != 0) | (np.diff(target) != 0)
+    return LinkTable.build(count, sentence[new], source[new], target[new], value[new])

@@ -1,0 +1,187 @@
+"""From the states of two sentences to links and their probabilities, one function a kind of method, all batched."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from isoglot.aligners.embedding.options import (
+    EmbeddingOptions,
+    IterMax,
+    PointerNetwork,
+    Similarity,
+    Threshold,
+    Transport,
+)
+from isoglot.modules.extraction import (
+    backward_links,
+    distort,
+    entmax15,
+    forward_links,
+    intersection_links,
+    itermax_links,
+    joined_links,
+    max_weight_links,
+    pair_mask,
+    printed_links,
+    softmax_probabilities,
+    union_links,
+)
+from isoglot.modules.pointer import Pointer, pointer_alignment
+from isoglot.modules.sinkhorn import sinkhorn
+
+
+class Side(NamedTuple):
+    """One side of a batch of pairs, padded to n pieces."""
+
+    states: Tensor
+    """(batch, n, hidden), of :func:`prepared_states`."""
+    mask: Tensor
+    """(batch, n)."""
+    words: Tensor
+    """(batch, n): the word of each piece, negative where it belongs to none."""
+
+
+Scorer = Callable[[Side, Side], tuple[Tensor, Tensor]]
+"""Source and target in; links and probabilities (batch, n, m) out."""
+
+
+def build_scorer(options: EmbeddingOptions, pointer: Pointer | None = None) -> Scorer:
+    """The scorer of a method.
+
+    A link's probability is the similarity ``(cosine + 1) / 2`` for SimAlign's methods; for all others the
+    geometric mean of the two directions' normalised weights (softmax, entmax, the rows and columns of a Sinkhorn
+    plan, the pointer's attention).
+    """
+
+    def score(source: Side, target: Side) -> tuple[Tensor, Tensor]:
+        mask = pair_mask(source.mask, target.mask)
+        if pointer is not None and isinstance(options, PointerNetwork):
+            both = pointer_alignment(pointer, source.states, target.states, source.mask, target.mask)
+            return _by_pointer(options, *both, mask)
+        if not isinstance(options, Similarity):
+            raise TypeError(f"{type(options).__name__} is not the options of a method")
+        similarity = source.states @ target.states.transpose(1, 2)
+        if options.compare == "cosine":
+            similarity = similarity.add_(1.0).div_(2.0)
+        similarity = distort(similarity, mask, ratio=options.distortion)
+        if isinstance(options, Transport):
+            return _by_sinkhorn(options, similarity, mask)
+        if isinstance(options, Threshold):
+            return _by_threshold(options, similarity, mask, (source.words, target.words))
+        return _by_similarity(options, similarity, mask)
+
+    return score
+
+
+def prepared_states(options: EmbeddingOptions, table: Tensor) -> Tensor:
+    """A table of states as the scorer of a method takes them: float32, of length 1 where the cosine is compared."""
+    table = table.float()
+    if getattr(options, "compare", "dot") == "dot":  # a pointer network compares them itself
+        return table
+    return torch.nn.functional.normalize(table, dim=-1, eps=1e-12)
+
+
+def _by_similarity(options: Similarity, similarity: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+    scores = similarity
+    if isinstance(options, IterMax) and options.compare == "dot":
+        # Its discount would raise what is negative; XLM-Align takes 1e-6 for such products before it.
+        scores = torch.where(similarity > 0, similarity, 1e-6)
+    links = _read(options, options.method, scores, scores, scores, mask)
+    if options.compare == "dot":
+        forward, backward = softmax_probabilities(similarity, mask)
+        return links, (forward * backward).sqrt()
+    return links, similarity.clamp(0.0, 1.0)
+
+
+def _by_threshold(
+    options: Threshold, similarity: Tensor, mask: Tensor, words: tuple[Tensor, Tensor]
+) -> tuple[Tensor, Tensor]:
+    # A cosine is compared as (cosine + 1) / 2, whose softmax at half the temperature is the cosine's.
+    scale = options.temperature / (2.0 if options.compare == "cosine" else 1.0)
+    similarity = similarity / scale
+    if options.method == "softmax":
+        forward, backward = softmax_probabilities(similarity, mask)
+        threshold = 1e-3 if options.threshold is None else options.threshold
+    else:
+        forward, backward = (entmax15(similarity, dim=dim, mask=mask) for dim in (2, 1))
+        threshold = options.threshold or 0.0
+    if options.word_weights:
+        forward, backward = word_weights(forward, backward, *words)
+    links = (forward > threshold) & (backward > threshold) & mask
+    probability = (forward * backward).sqrt()
+    if options.alone is not None:
+        links = joined_links(links & (probability >= options.min_probability), probability >= options.alone)
+    return links, probability
+
+
+def word_weights(
+    forward: Tensor, backward: Tensor, source_words: Tensor, target_words: Tensor
+) -> tuple[Tensor, Tensor]:
+    r"""The weights of pieces as weights of their words, in the place of each of their pieces.
+
+    .. math:: P_{wv} = \frac{1}{|w|} \sum_{i \in w} \sum_{j \in v} P_{ij}, \qquad
+        Q_{wv} = \frac{1}{|v|} \sum_{i \in w} \sum_{j \in v} Q_{ij}
+
+    The softmax over pieces divides a word's weight among its pieces, so that no single one of a word of many pieces
+    may look likely. P of a word still adds up to 1 over the words of the other side.
+
+    **Shape**: forward P and backward Q (batch, n, m), words (batch, n) and (batch, m) -> P and Q (batch, n, m).
+    """
+    same = []
+    for words in (source_words, target_words):
+        real = (words[:, :, None] == words[:, None, :]) & (words >= 0)[:, :, None]
+        same.append(real.to(forward.dtype))
+    source, target = same
+    means = [s / s.sum(2, keepdim=True).clamp(min=1.0) for s in same]
+    found = means[0] @ forward @ target, source @ backward @ means[1]
+    return found[0].clamp(max=1.0), found[1].clamp(max=1.0)  # rounding
+
+
+def _by_sinkhorn(options: Transport, similarity: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+    rows, columns = sinkhorn(
+        similarity, mask,
+        iterations=options.iterations, mu=options.mu, order=options.order, epsilon=options.epsilon,
+    )  # fmt: skip
+    plan = rows if options.order == "official" else columns  # of the last half-step, as in self-labelling
+    links = _read(options, options.links, plan, rows, columns, mask)
+    # Without iterations the kernel itself comes back, which need not be below 1; without a floor it has signs.
+    return links, _directions(plan.clamp(min=0.0), mask)
+
+
+def _by_pointer(
+    options: PointerNetwork, forward: Tensor, backward: Tensor, mask: Tensor
+) -> tuple[Tensor, Tensor]:
+    probability = (forward * backward).sqrt()
+    if options.links in ("forward", "backward", "union"):
+        links = _read(options, options.links, forward, forward, backward, mask)
+    else:
+        links = _read(options, options.links, probability, probability, probability, mask)
+    return links, probability
+
+
+def _read(
+    options: EmbeddingOptions, how: str, scores: Tensor, rows: Tensor, columns: Tensor, mask: Tensor
+) -> Tensor:
+    """Links by one matrix, or by one whose rows and one whose columns are searched."""
+    if how in ("itermax", "printed") and isinstance(options, IterMax | Transport | PointerNetwork):
+        grow = printed_links if how == "printed" else itermax_links
+        return grow(scores, mask, alpha=options.alpha, max_count=options.passes)
+    readers: dict[str, Callable[[], Tensor]] = {
+        "argmax": lambda: intersection_links(scores, mask),
+        "match": lambda: max_weight_links(scores, mask),
+        "forward": lambda: forward_links(rows, mask),
+        "backward": lambda: backward_links(columns, mask),
+        "union": lambda: union_links(rows, mask, columns),
+        "intersection": lambda: intersection_links(rows, mask, columns),
+    }
+    return readers[how]()
+
+
+def _directions(plan: Tensor, mask: Tensor) -> Tensor:
+    """Geometric mean of a non-negative matrix normalised by rows and by columns."""
+    plan = plan.masked_fill(~mask, 0.0)
+    rows, columns = plan.sum(2, keepdim=True), plan.sum(1, keepdim=True)
+    tiny = torch.finfo(plan.dtype).tiny
+    return plan / (rows.clamp(min=tiny).sqrt() * columns.clamp(min=tiny).sqrt())

@@ -1,0 +1,68 @@
+"""Sentence pairs with the links that an aligner is measured against."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from isoglot.aligners.files.formats import read_links
+from isoglot.aligners.scoring import GoldAlignment, require_sure
+from isoglot.corpus.labelled.tables import in_languages
+from isoglot.corpus.manifest import load_corpus
+from isoglot.errors import ConfigurationError
+from isoglot.schema import ALIGNED, require
+
+
+@dataclass(frozen=True)
+class GoldPairs:
+    """Sentence pairs with gold links."""
+
+    words: Sequence[tuple[Sequence[str], Sequence[str]]]
+    gold: Sequence[GoldAlignment]
+    ids: Sequence[str] = ()
+
+    @property
+    def size(self) -> float:
+        """Words of a side, the mean of both sides' sums."""
+        return sum(len(source) + len(target) for source, target in self.words) / 2
+
+
+def gold_pairs(
+    path: str | Path,
+    *,
+    limit: int | None = 500,
+    sure: bool = True,
+    languages: tuple[str, str] | None = None,
+    **reading: Any,
+) -> GoldPairs:
+    """Sentence pairs and links to measure an aligner by.
+
+    They are JSON lines with ``src``, ``tgt``, ``sure`` and ``possible``, read as ``name`` and ``base`` say; or the
+    first ``limit`` pairs of a folder of ``isoglot align --format corpus``, whose links then count as ``sure`` ones;
+    with ``languages`` of those from the one to the other.
+    """
+    if Path(path).is_dir():
+        if given := sorted(name for name, value in reading.items() if value is not None):
+            raise ConfigurationError(
+                f"{path}: is a folder, whose links need no {' or '.join(given)} to be read; leave it out"
+            )
+        return _of_corpus(path, limit, languages)
+    found = read_links(path, **reading)
+    if found.words is None:
+        raise ConfigurationError(
+            f"{path}: has no words to align; give JSON lines with src and tgt, sure and possible"
+        )
+    if sure:
+        require_sure(found.gold, path)
+    return GoldPairs(found.words, found.gold, found.ids or ())
+
+
+def _of_corpus(path: str | Path, limit: int | None, languages: tuple[str, str] | None) -> GoldPairs:
+    corpus = require(load_corpus(path), ALIGNED, role=str(path))
+    if languages is not None:
+        corpus = in_languages(corpus, *languages, str(path))
+    rows = corpus.select(range(len(corpus) if limit is None else min(limit, len(corpus))))
+    words = list(zip(rows["source_words"], rows["target_words"], strict=True))
+    gold = [GoldAlignment.of(links, []) for links in rows["links"]]
+    require_sure(gold, path)
+    return GoldPairs(words, gold)

@@ -1,0 +1,104 @@
+"""What an aligner found, as lines of a format or as an ALIGNED corpus, complete or not there at all."""
+
+import io
+import json
+import math
+import sys
+import tempfile
+from collections.abc import Iterable
+from contextlib import nullcontext
+from itertools import chain, groupby
+from pathlib import Path
+from typing import Any
+
+from isoglot.aligners.alignment import PairLinks
+from isoglot.aligners.files.formats import FORMATS
+from isoglot.aligners.files.pairs import RawPair
+from isoglot.corpus.options import PrepareOptions
+from isoglot.corpus.read.sources import Source
+from isoglot.errors import ConfigurationError
+from isoglot.runs.files import whole_file
+
+Found = Iterable[tuple[RawPair, PairLinks]]
+NUMBERED = ("pharaoh", "talp", "alignv2", "naacl")
+"""Formats of :mod:`isoglot.aligners.files.formats` that hold word numbers alone, for which no words are needed."""
+
+
+def write_lines(
+    found: Iterable[tuple[Any, PairLinks]],
+    out: str | Path,
+    *,
+    name: str = "pharaoh",
+    base: int | None = None,
+    reverse: bool = False,
+) -> int:
+    """Write one line (or, in ``alignv2`` and ``naacl``, one line a link) a pair; ``-`` is standard output.
+
+    The formats are those of :mod:`isoglot.aligners.files.formats`; ``offsets`` with character spans ``[source start,
+    end, target start, end]`` in the text as given; ``words`` with the linked words.
+    """
+    pairs = 0
+    if str(out) == "-" and isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(encoding="utf-8")  # as a file would be, whatever the terminal shows
+    with nullcontext(sys.stdout) if str(out) == "-" else whole_file(out) as file:
+        for pair, links in found:
+            file.write(_text(pairs, pair, links, name, base, reverse))
+            pairs += 1
+    return pairs
+
+
+def _text(number: int, pair: Any, found: PairLinks, name: str, base: int | None, reverse: bool) -> str:
+    """A pair's lines."""
+    start = FORMATS.get(name, 0) if base is None else base
+    turn = -1 if reverse else 1
+    if name in NUMBERED:
+        links = sorted((j, i) for i, j in found.links) if reverse else found.links
+        if name in ("alignv2", "naacl"):
+            width = 4 if name == "naacl" else 1
+            return "".join(f"{number + 1:0{width}d} {i + start} {j + start} S\n" for i, j in links)
+        return " ".join([f"{i + start}-{j + start}" for i, j in links]) + "\n"
+    if name == "words":
+        source, target = pair.words
+        return "\t".join("|||".join((source[i], target[j])[::turn]) for i, j in found.links) + "\n"
+    row: dict[str, Any] = {"id": number}
+    if name == "offsets":
+        texts, (one, other) = pair.placed
+        row["source"], row["target"] = texts[::turn]
+        row["spans"] = [[*chain(*(one[i], other[j])[::turn])] for i, j in found.links]
+    else:
+        row["src"], row["tgt"] = pair.words[::turn]
+        row["links"] = [[i + start, j + start][::turn] for i, j in found.links]
+    row["probabilities"] = [round(p, 6) for p in found.probabilities]
+    if name == "jsonl":
+        row["score"] = None if math.isnan(found.score) else round(found.score, 6)
+    return json.dumps(row, ensure_ascii=False) + "\n"
+
+
+def write_corpus(found: Found, out: Path) -> int:
+    """Write an ALIGNED corpus folder, as ``isoglot prepare`` does; recipes take it with ``kind: aligned``.
+
+    Probabilities and scores are not kept: links that training should not see are left out before, by
+    ``min_probability`` and ``min_score``. Pairs with an empty side have no row.
+    """
+    from isoglot.corpus.prepare import prepare  # noqa: PLC0415 - `datasets` is slow to import
+
+    pairs = 0
+    out.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=out.parent, prefix=f".{out.name}.") as folder:
+        sources = []
+        # One file for each run of pairs of the same languages, so that the rows keep their order.
+        for number, (languages, run) in enumerate(groupby(found, key=lambda item: item[0].languages)):
+            if not all(languages):
+                raise ConfigurationError(
+                    "an ALIGNED corpus names the languages of its pairs; give --source-lang and --target-lang"
+                )
+            path = Path(folder) / f"{number:06d}.jsonl"
+            with path.open("w", encoding="utf-8") as file:
+                for pair, links in run:
+                    row = {"source": pair.words[0], "target": pair.words[1], "links": links.links}
+                    file.write(json.dumps(row, ensure_ascii=False) + "\n")
+                    pairs += 1
+            named = dict(zip(("source_language", "target_language"), languages, strict=True))
+            sources.append(Source(path=str(path), format="jsonl", **named))
+        prepare(sources, out, options=PrepareOptions(kind="aligned"))
+    return pairs

@@ -1,0 +1,281 @@
+"""Pairs of sentences to align, read so that every input line has its place in the output."""
+
+import logging
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from isoglot.aligners.alignment import LINK_ITEM
+from isoglot.corpus.encode.words import (
+    BLANKS,
+    WordMode,
+    locate_words,
+    note_of_spaces,
+    other_space,
+    split_words,
+)
+from isoglot.corpus.manifest import MANIFEST, Manifest, read_manifest
+from isoglot.corpus.read.cells import wrong_width
+from isoglot.corpus.read.line_files import refuse_bare_returns
+from isoglot.corpus.read.readers import READERS, read
+from isoglot.corpus.read.sources import Source, expand, sources_from
+from isoglot.errors import InputError
+
+_LOG = logging.getLogger(__name__)
+Spans = list[tuple[int, int]]
+Warn = Callable[[int, str], None]
+
+_LINE_FORMATS = ("bars", "moses", "tsv")
+_SAMPLE, _GLUED_SHARE = 1000, 0.3
+"""Pairs of which running text is told by, and how many of them: abbreviations end some sentences of tokenised text."""
+_GLUED = re.compile(r"\w[.,;:!?…。，！？।؟]+(?:\s|$)")
+
+
+@dataclass(frozen=True, slots=True)
+class RawPair:
+    """One sentence pair."""
+
+    texts: tuple[str, str]
+    words: tuple[list[str], list[str]]
+    languages: tuple[str, str] = ("", "")
+
+    @property
+    def placed(self) -> tuple[tuple[str, str], tuple[Spans, Spans]]:
+        """Both texts and the characters of each word in them; a text that the words do not spell is joined anew."""
+        (source, one), (target, other) = (
+            _placed(text, words) for text, words in zip(self.texts, self.words, strict=True)
+        )
+        return (source, target), (one, other)
+
+
+def read_pairs(sources: Sequence[Source], *, mode: WordMode, warn: Warn) -> Iterator[RawPair]:
+    """Pairs in the order of the inputs, in bounded memory.
+
+    A line of a Moses pair, a TSV or a ``source ||| target`` file that cannot be read (invalid UTF-8, a missing
+    separator) keeps its place, and ``warn`` is called with its number. Other formats, and tables with a header, are
+    read strictly; a blank line of JSON lines or of a table is a pair without words. Words of a prepared folder that
+    has word links are kept.
+    """
+    number = 0
+    noticed = _Noticed() if mode == "whitespace" else None
+    raw_files(sources)  # every mistake in all of them is told before the first is read
+    for given in sources:
+        if is_prepared(given.path):
+            prepared_manifest(given.path).require_whole(Path(given.path))
+            for pair in prepared_pairs(given.path, mode=mode):
+                number += 1
+                yield pair
+            continue
+        for source in expand([given], "bitext"):
+            if source.format in _LINE_FORMATS and not (source.header or _named(source)):
+                texts = _tolerant(source, number, warn)
+            elif source.format == "jsonl":
+                texts = _objects(source)
+            else:
+                texts = ((row["source"], row["target"]) for row in read(source))
+            languages = (source.source_language or "", source.target_language or "")
+            for both in texts:
+                number += 1
+                if noticed is not None:
+                    noticed.look(both)
+                yield _with_words(both, mode, languages)
+    if noticed is not None:
+        noticed.end()
+
+
+def raw_files(sources: Sequence[Source]) -> list[Source]:
+    """The sources that `isoglot prepare` has not written, with their formats; all their mistakes are told at once."""
+    files = [source for source in sources if not is_prepared(source.path)]
+    return expand(files, "bitext") if files else []
+
+
+class _Noticed:
+    """Warns if text that is cut at spaces and tabs looks like running text, or has spaces of other kinds."""
+
+    def __init__(self) -> None:
+        self._running: list[bool] = []  # of the first pairs, whether a word ends in a punctuation mark
+        self._spaced, self._space = 0, ""  # pairs with other spaces, and the first of these
+
+    def look(self, texts: tuple[str, str]) -> None:
+        """Look at a pair."""
+        if (space := other_space(*texts)) is not None:
+            self._spaced, self._space = self._spaced + 1, self._space or space
+        if len(self._running) < _SAMPLE:
+            self._running.append(any(map(_GLUED.search, texts)))
+            if len(self._running) == _SAMPLE:
+                self._warn_of_running_text()
+
+    def end(self) -> None:
+        """All pairs have been looked at."""
+        if len(self._running) < _SAMPLE:
+            self._warn_of_running_text()
+        if self._spaced:
+            _LOG.warning("%s", note_of_spaces(self._spaced, self._space))
+
+    def _warn_of_running_text(self) -> None:
+        if sum(self._running) >= max(_GLUED_SHARE * len(self._running), 1):
+            _LOG.warning(
+                "words end in punctuation marks, which stay part of them; for text that is not tokenised use "
+                "--words unicode (%d of the first %d pairs)",
+                sum(self._running),
+                len(self._running),
+            )
+
+
+def bitext_sources(
+    paths: Sequence[str], *, languages: Sequence[str] = (), file_format: str | None = None
+) -> list[Source]:
+    """Sources from bare paths: prepared folders, two files of a pair, or files that hold both sides.
+
+    A single file whose name does not tell its format has ``source ||| target`` lines.
+    """
+    folders = [path for path in paths if is_prepared(path)]
+    fields = {} if file_format is None else {"format": file_format}
+    files = [path for path in paths if path not in folders]
+    if file_format is None and len(files) == 1 and Path(files[0]).suffix in ("", ".txt"):
+        fields = {} if Path(files[0]).is_dir() else {"format": "bars"}
+    if not folders:
+        return sources_from(files, kind="bitext", languages=languages, **fields)
+    result = []
+    for path in paths:
+        result += sources_from(
+            [path], kind="bitext", languages=languages, **({} if path in folders else fields)
+        )
+    return result
+
+
+def is_prepared(path: str | Path) -> bool:
+    """Whether this is a folder that ``isoglot prepare`` has written (a manifest that cannot be read is said later)."""
+    return (Path(path) / MANIFEST).is_file()
+
+
+def prepared_manifest(folder: str | Path) -> Manifest:
+    """The manifest of a prepared folder of sentence pairs."""
+    manifest = read_manifest(folder)
+    if manifest is None:
+        raise InputError(
+            f"no manifest that can be read; run `isoglot prepare ... --out {folder}` (again)", path=folder
+        )
+    if manifest.kind not in ("bitext", "aligned"):
+        raise InputError(
+            f"a {manifest.kind} corpus has no sentence pairs; prepare one with --kind bitext", path=folder
+        )
+    return manifest
+
+
+def prepared_pairs(
+    folder: str | Path, *, mode: WordMode, start: int = 0, stop: int | None = None
+) -> Iterator[RawPair]:
+    """Pairs of a prepared folder, straight from the row groups of its Parquet files that have them."""
+    import pyarrow as pa  # noqa: PLC0415 - slow to import
+    import pyarrow.parquet as pq  # noqa: PLC0415
+
+    manifest, at = prepared_manifest(folder), 0
+    if mode == "unicode" and manifest.kind == "aligned":
+        raise InputError("is cut into words already, which its links are of; leave --words out", path=folder)
+    stop = manifest.rows if stop is None else stop
+    for name, whole in manifest.shards.items():
+        if at + whole <= start or stop <= at:
+            at += whole
+            continue
+        path = Path(folder) / name
+        try:
+            with pq.ParquetFile(path) as file:
+                for group in range(file.num_row_groups):
+                    rows = file.metadata.row_group(group).num_rows
+                    first, last = max(start - at, 0), min(stop - at, rows)
+                    at += rows
+                    if first < last:
+                        table = file.read_row_group(group).slice(first, last - first)
+                        for batch in table.to_batches(max_chunksize=1024):
+                            yield from (_from_row(row, mode) for row in batch.to_pylist())
+        except (pa.ArrowInvalid, OSError) as error:
+            raise InputError(
+                f"cannot be read ({error}); run `isoglot prepare --overwrite` again", path=path
+            ) from error
+
+
+def _from_row(row: dict[str, Any], mode: WordMode) -> RawPair:
+    texts = (row["source"], row["target"])
+    languages = (row["source_language"] or "", row["target_language"] or "")
+    if "source_words" not in row:
+        return _with_words(texts, mode, languages)
+    return RawPair(texts, (list(row["source_words"]), list(row["target_words"])), languages)
+
+
+def _placed(text: str, words: list[str]) -> tuple[str, list[tuple[int, int]]]:
+    """Where the words stand in the text; if they do not spell it, in the words joined by spaces."""
+    spans = locate_words(text, words)
+    if spans is None:
+        text = " ".join(words)
+        spans = locate_words(text, words) or []
+    return text, spans
+
+
+def _with_words(texts: tuple[str, str], mode: WordMode, languages: tuple[str, str]) -> RawPair:
+    return RawPair(texts, (split_words(texts[0], mode=mode), split_words(texts[1], mode=mode)), languages)
+
+
+def _named(source: Source) -> bool:
+    """Whether columns are told by name, which a header must explain."""
+    return any(isinstance(source.columns.get(role), str) for role in ("source", "target"))
+
+
+def _tolerant(source: Source, before: int, warn: Warn) -> Iterator[tuple[str, str]]:
+    """Both sides of each line, of two files or cut at a separator; what cannot be read keeps its place."""
+    separator = {"bars": "|||", "tsv": "\t"}.get(str(source.format))
+    columns = [int(source.columns.get(role, at)) for role, at in (("source", 0), ("target", 1))]
+    whole = number = 0
+    for chunk in READERS[str(source.format)].chunks(source, "bitext", None):
+        files = [
+            _texts(data, path, chunk.first_line, before, warn)
+            for data, path in zip(chunk.payload, source.files(), strict=True)
+        ]
+        for number, line in enumerate(zip(*files, strict=True), before + chunk.first_line):
+            fields = line if separator is None else line[0].split(separator)
+            if len(fields) <= max(columns):
+                warn(number, f"no {separator!r} between two sentences; it gets no links")
+                yield "", ""
+            elif separator == "\t" and len(fields) != chunk.width:
+                warn(
+                    number, f"{len(fields)} columns, but {wrong_width(chunk.width, source)}; it gets no links"
+                )
+                yield "", ""
+            else:
+                whole += 1
+                if separator == "|||" and not all(
+                    map(LINK_ITEM.fullmatch, split_words(" ".join(fields[2:]), mode="whitespace"))
+                ):
+                    warn(number, "has more than two sentences; what follows the second is left out")
+                yield fields[columns[0]].strip(BLANKS), fields[columns[1]].strip(BLANKS)
+    if number and not whole:
+        raise InputError(
+            f"no line has {separator!r} between two sentences; give a second file, or name the --input-format",
+            path=source.path,
+            line=1,
+        )
+
+
+def _objects(source: Source) -> Iterator[tuple[str, str]]:
+    """Both sides of each line of JSON; of a blank one both are empty, which keeps its place."""
+    reader = READERS["jsonl"]
+    for chunk in reader.chunks(source, "bitext", None):
+        values, numbers = reader.fields(source, "bitext", chunk)
+        pairs = dict(zip(numbers, zip(values["source"], values["target"], strict=True), strict=True))
+        data = chunk.payload[0]
+        lines = data.count(b"\n") + (not data.endswith(b"\n"))
+        yield from (pairs.get(line, ("", "")) for line in range(chunk.first_line, chunk.first_line + lines))
+
+
+def _texts(data: bytes, path: str, first: int, before: int, warn: Warn) -> Iterator[str]:
+    if first == 1:
+        refuse_bare_returns(data, path)
+    for at, line in enumerate(data.removesuffix(b"\n").split(b"\n"), first):
+        try:
+            text = line.decode("utf-8")
+        except UnicodeDecodeError as error:
+            warn(before + at, f"{path}:{at}: invalid UTF-8 ({error.reason}); bad bytes are replaced")
+            text = line.decode("utf-8", errors="replace")
+        yield (text.removeprefix("\ufeff") if at == 1 else text).removesuffix("\r")

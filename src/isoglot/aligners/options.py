@@ -1,0 +1,245 @@
+"""What `isoglot align` and `isoglot score` are asked for: one model per kind of aligner, one per way of scoring."""
+
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal, Self
+
+from pydantic import Field, model_validator
+
+from isoglot.aligners.embedding.choice import with_kept
+from isoglot.aligners.embedding.options import METHODS, AnyEmbedding, Kept
+from isoglot.aligners.statistical.options import DiagonalOptions, HmmOptions, Symmetrisation, Symmetriser
+from isoglot.checks import did_you_mean, validated
+from isoglot.errors import ConfigurationError
+from isoglot.options import Options, OutputFile, Workers, extra_of, fields_of, flag_of, option
+
+_LEARNING, _ENCODER, _READING, _WRITING, _SCALE = (
+    "Learning from the bitext", "With an encoder", "How to read", "How to write", "On many machines",
+)  # fmt: skip
+STATISTICAL = {
+    "fast_align": "learns from the bitext: IBM 2 with a diagonal prior, fast_align's links; the fastest",
+    "hmm": "learns from the bitext: a Bayesian HMM whose directions agree; the most accurate",
+    "eflomal": "learns from the bitext: the external program, if it is installed (pip install eflomal)",
+}
+"""Methods without an encoder, and what they are."""
+_SYMMETRISE = (
+    "How two directions become one; by default agreement for hmm, grow-diag-final-and for the others."
+)
+_THRESHOLD = "Least posterior of a link that both directions agree on; 0.5 and more is for precision."
+_MODEL_KEPT = "Keep the model in this folder."
+_LEXICON = "Write the translation table here: source, target, probability."
+_ENCODER_NAME = "Folder or hub name of the encoder; box: the aligner that comes with isoglot."
+_TRAIN_ON = "More bitext to learn from; it is not written."
+
+
+class _Model(Kept):
+    """A statistical model, learned or loaded."""
+
+    symmetrisation: Symmetrisation | None = option(None, _SYMMETRISE, flags=["--symmetrise"], group=_LEARNING)
+    threshold: float | None = option(None, _THRESHOLD, flags=None, gt=0, lt=1)
+    save: Path | None = option(None, _MODEL_KEPT, group=_LEARNING)
+    lexicon: OutputFile | None = option(None, _LEXICON, group=_LEARNING)
+
+    def decoding(self) -> dict[str, Any]:
+        """How links are read off the model, where that is said."""
+        given = {"symmetrisation": self.symmetrisation, "threshold": self.threshold}
+        return {name: value for name, value in given.items() if value is not None}
+
+
+class _Learned(_Model):
+    """A model that learns from the text that is to be aligned."""
+
+    lowercase: bool = option(False, "Compare words without case.", group=_LEARNING)
+    train_on: tuple[str, ...] = option((), _TRAIN_ON, group=_LEARNING)
+    usual: ClassVar[str] = "grow-diag-final-and"
+
+    @model_validator(mode="after")
+    def _has_threshold(self) -> Self:
+        if self.threshold is not None and (self.symmetrisation or self.usual) != "agreement":
+            raise ValueError(
+                "--set threshold: only --symmetrise agreement has a threshold; leave it out, or choose that"
+            )
+        return self
+
+
+class FastAlign(_Learned):
+    """fast_align's model, learned from the input."""
+
+    kind: Literal["fast_align"] = option("fast_align", flags=None)
+    options: DiagonalOptions = DiagonalOptions()
+
+
+class Hmm(_Learned):
+    """The HMM aligner, learned from the input."""
+
+    kind: Literal["hmm"] = option("hmm", flags=None)
+    options: HmmOptions = HmmOptions()
+    usual: ClassVar[str] = "agreement"
+
+
+class Saved(_Model):
+    """A statistical model that was saved."""
+
+    kind: Literal["saved"] = option("saved", flags=None)
+    load: Path = option(..., "Align with a saved model instead of learning from the input.", group=_LEARNING)
+
+
+class Eflomal(Options):
+    """The external program, which keeps no model and reports no probabilities."""
+
+    kind: Literal["eflomal"] = option("eflomal", flags=None)
+    symmetrisation: Symmetriser = option(
+        "grow-diag-final-and", _SYMMETRISE, flags=["--symmetrise"], group=_LEARNING
+    )
+    train_on: tuple[str, ...] = option((), _TRAIN_ON, group=_LEARNING)
+    program: str = option("eflomal-align", "Name or path of the program.", flags=None)
+    arguments: str = option("", "Further arguments of the program, as one line.", flags=None)
+
+
+class Encoder(Options):
+    """An encoder's hidden states."""
+
+    kind: Literal["encoder"] = option("encoder", flags=None)
+    model: str = option(..., _ENCODER_NAME, group=_ENCODER)
+    options: AnyEmbedding
+    engine: Literal["local", "ray"] = option(
+        "local",
+        "ray: the parts of a prepared folder on all machines of a Ray cluster (RAY_ADDRESS; without it on this one). "
+        "A run that died goes on where it stood.",
+        group=_SCALE,
+    )
+    workers: Workers | None = option(
+        None, "With --engine ray: how many encoders work at a time.", group=_SCALE
+    )
+    part_pairs: int = option(
+        16_384, "With Ray: pairs of a part; minutes of work, a multiple of a window.", flags=None
+    )
+
+    @model_validator(mode="after")
+    def _workers_have_work(self) -> Self:
+        if self.workers is not None and self.engine == "local":
+            raise ValueError("--workers: only --engine ray has workers; leave it out")
+        return self
+
+
+AnyAligner = Annotated[FastAlign | Hmm | Saved | Eflomal | Encoder, Field(discriminator="kind")]
+_KINDS: dict[str, type[Options]] = {
+    "fast_align": FastAlign,
+    "hmm": Hmm,
+    "eflomal": Eflomal,
+    **dict.fromkeys(METHODS, Encoder),
+}
+
+
+class AlignRequest(Options):
+    """What ``isoglot align`` is to do beside its inputs and output."""
+
+    aligner: AnyAligner = option(FastAlign(), "The aligner.", flags=None)
+    words: Literal["whitespace", "unicode"] = option(
+        "whitespace",
+        "whitespace for tokenised text; unicode for running text (Han, Kana and Thai by character).",
+        group=_READING,
+    )
+    output: Literal["pharaoh", "talp", "alignv2", "naacl", "jsonl", "offsets", "words", "corpus"] = option(
+        "pharaoh",
+        "jsonl: words, probabilities, score; offsets: characters of the text; corpus: a folder for recipes' "
+        "`kind: aligned`.",
+        flags=["--format", "-f"],
+        group=_WRITING,
+    )
+    base: int | None = option(None, "Count words from 0 or 1.", group=_WRITING, ge=0, le=1)
+    reverse: bool = option(False, "Write the target side first.", group=_WRITING)
+
+    @model_validator(mode="after")
+    def _numbers_are_written(self) -> Self:
+        if self.base is not None and self.output in ("corpus", "offsets", "words"):
+            raise ValueError(
+                f"--base: format {self.output} writes no word numbers to choose a base for; leave it out"
+            )
+        if self.reverse and self.output == "corpus":
+            raise ValueError(
+                "--reverse: a corpus is written as it is read; leave it out, or exchange the input's sides"
+            )
+        return self
+
+
+def aligner_of(**values: Any) -> AnyAligner:
+    """The aligner that options by name describe, ``method``, ``model`` and ``load`` among them.
+
+    Example:
+        >>> aligner_of(method="hmm", lowercase=True).kind
+        'hmm'
+    """
+    if "model" in values and values.get("method", "itermax") in METHODS:
+        values = {"method": "itermax", **with_kept(values["model"], values)}
+    method = values.get("method", "fast_align")
+    if method not in _KINDS:
+        raise ConfigurationError(
+            f"--method: {method!r} given; {did_you_mean(method, _KINDS)} Statistical: {', '.join(STATISTICAL)}; with "
+            f"an encoder: {', '.join(METHODS)}"
+        )
+    if "load" in values:
+        return validated(Saved, values, what="a saved model", called=_flag)
+    kind = _KINDS[method]
+    own = {name: value for name, value in values.items() if name != "method"}
+    if kind is Encoder:
+        own["method"] = method
+    return validated(kind, own, what=f"method {method}", called=_flag)  # type: ignore[return-value]
+
+
+def _flag(name: str) -> str:
+    """How an option is given on the command line."""
+    if name in ("links", "method"):
+        return {"links": "LINKS", "method": "--method"}[name]
+    field = fields_of(*_KINDS.values(), Saved, FileScoring, LayerScoring).get(name)
+    if field is None or extra_of(field).get("flags", ()) is None:
+        return f"--set {name}"
+    return flag_of(name, field)
+
+
+class Gold(Options):
+    """A file of gold links."""
+
+    gold: Path = option(..., "File of gold links.", flags=["--gold", "-g"])
+    gold_format: str | None = option(None, "Format of the gold links.")
+    gold_base: int | None = option(None, "The gold links count words from 0 or 1.", ge=0, le=1)
+
+
+class FileScoring(Options):
+    """A file of links against gold links."""
+
+    links: str = option(..., "File of links, or - for standard input.", flags=None)
+    format: str | None = option(
+        None, "Format of the links: pharaoh, talp, alignv2, naacl, jsonl; by default from the file.",
+        flags=["--format", "-f"],
+    )  # fmt: skip
+    base: int | None = option(None, "The links count words from 0 or 1.", ge=0, le=1)
+    reverse: bool = option(False, "The links have the target side first.")
+    sentences: OutputFile | None = option(None, "Write the rates of each sentence here, from 0 to 1, as TSV.")
+
+
+class LayerScoring(Options):
+    """An encoder's layers against gold links."""
+
+    layers: str = option(
+        ..., "Score an encoder instead of a file: all, or numbers such as 4,8,12 (gold with words: jsonl).",
+        group=_ENCODER,
+    )  # fmt: skip
+    model: str = option(..., _ENCODER_NAME, group=_ENCODER)
+    options: AnyEmbedding
+
+    @model_validator(mode="after")
+    def _layers_are_chosen_once(self) -> Self:
+        if self.options.layer is not None:
+            raise ValueError("--layer: --layers says which layers are scored; leave it out")
+        return self
+
+
+def scoring_of(**given: Any) -> FileScoring | LayerScoring:
+    """The way of scoring that options by name describe: layers of an encoder with ``layers``, else a file of links."""
+    values = given
+    if "layers" not in values:
+        return validated(FileScoring, values, what="scoring a file", called=_flag)
+    if "model" in values:
+        values = {"method": "itermax", **with_kept(values["model"], values)}
+        values = {name: value for name, value in values.items() if name != "layer" or name in given}
+    return validated(LayerScoring, values, what="--layers", called=_flag)

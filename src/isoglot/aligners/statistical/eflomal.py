@@ -1,0 +1,81 @@
+"""eflomal as an external program: it is started as a process of its own, and nothing of it is imported or copied.
+
+Source: Östling & Tiedemann 2016 (*Efficient word alignment with Markov chain Monte Carlo*). The program is under the
+GPL and is not a dependency; ``pip install eflomal`` brings ``eflomal-align``.
+"""
+
+import shlex
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from isoglot.aligners.alignment import LinkTable
+from isoglot.aligners.statistical.options import Symmetriser
+from isoglot.aligners.symmetrise import check_symmetriser, symmetrise_table
+from isoglot.errors import ConfigurationError
+
+
+class EflomalAligner:
+    """Runs ``eflomal-align`` on a bitext; both directions, then symmetrised here.
+
+    The program samples without a seed, so two runs differ a little, and keeps no model. ``arguments`` are further ones
+    of the program, as one line: ``"--null-prior 0.3"``.
+    """
+
+    def __init__(
+        self,
+        *,
+        symmetrisation: Symmetriser = "grow-diag-final-and",
+        program: str = "eflomal-align",
+        arguments: str = "",
+    ) -> None:
+        check_symmetriser(symmetrisation)
+        self.symmetrisation: Symmetriser = symmetrisation
+        self.program = program
+        self.arguments = ["--model", "3", "--n-samplers", "3", *shlex.split(arguments)]
+
+    def executable(self) -> str:
+        """The path of the program."""
+        program = shutil.which(self.program)
+        if program is None:
+            raise ConfigurationError(
+                f"program {self.program!r} is not installed; type `pip install eflomal`, give --set program=PATH, or "
+                "use the built-in hmm"
+            )
+        return program
+
+    def align_words(self, source: Iterable[Sequence[str]], target: Iterable[Sequence[str]]) -> LinkTable:
+        """Align lists of words."""
+        forward, reverse = self.directions(source, target)
+        return symmetrise_table(forward, reverse, self.symmetrisation)
+
+    def directions(
+        self, source: Iterable[Sequence[str]], target: Iterable[Sequence[str]]
+    ) -> tuple[LinkTable, LinkTable]:
+        """Links of both directions, not symmetrised."""
+        program = self.executable()
+        with tempfile.TemporaryDirectory(prefix="isoglot-eflomal-") as name:
+            folder = Path(name)
+            for side, sentences in (("source", source), ("target", target)):
+                with (folder / side).open("w", encoding="utf-8") as file:
+                    file.writelines(_lines(sentences))
+            files = [f"--{side}={folder / side}" for side in ("source", "target")]
+            files += [f"--{side}-links={folder / side}" for side in ("forward", "reverse")]
+            done = subprocess.run(
+                [program, *files, *self.arguments], capture_output=True, text=True, check=False
+            )
+            paths = [folder / side for side in ("forward", "reverse")]
+            if done.returncode or not all(path.exists() for path in paths):
+                raise ConfigurationError(
+                    f"{self.program} ended with code {done.returncode} and said: {done.stderr.strip()[-500:]!r}"
+                )
+            one, other = (path.read_text(encoding="utf-8").splitlines() for path in paths)
+        return LinkTable.from_pharaoh(one), LinkTable.from_pharaoh(other)
+
+
+def _lines(sentences: Iterable[Sequence[str]]) -> Iterable[str]:
+    """One line a sentence; white space inside a word would shift the word numbers, so it is replaced."""
+    for words in sentences:
+        yield " ".join("_".join(word.split()) or "_" for word in words) + "\n"

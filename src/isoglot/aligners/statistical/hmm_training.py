@@ -1,0 +1,142 @@
+"""Training of the HMM aligner: both directions side by side, one sentence pair after the other."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import numpy.typing as npt
+
+from isoglot.aligners.statistical import ibm2
+from isoglot.aligners.statistical.bitext import Ints, Side
+from isoglot.aligners.statistical.decoding import WORKERS, parts
+from isoglot.aligners.statistical.hmm import HmmDirection, Jumps, PrefixPairs, sums
+from isoglot.aligners.statistical.markov import (
+    UNIT,
+    Both,
+    Contributions,
+    JumpCounts,
+    LinkCounts,
+    WordCounts,
+    WordTables,
+    visit,
+)
+from isoglot.aligners.statistical.options import DiagonalOptions, HmmOptions
+from isoglot.aligners.statistical.pair_table import PairTable
+
+Doubles = npt.NDArray[np.float64]
+_NONE: Doubles = np.zeros(0)
+_WARM_UP = 4  # updates of fast_align's model before those of the HMM
+_LONGEST_JUMP = 60  # jumps of more words count as this one
+_JUMP_ALPHA = 0.5  # added to the count of each jump width
+
+
+def estimate(source: Side, target: Side, options: HmmOptions) -> tuple[HmmDirection, HmmDirection]:
+    """Train both directions together."""
+    with ThreadPoolExecutor(WORKERS) as pool:
+        training = _Training(source, target, options, pool)
+        for _ in range(options.iterations):
+            training.iterate(pool)
+    given, generated, slots = training.table.pairs()
+    tables = (
+        PairTable.of_pairs(given, generated, len(source.words)),
+        PairTable.of_pairs(generated, given, len(target.words)),
+    )
+    one, other = (state.finish(table, slots) for state, table in zip(training.states, tables, strict=True))
+    return one, other
+
+
+class _State:
+    """One direction in training: its sides, the words of each pair, and what it has learned so far."""
+
+    def __init__(
+        self, given: Side, generated: Side, words: tuple[npt.NDArray[np.int32], ...], options: HmmOptions
+    ) -> None:
+        self.given, self.generated, self.words, self.options = given, generated, (words[0], words[1]), options
+        self.frequency = np.bincount(generated.ids, minlength=len(generated.words)).astype(np.float64)
+        self.prefixes: PrefixPairs | None = None
+        self.share = _NONE  # p(f | prefix(f)) · β of each generated word
+        if options.prefix_length:
+            vocabularies = given.words, generated.words
+            self.prefixes = PrefixPairs.of(vocabularies, self.words, options.prefix_length)
+            whole = self.prefixes.frequencies(self.frequency)[self.prefixes.generated.of_word]
+            self.share = options.strength * self.frequency / np.maximum(whole, 1.0)
+        self.jumps = Jumps.initial(_LONGEST_JUMP, options.null_probability)
+        self.own_null = np.zeros(
+            len(generated.ids), np.float32
+        )  # what each token contributed to null's counts
+        self.counts = self.null_counts = _NONE
+        self.predictive = WordCounts(*(_NONE,) * 6)
+
+    def update(self, slots: Ints, counts: Doubles, moved: Doubles, started: Doubles) -> None:
+        """M-step."""
+        o, size = self.options, len(self.generated.words)
+        self.counts = counts
+        self.null_counts = sums(self.generated.ids, self.own_null, size)
+        self.jumps = Jumps(moved + _JUMP_ALPHA, started + _JUMP_ALPHA, self.jumps.null)
+        totals = sums(self.words[0], counts[slots], len(self.given.words))
+        classes, class_totals, class_smooth = _NONE, _NONE, 0.0
+        if self.prefixes is not None:
+            links, whole = self.prefixes.sums(counts[slots])
+            classes = np.zeros(len(counts))
+            classes[slots] = links[self.prefixes.slots]
+            class_totals = whole[self.prefixes.given.of_word]
+            class_smooth = o.alpha * len(self.prefixes.generated)
+        smooth = o.alpha * size + o.strength
+        null_total = float(self.null_counts.sum() + o.alpha * size)
+        self.predictive = WordCounts(
+            counts, totals, classes, class_totals, self.share, self.null_counts,
+            o.alpha, smooth, class_smooth, null_total,
+        )  # fmt: skip
+
+    def finish(self, table: PairTable, slots: Ints) -> HmmDirection:
+        """What was learned, over a table of this direction."""
+        counts = np.zeros(len(table.key))
+        counts[table.slots(*self.words)] = self.counts[slots]
+        words = self.given.words, self.generated.words
+        return HmmDirection(words, table, counts, self.null_counts, self.frequency, self.jumps, self.options)
+
+
+class _Training:
+    """Both directions, over one table of word pairs by source word."""
+
+    def __init__(self, source: Side, target: Side, options: HmmOptions, pool: ThreadPoolExecutor) -> None:
+        warm = DiagonalOptions(iterations=_WARM_UP + 1)
+
+        def prepare(given: Side, generated: Side) -> ibm2.DiagonalDirection:
+            table = PairTable.of(given, generated)
+            return ibm2.estimate(given, generated, table, warm, reverse=given is target)
+
+        forward, reverse = pool.map(prepare, (source, target), (target, source))
+        self.sides, self.table = (source, target), forward.table
+        one, other, self.slots = self.table.pairs()
+        mirrored = np.zeros(len(self.table.key))
+        mirrored[self.slots] = reverse.probabilities(other, one)
+        # Both directions' tables of fast_align's model, for the first iteration.
+        self.start = Both(WordTables(forward.translation, forward.null), WordTables(mirrored, reverse.null))
+        self.states = (
+            _State(source, target, (one, other), options),
+            _State(target, source, (other, one), options),
+        )
+        ends = np.cumsum(source.lengths * target.lengths)
+        self.entries = np.concatenate([[0], ends]).astype(np.int64)  # each sentence's first
+        self.own = np.zeros(self.entries[-1], np.uint16)  # what each contributed to the counts, as a fraction
+
+    def iterate(self, pool: ThreadPoolExecutor) -> None:
+        """E-step over the parts of the text, then both directions' M-step."""
+        sides = self.sides[0].flat, self.sides[1].flat
+        counts = Both(*(state.predictive for state in self.states))
+        jumps = Both(*(state.jumps for state in self.states))
+        own = Contributions(self.entries, self.own, Both(*(state.own_null for state in self.states)))
+
+        def expect(part: tuple[int, int]) -> LinkCounts:
+            jumped = (JumpCounts(*map(np.zeros_like, state.jumps[:2])) for state in self.states)
+            expected = LinkCounts(np.zeros(len(self.table.key), np.int64), Both(*jumped))
+            visit(sides, part, self.table.flat, self.start, counts, jumps, own, expected)
+            return expected
+
+        found = list(pool.map(expect, parts(*self.sides)))
+        self.start = Both(*[WordTables(_NONE, _NONE)] * 2)
+        links = np.asarray(sum(expected.links for expected in found) / UNIT)
+        for k, state in enumerate(self.states):
+            jumped = [expected.jumps[k] for expected in found]
+            moved, started = (np.asarray(sum(column)) for column in zip(*jumped, strict=True))
+            state.update(self.slots, links, moved, started)

@@ -1,0 +1,138 @@
+"""fast_align's model: IBM 2 with a log-linear preference for the diagonal, estimated by EM, links as the C++ program's.
+
+    p(a_j = i | m, n) ∝ exp(−λ · |i/n − j/m|),   p(a_j = null) = p0,   p(f_j | e_i) = t(f_j | e_i)
+
+with source positions ``i`` in 1…n, target positions ``j`` in 1…m and the tension λ. Some of the program's details are
+not in its paper, and the links depend on them: the feature's empirical expectation counts ``j`` from 0, the model's
+from 1; the derivative of log Z divides by a Z computed with ``n`` and ``m`` exchanged, in which an unsigned difference
+wraps around so that its power term vanishes; the last of the iterations decodes and does not update; null wins ties,
+then the first source word. :mod:`isoglot.aligners.statistical.diagonal` keeps the order of its operations too.
+
+Source: Dyer, Chahuneau & Smith 2013 (*A Simple, Fast, and Effective Reparameterization of IBM Model 2*), eqs. 1–6.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from isoglot.aligners.statistical import diagonal
+from isoglot.aligners.statistical.bitext import Side, Vocabularies
+from isoglot.aligners.statistical.options import DiagonalOptions
+from isoglot.aligners.statistical.pair_table import FlatTable, PairTable
+from isoglot.aligners.statistical.summation_order import list_order, row_order, size_counts, word_numbers
+
+Floats = npt.NDArray[np.float64]
+INITIAL_PROBABILITY = 1e-9
+MOST_PAIRS = 1 << 26
+"""Word pairs (67 million) up to which the program's order of sums and double precision are kept. Of more, so that they
+need less memory, the translation table is in single precision and the directions are trained one after the other."""
+MOST_FOUND = 1 << 24
+"""Links of sentences whose slots are looked up once for all iterations: 134 MB a direction."""
+TENSION_RANGE = (0.1, 14.0)
+TENSION_STEPS = 8
+TENSION_RATE = 20.0
+
+
+class Probabilities(NamedTuple):
+    """What one direction has learned, as the compiled loops take it; see :class:`DiagonalDirection`."""
+
+    translation: npt.NDArray[np.floating]
+    null: Floats
+    tension: float
+
+
+@dataclass(frozen=True, slots=True)
+class DiagonalDirection:
+    """What one direction has learned."""
+
+    table: PairTable  # The word pairs
+    translation: npt.NDArray[np.floating]  # t(generated | given) of each slot. Shape: (slots)
+    null: Floats  # t(generated | null) of each generated word. Shape: (generated vocabulary)
+    tension: float  # λ
+
+    @property
+    def compiled(self) -> tuple[FlatTable, Probabilities]:
+        """The table and the probabilities as the compiled loops take them."""
+        return self.table.flat, Probabilities(self.translation, self.null, self.tension)
+
+    def probabilities(self, given: npt.NDArray[np.int32], generated: npt.NDArray[np.int32]) -> Floats:
+        """t(generated | given) of pairs that the table holds."""
+        return self.translation[self.table.slots(given, generated)].astype(np.float64)
+
+    def arrays(self, given: npt.NDArray[np.int32], generated: npt.NDArray[np.int32]) -> dict[str, Floats]:
+        """Everything as arrays, the probabilities of these pairs among them, to be saved."""
+        return {
+            "translation": self.probabilities(given, generated),
+            "null": self.null,
+            "tension": np.array([self.tension]),
+        }
+
+    @classmethod
+    def from_arrays(
+        cls,
+        arrays: Mapping[str, Floats],
+        words: Vocabularies,
+        pairs: tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]],
+        options: DiagonalOptions,
+    ) -> DiagonalDirection:
+        """The inverse of :meth:`arrays`."""
+        del options
+        table = PairTable.of_pairs(*pairs, len(words[0]))
+        translation = np.full(len(table.key), INITIAL_PROBABILITY)
+        translation[table.slots(*pairs)] = arrays["translation"]
+        return cls(table, translation, arrays["null"], float(arrays["tension"][0]))
+
+
+def estimate(
+    given: Side, generated: Side, table: PairTable, options: DiagonalOptions, *, reverse: bool = False
+) -> DiagonalDirection:
+    """Train one direction: ``iterations − 1`` updates."""
+    words = len(generated.words)
+    exact = len(table) <= MOST_PAIRS
+    kind: type[np.floating] = np.float64 if exact else np.float32
+    translation = np.full(len(table.key), INITIAL_PROBABILITY, kind)
+    null = np.full(words, INITIAL_PROBABILITY)
+    counts, null_counts = np.zeros(len(table.key)), np.zeros(words)
+    numbers = word_numbers(given, generated, reverse=reverse)
+    order = row_order(table, given, generated, numbers) if exact else np.zeros(0, np.int32)
+    used = _used(given, generated)
+    null_order = used[list_order(numbers[used])].astype(np.int32)
+    null_row = FlatTable(np.array([0, words]), np.arange(words, dtype=np.int32), np.array([len(used)]))
+    sizes = size_counts(given, generated)
+    tokens = max(int(sizes[0] @ sizes[2]), 1)
+    found = np.full(min(int(given.lengths @ generated.lengths), MOST_FOUND), -1, np.int64)
+    prior = options.variational_bayes, float(options.alpha)
+    tension = float(options.tension)
+    for iteration in range(options.iterations - 1):
+        model = DiagonalDirection(table, translation, null, tension)
+        feature = diagonal.expectations(
+            given.flat, generated.flat, *model.compiled, options.positions, counts, null_counts, found
+        )
+        if options.favour_diagonal and options.optimise_tension and iteration > 0:
+            tension = _optimise_tension(sizes, tokens, tension, feature / tokens)
+        diagonal.normalise(counts, table.flat, order, prior, translation)
+        diagonal.normalise(null_counts, null_row, null_order, prior, null)
+    return DiagonalDirection(table, translation, null, tension)
+
+
+def _used(given: Side, generated: Side) -> npt.NDArray[np.int64]:
+    """Generated words that occur in a pair with two sides, in order of appearance; null has an entry for each."""
+    paired = np.repeat(given.lengths > 0, generated.lengths)
+    words, first = np.unique(generated.ids[paired], return_index=True)
+    return words[np.argsort(first)].astype(np.int64)
+
+
+def _optimise_tension(
+    sizes: tuple[npt.NDArray[np.int64], ...], tokens: int, tension: float, empirical: float
+) -> float:
+    """Eight gradient steps on λ."""
+    for _ in range(TENSION_STEPS):
+        expected = diagonal.model_feature(*sizes, tension) / tokens
+        tension += (empirical - expected) * TENSION_RATE
+        tension = min(max(tension, TENSION_RANGE[0]), TENSION_RANGE[1])
+    return tension

@@ -1,0 +1,274 @@
+"""The statistical models: what each learns, how it decodes, and how it is kept on disk and as a lexicon."""
+
+import hashlib
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar, Self, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+from safetensors import SafetensorError
+from safetensors.numpy import load_file, save_file
+
+from isoglot.aligners.statistical import diagonal, ibm2, markov
+from isoglot.aligners.statistical.bitext import Side, Vocabularies, locate_words
+from isoglot.aligners.statistical.decoding import WORKERS, BestWords, Decoded, agreeing
+from isoglot.aligners.statistical.hmm import HmmDirection
+from isoglot.aligners.statistical.hmm_training import estimate
+from isoglot.aligners.statistical.markov import Both, WordTables
+from isoglot.aligners.statistical.options import DiagonalOptions, HmmOptions, Symmetrisation
+from isoglot.aligners.statistical.pair_table import PairTable
+from isoglot.errors import ConfigurationError, InputError
+from isoglot.options import Options
+from isoglot.runs.files import read_json, write_json, write_text
+from isoglot.runs.listed import require_own, whole_folder
+
+FORMAT = 2
+T = TypeVar("T")
+
+
+class TranslationModel(ABC):
+    """Vocabularies, translation tables and whatever else a method has learned, both directions."""
+
+    options: ClassVar[type[Options]]
+    symmetrisation: ClassVar[Symmetrisation]  # what it is best decoded with
+    direction: ClassVar[Any]  # Class of one direction
+
+    def __init__(self, words: Vocabularies, forward: Any, reverse: Any) -> None:
+        self.source_words, self.target_words = self.words = tuple(words[0]), tuple(words[1])
+        self.forward, self.reverse = forward, reverse
+
+    @classmethod
+    @abstractmethod
+    def estimate(cls, source: Side, target: Side, options: Any) -> Self:
+        """Learn both directions."""
+
+    @classmethod
+    def estimate_and_forget(cls, source: Side, target: Side, options: Any) -> tuple[BestWords, ...] | None:
+        """The best words by a model that is forgotten; ``None`` where that saves no memory."""
+        del source, target, options
+        return None
+
+    @abstractmethod
+    def decode(self, source: Side, target: Side, options: Any, threshold: float | None) -> Decoded:
+        """A text's best words, and the links that agree; ``threshold`` is theirs, ``None`` if they are not wanted."""
+
+    @cached_property
+    def types(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+        """Source and target word of each pair in the translation tables, sorted by source, then target word."""
+        source, target, _ = self.forward.table.pairs()
+        return source, target
+
+    def digest(self) -> str:
+        """A hash of all that the model has learned."""
+        state = hashlib.blake2b(digest_size=16)
+        state.update(json.dumps(self.words).encode())
+        for name, array in sorted(self._arrays().items()):
+            state.update(name.encode())
+            state.update(np.ascontiguousarray(array).data)
+        return state.hexdigest()
+
+    def _arrays(self) -> dict[str, npt.NDArray[Any]]:
+        source, target = self.types
+        return {
+            "types.source": source,
+            "types.target": target,
+            **{f"forward.{name}": array for name, array in self.forward.arrays(source, target).items()},
+            **{f"reverse.{name}": array for name, array in self.reverse.arrays(target, source).items()},
+        }
+
+    def save(self, path: str | Path, *, about: Mapping[str, Any]) -> None:
+        """Write ``tables.safetensors``, ``vocabulary.json`` and ``model.json`` as a folder.
+
+        ``about`` is what the aligner was made with: ``method``, ``options``, ``lowercase`` and any more.
+        """
+        require_room(path)
+        with whole_folder(path) as folder:
+            arrays = {name: np.ascontiguousarray(a) for name, a in self._arrays().items()}
+            save_file(arrays, folder / "tables.safetensors")
+            vocabulary = {"source": self.source_words, "target": self.target_words}
+            write_text(folder / "vocabulary.json", json.dumps(vocabulary, ensure_ascii=False))
+            write_json(folder / "model.json", {"format": FORMAT, **about})
+
+    def write_lexicon(self, path: str | Path, *, minimum: float = 0.05) -> None:
+        """Write lines of source, tab, target, tab, probability, the best translations of a word first.
+
+        A probability is √(p(target | source) · p(source | target)), which keeps frequent words from being everything's
+        translation; each direction's sum to one over the translations of a word (variational Bayes leaves them a
+        little short of it). Entries below ``minimum`` are left out; 0 keeps the whole table.
+        """
+        source, target = self.types
+        forward = _shares(self.forward.probabilities(source, target), source)
+        reverse = _shares(self.reverse.probabilities(target, source), target)
+        probability = np.sqrt(forward * reverse)
+        order = np.lexsort((target, -probability, source))
+        kept = order[probability[order] >= minimum]
+        columns = (array[kept].tolist() for array in (source, target, probability))
+        rows = zip(*columns, strict=True)
+        lines = (f"{self.source_words[s]}\t{self.target_words[t]}\t{value!r}\n" for s, t, value in rows)
+        write_text(path, "".join(lines))
+
+
+def require_room(path: str | Path) -> None:
+    """Refuse to save a model over anything but another one."""
+    held = Path(path)
+    if held.is_dir() and any(held.iterdir()) and not (held / "model.json").is_file():
+        raise ConfigurationError(
+            f"{path}: is not empty and holds no alignment model; choose another folder to save it in"
+        )
+    require_own(held)
+
+
+class FastAlignModel(TranslationModel):
+    """fast_align's model; see :mod:`isoglot.aligners.statistical.ibm2`."""
+
+    options = DiagonalOptions
+    symmetrisation = "grow-diag-final-and"
+    direction = ibm2.DiagonalDirection
+
+    @classmethod
+    def estimate(cls, source: Side, target: Side, options: DiagonalOptions) -> Self:
+        """Learn both directions."""
+        both = _both_directions(source, target, options, lambda *found: found[-1])
+        return cls((source.words, target.words), *both)
+
+    @classmethod
+    def estimate_and_forget(
+        cls, source: Side, target: Side, options: DiagonalOptions
+    ) -> tuple[BestWords, ...]:
+        """The best words by a model that is forgotten, one direction after the other."""
+        return _both_directions(source, target, options, _best)
+
+    def decode(
+        self, source: Side, target: Side, options: DiagonalOptions, threshold: float | None
+    ) -> Decoded:
+        """Each direction by its own posteriors."""
+        one, other = (_known(side, own) for side, own in zip((source, target), self.words, strict=True))
+        models = self.forward, self.reverse
+        with ThreadPoolExecutor(WORKERS) as pool:
+            ahead, back = pool.map(_best, (one, other), (other, one), (options, options), models)
+        if threshold is None:
+            return ahead, back, None
+        both = (one.flat, other.flat, *(model.compiled for model in models), options.positions, threshold)
+        return ahead, back, agreeing(source, target, lambda *part: diagonal.agreeing(*both, *part))
+
+
+def _both_directions(
+    source: Side,
+    target: Side,
+    options: DiagonalOptions,
+    then: Callable[[Side, Side, DiagonalOptions, ibm2.DiagonalDirection], T],
+) -> tuple[T, ...]:
+    """What ``then`` makes of the trained forward and reverse model; large ones are trained one at a time."""
+    few = int(source.lengths @ target.lengths) <= ibm2.MOST_PAIRS  # distinct ones are fewer still
+    forward = [] if few else [PairTable.of(source, target)]
+
+    def run(reverse: bool) -> T:
+        given, generated = (target, source) if reverse else (source, target)
+        table = PairTable.of(given, generated) if reverse or few else forward.pop()
+        model = ibm2.estimate(given, generated, table, options, reverse=reverse)
+        return then(given, generated, options, model)
+
+    with ThreadPoolExecutor(WORKERS if few or len(forward[0]) <= ibm2.MOST_PAIRS else 1) as pool:
+        return tuple(pool.map(run, (False, True)))
+
+
+def _best(given: Side, generated: Side, options: DiagonalOptions, model: ibm2.DiagonalDirection) -> BestWords:
+    best = BestWords.empty(generated)
+    diagonal.decode(given.flat, generated.flat, *model.compiled, options.positions, best)
+    return best
+
+
+def _known(side: Side, words: tuple[str, ...]) -> Side:
+    """A text in the numbers of a vocabulary, −1 for words that it lacks."""
+    if side.words is words:
+        return side
+    return Side(words, locate_words(words, side.words).astype(np.int32)[side.ids], side.offsets)
+
+
+class HmmModel(TranslationModel):
+    """The Bayesian HMM; see :mod:`isoglot.aligners.statistical.hmm`."""
+
+    options = HmmOptions
+    symmetrisation = "agreement"
+    direction = HmmDirection
+
+    @classmethod
+    def estimate(cls, source: Side, target: Side, options: HmmOptions) -> Self:
+        """Learn both directions together."""
+        return cls((source.words, target.words), *estimate(source, target, options))
+
+    def decode(self, source: Side, target: Side, options: HmmOptions, threshold: float | None) -> Decoded:
+        """Both directions by forward–backward, in one pass over the text."""
+        del options
+        models: tuple[HmmDirection, HmmDirection] = self.forward, self.reverse
+        table = PairTable.of(source, target)
+        one, other, slots = table.pairs()
+        tables = []
+        for model, words, pairs in (
+            (models[0], (source.words, target.words), (one, other)),
+            (models[1], (target.words, source.words), (other, one)),
+        ):
+            translation = np.zeros(len(table.key))
+            translation[slots], null = model.project(words, pairs)
+            tables.append(WordTables(translation, null))
+        best = Both(BestWords.empty(target), BestWords.empty(source))
+        jumps = Both(*(model.jumps for model in models))
+        sides = source.flat, target.flat
+        least = 2.0 if threshold is None else threshold
+
+        def run(*part: int) -> Any:
+            return markov.decode(sides, part, table.flat, Both(*tables), jumps, least, best)
+
+        agreed = agreeing(source, target, run)
+        return *best, None if threshold is None else agreed
+
+
+METHODS: dict[str, type[TranslationModel]] = {"fast_align": FastAlignModel, "hmm": HmmModel}
+"""Method to its model."""
+
+
+def load_model(path: str | Path) -> tuple[TranslationModel, dict[str, Any]]:
+    """Read a folder that :meth:`TranslationModel.save` wrote: the model, and what ``about`` held."""
+    folder = Path(path)
+    about, vocabulary = read_json(folder / "model.json"), read_json(folder / "vocabulary.json")
+    if about is None or vocabulary is None or not (folder / "tables.safetensors").is_file():
+        raise InputError(
+            "no complete alignment model; write one with `isoglot align --save` (StatisticalAligner.save)",
+            path=folder,
+        )
+    if about.pop("format", None) != FORMAT or about.get("method") not in METHODS:
+        raise InputError(
+            f"an alignment model of another format than {FORMAT}, or of another method; train it again",
+            path=folder / "model.json",
+        )
+    try:
+        arrays = load_file(folder / "tables.safetensors")
+        about["lowercase"] = bool(about["lowercase"])
+        kind = METHODS[about["method"]]
+        options = kind.options(**about["options"])
+        words = tuple(vocabulary["source"]), tuple(vocabulary["target"])
+        types = arrays["types.source"], arrays["types.target"]
+        forward, reverse = (
+            kind.direction.from_arrays(
+                {k.removeprefix(prefix): a for k, a in arrays.items() if k.startswith(prefix)},
+                words[::turn],
+                types[::turn],
+                options,
+            )
+            for prefix, turn in (("forward.", 1), ("reverse.", -1))
+        )
+    except (SafetensorError, KeyError, TypeError, ValueError, IndexError) as error:
+        raise InputError(
+            f"the alignment model is damaged ({type(error).__name__}: {error}); train it again", path=folder
+        ) from error
+    return kind(words, forward, reverse), about
+
+
+def _shares(values: npt.NDArray[np.float64], group: npt.NDArray[np.int32]) -> npt.NDArray[np.float64]:
+    total = np.bincount(group, values)
+    return np.asarray(values / np.where(total > 0, total, 1.0)[group])

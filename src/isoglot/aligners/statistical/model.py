@@ -1,0 +1,222 @@
+"""Statistical aligners: estimate a model from bitext, align that text or new text, save, load, export a lexicon."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from isoglot.aligners.alignment import LinkTable, windows
+from isoglot.aligners.statistical.bitext import Side, encode
+from isoglot.aligners.statistical.decoding import BestWords
+from isoglot.aligners.statistical.methods import METHODS, TranslationModel, load_model
+from isoglot.aligners.statistical.options import Symmetrisation
+from isoglot.aligners.symmetrise import check_symmetriser, symmetrise_table
+from isoglot.checks import did_you_mean, validated
+from isoglot.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from datasets import Dataset
+
+Sentences = Sequence[Sequence[str]]
+AGREEMENT = "agreement"
+"""Symmetrisation by a threshold on both directions' posteriors; see :mod:`isoglot.aligners.statistical.decoding`."""
+
+
+@dataclass(frozen=True, slots=True)
+class SentenceAlignments:
+    """Links of some sentence pairs, made of the best words as they are asked for: tables of links take more room."""
+
+    source: Side
+    target: Side
+    ahead: BestWords  # of the model that generates target words: each target word has one link at most
+    back: BestWords  # of the model that generates source words
+    symmetrisation: Symmetrisation
+    agreed: LinkTable | None  # the links of ``agreement``
+
+    @property
+    def forward(self) -> LinkTable:
+        """Links of the model that generates target words."""
+        return self.ahead.links(self.source, self.target, reverse=False)
+
+    @property
+    def reverse(self) -> LinkTable:
+        """Links of the model that generates source words, as (source, target) too."""
+        return self.back.links(self.target, self.source, reverse=True)
+
+    @property
+    def links(self) -> LinkTable:
+        """The two symmetrised."""
+        if self.agreed is not None:
+            return self.agreed
+        return symmetrise_table(self.forward, self.reverse, self.symmetrisation)  # type: ignore[arg-type]
+
+    @property
+    def score(self) -> npt.NDArray[np.float64]:
+        """Mean log probability of a word (natural logarithm), over the words of both sides given the other side.
+
+        A high one speaks for a translation; 0 for a pair with an empty side. Shape: (sentences).
+        """
+        count = np.maximum(self.source.lengths + self.target.lengths, 1)
+        return np.asarray((self.ahead.score + self.back.score) / count)
+
+    def windows(self, stop: int) -> Iterator[LinkTable]:
+        """The symmetrised links of the sentences before ``stop``, some at a time."""
+        if self.agreed is not None:
+            yield from self.agreed.windows(stop)
+            return
+        for window in windows(stop):
+            source, target = self.source.rows(*window), self.target.rows(*window)
+            forward = self.ahead.rows(self.target, *window).links(source, target, reverse=False)
+            reverse = self.back.rows(self.source, *window).links(target, source, reverse=True)
+            yield symmetrise_table(forward, reverse, self.symmetrisation)  # type: ignore[arg-type]
+
+
+class StatisticalAligner:
+    """Learns word alignment from the bitext itself, without a compiler or an encoder.
+
+    Args:
+        method: ``fast_align`` (IBM 2 with a diagonal prior, the links of the C++ program; the fastest) or ``hmm`` (a
+            Bayesian HMM whose directions agree; the most accurate). See :mod:`isoglot.aligners.statistical.ibm2` and
+            :mod:`isoglot.aligners.statistical.hmm`.
+        symmetrisation: how the two directions become one: ``agreement`` (a threshold on their posteriors; default of
+            ``hmm``) or one of :mod:`isoglot.aligners.symmetrise` (default of ``fast_align``: ``grow-diag-final-and``).
+        threshold: of ``agreement``; 0.3 balances precision and recall, 0.5 and more is for precision.
+        lowercase: compare words without case.
+        words: how the text was cut into words, a note that is saved with the model.
+        **options: of the method, for example those of :class:`isoglot.aligners.statistical.ibm2.DiagonalOptions`.
+
+    Raises:
+        ConfigurationError: an unknown method, symmetrisation or option.
+
+    Example:
+        >>> source = [["das", "haus"], ["das", "buch"], ["ein", "buch"]]
+        >>> target = [["the", "house"], ["the", "book"], ["a", "book"]]
+        >>> aligner = StatisticalAligner(symmetrisation="intersect").fit_words(source, target)
+        >>> aligner.align_words([["das", "buch"]], [["the", "book"]]).links.to_pharaoh()
+        ['0-0 1-1']
+    """
+
+    def __init__(
+        self,
+        method: str = "fast_align",
+        *,
+        symmetrisation: Symmetrisation | None = None,
+        threshold: float = 0.3,
+        lowercase: bool = False,
+        words: str | None = None,
+        **options: Any,
+    ) -> None:
+        if method not in METHODS:
+            raise ConfigurationError(f"statistical method {method!r} given; {did_you_mean(method, METHODS)}")
+        if symmetrisation not in (None, AGREEMENT):
+            check_symmetriser(symmetrisation)
+        if not 0 < threshold < 1:
+            raise ConfigurationError(
+                f"threshold={threshold} given, but a probability between 0 and 1 is needed; the usual value is 0.3"
+            )
+        self.method = method
+        self.symmetrisation = symmetrisation or METHODS[method].symmetrisation
+        self.threshold = threshold
+        self.lowercase = lowercase
+        self.words = words
+        self.options = validated(METHODS[method].options, options, what=f"{method} option")
+        self.model: TranslationModel | None = None
+
+    def fit(self, bitext: Dataset) -> Self:
+        """Estimate the model from a BITEXT corpus (**columns** as :class:`isoglot.aligners.alignment.Aligner` says)."""
+        from isoglot.aligners.words import bitext_words  # noqa: PLC0415 - `datasets` is slow to import
+
+        return self.fit_words(*bitext_words(bitext))
+
+    def fit_words(self, source: Sentences, target: Sentences) -> Self:
+        """Estimate the model from lists of words."""
+        self.model = METHODS[self.method].estimate(*self._encode(source, target), self.options)
+        return self
+
+    def fit_align_words(self, source: Sentences, target: Sentences) -> SentenceAlignments:
+        """Estimate the model and align the same text."""
+        return self.fit_align_sides(*self._encode(source, target))
+
+    def fit_align_sides(self, source: Side, target: Side, *, keep: bool = True) -> SentenceAlignments:
+        """:meth:`fit_align_words` of text in numbers, in lower case where ``lowercase`` asks for it.
+
+        Without ``keep`` the model is not there afterwards, and large ones take less memory.
+        """
+        if not keep and self.symmetrisation != AGREEMENT:
+            best = METHODS[self.method].estimate_and_forget(source, target, self.options)
+            if best is not None:
+                return SentenceAlignments(source, target, best[0], best[1], self.symmetrisation, None)
+        self.model = METHODS[self.method].estimate(source, target, self.options)
+        return self._decode(source, target)
+
+    def align(self, bitext: Dataset, *, batch_size: int = 8192) -> Dataset:
+        """Align a BITEXT corpus with the model as it is; ``batch_size`` bounds the memory and changes no result.
+
+        **Columns** added: ``link_probabilities`` (posterior of each link) and ``alignment_score`` (see
+        :class:`SentenceAlignments`).
+        """
+        from isoglot.aligners.words import add_links  # noqa: PLC0415 - `datasets` is slow to import
+
+        def run(source: list[list[str]], target: list[list[str]]) -> dict[str, list[Any]]:
+            result = self.align_words(source, target)
+            probability = result.links.probability
+            values = [] if probability is None else probability.tolist()
+            bounds = result.links.offsets.tolist()
+            return {
+                "links": result.links.lists(),
+                "link_probabilities": [values[a:b] for a, b in pairwise(bounds)],
+                "alignment_score": result.score.tolist(),
+            }
+
+        decoding = self.symmetrisation, self.threshold, self.lowercase
+        key = f"{self._trained().digest()} {self.method} {decoding} {self.options}"
+        return add_links(bitext, run, batch_size=batch_size, key=key)
+
+    def align_words(self, source: Sentences, target: Sentences) -> SentenceAlignments:
+        """Align lists of words with the model as it is."""
+        self._trained()
+        return self._decode(*self._encode(source, target))
+
+    def save(self, path: str | Path) -> None:
+        """Write the trained aligner into a folder, without loss."""
+        about = {"method": self.method, "lowercase": self.lowercase, "options": self.options.model_dump()}
+        about |= {"symmetrisation": self.symmetrisation, "threshold": self.threshold, "words": self.words}
+        self._trained().save(path, about=about)
+
+    @classmethod
+    def load(cls, path: str | Path, **changes: Any) -> Self:
+        """Read an aligner that :meth:`save` wrote; ``changes`` are another ``symmetrisation`` or ``threshold``.
+
+        Raises:
+            InputError: no model there, or one of another format.
+        """
+        model, about = load_model(path)
+        options = about.pop("options")
+        aligner = cls(**options, **{**about, **changes})
+        aligner.model = model
+        return aligner
+
+    def _trained(self) -> TranslationModel:
+        if self.model is None:
+            raise ConfigurationError(
+                f"this {self.method} aligner must be trained first: aligner.fit(bitext), or load a saved one"
+            )
+        return self.model
+
+    def _encode(self, source: Sentences, target: Sentences) -> tuple[Side, Side]:
+        if len(source) != len(target):
+            raise ConfigurationError(
+                f"{len(source)} source and {len(target)} target sentences given; check the files for a lost line"
+            )
+        return encode(source, lowercase=self.lowercase), encode(target, lowercase=self.lowercase)
+
+    def _decode(self, source: Side, target: Side) -> SentenceAlignments:
+        threshold = self.threshold if self.symmetrisation == AGREEMENT else None
+        found = self._trained().decode(source, target, self.options, threshold)
+        return SentenceAlignments(source, target, found[0], found[1], self.symmetrisation, found[2])

@@ -1,0 +1,187 @@
+"""The word pairs that occur together in a bitext, as hash tables in flat arrays that compiled loops can search.
+
+A translation table needs one number for each (given word, generated word) that some sentence pair holds. Each given
+word has a row of slots in one long array, a small open-addressing table of its generated words: a sentence pair visits
+every generated word under each of its given words, so that a row's few cache lines serve a whole sentence.
+
+Memory is proportional to the number of distinct word pairs, which grows with the vocabulary, not to the sentences.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from isoglot.aligners.compiled import compiled
+from isoglot.aligners.statistical.bitext import Ints, Side
+
+EMPTY = -1
+"""Key of a slot without a word."""
+
+
+class FlatTable(NamedTuple):
+    """A :class:`PairTable`, as the compiled loops take it."""
+
+    start: Ints
+    key: npt.NDArray[np.int32]
+    size: Ints
+
+
+@dataclass(frozen=True, slots=True)
+class PairTable:
+    """Slots of all (given word, generated word) pairs."""
+
+    start: Ints  # given word ``e`` owns the slots ``start[e]:start[e + 1]``. Shape: (given words + 1)
+    # generated word of each slot, :data:`EMPTY` where there is none. Shape: (slots)
+    key: npt.NDArray[np.int32]
+    size: Ints  # number of pairs of each given word. Shape: (given words)
+
+    def __len__(self) -> int:
+        return int(self.size.sum())
+
+    @classmethod
+    def of(cls, given: Side, generated: Side) -> PairTable:
+        """The pairs that occur in a bitext."""
+        first, sentences = occurrences(given.ids, given.offsets, len(given.words))
+        size = np.zeros(len(given.words), np.int64)
+        nothing = np.zeros(0, np.int64), np.zeros(0, np.int32)
+        arguments = (first, sentences, generated.ids, generated.offsets, len(generated.words))
+        _visit(*arguments, size, *nothing)
+        start = _starts(size)
+        key = np.full(start[-1], EMPTY, np.int32)
+        _visit(*arguments, size, start, key)
+        return cls(start, key, size)
+
+    @classmethod
+    def of_pairs(
+        cls, given: npt.NDArray[np.int32], generated: npt.NDArray[np.int32], words: int
+    ) -> PairTable:
+        """The table of given distinct pairs; ``words`` is the number of given words."""
+        size = np.bincount(given, minlength=words).astype(np.int64)
+        start = _starts(size)
+        key = np.full(start[-1], EMPTY, np.int32)
+        _insert_all(start, key, given, generated)
+        return cls(start, key, size)
+
+    @property
+    def flat(self) -> FlatTable:
+        """``start``, ``key`` and ``size``, as the compiled loops take a table."""
+        return FlatTable(self.start, self.key, self.size)
+
+    def pairs(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], Ints]:
+        """Given word, generated word and slot of each pair, sorted by given word, then generated word."""
+        slot = np.flatnonzero(self.key != EMPTY)
+        given = np.repeat(np.arange(len(self.size), dtype=np.int32), self.size)
+        order = np.lexsort((self.key[slot], given))
+        slot = slot[order]
+        return given, self.key[slot], slot
+
+    def slots(self, given: npt.NDArray[np.integer], generated: npt.NDArray[np.integer]) -> Ints:
+        """Slot of each of some pairs, −1 where a word is −1 or the pair is not in the table."""
+        found = _find_all(self.start, self.key, given.astype(np.int32), generated.astype(np.int32))
+        return np.asarray(found, np.int64)
+
+
+def _starts(size: Ints) -> Ints:
+    """Room for rows that are 85 % full; an empty slot ends a search, so every row has one."""
+    return np.concatenate([[0], np.cumsum(size + size // 6 + 1)]).astype(np.int64)
+
+
+@compiled
+def _home(first, room, word):
+    """Where a word's search begins: Fibonacci hashing, scaled to the row."""
+    mixed = (np.uint64(word) * np.uint64(2654435769)) & np.uint64(0xFFFFFFFF)
+    return first + np.int64((mixed * np.uint64(room)) >> np.uint64(32))
+
+
+@compiled
+def find(start, key, given, word):
+    """Slot of a pair, −1 if it is not in the table."""
+    first, stop = start[given], start[given + 1]
+    place = _home(first, stop - first, word)
+    while key[place] != word:
+        if key[place] == EMPTY:
+            return np.int64(-1)
+        place += 1
+        if place == stop:
+            place = first
+    return place
+
+
+@compiled
+def _insert(start, key, given, word):
+    first, stop = start[given], start[given + 1]
+    place = _home(first, stop - first, word)
+    while key[place] != EMPTY:
+        place += 1
+        if place == stop:
+            place = first
+    key[place] = word
+
+
+@compiled
+def _insert_all(start, key, given, generated):
+    for k in range(len(given)):
+        _insert(start, key, given[k], generated[k])
+
+
+@compiled
+def _find_all(start, key, given, generated):
+    found = np.full(len(given), -1, np.int64)
+    for k in range(len(given)):
+        if given[k] >= 0 and generated[k] >= 0:
+            found[k] = find(start, key, given[k], generated[k])
+    return found
+
+
+@compiled
+def occurrences(ids, offsets, words):
+    """The sentences of each word, in order, as offsets and sentence numbers."""
+    first = np.zeros(words + 1, np.int64)
+    for word in ids:
+        first[word + 1] += 1
+    for word in range(words):
+        first[word + 1] += first[word]
+    cursor = first[:-1].copy()
+    sentences = np.empty(len(ids), np.int32)
+    for s in range(len(offsets) - 1):
+        for k in range(offsets[s], offsets[s + 1]):
+            sentences[cursor[ids[k]]] = s
+            cursor[ids[k]] += 1
+    return first, sentences
+
+
+@compiled
+def companions(first, sentences, ids, offsets, given, seen_by, row):
+    """Write the distinct words of the sentences with ``given`` into ``row``, in the order of the text; their number.
+
+    ``seen_by`` holds for each word the last given word that met it, and is updated.
+    """
+    count, before = 0, np.int32(-1)
+    for k in range(first[given], first[given + 1]):
+        sentence = sentences[k]
+        if sentence == before:
+            continue
+        before = sentence
+        for t in range(offsets[sentence], offsets[sentence + 1]):
+            word = ids[t]
+            if seen_by[word] != given:
+                seen_by[word] = given
+                row[count] = word
+                count += 1
+    return count
+
+
+@compiled
+def _visit(first, sentences, ids, offsets, words, size, start, key):
+    """Count each given word's distinct generated words into ``size``, or, with ``start``, put them into their slots."""
+    seen_by, row = np.full(words, -1, np.int32), np.empty(words, np.int32)
+    for given in range(len(size)):
+        count = companions(first, sentences, ids, offsets, given, seen_by, row)
+        if len(start):
+            for k in range(count):
+                _insert(start, key, given, row[k])
+        size[given] = count

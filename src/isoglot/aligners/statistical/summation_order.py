@@ -1,0 +1,147 @@
+"""The order in which the C++ program fast_align adds numbers up.
+
+Doubles that are added up in another order differ in their last bits. Where two links are equally probable, which is so
+wherever a word stands twice in a sentence at equal distances from the diagonal, those bits decide. The program walks
+through ``std::unordered_map``s of GNU's libstdc++, whose order follows from the order of insertion: a new element goes
+to the head of its bucket, the first of a bucket to the head of the whole list, and growing the table takes the list
+apart and builds it anew by the same rule.
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+from isoglot.aligners.compiled import compiled
+from isoglot.aligners.statistical.bitext import Ints, Side
+from isoglot.aligners.statistical.pair_table import PairTable, companions, find, occurrences
+
+_BUCKETS = np.array(
+    [13, 29, 59, 127, 257, 541, 1109, 2357, 5087, 10273, 20753, 42043, 85229, 172933, 351061, 712697, 1447153,
+     2938679, 5967347, 12117689],
+    np.int64,
+)  # fmt: skip
+"""Numbers of buckets that a growing map has, one after the other."""
+
+
+@compiled
+def _map_order(hashes, following, bucket):
+    """Leave in ``following`` the list of a map into which elements with these hashes were inserted one by one.
+
+    Its last number is that of the list's first element, and ``following[k]`` that of the element after ``k``, −1 at the
+    end. ``bucket`` is room for as many numbers as the map has buckets.
+    """
+    head = len(following) - 1
+    following[head] = -1
+    size, grown = np.int64(1), 0
+    bucket[0] = -1
+    for element in range(len(hashes)):
+        if element in (0, size):
+            size = _BUCKETS[grown]
+            grown += 1
+            bucket[:size] = -1
+            rest = following[head]
+            following[head] = -1
+            while rest >= 0:
+                after = following[rest]
+                _link(hashes, following, bucket, size, rest)
+                rest = after
+        _link(hashes, following, bucket, size, element)
+
+
+@compiled
+def _link(hashes, following, bucket, size, element):
+    """Put an element into its bucket, which holds the number of the element before its first."""
+    head = len(following) - 1
+    own = hashes[element] % size
+    if bucket[own] >= 0:
+        before = bucket[own]
+        following[element] = following[before]
+        following[before] = element
+    else:
+        first = following[head]
+        following[element] = first
+        following[head] = element
+        if first >= 0:
+            bucket[hashes[first] % size] = element
+        bucket[own] = head
+
+
+def word_numbers(given: Side, generated: Side, *, reverse: bool) -> npt.NDArray[np.int64]:
+    """The program's number of each generated word: both sides share one vocabulary, in order of appearance."""
+    sides = (generated, given) if reverse else (given, generated)
+    firsts = []
+    for place, side in enumerate(sides):
+        newest = np.maximum.accumulate(side.ids) if len(side.ids) else side.ids
+        token = np.flatnonzero(np.diff(newest, prepend=-1))
+        firsts.append(2 * np.searchsorted(side.offsets, token, side="right") + place)
+    words = [*sides[0].words, *sides[1].words]
+    numbers: dict[str, int] = {"<eps>": 1, "|||": 2}
+    for at in np.argsort(np.concatenate(firsts), kind="stable").tolist():
+        numbers.setdefault(words[at], len(numbers) + 1)
+    return np.array([numbers[word] for word in generated.words], np.int64)
+
+
+def row_order(
+    table: PairTable, given: Side, generated: Side, numbers: npt.NDArray[np.int64]
+) -> npt.NDArray[np.int32]:
+    """The order in which the pairs of each given word are added up, as slots counted from the row's first.
+
+    Shape: (pairs).
+    """
+    order = np.empty(len(table), np.int32)
+    first, sentences = occurrences(given.ids, given.offsets, len(given.words))
+    _row_order(first, sentences, generated.ids, generated.offsets, numbers, table.start, table.key, order)
+    return order
+
+
+@compiled
+def _row_order(first, sentences, ids, offsets, numbers, start, key, order):
+    words = len(numbers)
+    seen_by = np.full(words, -1, np.int32)
+    row, hashes = np.empty(words, np.int32), np.empty(words, np.int64)
+    following, bucket = np.empty(words + 1, np.int32), np.empty(_room(words), np.int32)
+    done = 0
+    for given in range(len(start) - 1):
+        count = companions(first, sentences, ids, offsets, given, seen_by, row)
+        for k in range(count):
+            hashes[k] = numbers[row[k]]
+        _map_order(hashes[:count], following[: count + 1], bucket)
+        element = following[count]
+        while element >= 0:
+            order[done] = find(start, key, given, row[element]) - start[given]
+            done += 1
+            element = following[element]
+
+
+@compiled
+def _room(elements):
+    """Buckets of a map of so many elements."""
+    for size in _BUCKETS:
+        if size >= elements:
+            return size
+    return _BUCKETS[-1]
+
+
+def size_counts(given: Side, generated: Side) -> tuple[Ints, Ints, Ints]:
+    """Generated length, given length and frequency of each pair of sentence lengths, in the program's order."""
+    n, m = given.lengths, generated.lengths
+    usable = (n > 0) & (m > 0)
+    n, m = n[usable], m[usable]
+    hashes, first, frequency = np.unique((m << 16) | n, return_index=True, return_counts=True)
+    inserted = np.argsort(first)
+    hashes, frequency = hashes[inserted], frequency[inserted]
+    order = list_order(hashes)
+    return hashes[order] >> 16, hashes[order] & 0xFFFF, frequency[order]
+
+
+@compiled
+def list_order(hashes):
+    """The order of a map's list, as numbers of elements in the order of insertion, given their hashes."""
+    following = np.empty(len(hashes) + 1, np.int32)
+    _map_order(hashes, following, np.empty(_room(len(hashes)), np.int32))
+    order = np.empty(len(hashes), np.int64)
+    element, done = following[len(hashes)], 0
+    while element >= 0:
+        order[done] = element
+        done += 1
+        element = following[element]
+    return order

@@ -1,0 +1,399 @@
+"""The embedding aligner against a pair-by-pair version written with loops, and against simalign where installed."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+import torch
+
+from isoglot.aligners.embedding.aligner import EmbeddingAligner
+from isoglot.aligners.embedding.options import METHODS, EmbeddingOptions
+from isoglot.aligners.embedding.scores import Side, build_scorer, word_weights
+from isoglot.errors import ConfigurationError
+from isoglot.modules.pointer import Pointer
+from isoglot.testing import FAMILIES, tiny_aligned, tiny_model, tiny_tokenizer
+
+
+@pytest.fixture(scope="module")
+def model():
+    return tiny_model("bert").eval()
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    return tiny_tokenizer("bert")
+
+
+@pytest.fixture(scope="module")
+def pairs():
+    corpus = tiny_aligned(24, seed=3)
+    return list(zip(corpus["source_words"], corpus["target_words"], strict=True))
+
+
+def aligner(model, tokenizer, **options):
+    return EmbeddingAligner(model, tokenizer=tokenizer, **{"layer": 2, **options})
+
+
+@torch.no_grad()
+def naive_states(model, tokenizer, words, layer):
+    """States and words of the pieces of one sentence, alone and through the whole encoder."""
+    pieces, owner = [], []
+    for number, word in enumerate(words):
+        cut = tokenizer(word, add_special_tokens=False)["input_ids"]
+        pieces += cut
+        owner += [number] * len(cut)
+    ids = torch.tensor([[tokenizer.cls_token_id, *pieces, tokenizer.sep_token_id]])
+    hidden = model.base_model(ids, output_hidden_states=True).hidden_states[layer]
+    return hidden[0, 1:-1].double().numpy(), owner
+
+
+def naive_links(model, tokenizer, source, target, method, layer=2):
+    x, x_words = naive_states(model, tokenizer, source, layer)
+    y, y_words = naive_states(model, tokenizer, target, layer)
+    if method == "softmax":
+        dot = x @ y.T
+        rows = np.exp(dot - dot.max(1, keepdims=True))
+        columns = np.exp(dot - dot.max(0, keepdims=True))
+        rows, columns = rows / rows.sum(1, keepdims=True), columns / columns.sum(0, keepdims=True)
+        chosen = (rows > 0.001) & (columns > 0.001)
+    else:
+        norm = lambda v: v / np.linalg.norm(v, axis=1, keepdims=True)  # noqa: E731
+        similarity = (norm(x) @ norm(y).T + 1) / 2
+        forward = np.zeros_like(similarity, bool)
+        backward = np.zeros_like(similarity, bool)
+        for i in range(len(x)):
+            forward[i, similarity[i].argmax()] = True
+        for j in range(len(y)):
+            backward[similarity[:, j].argmax(), j] = True
+        chosen = {"argmax": forward & backward, "forward": forward, "backward": backward}[method]
+    return sorted({(x_words[i], y_words[j]) for i, j in zip(*chosen.nonzero(), strict=True)})
+
+
+@pytest.mark.parametrize("method", ["argmax", "forward", "backward", "softmax"])
+def test_batched_links_equal_one_pair_at_a_time(model, tokenizer, pairs, method):
+    found = list(aligner(model, tokenizer, method=method, max_tokens=64).align_pairs(pairs, window=7))
+    for (source, target), pair in zip(pairs, found, strict=True):
+        assert pair.links == naive_links(model, tokenizer, source, target, method)
+        assert len(pair.probabilities) == len(pair.links)
+        assert all(0 <= p <= 1 for p in pair.probabilities)
+        assert 0 <= pair.score <= 1
+
+
+@pytest.mark.parametrize("method", [m for m in METHODS if m != "pointer"])
+@pytest.mark.parametrize("level", ["piece", "word"])
+def test_windows_batches_and_order_change_nothing(model, tokenizer, pairs, method, level):
+    small = aligner(model, tokenizer, method=method, level=level, max_tokens=1)
+    large = aligner(model, tokenizer, method=method, level=level)
+    one = list(small.align_pairs(pairs, window=1))
+    whole = list(large.align_pairs(pairs))
+    backwards = list(large.align_pairs(pairs[::-1]))[::-1]
+    for a, b, c in zip(one, whole, backwards, strict=True):
+        assert a.links == b.links == c.links
+        assert a.probabilities == pytest.approx(b.probabilities, abs=1e-4)
+        assert a.score == pytest.approx(c.score, abs=1e-4)
+
+
+@pytest.mark.parametrize("method", ["argmax", "itermax", "softmax", "entmax", "match"])
+def test_sides_may_be_exchanged(model, tokenizer, pairs, method):
+    own = aligner(model, tokenizer, method=method)
+    there = own.align_pairs(pairs)
+    back = own.align_pairs([(t, s) for s, t in pairs])
+    for a, b in zip(there, back, strict=True):
+        assert a.links == sorted((i, j) for j, i in b.links)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("encode", ["separate", "joint"])
+def test_every_family_links_words_inside_the_sentences(family, encode, pairs):
+    own = EmbeddingAligner(tiny_model(family), tokenizer=tiny_tokenizer(family), layer=2, encode=encode)
+    found = list(own.align_pairs(pairs[:6]))
+    assert sum(len(f.links) for f in found) > 6
+    for (source, target), pair in zip(pairs, found, strict=False):
+        assert all(i < len(source) and j < len(target) for i, j in pair.links)
+
+
+def test_long_sentences_are_windowed_to_the_last_word(tokenizer, model, pairs):
+    words = list(itertools.islice(itertools.cycle(w for s, _ in pairs for w in s), 900))
+    for encode in ("separate", "joint"):
+        found = aligner(model, tokenizer, method="forward", encode=encode).align_words(words, words)
+        assert {i for i, _ in found.links} == set(range(900))
+    # With windows a word still finds a copy of itself: most links join equal words.
+    own = aligner(model, tokenizer, method="argmax", layer=1)
+    links = own.align_words(words, words).links
+    assert sum(words[i] == words[j] for i, j in links) > 0.9 * len(links)
+
+
+def test_odd_lines_keep_their_place_and_are_named(model, tokenizer):
+    warnings = []
+    own = aligner(model, tokenizer, warn=lambda number, message: warnings.append((number, message)))
+    odd = [
+        ([], ["river"]),
+        (["the", "\x00", "river"], ["ta", "potamo"]),
+        (["river"], ["potamo"]),
+        (["river"], []),
+    ]
+    found = list(own.align_pairs(odd, window=2))
+    assert [bool(f.links) for f in found] == [False, True, True, False]
+    assert all(i != 1 for i, _ in found[1].links)
+    assert [number for number, _ in warnings] == [1, 2, 4]
+    assert "1 '\\x00'" in warnings[1][1]
+
+
+def test_a_pair_that_is_too_long_is_reported_before_it_is_encoded(model, tokenizer, pairs):
+    told = []
+    own = EmbeddingAligner(
+        model, tokenizer=tokenizer, layer=2, warn=lambda number, message: told.append((number, message))
+    )
+    long = (["the", "river"] * 100_000, ["ta", "potamo"] * 100_000)
+    beside = (["the", "river"] * 5_000, ["ta"])
+    found = list(own.align_pairs([pairs[0], long, beside, pairs[1]]))
+    assert [bool(links.links) for links in found] == [True, False, True, True]
+    assert [number for number, _ in told] == [2]
+    assert "too long for one pair" in told[0][1]
+    assert found[0].links == own.align_words(*pairs[0]).links
+
+
+def test_dataset_keeps_columns_rows_and_words(model, tokenizer):
+    corpus = tiny_aligned(9).add_column("id", list(range(9)))
+    out = aligner(model, tokenizer).align(corpus, batch_size=4)
+    assert out["id"] == corpus["id"]
+    assert out["source_words"] == corpus["source_words"]
+    assert [len(p) for p in out["link_probabilities"]] == [len(links) for links in out["links"]]
+    plain = corpus.remove_columns(["source_words", "target_words", "links"])
+    again = aligner(model, tokenizer).align(plain)
+    assert again["source_words"] == [text.split() for text in plain["source"]]
+
+
+def test_thresholds_abstain(model, tokenizer, pairs):
+    low = list(aligner(model, tokenizer).align_pairs(pairs))
+    middle = float(np.median([p for f in low for p in f.probabilities]))
+    high = list(aligner(model, tokenizer, min_probability=middle).align_pairs(pairs))
+    assert 0 < sum(len(f.links) for f in high) < sum(len(f.links) for f in low)
+    assert all(p >= middle for f in high for p in f.probabilities)
+    none = list(aligner(model, tokenizer, min_score=1.0).align_pairs(pairs))
+    assert not any(f.links for f in none)
+    assert [f.score for f in none] == [f.score for f in low]
+
+
+def test_pointer_is_read_from_the_checkpoint(tmp_path, model, tokenizer, pairs):
+    from safetensors.torch import save_file
+
+    model.save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    with pytest.raises(ConfigurationError, match="does not exist"):
+        EmbeddingAligner(tmp_path, method="pointer")
+    pointer = Pointer(32)
+    state = {f"objectives.dwa.pointer.{k}": v for k, v in pointer.state_dict().items()}
+    save_file(state, tmp_path / "objectives.safetensors")
+    own = EmbeddingAligner(tmp_path, method="pointer", dtype="float32")
+    assert own.layer == 3
+    assert own.options.encode == "joint"
+    source, target = pairs[0]
+    ids, owners = [], []
+    for words in (source, target):
+        cut = [tokenizer(w, add_special_tokens=False)["input_ids"] for w in words]
+        owners.append([n for n, c in enumerate(cut) for _ in c])
+        ids.append([i for c in cut for i in c])
+    row = [tokenizer.cls_token_id, *ids[0], tokenizer.sep_token_id, *ids[1], tokenizer.sep_token_id]
+    with torch.no_grad():
+        hidden = model.base_model(torch.tensor([row])).last_hidden_state[0]
+        x, y = hidden[1 : len(ids[0]) + 1], hidden[len(ids[0]) + 2 : -1]
+        forward = (pointer.query(x) @ pointer.key(y).T / 32**0.5).softmax(1)
+        backward = (pointer.query(y) @ pointer.key(x).T / 32**0.5).softmax(1).T
+        both = (forward * backward).sqrt()
+    expected = {
+        (owners[0][i], owners[1][j])
+        for i in range(len(x))
+        for j in range(len(y))
+        if both[i].argmax() == j and both[:, j].argmax() == i
+    }
+    assert own.align_words(source, target).links == sorted(expected)
+    save_file(state | {"objectives.dwa.pointer_layer": torch.tensor(2)}, tmp_path / "objectives.safetensors")
+    assert EmbeddingAligner(tmp_path, method="pointer").layer == 2
+    assert EmbeddingAligner(tmp_path, method="pointer", layer=1).layer == 1
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_method_has_no_options_of_others(method):
+    changed = {
+        "compare": "dot", "distortion": 0.7, "threshold": 0.4, "iterations": 5, "mu": 0.3, "order": "paper",
+        "links": "union", "alpha": 0.3, "passes": 1, "word_weights": True, "alone": 0.6,
+    }  # fmt: skip
+    refused = []
+    for name, value in changed.items():
+        try:
+            options = EmbeddingOptions.build(method=method, **{name: value})
+        except ConfigurationError as error:
+            refused.append(name)
+            told = (
+                "only links=itermax" if method in ("ot", "pointer") and name in ("alpha", "passes") else name
+            )
+            assert told in str(error)
+        else:
+            assert getattr(options, name) == value
+    known = {"argmax": 2, "match": 2, "forward": 2, "backward": 2, "itermax": 4, "softmax": 5, "entmax": 5}
+    assert len(changed) - len(refused) == {**known, "ot": 6, "pointer": 1}[method]
+    if method in ("ot", "pointer"):
+        assert EmbeddingOptions.build(method=method, links="itermax", alpha=0.3, passes=3).passes == 3
+        assert EmbeddingOptions.build(method=method).encode == "joint"
+
+
+def test_itermax_of_dot_products_takes_none_that_is_negative():
+    similarity = torch.tensor([[5.0, -1.0, -1.0], [-1.0, 4.0, -2.0], [-3.0, -2.0, -1.0]])
+    scorer = build_scorer(EmbeddingOptions.build(method="itermax", compare="dot"))
+    mask = torch.ones(1, 3, dtype=torch.bool)
+    words = torch.arange(3)[None]
+    links, probability = scorer(Side(similarity[None], mask, words), Side(torch.eye(3)[None], mask, words))
+    assert links[0].nonzero().tolist() == [
+        [0, 0],
+        [1, 1],
+        [2, 2],
+    ]  # discounted as it is, (0, 2) would bar (2, 2)
+    assert (probability[0] > 0).all()
+
+
+def test_word_weights_add_up_over_the_other_words_pieces_and_are_averaged_over_the_own():
+    generator = torch.Generator().manual_seed(3)
+    forward, backward = torch.rand(2, 2, 5, 4, generator=generator) / 20  # of no more than 1 in all
+    source = torch.tensor([[0, 0, 1, 3, -1], [0, 1, 1, 1, 2]])  # word 2 of the first has no piece
+    target = torch.tensor([[0, 1, 1, -1], [2, 2, 0, 1]])
+    found = word_weights(forward, backward, source, target)
+    for b in range(2):
+        for i in range(5):
+            for j in range(4):
+                w, v = source[b, i].item(), target[b, j].item()
+                own = [k for k in range(5) if source[b, k] == w and w >= 0]
+                other = [k for k in range(4) if target[b, k] == v and v >= 0]
+                cells = [(k, m) for k in own for m in other]
+                for matrix, result, count in (
+                    (forward, found[0], len(own)),
+                    (backward, found[1], len(other)),
+                ):
+                    naive = sum(matrix[b, k, m].item() for k, m in cells) / max(1, count)
+                    assert result[b, i, j].item() == pytest.approx(naive, rel=1e-5)
+
+
+def test_word_weights_are_those_of_whole_words(model, tokenizer, pairs):
+    how = {
+        "method": "softmax",
+        "threshold": 1e-3,
+        "temperature": 0.5,
+        "word_weights": True,
+        "dtype": "float32",
+    }
+    of_pieces = 0
+    for (source, target), found in zip(
+        pairs, aligner(model, tokenizer, **how).align_pairs(pairs), strict=True
+    ):
+        (x, w), (y, v) = (naive_states(model, tokenizer, words, 2) for words in (source, target))
+        weights = np.exp(x @ y.T / 0.5 - (x @ y.T / 0.5).max())
+        rows, columns = weights / weights.sum(1, keepdims=True), weights / weights.sum(0, keepdims=True)
+        expected = {}
+        for i, j in itertools.product(set(w), set(v)):
+            cells = [(k, m) for k in range(len(w)) for m in range(len(v)) if (w[k], v[m]) == (i, j)]
+            forward = sum(rows[cell] for cell in cells) / w.count(i)
+            backward = sum(columns[cell] for cell in cells) / v.count(j)
+            if min(forward, backward) > 1e-3:
+                expected[i, j] = np.sqrt(forward * backward)
+        of_pieces += len(w) > len(set(w))
+        assert dict(zip(found.links, found.probabilities, strict=True)) == pytest.approx(expected, rel=1e-3)
+    assert of_pieces  # words of several pieces are among them
+    vectors = [
+        list(aligner(model, tokenizer, level="word", **{**how, "word_weights": w}).align_pairs(pairs))
+        for w in (0, 1)
+    ]
+    assert vectors[0] == vectors[1]  # a mean vector is one piece
+
+
+@pytest.mark.parametrize("method", ["softmax", "entmax"])
+@pytest.mark.parametrize("weights", [False, True])
+def test_unlikely_links_stay_beside_kept_ones_only(model, tokenizer, pairs, method, weights):
+    how = {
+        "method": method,
+        "compare": "cosine",
+        "temperature": 0.3,
+        "word_weights": weights,
+        "dtype": "float32",
+    }
+    how["level"] = "word"  # a piece a word: the links below are the cells of the matrix
+    every = list(aligner(model, tokenizer, **how).align_pairs(pairs))
+    values = np.concatenate([found.probabilities for found in every])
+    least, alone = (float(np.quantile(values, share)) for share in (0.3, 0.8))
+    kept = list(aligner(model, tokenizer, **how, min_probability=least, alone=alone).align_pairs(pairs))
+    grown = 0
+    for all_links, found in zip(every, kept, strict=True):
+        weak = {
+            pair: p for pair, p in zip(all_links.links, all_links.probabilities, strict=True) if p >= least
+        }
+        expected = {pair for pair, p in weak.items() if p >= alone}
+        grown -= len(expected)
+        while beside := {
+            (i, j)
+            for i, j in weak.keys() - expected
+            if any(max(abs(i - k), abs(j - m)) == 1 for k, m in expected)
+        }:
+            expected |= beside
+        grown += len(expected)
+        assert found.links == sorted(expected)
+        assert found.probabilities == [weak[pair] for pair in found.links]
+    assert grown
+    assert sum(len(found.links) for found in kept) < (values >= least).sum()
+
+
+def test_mistakes_are_named(model, tokenizer):
+    with pytest.raises(ConfigurationError, match="did you mean 'method'"):
+        EmbeddingOptions.build(metod="itermax")
+    with pytest.raises(ConfigurationError, match="layer: 9 given"):
+        aligner(model, tokenizer, layer=9)
+    with pytest.raises(ConfigurationError, match="tokenizer too"):
+        EmbeddingAligner(model)
+    with pytest.raises(ConfigurationError, match="/nowhere/at/all: does not exist"):
+        EmbeddingAligner("/nowhere/at/all")
+
+
+def test_a_folder_that_is_not_whole_is_said_at_once(tmp_path, model):
+    with pytest.raises(ConfigurationError, match=r"holds no config\.json"):
+        EmbeddingAligner(tmp_path)
+    model.save_pretrained(tmp_path)
+    with pytest.raises(ConfigurationError, match=r"holds no tokenizer\.json"):
+        EmbeddingAligner(tmp_path)
+
+
+@pytest.mark.parametrize(("method", "letter", "key"), [
+    ("argmax", "a", "inter"), ("itermax", "i", "itermax"), ("match", "m", "mwmf"),
+    ("forward", "f", "fwd"), ("backward", "r", "rev"),
+])  # fmt: skip
+@pytest.mark.parametrize("level", ["piece", "word"])
+def test_links_are_simaligns(tmp_path, model, tokenizer, pairs, method, letter, key, level):
+    simalign = pytest.importorskip("simalign")
+    model.base_model.save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    peer = simalign.SentenceAligner(
+        model=str(tmp_path), token_type={"piece": "bpe"}.get(level, level), matching_methods=letter, layer=2
+    )
+    own = EmbeddingAligner(tmp_path, method=method, layer=2, level=level, dtype="float32")
+    for (source, target), found in zip(pairs, own.align_pairs(pairs), strict=True):
+        assert found.links == sorted(peer.get_word_aligns(source, target)[key])
+
+
+def test_loading_says_nothing_and_leaves_the_library_as_it_was(tmp_path, capfd):
+    from transformers.utils import logging as library
+
+    tiny_model("bert").save_pretrained(tmp_path)
+    tiny_tokenizer("bert").save_pretrained(tmp_path)
+    before = library.get_verbosity(), library.is_progress_bar_enabled()
+    library.set_verbosity_warning()
+    library.enable_progress_bar()
+    try:
+        capfd.readouterr()
+        EmbeddingAligner(tmp_path, layer=2)
+        said = capfd.readouterr()
+        assert (said.out, said.err) == ("", "")
+        assert library.get_verbosity() == library.WARNING
+        assert library.is_progress_bar_enabled()
+    finally:
+        library.set_verbosity(before[0])
+        if not before[1]:
+            library.disable_progress_bar()

@@ -1,0 +1,60 @@
+"""AER by layer against one aligner a layer."""
+
+from __future__ import annotations
+
+import pytest
+
+from isoglot.aligners.alignment import Alignment
+from isoglot.aligners.embedding.aligner import EmbeddingAligner
+from isoglot.aligners.embedding.layer_error import layer_error
+from isoglot.aligners.files.gold import GoldPairs
+from isoglot.aligners.scoring import GoldAlignment, score
+from isoglot.errors import ConfigurationError
+from isoglot.testing import tiny_aligned, tiny_model, tiny_tokenizer
+
+
+def gold_pairs(size: int = 12) -> GoldPairs:
+    corpus = tiny_aligned(size)
+    words = list(zip(corpus["source_words"], corpus["target_words"], strict=True))
+    return GoldPairs(words, [GoldAlignment.of(links[1:], links) for links in corpus["links"]])
+
+
+@pytest.mark.parametrize(
+    ("family", "options"),
+    [
+        ("bert", {"method": "itermax"}),
+        ("xlm-roberta", {"method": "ot"}),
+        ("modernbert", {"method": "argmax", "level": "word"}),
+        ("deberta-v2", {"method": "argmax", "min_score": 0.5}),
+    ],
+)
+def test_one_run_of_the_encoder_scores_as_an_aligner_a_layer(family: str, options: dict[str, object]) -> None:
+    model, tokenizer = tiny_model(family), tiny_tokenizer(family)
+    aligner = EmbeddingAligner(model, tokenizer=tokenizer, layer=1, **options)
+    pairs = gold_pairs()
+    found = layer_error(aligner, pairs, window=5)
+    assert list(found) == [0, 1, 2, 3]
+    for layer, total in found.items():
+        own = EmbeddingAligner(model, tokenizer=tokenizer, layer=layer, **options)
+        links = [Alignment(frozenset(own.align_words(s, t).links)) for s, t in pairs.words]
+        assert total == score(links, pairs.gold)
+    assert sum(total.links for total in found.values()) > 0
+
+
+def test_layers_come_in_the_order_asked_for_and_progress_is_told() -> None:
+    aligner = EmbeddingAligner(tiny_model("bert"), tokenizer=tiny_tokenizer("bert"))
+    steps: list[tuple[int, int]] = []
+    found = layer_error(
+        aligner, gold_pairs(), layers=[3, 1, 3], window=8, progress=lambda *step: steps.append(step)
+    )
+    assert list(found) == [3, 1]
+    assert steps == [(8, 12), (12, 12)]
+
+
+def test_mistakes_are_told() -> None:
+    aligner = EmbeddingAligner(tiny_model("bert"), tokenizer=tiny_tokenizer("bert"))
+    pairs = gold_pairs(3)
+    with pytest.raises(ConfigurationError, match="layers 0"):
+        layer_error(aligner, pairs, layers=[4])
+    with pytest.raises(ConfigurationError, match="give one a pair"):
+        layer_error(aligner, GoldPairs(pairs.words, pairs.gold[:2]))

@@ -1,0 +1,114 @@
+"""Pairs as users have them: with marks of other systems, and with slips in all lines."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from isoglot.aligners.align_file import AlignRequest, align_file
+from isoglot.aligners.files.pairs import bitext_sources, read_pairs
+from isoglot.aligners.options import FastAlign, Hmm
+from isoglot.corpus.read import line_files
+from isoglot.errors import InputError
+
+TAGS = ("en", "de")
+
+
+def write(path: Path, text: str, encoding: str = "utf-8") -> str:
+    path.write_bytes(text.encode(encoding))
+    return str(path)
+
+
+def test_a_byte_order_mark_is_no_part_of_the_first_word(tmp_path: Path) -> None:
+    source = write(tmp_path / "a.en", "the house\r\na house\r\n", "utf-8-sig")
+    target = write(tmp_path / "a.de", "das haus\nein haus\n", "utf-8-sig")
+    warned: list[int] = []
+    pairs = read_pairs(
+        bitext_sources([source, target], languages=TAGS),
+        mode="whitespace",
+        warn=lambda n, _: warned.append(n),
+    )
+    assert [p.words for p in pairs] == [
+        (["the", "house"], ["das", "haus"]),
+        (["a", "house"], ["ein", "haus"]),
+    ]
+    assert not warned
+
+
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        ("a.txt", "{0} ||| {1}"),
+        ("a.tsv", "{0}\t{1}"),
+        ("a.csv", "{0},{1}"),
+        ("a.jsonl", '{{"source": "{0}", "target": "{1}"}}'),
+        ("a.en", "{0}"),
+    ],
+)
+def test_words_end_at_spaces_alone_in_every_format(
+    tmp_path: Path, name: str, line: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    sides = ("\u00a0 10\u00a0000\u2009b", "c \u3000 d\u200be")
+    paths = [write(tmp_path / name, f"{line.format(*sides)}\n{line.format('f g', 'h')}\n")]
+    if name == "a.en":
+        paths.append(write(tmp_path / "a.de", f"{sides[1]}\nh\n"))
+    with caplog.at_level("WARNING", logger="isoglot"):
+        pairs = list(read_pairs(bitext_sources(paths, languages=TAGS), mode="whitespace", warn=print))
+    assert [pair.words for pair in pairs] == [
+        (["\u00a0", "10\u00a0000\u2009b"], ["c", "\u3000", "d\u200be"]),
+        (["f", "g"], ["h"]),
+    ]
+    assert [record.getMessage() for record in caplog.records] == [
+        "lines that contain other spaces (such as U+00A0), which do not end a word: 1"
+    ]
+
+
+@pytest.mark.parametrize(("name", "separator"), [("one.txt", r"\|\|\|"), ("one.tsv", r"\\t")])
+def test_a_file_with_one_side_alone_is_a_mistake(tmp_path: Path, name: str, separator: str) -> None:
+    path = write(tmp_path / name, "the house\n" * 3)
+    out = tmp_path / "links.txt"
+    with pytest.raises(InputError, match=rf"{name}:1: no line has '{separator}' between two sentences"):
+        align_file(bitext_sources([path], languages=TAGS), out, AlignRequest())
+    assert [p.name for p in tmp_path.iterdir()] == [name]
+
+
+@pytest.mark.parametrize("most", [1, 2, 100])
+def test_blank_lines_of_objects_keep_their_place(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    monkeypatch.setattr(line_files.LineFile.take, "__defaults__", (most, 1 << 20))
+    row = '{"source": "a b", "target": "c d"}'
+    path = write(tmp_path / "a.jsonl", f"\n{row}\n\n \n{row}\n\n{row}")
+    for name, method in (("links", FastAlign()), ("again", Hmm())):
+        with caplog.at_level("WARNING", logger="isoglot"):
+            done = align_file(
+                bitext_sources([path], languages=TAGS), tmp_path / name, AlignRequest(aligner=method)
+            )
+        lines = (tmp_path / name).read_text().split("\n")
+        assert done == 7 and [bool(line) for line in lines] == [
+            False,
+            True,
+            False,
+            False,
+            True,
+            False,
+            True,
+            False,
+        ]
+        assert [r.getMessage() for r in caplog.records] == [
+            f"pair {n}: the source side is empty; it gets no links" for n in (1, 3, 4, 6)
+        ]
+        caplog.clear()
+
+
+def test_of_very_many_odd_lines_the_first_are_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = write(tmp_path / "odd.txt", "a b ||| c d\n" + "no bars\n" * 50)
+    with caplog.at_level("WARNING", logger="isoglot"):
+        assert (
+            align_file(bitext_sources([path], languages=TAGS), tmp_path / "links.txt", AlignRequest()) == 51
+        )
+    told = [record.getMessage() for record in caplog.records]
+    assert told[:20] == [f"pair {n}: no '|||' between two sentences; it gets no links" for n in range(2, 22)]
+    assert len(told) == 21 and told[-1].endswith("more warnings of this kind; look at the input")
+    assert (tmp_path / "links.txt").read_text().count("\n") == 51

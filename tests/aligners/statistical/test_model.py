@@ -1,0 +1,183 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+from datasets import Dataset
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from isoglot.aligners.statistical import decoding, hmm_training, methods
+from isoglot.aligners.statistical.methods import METHODS, load_model
+from isoglot.aligners.statistical.model import StatisticalAligner
+from isoglot.errors import ConfigurationError, InputError
+from isoglot.schema import ALIGNED, require
+
+SOURCE = ["das kleine haus", "das buch", "ein Haus", "", "ein kleines buch liest das kind", "das kind"] * 3
+TARGET = [
+    "the small house",
+    "the book",
+    "a house",
+    "nothing",
+    "the child reads a small book",
+    "the child",
+] * 3
+
+
+def bitext(source=SOURCE, target=TARGET, **columns):
+    rows = len(source)
+    given_columns = {"source": source, "target": target, "source_language": ["de"] * rows}
+    return Dataset.from_dict({**given_columns, "target_language": ["en"] * rows, **columns})
+
+
+def equal(one, other):
+    assert one.links.to_pharaoh() == other.links.to_pharaoh()
+    assert one.forward.to_pharaoh() == other.forward.to_pharaoh()
+    assert one.reverse.to_pharaoh() == other.reverse.to_pharaoh()
+    assert one.links.probability.tolist() == other.links.probability.tolist()
+    assert one.score.tolist() == other.score.tolist()
+
+
+def words(lines):
+    return [line.split() for line in lines]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_training_text_is_aligned_as_in_training_after_save_and_load(method, tmp_path):
+    aligner = StatisticalAligner(method, lowercase=True)
+    trained = aligner.fit_align_words(words(SOURCE), words(TARGET))
+    equal(aligner.align_words(words(SOURCE), words(TARGET)), trained)
+    aligner.save(tmp_path / "model")
+    loaded = StatisticalAligner.load(tmp_path / "model")
+    equal(loaded.align_words(words(SOURCE), words(TARGET)), trained)
+    assert loaded.options == aligner.options
+    assert loaded.model.digest() == aligner.model.digest()
+    assert len(trained.links) == len(SOURCE)
+    assert trained.links.to_pharaoh()[3] == ""
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_two_runs_and_any_number_of_threads_are_identical(method, monkeypatch):
+    one = StatisticalAligner(method).fit_align_words(words(SOURCE), words(TARGET))
+    for module in (decoding, hmm_training, methods):
+        monkeypatch.setattr(module, "WORKERS", 1)
+    other = StatisticalAligner(method).fit_align_words(words(SOURCE), words(TARGET))
+    equal(one, other)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@settings(deadline=None, max_examples=10)
+@given(
+    rows=st.lists(st.tuples(st.lists(st.sampled_from("abc")), st.lists(st.sampled_from("xyz"))), min_size=1)
+)
+def test_a_sentence_is_aligned_alike_alone_and_in_company(method, rows):
+    aligner = StatisticalAligner(method).fit_words(*zip(*rows, strict=True))
+    together = aligner.align_words(*zip(*rows, strict=True))
+    for k, (source, target) in enumerate(rows):
+        alone = aligner.align_words([source], [target])
+        assert alone.score[0] == pytest.approx(together.score[k], rel=1e-5)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_aligned_corpus_keeps_rows_and_columns(method):
+    corpus = bitext(origin=[str(k) for k in range(len(SOURCE))])
+    aligner = StatisticalAligner(method, symmetrisation="union").fit(corpus)
+    aligned = aligner.align(corpus, batch_size=4)
+    require(aligned, ALIGNED, role="test")
+    assert aligned["origin"][:] == corpus["origin"][:]
+    assert aligned[3]["links"] == []
+    assert aligned[3]["source_words"] == []
+    assert aligned["links"][:] == aligner.align(corpus, batch_size=100)["links"][:]
+    for row in aligned:
+        assert len(row["links"]) == len(row["link_probabilities"])
+        assert row["links"] == sorted(row["links"])
+        assert all(0 < p <= 1 for p in row["link_probabilities"])
+
+
+def test_given_words_are_used_instead_of_white_space():
+    corpus = bitext(
+        ["ab", "a"], ["xy", "x"], source_words=[["a", "b"], ["a"]], target_words=[["x", "y"], ["x"]]
+    )
+    aligned = StatisticalAligner().fit(corpus).align(corpus)
+    assert aligned["links"][:] == [[[0, 0], [1, 1]], [[0, 0]]]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_new_text_with_unknown_words(method):
+    aligner = StatisticalAligner(method, symmetrisation="intersect").fit_words(words(SOURCE), words(TARGET))
+    result = aligner.align_words(
+        words(["das buch", "xyz qqq", "das xyz", ""]), words(["the book", "neu", "the neu", ""])
+    )
+    assert result.links.to_pharaoh()[0] == "0-0 1-1"
+    assert len(result.links) == 4
+    assert result.score[0] > result.score[1]
+    assert result.score[3] == 0.0
+
+
+def test_lowercase_joins_the_spellings():
+    assert "Haus" in StatisticalAligner().fit(bitext()).model.source_words
+    assert "Haus" not in StatisticalAligner(lowercase=True).fit(bitext()).model.source_words
+
+
+def test_symmetrisation_can_be_changed_when_loaded(tmp_path):
+    aligner = StatisticalAligner().fit(bitext())
+    aligner.save(tmp_path)
+    other = StatisticalAligner.load(tmp_path, symmetrisation="forward")
+    links = other.align_words(words(SOURCE), words(TARGET))
+    assert links.links.to_pharaoh() == links.forward.to_pharaoh()
+    assert other.model.digest() == aligner.model.digest()
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_lexicon(method, tmp_path):
+    aligner = StatisticalAligner(method, lowercase=True).fit(bitext())
+    path = tmp_path / "lexicon.tsv"
+    aligner.model.write_lexicon(path, minimum=0.0)
+    entries = [line.split("\t") for line in path.read_text(encoding="utf-8").splitlines()]
+    assert len(entries) == len(aligner.model.types[0])
+    best = {source: (target, float(p)) for source, target, p in reversed(entries)}
+    assert best["kind"][0] == "child"
+    assert best["haus"][0] == "house"
+    assert all(float(p) <= best[source][1] for source, _, p in entries)
+    aligner.model.write_lexicon(path)
+    assert path.read_text(encoding="utf-8").splitlines() == [
+        "\t".join(entry) for entry in entries if float(entry[2]) >= 0.05
+    ]
+
+
+@pytest.mark.parametrize("method", ["fast_align", "hmm"])
+def test_a_text_without_pairs_has_no_links(method):
+    found = StatisticalAligner(method).fit_align_words([], [])
+    assert (len(found.links), len(found.forward), len(found.score)) == (0, 0, 0)
+
+
+def test_mistakes_are_explained(tmp_path):
+    with pytest.raises(ConfigurationError, match="fast_align"):
+        StatisticalAligner("giza")
+    with pytest.raises(ConfigurationError, match="grow-diag"):
+        StatisticalAligner(symmetrisation="grow")
+    with pytest.raises(ConfigurationError, match="tension"):
+        StatisticalAligner(tensoin=3.0)
+    with pytest.raises(ConfigurationError, match="fit"):
+        StatisticalAligner().align(bitext())
+    with pytest.raises(ConfigurationError, match="lost line"):
+        StatisticalAligner().fit_words([["a"]], [])
+    with pytest.raises(ConfigurationError, match="target_language"):
+        StatisticalAligner().fit(bitext().remove_columns("target_language"))
+    with pytest.raises(InputError, match="save"):
+        load_model(tmp_path)
+    StatisticalAligner().fit(bitext()).save(tmp_path)
+    about = json.loads((tmp_path / "model.json").read_text())
+    (tmp_path / "model.json").write_text(json.dumps({**about, "format": 99}))
+    with pytest.raises(InputError, match="another format"):
+        StatisticalAligner.load(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["model.json", "vocabulary.json", "tables.safetensors"])
+def test_a_damaged_model_is_one_line(tmp_path, name):
+    damages = (b"", b"[]", b"\xff\xfe", b'{"method": "fast_align", "format": 2}', b"[" * 99_999)
+    for number, damage in enumerate(damages):
+        StatisticalAligner().fit(bitext()).save(tmp_path / str(number))
+        (tmp_path / str(number) / name).write_bytes(damage)
+        with pytest.raises(InputError, match="alignment model"):
+            StatisticalAligner.load(tmp_path / str(number))

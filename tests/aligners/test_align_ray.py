@@ -1,0 +1,245 @@
+"""Parts of a prepared folder aligned by actors: the local engine's links, whole parts, and going on after a stop."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import psutil
+import pytest
+from typer.testing import CliRunner
+
+from isoglot.aligners import align_ray
+from isoglot.aligners.align_file import align_file
+from isoglot.aligners.align_ray import PartAligner, RayJob
+from isoglot.aligners.embedding.options import METHODS, EmbeddingOptions
+from isoglot.aligners.options import AlignRequest, aligner_of
+from isoglot.cli import app
+from isoglot.corpus.options import PrepareOptions
+from isoglot.corpus.prepare import prepare
+from isoglot.corpus.read.sources import Source
+from isoglot.errors import ConfigurationError, InputError
+from isoglot.testing import tiny_aligned
+
+OPTIONS = {"layer": 2, "dtype": "float32", "device": "cpu"}
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory):
+    """A prepared folder of two language pairs, of more than two windows; one word has no piece."""
+    folder = tmp_path_factory.mktemp("corpus")
+    rows = tiny_aligned(1500, seed=2)
+    lines = [
+        f"{' '.join(s)}\t{' '.join(t)}\n"
+        for s, t in zip(rows["source_words"], rows["target_words"], strict=True)
+    ]
+    lines[700] = "the \ue000 river\tta potamo\n"
+    for name, part in (("one", lines[:900]), ("two", lines[900:])):
+        (folder / f"{name}.tsv").write_text("".join(part), encoding="utf-8")
+    sources = [
+        Source(path=str(folder / f"{name}.tsv"), source_language="en", target_language=language)
+        for name, language in (("one", "xx"), ("two", "yy"))
+    ]
+    prepare(sources, folder / "prepared", options=PrepareOptions(kind="bitext"))
+    return folder / "prepared"
+
+
+def request(encoder, method="itermax", **fields):
+    aligner = aligner_of(method=method, model=str(encoder), **OPTIONS, **fields)
+    return AlignRequest(aligner=aligner, output="jsonl")
+
+
+def local(corpus, encoder, tmp_path):
+    align_file([Source(path=str(corpus))], tmp_path / "local.jsonl", request(encoder))
+    return (tmp_path / "local.jsonl").read_text(encoding="utf-8")
+
+
+class OneProcess:
+    """Runs the parts here, in the order given, in place of a cluster."""
+
+    def __init__(self, monkeypatch, stop_after=None):
+        self.numbers = []
+        self.stop_after = stop_after
+        monkeypatch.setattr(align_ray, "_run", self)
+
+    def __call__(self, job, todo, workers):
+        aligner = PartAligner(job)
+        for number in reversed(todo):
+            if len(self.numbers) == self.stop_after:
+                raise KeyboardInterrupt
+            pairs, _ = aligner.align(number)
+            self.numbers.append(number)
+            yield pairs
+
+
+def test_parts_are_the_local_links_and_a_stopped_run_goes_on(corpus, encoder, tmp_path, monkeypatch, caplog):
+    expected = local(corpus, encoder, tmp_path)
+    out = tmp_path / "ray.jsonl"
+    asked = request(encoder, engine="ray", part_pairs=512)
+    first = OneProcess(monkeypatch, stop_after=2)
+    with pytest.raises(KeyboardInterrupt):
+        align_file([Source(path=str(corpus))], out, asked)
+    assert not out.exists()
+    parts = tmp_path / "ray.jsonl.parts"
+    assert sorted(f.name for f in parts.glob("*.parquet")) == ["000001.parquet", "000002.parquet"]
+    second = OneProcess(monkeypatch)
+    with caplog.at_level("WARNING", logger="isoglot"):
+        count = align_file([Source(path=str(corpus))], out, asked)
+    assert first.numbers == [2, 1]
+    assert second.numbers == [0]
+    assert out.read_text(encoding="utf-8") == expected
+    assert count == expected.count("\n")
+    assert not parts.exists()
+    assert any("source words 1 '\\ue000' have no piece" in r.getMessage() for r in caplog.records)
+
+
+def test_parts_of_another_run_are_not_taken(corpus, encoder, tmp_path, monkeypatch):
+    OneProcess(monkeypatch, stop_after=1)
+    asked = request(encoder, engine="ray", part_pairs=512)
+    with pytest.raises(KeyboardInterrupt):
+        align_file([Source(path=str(corpus))], tmp_path / "out", asked)
+    other = request(encoder, engine="ray", part_pairs=512, method="argmax")
+    with pytest.raises(
+        ConfigurationError, match=r"another alignment run \(different: options\.alpha, options\.method"
+    ):
+        align_file([Source(path=str(corpus))], tmp_path / "out", other)
+
+
+def test_a_part_is_whole_or_not_there(corpus, encoder, tmp_path, monkeypatch):
+    job = RayJob.build(
+        corpus, tmp_path / "parts", str(encoder), options={"method": "argmax", **OPTIONS}, part_pairs=64
+    )
+    (tmp_path / "parts").mkdir()
+    aligner = PartAligner(job)
+    assert aligner.align(3) == (64, "")
+    assert [f.name for f in (tmp_path / "parts").iterdir()] == ["000003.parquet"]
+    monkeypatch.setattr(align_ray.pq, "write_table", lambda table, path: path.write_bytes(b"half") and 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        aligner.align(4)
+    assert [f.name for f in (tmp_path / "parts").iterdir()] == ["000003.parquet"]
+
+
+def test_mistakes_say_what_to_type(corpus, encoder, tmp_path, monkeypatch):
+    asked = request(encoder, engine="ray")
+    source = [Source(path=str(corpus))]
+    with pytest.raises(ConfigurationError, match="name a file: --out"):
+        align_file(source, "-", asked)
+    with pytest.raises(InputError, match="isoglot prepare"):
+        align_file([Source(path="pairs.tsv")], tmp_path / "out", asked)
+    for values, message in (
+        ({"engine": "ray"}, r"--engine: method fast_align has no such option"),
+        ({"workers": 2, "model": "x"}, "--workers: only --engine ray"),
+        ({"engine": "spark", "model": "x"}, "--engine: 'spark' given; known: local, ray"),
+        ({"workers": 0, "engine": "ray", "model": "x"}, "--workers: 0 given"),
+    ):
+        with pytest.raises(ConfigurationError, match=message):
+            aligner_of(**values)
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(ConfigurationError, match=r"pip install 'isoglot\[ray\]'"):
+        align_file(source, tmp_path / "out", asked)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_two_ray_workers_give_the_local_links(corpus, encoder, tmp_path, monkeypatch):
+    pytest.importorskip("ray")
+    expected = local(corpus, encoder, tmp_path)
+    out = tmp_path / "ray.jsonl"
+    asked = request(encoder, engine="ray", workers=2, part_pairs=512)
+    # One part is there from a run that died; its links, unlike all others', say that it was taken.
+    OneProcess(monkeypatch, stop_after=1)
+    with pytest.raises(KeyboardInterrupt):
+        align_file([Source(path=str(corpus))], out, asked)
+    kept = (tmp_path / "ray.jsonl.parts" / "000002.parquet").stat().st_mtime_ns
+    monkeypatch.undo()
+    seen = []
+    original = align_ray._read_back
+    monkeypatch.setattr(
+        align_ray,
+        "_read_back",
+        lambda job, n: seen.append(job.part(2).stat().st_mtime_ns) or original(job, n),
+    )
+    align_file([Source(path=str(corpus))], out, asked)
+    assert seen == [kept]
+    assert out.read_text(encoding="utf-8") == expected
+
+    monkeypatch.undo()
+    with pytest.raises(ConfigurationError, match=r"holds no config\.json"):
+        request(tmp_path, engine="ray", workers=2)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_the_command_runs_on_ray(corpus, encoder, tmp_path):
+    pytest.importorskip("ray")
+    arguments = [str(corpus), "-m", "argmax", "--model", str(encoder), "--layer", "2", "--precision", "float32",
+                 "-f", "corpus"]  # fmt: skip
+    for name, more in (("a", []), ("b", ["--engine", "ray", "--workers", "2"])):
+        result = CliRunner().invoke(app, ["align", *arguments, "-o", str(tmp_path / name), *more])
+        assert result.exception is None, result.output
+    from isoglot.corpus.manifest import load_corpus
+
+    one, other = load_corpus(tmp_path / "a"), load_corpus(tmp_path / "b")
+    assert one[:] == other[:]
+    assert set(one["target_language"]) == {"xx", "yy"}
+    assert json.loads((tmp_path / "b" / "manifest.json").read_text())["rows"] == len(one) > 1000
+
+
+RUN = """
+import json, sys
+from isoglot.aligners.align_file import align_file
+from isoglot.aligners.options import AlignRequest, aligner_of
+from isoglot.corpus.read.sources import Source
+corpus, out, options = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
+align_file([Source(path=corpus)], out, AlignRequest(aligner=aligner_of(**options), output="jsonl"))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("killed", ["workers", "driver"])
+def test_a_run_that_loses_its_workers_or_its_driver_goes_on(corpus, encoder, tmp_path, killed):
+    pytest.importorskip("ray")
+    shards = sorted(str(path) for path in corpus.glob("*.parquet"))
+    sources = [Source(path=path, source_language="en", target_language="und") for path in shards * 6]
+    corpus = prepare(sources, tmp_path / "prepared").path
+    expected = local(corpus, encoder, tmp_path)
+    out, parts = tmp_path / "ray.jsonl", tmp_path / "ray.jsonl.parts"
+    options = {
+        "method": "itermax",
+        "model": str(encoder),
+        "engine": "ray",
+        "workers": 2,
+        "part_pairs": 512,
+        **OPTIONS,
+    }
+    command = [sys.executable, "-c", RUN, str(corpus), str(out), json.dumps(options)]
+    environment = {**os.environ, "RAY_worker_niceness": "0"}  # else 15 below the driver's
+    process = subprocess.Popen(command, env=environment)
+    while process.poll() is None and len(list(parts.glob("*.parquet"))) < 2:
+        time.sleep(0.02)
+    assert process.poll() is None, "the run was over too soon"
+    if killed == "driver":
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+        assert not out.exists()
+        process = subprocess.Popen(command, env=environment)
+    else:
+        below = psutil.Process(process.pid).children(recursive=True)
+        actors = [p for p in below if p.cmdline() and "PartAligner" in p.cmdline()[0]]
+        assert actors
+        for actor in actors:
+            actor.kill()
+    assert process.wait() == 0
+    assert out.read_text(encoding="utf-8") == expected
+    assert not parts.exists()
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_an_actor_gets_every_methods_options(method):
+    options = EmbeddingOptions.build(method=method, layer=1)
+    assert EmbeddingOptions.build(**options.model_dump()) == options

@@ -1,0 +1,168 @@
+"""Two sentences in, links out: raw text, words, saved models, and what stays loaded."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+import isoglot as iso
+from isoglot.aligners import api
+from isoglot.aligners.embedding.aligner import EmbeddingAligner
+from isoglot.aligners.statistical.model import StatisticalAligner
+from isoglot.errors import ConfigurationError
+from isoglot.testing import tiny_aligned, tiny_model, tiny_tokenizer
+
+
+@pytest.fixture(autouse=True)
+def nothing_loaded():
+    for remembered in (api._embedding, api._encoder, api._saved):
+        remembered.cache_clear()
+
+
+def test_words_are_linked_as_the_aligner_links_them(encoder):
+    source, target = ["the", "river", "."], ["ta", "potamo", "."]
+    pair = iso.align(source, target, model=encoder, method="argmax", layer=2, dtype="float32")
+    own = EmbeddingAligner(encoder, method="argmax", layer=2, dtype="float32").align_words(source, target)
+    assert pair.links == own.links == list(pair)
+    assert pair.probabilities == own.probabilities
+    assert pair.score == own.score
+    assert pair.to_pharaoh() == " ".join(f"{i}-{j}" for i, j in own.links)
+    assert pair.alignment.links == frozenset(own.links)
+    assert pair.word_pairs == [(source[i], target[j]) for i, j in own.links]
+    assert len(pair) == len(own.links) > 0
+
+
+def test_running_text_comes_back_with_characters(encoder):
+    source, target = "The river, again.", "Ta 大河!"
+    pair = iso.align(source, target, model=encoder, method="forward", words="unicode")
+    assert pair.source_words == ["The", "river", ",", "again", "."]
+    assert pair.target_words == ["Ta", "大", "河", "!"]
+    for text, words, spans in (
+        (source, pair.source_words, pair.source_spans),
+        (target, pair.target_words, pair.target_spans),
+    ):
+        assert [text[a:b] for a, b in spans] == words
+    split = iso.align(source, target.split(), model=encoder)
+    assert split.source_words == source.split()
+    assert split.target_words == ["Ta", "大河!"]
+    assert split.target_spans == [(0, 2), (3, 6)]
+
+
+def test_the_same_encoder_is_loaded_once(encoder, monkeypatch):
+    loads = []
+    original = api.EmbeddingAligner.__init__
+    monkeypatch.setattr(
+        api.EmbeddingAligner, "__init__", lambda self, *a, **k: loads.append(a) or original(self, *a, **k)
+    )
+    words = (["the", "river"], ["ta", "potamo"])
+    first = iso.align(*words, model=encoder)
+    assert iso.align(*words, model=str(encoder)) == first
+    iso.align(*words, model=encoder, method="softmax")
+    iso.align(*words, model=encoder, method="argmax", layer=1)
+    assert len(loads) == 1
+    iso.align(*words, model=encoder, dtype="float32")
+    assert len(loads) == 2
+    for layer in range(4):
+        iso.align(*words, model=encoder, layer=layer)
+    assert len(loads) == 2
+    assert api._embedding.cache_info().currsize == api._CAPACITY
+    assert api._embedding.cache_info().hits == 1  # the second call of all is the first again
+
+
+def test_a_new_checkpoint_in_the_folder_is_seen(tmp_path):
+    tiny_tokenizer("bert").save_pretrained(tmp_path)
+    tiny_model("bert", seed=0).save_pretrained(tmp_path)
+    words = (["the", "old", "river", "sees"], ["ta", "velha", "potamo", "vidas"])
+    before = iso.align(*words, model=tmp_path, method="forward", dtype="float32")
+    tiny_model("bert", seed=5).save_pretrained(tmp_path)
+    after = iso.align(*words, model=tmp_path, method="forward", dtype="float32")
+    fresh = EmbeddingAligner(tmp_path, method="forward", dtype="float32").align_words(*words)
+    assert after.probabilities == fresh.probabilities != before.probabilities
+
+
+def test_a_saved_statistical_model_aligns(tmp_path, encoder):
+    corpus = tiny_aligned(60)
+    aligner = StatisticalAligner().fit(corpus)
+    aligner.save(tmp_path)
+    source, target = corpus[0]["source_words"], corpus[0]["target_words"]
+    pair = iso.align(source, target, model=tmp_path)
+    assert pair.links == sorted(aligner.align_words([source], [target]).links.alignments()[0].links)
+    both = iso.align(source, target, model=tmp_path, symmetrisation="intersect")
+    assert set(both.links) <= set(pair.links)
+    with pytest.raises(ConfigurationError, match="holds a trained fast_align aligner"):
+        iso.align(source, target, model=tmp_path, method="itermax")
+    with pytest.raises(ConfigurationError, match="options layer given"):
+        iso.align(source, target, model=tmp_path, layer=8)
+    with pytest.raises(ConfigurationError, match="--save FOLDER"):
+        iso.align(source, target, method="fast_align")
+
+
+def test_text_is_cut_as_the_command_cuts_it(tmp_path, encoder):
+    """Word numbers are those of `isoglot align`: a zero-width space is no white space there."""
+    pair = iso.align("the\u200briver is", "ta potamo", model=encoder)
+    assert pair.source_words == ["the\u200briver", "is"]
+    assert pair.source_spans == [(0, 9), (10, 12)]
+    StatisticalAligner(words="unicode").fit_words([["the", "."]], [["ta", "."]]).save(tmp_path / "model")
+    with pytest.raises(ConfigurationError, match=r"trained on text cut into unicode words.*words='unicode'"):
+        iso.align("the.", "ta.", model=tmp_path / "model")
+    found = iso.align("the.", "ta.", model=tmp_path / "model", words="unicode")
+    assert found.links == iso.align(["the", "."], ["ta", "."], model=tmp_path / "model").links
+
+
+def test_mistakes_are_named(encoder, monkeypatch, tmp_path):
+    with pytest.raises(ConfigurationError, match="align_pairs"):
+        iso.align([["the"], ["a"]], [["ta"], ["un"]], model=encoder)
+    with pytest.raises(ConfigurationError, match="did you mean 'layer'"):
+        iso.align("the", "ta", model=encoder, layr=2)
+    with pytest.raises(ConfigurationError, match="method: 'eflomall' given"):
+        iso.align("the", "ta", model=encoder, method="eflomall")
+    with pytest.raises(ConfigurationError, match="isoglot align BITEXT -m eflomal"):
+        iso.align("the", "ta", model=encoder, method="eflomal")
+    with pytest.raises(ConfigurationError, match="give a checkpoint's folder"):
+        iso.align("the", "ta", model=tmp_path / "nothing" / "here")
+
+
+def test_without_a_network_the_default_model_says_what_to_type(tmp_path):
+    code = (
+        "import json, isoglot\n"
+        "try:\n    isoglot.align('das ist', 'this is')\n"
+        "except isoglot.ConfigurationError as error:\n    print(json.dumps(str(error)))\n"
+    )
+    environment = {
+        "HF_HUB_OFFLINE": "1",
+        "HF_HOME": str(tmp_path),
+        "PATH": "",
+        "PYTHONPATH": os.pathsep.join(sys.path),
+    }
+    run = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment
+    )
+    message = json.loads(run.stdout)
+    assert message.startswith("bert-base-multilingual-cased: ")
+    assert "give its folder" in message
+
+
+def test_align_is_the_function_however_it_was_imported():
+    code = (
+        "import isoglot.aligners.alignment as a, isoglot\n"
+        "assert callable(isoglot.align) and isoglot.aligners.alignment is a\n"
+        "from isoglot import align\nassert align is isoglot.align\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_help_and_signature_are_those_of_the_function():
+    import inspect
+    import pydoc
+
+    parameters = inspect.signature(iso.align).parameters
+    assert parameters["words"].default == "whitespace"
+    page = pydoc.render_doc(iso.align, renderer=pydoc.plaintext)
+    assert "align(" in page
+    assert "Link the words of two sentences." in page
+    assert not {"Any", "import_module"} & set(dir(iso))
+    assert {"align", "pretrain", "__version__"} <= set(dir(iso))

@@ -1,0 +1,87 @@
+"""The aligner that comes with the package: what it links, how large it is, and what may be done with it."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from typer.testing import CliRunner
+
+import isoglot as iso
+from isoglot.aligners.embedding.aligner import EmbeddingAligner
+from isoglot.aligners.embedding.choice import kept_choice
+from isoglot.aligners.options import aligner_of
+from isoglot.cli import app
+from isoglot.modules.load import load_masked_lm
+from isoglot.runs.checkpoint import BOX_FILE, checkpoint_folder
+from isoglot.runs.packed import digest
+
+ENGLISH = "the woman buys a small house"
+SENTENCES = {
+    "de": ("die Frau kauft ein kleines Haus", "0-0 1-1 2-2 3-3 4-4 5-5"),
+    "fr": ("la femme achète une petite maison", "0-0 1-1 2-2 3-3 4-4 5-5"),
+    "es": ("la mujer compra una casa pequeña", "0-0 1-1 2-2 3-3 4-5 5-4"),
+    "ru": ("женщина покупает маленький дом", "1-0 2-1 4-2 5-3"),
+    "hi": ("महिला एक छोटा घर खरीदती है", "1-0 2-4 3-1 4-2 5-3"),
+    "zh": ("女人 买 了 一 座 小 房子", "1-0 2-1 3-3 4-5 5-6"),
+    "ja": ("女性 は 小さな 家 を 買う", "1-0 2-5 4-2 5-3"),
+}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _cache(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ISOGLOT_CACHE", str(tmp_path_factory.mktemp("cache")))
+        patch.setenv("HF_HUB_OFFLINE", "1")
+        yield
+
+
+@pytest.mark.parametrize("language", SENTENCES)
+def test_it_links_words_of_languages_near_and_far(language: str) -> None:
+    sentence, links = SENTENCES[language]
+    wanted = set(links.split())
+    found = set(iso.align(ENGLISH, sentence, model="box", dtype="float32").to_pharaoh().split())
+    assert len(wanted & found) >= len(wanted) - 1
+    assert len(found - wanted) <= 2
+
+
+def test_the_command_and_a_recipe_take_it_by_its_name(tmp_path) -> None:
+    (tmp_path / "pairs.txt").write_text(f"{ENGLISH} ||| {SENTENCES['de'][0]}\n")
+    done = CliRunner().invoke(
+        app,
+        [
+            "align",
+            str(tmp_path / "pairs.txt"),
+            "--model",
+            "box",
+            "--precision",
+            "float32",
+            "-o",
+            str(tmp_path / "links"),
+        ],
+    )
+    assert done.exit_code == 0 and (tmp_path / "links").read_text().strip() == SENTENCES["de"][1]
+    assert aligner_of(model="box").options.method == "softmax"  # type: ignore[union-attr]
+    assert (
+        load_masked_lm({"path": "box", "new_head": True}).config.num_hidden_layers
+        == kept_choice("box")["layer"]
+    )
+
+
+def test_its_languages_have_no_unknown_letters() -> None:
+    aligner = EmbeddingAligner("box", layer=0)
+    unknown = aligner.tokenizer.unk_token_id
+    for sentence, _ in SENTENCES.values():
+        assert unknown not in aligner.tokenizer(sentence)["input_ids"]
+
+
+def test_it_is_small_and_its_card_goes_with_it() -> None:
+    assert BOX_FILE.stat().st_size <= 48_000_000
+    card = BOX_FILE.with_suffix(".md").read_text(encoding="utf-8")
+    assert (checkpoint_folder("box") / "README.md").read_text(encoding="utf-8") == card
+    assert {"MIT", "CC BY 2.0 FR", "CC0"} <= set(re.findall(r"MIT|CC BY 2.0 FR|CC0", card))
+
+
+def test_the_page_of_results_names_this_file() -> None:
+    page = (BOX_FILE.parents[3] / "docs" / "results" / "box.md").read_text(encoding="utf-8")
+    assert digest(BOX_FILE) in page
