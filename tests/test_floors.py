@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
 import subprocess
 import sys
@@ -253,6 +254,45 @@ def test_public_surface_is_sorted_complete_and_lazy() -> None:
     code = "import sys, isoglot; print(sorted({'torch', 'transformers', 'datasets', 'pydantic'} & set(sys.modules)))"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "[]"
+
+
+def typed_names() -> dict[str, str]:
+    """What type checkers see in the package: name to module."""
+    tree = ast.parse((ROOT / "__init__.py").read_text(encoding="utf-8"))
+    block = next(node for node in tree.body if _is_type_checking(node))
+    return {
+        alias.asname or alias.name: str(node.module)
+        for node in ast.walk(block)
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+        if alias.asname == alias.name  # else it is not exported
+    }
+
+
+def test_type_checkers_see_every_public_name() -> None:
+    seen = typed_names()
+    packages = [name for name, home in seen.items() if home == "isoglot"]
+    assert tuple(packages) == isoglot._PACKAGES
+    homes = {name: home for name, home in seen.items() if name not in packages}
+    assert homes == isoglot._HOMES, "write the name into the TYPE_CHECKING block of isoglot/__init__.py too"
+    assert all(getattr(isoglot, name).__name__ == f"isoglot.{name}" for name in packages)
+
+
+@pytest.mark.slow
+def test_public_names_have_types_and_unknown_ones_are_errors(tmp_path: Path) -> None:
+    names = [*isoglot.__all__, *isoglot._PACKAGES]
+    code = ["import isoglot as iso", *(f"reveal_type(iso.{name})" for name in names), "iso.load_recip"]
+    (tmp_path / "user.py").write_text("\n".join(code) + "\n")
+    command = [sys.executable, "-m", "mypy", "--strict", str(tmp_path / "user.py")]
+    environment = os.environ | {"MYPYPATH": str(ROOT.parent)}
+    found = subprocess.run(
+        command, capture_output=True, text=True, check=False, cwd=ROOT.parents[1], env=environment
+    ).stdout.splitlines()
+    seen = [line for line in found if "Revealed type" in line]
+    assert len(seen) == len(names), found
+    assert not [line for line in seen if 'is "Any"' in line], "these have no type"
+    errors = [line for line in found if " error: " in line]
+    assert len(errors) == 1 and "load_recip" in errors[0], errors
 
 
 @pytest.mark.parametrize("name", isoglot.__all__)

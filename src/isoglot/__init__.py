@@ -4,7 +4,46 @@
 """
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:  # what editors and type checkers see; a test holds it against the names below
+    from isoglot import objectives as objectives
+    from isoglot import views as views
+    from isoglot.aligners.alignment import Aligner as Aligner
+    from isoglot.aligners.alignment import Alignment as Alignment
+    from isoglot.aligners.api import AlignedPair as AlignedPair
+    from isoglot.aligners.api import align as align
+    from isoglot.aligners.embedding.aligner import EmbeddingAligner as EmbeddingAligner
+    from isoglot.aligners.embedding.options import EmbeddingOptions as EmbeddingOptions
+    from isoglot.aligners.statistical.model import StatisticalAligner as StatisticalAligner
+    from isoglot.corpus.encode.batch import EncodeOptions as EncodeOptions
+    from isoglot.corpus.encode.encode import encode_stream as encode_stream
+    from isoglot.corpus.encode.tokenizer import train_tokenizer as train_tokenizer
+    from isoglot.corpus.manifest import load_corpus as load_corpus
+    from isoglot.corpus.options import PrepareOptions as PrepareOptions
+    from isoglot.corpus.pack.packing import pack_stream as pack_stream
+    from isoglot.corpus.prepare import prepare as prepare
+    from isoglot.corpus.read.sources import Source as Source
+    from isoglot.errors import ConfigurationError as ConfigurationError
+    from isoglot.errors import InputError as InputError
+    from isoglot.errors import IsoglotError as IsoglotError
+    from isoglot.errors import TrainingError as TrainingError
+    from isoglot.modules.encodings import Encodings as Encodings
+    from isoglot.modules.load import load_masked_lm as load_masked_lm
+    from isoglot.objectives.base import Objective as Objective
+    from isoglot.objectives.base import ObjectiveOutput as ObjectiveOutput
+    from isoglot.pretraining.check import load_recipe as load_recipe
+    from isoglot.pretraining.inspect import inspect_recipe as inspect_recipe
+    from isoglot.pretraining.pretrain import pretrain as pretrain
+    from isoglot.pretraining.recipe import Recipe as Recipe
+    from isoglot.results import Result as Result
+    from isoglot.schema import require as require
+    from isoglot.seeding import generator_for as generator_for
+    from isoglot.training.collate import Collator as Collator
+    from isoglot.training.mixture import Mixture as Mixture
+    from isoglot.training.model import AlignmentModel as AlignmentModel
+    from isoglot.training.trainer import AlignmentTrainer as AlignmentTrainer
+    from isoglot.views.base import View as View
 
 __version__ = "0.1.0"
 
@@ -15,11 +54,12 @@ _HOMES: dict[str, str] = {
     "Alignment": "isoglot.aligners.alignment",
     "AlignmentModel": "isoglot.training.model",
     "AlignmentTrainer": "isoglot.training.trainer",
+    "Collator": "isoglot.training.collate",
     "ConfigurationError": "isoglot.errors",
     "EmbeddingAligner": "isoglot.aligners.embedding.aligner",
     "EmbeddingOptions": "isoglot.aligners.embedding.options",
     "encode_stream": "isoglot.corpus.encode.encode",
-    "EncodeOptions": "isoglot.corpus.encode.encode",
+    "EncodeOptions": "isoglot.corpus.encode.batch",
     "Encodings": "isoglot.modules.encodings",
     "generator_for": "isoglot.seeding",
     "InputError": "isoglot.errors",
@@ -46,22 +86,29 @@ _HOMES: dict[str, str] = {
 }
 """Public name to the module that has it, sorted without regard to case."""
 
+_PACKAGES = ("objectives", "views")
+"""Packages that are public as a whole."""
+
 __all__ = [  # noqa: PLE0604 - the names below are strings
     *_HOMES,
 ]
 
 
-def __getattr__(name: str) -> Any:
-    """Import a public name when it is first read."""
-    if name not in _HOMES:
-        from isoglot.checks import did_you_mean  # noqa: PLC0415 - only for the message
+if not TYPE_CHECKING:  # else every unknown name would be there for a type checker
 
-        raise AttributeError(f"module 'isoglot' has no attribute {name!r}; {did_you_mean(name, _HOMES)}")
-    value = getattr(import_module(_HOMES[name]), name)
-    globals()[name] = value
-    return value
+    def __getattr__(name: str) -> Any:
+        """Import a public name when it is first read."""
+        if name in _PACKAGES:
+            return import_module(f"isoglot.{name}")
+        if name not in _HOMES:
+            from isoglot.checks import did_you_mean  # noqa: PLC0415 - only for the message
+
+            raise AttributeError(f"module 'isoglot' has no attribute {name!r}; {did_you_mean(name, _HOMES)}")
+        value = getattr(import_module(_HOMES[name]), name)
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:
     """The public names and the module's special ones."""
-    return sorted({*(name for name in globals() if name.startswith("__")), *_HOMES})
+    return sorted({*(name for name in globals() if name.startswith("__")), *_HOMES, *_PACKAGES})
