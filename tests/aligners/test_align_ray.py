@@ -1,4 +1,4 @@
-"""Parts of a prepared folder aligned by actors: the local engine's links, whole parts, and going on after a stop."""
+"""Parts of a prepared folder aligned by workers: the local engine's links, whole parts, and going on after a stop."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from typing import ClassVar
 
 import psutil
 import pytest
@@ -15,7 +16,7 @@ from typer.testing import CliRunner
 
 from isoglot.aligners import align_ray
 from isoglot.aligners.align_file import align_file
-from isoglot.aligners.align_ray import PartAligner, RayJob
+from isoglot.aligners.align_ray import RayJob, align_part, start
 from isoglot.aligners.embedding.options import METHODS, EmbeddingOptions
 from isoglot.aligners.options import AlignRequest, aligner_of
 from isoglot.cli import app
@@ -23,6 +24,7 @@ from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.prepare import prepare
 from isoglot.corpus.read.sources import Source
 from isoglot.errors import ConfigurationError, InputError
+from isoglot.runs.pool import WorkPool
 from isoglot.testing import tiny_aligned
 
 OPTIONS = {"layer": 2, "dtype": "float32", "device": "cpu"}
@@ -58,47 +60,54 @@ def local(corpus, encoder, tmp_path):
     return (tmp_path / "local.jsonl").read_text(encoding="utf-8")
 
 
-class OneProcess:
-    """Runs the parts here, in the order given, in place of a cluster."""
+class OneProcess(WorkPool):
+    """Makes the parts here, the last first, in place of a cluster."""
 
-    def __init__(self, monkeypatch, stop_after=None):
-        self.numbers = []
-        self.stop_after = stop_after
-        monkeypatch.setattr(align_ray, "_run", self)
+    made: ClassVar[list[int]] = []
+    stop_after = 10**9
 
-    def __call__(self, job, todo, workers):
-        aligner = PartAligner(job)
-        for number in reversed(todo):
-            if len(self.numbers) == self.stop_after:
+    def __init__(self, workers, setup, settings, **_):
+        super().__init__(1, setup, settings)
+
+    def map_unordered(self, function, pieces):
+        for number in reversed(pieces):
+            if len(OneProcess.made) == OneProcess.stop_after:
                 raise KeyboardInterrupt
-            pairs, _ = aligner.align(number)
-            self.numbers.append(number)
-            yield pairs
+            yield function(number)
+            OneProcess.made.append(number)
 
 
-def test_parts_are_the_local_links_and_a_stopped_run_goes_on(corpus, encoder, tmp_path, monkeypatch, caplog):
+@pytest.fixture
+def here(monkeypatch):
+    monkeypatch.setattr(align_ray, "ResidentPool", OneProcess)
+    monkeypatch.setattr(OneProcess, "made", [])
+    monkeypatch.setattr(OneProcess, "stop_after", 10**9)
+    return OneProcess
+
+
+def test_parts_are_the_local_links_and_a_stopped_run_goes_on(corpus, encoder, tmp_path, here, caplog):
     expected = local(corpus, encoder, tmp_path)
     out = tmp_path / "ray.jsonl"
     asked = request(encoder, engine="ray", part_pairs=512)
-    first = OneProcess(monkeypatch, stop_after=2)
+    here.stop_after = 2
     with pytest.raises(KeyboardInterrupt):
         align_file([Source(path=str(corpus))], out, asked)
     assert not out.exists()
     parts = tmp_path / "ray.jsonl.parts"
     assert sorted(f.name for f in parts.glob("*.parquet")) == ["000001.parquet", "000002.parquet"]
-    second = OneProcess(monkeypatch)
+    assert here.made == [2, 1]
+    here.stop_after = 10**9
     with caplog.at_level("WARNING", logger="isoglot"):
         count = align_file([Source(path=str(corpus))], out, asked)
-    assert first.numbers == [2, 1]
-    assert second.numbers == [0]
+    assert here.made == [2, 1, 0]
     assert out.read_text(encoding="utf-8") == expected
     assert count == expected.count("\n")
     assert not parts.exists()
     assert any("source words 1 '\\ue000' have no piece" in r.getMessage() for r in caplog.records)
 
 
-def test_parts_of_another_run_are_not_taken(corpus, encoder, tmp_path, monkeypatch):
-    OneProcess(monkeypatch, stop_after=1)
+def test_parts_of_another_run_are_not_taken(corpus, encoder, tmp_path, here):
+    here.stop_after = 1
     asked = request(encoder, engine="ray", part_pairs=512)
     with pytest.raises(KeyboardInterrupt):
         align_file([Source(path=str(corpus))], tmp_path / "out", asked)
@@ -114,12 +123,12 @@ def test_a_part_is_whole_or_not_there(corpus, encoder, tmp_path, monkeypatch):
         corpus, tmp_path / "parts", str(encoder), options={"method": "argmax", **OPTIONS}, part_pairs=64
     )
     (tmp_path / "parts").mkdir()
-    aligner = PartAligner(job)
-    assert aligner.align(3) == (64, "")
+    start(job)
+    assert align_part(3) == 64
     assert [f.name for f in (tmp_path / "parts").iterdir()] == ["000003.parquet"]
     monkeypatch.setattr(align_ray.pq, "write_table", lambda table, path: path.write_bytes(b"half") and 1 / 0)
     with pytest.raises(ZeroDivisionError):
-        aligner.align(4)
+        align_part(4)
     assert [f.name for f in (tmp_path / "parts").iterdir()] == ["000003.parquet"]
 
 
@@ -151,7 +160,8 @@ def test_two_ray_workers_give_the_local_links(corpus, encoder, tmp_path, monkeyp
     out = tmp_path / "ray.jsonl"
     asked = request(encoder, engine="ray", workers=2, part_pairs=512)
     # One part is there from a run that died; its links, unlike all others', say that it was taken.
-    OneProcess(monkeypatch, stop_after=1)
+    monkeypatch.setattr(align_ray, "ResidentPool", OneProcess)
+    monkeypatch.setattr(OneProcess, "stop_after", 1)
     with pytest.raises(KeyboardInterrupt):
         align_file([Source(path=str(corpus))], out, asked)
     kept = (tmp_path / "ray.jsonl.parts" / "000002.parquet").stat().st_mtime_ns
@@ -230,7 +240,7 @@ def test_a_run_that_loses_its_workers_or_its_driver_goes_on(corpus, encoder, tmp
         process = subprocess.Popen(command, env=environment)
     else:
         below = psutil.Process(process.pid).children(recursive=True)
-        actors = [p for p in below if p.cmdline() and "PartAligner" in p.cmdline()[0]]
+        actors = [p for p in below if p.cmdline() and "_Resident" in p.cmdline()[0]]
         assert actors
         for actor in actors:
             actor.kill()
@@ -240,6 +250,6 @@ def test_a_run_that_loses_its_workers_or_its_driver_goes_on(corpus, encoder, tmp
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_an_actor_gets_every_methods_options(method):
+def test_a_worker_gets_every_methods_options(method):
     options = EmbeddingOptions.build(method=method, layer=1)
     assert EmbeddingOptions.build(**options.model_dump()) == options

@@ -17,12 +17,12 @@ import pytest
 from isoglot.corpus import prepare as module
 from isoglot.corpus.manifest import read_manifest
 from isoglot.corpus.options import PrepareOptions
-from isoglot.corpus.pool import WorkPool
 from isoglot.corpus.prepare import prepare
 from isoglot.corpus.read import line_files
 from isoglot.corpus.read.readers import READERS
 from isoglot.corpus.read.sources import Source
 from isoglot.errors import InputError
+from isoglot.runs.pool import WorkPool
 
 OPTIONS = PrepareOptions(duplicates="pair", max_length_ratio=3, shard_rows=1000)
 
@@ -43,10 +43,10 @@ class Local(WorkPool):
 
     stop_after = 10**9
 
-    def __init__(self, workers: int | None, initializer: Any, settings: object) -> None:
-        super().__init__(1, initializer, settings)
+    def __init__(self, workers: int | None, setup: Any, settings: object, *, fewer: str) -> None:
+        super().__init__(1, setup, settings, fewer=fewer)
 
-    def submit(self, function: Any, *arguments: object) -> Any:
+    def submit(self, function: Any, *arguments: object, gpu: bool = False) -> Any:
         Local.stop_after -= 1
         if Local.stop_after < 0:
             raise KeyboardInterrupt

@@ -1,4 +1,4 @@
-"""``isoglot align --engine ray``: the parts of a prepared folder aligned by a pool of Ray actors, one encoder each.
+"""``isoglot align --engine ray``: the parts of a prepared folder aligned by workers on a Ray cluster, one encoder each.
 
 A part is a run of consecutive pairs; a part that is there is whole. A run that died goes on where it stood. Parts
 begin at multiples of the windows in which the aligner encodes, so the links are those of the local engine.
@@ -9,11 +9,9 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -27,9 +25,9 @@ from isoglot.aligners.embedding.options import EmbeddingOptions
 from isoglot.aligners.files.pairs import RawPair, is_prepared, prepared_manifest, prepared_pairs
 from isoglot.aligners.options import Encoder
 from isoglot.corpus.encode.words import WordMode
-from isoglot.errors import ConfigurationError, InputError, IsoglotError
+from isoglot.errors import ConfigurationError, InputError
 from isoglot.runs.checkpoint import checkpoint_folder
-from isoglot.runs.cluster import connected
+from isoglot.runs.cluster import ResidentPool
 from isoglot.runs.files import whole_path
 from isoglot.runs.folder import RUN, begin, hash_checkpoint, state_of
 from isoglot.runs.listed import remove
@@ -82,48 +80,40 @@ class RayJob:
         }
 
 
-class PartAligner:
-    """A Ray actor: loads the encoder once, with the first part, then aligns one part after the other.
+class _State:
+    job: RayJob
+    aligner: EmbeddingAligner
+    warnings: list[tuple[int, str]]
 
-    Not in the constructor, because Ray starts an actor whose constructor fails again and again.
-    """
 
-    def __init__(self, job: RayJob) -> None:
-        self._job = job
-        self._warnings: list[tuple[int, str]] = []
+def start(job: RayJob) -> None:
+    """Set a worker up: load the encoder."""
+    keep_few_primitives()
+    _State.job, _State.warnings = job, []
+    _State.aligner = EmbeddingAligner(
+        job.model,
+        options=EmbeddingOptions.build(**job.options),
+        warn=lambda number, message: _State.warnings.append((number, message)),
+    )
 
-    @cached_property
-    def _aligner(self) -> EmbeddingAligner:
-        keep_few_primitives()
-        return EmbeddingAligner(
-            self._job.model,
-            options=EmbeddingOptions.build(**self._job.options),
-            warn=lambda number, message: self._warnings.append((number, message)),
-        )
 
-    def align(self, number: int) -> tuple[int, str]:
-        """Make a part; its number of pairs, and the message of a user's mistake or "", which Ray would wrap."""
-        try:
-            return self._align(number), ""
-        except IsoglotError as error:
-            return 0, str(error)
-
-    def _align(self, number: int) -> int:
-        job, first = self._job, number * self._job.part_pairs
-        self._warnings.clear()
-        pairs = prepared_pairs(job.corpus, mode=job.words, start=first, stop=first + job.part_pairs)
-        found = list(self._aligner.align_pairs((pair.words for pair in pairs), first=first))
-        table = pa.table(
-            {
-                "links": [f.links for f in found],
-                "probabilities": [f.probabilities for f in found],
-                "score": [f.score for f in found],
-            },
-            schema=_SCHEMA.with_metadata({"warnings": json.dumps(self._warnings)}),
-        )
-        with whole_path(job.part(number)) as place:
-            pq.write_table(table, place)
-        return len(found)
+def align_part(number: int) -> int:
+    """Make a part; its number of pairs."""
+    job, first = _State.job, number * _State.job.part_pairs
+    _State.warnings.clear()
+    pairs = prepared_pairs(job.corpus, mode=job.words, start=first, stop=first + job.part_pairs)
+    found = list(_State.aligner.align_pairs((pair.words for pair in pairs), first=first))
+    table = pa.table(
+        {
+            "links": [f.links for f in found],
+            "probabilities": [f.probabilities for f in found],
+            "score": [f.score for f in found],
+        },
+        schema=_SCHEMA.with_metadata({"warnings": json.dumps(_State.warnings)}),
+    )
+    with whole_path(job.part(number)) as place:
+        pq.write_table(table, place)
+    return len(found)
 
 
 @contextmanager
@@ -154,31 +144,14 @@ def aligned_by_ray(
         done = (count - len(todo)) * job.part_pairs
         if done:
             progress.note(f"{count - len(todo)} of {count} parts are there already: {job.parts}")
-        for pairs in _run(job, todo, encoder.workers) if todo else ():
-            done += pairs
-            progress.progress("aligning", min(done, total), total)
+        if todo:
+            gpu = encoder.options.device != "cpu"
+            with ResidentPool(encoder.workers, start, job, most=len(todo), gpu=gpu) as pool:
+                for pairs in pool.map_unordered(align_part, todo):
+                    done += pairs
+                    progress.progress("aligning", min(done, total), total)
         yield _read_back(job, count)
         remove(Path(job.parts), RUN, *(job.part(number).name for number in range(count)))
-
-
-def _run(job: RayJob, todo: list[int], workers: int | None) -> Iterator[int]:
-    """Make the parts; yields the number of pairs of each when it is there."""
-    with connected(max(os.cpu_count() or 1, workers or 1)) as ray:
-        from ray.util import ActorPool  # noqa: PLC0415 - an extra
-
-        resources = ray.cluster_resources()
-        gpus, cpus = int(resources.get("GPU", 0)), int(resources.get("CPU", 1))
-        size = min(workers or gpus or max(1, cpus // 2), len(todo))
-        needs: dict[str, float] = {"num_cpus": max(1, min(cpus // size, 8))}
-        if gpus and job.options.get("device") != "cpu":
-            needs = {"num_cpus": 1, "num_gpus": min(1.0, gpus / size)}
-        # An actor that is lost starts anew, elsewhere if need be, and does its part again.
-        actor = ray.remote(max_restarts=-1, max_task_retries=-1, **needs)(PartAligner)
-        pool = ActorPool([actor.remote(job) for _ in range(size)])
-        for pairs, mistake in pool.map_unordered(lambda own, number: own.align.remote(number), todo):
-            if mistake:
-                raise ConfigurationError(mistake)
-            yield pairs
 
 
 def _read_back(job: RayJob, count: int) -> Found:

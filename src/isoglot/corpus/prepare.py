@@ -25,7 +25,6 @@ from isoglot.corpus.filter.filters import hash_texts, held_out_key
 from isoglot.corpus.filter.scripts import scripts_of
 from isoglot.corpus.manifest import InputFile, Manifest, read_manifest
 from isoglot.corpus.options import PrepareOptions
-from isoglot.corpus.pool import RayPool, WorkPool, usable_cores
 from isoglot.corpus.prepare_worker import ChunkTask, Part, Settings, filter_chunk, start, write_shard
 from isoglot.corpus.read.line_files import Meter, numbered_lines
 from isoglot.corpus.read.readers import READERS
@@ -33,11 +32,13 @@ from isoglot.corpus.read.sources import FORMATS, Source, by_suffix, expand
 from isoglot.corpus.shards import Ledger, shard_groups
 from isoglot.errors import ConfigurationError, InputError, IsoglotError, Problem
 from isoglot.runs.checkpoint import reading
+from isoglot.runs.cluster import RayPool
 from isoglot.runs.files import refuse_overwriting
 from isoglot.runs.fingerprint import files_of, states
 from isoglot.runs.folder import RUN, begin, key_of, state_of, versions
 from isoglot.runs.listed import exchange, require_own, whole_folder
 from isoglot.runs.lock import locked
+from isoglot.runs.pool import WorkPool, usable_cores
 
 _SMALL = 8 << 20
 
@@ -168,9 +169,10 @@ def _run(
     total = sum(file.stat().st_size for several in files for file in several) if all(files) else 0
     local = processes or (1 if all(files) and total < _SMALL else usable_cores())
     if settings.kept:
-        pool: WorkPool = RayPool(processes, start, settings)
+        pool: WorkPool = RayPool(processes, start, settings, fewer="--processes")
     else:
-        pool = WorkPool(local, start, replace(settings, single_threaded=local > 1))
+        own = replace(settings, single_threaded=local > 1)
+        pool = WorkPool(local, start, own, preload=[start.__module__], fewer="--processes")
     ledger, meter = Ledger(sources, options), Meter()
 
     def chosen() -> Iterator[tuple[Part, NDArray[np.int32] | None]]:

@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from isoglot.corpus.pool import usable_cores
 from isoglot.errors import ConfigurationError
 from isoglot.report.options import ReportOptions
 from isoglot.results import Result, read
+from isoglot.runs.pool import usable_cores
 from isoglot.runs.reporter import Reporter, Silent
 from isoglot.studies import align_mlm
 from isoglot.studies.align_mlm import SYSTEMS, alignment_of, encoder_of, row_of
