@@ -28,7 +28,7 @@ FLOORS: dict[str, int] = {
             ["aligners", "derive", "synthetic", "testing"],
             ["objectives", "views"],
             ["training", "tasks"],
-            ["pretraining", "finetuning", "report"],
+            ["pretraining", "finetuning", "evaluation", "report"],
             ["analysis"],
             ["studies"],
             ["cli"],

@@ -16,10 +16,11 @@ from edits import change_unseen
 from safetensors.torch import load_file
 
 from isoglot.errors import ConfigurationError, InputError
+from isoglot.evaluation.evaluate import evaluate
+from isoglot.evaluation.options import EvaluateOptions
 from isoglot.finetuning.data import grouped, hold_out, training_rows
-from isoglot.finetuning.evaluate import evaluate
 from isoglot.finetuning.finetune import finetune
-from isoglot.finetuning.options import EvaluateOptions, FinetuneOptions, task_with_settings
+from isoglot.finetuning.options import FinetuneOptions, task_with_settings
 from isoglot.report.papers import paper_table
 from isoglot.results import read
 from isoglot.tasks import build_task

@@ -10,7 +10,7 @@ import pytest
 from own_task import OWN_TASK
 
 from isoglot.errors import ConfigurationError
-from isoglot.finetuning.evaluate import evaluate
+from isoglot.evaluation.evaluate import evaluate
 from isoglot.finetuning.options import PRESETS, FinetuneOptions, task_with_settings
 from isoglot.tasks import TASKS, build_task, is_probe, task_class, task_options
 from isoglot.tasks.base import Probe, TrainableTask, check_places, places_of

@@ -13,15 +13,16 @@ from isoglot.cli.console import print_results
 from isoglot.corpus.labelled.questions import read_questions
 from isoglot.corpus.labelled.tags import read_tags
 from isoglot.errors import ConfigurationError, InputError
+from isoglot.evaluation.evaluate import evaluate
+from isoglot.evaluation.options import EvaluateOptions
 from isoglot.finetuning.data import dev_sets, training_rows
-from isoglot.finetuning.evaluate import evaluate
 from isoglot.finetuning.finetune import finetune
-from isoglot.finetuning.inputs import identify
-from isoglot.finetuning.options import EvaluateOptions, FinetuneOptions
+from isoglot.finetuning.options import FinetuneOptions
 from isoglot.results import Result, read
 from isoglot.schema import SPAN
 from isoglot.tasks import build_task
 from isoglot.tasks.base import load_rows
+from isoglot.tasks.description import identify
 from isoglot.tasks.head_task import HeadTask, model_labels
 from isoglot.testing import tiny_model, tiny_tokenizer
 

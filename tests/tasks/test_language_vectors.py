@@ -10,9 +10,10 @@ from datasets import Dataset
 from safetensors.torch import load_file, save_file
 
 from isoglot.errors import ConfigurationError
-from isoglot.finetuning.evaluate import evaluate
+from isoglot.evaluation.evaluate import evaluate
+from isoglot.evaluation.options import EvaluateOptions
 from isoglot.finetuning.finetune import finetune
-from isoglot.finetuning.options import EvaluateOptions, FinetuneOptions
+from isoglot.finetuning.options import FinetuneOptions
 from isoglot.modules.encoder import input_embeddings
 from isoglot.tasks import build_task, language_vectors
 from isoglot.tasks.code_switching import code_switch, numbered
@@ -201,7 +202,7 @@ def test_an_encoder_of_a_run_with_language_embeddings_is_fine_tuned_with_them(
         assert attached(model) is not None
         return predict_rows(model, rows, *args, **kwargs)
 
-    monkeypatch.setattr("isoglot.finetuning.evaluate.predict_rows", predict)
+    monkeypatch.setattr("isoglot.evaluation.head.predict_rows", predict)
     for ids in (None, {"xx": 2}):
         evaluate(done, build_task("pos", data), languages=["xx"], options=EvaluateOptions(language_ids=ids))
     assert seen == [{3}, {2}]

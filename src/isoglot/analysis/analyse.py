@@ -25,16 +25,16 @@ from isoglot.corpus.read.readers import read
 from isoglot.corpus.read.sources import Kind, sources_from
 from isoglot.derive.sharing import COPY_FILE
 from isoglot.errors import ConfigurationError, InputError
-from isoglot.finetuning.finetune import origin
-from isoglot.finetuning.inputs import changed_options
 from isoglot.modules.encoder import layer_number, num_layers
 from isoglot.report.figure_files import Figure
 from isoglot.results import FILE_NAME, Result, append
 from isoglot.runs.checkpoint import checkpoint_folder
 from isoglot.runs.files import read_json, require_writable, write_text
-from isoglot.runs.folder import MANIFEST, RUN, hash_checkpoint, key_of
+from isoglot.runs.folder import MANIFEST, RUN, key_of
 from isoglot.runs.reporter import Reporter, Silent
 from isoglot.schema import LEXICON
+from isoglot.tasks.cards import measured_hash, origin
+from isoglot.tasks.description import changed_options
 from isoglot.tasks.lexicon_induction import LexiconInductionTask
 
 
@@ -56,9 +56,7 @@ class Subject:
     @cached_property
     def hash(self) -> str:
         """Of the checkpoint."""
-        if isinstance(self.source, Path):
-            return hash_checkpoint(self.source)
-        return str(self.about["pretrained_hash"])
+        return measured_hash(self.source, self.about)
 
     def row(self, **values: Any) -> Result:
         """A row of results on this checkpoint."""

@@ -11,9 +11,11 @@ import typer
 
 from isoglot.cli.console import Console, printed
 from isoglot.cli.flags import Comparing, with_flags
-from isoglot.finetuning.options import EvaluateOptions, Measuring, task_with_settings
+from isoglot.evaluation.options import EvaluateOptions, MeasureOptions
+from isoglot.finetuning.options import task_with_settings
 from isoglot.options import FileName, Options, OutputFile, Seed, option
 from isoglot.runs.files import inside
+from isoglot.runs.ranks import require_one_process
 
 Checkpoints = Annotated[
     list[str], typer.Argument(metavar="CHECKPOINT", help="Folders of checkpoints or runs, or hub names.")
@@ -140,7 +142,7 @@ def evaluate(
     checkpoints: Checkpoints,
     data: TaskData,
     tested: Tested,
-    measuring: Measuring,
+    measuring: MeasureOptions,
     running: Comparing,
     tasks: _Tasks = False,
 ) -> None:
@@ -154,8 +156,7 @@ def evaluate(
 
     isoglot evaluate RUN --task tatoeba --languages de,es --data tatoeba --set layer=8
     """
-    from isoglot.finetuning.evaluate import evaluate as measure
-    from isoglot.finetuning.evaluate import require_one_process
+    from isoglot.evaluation.evaluate import evaluate as measure
     from isoglot.tasks import build_task
 
     require_one_process("evaluate", "runs")
@@ -222,8 +223,8 @@ def transfer(
 
     isoglot transfer mlm align_mlm --task pos --languages en,en-x-trans-inv --data pos --seed 1,2,3 --out gap
     """
-    from isoglot.finetuning.transfer import TransferOptions, run_folders
-    from isoglot.finetuning.transfer import transfer as measure
+    from isoglot.analysis.transfer import TransferOptions, run_folders
+    from isoglot.analysis.transfer import transfer as measure
 
     values = train.changes() | ({} if options.name is None else {"name": options.name})
     built, settings = task_with_settings(data.task, data.data, paper=train.preset, **values)

@@ -1,7 +1,6 @@
 """``isoglot finetune``: a pre-trained checkpoint and a task in, a fine-tuned checkpoint out."""
 
 import copy
-import hashlib
 import shutil
 from collections.abc import Mapping
 from contextlib import nullcontext
@@ -16,7 +15,6 @@ from transformers import PreTrainedTokenizerBase
 from isoglot.corpus.encode.load_tokenizer import load_tokenizer
 from isoglot.errors import ConfigurationError
 from isoglot.finetuning.data import dev_sets, training_rows
-from isoglot.finetuning.inputs import describe_task, identify
 from isoglot.finetuning.options import FinetuneOptions
 from isoglot.finetuning.train import Outcome, TrainingData, train_head
 from isoglot.modules.checkpoint import require_room_for
@@ -24,9 +22,7 @@ from isoglot.runs.checkpoint import checkpoint_folder
 from isoglot.runs.files import read_json, require_writable, write_json
 from isoglot.runs.folder import (
     CHECKPOINT,
-    MANIFEST,
     OUTCOME,
-    RUN,
     begin,
     clear,
     finish,
@@ -39,10 +35,9 @@ from isoglot.runs.listed import add_to_list, remove, require_own, whole_folder
 from isoglot.runs.lock import occupied
 from isoglot.runs.reporter import Reporter, Silent
 from isoglot.tasks.base import Task, TrainableTask, check_places
-from isoglot.tasks.language_vectors import attach, chosen_vectors
-
-TASK_FILE = "isoglot_task.json"
-"""Beside a fine-tuned model: what it was made from."""
+from isoglot.tasks.cards import TASK_FILE, origin
+from isoglot.tasks.description import describe_task, identify
+from isoglot.tasks.language_vectors import attach_chosen
 
 
 def finetune(
@@ -222,9 +217,7 @@ class FineTuning:
         labels = self.task.labels(data.dataset)
         model = self.task.head(self.source, labels=labels, seed=self.seed, dropout=options.dropout)
         require_room_for(tokenizer, model, self.source)
-        vectors = chosen_vectors(self.source, options.language_ids)
-        if vectors is not None:
-            attach(model, vectors)
+        attach_chosen(model, self.source, options.language_ids)
         return train_head(
             model, tokenizer, self.task, data, options, seed=self.seed, folder=place, progress=self.report
         )
@@ -240,20 +233,3 @@ def remove_weights(folder: Path) -> None:
     for place in (folder, *folder.glob("grid/*")):
         remove(place / CHECKPOINT)
     remove(folder / "grid", f"*/{OUTCOME}")
-
-
-def origin(checkpoint: Path | str) -> dict[str, Any]:
-    """What is known of a checkpoint: ``run``, ``checkpoint_hash``, ``recipe_hash`` and, if it was fine-tuned, more."""
-    if isinstance(checkpoint, str):
-        digest = hashlib.blake2b(checkpoint.encode(), digest_size=8).hexdigest()
-        return {"run": checkpoint, "pretrained_hash": digest, "recipe_hash": ""}
-    own = read_json(checkpoint / TASK_FILE)
-    if own is not None:
-        return own
-    around = read_json(checkpoint.parent / MANIFEST) or read_json(checkpoint.parent / RUN) or {}
-    name = checkpoint.parent.name if checkpoint.name == CHECKPOINT else checkpoint.name
-    return {
-        "run": str(around.get("name") or name or "checkpoint"),
-        "pretrained_hash": hash_checkpoint(checkpoint),
-        "recipe_hash": str(around.get("recipe_hash", "")),
-    }

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import product
-from pathlib import Path
 from typing import Any, Literal, Self
 
 from pydantic import field_validator, model_validator
@@ -107,25 +106,6 @@ class FinetuneOptions(Options):
     def changed(self, **values: Any) -> Self:
         """A copy with other values, checked."""
         return type(self).build(**{**self.model_dump(), **values})  # type: ignore[return-value]
-
-
-class Measuring(Options):
-    """How an evaluation computes, and what its rows are called."""
-
-    run: str | None = option(None, "Name of the run in results; by default the checkpoint's.")
-    max_tokens: int = option(8192, "Padded tokens in a batch.", ge=1)
-    precision: Precision = option("float32", "Precision of the forward pass.")
-    again: bool = option(False, "Measure even what the file of results already has.")
-
-
-class EvaluateOptions(Measuring):
-    """How an evaluation computes and what it writes."""
-
-    out: Path | None = option(None, "File of results; what it already has is not measured again.")
-    predictions: Path | None = option(None, "Folder for predictions in XTREME's submission format.")
-    language_ids: dict[str, int] | None = option(
-        None, "Ids of the checkpoint's language embeddings, in place of those it was trained with."
-    )
 
 
 PRESETS = ("xtreme", "weam", "ppa", "align_mlm", "xlm_align")

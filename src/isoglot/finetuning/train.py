@@ -21,7 +21,6 @@ from isoglot.finetuning.data import LengthOrder, grouped
 from isoglot.finetuning.options import FinetuneOptions
 from isoglot.finetuning.watch import LOWER, Chooser, Watcher
 from isoglot.modules.checkpoint import few, quiet
-from isoglot.modules.encoder import max_length
 from isoglot.modules.finite import all_finite, non_finite
 from isoglot.runs.files import read_json, write_json
 from isoglot.runs.folder import CHECKPOINT, OUTCOME, STAGING, WORK
@@ -30,6 +29,7 @@ from isoglot.runs.reporter import Reporter
 from isoglot.tasks.base import TrainableTask
 from isoglot.tasks.code_switching import ORIGINAL
 from isoglot.tasks.features import IGNORED, RowCollator
+from isoglot.tasks.head_task import fit_length
 from isoglot.tasks.language_vectors import attached, number_rows, write_vectors
 from isoglot.training.checkpoints import checkpoints_in, discard, why_incomplete
 from isoglot.training.saving import StagedTrainer
@@ -177,16 +177,6 @@ def _arguments(
         **(choosing if chooses else {"eval_strategy": "no"}),
         **steps,
     )
-
-
-def fit_length(task: TrainableTask, model: PreTrainedModel, progress: Reporter) -> None:
-    """Have a task's rows no longer than the encoder has positions."""
-    longest = max_length(model)
-    if longest is not None and task.max_length > longest:
-        progress.note(
-            f"max_length {task.max_length} is more than the encoder's {longest} positions; {longest} taken"
-        )
-        task.max_length = longest
 
 
 def _reducer(task: TrainableTask) -> Callable[[Any, Any], Any]:

@@ -18,6 +18,14 @@ def require_numbers() -> None:
         )
 
 
+def require_one_process(command: str, work: str) -> None:
+    """Refuse to be one of several processes."""
+    if world_size() > 1:
+        raise ConfigurationError(
+            f"{command} given to torchrun, but it {work} in one process; start it without torchrun"
+        )
+
+
 def world_size() -> int:
     """The number of processes that work together."""
     require_numbers()

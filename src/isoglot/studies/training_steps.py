@@ -12,7 +12,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from isoglot.analysis.options import AlignmentsRequest, LayersRequest, MapRequest, ScoreOptions
 from isoglot.checks import validated
 from isoglot.errors import MISSING_FILE, UNSET_VARIABLE, ConfigurationError
-from isoglot.finetuning.options import EvaluateOptions, task_with_settings
+from isoglot.evaluation.options import EvaluateOptions
+from isoglot.finetuning.options import task_with_settings
 from isoglot.recipe.document import dump_yaml
 from isoglot.recipe.secrets import has_secret_variable, is_secret_setting
 from isoglot.runs.files import read_json, write_text
@@ -206,7 +207,7 @@ class Evaluate(Step):
 
     def run(self, folder: Path, report: Reporter) -> Facts:
         """Measure."""
-        from isoglot.finetuning.evaluate import evaluate  # noqa: PLC0415 - loads the libraries
+        from isoglot.evaluation.evaluate import evaluate  # noqa: PLC0415 - loads the libraries
 
         task = self.check()
         options = EvaluateOptions(run=self.label or None, precision=self.precision)

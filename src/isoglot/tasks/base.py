@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
 import numpy as np
 from datasets import Dataset
@@ -38,7 +38,15 @@ class Task(Protocol):
 
 
 @runtime_checkable
-class TrainableTask(Task, Protocol):
+class CheckpointTask(Task, Protocol):
+    """A task that takes options from the checkpoint that it is put to; the others are put to any as they are."""
+
+    def with_checkpoint(self, checkpoint: Path | str) -> Self:
+        """A copy with what the checkpoint was trained with, or keeps, for the options that were not given."""
+
+
+@runtime_checkable
+class TrainableTask(CheckpointTask, Protocol):
     """A task with a head that is fine-tuned."""
 
     max_length: int
@@ -96,8 +104,13 @@ def places_of(task: Task, language: str, split: str) -> list[Place]:
     return found
 
 
-def check_places(task: Task, wanted: Sequence[tuple[str, str]]) -> None:
-    """See that there are data for each language and split, before work that takes long."""
+def check_places(task: Task, wanted: Sequence[tuple[str, str]]) -> dict[tuple[str, str], list[Place]]:
+    """Where the data of each language and split are, before work that takes long.
+
+    Raises:
+        ConfigurationError: A language is not a code, or has no data; all problems at once.
+    """
+    found: dict[tuple[str, str], list[Place]] = {}
     problems: list[str | Problem] = []
     for language, split in wanted:
         if not _LANGUAGE.fullmatch(language):
@@ -106,11 +119,12 @@ def check_places(task: Task, wanted: Sequence[tuple[str, str]]) -> None:
             )
             continue
         try:
-            places_of(task, language, split)
+            found[language, split] = places_of(task, language, split)
         except ConfigurationError as error:
             problems += error.problems
     if problems:
         raise ConfigurationError(list(dict.fromkeys(problems)))
+    return found
 
 
 def load_rows(task: Task, language: str, split: str) -> Dataset:

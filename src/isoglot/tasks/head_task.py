@@ -3,9 +3,9 @@
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import torch
 from datasets import Dataset, Features, concatenate_datasets
@@ -16,8 +16,12 @@ from isoglot.corpus.labelled.places import DataSource, Place
 from isoglot.corpus.labelled.tables import is_table, read_table
 from isoglot.errors import ConfigurationError
 from isoglot.modules.checkpoint import load_checkpoint, load_config
+from isoglot.modules.encoder import max_length
+from isoglot.runs.reporter import Reporter
 from isoglot.seeding import seed_for
-from isoglot.tasks.base import group_column, take_part
+from isoglot.tasks.base import TrainableTask, group_column, take_part
+from isoglot.tasks.cards import origin
+from isoglot.tasks.description import changed_options, inherited_options
 
 _PLACEHOLDER = re.compile(r"LABEL_\d+")
 
@@ -47,6 +51,12 @@ class HeadTask:
 
     def know(self, labels: Sequence[str] | None) -> None:
         """Take the labels of the head, which are those that data may have from now on."""
+
+    def with_checkpoint(self, checkpoint: Path | str) -> Self:
+        """The task with the options that the model was fine-tuned with, but for those given."""
+        inherited = inherited_options(self, origin(checkpoint))
+        given = changed_options(self, {}).keys() | self.given
+        return replace(self, **{name: value for name, value in inherited.items() if name not in given})
 
     def read_file(self, place: Place, language: str) -> Dataset:
         """Rows of a file in one of the task's own formats."""
@@ -114,6 +124,16 @@ class HeadTask:
         _require_clear_labels(model.config, checkpoint)
         self.know(model_labels(model))
         return model
+
+
+def fit_length(task: TrainableTask, model: PreTrainedModel, report: Reporter) -> None:
+    """Have a task's rows no longer than the encoder has positions."""
+    longest = max_length(model)
+    if longest is not None and task.max_length > longest:
+        report.note(
+            f"max_length {task.max_length} is more than the encoder's {longest} positions; {longest} taken"
+        )
+        task.max_length = longest
 
 
 def _require_clear_labels(config: PretrainedConfig, checkpoint: str | Path) -> None:

@@ -104,6 +104,13 @@ def attach(model: PreTrainedModel, vectors: LanguageVectors) -> None:
     setattr(model, _IDS, ids)
 
 
+def attach_chosen(model: PreTrainedModel, checkpoint: Path | str, ids: Mapping[str, int] | None) -> None:
+    """Give a model the :func:`chosen_vectors` of a checkpoint, if it has any."""
+    vectors = chosen_vectors(checkpoint, ids)
+    if vectors is not None:
+        attach(model, vectors)
+
+
 def attached(model: nn.Module) -> LanguageVectors | None:
     """What :func:`attach` gave a model, as it is after training; ``None`` without."""
     ids, table = getattr(model, _IDS, None), getattr(model, _TABLE, None)

@@ -65,7 +65,7 @@ class WordAlignmentTask:
         """The file of gold links."""
         return [self.data.one(language, split)]
 
-    def for_checkpoint(self, checkpoint: str | Path) -> Self:
+    def with_checkpoint(self, checkpoint: Path | str) -> Self:
         """The task with the method, layer and further options that are kept beside an encoder, but for those given."""
         given = {"method": self.method, "layer": self.layer, **(self.aligner or {})}
         options = with_kept(checkpoint, {name: value for name, value in given.items() if value is not None})
@@ -75,7 +75,7 @@ class WordAlignmentTask:
     def measure(
         self, checkpoint: str | Path, dataset: Dataset, *, language: str, progress: Step | None = None
     ) -> tuple[dict[str, float], Predictions]:
-        """Scores, and Pharaoh lines; with the task's own options, see :meth:`for_checkpoint`."""
+        """Scores, and Pharaoh lines; with the task's own options, see :meth:`with_checkpoint`."""
         del language
         options = {
             "method": self.method or "itermax",

@@ -25,7 +25,8 @@ from isoglot.aligners.scoring import GoldAlignment
 from isoglot.cli import app
 from isoglot.corpus.labelled.places import DataSource
 from isoglot.errors import ConfigurationError, InputError
-from isoglot.finetuning.evaluate import EvaluateOptions, evaluate
+from isoglot.evaluation.evaluate import evaluate
+from isoglot.evaluation.options import EvaluateOptions
 from isoglot.objectives.self_training import SelfTraining
 from isoglot.runs.checkpoint import ALIGNER_FILE
 from isoglot.tasks.word_alignment import WordAlignmentTask
@@ -177,7 +178,7 @@ def test_the_choice_holds_the_options_that_it_was_made_with(encoder, gold):
     assert (best["level"], best["encode"]) == ("word", "joint")
     assert "dtype" not in best
     keep_choice(encoder, best)
-    task = WordAlignmentTask(DataSource([str(gold)]), aligner={"dtype": "float32"}).for_checkpoint(encoder)
+    task = WordAlignmentTask(DataSource([str(gold)]), aligner={"dtype": "float32"}).with_checkpoint(encoder)
     found, _ = task.measure(encoder, task.load("de-en", "test"), language="de-en")
     assert found["aer"] == error
 
@@ -207,12 +208,12 @@ def test_evaluate_uses_the_kept_choice_and_records_it(encoder, gold, tmp_path):
 def test_a_task_takes_what_is_kept_once(encoder, gold):
     """What is tuned after an evaluation began must not mix with what it began with."""
     task = WordAlignmentTask(DataSource([str(gold)]), aligner={"dtype": "float32"})
-    rows, begun = task.load("de-en", "test"), task.for_checkpoint(encoder)
+    rows, begun = task.load("de-en", "test"), task.with_checkpoint(encoder)
     before, _ = begun.measure(encoder, rows, language="de-en")
     keep_choice(encoder, {"method": "argmax", "layer": 2})
     assert begun.measure(encoder, rows, language="de-en")[0] == before
     assert (
-        before["aer"] > 0 == task.for_checkpoint(encoder).measure(encoder, rows, language="de-en")[0]["aer"]
+        before["aer"] > 0 == task.with_checkpoint(encoder).measure(encoder, rows, language="de-en")[0]["aer"]
     )
 
 

@@ -34,6 +34,15 @@ def changed_options(task: Any, usual: Mapping[str, Any]) -> dict[str, Any]:
     return {k: Path(v).name if isinstance(v, str) and Path(v).is_file() else v for k, v in found.items()}
 
 
+def inherited_options(task: Any, about: Mapping[str, Any]) -> dict[str, Any]:
+    """What a task's :attr:`Facts.inherited` options were in a fine-tuning.
+
+    ``about``: Of the fine-tuned model, as :func:`isoglot.tasks.cards.origin` gives it.
+    """
+    trained_with = about.get("options", {})
+    return {n: trained_with[n] for n in Facts.of(task).inherited if n in trained_with and hasattr(task, n)}
+
+
 def _defaults(task: Any) -> dict[str, Any]:
     """Options of a task that can be read from it, and their defaults."""
     made = {f.name: f.default_factory for f in fields(task)} if is_dataclass(task) else {}

@@ -10,17 +10,20 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from isoglot.errors import ConfigurationError
-from isoglot.finetuning.evaluate import evaluate, require_one_process
-from isoglot.finetuning.finetune import FineTuning, origin, remove_weights
-from isoglot.finetuning.inputs import identify
-from isoglot.finetuning.options import EvaluateOptions, FinetuneOptions
+from isoglot.evaluation.evaluate import evaluate
+from isoglot.evaluation.options import EvaluateOptions
+from isoglot.finetuning.finetune import FineTuning, remove_weights
+from isoglot.finetuning.options import FinetuneOptions
 from isoglot.results import FILE_NAME, Result, append
 from isoglot.runs.checkpoint import checkpoint_folder
 from isoglot.runs.files import inside, read_json, require_writable, write_json
 from isoglot.runs.folder import key_of
 from isoglot.runs.lock import occupied
+from isoglot.runs.ranks import require_one_process
 from isoglot.runs.reporter import Reporter
 from isoglot.tasks.base import TrainableTask, check_places
+from isoglot.tasks.cards import origin
+from isoglot.tasks.description import identify
 
 _MEASURED = "measured.jsonl"
 """Beside each fine-tuned model; not called results.jsonl, as a report would show it a second time."""

@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 
+from isoglot.analysis.transfer import TransferOptions, run_folders, transfer
 from isoglot.errors import ConfigurationError
-from isoglot.finetuning.evaluate import evaluate
+from isoglot.evaluation.evaluate import evaluate
+from isoglot.evaluation.options import EvaluateOptions
 from isoglot.finetuning.finetune import finetune
-from isoglot.finetuning.options import EvaluateOptions, FinetuneOptions
-from isoglot.finetuning.transfer import TransferOptions, run_folders, transfer
+from isoglot.finetuning.options import FinetuneOptions
 from isoglot.report.runs import gather
 from isoglot.report.scores import Measure, collect
 from isoglot.results import read

@@ -1,0 +1,1 @@
+"""Measuring checkpoints on tasks: encoders as they are, and fine-tuned models."""

@@ -1,0 +1,179 @@
+"""``isoglot evaluate``: a checkpoint, a task and languages in, rows of results out."""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from datasets import Dataset
+
+from isoglot.corpus.labelled.places import Place
+from isoglot.errors import ConfigurationError
+from isoglot.evaluation.head import FinetunedModel
+from isoglot.evaluation.journal import Evaluation, keep, known_rows
+from isoglot.evaluation.options import EvaluateOptions
+from isoglot.results import Result, held
+from isoglot.runs.checkpoint import checkpoint_folder
+from isoglot.runs.files import require_writable
+from isoglot.runs.folder import key_of
+from isoglot.runs.reporter import Reporter, Silent
+from isoglot.tasks.base import (
+    CheckpointTask,
+    Predictions,
+    Probe,
+    Task,
+    TrainableTask,
+    check_places,
+    load_rows,
+)
+from isoglot.tasks.cards import measured_hash, origin
+from isoglot.tasks.description import changed_options, describe_task, identify, inherited_options
+
+_OWN = {"language_ids", "precision"}
+"""Options of an evaluation that change its figures."""
+
+
+def evaluate(
+    checkpoint: str | Path,
+    task: Task,
+    *,
+    languages: Sequence[str],
+    split: str = "test",
+    options: EvaluateOptions | None = None,
+    progress: Reporter | None = None,
+    measured: Callable[[list[Result]], None] | None = None,
+) -> list[Result]:
+    """Measure a checkpoint on a task in several languages.
+
+    A task with a head needs a fine-tuned checkpoint, the others are put to any encoder: a folder, a run's folder, or a
+    hub name. A fine-tuned model is loaded once, an encoder once a language; rows are batched by length, and each
+    language's results are written as soon as they are known. ``languages`` are ISO codes, ``de-es`` for MLQA across
+    languages, ``en-de`` for pairs. ``measured`` gets each language's results, even where they cannot be written.
+
+    Returns:
+        One row a language and metric, in per cent, in the order of the languages; rows that were there already too.
+
+    Raises:
+        ConfigurationError: no head for the task, or no data.
+        InputError: data that cannot be read.
+    """
+    options, report = options or EvaluateOptions(), progress or Silent()
+    languages = list(dict.fromkeys(languages))
+    _check(task, languages, options)
+    source = checkpoint_folder(checkpoint)
+    places = check_places(task, [(language, split) for language in languages])
+    about = origin(source)
+    task = task.with_checkpoint(source) if isinstance(task, CheckpointTask) else task
+    content = {language: identify(task, language, split) for language in languages}
+    asked = _evaluations(source, task, about, content, split, options)
+    known = {language: known_rows(one, task, options) for language, one in asked.items()}
+    missing = [language for language in languages if not known[language]]
+    measure = _measure(source, task, about, options, report) if missing else None
+    take = measured or (lambda rows: None)
+    datasets = {language: load_rows(task, language, split) for language in missing}
+    _require_own_rows(datasets, {language: places[language, split] for language in missing})
+    for number, language in enumerate(languages, 1):
+        name = f"{task.name} {language}"
+        if measure is None or known[language]:
+            report.note(f"{name} {split}: already measured")
+            take(known[language])
+        else:
+            seen = " (training data of this model)" if _trained_on(about, language, content[language]) else ""
+            report.note(f"{name} {split}{seen}")
+            data, step = datasets.pop(language), partial(report.progress, name)
+            scores, predictions = measure(data, language=language, progress=step)
+            rows = asked[language].rows(scores, len(predictions))
+            take(rows)
+            known[language] = keep(asked[language], task, rows, predictions, options)
+        report.progress("languages", number, len(languages))
+    return [row for language in languages for row in known[language]]
+
+
+def _check(task: Task, languages: Sequence[str], options: EvaluateOptions) -> None:
+    """Refuse what can be seen before any work."""
+    if not languages:
+        raise ConfigurationError("no language given; name them with --languages de,es")
+    own = options.model_dump(include=_OWN, exclude_defaults=True)
+    if own and not isinstance(task, TrainableTask):
+        raise ConfigurationError(
+            f"{' and '.join(sorted(own))} given, but {task.name} measures an encoder in float32, without its language "
+            "embeddings; leave it out"
+        )
+    if options.out is not None:
+        require_writable(options.out)
+        held(options.out)  # whatever else stands there must not get rows
+    if options.predictions is not None:
+        require_writable(options.predictions, folder=True)
+
+
+def _evaluations(
+    source: Path | str,
+    task: Task,
+    about: Mapping[str, Any],
+    content: Mapping[str, Any],
+    split: str,
+    options: EvaluateOptions,
+) -> dict[str, Evaluation]:
+    """What is measured in each language, as its rows and its key have it."""
+    own = options.model_dump(include=_OWN, exclude_defaults=True)
+    usual = inherited_options(task, about) if isinstance(task, TrainableTask) else {}
+    shared = {
+        "run": options.run or str(about["run"]),
+        "task": task.name,
+        "split": split,
+        "seed": about.get("seed"),
+        "checkpoint_hash": measured_hash(source, about),
+        "recipe_hash": str(about.get("recipe_hash", "")),
+        "options": Result.in_order({**changed_options(task, usual), **own}),
+    }
+    made_of = {
+        "run": shared["run"],
+        "checkpoint": shared["checkpoint_hash"],
+        "task": describe_task(task),
+        "precision": options.precision,
+        "language_ids": options.language_ids,
+        "split": split,
+    }
+    return {
+        language: Evaluation(
+            {**shared, "language": language}, key_of({**made_of, "language": language, "data": data})
+        )
+        for language, data in content.items()
+    }
+
+
+def _measure(
+    source: Path | str, task: Task, about: Mapping[str, Any], options: EvaluateOptions, report: Reporter
+) -> Callable[..., tuple[dict[str, float], Predictions]]:
+    """What measures a data set; a fine-tuned model says from now on which labels the data may have."""
+    if isinstance(task, TrainableTask):
+        return FinetunedModel(source, task, about, options, report).measure
+    if isinstance(task, Probe):
+        return partial(task.measure, source)
+    raise ConfigurationError(
+        f"task {task.name} can neither be trained nor measured; see Task in isoglot.tasks.base"
+    )
+
+
+def _require_own_rows(datasets: Mapping[str, Dataset], places: Mapping[str, Sequence[Place]]) -> None:
+    """Refuse a file without languages as the data of two of them."""
+    owners: dict[str, str] = {}
+    for language, rows in datasets.items():
+        first = {name: value for name, value in rows[0].items() if "language" not in name}
+        paths = [place.path for place in places[language]]
+        owner = owners.setdefault(key_of([paths, len(rows), first]), language)
+        if owner != language:
+            raise ConfigurationError(
+                f"{', '.join(paths)}: read for {owner!r} and for {language!r}, with the same rows; name each "
+                "language's own file with {language} in --data, or one language"
+            )
+
+
+def _trained_on(about: Mapping[str, Any], language: str, content: Sequence[tuple[str, float, float]]) -> bool:
+    """Whether the model was fine-tuned on a part of these data."""
+    if language not in about.get("languages", ()):
+        return False
+    learned = [part for data in about.get("trained_on", ()) for part in data]
+    pairs = product(learned, content)
+    return any(one[0] == other[0] and one[1] < other[2] and other[1] < one[2] for one, other in pairs)

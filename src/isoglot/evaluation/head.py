@@ -1,0 +1,78 @@
+"""A fine-tuned model on its own task: rows in, labels or answers out, and their scores."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from datasets import Dataset
+
+from isoglot.corpus.encode.load_tokenizer import load_tokenizer
+from isoglot.errors import ConfigurationError
+from isoglot.evaluation.options import EvaluateOptions
+from isoglot.modules.checkpoint import require_room_for
+from isoglot.modules.devices import resolve_device
+from isoglot.runs.reporter import Reporter
+from isoglot.tasks.base import Predictions, TrainableTask
+from isoglot.tasks.facts import Facts
+from isoglot.tasks.features import RowCollator, Step, predict_rows
+from isoglot.tasks.head_task import fit_length
+from isoglot.tasks.language_vectors import attach_chosen, attached, number_rows
+
+
+class FinetunedModel:
+    """A model with a head, loaded once and measured in any number of languages.
+
+    Args:
+        source: Its folder, or its name on the hub.
+        task: Its task; it takes the labels of the head, and rows no longer than the encoder has positions.
+        about: What is known of the model, as :func:`isoglot.tasks.cards.origin` gives it.
+
+    Raises:
+        ConfigurationError: It has no head, or one of another task.
+    """
+
+    def __init__(
+        self,
+        source: Path | str,
+        task: TrainableTask,
+        about: Mapping[str, Any],
+        options: EvaluateOptions,
+        report: Reporter,
+    ) -> None:
+        trained_on, own = about.get("options", {}), Facts.of(task)
+        heads = trained_on.get("heads", trained_on.get("kind"))
+        if heads is not None and heads != own.heads:
+            raise ConfigurationError(
+                f"{source}: was fine-tuned for {trained_on['kind']}, task {own.kind} given; fine-tune the "
+                "encoder for it"
+            )
+        model = task.trained(source)
+        fit_length(task, model, report)
+        attach_chosen(model, source, options.language_ids)
+        self.task, self.options, self.report = task, options, report
+        self.model = model.to(resolve_device())  # type: ignore[arg-type]
+        self.tokenizer = load_tokenizer(source)
+        require_room_for(self.tokenizer, model, source)
+
+    def measure(
+        self, dataset: Dataset, *, language: str, progress: Step
+    ) -> tuple[dict[str, float], Predictions]:
+        """Metrics, and what was predicted for each example."""
+        rows = self.task.encode(dataset, self.tokenizer, self.model, training=False)
+        unknown = number_rows(rows, dataset, attached(self.model))
+        if unknown:
+            self.report.note(
+                f"no language embedding for {', '.join(sorted(unknown))}: the mean of the others is added"
+            )
+        outputs = predict_rows(
+            self.model,
+            rows,
+            RowCollator(self.tokenizer, multiple=8 if torch.cuda.is_available() else 1),
+            self.task.reduce,
+            max_tokens=self.options.max_tokens,
+            precision=self.options.precision,
+            progress=progress,
+        )
+        predictions = self.task.decode(dataset, rows, outputs)
+        return self.task.score(dataset, predictions, language=language), predictions

@@ -1,0 +1,24 @@
+"""How an evaluation computes and what it writes."""
+
+from pathlib import Path
+
+from isoglot.options import Options, Precision, option
+
+
+class MeasureOptions(Options):
+    """How an evaluation computes, and what its rows are called."""
+
+    run: str | None = option(None, "Name of the run in results; by default the checkpoint's.")
+    max_tokens: int = option(8192, "Padded tokens in a batch.", ge=1)
+    precision: Precision = option("float32", "Precision of the forward pass.")
+    again: bool = option(False, "Measure even what the file of results already has.")
+
+
+class EvaluateOptions(MeasureOptions):
+    """How an evaluation computes and what it writes."""
+
+    out: Path | None = option(None, "File of results; what it already has is not measured again.")
+    predictions: Path | None = option(None, "Folder for predictions in XTREME's submission format.")
+    language_ids: dict[str, int] | None = option(
+        None, "Ids of the checkpoint's language embeddings, in place of those it was trained with."
+    )

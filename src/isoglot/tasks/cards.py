@@ -1,0 +1,34 @@
+"""What is known of a checkpoint before it is looked into: its run, its hash and, if it was fine-tuned, how."""
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from isoglot.runs.files import read_json
+from isoglot.runs.folder import CHECKPOINT, MANIFEST, RUN, hash_checkpoint
+
+TASK_FILE = "isoglot_task.json"
+"""Beside a fine-tuned model: what it was made from."""
+
+
+def origin(checkpoint: Path | str) -> dict[str, Any]:
+    """What is known of a checkpoint: ``run``, ``checkpoint_hash``, ``recipe_hash`` and, if it was fine-tuned, more."""
+    if isinstance(checkpoint, str):
+        digest = hashlib.blake2b(checkpoint.encode(), digest_size=8).hexdigest()
+        return {"run": checkpoint, "pretrained_hash": digest, "recipe_hash": ""}
+    own = read_json(checkpoint / TASK_FILE)
+    if own is not None:
+        return own
+    around = read_json(checkpoint.parent / MANIFEST) or read_json(checkpoint.parent / RUN) or {}
+    name = checkpoint.parent.name if checkpoint.name == CHECKPOINT else checkpoint.name
+    return {
+        "run": str(around.get("name") or name or "checkpoint"),
+        "pretrained_hash": hash_checkpoint(checkpoint),
+        "recipe_hash": str(around.get("recipe_hash", "")),
+    }
+
+
+def measured_hash(checkpoint: Path | str, about: Mapping[str, Any]) -> str:
+    """The hash of a checkpoint's own files, beside its results; of one on the hub that of its name."""
+    return hash_checkpoint(checkpoint) if isinstance(checkpoint, Path) else str(about["pretrained_hash"])
