@@ -18,7 +18,13 @@ if TYPE_CHECKING:
 
 M = TypeVar("M", bound="BaseModel")
 
-EXTRAS = {"scikit-learn": "analysis", "ray": "ray", "tensorboard": "tensorboard", "wandb": "wandb"}
+EXTRAS = {
+    "onnxscript": "export",
+    "ray": "ray",
+    "scikit-learn": "analysis",
+    "tensorboard": "tensorboard",
+    "wandb": "wandb",
+}
 """Packages that only some options need, and the extra of isoglot that brings each."""
 
 

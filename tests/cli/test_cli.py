@@ -114,6 +114,7 @@ def test_isoglot_alone_is_the_map_in_the_order_of_the_work() -> None:
         "score",
         "tune",
         "pack",
+        "export",
         "init",
         "inspect",
         "pretrain",

@@ -10,10 +10,11 @@ from pages import ROOT, Page, check_commands, pages
 
 TRAINS = {
     "docs/guides/continue_an_encoder.md",
+    "docs/guides/export.md",
     "docs/guides/train_an_aligner.md",
     "docs/guides/transfer.md",
 }
-"""Pages that train an encoder: more than a few seconds."""
+"""Pages that train or convert an encoder: more than a few seconds."""
 
 
 @pytest.mark.timeout(1800)  # pages are long, and machines are busy

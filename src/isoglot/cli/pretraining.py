@@ -1,4 +1,4 @@
-"""From an encoder to a trained one: ``isoglot trim``, ``init``, ``recipes``, ``inspect`` and ``pretrain``."""
+"""Encoders: ``isoglot trim``, ``pack``, ``export``, ``init``, ``recipes``, ``inspect`` and ``pretrain``."""
 
 import os
 from pathlib import Path
@@ -11,6 +11,7 @@ from isoglot.cli.flags import Comparing, Remaking, Replacing, Reporting, with_fl
 from isoglot.corpus.read.sources import Reading
 from isoglot.errors import ConfigurationError
 from isoglot.options import Options, option
+from isoglot.pretraining.sentence_export_options import SentenceExport
 from isoglot.pretraining.trim_options import TrimRequest
 from isoglot.runs.files import file_to_write
 
@@ -92,6 +93,34 @@ def pack(
             packed.pack(place, out)
         else:
             raise ConfigurationError(f"{model}: is not a folder; `hf download {model} --local-dir FOLDER`")
+    if not running.quiet:
+        typer.echo(str(out))
+
+
+@with_flags
+def export(
+    checkpoint: Annotated[
+        str,
+        typer.Argument(metavar="CHECKPOINT", help="Folder of a checkpoint or a run, packed aligner, or hub name."),
+    ],
+    request: SentenceExport,
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder to write.")],
+    running: Remaking,
+) -> None:
+    """Write an encoder as a sentence encoder that other libraries load without isoglot.
+
+    The vectors are those that `isoglot evaluate` measures with the same --layer and --pooling. With --to onnx,
+    model.onnx maps input_ids and attention_mask to token_embeddings and sentence_embedding.
+
+    isoglot export RUN --to sentence-transformers --layer 8 --out encoders/sentences
+
+    isoglot export RUN --to onnx --layer 8 --out encoders/onnx
+    """
+    from isoglot.pretraining.sentence_export import export_sentences
+
+    with Console(quiet=running.quiet) as console:
+        if not export_sentences(checkpoint, out, request, overwrite=running.overwrite):
+            console.note(f"nothing to do: {out} holds this export already")
     if not running.quiet:
         typer.echo(str(out))
 

@@ -29,6 +29,7 @@ _COMMANDS: dict[Any, str] = {
     alignment.score: "links, gold links -> precision, recall, AER",
     alignment.tune: "encoder, gold links -> its best layer and method",
     pretraining.pack: "aligner -> one small file, and back",
+    pretraining.export: "encoder -> sentence-transformers, ONNX",
     pretraining.init: "bitext, encoder -> commented recipe",
     pretraining.inspect: "recipe -> what the model will see",
     pretraining.pretrain: "recipe -> checkpoint, a plain Hugging Face folder",

@@ -1,0 +1,240 @@
+"""``isoglot export``: an encoder as a sentence encoder that other libraries load without isoglot.
+
+Its vectors are those of :class:`~isoglot.tasks.text_vectors.TextEncoder`, with which retrieval is measured: the mean
+over a text's pieces of a layer's hidden states. Only an empty text differs, whose vector is zero.
+
+Source: the folder format of sentence-transformers (``modules.json`` and one folder per module), as every release since
+2.0 reads it.
+"""
+
+import copy
+import json
+import logging
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from transformers import AutoModel, PreTrainedModel, PreTrainedTokenizerBase
+
+from isoglot.aligners.embedding.loading import load_encoder
+from isoglot.checks import missing_package
+from isoglot.errors import ConfigurationError
+from isoglot.modules.checkpoint import quiet
+from isoglot.modules.encoder import encode_to_layer, hidden_size, layer_number, max_length, num_layers
+from isoglot.pretraining.sentence_export_options import SentenceExport
+from isoglot.runs.checkpoint import checkpoint_folder
+from isoglot.runs.files import refuse_overwriting, write_json
+from isoglot.runs.folder import hash_checkpoint, make_once
+
+_MANIFEST = "export.json"
+_PROTOBUF_LIMIT = 2**31 - 2**20
+"""Bytes of one ONNX file; larger weights go into a file beside it."""
+_CARD = """---
+library_name: {library}
+pipeline_tag: sentence-similarity
+tags: [isoglot, sentence-similarity, feature-extraction]
+---
+
+# Sentence encoder
+
+Vectors of {size} numbers: layer {layer} of a `{family}` encoder, {pooling}{normalized}. Texts are cut to {longest}
+tokens. Exported by [isoglot](https://pypi.org/project/isoglot/).
+
+```python
+{use}
+```
+"""
+_USE = {
+    "sentence-transformers": """from sentence_transformers import SentenceTransformer
+
+vectors = SentenceTransformer("FOLDER").encode(["A house.", "Ein Haus."])""",
+    "onnx": """import onnxruntime
+from transformers import AutoTokenizer
+
+tokenizer = AutoTokenizer.from_pretrained("FOLDER")
+session = onnxruntime.InferenceSession("FOLDER/model.onnx")
+given = tokenizer(["A house.", "Ein Haus."], padding=True, truncation=True, return_tensors="np")
+_, vectors = session.run(None, {name: given[name] for name in ("input_ids", "attention_mask")})""",
+}
+
+
+def export_sentences(
+    checkpoint: str | Path, out: str | Path, request: SentenceExport, *, overwrite: bool = False
+) -> bool:
+    """Write a folder that sentence-transformers or onnxruntime loads; whether it was not there already.
+
+    For sentence-transformers it is also a plain Hugging Face folder of the encoder. For ONNX it holds ``model.onnx``,
+    from ``input_ids`` and ``attention_mask`` (batch, length) to ``token_embeddings`` (batch, length, hidden) and
+    ``sentence_embedding`` (batch, hidden), and the tokenizer.
+
+    Raises:
+        ConfigurationError: A layer that the encoder does not have, or that its family cannot end in; the package
+            onnxscript is missing.
+    """
+    refuse_overwriting(out, [checkpoint])
+    place = checkpoint_folder(checkpoint)
+    hashed = hash_checkpoint(place) if isinstance(place, Path) else None
+    wanted = {
+        "encoder": {"path": str(checkpoint), "hash": hashed},
+        "options": request.model_dump(mode="json"),
+    }
+    _, made = make_once(
+        out,
+        wanted,
+        lambda folder: _write(place, folder, request),
+        what="exported encoder",
+        overwrite=overwrite,
+        name=_MANIFEST,
+    )
+    return made
+
+
+def _write(place: str | Path, folder: Path, request: SentenceExport) -> dict[str, Any]:
+    loaded, tokenizer = load_encoder(place, device="cpu")
+    layer = layer_number(loaded, request.layer)
+    model = encoder_up_to(loaded, layer)
+    longest = min(request.max_length, max_length(model) or 10**9)
+    tokenizer.model_max_length = longest
+    with quiet():
+        tokenizer.save_pretrained(str(folder))
+        model.config.save_pretrained(str(folder))
+    if request.to == "onnx":
+        _write_onnx(model, tokenizer, folder / "model.onnx", request)
+    else:
+        _write_modules(model, tokenizer, folder, request)
+    means = {"mean": "the mean over a text's pieces without special tokens", "cls": "at the first position"}
+    values = {"layer": layer, "longest": longest, "size": hidden_size(model)}
+    card = _CARD.format(
+        **values,
+        library="sentence-transformers" if request.to != "onnx" else "onnx",
+        family=model.config.model_type,
+        pooling=means[request.pooling],
+        normalized=", scaled to length 1" if request.normalize else "",
+        use=_USE[request.to],
+    )
+    (folder / "README.md").write_text(card, encoding="utf-8")
+    return values
+
+
+def encoder_up_to(model: PreTrainedModel, layer: int) -> PreTrainedModel:
+    """An encoder whose last hidden states are those of a layer of ``model``; the layers above are not in it.
+
+    Raises:
+        ConfigurationError: Layer 0, the embeddings; or the family changes the states of its last layer (ModernBERT
+            norms them), so that an inner layer cannot be the last.
+    """
+    if layer == num_layers(model):
+        return model
+    if layer == 0:
+        raise ConfigurationError(
+            f"layer 0 is the embeddings, below all layers; export one from 1 to {num_layers(model)}"
+        )
+    config = copy.deepcopy(model.config)
+    if isinstance(types := getattr(config, "layer_types", None), list):
+        config.layer_types = types[:layer]
+    config.num_hidden_layers = layer
+    with torch.random.fork_rng(devices=[]):
+        small: PreTrainedModel = AutoModel.from_config(config).eval()
+    weights = model.state_dict()
+    small.load_state_dict({n: weights[n] for n in small.state_dict() if n in weights}, strict=False)  # but a pooler
+    ids = torch.arange(min(8, config.vocab_size))[None]
+    inputs = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
+    states = [encode_to_layer(one, inputs, layer, training=False) for one in (model, small)]
+    with torch.no_grad():
+        last = small(**inputs)[0]
+    if not (torch.allclose(states[0], states[1], atol=1e-5) and torch.allclose(last, states[0], atol=1e-5)):
+        raise ConfigurationError(
+            f"layer {layer}: a {config.model_type} encoder cannot end in it, since it changes the states of its last "
+            f"layer; export layer {num_layers(model)}"
+        )
+    return small
+
+
+def _added_tokens(tokenizer: PreTrainedTokenizerBase) -> list[int]:
+    """The tokens that the tokenizer puts around a text."""
+    return sorted(set(tokenizer("")["input_ids"]))
+
+
+def _write_modules(
+    model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, folder: Path, request: SentenceExport
+) -> None:
+    """Weights and ``modules.json``: encoder, weights of tokens, pooling, normalisation."""
+    has_pooler = getattr(model, "pooler", None) is not None
+    own = {name: value for name, value in model.state_dict().items() if not name.startswith("pooler.")}
+    with quiet():
+        model.save_pretrained(str(folder), state_dict=own)
+    encoder: dict[str, Any] = {"max_seq_length": tokenizer.model_max_length, "do_lower_case": False}
+    if has_pooler:
+        encoder["model_args"] = {"add_pooling_layer": False}  # no one reads it
+    write_json(folder / "sentence_bert_config.json", encoder)
+    modules: list[tuple[str, Mapping[str, Any]]] = []
+    if request.pooling == "mean":
+        pieces = tokenizer.convert_ids_to_tokens(list(range(len(tokenizer))))
+        weights = {pieces[number]: 0.0 for number in _added_tokens(tokenizer)}
+        modules.append(("WordWeights", {"vocab": pieces, "word_weights": weights, "unknown_word_weight": 1.0}))
+    pooling = {
+        "word_embedding_dimension": hidden_size(model),
+        "pooling_mode_cls_token": request.pooling == "cls",
+        "pooling_mode_mean_tokens": request.pooling == "mean",
+    }
+    modules += [("Pooling", pooling), *([("Normalize", {})] if request.normalize else [])]
+    listed = [{"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"}]
+    for number, (kind, settings) in enumerate(modules, 1):
+        path = f"{number}_{kind}"
+        (folder / path).mkdir()
+        write_json(folder / path / "config.json", settings)
+        listed.append({"idx": number, "name": str(number), "path": path, "type": f"sentence_transformers.models.{kind}"})
+    (folder / "modules.json").write_text(json.dumps(listed, indent=2), encoding="utf-8")
+    write_json(folder / "config_sentence_transformers.json", {"similarity_fn_name": "cosine", "prompts": {}})
+
+
+class _Sentences(nn.Module):
+    """Token and sentence vectors of a batch, as one graph."""
+
+    added: Tensor
+
+    def __init__(self, model: PreTrainedModel, added: list[int], request: SentenceExport) -> None:
+        super().__init__()
+        self.model, self.request = model, request
+        self.register_buffer("added", torch.tensor(added))
+
+    def forward(self, input_ids: Tensor, attention_mask: Tensor) -> tuple[Tensor, Tensor]:
+        states = self.model(input_ids=input_ids, attention_mask=attention_mask)[0]
+        if self.request.pooling == "cls":
+            vectors = states[:, 0]
+        else:
+            text = input_ids[..., None].ne(self.added).all(dim=-1) & (attention_mask > 0)
+            kept = text.to(states.dtype)[..., None]
+            vectors = (states * kept).sum(1) / kept.sum(1).clamp(min=1)
+        return states, nn.functional.normalize(vectors, dim=-1) if self.request.normalize else vectors
+
+
+def _write_onnx(
+    model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, path: Path, request: SentenceExport
+) -> None:
+    """``model.onnx``, for batches and texts of any length."""
+    try:
+        import onnxscript  # noqa: F401, PLC0415 - torch.onnx needs it
+    except ImportError as error:
+        raise missing_package("--to onnx", "onnxscript", instead="--to sentence-transformers") from error
+    text = tokenizer(["a b c", "a"], padding=True, return_tensors="pt")
+    both: Any = {0: torch.export.Dim.DYNAMIC, 1: torch.export.Dim.DYNAMIC}
+    size = sum(value.numel() * value.element_size() for value in model.state_dict().values())
+    log = logging.getLogger("torch.onnx._internal.exporter._registration")
+    log.setLevel(logging.ERROR)  # it reports packages that nothing here needs
+    with warnings.catch_warnings(), quiet():
+        warnings.simplefilter("ignore")  # of the exporter about its own code
+        torch.onnx.export(
+            _Sentences(model, _added_tokens(tokenizer), request).eval(),
+            (text["input_ids"], text["attention_mask"]),
+            str(path),
+            dynamo=True,
+            dynamic_shapes=(both, both),
+            input_names=["input_ids", "attention_mask"],
+            output_names=["token_embeddings", "sentence_embedding"],
+            external_data=size > _PROTOBUF_LIMIT,
+            verbose=False,
+        )
