@@ -81,10 +81,10 @@ def test_an_encoder_ends_in_the_layer_or_says_that_it_cannot(family: str) -> Non
     model = tiny_model(family).base_model.eval()
     last = num_layers(model)
     assert encoder_up_to(model, last) is model
-    with pytest.raises(ConfigurationError, match="layer 0 is the embeddings.*1 to"):
+    with pytest.raises(ConfigurationError, match=r"layer 0 is the embeddings.*1 to"):
         encoder_up_to(model, 0)
     if family == "modernbert":
-        with pytest.raises(ConfigurationError, match="cannot end in it.*export layer"):
+        with pytest.raises(ConfigurationError, match=r"cannot end in it.*export layer"):
             encoder_up_to(model, 1)
         return
     ids = torch.arange(7)[None]

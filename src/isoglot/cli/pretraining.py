@@ -101,7 +101,9 @@ def pack(
 def export(
     checkpoint: Annotated[
         str,
-        typer.Argument(metavar="CHECKPOINT", help="Folder of a checkpoint or a run, packed aligner, or hub name."),
+        typer.Argument(
+            metavar="CHECKPOINT", help="Folder of a checkpoint or a run, packed aligner, or hub name."
+        ),
     ],
     request: SentenceExport,
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder to write.")],

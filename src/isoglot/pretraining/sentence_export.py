@@ -139,7 +139,9 @@ def encoder_up_to(model: PreTrainedModel, layer: int) -> PreTrainedModel:
     with torch.random.fork_rng(devices=[]):
         small: PreTrainedModel = AutoModel.from_config(config).eval()
     weights = model.state_dict()
-    small.load_state_dict({n: weights[n] for n in small.state_dict() if n in weights}, strict=False)  # but a pooler
+    small.load_state_dict(
+        {n: weights[n] for n in small.state_dict() if n in weights}, strict=False
+    )  # but a pooler
     ids = torch.arange(min(8, config.vocab_size))[None]
     inputs = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
     states = [encode_to_layer(one, inputs, layer, training=False) for one in (model, small)]
@@ -174,7 +176,9 @@ def _write_modules(
     if request.pooling == "mean":
         pieces = tokenizer.convert_ids_to_tokens(list(range(len(tokenizer))))
         weights = {pieces[number]: 0.0 for number in _added_tokens(tokenizer)}
-        modules.append(("WordWeights", {"vocab": pieces, "word_weights": weights, "unknown_word_weight": 1.0}))
+        modules.append(
+            ("WordWeights", {"vocab": pieces, "word_weights": weights, "unknown_word_weight": 1.0})
+        )
     pooling = {
         "word_embedding_dimension": hidden_size(model),
         "pooling_mode_cls_token": request.pooling == "cls",
@@ -186,7 +190,9 @@ def _write_modules(
         path = f"{number}_{kind}"
         (folder / path).mkdir()
         write_json(folder / path / "config.json", settings)
-        listed.append({"idx": number, "name": str(number), "path": path, "type": f"sentence_transformers.models.{kind}"})
+        listed.append(
+            {"idx": number, "name": str(number), "path": path, "type": f"sentence_transformers.models.{kind}"}
+        )
     (folder / "modules.json").write_text(json.dumps(listed, indent=2), encoding="utf-8")
     write_json(folder / "config_sentence_transformers.json", {"similarity_fn_name": "cosine", "prompts": {}})
 
