@@ -26,7 +26,7 @@ from isoglot.pretraining.recipe import MADE
 from isoglot.recipe.source import builtin_recipes
 from isoglot.recipe.spec import argument_docs, spec_of
 from isoglot.tasks import TASKS, is_probe, task_class, task_options
-from isoglot.tasks.facts import Facts
+from isoglot.tasks.facts import TaskFacts
 
 __all__ = ["LISTS", "on_page_markdown"]
 
@@ -146,7 +146,7 @@ def tasks() -> str:
     parts = []
     for name in TASKS:
         build = task_class(name)
-        facts = Facts.of(build)
+        facts = TaskFacts.of(build)
         how = "Measures any encoder." if is_probe(name) else "Fine-tunes a head."
         known = [how, f"Scored by `{build.primary_metric}`."]
         known += [f"Presets: {', '.join(facts.presets)}."] if facts.presets else []

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from isoglot.errors import ConfigurationError
-from isoglot.report.beside import Place, beside_cells
+from isoglot.report.beside import PaperPlace, beside_cells
 from isoglot.report.compare import compare
 from isoglot.report.papers import PaperColumn, PaperRow, PaperTable, paper_table, paper_tables
 from isoglot.report.scores import collect
@@ -57,7 +57,7 @@ def results(table: PaperTable) -> Iterator[tuple[str, Result]]:
 
 
 def beside(places: list[str], rows: list[Result], **encoders: str) -> list[Cell]:
-    return beside_cells([Place.parse(text) for text in dict.fromkeys(places)], collect(rows), encoders)
+    return beside_cells([PaperPlace.parse(text) for text in dict.fromkeys(places)], collect(rows), encoders)
 
 
 def table_of(cells: list[Cell]) -> Table:
@@ -95,7 +95,7 @@ def test_nothing_is_guessed_from_a_runs_name() -> None:
 
 
 def test_a_run_may_have_an_equals_sign_and_a_colon_in_its_name() -> None:
-    place = Place.parse("xlm: parallel=0.1=align_mlm:Table1:10%")
+    place = PaperPlace.parse("xlm: parallel=0.1=align_mlm:Table1:10%")
     assert (place.run, place.rows[0].label) == ("xlm: parallel=0.1", "10%")
 
 

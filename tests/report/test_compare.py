@@ -12,7 +12,7 @@ from isoglot.report.compare import compare, orderings
 from isoglot.report.export import to_csv, to_latex, to_text
 from isoglot.report.papers import PaperTable, paper_table, paper_tables
 from isoglot.report.stats import Score
-from isoglot.report.table import Row, Table
+from isoglot.report.table import Table, TableRow
 from isoglot.results import Cell
 
 TABLES = [table.name for table in paper_tables() if table.kind == "results"]
@@ -29,11 +29,11 @@ def printed(paper: PaperTable, **more: object) -> Iterator[Cell]:
                 yield Cell(table=paper.name, row=place, column=(column.id,), value=value.value, **more)
 
 
-def rows_of(table: Table, kind: str) -> list[Row]:
+def rows_of(table: Table, kind: str) -> list[TableRow]:
     return [row for row in table.rows if row.kind == kind]
 
 
-def texts(row: Row) -> list[str]:
+def texts(row: TableRow) -> list[str]:
     return [f"{cell.text} {cell.spread}".strip() for cell in row.cells]
 
 

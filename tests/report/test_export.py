@@ -5,17 +5,17 @@ import io
 from pathlib import Path
 
 from isoglot.report.export import to_csv, to_latex, to_text, write_tables
-from isoglot.report.table import Column, Row, Table, TableCell, figure
+from isoglot.report.table import Column, Table, TableCell, TableRow, figure
 
 HOSTILE = '=cmd|"/c calc"!A1, & 50% of $x_1#{}~^\\ <b>'
 
 
 def table() -> Table:
     rows = [
-        Row(
+        TableRow(
             HOSTILE, (TableCell("71.3", 71.3456, 0.42, best=True), TableCell("−0.5", -0.5)), "ours", "3 seeds"
         ),
-        Row("paper", (TableCell("70.0", 70.0, note=1), TableCell("–")), "paper"),
+        TableRow("paper", (TableCell("70.0", 70.0, note=1), TableCell("–")), "paper"),
     ]
     return Table(
         "demo", "Title_1", "Caption 5%", "run", [Column("de"), Column("Δ", average=True)], rows, ["a_note"]
@@ -41,12 +41,12 @@ def test_latex_escapes_every_special_character() -> None:
 
 
 def test_latex_holds_what_a_compiler_takes_or_says_what_it_needs() -> None:
-    plain = Table("t", "Δ ↓ … “ρ ≥ 0”", "T∘S", "run", [Column("é")], [Row("[a] *", (TableCell("×"),))])
+    plain = Table("t", "Δ ↓ … “ρ ≥ 0”", "T∘S", "run", [Column("é")], [TableRow("[a] *", (TableCell("×"),))])
     text = to_latex(plain)
     assert {c for c in text if not c.isascii()} == {"é"}
     assert "\n{}[a] *" in text, "a bracket after a line's end would be its option"
     assert text.startswith(r"\begin{table}")
-    arabic = Table("t", "", "", "word", [Column("x")], [Row("بيت\x00\u202e", (TableCell("1"),))])
+    arabic = Table("t", "", "", "word", [Column("x")], [TableRow("بيت\x00\u202e", (TableCell("1"),))])
     assert "بيت" in to_latex(arabic)
     assert "\x00" not in to_latex(arabic) and "\u202e" not in to_latex(arabic)
 

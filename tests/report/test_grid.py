@@ -6,7 +6,7 @@ import pytest
 
 from isoglot.report.grid import _caption, overview, result_tables
 from isoglot.report.scores import Measure, collect
-from isoglot.report.table import Row, Table
+from isoglot.report.table import Table, TableRow
 from isoglot.results import Result
 
 
@@ -24,7 +24,7 @@ def table_of(rows: Sequence[Result]) -> Table:
     return table
 
 
-def texts(row: Row) -> list[str]:
+def texts(row: TableRow) -> list[str]:
     return [cell.text for cell in row.cells]
 
 

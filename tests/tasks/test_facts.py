@@ -14,7 +14,7 @@ from isoglot.evaluation.evaluate import evaluate
 from isoglot.finetuning.options import PRESETS, FinetuneOptions, task_with_settings
 from isoglot.tasks import TASKS, build_task, is_probe, task_class, task_options
 from isoglot.tasks.base import Probe, TrainableTask, check_places, places_of
-from isoglot.tasks.facts import Facts
+from isoglot.tasks.facts import TaskFacts
 from isoglot.testing import tiny_model, tiny_tokenizer
 
 
@@ -30,13 +30,13 @@ def custom(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 def test_each_task_is_a_probe_or_trained_and_says_what_its_options_mean(name: str) -> None:
     task = build_task(name, [])
     assert is_probe(name) == isinstance(task, Probe) != isinstance(task, TrainableTask)
-    assert task.name == Facts.of(task).kind == Facts.of(task_class(name)).kind == name
+    assert task.name == TaskFacts.of(task).kind == TaskFacts.of(task_class(name)).kind == name
     assert isinstance(task.primary_metric, str)
     options = task_options(name).model_fields
     for option, field in options.items():
         assert field.description and "`" not in field.description, option
     settings = FinetuneOptions.model_fields.keys() | options.keys()
-    for paper, values in Facts.of(task).presets.items():
+    for paper, values in TaskFacts.of(task).presets.items():
         assert paper in PRESETS and set(values) <= settings
         assert task_with_settings(name, [], paper=paper)[1].grid()
 
@@ -84,7 +84,7 @@ def test_a_task_of_ones_own_is_one_class(custom: str, tmp_path: Path) -> None:
     data = [f"{tmp_path}/{{language}}.txt"]
     (row,) = evaluate(encoder, build_task(custom, data, longest=4), languages=["de"])
     assert (row.task, row.value, row.options) == ("lengths", 25.0, {"longest": 4})
-    assert Facts.of(build_task(custom, data)) == Facts(kind="lengths", heads="lengths")
+    assert TaskFacts.of(build_task(custom, data)) == TaskFacts(kind="lengths", heads="lengths")
     with pytest.raises(ConfigurationError, match="did you mean 'longest'"):
         build_task(custom, data, longst=4)
 

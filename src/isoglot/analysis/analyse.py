@@ -26,7 +26,7 @@ from isoglot.corpus.read.sources import Kind, sources_from
 from isoglot.derive.sharing import COPY_FILE
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.modules.encoder import layer_number, num_layers
-from isoglot.report.figure_files import Figure
+from isoglot.report.figure_files import ReportFigure
 from isoglot.results import FILE_NAME, Result, append
 from isoglot.runs.checkpoint import checkpoint_folder
 from isoglot.runs.files import read_json, require_writable, write_text
@@ -39,7 +39,7 @@ from isoglot.tasks.lexicon_induction import LexiconInductionTask
 
 
 @dataclass(frozen=True)
-class Subject:
+class AnalysisSubject:
     """A checkpoint to look at."""
 
     source: Path | str
@@ -92,7 +92,7 @@ class Job:
         self.written: list[Path] = []
 
     @cached_property
-    def subjects(self) -> list[Subject]:
+    def subjects(self) -> list[AnalysisSubject]:
         """The checkpoints with names that tell them apart: the runs', or the paths where two runs have one name."""
         checkpoints, labels = self.checkpoints, self.labels
         if not checkpoints:
@@ -106,9 +106,9 @@ class Job:
         names = list(labels) or [str(known["run"]) for known in about]
         times = Counter(names)
         names = [str(c) if times[n] > 1 else n for n, c in zip(names, checkpoints, strict=True)]
-        return [Subject(s, n, a) for s, n, a in zip(sources, names, about, strict=True)]
+        return [AnalysisSubject(s, n, a) for s, n, a in zip(sources, names, about, strict=True)]
 
-    def figure(self, name: str, figure: Figure) -> None:
+    def figure(self, name: str, figure: ReportFigure) -> None:
         """Write ``figures/NAME.json`` in place of what was there."""
         self.write(f"{name}.json", figure.model_dump_json(indent=1, exclude_none=True))
 
@@ -221,7 +221,7 @@ def _lexicon(request: AlignmentRequest) -> Dataset:
     return Dataset.from_dict({name: [row[name] for row in rows] for name in LEXICON}, features=LEXICON)
 
 
-def _recipe_vocabulary(subject: Subject) -> str | None:
+def _recipe_vocabulary(subject: AnalysisSubject) -> str | None:
     """The vocabulary copy that the run's recipe has as its tokenizer, if it is still there."""
     section = (subject.run.get("values") or {}).get("tokenizer") or {}
     path = section.get("path") if isinstance(section, dict) else None
@@ -237,7 +237,11 @@ def _language(vocabulary: str | None, lexicon: Dataset | None) -> str:
 
 
 def _score_rows(
-    subject: Subject, found: CheckpointScore, language: str, options: ScoreOptions, named: Mapping[str, str]
+    subject: AnalysisSubject,
+    found: CheckpointScore,
+    language: str,
+    options: ScoreOptions,
+    named: Mapping[str, str],
 ) -> list[Result]:
     total = found.total
     changed = {**options.model_dump(exclude={"device"}, exclude_defaults=True), **named}
@@ -258,7 +262,7 @@ def _score_rows(
 
 
 def _induction(
-    subject: Subject, request: AlignmentRequest, lexicon: Dataset, named: Mapping[str, str]
+    subject: AnalysisSubject, request: AlignmentRequest, lexicon: Dataset, named: Mapping[str, str]
 ) -> list[Result]:
     """MUSE's precisions with static embeddings, from the source language to the target language and back."""
     source, target = lexicon[0]["source_language"], lexicon[0]["target_language"]

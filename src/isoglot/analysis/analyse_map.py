@@ -79,7 +79,7 @@ def _counted(request: MapRequest) -> tuple[Counter[tuple[str, str]], int, tuple[
 
 def _panel(
     title: str,
-    pairs: Sequence[word_map.WordPair],
+    pairs: Sequence[word_map.LinkedWords],
     vectors: tuple[Tensor, Tensor],
     languages: tuple[str, str],
     request: MapRequest,

@@ -22,7 +22,7 @@ from isoglot.runs.checkpoint import checkpoint_folder
 from isoglot.tasks.language_vectors import read_table
 
 _OBJECTIVES = "objectives.safetensors"
-Pieces = tuple[int, ...]
+PieceIds = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ def checkpoint_alignment_score(
     return _divided(total, seen if trained is not None else None)
 
 
-def trained_pairs(checkpoint: str | Path) -> set[tuple[Pieces, Pieces]] | None:
+def trained_pairs(checkpoint: str | Path) -> set[tuple[PieceIds, PieceIds]] | None:
     """The dictionary that ``embedding_alignment`` left beside the encoder, as pieces; ``None`` without one."""
     path = Path(checkpoint_folder(checkpoint)) / _OBJECTIVES
     if not path.is_file():
@@ -105,7 +105,7 @@ def _lexicon_score(
     tokenizer: PreTrainedTokenizerBase,
     lexicon: Dataset,
     offsets: tuple[Tensor, Tensor] | None,
-    trained: set[tuple[Pieces, Pieces]] | None,
+    trained: set[tuple[PieceIds, PieceIds]] | None,
     options: ScoreOptions,
 ) -> CheckpointScore:
     pairs = [(tuple(s), tuple(t)) for s, t in lexicon_pairs(lexicon, tokenizer, single=options.single)]
@@ -113,7 +113,7 @@ def _lexicon_score(
         raise ConfigurationError(
             "alignment score: no entry of the lexicon has pieces that differ between its sides; give another one"
         )
-    places: tuple[dict[Pieces, int], dict[Pieces, int]] = ({}, {})
+    places: tuple[dict[PieceIds, int], dict[PieceIds, int]] = ({}, {})
     gold = [
         tuple(place.setdefault(e, len(place)) for place, e in zip(places, pair, strict=True))
         for pair in pairs

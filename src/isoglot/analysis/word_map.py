@@ -24,9 +24,9 @@ from isoglot.modules.encoder import input_embeddings
 from isoglot.objectives.embedding_alignment import entry_pieces
 from isoglot.seeding import seed_for
 
-Array = NDArray[np.float64]
+FloatArray = NDArray[np.float64]
 
-WordPair = tuple[str, str]
+LinkedWords = tuple[str, str]
 """Two linked words."""
 
 _OCCURRENCES = 100
@@ -41,14 +41,14 @@ def frequent_pairs(
     stop_words: tuple[Collection[str], Collection[str]] = ((), ()),
     keep: Callable[[str, str], bool] | None = None,
     distinct: bool = False,
-) -> list[WordPair]:
+) -> list[LinkedWords]:
     """The most frequent word links, the most frequent first; of equally frequent ones the first by alphabet.
 
     Left out are pairs with a stop word (in lower case, of either side) or a word without letters. With ``distinct``
     no word is taken twice; else a word with two frequent translations is in two pairs.
     """
     stops = tuple(frozenset(side) for side in stop_words)
-    found: list[WordPair] = []
+    found: list[LinkedWords] = []
     taken: tuple[set[str], set[str]] = (set(), set())
     for pair in sorted(counts, key=lambda pair: (-counts[pair], pair)):
         if len(found) == count:
@@ -121,7 +121,7 @@ def contextual_vectors(
     model: PreTrainedModel,
     tokenizer: PreTrainedTokenizerBase,
     rows: Iterable[Mapping[str, Any]],
-    pairs: Sequence[WordPair],
+    pairs: Sequence[LinkedWords],
     *,
     layer: int,
 ) -> tuple[Tensor, Tensor]:
@@ -157,7 +157,7 @@ def contextual_vectors(
     return means[0], means[1]
 
 
-def project(vectors: Tensor, options: Projection) -> Array:
+def project(vectors: Tensor, options: Projection) -> FloatArray:
     """Points of the plane. **Shape**: (n, hidden) → (n, 2).
 
     Principal components are turned so that the largest loading of each is positive; t-SNE starts from them, so both
@@ -174,7 +174,7 @@ def project(vectors: Tensor, options: Projection) -> Array:
         raise missing_package("t-SNE", "scikit-learn", instead="--method pca") from error
     start = _principal(points)
     spread = start[:, 0].std()
-    found: Array = TSNE(
+    found: FloatArray = TSNE(
         perplexity=min(30.0, (len(points) - 1) / 3),
         init=start / (spread if spread > 0 else 1.0) * 1e-4,  # as scikit-learn scales its own start
         random_state=seed_for(options.seed, "map") % 2**32,
@@ -183,13 +183,13 @@ def project(vectors: Tensor, options: Projection) -> Array:
     return found.astype(np.float64)
 
 
-def _principal(points: Array) -> Array:
+def _principal(points: FloatArray) -> FloatArray:
     """The first two principal components."""
     centred = points - points.mean(0)
     left, values, loadings = np.linalg.svd(centred, full_matrices=False)
     largest = np.abs(loadings[:2]).argmax(1)
     signs = np.sign(loadings[np.arange(len(largest)), largest])
-    found: Array = left[:, :2] * values[:2] * np.where(signs == 0, 1, signs)
+    found: FloatArray = left[:, :2] * values[:2] * np.where(signs == 0, 1, signs)
     return found
 
 

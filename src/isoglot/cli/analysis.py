@@ -31,7 +31,7 @@ Results = Annotated[
 Request = TypeVar("Request", bound=Options)
 
 
-class Written(Running):
+class Findings(Running):
     """Where the findings go, and under which names."""
 
     out: Path = option(
@@ -47,7 +47,7 @@ class Written(Running):
     )
 
 
-class Sides(Options):
+class SideLanguages(Options):
     """Languages of a corpus that does not name them."""
 
     source_language: str = option("", "Language of the source side.", flags=["--source-lang"])
@@ -59,7 +59,9 @@ class Sides(Options):
 
 
 @with_flags
-def alignment(checkpoints: Checkpoints, request: AlignmentRequest, sides: Sides, written: Written) -> None:
+def alignment(
+    checkpoints: Checkpoints, request: AlignmentRequest, sides: SideLanguages, written: Findings
+) -> None:
     """Score how often translations are nearest embeddings.
 
     ALIGN-MLM's alignment score, in % of the vocabulary: how often is a token's nearest input embedding in the other
@@ -109,7 +111,7 @@ def correlation(
 
 
 @with_flags
-def map_(checkpoints: Checkpoints, request: MapRequest, sides: Sides, written: Written) -> None:
+def map_(checkpoints: Checkpoints, request: MapRequest, sides: SideLanguages, written: Findings) -> None:
     """Map frequent words and their translations (WEAM, Fig. 2).
 
     One panel per checkpoint. The corpus has word links: a folder that `isoglot align --format corpus` wrote.
@@ -122,7 +124,7 @@ def map_(checkpoints: Checkpoints, request: MapRequest, sides: Sides, written: W
 
 
 @with_flags
-def layers(checkpoints: Checkpoints, request: LayersRequest, written: Written) -> None:
+def layers(checkpoints: Checkpoints, request: LayersRequest, written: Findings) -> None:
     """Plot alignment error rate by layer (XLM-Align, Fig. 2).
 
     Each sentence is encoded once for all layers. Several gold files give one figure each, and one of their mean.
@@ -135,7 +137,9 @@ def layers(checkpoints: Checkpoints, request: LayersRequest, written: Written) -
 
 
 @with_flags
-def similarity(checkpoints: Checkpoints, request: SimilarityRequest, sides: Sides, written: Written) -> None:
+def similarity(
+    checkpoints: Checkpoints, request: SimilarityRequest, sides: SideLanguages, written: Findings
+) -> None:
     """Plot how alike two languages are, layer by layer.
 
     cka: linear centred kernel alignment of sentences and their translations. neighbours: share of a sentence's nearest
@@ -150,7 +154,9 @@ def similarity(checkpoints: Checkpoints, request: SimilarityRequest, sides: Side
 
 
 @with_flags
-def geometry(checkpoints: Checkpoints, request: GeometryRequest, sides: Sides, written: Written) -> None:
+def geometry(
+    checkpoints: Checkpoints, request: GeometryRequest, sides: SideLanguages, written: Findings
+) -> None:
     """Plot the shape of the embedding space, layer by layer.
 
     anisotropy: mean cosine of two vectors. variance: share of the first principal component. hubness: skewness of how
@@ -164,7 +170,7 @@ def geometry(checkpoints: Checkpoints, request: GeometryRequest, sides: Sides, w
 
 
 @with_flags
-def alignments(checkpoints: Checkpoints, request: AlignmentsRequest, written: Written) -> None:
+def alignments(checkpoints: Checkpoints, request: AlignmentsRequest, written: Findings) -> None:
     """Save word alignments for the report to show.
 
     The report shows each sentence pair with right, wrong and missed links.
@@ -177,7 +183,7 @@ def alignments(checkpoints: Checkpoints, request: AlignmentsRequest, written: Wr
 
 
 def _draw(
-    analyse: Callable[..., list[Path]], checkpoints: list[str], request: Options, written: Written
+    analyse: Callable[..., list[Path]], checkpoints: list[str], request: Options, written: Findings
 ) -> None:
     """Run an analysis that writes figures, and name them."""
     from isoglot.analysis.analyse import Job

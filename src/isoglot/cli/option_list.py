@@ -25,12 +25,12 @@ def constructor_list(section: str) -> str:
 def task_list() -> str:
     """Every task: what it is, how it is measured, and its options with their defaults and meanings."""
     from isoglot.tasks import TASKS, is_probe, task_class, task_options
-    from isoglot.tasks.facts import Facts
+    from isoglot.tasks.facts import TaskFacts
 
     parts = []
     for name in TASKS:
         build = task_class(name)
-        facts = Facts.of(build)
+        facts = TaskFacts.of(build)
         how = "Measures any encoder" if is_probe(name) else "Fine-tunes a head"
         presets = f" Presets: {', '.join(facts.presets)}." if facts.presets else ""
         lines = [*_filled(f"{name}: {build.__doc__.splitlines()[0]}".replace("``", ""), "    ")]

@@ -22,7 +22,7 @@ Checkpoints = Annotated[
 ]
 
 
-class TaskData(Options):
+class TaskFlags(Options):
     """A task and its data."""
 
     task: str = option(
@@ -79,7 +79,7 @@ def finetune(
     checkpoint: Annotated[
         str, typer.Argument(metavar="CHECKPOINT", help="Folder of a checkpoint or run, or a hub name.")
     ],
-    data: TaskData,
+    data: TaskFlags,
     out: Annotated[
         Path, typer.Option("--out", "-o", help="Folder of the run; several seeds make one folder each in it.")
     ],
@@ -115,7 +115,7 @@ def finetune(
                 typer.echo(str(found))
 
 
-class Tested(Options):
+class TestFlags(Options):
     """What is measured, and where it goes."""
 
     languages: tuple[str, ...] = option(
@@ -140,8 +140,8 @@ class Tested(Options):
 @with_flags
 def evaluate(
     checkpoints: Checkpoints,
-    data: TaskData,
-    tested: Tested,
+    data: TaskFlags,
+    tested: TestFlags,
     measuring: MeasureOptions,
     running: Comparing,
     tasks: _Tasks = False,
@@ -186,7 +186,7 @@ def _places(checkpoints: Sequence[str], folder: Path | None) -> list[Path | None
     return [folder / os.path.relpath(path, shared) for path in paths]
 
 
-class Transferred(Options):
+class TransferFlags(Options):
     """Languages and what becomes of the runs."""
 
     languages: tuple[str, ...] = option(
@@ -210,8 +210,8 @@ class TransferTraining(Training):
 @with_flags
 def transfer(
     checkpoints: Checkpoints,
-    data: TaskData,
-    options: Transferred,
+    data: TaskFlags,
+    options: TransferFlags,
     train: TransferTraining,
     running: Comparing,
 ) -> None:

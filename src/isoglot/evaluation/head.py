@@ -14,8 +14,8 @@ from isoglot.modules.checkpoint import require_room_for
 from isoglot.modules.devices import resolve_device
 from isoglot.runs.reporter import Reporter
 from isoglot.tasks.base import Predictions, TrainableTask
-from isoglot.tasks.facts import Facts
-from isoglot.tasks.features import RowCollator, Step, predict_rows
+from isoglot.tasks.facts import TaskFacts
+from isoglot.tasks.features import RowCollator, StepProgress, predict_rows
 from isoglot.tasks.head_task import fit_length
 from isoglot.tasks.language_vectors import attach_chosen, attached, number_rows
 
@@ -40,7 +40,7 @@ class FinetunedModel:
         options: EvaluateOptions,
         report: Reporter,
     ) -> None:
-        trained_on, own = about.get("options", {}), Facts.of(task)
+        trained_on, own = about.get("options", {}), TaskFacts.of(task)
         heads = trained_on.get("heads", trained_on.get("kind"))
         if heads is not None and heads != own.heads:
             raise ConfigurationError(
@@ -56,7 +56,7 @@ class FinetunedModel:
         require_room_for(self.tokenizer, model, source)
 
     def measure(
-        self, dataset: Dataset, *, language: str, progress: Step
+        self, dataset: Dataset, *, language: str, progress: StepProgress
     ) -> tuple[dict[str, float], Predictions]:
         """Metrics, and what was predicted for each example."""
         rows = self.task.encode(dataset, self.tokenizer, self.model, training=False)

@@ -16,7 +16,7 @@ from isoglot.tasks.code_switching import ORIGINAL, code_switch, numbered
 from isoglot.tasks.features import EncodedRows
 
 
-class Grouped(torch.utils.data.Dataset[list[dict[str, Any]]]):
+class RowGroups(torch.utils.data.Dataset[list[dict[str, Any]]]):
     """Rows that stay in one batch together: an item is a list of rows."""
 
     def __init__(self, rows: EncodedRows, groups: Sequence[Sequence[int]]) -> None:
@@ -65,7 +65,7 @@ class LengthOrder(torch.utils.data.Sampler[int]):
                 yield from pool[place * self.batch : (place + 1) * self.batch].tolist()
 
 
-def grouped(rows: EncodedRows, dataset: Dataset) -> Grouped:
+def grouped(rows: EncodedRows, dataset: Dataset) -> RowGroups:
     """Put the rows of both copies of an original in one item, window by window; further ones of a copy stand alone."""
     original = list(dataset[ORIGINAL])
     copies: dict[int, dict[int, list[int]]] = {}
@@ -76,7 +76,7 @@ def grouped(rows: EncodedRows, dataset: Dataset) -> Grouped:
         for own in copies.values()
         for k in range(max(map(len, own.values())))
     ]
-    return Grouped(rows, groups)
+    return RowGroups(rows, groups)
 
 
 def training_rows(

@@ -12,7 +12,7 @@ from isoglot.checks import did_you_mean, validated
 from isoglot.errors import ConfigurationError
 from isoglot.options import Count, Options, Positive, Precision, option
 from isoglot.tasks import build_task, task_class, task_options
-from isoglot.tasks.facts import Facts
+from isoglot.tasks.facts import TaskFacts
 
 
 class FinetuneOptions(Options):
@@ -136,7 +136,7 @@ def task_with_settings(
 
 
 def _preset(name: str, task: str) -> Mapping[str, Any]:
-    facts = Facts.of(task_class(task))
+    facts = TaskFacts.of(task_class(task))
     if name not in (*PRESETS, *facts.presets):
         raise ConfigurationError(f"unknown preset {name!r}; {did_you_mean(name, (*PRESETS, *facts.presets))}")
     if not facts.presets:

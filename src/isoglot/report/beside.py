@@ -10,7 +10,7 @@ from typing import Any
 from isoglot.errors import ConfigurationError
 from isoglot.report.languages import transformation
 from isoglot.report.papers import PaperColumn, PaperRow, PaperTable, paper_table, paper_tables
-from isoglot.report.scores import Measure, Scores, common_task
+from isoglot.report.scores import Measure, ReportScores, common_task
 from isoglot.results import Cell
 
 _MBERT, _XLMR = "bert-base-multilingual-cased", "xlm-roberta-base"
@@ -25,7 +25,7 @@ _TOLD_BY_RESULTS = ("transformation", "task")
 
 
 @dataclass(frozen=True)
-class Place:
+class PaperPlace:
     """Where a run stands."""
 
     run: str
@@ -34,7 +34,7 @@ class Place:
     system: str = ""  # the columns to fill, where a column stands for a system
 
     @classmethod
-    def parse(cls, text: str) -> Place:
+    def parse(cls, text: str) -> PaperPlace:
         """Read ``RUN=PAPER:TABLE:ROW``; the row may be left out where the table has one.
 
         Example:
@@ -82,7 +82,9 @@ class Place:
         return None
 
 
-def beside_cells(places: Sequence[Place], scores: Scores, encoders: Mapping[str, str]) -> list[Cell]:
+def beside_cells(
+    places: Sequence[PaperPlace], scores: ReportScores, encoders: Mapping[str, str]
+) -> list[Cell]:
     """The figures of runs as cells of the papers' tables.
 
     A column that is a mean over languages gets the run's mean over the languages it was tested in, per seed. What is
@@ -109,7 +111,7 @@ def beside_cells(places: Sequence[Place], scores: Scores, encoders: Mapping[str,
     return cells
 
 
-def _measures(place: Place, scores: Scores) -> list[Measure]:
+def _measures(place: PaperPlace, scores: ReportScores) -> list[Measure]:
     """Of several splits, the paper's, or else the test split."""
     own = [measure for measure in scores.values if place.run in scores.values[measure]]
     best: dict[tuple[str, str], Measure] = {}
@@ -118,7 +120,7 @@ def _measures(place: Place, scores: Scores) -> list[Measure]:
     return [measure for measure in own if measure in best.values()]
 
 
-def _cells(place: Place, measure: Measure, scores: Scores, start: str) -> Iterator[Cell]:
+def _cells(place: PaperPlace, measure: Measure, scores: ReportScores, start: str) -> Iterator[Cell]:
     """The figures of a measure by language, and their mean where the paper's column is one."""
     languages, theirs = scores.values[measure][place.run], place.table.split
     split = (

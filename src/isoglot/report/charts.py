@@ -19,14 +19,14 @@ from markupsafe import Markup
 from isoglot.report.figure_files import (
     Bars,
     EmbeddingMap,
-    Figure,
     Lines,
     LineSeries,
     MapPanel,
+    ReportFigure,
     Scatter,
 )
 from isoglot.report.stats import rank_correlation
-from isoglot.report.table import Column, Row, Table, TableCell, slug
+from isoglot.report.table import Column, Table, TableCell, TableRow, slug
 
 _COLOURS = 7
 """Colours of the Okabe–Ito palette (``--c0`` to ``--c6`` of the style sheet); then they repeat with another dash."""
@@ -44,7 +44,7 @@ _LETTER = 7.0
 
 
 @dataclass(frozen=True)
-class Drawn:
+class Chart:
     """A figure ready for the page."""
 
     title: str
@@ -58,7 +58,7 @@ class Drawn:
         return len(self.panels) > 1
 
 
-def draw(figure: Figure, *, runs: Sequence[str] = ()) -> Drawn:
+def draw(figure: ReportFigure, *, runs: Sequence[str] = ()) -> Chart:
     """Charts, caption and data of a figure.
 
     A series with the name of one of the report's ``runs`` has the same colour and shape in all its figures.
@@ -84,7 +84,7 @@ def series_numbers(labels: Sequence[str], runs: Sequence[str]) -> list[int]:
     return [known.index(label) for label in own]
 
 
-def _draw_lines(figure: Lines, runs: Sequence[str]) -> Drawn:
+def _draw_lines(figure: Lines, runs: Sequence[str]) -> Chart:
     labels = list(dict.fromkeys(series.label or "other" for series in figure.series))
     rows = [row for line, series in enumerate(figure.series) for row in _line_rows(line, series, figure)]
     look = _look(labels, series_numbers(labels, runs), lines=True)
@@ -107,7 +107,7 @@ def _draw_lines(figure: Lines, runs: Sequence[str]) -> Drawn:
     best = [row["tip"] for row in rows if row["best"]]
     caption = f"{figure.note} Best: {'; '.join(best)}." if best else figure.note
     svg = _svg(alt.layer(*layers), figure.title, _HEIGHT)
-    return Drawn(figure.title, [("", svg)], caption.strip(), _lines_table(figure))
+    return Chart(figure.title, [("", svg)], caption.strip(), _lines_table(figure))
 
 
 def _line_rows(number: int, series: LineSeries, figure: Lines) -> Iterator[dict[str, Any]]:
@@ -166,11 +166,11 @@ def _lines_table(figure: Lines) -> Table:
             TableCell(f"{v[x]:.4g}".replace("-", "−"), v[x], e.get(x)) if x in v else TableCell("–")
             for v, e in zip(values, spreads, strict=True)
         ]
-        table.rows.append(Row(f"{x:g}", tuple(cells), "plain"))
+        table.rows.append(TableRow(f"{x:g}", tuple(cells), "plain"))
     return table
 
 
-def _draw_scatter(figure: Scatter, runs: Sequence[str]) -> Drawn:
+def _draw_scatter(figure: Scatter, runs: Sequence[str]) -> Chart:
     rows: list[dict[str, Any]] = []
     for point in figure.points:
         name = ", ".join(part for part in (point.group, point.label) if part)
@@ -192,12 +192,12 @@ def _draw_scatter(figure: Scatter, runs: Sequence[str]) -> Drawn:
     table = Table(slug([figure.title]), figure.title, said, "point", columns)
     for p in figure.points:
         cells = (TableCell(p.group), TableCell(f"{p.x:.4g}", p.x), TableCell(f"{p.y:.4g}", p.y))
-        table.rows.append(Row(p.label, cells, "plain"))
+        table.rows.append(TableRow(p.label, cells, "plain"))
     svg = _svg(chart, figure.title, _HEIGHT)
-    return Drawn(figure.title, [("", svg)], f"{said} {figure.note}".strip(), table)
+    return Chart(figure.title, [("", svg)], f"{said} {figure.note}".strip(), table)
 
 
-def _draw_bars(figure: Bars, runs: Sequence[str]) -> Drawn:
+def _draw_bars(figure: Bars, runs: Sequence[str]) -> Chart:
     groups, series = (list(dict.fromkeys(getattr(b, n) for b in figure.bars)) for n in ("group", "series"))
     colour = _look(series, series_numbers(series, runs), lines=False)["color"]
     y = _axis("y", figure.y_label, [0, *(bar.value for bar in figure.bars)])
@@ -214,8 +214,8 @@ def _draw_bars(figure: Bars, runs: Sequence[str]) -> Drawn:
         panels.append((panel, _svg(chart, f"{figure.title} {panel}".strip(), _HEIGHT)))
         for s in series:
             cells = [TableCell(texts.get((s, g), "–"), own.get((s, g))) for g in groups]
-            table.rows.append(Row(" / ".join(filter(None, (s, panel))), tuple(cells), "plain"))
-    return Drawn(figure.title, panels, figure.note, table)
+            table.rows.append(TableRow(" / ".join(filter(None, (s, panel))), tuple(cells), "plain"))
+    return Chart(figure.title, panels, figure.note, table)
 
 
 def _correlations(figure: Scatter) -> str:
@@ -232,7 +232,7 @@ def _correlations(figure: Scatter) -> str:
     return f"{text[0].upper()}{text[1:]}."
 
 
-def _draw_map(figure: EmbeddingMap) -> Drawn:
+def _draw_map(figure: EmbeddingMap) -> Chart:
     languages = list(dict.fromkeys(p.language or "other" for panel in figure.panels for p in panel.points))
     panels = [(panel.title, _panel(panel, languages)) for panel in figure.panels]
     columns = [Column("word"), Column("language"), Column("x"), Column("y"), Column("joined with")]
@@ -246,11 +246,11 @@ def _draw_map(figure: EmbeddingMap) -> Drawn:
         for i, p in enumerate(panel.points):
             places = (TableCell(f"{p.x:.2f}", p.x), TableCell(f"{p.y:.2f}", p.y))
             cells = (TableCell(p.word), TableCell(p.language), *places, TableCell(", ".join(partners[i])))
-            table.rows.append(Row(panel.title, cells, "plain"))
+            table.rows.append(TableRow(panel.title, cells, "plain"))
     joined = "Dotted lines join words that are translations of each other." * any(
         p.pairs for p in figure.panels
     )
-    return Drawn(figure.title, panels, f"{joined} {figure.note}".strip(), table)
+    return Chart(figure.title, panels, f"{joined} {figure.note}".strip(), table)
 
 
 def _panel(panel: MapPanel, languages: Sequence[str]) -> Markup:

@@ -7,7 +7,7 @@ from itertools import combinations
 
 from isoglot.report.papers import PAPERS, PaperColumn, PaperRow, PaperTable, PaperValue, paper_table
 from isoglot.report.stats import Score, margin
-from isoglot.report.table import Column, Row, Table, TableCell, slug
+from isoglot.report.table import Column, Table, TableCell, TableRow, slug
 from isoglot.results import Cell
 
 _TOGETHER = ("transformation", "setting", "pairs")
@@ -83,7 +83,7 @@ def _table(name: str, scale: str, cells: Sequence[Cell], *, others: bool) -> Tab
     for row in paper.rows if others else ():
         shown = tuple(_printed(table, paper.value(row, c), c, f"{row.name}, {c.id}", wrong) for c in columns)
         if row not in [line.row for line in lines] and any(cell.value is not None for cell in shown):
-            table.rows.append(Row(paper.address(row), shown, "reference", "paper"))
+            table.rows.append(TableRow(paper.address(row), shown, "reference", "paper"))
     for reason, printed in wrong.items():
         table.notes[table.note(reason) - 1] = (
             f"Recomputed: {reason}. Printed: {'; '.join(dict.fromkeys(printed))}."
@@ -207,11 +207,11 @@ def _measured_rows(
     several = f"{min(counts)}–{max(counts)} seeds" if len(counts) > 1 else f"{max(counts, default=0)} seeds"
     told = [several if max(counts, default=1) > 1 else "", f"note {table.note(common)}" if common else ""]
     address = paper.address(line.row)
-    table.rows.append(Row(line.header(address), tuple(ours), "ours", ", ".join(filter(None, told))))
+    table.rows.append(TableRow(line.header(address), tuple(ours), "ours", ", ".join(filter(None, told))))
     if any(cell.value is not None for cell in theirs):
         whose = (address, "paper") if line.run else ("paper", "")
-        table.rows.append(Row(whose[0], tuple(theirs), "paper", whose[1]))
-        table.rows.append(Row("difference", tuple(differences), "difference"))
+        table.rows.append(TableRow(whose[0], tuple(theirs), "paper", whose[1]))
+        table.rows.append(TableRow("difference", tuple(differences), "difference"))
 
 
 def _our_cell(table: Table, line: _Line, column: PaperColumn, score: Score | None, common: str) -> TableCell:

@@ -5,7 +5,7 @@ import io
 from collections.abc import Sequence
 from pathlib import Path
 
-from isoglot.report.table import Row, Table, TableCell
+from isoglot.report.table import Table, TableCell, TableRow
 from isoglot.runs.files import write_text
 
 _LATEX = {
@@ -109,7 +109,7 @@ def _tex(text: str) -> str:
     return "".join(_LATEX.get(c, c) for c in shown)
 
 
-def _tex_row(row: Row) -> str:
+def _tex_row(row: TableRow) -> str:
     header = _tex(row.header) + (f" {{\\footnotesize ({_tex(row.detail)})}}" if row.detail else "")
     indent = "" if row.kind in ("ours", "reference", "plain") else r"\quad "
     if header.startswith(("[", "*")):  # LaTeX would take them for options of the line's end before

@@ -15,11 +15,11 @@ from isoglot.errors import InputError
 _Title = Annotated[str, Field(min_length=1)]
 
 
-class _Part(BaseModel):
+class _FigurePart(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
-class MapPoint(_Part):
+class MapPoint(_FigurePart):
     """A word on a map."""
 
     x: float
@@ -28,7 +28,7 @@ class MapPoint(_Part):
     language: str = ""  # ISO 639; colour and shape follow it
 
 
-class MapPanel(_Part):
+class MapPanel(_FigurePart):
     """One projection."""
 
     title: str
@@ -43,7 +43,7 @@ class MapPanel(_Part):
         return self
 
 
-class EmbeddingMap(_Part):
+class EmbeddingMap(_FigurePart):
     """``embedding_map``: word vectors projected to the plane, aligned pairs joined (WEAM, Fig. 2)."""
 
     kind: Literal["embedding_map"]
@@ -52,7 +52,7 @@ class EmbeddingMap(_Part):
     note: str = ""
 
 
-class ScatterPoint(_Part):
+class ScatterPoint(_FigurePart):
     """A point of a scatter."""
 
     x: float
@@ -61,7 +61,7 @@ class ScatterPoint(_Part):
     group: str = ""  # points of one group have one colour and shape
 
 
-class Scatter(_Part):
+class Scatter(_FigurePart):
     """``scatter``: one quantity against another with Spearman's rank correlation (ALIGN-MLM, Fig. 3)."""
 
     kind: Literal["scatter"]
@@ -74,7 +74,7 @@ class Scatter(_Part):
     note: str = ""
 
 
-class LineSeries(_Part):
+class LineSeries(_FigurePart):
     """One line."""
 
     label: str
@@ -91,7 +91,7 @@ class LineSeries(_Part):
         return self
 
 
-class Lines(_Part):
+class Lines(_FigurePart):
     """``layers`` (AER by layer; XLM-Align, Fig. 2) or ``lines`` (any other sweep)."""
 
     kind: Literal["layers", "lines"]
@@ -103,7 +103,7 @@ class Lines(_Part):
     note: str = ""
 
 
-class Bar(_Part):
+class Bar(_FigurePart):
     """A bar."""
 
     panel: str = ""  # the chart that it stands in, such as a transformation
@@ -112,7 +112,7 @@ class Bar(_Part):
     value: float
 
 
-class Bars(_Part):
+class Bars(_FigurePart):
     """``bars``: groups of bars, a chart for each panel (ALIGN-MLM, Fig. 2)."""
 
     kind: Literal["bars"]
@@ -122,11 +122,11 @@ class Bars(_Part):
     note: str = ""
 
 
-Figure = EmbeddingMap | Scatter | Lines | Bars
-_ADAPTER: TypeAdapter[Figure] = TypeAdapter(Annotated[Figure, Field(discriminator="kind")])
+ReportFigure = EmbeddingMap | Scatter | Lines | Bars
+_ADAPTER: TypeAdapter[ReportFigure] = TypeAdapter(Annotated[ReportFigure, Field(discriminator="kind")])
 
 
-def read_figure(path: str | Path) -> Figure:
+def read_figure(path: str | Path) -> ReportFigure:
     """A figure from its file."""
     path = Path(path)
     try:

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from isoglot.report.languages import transformation
-from isoglot.report.scores import Measure, Scores, lower_is_better, main_measures, percentage
+from isoglot.report.scores import Measure, ReportScores, lower_is_better, main_measures, percentage
 from isoglot.report.stats import Score
-from isoglot.report.table import Column, Row, Table, TableCell, figure, slug
+from isoglot.report.table import Column, Table, TableCell, TableRow, figure, slug
 
 _QUANTITY_NAMES = {"": "", "zs": "ZS", "sup": "SUP", "delta": "Δ"}
 _METRICS = {"em": "EM", "exact_match": "EM", "f1": "F1", "aer": "AER", "mrr": "MRR"}
@@ -40,7 +40,7 @@ def average_sets(languages: Sequence[str], source: str) -> list[tuple[str, tuple
     return sets
 
 
-def overview(scores: Scores, source: str) -> Table | None:
+def overview(scores: ReportScores, source: str) -> Table | None:
     """All tasks in one table: each task's main metric as a mean over the target languages (zero-shot).
 
     ``None`` for fewer than two tasks or two runs, where it would say nothing new.
@@ -62,7 +62,7 @@ def overview(scores: Scores, source: str) -> Table | None:
     return _filled(Table("overview", "All tasks", told, "run", []), slots, scores)
 
 
-def result_tables(scores: Scores, source: str) -> list[Table]:
+def result_tables(scores: ReportScores, source: str) -> list[Table]:
     """A table for each task, split and metric.
 
     EM and F1 share one, each language having both; so do the supervised and zero-shot results of
@@ -71,7 +71,7 @@ def result_tables(scores: Scores, source: str) -> list[Table]:
     return [_task_table(measures, scores, source) for measures in _together([*scores.values])]
 
 
-def _task_table(measures: Sequence[Measure], scores: Scores, source: str) -> Table:
+def _task_table(measures: Sequence[Measure], scores: ReportScores, source: str) -> Table:
     first = measures[0]
     further = not set(measures) & set(main_measures([*scores.values]))
     transfer = all(m.quantity for m in measures)
@@ -96,7 +96,7 @@ def _task_table(measures: Sequence[Measure], scores: Scores, source: str) -> Tab
     return _filled(table, slots, scores)
 
 
-def _caption(measures: Sequence[Measure], scores: Scores, names: str = "") -> str:
+def _caption(measures: Sequence[Measure], scores: ReportScores, names: str = "") -> str:
     """What the numbers of a table are."""
     names = names or " and ".join(dict.fromkeys(metric_name(m.metric) for m in measures))
     values = [langs for m in measures for langs in scores.values[m].values()]
@@ -140,7 +140,7 @@ def _together(measures: Sequence[Measure]) -> list[list[Measure]]:
 
 
 def _language_slots(
-    measures: Sequence[Measure], scores: Scores, source: str, *, by_metric: bool = False
+    measures: Sequence[Measure], scores: ReportScores, source: str, *, by_metric: bool = False
 ) -> list[_Slot]:
     """Languages, the source language first, and their means; several measures stand under each language.
 
@@ -164,7 +164,7 @@ def _language_slots(
     return slots
 
 
-def _transfer_slots(measures: Sequence[Measure], scores: Scores) -> list[_Slot]:
+def _transfer_slots(measures: Sequence[Measure], scores: ReportScores) -> list[_Slot]:
     """ALIGN-MLM's layout: the transformations across, in each ZS, SUP and Δ."""
     slots = []
     for language in dict.fromkeys(lang for m in measures for lang in scores.languages(m)):
@@ -175,7 +175,7 @@ def _transfer_slots(measures: Sequence[Measure], scores: Scores) -> list[_Slot]:
     return slots
 
 
-def _filled(table: Table, slots: Sequence[_Slot], scores: Scores) -> Table:
+def _filled(table: Table, slots: Sequence[_Slot], scores: ReportScores) -> Table:
     """The table with a row for each run that has a score in any column; the best of each column is marked."""
     table.columns = [slot.heading for slot in slots]
     for run in scores.runs:
@@ -185,7 +185,7 @@ def _filled(table: Table, slots: Sequence[_Slot], scores: Scores) -> Table:
         if counts := {len(seeds) for seeds in languages if seeds}:
             low, high = min(counts), max(counts)
             seeds = "1 seed" if high == 1 else f"{low} seeds" if low == high else f"{low}–{high} seeds"
-            table.rows.append(Row(run, tuple(_cell(scores, run, slot) for slot in slots), "ours", seeds))
+            table.rows.append(TableRow(run, tuple(_cell(scores, run, slot) for slot in slots), "ours", seeds))
     for place, slot in enumerate(slots):
         known = [value for row in table.rows if (value := row.cells[place].value) is not None]
         if len(known) > 1:
@@ -194,7 +194,7 @@ def _filled(table: Table, slots: Sequence[_Slot], scores: Scores) -> Table:
     return table
 
 
-def _with_best(row: Row, place: int, best: float) -> Row:
+def _with_best(row: TableRow, place: int, best: float) -> TableRow:
     """Mark a cell that prints the same as the best of its column."""
     cell = row.cells[place]
     if cell.value is None or cell.text != figure(best, digits=cell.digits):
@@ -202,7 +202,7 @@ def _with_best(row: Row, place: int, best: float) -> Row:
     return replace(row, cells=(*row.cells[:place], replace(cell, best=True), *row.cells[place + 1 :]))
 
 
-def _cell(scores: Scores, run: str, slot: _Slot) -> TableCell:
+def _cell(scores: ReportScores, run: str, slot: _Slot) -> TableCell:
     score: Score | None = scores.mean(slot.measure, run, slot.languages)
     if score is None:
         lacking = [lang for lang in slot.languages if scores.mean(slot.measure, run, [lang]) is None]

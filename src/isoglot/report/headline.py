@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from isoglot.errors import ConfigurationError
 from isoglot.report.grid import average_sets, metric_name
-from isoglot.report.scores import Measure, Scores, lower_is_better, main_measures
+from isoglot.report.scores import Measure, ReportScores, lower_is_better, main_measures
 from isoglot.report.stats import Score, margin
 from isoglot.report.table import figure
 
@@ -23,7 +23,7 @@ class Headline:
     verdict: str = ""
 
 
-def headlines(scores: Scores, *, source: str, baseline: str | None) -> list[Headline]:
+def headlines(scores: ReportScores, *, source: str, baseline: str | None) -> list[Headline]:
     """One a task and split: its main metric, averaged over the target languages (zero-shot).
 
     The best run is compared with the baseline, or with the second best.
@@ -45,7 +45,7 @@ def headlines(scores: Scores, *, source: str, baseline: str | None) -> list[Head
     return found
 
 
-def _line(scores: Scores, measure: Measure, source: str, baseline: str | None) -> Headline | None:
+def _line(scores: ReportScores, measure: Measure, source: str, baseline: str | None) -> Headline | None:
     languages = scores.languages(measure)
     sets = average_sets(languages, source)
     members = sets[-1][1] if sets else tuple(languages)

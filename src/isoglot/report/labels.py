@@ -24,7 +24,7 @@ def labelled(given: str | Path) -> tuple[str, Path]:
     return label.strip(), Path(path)
 
 
-class Labels:
+class RunLabels:
     """The labels of folders and files."""
 
     def __init__(self, given: Sequence[tuple[str, Path]]) -> None:

@@ -13,19 +13,19 @@ from markupsafe import Markup
 
 from isoglot import __version__
 from isoglot.errors import ConfigurationError
-from isoglot.report.beside import Place, beside_cells
+from isoglot.report.beside import PaperPlace, beside_cells
 from isoglot.report.compare import compare
 from isoglot.report.curves import curve_figures
 from isoglot.report.export import to_csv, to_latex, write_tables
-from isoglot.report.figure_files import Figure
+from isoglot.report.figure_files import ReportFigure
 from isoglot.report.grid import overview, result_tables
 from isoglot.report.headline import headlines
 from isoglot.report.labels import labelled
 from isoglot.report.languages import common_code
 from isoglot.report.options import CompareOptions, ReportOptions
 from isoglot.report.runs import Material, gather
-from isoglot.report.scores import Combination, Scores, collect
-from isoglot.report.table import Column, Row, Table, TableCell, figure, slug
+from isoglot.report.scores import Combination, ReportScores, collect
+from isoglot.report.table import Column, Table, TableCell, TableRow, figure, slug
 from isoglot.report.viewer import KEYS, Viewer
 from isoglot.runs.files import refuse_overwriting, require_writable, write_text
 
@@ -65,19 +65,19 @@ def comparison_tables(runs: Sequence[str | Path], options: CompareOptions) -> li
     return _compared(*_gathered(runs, options), options)
 
 
-def _gathered(runs: Sequence[str | Path], options: CompareOptions) -> tuple[Material, Scores]:
+def _gathered(runs: Sequence[str | Path], options: CompareOptions) -> tuple[Material, ReportScores]:
     combinations = [Combination.parse(text) for text in options.combine]
     material = gather(runs, combinations, options.rename)
     return material, collect(material.rows, combinations)
 
 
-def _compared(material: Material, scores: Scores, options: CompareOptions) -> list[Table]:
+def _compared(material: Material, scores: ReportScores, options: CompareOptions) -> list[Table]:
     encoders = {run: info.encoder for run, info in material.infos.items()}
-    places = [Place.parse(text) for text in options.beside]
+    places = [PaperPlace.parse(text) for text in options.beside]
     return compare([*material.cells, *beside_cells(places, scores, encoders)], others=True)
 
 
-def _page(material: Material, scores: Scores, options: ReportOptions) -> dict[str, Any]:
+def _page(material: Material, scores: ReportScores, options: ReportOptions) -> dict[str, Any]:
     """What the page shows; a part that is empty is left out."""
     source = common_code(options.source)
     lines = headlines(scores, source=source, baseline=options.baseline)
@@ -102,7 +102,7 @@ def _page(material: Material, scores: Scores, options: ReportOptions) -> dict[st
     }  # fmt: skip
 
 
-def _drawn(figures: Sequence[Figure], runs: Sequence[str]) -> list[Any]:
+def _drawn(figures: Sequence[ReportFigure], runs: Sequence[str]) -> list[Any]:
     """The figures with their charts; most reports have none, and then the library need not be loaded."""
     if not figures:
         return []
@@ -145,7 +145,9 @@ def _results_table(material: Material) -> Table:
         seed = TableCell("") if row.seed is None else TableCell(str(row.seed), float(row.seed))
         examples = TableCell(f"{row.examples:,}", float(row.examples))
         hashes = (TableCell(row.recipe_hash[:8]), TableCell(row.checkpoint_hash[:8]))
-        table.rows.append(Row(row.run, (*map(TableCell, texts), value, seed, examples, *hashes), "plain"))
+        table.rows.append(
+            TableRow(row.run, (*map(TableCell, texts), value, seed, examples, *hashes), "plain")
+        )
     return table
 
 
@@ -156,7 +158,7 @@ def _runs_table(material: Material) -> Table:
         versions = ", ".join(f"{name} {version}" for name, version in info.versions.items())
         seeds = ", ".join(map(str, info.seeds)) or "–"
         texts = [info.encoder or "not recorded", seeds, f"{info.examples:,}", versions, info.folder]
-        table.rows.append(Row(info.name, tuple(map(TableCell, texts)), "plain"))
+        table.rows.append(TableRow(info.name, tuple(map(TableCell, texts)), "plain"))
     return table
 
 

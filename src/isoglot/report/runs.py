@@ -9,10 +9,10 @@ from typing import Any
 from isoglot import results
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.report.curves import Curve, read_curves
-from isoglot.report.figure_files import Figure, read_figure
-from isoglot.report.labels import Labels, labelled
+from isoglot.report.figure_files import ReportFigure, read_figure
+from isoglot.report.labels import RunLabels, labelled
 from isoglot.report.scores import Combination, row_labels, run_label
-from isoglot.report.viewer import AlignedPair, read_alignments
+from isoglot.report.viewer import AlignmentRecord, read_alignments
 from isoglot.results import Cell, Result
 from isoglot.runs.files import read_json
 
@@ -39,8 +39,8 @@ class Material:
     cells: list[Cell] = field(default_factory=list)
     infos: dict[str, RunInfo] = field(default_factory=dict)
     curves: list[Curve] = field(default_factory=list)
-    figures: list[Figure] = field(default_factory=list)
-    alignments: list[tuple[str, list[AlignedPair]]] = field(default_factory=list)
+    figures: list[ReportFigure] = field(default_factory=list)
+    alignments: list[tuple[str, list[AlignmentRecord]]] = field(default_factory=list)
 
 
 def gather(
@@ -61,7 +61,7 @@ def gather(
     """
     material, records = Material(), list[Mapping[str, Any]]()
     given = [labelled(path) for path in paths]
-    labels, rows, cells = Labels(given), list[tuple[Result, Path]](), list[tuple[Cell, Path]]()
+    labels, rows, cells = RunLabels(given), list[tuple[Result, Path]](), list[tuple[Cell, Path]]()
     for path in _apart([path for _, path in given]):
         if not path.exists():
             raise InputError("run not found; name a run folder or a results.jsonl", path=path)
@@ -120,9 +120,13 @@ def _shorten(material: Material, labels: Sequence[str]) -> None:
             material.curves = [replace(c, run=label) if c.run in runs else c for c in material.curves]
 
 
-def _search(root: Path, material: Material, records: list[Mapping[str, Any]], labels: Labels) -> bool:
+def _search(root: Path, material: Material, records: list[Mapping[str, Any]], labels: RunLabels) -> bool:
     """Take up curves, figures and the records of runs below a folder; whether there is anything to show."""
-    curves, figures, alignments = list[Curve](), list[Figure](), list[tuple[str, list[AlignedPair]]]()
+    curves, figures, alignments = (
+        list[Curve](),
+        list[ReportFigure](),
+        list[tuple[str, list[AlignmentRecord]]](),
+    )
     states = [path.parent for path in root.rglob("trainer_state.json")]
     trained = {folder.parent if folder.name.startswith("checkpoint-") else folder for folder in states}
     for folder in sorted({path.parent for path in root.rglob("run.json")} | trained):

@@ -77,12 +77,12 @@ class Combination:
         return cls(name.strip(), models)
 
 
-Languages = dict[str, dict[int | None, tuple[float, int]]]
+LanguageScores = dict[str, dict[int | None, tuple[float, int]]]
 """Language -> seed -> value and number of examples."""
 
 
 @dataclass
-class Scores:
+class ReportScores:
     """All scores of a report.
 
     Args:
@@ -93,7 +93,7 @@ class Scores:
         doubtful: rows of other tools whose value may be a share of 1 beside others in percent.
     """
 
-    values: dict[Measure, dict[str, Languages]]
+    values: dict[Measure, dict[str, LanguageScores]]
     runs: list[str]
     settings: dict[tuple[str, str], str] = field(default_factory=dict)
     checkpoints: dict[tuple[str, str, int | None], dict[tuple[str, ...], str]] = field(default_factory=dict)
@@ -211,13 +211,13 @@ def row_labels(rows: Sequence[Result]) -> list[str]:
     return found
 
 
-def collect(rows: Sequence[Result], combinations: Sequence[Combination] = ()) -> Scores:
+def collect(rows: Sequence[Result], combinations: Sequence[Combination] = ()) -> ReportScores:
     """Order rows by measure, run, language (``deu`` is ``de``) and seed.
 
     Of several rows for the same thing the last one counts. Metrics that are shares of 1 throughout are turned into
     percent; rows with hashes are isoglot's own, in percent however small.
     """
-    scores = Scores({}, [])
+    scores = ReportScores({}, [])
     labels = row_labels(rows)
     own: set[Measure] = set()
     for row, label in zip(rows, labels, strict=True):
@@ -255,7 +255,7 @@ def _is_own(row: Result) -> bool:
     return bool(row.checkpoint_hash or row.recipe_hash)
 
 
-def _combine(scores: Scores, combination: Combination) -> None:
+def _combine(scores: ReportScores, combination: Combination) -> None:
     members = list(dict.fromkeys(combination.models.values()))
     missing = [run for run in members if run not in scores.runs]
     if missing:

@@ -50,7 +50,7 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Row:
+class TableRow:
     """One row; ``reference`` rows are a paper's that stand beside none of ours."""
 
     header: str
@@ -68,7 +68,7 @@ class Table:
     caption: str
     corner: str
     columns: list[Column]
-    rows: list[Row] = field(default_factory=list)
+    rows: list[TableRow] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     secondary: bool = False  # of a metric that is not its task's main one
 

@@ -40,7 +40,7 @@ _Position = Annotated[int, Field(ge=0)]
 _Links = Annotated[list[tuple[_Position, _Position]], BeforeValidator(_links)]
 
 
-class AlignedPair(BaseModel):
+class AlignmentRecord(BaseModel):
     """One line of the file: words, and links as 0-based pairs or as Pharaoh text.
 
     With neither list of gold links, links are shown without judgement; possible ones need not repeat the sure ones.
@@ -89,12 +89,12 @@ class AlignedPair(BaseModel):
         return sum(c in ("error", "missed") for c in self.classes.values())
 
 
-def read_alignments(path: str | Path) -> list[AlignedPair]:
+def read_alignments(path: str | Path) -> list[AlignmentRecord]:
     """The pairs of a file."""
-    return read_records(Path(path), AlignedPair, what="sentence pair", wrong="no aligned pair")
+    return read_records(Path(path), AlignmentRecord, what="sentence pair", wrong="no aligned pair")
 
 
-def quality(pairs: Sequence[AlignedPair]) -> tuple[float, float, float] | None:
+def quality(pairs: Sequence[AlignmentRecord]) -> tuple[float, float, float] | None:
     """Precision, recall and AER (Och and Ney 2003) in percent, over the pairs that have gold links.
 
     ``None`` where none has a sure one; without a predicted link the precision is 0.
@@ -117,7 +117,7 @@ class Word(NamedTuple):
     label: str
 
 
-class Side(NamedTuple):
+class SentenceView(NamedTuple):
     """The ``source`` or ``target`` of a pair."""
 
     name: str
@@ -129,7 +129,7 @@ class Side(NamedTuple):
 class Viewer:
     """What the page shows of one file: of more than ``most`` pairs so many, evenly spread."""
 
-    def __init__(self, title: str, pairs: Sequence[AlignedPair], *, most: int) -> None:
+    def __init__(self, title: str, pairs: Sequence[AlignmentRecord], *, most: int) -> None:
         self.title, self.pairs = title, pairs
         step = max(1.0, len(pairs) / most)
         self.shown = [pairs[int(i * step)] for i in range(min(most, len(pairs)))]
@@ -152,7 +152,7 @@ class Viewer:
         precision, recall, aer = map(figure, found)
         return f"{count}; over all pairs precision {precision}, recall {recall}, AER {aer} (percent)."
 
-    def sides(self, pair: AlignedPair) -> list[Side]:
+    def sides(self, pair: AlignmentRecord) -> list[SentenceView]:
         """Source and target of a pair."""
         turned = {(j, i): kind for (i, j), kind in pair.classes.items()}
         return [
@@ -167,7 +167,7 @@ def _side(
     others: Sequence[str],
     language: str,
     links: Mapping[tuple[int, int], LinkClass],
-) -> Side:
+) -> SentenceView:
     shown = []
     for place, word in enumerate(words):
         found = [(j, kind) for (i, j), kind in links.items() if i == place]
@@ -177,8 +177,8 @@ def _side(
         shown.append(Word(word, coded, next((k for k in _WORST_FIRST if k in kinds), ""), f"{word}: {label}"))
     if language:
         code = language.replace("_", "-").partition("-")[0].lower()
-        return Side(name, shown, language, "rtl" if code in _RIGHT_TO_LEFT else "ltr")
+        return SentenceView(name, shown, language, "rtl" if code in _RIGHT_TO_LEFT else "ltr")
     # of the first strong letter: ``dir=auto`` would not look into buttons
     strong = (unicodedata.bidirectional(letter) for letter in "".join(words))
     first = next((kind for kind in strong if kind in ("L", "R", "AL")), "L")
-    return Side(name, shown, "", "ltr" if first == "L" else "rtl")
+    return SentenceView(name, shown, "", "ltr" if first == "L" else "rtl")

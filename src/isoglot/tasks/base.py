@@ -11,7 +11,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from isoglot.corpus.labelled.places import DataSource, Place
 from isoglot.errors import ConfigurationError, Problem
-from isoglot.tasks.features import Array, EncodedRows, Step
+from isoglot.tasks.features import EncodedRows, RowOutput, StepProgress
 
 _LANGUAGE = re.compile(r"[A-Za-z]{2,8}([-_+][A-Za-z0-9]+)*")
 
@@ -21,7 +21,7 @@ Predictions = list[Any] | dict[str, Any]
 
 @runtime_checkable
 class Task(Protocol):
-    """Data of one kind and how they are scored; :class:`isoglot.tasks.facts.Facts` are what its class may also state.
+    """Data of one kind and how they are scored; its class may also state :class:`isoglot.tasks.facts.TaskFacts`.
 
     Attributes:
         name: In results and submissions.
@@ -77,7 +77,7 @@ class TrainableTask(CheckpointTask, Protocol):
     def reduce(self, logits: Any) -> Any:
         """What of a model's logits :meth:`decode` needs."""
 
-    def decode(self, dataset: Dataset, rows: EncodedRows, outputs: Sequence[Array]) -> Predictions:
+    def decode(self, dataset: Dataset, rows: EncodedRows, outputs: Sequence[RowOutput]) -> Predictions:
         """Outputs of rows as predictions of examples."""
 
     def score(self, dataset: Dataset, predictions: Predictions, *, language: str) -> dict[str, float]:
@@ -89,7 +89,7 @@ class Probe(Task, Protocol):
     """A task that measures a pre-trained encoder as it is."""
 
     def measure(
-        self, checkpoint: str | Path, dataset: Dataset, *, language: str, progress: Step | None = None
+        self, checkpoint: str | Path, dataset: Dataset, *, language: str, progress: StepProgress | None = None
     ) -> tuple[dict[str, float], Predictions]:
         """Metrics, and what was found for each example."""
 

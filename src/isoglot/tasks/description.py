@@ -9,14 +9,14 @@ from typing import Any
 from isoglot.corpus.labelled.places import Place
 from isoglot.runs.fingerprint import fingerprint
 from isoglot.tasks.base import Task, places_of
-from isoglot.tasks.facts import Facts
+from isoglot.tasks.facts import TaskFacts
 
 _NOT_OPTIONS = ("data", "allowed")
 
 
 def describe_task(task: Any) -> dict[str, Any]:
     """What a task is and its options, as plain values, without its data."""
-    facts = Facts.of(task)
+    facts = TaskFacts.of(task)
     values = {"kind": facts.kind, "heads": facts.heads} | {
         name: getattr(task, name) for name in _defaults(task)
     }
@@ -35,12 +35,14 @@ def changed_options(task: Any, usual: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def inherited_options(task: Any, about: Mapping[str, Any]) -> dict[str, Any]:
-    """What a task's :attr:`Facts.inherited` options were in a fine-tuning.
+    """What a task's :attr:`TaskFacts.inherited` options were in a fine-tuning.
 
     ``about``: Of the fine-tuned model, as :func:`isoglot.tasks.cards.origin` gives it.
     """
     trained_with = about.get("options", {})
-    return {n: trained_with[n] for n in Facts.of(task).inherited if n in trained_with and hasattr(task, n)}
+    return {
+        n: trained_with[n] for n in TaskFacts.of(task).inherited if n in trained_with and hasattr(task, n)
+    }
 
 
 def _defaults(task: Any) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import Any, Self
 
 
 @dataclass(frozen=True)
-class Facts:
+class TaskFacts:
     """What is known of a task before any data. They stand on its class, as attributes of these names.
 
     A custom task states those that it needs; the others have the defaults below.

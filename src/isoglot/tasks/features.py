@@ -16,8 +16,8 @@ from isoglot.aligners.embedding.piece_states import length_batches
 from isoglot.modules.finite import require_finite
 from isoglot.options import Precision
 
-Array = NDArray[Any]
-Step = Callable[[int, int], None]
+RowOutput = NDArray[Any]
+StepProgress = Callable[[int, int], None]
 """Told how far a long step is: done, and in all."""
 
 _MODEL_COLUMNS = ("input_ids", "token_type_ids", "language_ids")
@@ -105,7 +105,7 @@ def device_batches(
     collator: RowCollator,
     device: torch.device,
     max_tokens: int,
-    progress: Step | None = None,
+    progress: StepProgress | None = None,
 ) -> Iterator[tuple[list[int], dict[str, Tensor]]]:
     """Batches of inputs of like length on a device: their numbers, and their padded columns."""
     done = 0
@@ -126,15 +126,15 @@ def predict_rows(
     *,
     max_tokens: int = 8192,
     precision: Precision = "float32",
-    progress: Step | None = None,
-) -> list[Array]:
+    progress: StepProgress | None = None,
+) -> list[RowOutput]:
     """Run a model with a head over rows; ``reduce`` says what to keep of the logits (a tuple where a head has several).
 
     Returns:
         One array a row: of shape (length,) or, where ``reduce`` gives several tensors, (tensors, length).
     """
     model.eval()
-    results: list[Array] = [np.zeros(0)] * len(rows)
+    results: list[RowOutput] = [np.zeros(0)] * len(rows)
     cast = (
         nullcontext()
         if precision == "float32"

@@ -14,7 +14,7 @@ from isoglot.errors import ConfigurationError, InputError
 from isoglot.modules.neighbours import top_neighbours, unit
 from isoglot.schema import LEXICON
 from isoglot.tasks.base import Predictions
-from isoglot.tasks.features import Step
+from isoglot.tasks.features import StepProgress
 from isoglot.tasks.text_vectors import TextEncoder
 
 _RANGE = re.compile(r"\.(\d+)-(\d+)\.")
@@ -85,7 +85,7 @@ class LexiconInductionTask:
         return Dataset.from_dict(columns)
 
     def measure(
-        self, checkpoint: str | Path, dataset: Dataset, *, language: str, progress: Step | None = None
+        self, checkpoint: str | Path, dataset: Dataset, *, language: str, progress: StepProgress | None = None
     ) -> tuple[dict[str, float], Predictions]:
         """Scores, and the nearest candidate of each source word by CSLS."""
         del language

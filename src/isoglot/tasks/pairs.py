@@ -17,7 +17,7 @@ from isoglot.corpus.read.line_files import jsonl_columns
 from isoglot.errors import ConfigurationError
 from isoglot.schema import PAIR
 from isoglot.tasks.base import Predictions
-from isoglot.tasks.features import FIRST_LANGUAGE, Array, EncodedRows, takes_segments
+from isoglot.tasks.features import FIRST_LANGUAGE, EncodedRows, RowOutput, takes_segments
 from isoglot.tasks.head_task import HeadTask, model_labels
 from isoglot.tasks.presets import ALIGN_MLM, PPA, XLM_ALIGN, XTREME
 
@@ -132,7 +132,7 @@ class PairTask(HeadTask):
         """All of them."""
         return logits
 
-    def decode(self, dataset: Dataset, rows: EncodedRows, outputs: Sequence[Array]) -> Predictions:
+    def decode(self, dataset: Dataset, rows: EncodedRows, outputs: Sequence[RowOutput]) -> Predictions:
         """The best label of each pair."""
         names = list(self._allowed or self.labels(dataset))
         predicted = [""] * len(dataset)

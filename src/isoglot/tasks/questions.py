@@ -17,7 +17,7 @@ from isoglot.errors import ConfigurationError
 from isoglot.languages import two_letters
 from isoglot.schema import SPAN
 from isoglot.tasks.base import Predictions
-from isoglot.tasks.features import FIRST_LANGUAGE, Array, EncodedRows, takes_segments
+from isoglot.tasks.features import FIRST_LANGUAGE, EncodedRows, RowOutput, takes_segments
 from isoglot.tasks.head_task import HeadTask
 from isoglot.tasks.metrics.answers import MLQA_LANGUAGES, answer_score
 from isoglot.tasks.presets import PPA, XLM_ALIGN, XTREME_QUESTIONS
@@ -150,7 +150,7 @@ class QuestionTask(HeadTask):
         """Start and end scores."""
         return logits[0], logits[1]
 
-    def decode(self, dataset: Dataset, rows: EncodedRows, outputs: Sequence[Array]) -> Predictions:
+    def decode(self, dataset: Dataset, rows: EncodedRows, outputs: Sequence[RowOutput]) -> Predictions:
         """Question to answer."""
         options: dict[str, Any] = {
             name: getattr(self, name) for name in ("n_best", "max_answer_length", "null_threshold")

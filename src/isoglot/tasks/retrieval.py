@@ -13,8 +13,8 @@ from isoglot.errors import ConfigurationError
 from isoglot.modules.neighbours import SIMILARITIES, gold_ranks, unit
 from isoglot.schema import BITEXT
 from isoglot.tasks.base import Predictions
-from isoglot.tasks.features import Step
-from isoglot.tasks.text_vectors import Pooling, TextEncoder
+from isoglot.tasks.features import StepProgress
+from isoglot.tasks.text_vectors import TextEncoder, TextPooling
 
 
 @dataclass
@@ -38,7 +38,7 @@ class RetrievalTask:
     name: str = ""
     pivot: str = "en"
     layer: int | str = -1
-    pooling: Pooling = "mean"
+    pooling: TextPooling = "mean"
     max_length: int = 512
     kind: ClassVar[str]
     hub: ClassVar[HubSpec | HubSides]
@@ -89,7 +89,7 @@ class RetrievalTask:
         return sides
 
     def measure(
-        self, checkpoint: str | Path, dataset: Dataset, *, language: str, progress: Step | None = None
+        self, checkpoint: str | Path, dataset: Dataset, *, language: str, progress: StepProgress | None = None
     ) -> tuple[dict[str, float], Predictions]:
         """Scores, and for each sentence the 0-based line of its nearest neighbour by cosine."""
         del language

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from isoglot.tasks.features import Array
+from isoglot.tasks.features import RowOutput
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ def maximal_context(windows: Sequence[Window]) -> list[NDArray[np.bool_]]:
 def best_answer(
     context: str,
     windows: Sequence[Window],
-    outputs: Sequence[Array],
+    outputs: Sequence[RowOutput],
     *,
     n_best: int = 20,
     max_answer_length: int = 30,
@@ -67,7 +67,7 @@ def best_answer(
 
 
 def _best_in(
-    window: Window, output: Array, allowed: NDArray[np.bool_] | None, n_best: int, longest: int
+    window: Window, output: RowOutput, allowed: NDArray[np.bool_] | None, n_best: int, longest: int
 ) -> tuple[float, int, int] | None:
     """Score, first and last character of a window's best span."""
     count = len(window.offsets)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from isoglot.runs.files import inside, write_text
 from isoglot.tasks.base import Predictions, Task
-from isoglot.tasks.facts import Facts
+from isoglot.tasks.facts import TaskFacts
 
 
 def write(folder: Path, task: Task, language: str, split: str, predictions: Predictions) -> Path:
@@ -34,6 +34,6 @@ def written(folder: Path, task: Task, language: str, split: str) -> bool:
 
 
 def _stem(folder: Path, task: Task, language: str, split: str) -> Path:
-    facts = Facts.of(task)
+    facts = TaskFacts.of(task)
     name = facts.xtreme if facts.xtreme and task.name == facts.kind else task.name
     return inside(inside(folder, name), f"{split}-{language}")

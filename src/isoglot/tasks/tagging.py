@@ -16,9 +16,9 @@ from isoglot.corpus.labelled.tags import UPOS, check_tag, read_tags
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.schema import TAGGED
 from isoglot.tasks.base import Predictions
-from isoglot.tasks.features import IGNORED, Array, EncodedRows, takes_segments
+from isoglot.tasks.features import IGNORED, EncodedRows, RowOutput, takes_segments
 from isoglot.tasks.head_task import HeadTask, model_labels
-from isoglot.tasks.metrics.chunks import Scores, entity_score, pos_chunk_score, tag_accuracy
+from isoglot.tasks.metrics.chunks import ChunkScores, entity_score, pos_chunk_score, tag_accuracy
 from isoglot.tasks.presets import ALIGN_MLM, XLM_ALIGN, XTREME
 
 
@@ -45,7 +45,7 @@ class TaggingTask(HeadTask):
     schema = TAGGED
     primary_metric: ClassVar[str] = "f1"
     presets: ClassVar = {"xtreme": {**XTREME, "epochs": 10}, "align_mlm": {**ALIGN_MLM, "epochs": 10}}
-    chunks: ClassVar[Callable[..., Scores]]
+    chunks: ClassVar[Callable[..., ChunkScores]]
 
     @property
     def _written(self) -> bool:
@@ -123,7 +123,7 @@ class TaggingTask(HeadTask):
         """The best label at each position."""
         return logits.argmax(-1)
 
-    def decode(self, dataset: Dataset, rows: EncodedRows, outputs: Sequence[Array]) -> Predictions:
+    def decode(self, dataset: Dataset, rows: EncodedRows, outputs: Sequence[RowOutput]) -> Predictions:
         """One tag for every word."""
         names = list(self.allowed or ())
         predicted = [[""] * len(tags) for tags in dataset["tags"]]

@@ -16,10 +16,10 @@ from isoglot.modules.encoder import encode_to_layer, hidden_size, input_embeddin
 from isoglot.modules.encoder import max_length as encoder_length
 from isoglot.modules.finite import require_finite
 from isoglot.recipe.spec import require_options
-from isoglot.tasks.features import RowCollator, Step, device_batches
+from isoglot.tasks.features import RowCollator, StepProgress, device_batches
 
 _LOG = logging.getLogger(__name__)
-Pooling = Literal["mean", "cls"]
+TextPooling = Literal["mean", "cls"]
 _LEAST_LENGTH = 3
 """Tokens: [CLS], one piece, [SEP]."""
 
@@ -36,7 +36,7 @@ class TextEncoder:
         checkpoint: str | Path,
         *,
         layer: int | str = -1,
-        pooling: Pooling = "mean",
+        pooling: TextPooling = "mean",
         max_length: int | None = None,
         entries: bool = False,
     ) -> None:
@@ -59,7 +59,7 @@ class TextEncoder:
         texts: Sequence[str],
         *,
         max_tokens: int = 8192,
-        progress: Step | None = None,
+        progress: StepProgress | None = None,
     ) -> Tensor:
         """Vectors of texts. **Shape**: (texts, hidden), float32, on the model's device."""
         encoded = self.tokenizer(

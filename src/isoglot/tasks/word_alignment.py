@@ -14,7 +14,7 @@ from isoglot.aligners.files.gold import gold_pairs
 from isoglot.aligners.scoring import GoldAlignment, score
 from isoglot.corpus.labelled.places import DataSource, Place
 from isoglot.tasks.base import Predictions
-from isoglot.tasks.features import Step
+from isoglot.tasks.features import StepProgress
 
 _WINDOW = 256
 
@@ -73,7 +73,7 @@ class WordAlignmentTask:
         return replace(self, method=method, layer=layer, aligner=options or None)
 
     def measure(
-        self, checkpoint: str | Path, dataset: Dataset, *, language: str, progress: Step | None = None
+        self, checkpoint: str | Path, dataset: Dataset, *, language: str, progress: StepProgress | None = None
     ) -> tuple[dict[str, float], Predictions]:
         """Scores, and Pharaoh lines; with the task's own options, see :meth:`with_checkpoint`."""
         del language

@@ -16,7 +16,7 @@ _CLOSED_BEFORE = {("B", c) for c in "BSO"} | {("I", c) for c in "BSO"}
 _OPENED_AFTER = {(p, c) for p in "ESO" for c in "EI"}
 
 
-Scores = dict[str, float]
+ChunkScores = dict[str, float]
 """``f1``, ``precision`` and ``recall`` in per cent, 0 where there is nothing to count."""
 
 
@@ -42,7 +42,7 @@ def chunks(tags: Sequence[str], type_of: Callable[[str], str]) -> list[tuple[str
     return found
 
 
-def entity_score(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]) -> Scores:
+def entity_score(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]) -> ChunkScores:
     """Chunks of named entities, micro-averaged: seqeval's and conlleval's count.
 
     An ``I-`` that follows nothing of its type opens a chunk.
@@ -54,7 +54,7 @@ def entity_score(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str
     return _score(gold, predicted, lambda tag: tag[1:].split("-", 1)[-1] or "_")
 
 
-def pos_chunk_score(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]) -> Scores:
+def pos_chunk_score(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]) -> ChunkScores:
     """XTREME's F1 of part-of-speech tags: chunks of equal neighbours, micro-averaged (seqeval 0.0.12).
 
     Example:
@@ -74,7 +74,7 @@ def tag_accuracy(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str
 
 def _score(
     gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]], type_of: Callable[[str], str]
-) -> Scores:
+) -> ChunkScores:
     _require_parallel(gold, predicted)
     right, guessed = (
         {(s, *chunk) for s, tags in enumerate(side) for chunk in chunks(tags, type_of)}
