@@ -9,8 +9,8 @@ import pytest
 from study_steps import Add, Breaks, DiesOnce, Fails, Tuned
 
 from isoglot.errors import ConfigurationError
-from isoglot.studies.calls import Call, Step
-from isoglot.studies.engine import Store, do_calls
+from isoglot.studies.engine import Store, make_calls
+from isoglot.studies.graph import Call, Step
 from isoglot.studies.lab import Lab
 
 
@@ -21,8 +21,8 @@ class Work:
         self.lab, self.root, self.log = Lab({"seeds": ([1], [1], [1])}), folder / "out", folder / "log"
         self.store = Store(self.root)
 
-    def add(self, number: float, to: str = "", kind: type[Add] = Add) -> Call:
-        return self.lab.make(f"add {number:g}", kind(log=str(self.log), number=number, to=to))
+    def add(self, number: float, to: Call | str = "", kind: type[Add] = Add) -> Call:
+        return self.lab.make(f"add {number:g}", kind, log=str(self.log), number=number, to=to)
 
     def done(self) -> list[str]:
         return (
@@ -37,23 +37,23 @@ def test_each_call_is_done_once_and_a_stopped_study_goes_on(tmp_path: Path) -> N
     work = Work(tmp_path)
     base = work.add(1)
     first, second = work.add(2, base), work.add(3, base)
-    done = do_calls([first], work.root)
+    done = make_calls([first], work.root)
     assert (done.made, work.sums(first, second)) == ({"analyse": 2}, [3, None])
-    assert do_calls([first, second], work.root).made == {"analyse": 1}
-    assert do_calls([first, second], work.root).made == {}
+    assert make_calls([first, second], work.root).made == {"analyse": 1}
+    assert make_calls([first, second], work.root).made == {}
     assert work.done() == ["1", "2", "3"]
     (work.store.folder(first) / "call.json").unlink()
-    assert do_calls([first, second], work.root).made == {"analyse": 1}
+    assert make_calls([first, second], work.root).made == {"analyse": 1}
 
 
 def test_a_call_that_is_done_again_deletes_nothing_of_the_users(tmp_path: Path) -> None:
     work = Work(tmp_path)
     call = work.add(1)
-    do_calls([call], work.root)
+    make_calls([call], work.root)
     folder = work.store.folder(call)
     (folder / "call.json").unlink()
     (folder / "notes").touch()
-    assert "notes" in do_calls([call], work.root).failed[call] and (folder / "notes").exists()
+    assert "notes" in make_calls([call], work.root).failed[call] and (folder / "notes").exists()
 
 
 def test_facts_of_a_call_are_handed_on(tmp_path: Path) -> None:
@@ -63,11 +63,11 @@ def test_facts_of_a_call_are_handed_on(tmp_path: Path) -> None:
     class Takes(Step):
         number: float | str
 
-    call = work.lab.make("takes", Takes(number=base.fact("doubled")))
+    call = work.lab.make("takes", Takes, number=base.fact("doubled"))
     assert work.store.resolved(call, assume=True) == Takes(number=1000)
-    do_calls([base], work.root)
+    make_calls([base], work.root)
     assert work.store.resolved(call) == Takes(number=3.0)
-    wrong = work.lab.make("takes", Takes(number=base.fact("trebled")))
+    wrong = work.lab.make("takes", Takes, number=base.fact("trebled"))
     with pytest.raises(ConfigurationError, match=r"analyse add 1\.5 has no fact 'trebled'"):
         work.store.resolved(wrong)
 
@@ -76,27 +76,27 @@ def test_weights_go_when_nothing_waits_for_them_and_come_back_when_something_doe
     work = Work(tmp_path)
     tuned = work.add(1, kind=Tuned)
     first, second = work.add(2, tuned), work.add(3, tuned)
-    do_calls([first, second], work.root)
+    make_calls([first, second], work.root)
     assert not work.store.usable(tuned) and work.store.manifest(tuned) is not None
     third = work.add(4, tuned)
-    assert do_calls([first, second, third], work.root, keep=True).made == {"finetune": 1, "analyse": 1}
+    assert make_calls([first, second, third], work.root, keep=True).made == {"finetune": 1, "analyse": 1}
     assert work.store.usable(tuned)
     assert work.sums(first, second, third) == [3, 4, 5]
 
 
 def test_a_mistake_leaves_the_other_calls_and_names_its_own(tmp_path: Path) -> None:
     work = Work(tmp_path)
-    bad = work.lab.make("bad", Fails())
-    worse = work.lab.make("worse", Fails(to=bad))
+    bad = work.lab.make("bad", Fails)
+    worse = work.lab.make("worse", Fails, to=bad)
     good = work.add(1)
-    done = do_calls([worse, good], work.root)
+    done = make_calls([worse, good], work.root)
     assert work.sums(good) == [1]
-    assert {call.told: why for call, why in done.failed.items()} == {
+    assert {call.title: why for call, why in done.failed.items()} == {
         "data bad": "no such thing",
         "data worse": "needs data bad, which could not be done",
     }
     with pytest.raises(ZeroDivisionError) as caught:
-        do_calls([work.lab.make("broken", Breaks())], work.root)
+        make_calls([work.lab.make("broken", Breaks)], work.root)
     assert "while doing data broken in" in "".join(caught.value.__notes__)
 
 
@@ -104,12 +104,12 @@ def test_several_processes_share_the_work(tmp_path: Path) -> None:
     work = Work(tmp_path)
     base = work.add(1)
     tops = [work.add(number, base) for number in (2, 3, 4)]
-    done = do_calls(tops, work.root, workers=2)
+    done = make_calls(tops, work.root, workers=2)
     assert done.made == {"analyse": 4} and work.sums(*tops) == [3, 4, 5]
     assert work.done() == ["1", "2", "3", "4"]
     assert str(os.getpid()) not in work.log.read_text()
-    bad = work.lab.make("bad", Fails())
-    assert do_calls([bad], work.root, workers=2).failed == {bad: "no such thing"}
+    bad = work.lab.make("bad", Fails)
+    assert make_calls([bad], work.root, workers=2).failed == {bad: "no such thing"}
 
 
 @pytest.mark.slow
@@ -124,12 +124,12 @@ def test_ray_does_the_calls_again_whose_worker_is_killed(
         work = Work(tmp_path)
         base, other = work.add(1), work.add(10)
         killed = work.add(2, base, kind=DiesOnce)
-        top, bad = work.add(3, killed), work.lab.make("bad", Fails())
-        done = do_calls([top, other, bad], work.root, engine="ray")
+        top, bad = work.add(3, killed), work.lab.make("bad", Fails)
+        done = make_calls([top, other, bad], work.root, engine="ray")
         assert work.sums(top, other) == [6, 10]
         assert done.made == {"analyse": 4} and done.failed == {bad: "no such thing"}
         assert work.log.with_suffix(".killed").exists()
         assert work.done() == ["1", "10", "2", "3"]
-        assert do_calls([top, other], work.root, engine="ray").made == {}
+        assert make_calls([top, other], work.root, engine="ray").made == {}
     finally:
         ray.shutdown()

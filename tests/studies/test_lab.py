@@ -8,15 +8,15 @@ import pytest
 from own_task import OWN_TASK
 
 from isoglot.errors import ConfigurationError
-from isoglot.studies.engine import Store, do_calls
-from isoglot.studies.lab import External, Lab, Task
+from isoglot.studies.engine import Store, make_calls
+from isoglot.studies.lab import External, Lab, StudyTask
 from isoglot.studies.sizes import Setting
-from isoglot.studies.steps import Pairs
+from isoglot.studies.steps import SamplePairs
 from isoglot.studies.training_steps import Finetune
 from isoglot.testing import tiny_model, tiny_tokenizer
 
 SIZES = {"seeds": ([1, 2], [1], [1]), "steps": (10, 100, 1000), "text": (50, None, None)}
-TASK = Task("xnli", ["data/{language}.{split}.tsv"], ["de", "es"], train={"epochs": 2})
+TASK = StudyTask("xnli", ["data/{language}.{split}.tsv"], ["de", "es"], train={"epochs": 2})
 
 
 def test_sizes_are_of_the_scale_and_may_be_changed() -> None:
@@ -54,8 +54,8 @@ def test_a_variant_lies_over_the_scale_and_what_is_set_over_both() -> None:
         SIZES, VARIANTS, scale="tiny", changes={"variant": "isoglot", "steps": 10, "seeds": (4,)}
     )
     assert (usual.size["variant"], usual.name, usual.changed) == ("isoglot", "", {"seeds": [4]})
-    assert usual.told.startswith("Scale tiny, variant isoglot: isoglot's choices")
-    assert Setting.of(SIZES, {}, scale="tiny").told == "Scale tiny."
+    assert usual.caption.startswith("Scale tiny, variant isoglot: isoglot's choices")
+    assert Setting.of(SIZES, {}, scale="tiny").caption == "Scale tiny."
     for name, message in (
         ("authors", "variant=authors: no code was published; there is isoglot, literal"),
         ("litral", "unknown variant 'litral'; did you mean 'literal'"),
@@ -68,9 +68,9 @@ def test_a_variant_lies_over_the_scale_and_what_is_set_over_both() -> None:
 
 def test_equal_calls_are_one_and_know_what_they_need() -> None:
     lab = Lab(SIZES)
-    pairs = lab.make("pairs", Pairs(source="a", target="b"))
-    assert lab.make("again", Pairs(source="a", target="b")) is pairs
-    encoder = lab.pretrain("tlm", "tlm", {"streams": {"bitext": {"path": f"{pairs}/pairs.tsv"}}})
+    pairs = lab.make("pairs", SamplePairs, source="a", target="b")
+    assert lab.make("again", SamplePairs, source="a", target="b") is pairs
+    encoder = lab.pretrain("tlm", "tlm", {"streams": {"bitext": {"path": pairs / "pairs.tsv"}}})
     assert encoder.needs == (pairs,) and encoder.step.label == "tlm"
     other = lab.pretrain("tlm", "tlm", {"model": {"path": lab.checkpoint(encoder)}}, seed=2)
     assert other.needs == (encoder,)
@@ -79,7 +79,8 @@ def test_equal_calls_are_one_and_know_what_they_need() -> None:
     assert tuned.step.train == {"epochs": 2, "setting": "zero_shot"}  # type: ignore[union-attr]
     scores = lab.evaluate(tuned, TASK)
     assert scores.call.needs == (tuned,)  # type: ignore[union-attr]
-    assert [read for value in (scores.value("de", "f1"), scores.mean()) for read in value.reads()] == [
+    values = scores.value("de", "f1"), scores.mean()
+    assert [(call, leaf.metric) for value in values for call, leaf in value.leaves()] == [
         (scores.call, "de/f1"),
         (scores.call, "de/"),
         (scores.call, "es/"),
@@ -98,7 +99,7 @@ def test_a_checkpoint_from_outside_is_named(monkeypatch: pytest.MonkeyPatch) -> 
     lost = lab.evaluate(lab.finetune(missing, TASK, "en"), TASK)
     for value in (lost.value("de"), lost.mean("f1"), lost.value("de") - lost.value("es")):
         assert "needs sacremoses" in value.unavailable
-    absent = Task("tydiqa", unavailable="no TyDiQA here")
+    absent = StudyTask("tydiqa", unavailable="no TyDiQA here")
     assert lab.evaluate(lab.finetune(encoder, absent, "en"), absent).mean().unavailable == "no TyDiQA here"
 
 
@@ -108,12 +109,12 @@ def test_a_probe_of_ones_own_is_measured_in_a_study(tmp_path: Path, monkeypatch:
     monkeypatch.syspath_prepend(str(tmp_path))
     tiny_model("bert").save_pretrained(tmp_path / "encoder")
     tiny_tokenizer("bert").save_pretrained(tmp_path / "encoder")
-    task = Task(
+    task = StudyTask(
         "lengths_of_a_study:Lengths", [f"{tmp_path}/{{language}}.txt"], ["en"], options={"longest": 1}
     )
     lab = Lab(SIZES)
     scores = lab.evaluate(External("encoder", str(tmp_path / "encoder")), task)
     value = scores.value("en")
     assert value.call is not None
-    do_calls([value.call], tmp_path / "out")
+    make_calls([value.call], tmp_path / "out")
     assert Store(tmp_path / "out").value(value.call, value.metric) == 75

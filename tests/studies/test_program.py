@@ -14,13 +14,13 @@ from isoglot.errors import ConfigurationError
 from isoglot.report.compare import compare
 from isoglot.results import read, read_cells
 from isoglot.studies.alignment_steps import BestLinks, StatisticalAlignment
-from isoglot.studies.calls import Step, Told, Value, mean
 from isoglot.studies.catalogue import Study, find_studies
-from isoglot.studies.engine import Store, do_calls
-from isoglot.studies.lab import Lab, Place
+from isoglot.studies.engine import Store, make_calls
+from isoglot.studies.graph import NO_ROW, Step, Value, mean
+from isoglot.studies.lab import CellPlan, Lab
 from isoglot.studies.program import Program, build_programs, inspect_programs, matches, write_program
-from isoglot.studies.steps import Align, Prepare, Text
-from isoglot.studies.training_steps import Evaluate, Finetune, TaskData
+from isoglot.studies.steps import Align, CollectText, Prepare
+from isoglot.studies.training_steps import Evaluate, Finetune, TaskSpec
 
 SMALL = {
     "seeds": [1], "steps": 2, "warmup": 0, "vocabulary": 300, "batch": 4, "text": 200, "dev": 6, "pos": 20, "ner": 20,
@@ -34,17 +34,15 @@ def study(tmp_path: Path) -> Study:
     def table(lab: Lab) -> None:
         for name, number in (("one", 1), ("two", 2)):
             for seed in lab.seeds:
-                call = lab.make(f"{name} s{seed}", Add(log=log, number=number * seed))
-                lab.cell(
-                    "mine", row=("all", name), column="sum", value=Value(call=call, metric="sum"), seed=seed
-                )
+                call = lab.make(f"{name} s{seed}", Add, log=log, number=number * seed)
+                lab.cell("mine", row=("all", name), column="sum", value=call.value("sum"), seed=seed)
         lab.cell("mine", row=("all", "lost"), column="sum", value=Value(unavailable="not here"))
-        far = lab.make("far", Add(log="/no/such/file", number=1))
-        lab.cell("mine", row=("all", "far"), column="sum", value=Value(call=far, metric="sum"))
-        x = [Value(call=lab.make(f"x{n}", Add(log=log, number=n)), metric="sum") for n in range(3)]
+        far = lab.make("far", Add, log="/no/such/file", number=1)
+        lab.cell("mine", row=("all", "far"), column="sum", value=far.value("sum"))
+        x = [lab.make(f"x{n}", Add, log=log, number=n).value("sum") for n in range(3)]
         points = [
             {"label": "a", "x": x[0], "y": -mean(x)},
-            {"label": "b", "x": x[0], "y": Value(call=far, metric="sum")},
+            {"label": "b", "x": x[0], "y": far.value("sum")},
         ]
         lab.plot("shape", kind="scatter", title="Shape", points=points, note="")
 
@@ -57,7 +55,7 @@ def test_a_study_from_its_function_to_its_files(tmp_path: Path) -> None:
     store = Store(tmp_path / "out")
     found = inspect_programs([program], store)
     assert found.missing() == ["/no/such/file"]
-    do_calls([call for call in program.targets() if call not in found.blocked], store.root)
+    make_calls([call for call in program.targets() if call not in found.blocked], store.root)
     tables, folder = write_program(program, store, found.blocked)
     cells = {
         (cell.row[1], cell.seed): (cell.value, cell.unavailable)
@@ -93,20 +91,16 @@ def test_results_of_another_encoder_are_not_taken_for_those_of_this_one(
         (tmp_path / name / "sum").write_text(str(number))
 
     def table(lab: Lab) -> None:
-        call = lab.make("one", Add(log=os.devnull, number=1, to="${ENCODER}/"))
-        lab.cell(
-            "mine",
-            row="one",
-            column="sum",
-            value=Value(call=lab.make("two", Add(log=os.devnull, number=1, to=call)), metric="sum"),
-        )
+        call = lab.make("one", Add, log=os.devnull, number=1, to="${ENCODER}/")
+        above = lab.make("two", Add, log=os.devnull, number=1, to=call)
+        lab.cell("mine", row="one", column="sum", value=above.value("sum"))
 
     (program,) = build_programs(
         [Study("mine/table", "A table.", table, {"seeds": ([1], [1], [1])}, {})], scale="tiny", changes={}
     )
     store = Store(tmp_path / "out")
     monkeypatch.setenv("ENCODER", str(tmp_path / "first"))
-    do_calls(inspect_programs([program], store).targets, store.root)
+    make_calls(inspect_programs([program], store).targets, store.root)
     monkeypatch.setenv("ENCODER", str(tmp_path / "moved"))
     assert not inspect_programs([program], store).calls
     monkeypatch.setenv("ENCODER", str(tmp_path / "other"))
@@ -117,7 +111,7 @@ def test_results_of_another_encoder_are_not_taken_for_those_of_this_one(
 
 
 def test_cells_are_picked_by_their_labels() -> None:
-    place = Place("t", ("XLM / trans",), ("pos.sup",), Value(), 1)
+    place = CellPlan("t", ("XLM / trans",), ("pos.sup",), Value(), 1)
     for pattern in ("XLM*", "*trans", "pos.*", "XLM*:pos.*", "*:pos.sup"):
         assert matches(place, pattern)
     for pattern in ("MLM*", "XLM", "XLM*:ner.*", "pos.*:XLM*"):
@@ -126,7 +120,7 @@ def test_cells_are_picked_by_their_labels() -> None:
 
 def test_only_some_cells_are_measured(tmp_path: Path) -> None:
     (program,) = build_programs([study(tmp_path)], scale="tiny", changes={}, only=["*two:sum"])
-    assert {place.row for place in program.places} == {("all", "two")} and not program.drawings
+    assert {place.row for place in program.cells} == {("all", "two")} and not program.figures
     with pytest.raises(
         ConfigurationError,
         match=r"no cell matches; .* Rows: all / one; all / two; all / lost; all / far\. Columns: sum$",
@@ -147,7 +141,7 @@ def _one_cell(measure: Callable[[Lab], None]) -> Program:
             Evaluate(
                 checkpoint="/none",
                 languages=["de-en"],
-                task=TaskData(kind="word_alignment", data=["/none"], options={"method": "otto"}),
+                task=TaskSpec(kind="word_alignment", data=["/none"], options={"method": "otto"}),
             ),
             "aligner option method: 'otto' given; did you mean 'ot'",
         ),
@@ -155,7 +149,7 @@ def _one_cell(measure: Callable[[Lab], None]) -> Program:
             Evaluate(
                 checkpoint="/none",
                 languages=["de-en"],
-                task=TaskData(kind="word_alignment", data=["/none"], options={"aligner": {"alhpa": 1}}),
+                task=TaskSpec(kind="word_alignment", data=["/none"], options={"aligner": {"alhpa": 1}}),
             ),
             "unknown aligner option 'alhpa'; did you mean 'alpha'",
         ),
@@ -163,13 +157,13 @@ def _one_cell(measure: Callable[[Lab], None]) -> Program:
         (BestLinks(checkpoint="/none", dev={}, test={}, methods=["otto"]), "'otto' given"),
         (Align(path="/none", source={}, method="hm", symmetrisation="intersect"), "'hm' given"),
         (Align(path="/none", source={"colums": 1}, method="hmm", symmetrisation="intersect"), "colums"),
-        (Text(sources=[{"path": "/none", "lang": "en"}]), "lang"),
+        (CollectText(sources=[{"path": "/none", "lang": "en"}]), "lang"),
         (Prepare(source={"path": "/none", "lang": "en"}, options={}), "lang"),
     ],
 )
 def test_a_dry_run_refuses_options_that_would_be_refused_later(step: Step, message: str) -> None:
     def measure(lab: Lab) -> None:
-        value = Value(lab.make("one", step), "de-en/aer")
+        value = lab.make("one", type(step), **step.model_dump()).value("de-en/aer")
         lab.cell("mine", row="one", column="aer", value=value)
 
     with pytest.raises(ConfigurationError, match=message):
@@ -178,7 +172,7 @@ def test_a_dry_run_refuses_options_that_would_be_refused_later(step: Step, messa
 
 def test_a_dry_run_refuses_labels_that_the_papers_table_does_not_have() -> None:
     def measure(lab: Lab) -> None:
-        value = Value(lab.make("one", Add(log=os.devnull, number=1)), "sum")
+        value = lab.make("one", Add, log=os.devnull, number=1).value("sum")
         lab.cell("weam:Table2", row="weaam", column="de", value=value)
         lab.cell("weam:Table2", row="weam", column="fr", value=value)
         lab.cell("weam:Table9", row="weam", column="de", value=value)
@@ -196,7 +190,7 @@ def test_cells_that_were_measured_before_stay_written(tmp_path: Path) -> None:
     store, written = Store(tmp_path / "out"), []
     for only in ("*one:sum", "*two:sum"):
         (program,) = build_programs([study(tmp_path)], scale="tiny", changes={}, only=[only])
-        do_calls(program.targets(), store.root)
+        make_calls(program.targets(), store.root)
         _, folder = write_program(program, store, {})
         written.append(sorted({cell.row[1] for cell in read_cells(folder / "cells.jsonl")}))
     assert written == [["one"], ["one", "two"]]
@@ -216,7 +210,8 @@ def test_parts_are_encoders_and_together_everything() -> None:
     (program,) = build_programs(find_studies(["align_mlm/table3"]), scale="tiny", changes={"seeds": [1]})
     store = Store(Path("nowhere"))
     parts = [inspect_programs([program], store, part=(k, 5), check=False).targets for k in range(1, 6)]
-    assert sorted(call for part in parts for call in part) == sorted(program.targets())
+    whole = [call for part in parts for call in part]
+    assert len(whole) == len(program.targets()) and set(whole) == set(program.targets())
     encoders = [{next(n.step.checkpoint for n in call.needs) for call in part} for part in parts]  # type: ignore[attr-defined]
     assert [len(own) for own in encoders] == [3, 3, 2, 2, 2]
     assert len(set.union(*encoders)) == 12
@@ -269,14 +264,14 @@ def test_two_settings_of_a_study_are_two_folders_and_two_rows(tmp_path: Path) ->
 
     def table(lab: Lab) -> None:
         for seed in lab.seeds:
-            call = lab.make(f"one s{seed}", Add(log=str(tmp_path / "log"), number=lab.size["alpha"] * seed))
-            lab.cell("mine", row="one", column="sum", value=Value(call, "sum"), seed=seed)
+            call = lab.make(f"one s{seed}", Add, log=str(tmp_path / "log"), number=lab.size["alpha"] * seed)
+            lab.cell("mine", row="one", column="sum", value=call.value("sum"), seed=seed)
 
     made = Study("mine/table", "A table.", table, {"seeds": ([1, 2], [1], [1]), "alpha": (10, 5, 1)}, {})
     store = Store(tmp_path / "out")
     for changes in ({"alpha": 1}, {"alpha": 10}, {"seeds": [1]}):
         (program,) = build_programs([made], scale="tiny", changes=changes)
-        do_calls(program.targets(), store.root)
+        make_calls(program.targets(), store.root)
         write_program(program, store, {})
     assert {path.parent.name for path in store.root.glob("*/cells.jsonl")} == {
         "mine_table", "mine_table_alpha=1", "mine_table_seeds=1",
@@ -305,7 +300,7 @@ def test_every_objective_of_align_mlm_runs_under_syntax(tmp_path: Path) -> None:
     )
     store, notes = Store(tmp_path), _Notes()
     targets = [call for program in programs for call in program.targets()]
-    done = do_calls(targets, tmp_path, progress=notes)
+    done = make_calls(targets, tmp_path, progress=notes)
     assert done.failed == {} and done.made["pretrain"] == 8
     assert not [text for text in notes.said if "no language embedding" in text]
     for program in programs:
@@ -319,7 +314,7 @@ def test_every_objective_of_align_mlm_runs_under_syntax(tmp_path: Path) -> None:
     }
     assert ids == {("mlm", False), ("xlm", True), ("dict_mlm", True), ("align_mlm", False)}
     assert not list(tmp_path.glob("finetune/*/checkpoint")), "weights are deleted once they are evaluated"
-    assert do_calls(targets, tmp_path).made == {}
+    assert make_calls(targets, tmp_path).made == {}
 
 
 @pytest.mark.slow
@@ -343,7 +338,7 @@ def test_every_system_of_real_runs_in_the_miniature_world(tmp_path: Path) -> Non
         only=["*:en-fr", "*:layer", "align_mlm:pos.de", "ppa_no_tlm:pos.de", "links_and_contrast:pos.de"],
     )
     targets = [call for program in programs for call in program.targets()]
-    assert do_calls(targets, tmp_path).failed == {}
+    assert make_calls(targets, tmp_path).failed == {}
     for program in programs:
         _, folder = write_program(program, Store(tmp_path), {})
         assert all(cell.value is not None for cell in read_cells(folder / "cells.jsonl"))
@@ -366,17 +361,16 @@ def test_rows_of_analyses_say_what_was_measured(tmp_path: Path) -> None:
 
     def table(lab: Lab) -> None:
         for number, pair in enumerate(("de-en", "en-fr")):
-            step = Add(log=log, number=number, label="hmm")
-            told = Told("word_alignment", pair, "aer")
-            value = lab.analyse(f"hmm {pair}", step, "sum", told=told)
+            call = lab.make(f"hmm {pair}", Add, log=log, number=number, label="hmm")
+            value = call.value("sum", row=("word_alignment", pair, "aer"))
             lab.cell("mine", row="hmm", column=pair, value=value)
-        layer = lab.analyse("layer", Add(log=log, number=9), "sum", told=Told())
+        layer = lab.make("layer", Add, log=log, number=9).value("sum", row=NO_ROW)
         lab.cell("mine", row="hmm", column="layer", value=layer)
 
     made = Study("mine/pairs", "Pairs.", table, {"seeds": ([1], [1], [1])}, {"tiny": "Made up."})
     (program,) = build_programs([made], scale="tiny", changes={})
     store = Store(tmp_path / "out")
-    do_calls(program.targets(), store.root)
+    make_calls(program.targets(), store.root)
     _, folder = write_program(program, store, {})
     assert [(r.run, r.task, r.language, r.metric, r.value) for r in read(folder)] == [
         ("hmm", "word_alignment", "de-en", "aer", 0),

@@ -12,8 +12,8 @@ from isoglot.derive.derive_corpus import derive_corpus
 from isoglot.derive.options import DeriveRequest
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.runs.reporter import Silent
-from isoglot.studies.calls import Step
-from isoglot.studies.steps import Align, Derive, Gold, Pairs, Prepare, Text, World
+from isoglot.studies.graph import Step
+from isoglot.studies.steps import Align, CollectText, Derive, MakeWorld, Prepare, SamplePairs, WriteGold
 from isoglot.testing import tiny_bitext
 
 
@@ -26,18 +26,18 @@ def test_text_is_cut_and_filtered(tmp_path: Path) -> None:
     wiki = tmp_path / "wiki.txt"
     wiki.write_text(" = Heading = \n\nThe cat, who sat.\nshort\nTwo more words\n", encoding="utf-8")
     source = {"path": str(wiki)}
-    assert run(Text(sources=[source], words="unicode", drop_headings=True, min_words=2), tmp_path) == {
+    assert run(CollectText(sources=[source], words="unicode", drop_headings=True, min_words=2), tmp_path) == {
         "lines": 2
     }
     assert (tmp_path / "text.txt").read_text() == "The cat , who sat .\nTwo more words\n"
     with pytest.raises(ConfigurationError, match="no line is left"):
-        run(Text(sources=[source], min_words=9), tmp_path)
+        run(CollectText(sources=[source], min_words=9), tmp_path)
 
 
 def test_text_of_a_treebank_is_its_words(tmp_path: Path) -> None:
     tree = "1\tA\t_\tDET\t_\t_\t2\tdet\t_\t_\n2\tcat\t_\tNOUN\t_\t_\t0\troot\t_\t_\n\n"
     (tmp_path / "a.conllu").write_text(tree)
-    run(Text(sources=[{"path": str(tmp_path / "a.conllu"), "kind": "treebank"}]), tmp_path)
+    run(CollectText(sources=[{"path": str(tmp_path / "a.conllu"), "kind": "treebank"}]), tmp_path)
     assert (tmp_path / "text.txt").read_text() == "A cat\n"
 
 
@@ -47,7 +47,7 @@ def test_a_smaller_share_of_pairs_is_part_of_a_larger_one(tmp_path: Path) -> Non
     drawn = {}
     for share in (0.1, 0.25, 1.0):
         folder = tmp_path / str(share)
-        facts = run(Pairs(source=str(tmp_path / "s"), target=str(tmp_path / "t"), share=share), folder)
+        facts = run(SamplePairs(source=str(tmp_path / "s"), target=str(tmp_path / "t"), share=share), folder)
         lines = (folder / "pairs.tsv").read_text().splitlines()
         assert facts["pairs"] == len(lines) == round(40 * share)
         drawn[share] = lines
@@ -59,9 +59,9 @@ def test_sides_of_different_length_are_refused(tmp_path: Path) -> None:
     (tmp_path / "s").write_text("a\n")
     (tmp_path / "t").write_text("a\nb\n")
     with pytest.raises(ConfigurationError, match="parallel files"):
-        run(Pairs(source=str(tmp_path / "s"), target=str(tmp_path / "t")), tmp_path)
+        run(SamplePairs(source=str(tmp_path / "s"), target=str(tmp_path / "t")), tmp_path)
     with pytest.raises(InputError, match="nowhere"):
-        run(Pairs(source=str(tmp_path / "nowhere"), target=str(tmp_path / "t")), tmp_path)
+        run(SamplePairs(source=str(tmp_path / "nowhere"), target=str(tmp_path / "t")), tmp_path)
 
 
 def test_a_bitext_gets_word_links(tmp_path: Path) -> None:
@@ -90,13 +90,13 @@ def test_links_of_construction_are_gold_links(tmp_path: Path) -> None:
     request = DeriveRequest(transform="inv", kind="text", languages=("en",), derived_language="de")
     derive_corpus([str(tmp_path / "text.txt")], tmp_path / "derived", request)
     corpora = {"en-de": str(tmp_path / "derived" / "aligned")}
-    run(Gold(corpora=corpora), tmp_path)
+    run(WriteGold(corpora=corpora), tmp_path)
     found = read_links(tmp_path / "en-de.jsonl")
     assert found.words is not None
     assert found.words[0] == (["A", "cat", "sat", "."], ["sat", "cat", "A", "."])
     assert found.gold[0].sure == found.gold[0].possible == {(0, 2), (1, 1), (2, 0), (3, 3)}
     assert len(found.gold) == 2
-    run(Gold(corpora=corpora, limit=1), tmp_path)
+    run(WriteGold(corpora=corpora, limit=1), tmp_path)
     assert len(read_links(tmp_path / "en-de.jsonl").gold) == 1
 
 
@@ -117,7 +117,7 @@ def test_inputs_are_derived_with_their_own_options(tmp_path: Path) -> None:
             Prepare(source={"path": "x"}, options={"limt": 3}),
             "prepare option limt: unknown key; did you mean 'limit'",
         ),
-        (World(options={"txt": 3}), "world option txt: unknown key; did you mean 'text'"),
+        (MakeWorld(options={"txt": 3}), "world option txt: unknown key; did you mean 'text'"),
         (
             Derive(inputs={"a": {"path": "x", "kid": "text"}}, transform="inv", language="x"),
             "did you mean 'kind'",

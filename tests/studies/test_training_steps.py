@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from isoglot.errors import ConfigurationError
-from isoglot.studies.calls import Input
+from isoglot.studies.inputs import Input
 from isoglot.studies.training_steps import (
-    AlignmentScore,
+    DrawFigure,
     Evaluate,
-    Figure,
     Finetune,
     Pretrain,
-    TaskData,
+    ScoreEmbeddings,
+    TaskSpec,
 )
 
 
@@ -90,14 +90,14 @@ def test_a_change_in_the_middle_of_a_large_file_counts(tmp_path: Path) -> None:
 def test_data_of_a_task_are_looked_for_by_language_and_split(tmp_path: Path) -> None:
     (tmp_path / "en.train.tsv").touch()
     data = [f"{tmp_path}/{{language}}.{{split}}.tsv", "<0123456789abcdef>/{language}/derived.jsonl"]
-    task = TaskData(kind="xnli", data=data)
+    task = TaskSpec(kind="xnli", data=data)
     assert list(task.files(["en", "de"], "train")) == [Input(f"{tmp_path}/en.train.tsv", there=True)]
-    alone = TaskData(kind="xnli", data=data[:1])
+    alone = TaskSpec(kind="xnli", data=data[:1])
     assert list(alone.files(["en", "de"], "train"))[1] == Input(f"{tmp_path}/de.train.tsv", there=False)
 
 
 def test_fine_tuning_reads_what_it_trains_on_and_chooses_by() -> None:
-    task = TaskData(kind="xnli", data=["/no/{language}.{split}"])
+    task = TaskSpec(kind="xnli", data=["/no/{language}.{split}"])
 
     def paths(**train: object) -> list[str]:
         step = Finetune(checkpoint="/no/bert", task=task, preset="xtreme", train=train, language="de", seed=1)
@@ -113,11 +113,11 @@ def test_fine_tuning_reads_what_it_trains_on_and_chooses_by() -> None:
 
 
 def test_options_are_checked_before_anything_runs() -> None:
-    task = TaskData(kind="pos", data=["x"])
+    task = TaskSpec(kind="pos", data=["x"])
     wrong = [
-        (TaskData(kind="poss", data=["x"]), {}, "did you mean 'pos'"),
+        (TaskSpec(kind="poss", data=["x"]), {}, "did you mean 'pos'"),
         (
-            TaskData(kind="ner", data=["x"], options={"words": "written"}),
+            TaskSpec(kind="ner", data=["x"], options={"words": "written"}),
             {},
             "fine-tuning on ner has no setting 'words'",
         ),
@@ -127,14 +127,14 @@ def test_options_are_checked_before_anything_runs() -> None:
         with pytest.raises(ConfigurationError, match=message):
             Finetune(checkpoint="x", task=data, preset="xtreme", train=train, language="en", seed=1).check()
     with pytest.raises(ConfigurationError, match="include_speical"):
-        AlignmentScore(checkpoint="x", vocabulary="y", options={"include_speical": True}).check()
+        ScoreEmbeddings(checkpoint="x", vocabulary="y", options={"include_speical": True}).check()
     with pytest.raises(ConfigurationError, match="cuont"):
-        Figure(type="map", name="f", panels={"a": "x"}, options={"corpus": ["y"], "cuont": 3}).check()
-    Figure(type="layers", name="f", panels={"a": "x"}, options={"gold": ["y"]}).check()
+        DrawFigure(type="map", name="f", panels={"a": "x"}, options={"corpus": ["y"], "cuont": 3}).check()
+    DrawFigure(type="layers", name="f", panels={"a": "x"}, options={"gold": ["y"]}).check()
 
 
 def test_files_that_a_task_finds_in_a_folder_are_there(tmp_path: Path) -> None:
     for name in ("tatoeba.deu-eng.deu", "tatoeba.deu-eng.eng"):
         (tmp_path / name).write_text("one\n")
-    found = TaskData(kind="tatoeba", data=[str(tmp_path)]).files(["de", "fr"], "test")
+    found = TaskSpec(kind="tatoeba", data=[str(tmp_path)]).files(["de", "fr"], "test")
     assert list(found) == [Input(str(tmp_path), there=True), Input(str(tmp_path), there=False)]

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from isoglot.errors import ConfigurationError
 from isoglot.runs.reporter import Reporter
-from isoglot.studies.calls import Step
+from isoglot.studies.graph import Step
 
 
 class Add(Step):

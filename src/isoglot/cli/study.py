@@ -118,15 +118,15 @@ def _only(given: Sequence[str]) -> tuple[tuple[int, int], list[str]]:
 
 
 def _run(store: Store, found: Inspection, options: StudyOptions, *, quiet: bool) -> dict[str, str]:
-    from isoglot.studies.engine import do_calls
+    from isoglot.studies.engine import make_calls
 
     targets = [call for call in found.targets if call not in found.blocked]
     how: dict[str, Any] = {"engine": options.engine, "workers": options.workers, "keep": options.keep}
     with Console(quiet=quiet) as console:
-        done = do_calls(targets, store.root, progress=console, **how)
-        made = ", ".join(f"{n} {kind}" for kind, n in done.made.items())
+        tally = make_calls(targets, store.root, progress=console, **how)
+        made = ", ".join(f"{n} {kind}" for kind, n in tally.made.items())
         console.note(f"done: {made or 'nothing was left to do'}")
-    return {call.told: message for call, message in done.failed.items()}
+    return {call.title: message for call, message in tally.failed.items()}
 
 
 def _print(programs: Sequence[Program], store: Store, found: Inspection, form: Form, *, quiet: bool) -> None:
@@ -147,16 +147,17 @@ def _show(programs: Sequence[Program], found: Inspection) -> None:
     depths: dict[Any, int] = {}
     for call in found.calls:
         depths[call] = 1 + max((depths.get(needed, 0) for needed in call.needs), default=-1)
-        typer.echo(f"{'  ' * depths[call]}{call.told}")
+        typer.echo(f"{'  ' * depths[call]}{call.title}")
         for one in found.inputs[call]:
             typer.echo(f"{'  ' * depths[call]}  {'reads' if one.there else 'MISSING'} {one.path}")
     kinds = Counter(call.step.kind for call in found.calls)
     for program in programs:
-        blocked = sum(any(c in found.blocked for c, _ in p.value.reads()) for p in program.places)
-        lost = [p.value.unavailable for p in program.places if p.value.unavailable]
-        can = len(program.places) - blocked - len(lost)
+        values = [cell.value for cell in program.cells]
+        blocked = sum(any(call in found.blocked for call in value.calls()) for value in values)
+        lost = [value.unavailable for value in values if value.unavailable]
+        can = len(values) - blocked - len(lost)
         typer.echo(
-            f"{program.study.name}, {program.lab.scale}: {len(program.places)} cells; {can} can be measured, "
+            f"{program.study.name}, {program.lab.scale}: {len(values)} cells; {can} can be measured, "
             f"{blocked} lack files, {len(lost)} are unavailable"
         )
         for reason in dict.fromkeys(lost):
@@ -172,9 +173,9 @@ def _require_something(programs: Sequence[Program], found: Inspection) -> None:
     if any(call not in found.blocked for call in found.targets):
         return
     missing = list(found.missing())
-    reasons = {p.value.unavailable for program in programs for p in program.places if p.value.unavailable}
+    reasons = {cell.value.unavailable for program in programs for cell in program.cells}
     raise ConfigurationError(
-        [*(f"not there: {path}" for path in missing), *sorted(reasons)],
+        [*(f"not there: {path}" for path in missing), *sorted(filter(None, reasons))],
         heading="nothing can be measured; `--dry-run` shows who reads what",
     )
 

@@ -12,22 +12,22 @@ from typing import Any
 
 from isoglot.analysis.options import ALIGNMENT
 from isoglot.studies.align_mlm_data import derived, language_of, task_of
-from isoglot.studies.calls import Call, Told, Value, mean, spearman
+from isoglot.studies.graph import Call, Value, mean, spearman
 from isoglot.studies.lab import Lab
-from isoglot.studies.steps import Pairs
-from isoglot.studies.training_steps import AlignmentScore
+from isoglot.studies.steps import SamplePairs
+from isoglot.studies.training_steps import ScoreEmbeddings
 
 SYSTEMS = {"mlm": "MLM", "xlm": "XLM", "dict_mlm": "DICT-MLM", "align_mlm": "ALIGN-MLM"}
 WITH_LANGUAGE_IDS = ("xlm", "dict_mlm")
 ORDERS = ("trans", "trans+inv", "trans+syn")
 TASKS = ("xnli", "ner", "pos")
 
-#        name: (tiny, small, paper)
-SIZES: dict[str, tuple[Any, Any, Any]] = {
+#        name: (tiny, small, paper), or one value for all scales
+SIZES: dict[str, Any] = {
     "seeds": ([1, 2, 3], [1, 2, 3], [1]),  # not given
-    "parallel": (0.25, 0.25, 0.25),  # App. G.3: XLM's parallel sentences relative to the text
-    "dictionary": (0.25, 0.25, 0.25),  # App. G.4 and G.5: DICT-MLM's and ALIGN-MLM's part of the dictionary
-    "alpha": (10, 10, 10),  # App. G.5: weight of the alignment loss, of 1, 10, 100
+    "parallel": 0.25,  # App. G.3: XLM's parallel sentences relative to the text
+    "dictionary": 0.25,  # App. G.4 and G.5: DICT-MLM's and ALIGN-MLM's part of the dictionary
+    "alpha": 10,  # App. G.5: weight of the alignment loss, of 1, 10, 100
     "algorithm": ("wordpiece", "wordpiece", "byte_bpe"),  # the authors' code
     "vocabulary": (1000, 12_000, 40_000),  # Table 10
     "masking": (0.3, 0.15, 0.15),  # not given
@@ -44,46 +44,34 @@ SIZES: dict[str, tuple[Any, Any, Any]] = {
     "learning_rate": (2e-3, 5e-4, 1e-4),  # Table 10
     "warmup": (60, 600, 10_000),  # Table 10
     "save_steps": (6_000, 1_000, 5_000),
-    "logging_steps": (100, 100, 100),
-    "bf16": (False, False, False),
-    "precision": ("float32", "float32", "float32"),  # of fine-tuning
+    "logging_steps": 100,
+    "bf16": False,
+    "precision": "float32",  # of fine-tuning
     "tuning_rate": (2e-3, 2e-4, 2e-5),  # Table 11
     "tuning_rate_nli": (1e-3, 2e-4, 2e-5),  # Table 11
     "tuning_batch": (64, 32, 32),  # Table 11
     "tuning_epochs": (4, 3, 10),  # Table 11: NER and POS
     "tuning_epochs_nli": (8, 3, 5),  # Table 11; tiny: with half as many, some runs do not learn inference
     "tuning_warmup": (0.1, 0.1, 0.0),  # not given
-    "bucket": (50, 50, 50),  # batches in which examples are sorted by length; the authors' code: 1
-    "tuning_examples": (None, None, None),  # the first ones alone
-    "tuning_examples_nli": (None, None, None),
+    "bucket": 50,  # batches in which examples are sorted by length; the authors' code: 1
+    "tuning_examples": None,  # the first ones alone
+    "tuning_examples_nli": None,
     # of the derived language
-    "end_marks": (".!?", ".!?", ".!?"),  # the authors' code; App. F: the period
-    "split_tasks": (
-        False,
-        False,
-        False,
-    ),  # invert sentence by sentence in the tasks' data too, as App. F has it
-    "literal_nli": (False, False, False),  # inference pairs inverted with the quirks of the authors' code
-    "ud_labels": (
-        "ud2",
-        "ud2",
-        "ud2",
-    ),  # renamed to UD 1.2, which the models know; the authors' code: literal
-    "first_parse_only": (False, False, False),  # of a text parsed as several; the authors' code
-    "labels": ("exact", "exact", "exact"),  # how they move (App. G.1); the authors' code: first_match
-    "repair": ("entities", "entities", "entities"),  # of tags; the authors' code: consistent, in one pass
-    "with_replacement": (
-        False,
-        False,
-        False,
-    ),  # how shared pieces are drawn; the authors' code: 22.1 % for 25 %
+    "end_marks": ".!?",  # the authors' code; App. F: the period
+    "split_tasks": False,  # invert sentence by sentence in the tasks' data too, as App. F has it
+    "literal_nli": False,  # inference pairs inverted with the quirks of the authors' code
+    "ud_labels": "ud2",  # renamed to UD 1.2, which the models know; the authors' code: literal
+    "first_parse_only": False,  # of a text parsed as several; the authors' code
+    "labels": "exact",  # how they move (App. G.1); the authors' code: first_match
+    "repair": "entities",  # of tags; the authors' code: consistent, in one pass
+    "with_replacement": False,  # how shared pieces are drawn; the authors' code: 22.1 % for 25 %
     # of the alignment score
-    "include_special": (False, False, False),  # §5: "all tokens"
-    "score_share": (1.0, 1.0, 1.0),  # of the tokens; the authors' code: 40 %
+    "include_special": False,  # §5: "all tokens"
+    "score_share": 1.0,  # of the tokens; the authors' code: 40 %
     # of the miniature world
     "world_seed": (1, None, None),
     "lexemes": (400, None, None),
-    "script": ("tangut", "tangut", "tangut"),
+    "script": "tangut",
     "text": (12_000, None, None),
     "pos": (1_500, None, None),
     "ner": (1_500, None, None),
@@ -92,21 +80,21 @@ SIZES: dict[str, tuple[Any, Any, Any]] = {
 }
 VARIANTS: dict[str, Any] = {  # docs/reference/variants.md
     "literal": {
-        "end_marks": (".",) * 3,
-        "split_tasks": (True,) * 3,
-        "include_special": (True,) * 3,
-        "bucket": (1,) * 3,
+        "end_marks": ".",
+        "split_tasks": True,
+        "include_special": True,
+        "bucket": 1,
     },
     "authors": {
-        "literal_nli": (True,) * 3,
-        "ud_labels": ("literal",) * 3,
-        "first_parse_only": (True,) * 3,
-        "labels": ("first_match",) * 3,
-        "repair": ("consistent",) * 3,
-        "with_replacement": (True,) * 3,
-        "include_special": (True,) * 3,
-        "score_share": (0.4,) * 3,
-        "bucket": (1,) * 3,
+        "literal_nli": True,
+        "ud_labels": "literal",
+        "first_parse_only": True,
+        "labels": "first_match",
+        "repair": "consistent",
+        "with_replacement": True,
+        "include_special": True,
+        "score_share": 0.4,
+        "bucket": 1,
     },
 }
 ABOUT = {
@@ -208,7 +196,7 @@ def training_time(lab: Lab) -> None:
     """Hours of pre-training (App. I, trans+inv); what the paper calls TLM is XLM."""
     rows = {"mlm": "MLM", "xlm": "TLM", "align_mlm": "ALIGN-MLM", "dict_mlm": "DICT-MLM"}
     for (system, row), seed in product(rows.items(), lab.seeds):
-        value = Value(encoder_of(lab, system, "trans+inv", seed), "hours")
+        value = encoder_of(lab, system, "trans+inv", seed).value("hours")
         lab.cell("align_mlm:I", row=row, column="hours", value=value, seed=seed)
 
 
@@ -264,14 +252,15 @@ def alignment_of(lab: Lab, system: str, order: str, seed: int) -> Value:
         options["subset"] = {"share": lab.size["score_share"], "seed": 42}  # the authors' code's
     if system in WITH_LANGUAGE_IDS:
         options["language_ids"] = [2, 3]
-    step = AlignmentScore(
+    call = lab.make(
+        f"{encoder.name} alignment",
+        ScoreEmbeddings,
         checkpoint=lab.checkpoint(encoder),
-        vocabulary=f"{derived(lab, order)}/{language_of(order)}/text/tokenizer",
+        vocabulary=derived(lab, order) / f"{language_of(order)}/text/tokenizer",
         options=options,
         label=encoder.step.label,
     )
-    told = Told(ALIGNMENT, language_of(order), "alignment_score")
-    return lab.analyse(f"{encoder.name} alignment", step, "alignment_score", told=told)
+    return call.value("alignment_score", row=(ALIGNMENT, language_of(order), "alignment_score"))
 
 
 def encoder_of(lab: Lab, system: str, order: str, seed: int, **values: float) -> Call:
@@ -281,11 +270,11 @@ def encoder_of(lab: Lab, system: str, order: str, seed: int, **values: float) ->
     """
     size = lab.size | values
     copy = derived(lab, order, values.get("overlap", 0.0))
-    text = f"{copy}/{language_of(order)}/text"
+    text = copy / f"{language_of(order)}/text"
     known = copy.fact("copied_vocabulary")
     sources = [
-        {"path": f"{text}/original.txt", "language": "en"},
-        {"path": f"{text}/derived.txt", "language": "xx"},
+        {"path": text / "original.txt", "language": "en"},
+        {"path": text / "derived.txt", "language": "xx"},
     ]
     # the authors' code draws random tokens from the original's half of the vocabulary
     masked = {"probability": size["masking"]} | lab.at({}, {}, {"random_pool": [0, known]})
@@ -295,9 +284,9 @@ def encoder_of(lab: Lab, system: str, order: str, seed: int, **values: float) ->
     views: dict[str, Any] = {"text": masked}
     objectives: dict[str, Any] = {}
     if system == "xlm":
-        step = Pairs(source=sources[0]["path"], target=sources[1]["path"], share=size["parallel"])
-        pairs = lab.make("pairs", step)
-        streams["pairs"] = {"path": f"{pairs}/pairs.tsv", "pack": {"block": size["pair_block"]}}
+        sides = {"source": sources[0]["path"], "target": sources[1]["path"]}
+        pairs = lab.make("pairs", SamplePairs, **sides, share=size["parallel"])
+        streams["pairs"] = {"path": pairs / "pairs.tsv", "pack": {"block": size["pair_block"]}}
         views["pair"] = masked
     elif system == "dict_mlm":
         streams["words"] = None
@@ -309,7 +298,7 @@ def encoder_of(lab: Lab, system: str, order: str, seed: int, **values: float) ->
         }  # fmt: skip
     sections = {
         "model": _shape(lab),
-        "tokenizer": {"algorithm": None, "family": None, "vocab_size": None, "path": f"{text}/tokenizer"},
+        "tokenizer": {"algorithm": None, "family": None, "vocab_size": None, "path": text / "tokenizer"},
         "streams": streams,
         "views": views,
         "objectives": objectives,

@@ -2,13 +2,13 @@
 
 from typing import Any
 
-from isoglot.studies.calls import Call
-from isoglot.studies.lab import Lab, Task
+from isoglot.studies.graph import Call, Output, below
+from isoglot.studies.lab import Lab, StudyTask
 from isoglot.studies.languages import CORPORA, DATA, files_of, inputs_of
-from isoglot.studies.steps import Derive, Text, Tokenizer, World
+from isoglot.studies.steps import CollectText, Derive, MakeWorld, TrainTokenizer
 
 
-def task_of(lab: Lab, task: str, order: str, overlap: float) -> Task:
+def task_of(lab: Lab, task: str, order: str, overlap: float) -> StudyTask:
     """A task in English and the derived language; the development sets are reported, as by the authors' scripts."""
     size, copy, nli = lab.size, derived(lab, order, overlap), task == "xnli"
     unavailable = ""
@@ -27,28 +27,30 @@ def task_of(lab: Lab, task: str, order: str, overlap: float) -> Task:
         data = _small_data(task, copy)
     else:
         english, (own, file) = _world(lab) if lab.scale == "tiny" else CORPORA, files_of(task)
-        data = [f"{english}/{own}", f"{copy}/{{language}}/{file}"]
+        data = [below(english, own), copy / f"{{language}}/{file}"]
     spoken = [language_of(order)]
-    return Task(task, data, spoken, preset="align_mlm", train=train, split="dev", unavailable=unavailable)
+    return StudyTask(
+        task, data, spoken, preset="align_mlm", train=train, split="dev", unavailable=unavailable
+    )
 
 
-def _small_data(task: str, copy: Call) -> list[str]:
-    place = f"{copy}/{{language}}"
+def _small_data(task: str, copy: Call) -> list[str | Output]:
+    place = copy / "{language}"
     if task == "ner":
-        return [f"{DATA}/wikiann/{{language}}/{{split}}", f"{place}/ner.{{split}}/derived.jsonl"]
+        return [f"{DATA}/wikiann/{{language}}/{{split}}", place / "ner.{split}/derived.jsonl"]
     if task == "pos":
         return [
             f"train={DATA}/ud/{{language}}_ewt-ud-train.conllu.gz",
             f"dev={DATA}/ud/{{language}}_ewt-ud-dev.conllu",
-            f"train={place}/pos.train/derived.conllu",
-            f"dev={place}/pos.dev/derived.conllu",
+            "train=" + place / "pos.train/derived.conllu",
+            "dev=" + place / "pos.dev/derived.conllu",
         ]
-    files = [
+    files: list[str | Output] = [
         *(f"{DATA}/nli/{name}.{{language}}.dev.csv" for name in ("mnli", "snli")),
-        *(f"{place}/{name}/derived.jsonl" for name in ("mnli", "snli")),
+        *(place / f"{name}/derived.jsonl" for name in ("mnli", "snli")),
     ]
     parts = {"train": "0:90%", "dev": "90:100%"}
-    return [f"{split}={file}#{part}" for split, part in parts.items() for file in files]
+    return [f"{split}=" + file + f"#{part}" for split, part in parts.items() for file in files]
 
 
 def language_of(order: str) -> str:
@@ -60,13 +62,13 @@ def _world(lab: Lab) -> Call:
     size = lab.size
     kinds = {kind: size[kind] for kind in ("text", "pos", "ner", "nli", "dev")}
     options = {"seed": size["world_seed"], "size": size["lexemes"], **kinds, "paws": 0, "qa": 0, "test": 0}
-    return lab.make("english", World(options=options))
+    return lab.make("english", MakeWorld, options=options)
 
 
 def _text(lab: Lab) -> Call:
     """English, small and paper."""
     if lab.scale == "paper":
-        return lab.make("english", Text(sources=[{"path": f"{CORPORA}/wikitext103.txt"}]))
+        return lab.make("english", CollectText, sources=[{"path": f"{CORPORA}/wikitext103.txt"}])
     sources: list[dict[str, Any]] = [
         {"path": f"{DATA}/text/wikitext2.valid.txt"},
         {"path": f"{DATA}/text/wikitext2.test.txt"},
@@ -74,7 +76,7 @@ def _text(lab: Lab) -> Call:
         {"path": f"{DATA}/parallel/en-fr.tsv.gz", "columns": {"text": 0}},
         {"path": f"{DATA}/ud/en_ewt-ud-train.conllu.gz", "kind": "treebank"},
     ]
-    return lab.make("english", Text(sources=sources, words="unicode", drop_headings=True, min_words=4))
+    return lab.make("english", CollectText, sources=sources, words="unicode", drop_headings=True, min_words=4)
 
 
 def derived(lab: Lab, order: str, overlap: float = 0.0) -> Call:
@@ -88,11 +90,11 @@ def derived(lab: Lab, order: str, overlap: float = 0.0) -> Call:
     names = [f"{kind}.{split}" for split in ("train", "dev") for kind in kinds]
     if lab.scale == "tiny":
         world = _world(lab)
-        text, inputs = f"{world}/text/en.train.txt", {"text": {"path": f"{world}/trees/text.train.conllu"}}
+        text, inputs = world / "text/en.train.txt", {"text": {"path": world / "trees/text.train.conllu"}}
         inputs |= inputs_of(world, names, trees=syntax)
         models: dict[str, Any] = {"syntax": "en~head-final@N~head-final@V", "models": "built-in"}
     else:
-        text = f"{_text(lab)}/text.txt"
+        text = _text(lab) / "text.txt"
         inputs = {"text": {"path": text, "kind": "text", "rows": {"split": True}}}
         if lab.scale == "paper":
             inputs["text"] |= {"parses": f"{CORPORA}/trees/text.conllu"} if syntax else {}
@@ -112,18 +114,17 @@ def derived(lab: Lab, order: str, overlap: float = 0.0) -> Call:
         if inverted and name != "text":
             literal = {"literal": True} if size["literal_nli"] and given.get("kind") == "nli" else {}
             given["options"] = {"split": size["split_tasks"], **literal}
-    tokenizer = Tokenizer(text=[text], options={
-        "algorithm": size["algorithm"], "family": "roberta", "vocab_size": size["vocabulary"],
-    })  # fmt: skip
-    step = Derive(
+    shape = {"algorithm": size["algorithm"], "family": "roberta", "vocab_size": size["vocabulary"]}
+    return lab.make(
+        f"derived {order}",
+        Derive,
         inputs=inputs,
         transform=order,
-        tokenizer=lab.make("tokenizer", tokenizer),
+        tokenizer=lab.make("tokenizer", TrainTokenizer, text=[text], options=shape),
         language=language_of(order),
         options=options,
         rows={"repair": size["repair"], **({"labels": size["labels"]} if syntax else {})},
     )
-    return lab.make(f"derived {order}", step)
 
 
 def _small_inputs(*, syntax: bool) -> dict[str, dict[str, Any]]:

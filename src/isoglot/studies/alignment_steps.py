@@ -1,5 +1,6 @@
 """Alignment error rates that a study measures: of statistical aligners, and of encoders at a chosen layer."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -9,7 +10,8 @@ from isoglot.checks import did_you_mean, validated
 from isoglot.corpus.read.sources import Source
 from isoglot.errors import ConfigurationError
 from isoglot.runs.reporter import Reporter
-from isoglot.studies.calls import Facts, Input, Options, Step, outside
+from isoglot.studies.graph import Step
+from isoglot.studies.inputs import Input, outside
 
 _MEASURED = ("aer", "precision", "recall", "f1")
 
@@ -20,7 +22,7 @@ class StatisticalAlignment(Step):
     kind: ClassVar[str] = "analyse"
     gold: str
     method: str = "fast_align"
-    train: Options | None = None  # more bitext: a recipe's source
+    train: dict[str, Any] | None = None  # more bitext: a recipe's source
     reverse: bool = False  # Exchange the sides of `train`, where the gold links' source is its target
 
     def check(self) -> Source | None:
@@ -33,7 +35,7 @@ class StatisticalAlignment(Step):
             )
         return None if self.train is None else validated(Source, self.train, what="source")
 
-    def run(self, folder: Path, report: Reporter) -> Facts:
+    def run(self, folder: Path, report: Reporter) -> Mapping[str, Any]:
         """Train, align, score."""
         from isoglot.aligners.files.gold import gold_pairs  # noqa: PLC0415 - loads the libraries
         from isoglot.aligners.files.pairs import read_pairs  # noqa: PLC0415
@@ -74,7 +76,7 @@ class BestLinks(Step):
         for method in self.methods:
             EmbeddingOptions.check(method=method)
 
-    def run(self, folder: Path, report: Reporter) -> Facts:
+    def run(self, folder: Path, report: Reporter) -> Mapping[str, Any]:
         """Choose, then measure."""
         from isoglot.aligners.embedding.aligner import EmbeddingAligner  # noqa: PLC0415 - loads the libraries
         from isoglot.aligners.embedding.layer_error import layer_error  # noqa: PLC0415

@@ -70,7 +70,7 @@ def _studies(module: ModuleType, prefix: str) -> list[Study]:
             f"{prefix}/{f.__name__}",
             (inspect.getdoc(f) or "").partition("\n")[0],
             f,
-            getattr(module, "SIZES", {"seeds": ([1], [1], [1])}),
+            getattr(module, "SIZES", {"seeds": [1]}),
             getattr(module, "ABOUT", {}),
             getattr(module, "VARIANTS", {}),
         )

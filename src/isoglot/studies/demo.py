@@ -17,11 +17,12 @@ from isoglot.studies import align_mlm
 from isoglot.studies.align_mlm import SYSTEMS, alignment_of, encoder_of, row_of
 from isoglot.studies.align_mlm_data import derived, language_of
 from isoglot.studies.catalogue import Study
-from isoglot.studies.engine import Store, do_calls
+from isoglot.studies.engine import Store, make_calls
 from isoglot.studies.lab import Lab
 from isoglot.studies.program import build_programs, inspect_programs, write_program
-from isoglot.studies.steps import Gold
-from isoglot.studies.training_steps import TRAINER_STATE, Figure
+from isoglot.studies.sizes import SCALES, at_scale
+from isoglot.studies.steps import WriteGold
+from isoglot.studies.training_steps import TRAINER_STATE, DrawFigure
 
 ORDER = "trans+inv"
 TASKS = ("pos", "xnli")
@@ -60,19 +61,20 @@ def demo(lab: Lab) -> None:
         row_of(lab, "align_mlm:Table3", f"{name} / {ORDER}", system, ORDER, tasks=TASKS)
         row, value = f"{system} / {ORDER}", alignment_of(lab, system, ORDER, seed)
         lab.cell("align_mlm:Table8", row=row, column="alignment", value=value, seed=seed)
-    texts = f"{derived(lab, ORDER)}/{language_of(ORDER)}"
-    links = lab.make("gold", Gold(corpora={"en-xx": f"{texts}/pos.dev/aligned"}, limit=_GOLD))
-    gold = f"{links}/en-xx.jsonl"
+    texts = derived(lab, ORDER) / language_of(ORDER)
+    links = lab.make("gold", WriteGold, corpora={"en-xx": texts / "pos.dev/aligned"}, limit=_GOLD)
+    gold = links / "en-xx.jsonl"
     every = {name: lab.checkpoint(encoder_of(lab, s, ORDER, seed)) for s, name in SYSTEMS.items()}
     ends = {name: every[name] for name in ("MLM", "ALIGN-MLM")}
-    words = {"corpus": [f"{texts}/text/aligned"], "distinct": True, "limit": _MAPPED}
+    words = {"corpus": [texts / "text/aligned"], "distinct": True, "limit": _MAPPED}
     shown = {"gold": gold, "method": "argmax", "layer": 0, "limit": _SHOWN}
-    lab.draw("map", Figure(type="map", name="map", panels=ends, options=words))
-    lab.draw(
-        "layers",
-        Figure(type="layers", name="layers", panels=every, options={"gold": [gold], "methods": ["argmax"]}),
-    )
-    lab.draw("alignments", Figure(type="alignments", name="alignments", panels=ends, options=shown))
+    layers = {"gold": [gold], "methods": ["argmax"]}
+    for kind, panels, options in (
+        ("map", ends, words),
+        ("layers", every, layers),
+        ("alignments", ends, shown),
+    ):
+        lab.draw(kind, DrawFigure, type=kind, name=kind, panels=panels, options=options)
 
 
 def run_demo(
@@ -89,17 +91,18 @@ def run_demo(
     from isoglot.report.render import render  # noqa: PLC0415 - loads the libraries
 
     report, store = progress or Silent(), Store(Path(out))
-    sizes = {name: (SIZES.get(name, own[0]), *own[1:]) for name, own in align_mlm.SIZES.items()}
+    usual = {name: [at_scale(own, scale) for scale in SCALES] for name, own in align_mlm.SIZES.items()}
+    sizes = {name: (SIZES.get(name, tiny), *larger) for name, (tiny, *larger) in usual.items()}
     study = Study("demo", str(demo.__doc__), demo, sizes, align_mlm.ABOUT, align_mlm.VARIANTS)
     (program,) = build_programs([study], scale="tiny", changes=changes or {})
     if len(program.lab.seeds) > 1:
         raise ConfigurationError("the demo has one seed; give --seed 2, or `isoglot study align_mlm/table3`")
     inspect_programs([program], store)
     workers = min(workers or usable_cores(), len(SYSTEMS))
-    done = do_calls(program.targets(), store.root, workers=workers, progress=report)
-    if done.failed:
+    made = make_calls(program.targets(), store.root, workers=workers, progress=report)
+    if made.failed:
         raise ConfigurationError(
-            [f"{call.told}: {message}" for call, message in done.failed.items()],
+            [f"{call.title}: {message}" for call, message in made.failed.items()],
             heading="the demo could not be finished; type the same command again to go on",
         )
     report.note("drawing the report")

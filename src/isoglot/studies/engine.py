@@ -1,10 +1,11 @@
-"""Doing a study's calls: each once, in this process, in several, or as Ray tasks; stopped work is gone on with."""
+"""Making a study's calls: each once, in this process, in several, or as Ray tasks; stopped work is continued."""
 
 import multiprocessing
 import os
 import signal
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, nullcontext
@@ -20,20 +21,19 @@ from isoglot.runs.listed import add_to_list, whole_folder
 from isoglot.runs.lock import locked
 from isoglot.runs.reporter import Reporter, Silent
 from isoglot.runs.workers import end_with_parent, starting
-from isoglot.studies.calls import Call, Step, resolve
+from isoglot.studies.graph import Call, Output, Step, resolve
 
 MANIFEST = "call.json"
 """A call's manifest, written last."""
-Engine = Literal["local", "ray"]
 Submit = Callable[[Path, Call], Future[dict[str, Any]]]
 _FAILED = "failed"
 
 
 @dataclass
-class Done:
-    """What was done."""
+class Tally:
+    """How many calls of each kind were made, and why others failed."""
 
-    made: dict[str, int] = field(default_factory=dict)
+    made: Counter[str] = field(default_factory=Counter)
     failed: dict[Call, str] = field(default_factory=dict)
 
 
@@ -62,44 +62,43 @@ class Store:
         return (self.folder(call) / call.step.weights).exists() and self.manifest(call) is not None
 
     def missing(self, targets: Iterable[Call]) -> list[Call]:
-        """The calls to do so that all targets are finished, each after what it needs."""
-        found: dict[str, Call] = {}
+        """The calls to make so that all targets are finished, each after what it needs."""
+        found: dict[Call, None] = {}
 
         def visit(call: Call) -> None:
-            if call.key not in found and not self.usable(call):
+            if call not in found and not self.usable(call):
                 for needed in call.needs:
                     visit(needed)
-                found[call.key] = call
+                found[call] = None
 
         for target in targets:
             if self.manifest(target) is None:
                 visit(target)
-        return list(found.values())
+        return list(found)
 
     def resolved(self, call: Call, *, assume: bool = False) -> Step:
-        """A call's step with folders and facts in place of the calls it names.
+        """A call's step with folders and facts in place of the calls that it needs.
 
         With ``assume``, facts that are not known yet are taken to be some number.
         """
-        known = {needed.key: needed for needed in call.needs}
 
-        def fill(key: str, fact: str) -> Any:
-            if not fact:
-                return self.folder(known[key]).resolve()
-            facts = self.manifest(known[key]) or {}
-            if fact not in facts and not assume:
-                raise ConfigurationError(f"{known[key].told} has no fact {fact!r}")
-            return facts.get(fact, 1000)
+        def fill(output: Output) -> Any:
+            if not output.fact:
+                return f"{output.before}{self.folder(output.call).resolve()}{output.after}"
+            facts = self.manifest(output.call) or {}
+            if output.fact not in facts and not assume:
+                raise ConfigurationError(f"{output.call.title} has no fact {output.fact!r}")
+            return facts.get(output.fact, 1000)
 
-        values = resolve(call.step.model_dump(), fill, variables=call.step.expands and not assume)
+        values = resolve(call.arguments, fill, variables=call.step.expands and not assume)
         return type(call.step).model_validate(values)
 
-    def do(self, call: Call, report: Reporter) -> dict[str, Any]:
-        """Do one call unless it is done; other processes wait for it."""
-        with locked(self.folder(call)):
+    def make(self, call: Call, report: Reporter) -> dict[str, Any]:
+        """Make one call unless it is finished; other processes wait for it."""
+        folder = self.folder(call)
+        with locked(folder):
             if self.usable(call):
                 return self.manifest(call) or {}
-            folder = self.folder(call)
             for needed in call.needs:
                 require_checkpoint(self.folder(needed))
             if self.manifest(call) is not None:  # of weights that were deleted since
@@ -122,83 +121,79 @@ class Store:
             add_to_list(folder / MANIFEST)
             return manifest
 
+    def drop_weights(self, call: Call, targets: Sequence[Call]) -> None:
+        """Delete fine-tuned weights that a call read and nothing will read again; their manifests stay."""
+        for tuned in (needed for needed in call.needs if needed.step.kind == "finetune"):
+            if not any(tuned in t.needs and self.manifest(t) is None for t in targets) and self.usable(tuned):
+                manifest, folder = self.manifest(tuned) or {}, self.folder(tuned)
+                clear(folder, MANIFEST)
+                write_json(folder / MANIFEST, {**manifest, "weights": "deleted"})
 
-def do_calls(
+
+def make_calls(
     targets: Sequence[Call],
     root: Path,
     *,
-    engine: Engine = "local",
+    engine: Literal["local", "ray"] = "local",
     workers: int = 1,
     keep: bool = False,
     progress: Reporter | None = None,
-) -> Done:
-    """Do all calls that the targets need and that are not done.
+) -> Tally:
+    """Make all calls that the targets need and that are not finished.
 
-    A call that cannot be done for a user's mistake is noted, what needs it is left out, and the others are done.
+    A call that fails for a user's mistake is noted, what needs it is left out, and the others are made.
 
-    With ``ray`` each call is a Ray task with a GPU where the cluster has any, done again when its worker dies; the
+    With ``ray`` each call is a Ray task with a GPU where the cluster has any, made again when its worker dies; the
     local engine has ``workers`` processes of one thread each, and with one works in this process. ``keep`` keeps
     fine-tuned weights after their last evaluation.
     """
-    store, report, done = Store(root), progress or Silent(), Done()
+    store, report, tally = Store(root), progress or Silent(), Tally()
     calls = store.missing(targets)
-    waiting, running = {call.key: call for call in calls}, dict[Future[Any], Call]()
+    waiting, running = dict.fromkeys(calls), dict[Future[dict[str, Any]], Call]()
     with _executor(engine, workers, report) as (submit, slots):
         while waiting or running:
-            _leave_out(waiting, done.failed)
-            for call in [c for c in waiting.values() if not any(n.key in waiting for n in c.needs)]:
-                busy = {other.key for other in running.values()}
-                if len(running) < slots and not any(n.key in busy for n in call.needs):
-                    del waiting[call.key]
-                    number = len(calls) - len(waiting)
-                    report.note(f"[{number}/{len(calls)}] {call.told}")
-                    running[submit(store.root, call)] = call
+            for call in list(waiting):
+                if lost := next((needed for needed in call.needs if needed in tally.failed), None):
+                    tally.failed[call] = f"needs {lost.title}, which could not be done"
+                    del waiting[call]
+                elif len(running) < slots and not any(
+                    n in waiting or n in running.values() for n in call.needs
+                ):
+                    del waiting[call]
+                    report.note(f"[{len(calls) - len(waiting)}/{len(calls)}] {call.title}")
+                    running[submit(root, call)] = call
             for future in wait(running, return_when=FIRST_COMPLETED).done:
                 call = running.pop(future)
-                try:
-                    manifest = future.result()
-                except BrokenProcessPool as error:
-                    raise IsoglotError(
-                        f"{call.told}: a worker process was killed, most likely for want of memory; use fewer --workers"
-                    ) from error
-                except Exception as error:
-                    error.add_note(f"while doing {call.told} in {store.folder(call)}")
-                    raise
+                manifest = _result(future, call, store)
                 if _FAILED in manifest:
-                    done.failed[call] = str(manifest[_FAILED])
-                    report.note(f"left out: {call.told}: {manifest[_FAILED]}")
+                    tally.failed[call] = str(manifest[_FAILED])
+                    report.note(f"left out: {call.title}: {manifest[_FAILED]}")
                     continue
-                kind = call.step.kind
-                done.made[kind] = done.made.get(kind, 0) + 1
+                tally.made[call.step.kind] += 1
                 if not keep:
-                    _drop(store, call, targets)
-    return done
+                    store.drop_weights(call, targets)
+    return tally
 
 
-def _leave_out(waiting: dict[str, Call], failed: dict[Call, str]) -> None:
-    """Take out what needs a call that failed; ``waiting`` has what is needed first."""
-    for call in list(waiting.values()):
-        if lost := next((needed for needed in call.needs if needed in failed), None):
-            failed[call] = f"needs {lost.told}, which could not be done"
-            del waiting[call.key]
-
-
-def _drop(store: Store, call: Call, targets: Sequence[Call]) -> None:
-    """Delete fine-tuned weights that nothing will read again; their manifests stay."""
-    for tuned in (needed for needed in call.needs if needed.step.kind == "finetune"):
-        if not any(tuned in t.needs and store.manifest(t) is None for t in targets) and store.usable(tuned):
-            manifest, folder = store.manifest(tuned) or {}, store.folder(tuned)
-            clear(folder, MANIFEST)
-            write_json(folder / MANIFEST, {**manifest, "weights": "deleted"})
+def _result(future: Future[dict[str, Any]], call: Call, store: Store) -> dict[str, Any]:
+    try:
+        return future.result()
+    except BrokenProcessPool as error:
+        raise IsoglotError(
+            f"{call.title}: a worker process was killed, most likely for want of memory; use fewer --workers"
+        ) from error
+    except Exception as error:
+        error.add_note(f"while doing {call.title} in {store.folder(call)}")
+        raise
 
 
 @contextmanager
-def _executor(engine: Engine, workers: int, report: Reporter) -> Iterator[tuple[Submit, float]]:
+def _executor(engine: str, workers: int, report: Reporter) -> Iterator[tuple[Submit, float]]:
     """What hands a call over, and how many can be under way."""
     if engine == "ray":
-        yield _Ray().submit, float("inf")
+        yield _ray_tasks(), float("inf")
     elif workers == 1:
-        yield lambda root, call: _done(root, call, report), 1
+        yield lambda root, call: _at_once(root, call, report), 1
     else:
         context = multiprocessing.get_context("spawn")
         with starting():  # also what cleans up after all workers
@@ -207,55 +202,50 @@ def _executor(engine: Engine, workers: int, report: Reporter) -> Iterator[tuple[
 
             def submit(root: Path, call: Call) -> Future[dict[str, Any]]:
                 with starting():  # handing over work starts a process
-                    return pool.submit(_do_interruptibly, str(root), call)
+                    return pool.submit(_make_interruptibly, root, call)
 
             yield submit, workers
 
 
-def _done(root: Path, call: Call, report: Reporter) -> Future[dict[str, Any]]:
-    """A call done at once, in this process."""
+def _at_once(root: Path, call: Call, report: Reporter) -> Future[dict[str, Any]]:
+    """A call made in this process."""
     future: Future[dict[str, Any]] = Future()
     try:
-        future.set_result(_do(str(root), call, report=report))
+        future.set_result(_make(root, call, report))
     except Exception as error:  # noqa: BLE001 - the future raises it where the result is read
         future.set_exception(error)
     return future
 
 
-class _Ray:
-    """A Ray task each, with the results of the calls that it needs as arguments."""
+def _ray_tasks() -> Submit:
+    """Hands each call over as a Ray task, those that train with a GPU where the cluster has any."""
+    ray = load_ray()
+    if not ray.is_initialized():
+        start(ray)
+    gpus = 1 if ray.cluster_resources().get("GPU") else 0
+    make = ray.remote(max_retries=3, num_cpus=1)(_make)
 
-    def __init__(self) -> None:
-        ray = load_ray()
-        if not ray.is_initialized():
-            start(ray)
-        gpus = 1 if ray.cluster_resources().get("GPU") else 0
-        self._trains = ray.remote(max_retries=3, num_cpus=1, num_gpus=gpus)(_do)
-        self._makes = ray.remote(max_retries=3, num_cpus=1)(_do)
-        self._results: dict[str, Any] = {}
-
-    def submit(self, root: Path, call: Call) -> Future[dict[str, Any]]:
-        remote = self._makes if call.step.kind == "data" else self._trains
-        needed = [self._results[n.key] for n in call.needs if n.key in self._results]
-        result = remote.options(name=call.told).remote(str(root.resolve()), call, *needed)
-        self._results[call.key] = result
-        future: Future[dict[str, Any]] = result.future()
+    def submit(root: Path, call: Call) -> Future[dict[str, Any]]:
+        task = make.options(name=call.title, num_gpus=0 if call.step.kind == "data" else gpus)
+        future: Future[dict[str, Any]] = task.remote(root.resolve(), call).future()
         return future
 
+    return submit
 
-def _do(root: str, call: Call, *needed: Mapping[str, Any], report: Reporter | None = None) -> dict[str, Any]:
-    """One call, its mistakes as a text; what it needs is done, as the results handed over show."""
+
+def _make(root: Path, call: Call, report: Reporter | None = None) -> dict[str, Any]:
+    """One call, its mistakes as a text."""
     try:
-        return Store(Path(root)).do(call, report or Silent())
+        return Store(root).make(call, report or Silent())
     except IsoglotError as error:
         return {_FAILED: str(error)}
 
 
-def _do_interruptibly(root: str, call: Call) -> dict[str, Any]:
+def _make_interruptibly(root: Path, call: Call) -> dict[str, Any]:
     """One call in a worker process, which Ctrl-C ends as it does in the main one."""
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     try:
-        return _do(root, call)
+        return _make(root, call)
     finally:
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
 

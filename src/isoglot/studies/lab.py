@@ -1,7 +1,7 @@
 """A lab: what a study, which is a function of it, trains and measures, and the cells of the papers that this fills.
 
-Every method returns at once and does nothing yet: a :class:`~isoglot.studies.calls.Call` stands for the folder that
-the work will leave, a :class:`~isoglot.studies.calls.Value` for a number. Calls with equal arguments are one call,
+Every method returns at once and makes nothing yet: a :class:`~isoglot.studies.graph.Call` stands for the folder that
+the work will leave, a :class:`~isoglot.studies.graph.Value` for a number. Calls with equal arguments are one call,
 whichever table asks for them.
 """
 
@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import Any, Literal
 
-from isoglot.studies.calls import TOKEN, Call, Step, Told, Unavailable, Value, mean
+from isoglot.studies.graph import Call, Output, Step, Value, mean
 from isoglot.studies.sizes import SCALES, Setting, Sizes, Variants
-from isoglot.studies.training_steps import Evaluate, Finetune, Pretrain, TaskData
+from isoglot.studies.training_steps import Evaluate, Finetune, Pretrain
 
 _NAMED = 6
 
@@ -27,16 +27,25 @@ class External:
     path: str
 
 
+@dataclass(frozen=True)
+class Unavailable:
+    """Stands for an encoder, or a fine-tuned one, that is not available, and says why."""
+
+    reason: str
+
+
 Handle = Call | External | Unavailable
 """An encoder or a fine-tuned model."""
 
 
 @dataclass(frozen=True)
-class Task:
+class StudyTask:
     """A task as a study fine-tunes and measures it."""
 
     kind: str  # name in :data:`isoglot.tasks.TASKS`, or `package.module:Name`
-    data: Sequence[str] = ()  # as `--data` of `isoglot finetune`; `{language}` and `{split}` are filled in
+    data: Sequence[
+        str | Output
+    ] = ()  # as `--data` of `isoglot finetune`; `{language}` and `{split}` are filled in
     languages: Sequence[str] = ()
     preset: str = "xtreme"  # settings of fine-tuning to start from
     train: Mapping[str, Any] = field(default_factory=dict)
@@ -44,13 +53,14 @@ class Task:
     split: Literal["dev", "test"] = "test"
     unavailable: str = ""  # why it is not measured
 
-    def described(self) -> TaskData:
+    @property
+    def spec(self) -> dict[str, Any]:
         """The part that a result depends on."""
-        return TaskData(kind=self.kind, data=[str(spec) for spec in self.data], options=dict(self.options))
+        return {"kind": self.kind, "data": self.data, "options": self.options}
 
 
 @dataclass(frozen=True)
-class Scores:
+class TaskScores:
     """What an evaluation will measure."""
 
     call: Call | Unavailable
@@ -62,7 +72,7 @@ class Scores:
             return Value(unavailable=self.call.reason)
         if language not in self.languages:
             return Value(unavailable="no data in this language at this scale")
-        return Value(self.call, f"{language}/{metric}")
+        return self.call.value(f"{language}/{metric}")
 
     def mean(self, metric: str = "") -> Value:
         """The mean over the languages."""
@@ -72,7 +82,7 @@ class Scores:
 
 
 @dataclass(frozen=True)
-class Place:
+class CellPlan:
     """A cell of a table that a value will fill."""
 
     table: str
@@ -84,16 +94,15 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Drawing:
+class FigurePlan:
     """A figure: drawn by a call, or a figure file of the report with values in place of its numbers."""
 
     name: str
-    call: Call | None = None
-    content: Mapping[str, Any] = field(default_factory=dict)
+    content: Call | Mapping[str, Any]
 
 
 class Lab:
-    """Takes a study's calls and cells."""
+    """Takes a study's calls, cells and figures."""
 
     def __init__(
         self,
@@ -105,9 +114,9 @@ class Lab:
     ) -> None:
         self.setting = Setting.of(sizes, variants or {}, scale=scale, changes=changes)
         self.scale, self.size = scale, self.setting.size
-        self.places: list[Place] = []
-        self.drawings: list[Drawing] = []
-        self._calls: dict[str, Call] = {}
+        self.cells: list[CellPlan] = []
+        self.figures: list[FigurePlan] = []
+        self._calls: dict[Call, Call] = {}
 
     @property
     def seeds(self) -> list[int]:
@@ -118,12 +127,10 @@ class Lab:
         """What stands for this scale."""
         return (tiny, small, paper)[SCALES.index(self.scale)]
 
-    def make(self, name: str, step: Step) -> Call:
-        """A piece of work; the same step again is the same call."""
-        text = step.model_dump_json()
-        needs = [self._calls[key] for key in dict.fromkeys(key for key, _ in TOKEN.findall(text))]
-        call = Call(step, name, needs)
-        return self._calls.setdefault(call.key, call)
+    def make(self, name: str, step: type[Step], /, **arguments: Any) -> Call:
+        """A piece of work; the same step with the same arguments is the same call."""
+        call = Call(name, step, arguments)
+        return self._calls.setdefault(call, call)
 
     def external(self, name: str, path: str, *, module: str = "") -> External | Unavailable:
         """A checkpoint that is there, in a folder or on the hub; ``module`` is a package that its tokenizer needs."""
@@ -135,48 +142,46 @@ class Lab:
         self, name: str, recipe: str, sections: Mapping[str, Any], *, seed: int = 1, run: str = ""
     ) -> Call:
         """An encoder trained by a recipe with sections over it (``None`` deletes); ``run`` is its name in results."""
-        return self.make(
-            f"{name} s{seed}", Pretrain(recipe=recipe, sections=dict(sections), seed=seed, label=run or name)
-        )
+        own = {"recipe": recipe, "sections": sections, "seed": seed}
+        return self.make(f"{name} s{seed}", Pretrain, **own, label=run or name)
 
     def finetune(
-        self, encoder: Handle, task: Task, language: str, *, seed: int = 1, **train: Any
+        self, encoder: Handle, task: StudyTask, language: str, *, seed: int = 1, **train: Any
     ) -> Call | Unavailable:
         """An encoder fine-tuned on a task in a language (several with commas), with settings laid over the task's."""
         if isinstance(encoder, Unavailable) or task.unavailable:
             return encoder if isinstance(encoder, Unavailable) else Unavailable(task.unavailable)
-        step = Finetune(
+        setting = f" {train['setting']}" if "setting" in train else ""
+        return self.make(
+            f"{encoder.name} {task.kind} {language}{setting} s{seed}",
+            Finetune,
             checkpoint=self.checkpoint(encoder),
-            task=task.described(),
+            task=task.spec,
             preset=task.preset,
             train={**task.train, **train},
             language=language,
             seed=seed,
             label=_run(encoder),
         )
-        setting = f" {train['setting']}" if "setting" in train else ""
-        return self.make(f"{encoder.name} {task.kind} {language}{setting} s{seed}", step)
 
-    def evaluate(self, model: Handle, task: Task, languages: Sequence[str] = ()) -> Scores:
+    def evaluate(self, model: Handle, task: StudyTask, languages: Sequence[str] = ()) -> TaskScores:
         """A fine-tuned model, or an encoder where the task has no head, measured in the task's languages or others."""
         languages = list(languages or task.languages)
         if isinstance(model, Unavailable) or task.unavailable:
             why = model if isinstance(model, Unavailable) else Unavailable(task.unavailable)
-            return Scores(why, languages)
-        step = Evaluate(
+            return TaskScores(why, languages)
+        spoken = ",".join(languages) if len(languages) <= _NAMED else f"{len(languages)} languages"
+        call = self.make(
+            f"{model.name} {task.kind} in {spoken}",
+            Evaluate,
             checkpoint=self.checkpoint(model),
-            task=task.described(),
+            task=task.spec,
             languages=languages,
             split=task.split,
             precision=task.train.get("precision", "float32"),
             label=_run(model),
         )
-        spoken = ",".join(languages) if len(languages) <= _NAMED else f"{len(languages)} languages"
-        return Scores(self.make(f"{model.name} {task.kind} in {spoken}", step), languages)
-
-    def analyse(self, name: str, step: Step, metric: str, *, told: Told | None = None) -> Value:
-        """A number that an analysis measures; ``told``: what a row of results says of it."""
-        return Value(self.make(name, step), metric, told=told)
+        return TaskScores(call, languages)
 
     def cell(
         self,
@@ -192,24 +197,24 @@ class Lab:
 
         A row's labels are its label and the values of its attributes; ``note`` is what a reader has to know.
         """
-        names = [(text,) if isinstance(text, str) else tuple(text) for text in (row, column)]
-        self.places.append(Place(table, names[0], names[1], value, seed, note))
+        rows, columns = ((text,) if isinstance(text, str) else tuple(text) for text in (row, column))
+        self.cells.append(CellPlan(table, rows, columns, value, seed, note))
 
-    def draw(self, name: str, step: Step) -> None:
-        """A figure."""
-        self.drawings.append(Drawing(name, self.make(name, step)))
+    def draw(self, name: str, step: type[Step], /, **arguments: Any) -> None:
+        """A figure that a step draws."""
+        self.figures.append(FigurePlan(name, self.make(name, step, **arguments)))
 
     def plot(self, name: str, **content: Any) -> None:
         """A figure as :mod:`isoglot.report.figure_files` has it, with values in place of numbers.
 
         An entry of a list whose values are not known is left out.
         """
-        self.drawings.append(Drawing(name, content=content))
+        self.figures.append(FigurePlan(name, content))
 
     @staticmethod
-    def checkpoint(model: Call | External) -> str:
+    def checkpoint(model: Call | External) -> str | Output:
         """Where a model's weights are."""
-        return f"{model}/checkpoint" if isinstance(model, Call) else model.path
+        return model / "checkpoint" if isinstance(model, Call) else model.path
 
 
 def _run(model: Call | External) -> str:

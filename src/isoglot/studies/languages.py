@@ -9,9 +9,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from isoglot.report.papers import PaperColumn, PaperRow, paper_table
-from isoglot.studies.calls import Call, Value
-from isoglot.studies.lab import External, Handle, Lab, Scores, Task
-from isoglot.studies.steps import Align, Derive, Gold, World
+from isoglot.studies.graph import Call, Output, Value, below
+from isoglot.studies.lab import External, Handle, Lab, StudyTask, TaskScores
+from isoglot.studies.steps import Align, Derive, MakeWorld, WriteGold
 
 DATA, CORPORA, CHECKPOINTS = "${ISOGLOT_DATA}", "${ISOGLOT_CORPORA}", "${ISOGLOT_CHECKPOINTS}"
 ABSENT = "another paper's checkpoint"
@@ -23,16 +23,12 @@ REAL_SMALL = (
 METRICS = {"em": "exact_match", "acc": "accuracy"}
 """The papers' names of metrics to ours, where they differ."""
 
-#        name: (tiny, small, paper)
-SIZES: dict[str, tuple[Any, Any, Any]] = {
+#        name: (tiny, small, paper), or one value for all scales
+SIZES: dict[str, Any] = {
     "base_steps": (3_000, 8_000, None),  # of the encoder to start from
     "base_masking": (0.3, 0.2, None),
     "save_steps": (10_000, 10_000, None),
-    "bucket": (
-        50,
-        50,
-        50,
-    ),  # of fine-tuning: batches in which examples are sorted by length; the papers' scripts: 1
+    "bucket": 50,  # of fine-tuning: batches in which examples are sorted by length; the papers' scripts: 1
     # of the miniature world
     "text": (6_000, None, None),
     "pos": (1_500, None, None),
@@ -72,7 +68,7 @@ _REAL = {  # scale small
 }
 
 
-def task_data(lab: Lab, kind: str, copies: Sequence[str] = ()) -> list[str]:
+def task_data(lab: Lab, kind: str, copies: Sequence[str] = ()) -> list[str | Output]:
     """A task's data: the world and some of its copies, real files, or those of the papers."""
     if lab.scale == "small":
         return real_data(kind)
@@ -80,7 +76,7 @@ def task_data(lab: Lab, kind: str, copies: Sequence[str] = ()) -> list[str]:
     if lab.scale == "paper":
         folder, _, file = own.partition("/")
         return [f"{CORPORA}/{folder if kind == 'xnli' else kind}/{file}"]
-    return [f"{_english(lab)}/{own}", *(f"{world(lab, code)}/{{language}}/{derived}" for code in copies)]
+    return [_english(lab) / own, *(world(lab, code) / f"{{language}}/{derived}" for code in copies)]
 
 
 def files_of(kind: str) -> tuple[str, str]:
@@ -90,21 +86,21 @@ def files_of(kind: str) -> tuple[str, str]:
     return f"{name}/{{language}}{_ENDS[name]}", derived
 
 
-def inputs_of(folder: str, names: Sequence[str], *, trees: bool) -> dict[str, dict[str, Any]]:
+def inputs_of(folder: str | Call, names: Sequence[str], *, trees: bool) -> dict[str, dict[str, Any]]:
     """English task data (``nli.train``) in files as the miniature world has them, as inputs of Derive."""
     inputs: dict[str, dict[str, Any]] = {}
     for name in names:
         kind, _, split = name.partition(".")
-        inputs[name] = {"path": f"{folder}/{kind}/en{_ENDS[kind].format(split=split)}"}
+        inputs[name] = {"path": below(folder, f"{kind}/en{_ENDS[kind].format(split=split)}")}
         if kind != "pos":
             inputs[name]["kind"] = "tagged" if kind == "ner" else kind
-            inputs[name] |= {"parses": f"{folder}/trees/{name}.conllu"} if trees else {}
+            inputs[name] |= {"parses": below(folder, f"trees/{name}.conllu")} if trees else {}
     return inputs
 
 
-def real_data(kind: str) -> list[str]:
+def real_data(kind: str) -> list[str | Output]:
     """A task's real data."""
-    return _REAL.get(kind, [f"train={_XQUAD}#0:80%", f"test={_XQUAD}#80:100%"])
+    return list(_REAL.get(kind, [f"train={_XQUAD}#0:80%", f"test={_XQUAD}#80:100%"]))
 
 
 def tuning(lab: Lab, group: str, **more: Any) -> dict[str, Any]:
@@ -117,21 +113,21 @@ def world(lab: Lab, language: str) -> Call:
     """The copy of the miniature world that plays a language."""
     english, (transform, options) = _english(lab), _COPIES[language]
     names = ("pos.test", "ner.test", "nli.train", "nli.test", "paws.test", "qa.train", "qa.test")
-    inputs = {"text": {"path": f"{english}/trees/text.train.conllu"}}
+    inputs: dict[str, Any] = {"text": {"path": english / "trees/text.train.conllu"}}
     inputs |= inputs_of(english, names, trees=transform.endswith("syn"))
-    step = Derive(inputs=inputs, transform=transform, language=language, options=options)
-    return lab.make(f"derived {language}", step)
+    how = {"transform": transform, "language": language, "options": options}
+    return lab.make(f"derived {language}", Derive, inputs=inputs, **how)
 
 
 def _english(lab: Lab) -> Call:
     kinds = {kind: lab.size[kind] for kind in ("text", "pos", "ner", "nli", "paws", "qa", "dev", "test")}
-    return lab.make("english", World(options={"seed": 1, "size": 400, **kinds}))
+    return lab.make("english", MakeWorld, options={"seed": 1, "size": 400, **kinds})
 
 
-def aligned(lab: Lab, language: str) -> str:
+def aligned(lab: Lab, language: str) -> Output:
     """Bitext with word links: by construction (tiny), by HMM (small), or by FastAlign as in the papers."""
     if lab.scale == "tiny":
-        return f"{world(lab, language)}/{language}/text/aligned"
+        return world(lab, language) / f"{language}/text/aligned"
     source: dict[str, Any] = {"source_language": "en", "target_language": language}
     if lab.scale == "small":
         path, method = f"{DATA}/parallel/en-{language}.tsv.gz", "hmm"
@@ -140,22 +136,22 @@ def aligned(lab: Lab, language: str) -> str:
         corpus, method = "xu2019" if language == "zh" else "europarl", "fast_align"
         path = f"{CORPORA}/{corpus}.en-{language}.tsv"
     # the intersection: Cao et al. 2020, §3; not given for WEAM
-    step = Align(path=path, source=source, method=method, symmetrisation="intersect")
-    return f"{lab.make(f'aligned {language}', step)}/aligned"
+    how = {"method": method, "symmetrisation": "intersect"}
+    return lab.make(f"aligned {language}", Align, path=path, source=source, **how) / "aligned"
 
 
 def gold_links(lab: Lab, spoken: Sequence[str]) -> Call:
     """Gold links of the miniature world, a file for English and each language: ``en-de.jsonl``."""
-    corpora = {f"en-{code}": f"{world(lab, code)}/{code}/pos.test/aligned" for code in spoken}
-    return lab.make("gold", Gold(corpora=corpora))
+    corpora = {f"en-{code}": world(lab, code) / f"{code}/pos.test/aligned" for code in spoken}
+    return lab.make("gold", WriteGold, corpora=corpora)
 
 
 def bitext(lab: Lab, language: str) -> dict[str, Any]:
     """Bitext of English and a language as a recipe's source, tiny and small."""
     if lab.scale == "tiny":
-        text = f"{world(lab, language)}/{language}/text"
-        path, target = f"{text}/original.txt", f"{text}/derived.txt"
-        return {"path": path, "target_path": target, "target_language": language}
+        text = world(lab, language) / f"{language}/text"
+        sides = {"path": text / "original.txt", "target_path": text / "derived.txt"}
+        return {**sides, "target_language": language}
     path, columns = f"{DATA}/parallel/en-{language}.tsv.gz", {"source": 0, "target": 1}
     return {"path": path, "columns": columns, "target_language": language}
 
@@ -164,7 +160,7 @@ def side(lab: Lab, pair: str, language: str) -> dict[str, Any]:
     """One side of a bitext as a recipe's source of text, tiny and small."""
     if lab.scale == "tiny":
         name = "original" if language == "en" else "derived"
-        return {"path": f"{world(lab, pair)}/{pair}/text/{name}.txt", "language": language}
+        return {"path": world(lab, pair) / f"{pair}/text/{name}.txt", "language": language}
     path = f"{DATA}/parallel/en-{pair}.tsv.gz"
     return {"path": path, "columns": {"text": 0 if language == "en" else 1}, "language": language}
 
@@ -213,7 +209,7 @@ def continued(
 def cao2020(lab: Lab, checkpoint: str, spoken: Sequence[str], seed: int) -> Call:
     """Word-aligned BERT (Cao et al. 2020): one model of its languages."""
     size = lab.size
-    sources = [{"path": f"{aligned(lab, code)}/data-*.parquet", "target_language": code} for code in spoken]
+    sources = [{"path": aligned(lab, code) / "data-*.parquet", "target_language": code} for code in spoken]
     sections = {
         "streams": {"bitext": {"limit": size["cao_pairs"], "sources": sources}},
         "batch": {"examples": size["cao_batch"]},
@@ -223,7 +219,7 @@ def cao2020(lab: Lab, checkpoint: str, spoken: Sequence[str], seed: int) -> Call
     return continued(lab, "cao2020", "cao2020", start(lab, checkpoint), sections, seed=seed)
 
 
-def zero_shot(lab: Lab, encoder: Handle, task: Task, seed: int) -> Scores:
+def zero_shot(lab: Lab, encoder: Handle, task: StudyTask, seed: int) -> TaskScores:
     """An encoder fine-tuned on English and evaluated in English and all languages of the task."""
     spoken = list(dict.fromkeys(["en", *task.languages]))
     return lab.evaluate(lab.finetune(encoder, task, "en", seed=seed, setting="zero_shot"), task, spoken)
@@ -243,11 +239,17 @@ def fill(
     """
     paper = paper_table(table)
     for row in paper.rows:
-        told = (str(row.attributes[key]) for key in ("setting", "pairs", "system") if key in row.attributes)
-        labels = [row.label, *told]
+        labels = [
+            row.label,
+            *(str(row.attributes[k]) for k in ("setting", "pairs", "system") if k in row.attributes),
+        ]
         for column in (c for c in paper.columns if not c.average):
             values: dict[int | None, Value] = {s: measure(row, column, s) for s in seeds or lab.seeds}
-            if len(values) > 1 and len({tuple(value.reads()) for value in values.values()}) == 1:
+            if len(values) > 1 and len({_read_by(value) for value in values.values()}) == 1:
                 values = {None: next(iter(values.values()))}
             for seed, value in values.items():
                 lab.cell(table, row=labels, column=column.id, value=value, seed=seed, note=note)
+
+
+def _read_by(value: Value) -> tuple[tuple[Call, str], ...]:
+    return tuple((call, leaf.metric) for call, leaf in value.leaves())

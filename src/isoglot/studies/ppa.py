@@ -9,20 +9,20 @@ from typing import Any
 
 from isoglot.report.papers import PaperColumn, PaperRow
 from isoglot.studies import languages
-from isoglot.studies.calls import Call, Unavailable, Value
-from isoglot.studies.lab import Handle, Lab, Task
+from isoglot.studies.graph import Call, Value
+from isoglot.studies.lab import Handle, Lab, StudyTask, Unavailable
 from isoglot.studies.languages import ABSENT, CHECKPOINTS
 
-#        name: (tiny, small, paper)
-SIZES: dict[str, tuple[Any, Any, Any]] = {
+#        name: (tiny, small, paper), or one value for all scales
+SIZES: dict[str, Any] = {
     "seeds": ([1, 2, 3], [1, 2, 3], [1]),  # not given
     "ablation_seeds": ([1], [1, 2, 3], [1]),  # of Table 5: 87 fine-tuned models a seed
     "pairs_250k": (750, 3_000, 250_000),  # Table 1: sentence pairs a language
     "pairs_600k": (1_800, 9_000, 600_000),
     "pairs_2M": (6_000, 60_000, 2_000_000),
-    "epochs": (10, 10, 10),  # §3.3
-    "epochs_2M": (5, 5, 5),  # §3.3
-    "masking": (0.15, 0.15, 0.15),  # §2.2
+    "epochs": 10,  # §3.3
+    "epochs_2M": 5,  # §3.3
+    "masking": 0.15,  # §2.2
     "length": (64, 128, 128),  # §3.3
     "batch": (64, 64, 128),  # §3.3
     "learning_rate": (5e-4, 5e-4, 3e-5),  # §3.3
@@ -35,8 +35,8 @@ SIZES: dict[str, tuple[Any, Any, Any]] = {
         True,
         False,
     ),  # not given; MoCo's code: true. In a short run the literal form moves late
-    "bias": (False, False, False),  # of the projection; Eq. 2 writes none, MoCo's code has one
-    "positive_in_denominator": (True, True, True),  # MoCo's code; Eq. 3: false
+    "bias": False,  # of the projection; Eq. 2 writes none, MoCo's code has one
+    "positive_in_denominator": True,  # MoCo's code; Eq. 3: false
     "mask_duplicates": ("same_source_id", "same_source_id", "none"),  # not given
     "cao_pairs": (750, 9_000, 250_000),  # Cao et al. 2020: pairs a language
     "cao_rate": (2e-4, 1e-4, 5e-5),
@@ -53,16 +53,16 @@ SIZES: dict[str, tuple[Any, Any, Any]] = {
 }
 VARIANTS: dict[str, Any] = {  # docs/reference/variants.md
     "literal": {
-        "normalize_z": (False,) * 3,
-        "positive_in_denominator": (False,) * 3,
-        "mask_duplicates": ("none",) * 3,
-        "bucket": (1,) * 3,
+        "normalize_z": False,
+        "positive_in_denominator": False,
+        "mask_duplicates": "none",
+        "bucket": 1,
     },
     "authors": {  # MoCo's code, which the paper builds on; PPA's own is not published
-        "normalize_z": (True,) * 3,
-        "bias": (True,) * 3,
-        "mask_duplicates": ("none",) * 3,
-        "bucket": (1,) * 3,
+        "normalize_z": True,
+        "bias": True,
+        "mask_duplicates": "none",
+        "bucket": 1,
     },
 }
 ABOUT = {
@@ -179,7 +179,7 @@ def _ppa(lab: Lab, system: str, pairs: str, seed: int) -> Call:
     return languages.continued(lab, run, _RECIPES[system], languages.start(lab, _MBERT), sections, seed=seed)
 
 
-def _task(lab: Lab, kind: str) -> Task:
+def _task(lab: Lab, kind: str) -> StudyTask:
     copies = _COPIES[kind]
     if kind == "xnli":
         spoken = lab.at(copies, ("es", "de"), ("fr", "es", "de", "bg", "ar", "zh", "hi"))
@@ -187,4 +187,4 @@ def _task(lab: Lab, kind: str) -> Task:
         spoken = lab.at(copies, copies, ("ar", "de", "es", "hi", "zh"))
     last = {} if lab.scale == "paper" else {"select": "last"}
     train = languages.tuning(lab, kind, warmup=lab.size["warmup"], **last)
-    return Task(kind, languages.task_data(lab, kind, copies), spoken, preset="ppa", train=train)
+    return StudyTask(kind, languages.task_data(lab, kind, copies), spoken, preset="ppa", train=train)

@@ -16,10 +16,11 @@ from isoglot.errors import ConfigurationError
 from isoglot.report.papers import PAPERS, paper_table
 from isoglot.results import CELLS, FILE_NAME, Cell, Result, write_cells
 from isoglot.runs.files import write_json, write_text
-from isoglot.studies.calls import Call, Input, Value, leaves
 from isoglot.studies.catalogue import Study
 from isoglot.studies.engine import Store
-from isoglot.studies.lab import Drawing, Lab, Place
+from isoglot.studies.graph import Call, Value, leaves
+from isoglot.studies.inputs import Input
+from isoglot.studies.lab import CellPlan, FigurePlan, Lab
 
 if TYPE_CHECKING:
     from isoglot.report.table import Table
@@ -30,6 +31,7 @@ _QUANTITIES = {
     **dict.fromkeys(("delta", "DICT", "ALIGN"), "_delta"),
 }
 """The last part of a column's label to the end of a metric's name in ``results.jsonl``."""
+_SETTINGS = {"translate_train": "translate-train, no-cs", "code_switch": "translate-train, code-switched"}
 
 
 @dataclass(frozen=True)
@@ -38,21 +40,20 @@ class Program:
 
     study: Study
     lab: Lab
-    places: Sequence[Place]
-    drawings: Sequence[Drawing]
+    cells: Sequence[CellPlan]
+    figures: Sequence[FigurePlan]
     # cells that were not asked for now, and are written where they are known already
-    others: Sequence[Place] = ()
+    others: Sequence[CellPlan] = ()
 
     def targets(self) -> list[Call]:
         """The calls whose results it wants."""
-        values = [p.value for p in self.places if not p.value.unavailable]
-        values += [v for d in self.drawings for v in leaves(d.content, Value) if not v.unavailable]
-        drawn = [d.call for d in self.drawings if d.call is not None]
-        return list(dict.fromkeys([*(call for value in values for call, _ in value.reads()), *drawn]))
+        drawn = [call for figure in self.figures for call in leaves(figure.content, Call)]
+        values = [*(cell.value for cell in self.cells), *leaves([f.content for f in self.figures], Value)]
+        return list(dict.fromkeys([*(c for v in values if not v.unavailable for c in v.calls()), *drawn]))
 
     def caption(self) -> str:
         """Which scale and variant it is, and what that runs on."""
-        return f"{self.lab.setting.told} {self.study.about.get(self.lab.scale, '')}".strip()
+        return f"{self.lab.setting.caption} {self.study.about.get(self.lab.scale, '')}".strip()
 
     def named(self, run: str) -> str:
         """A run's name in results: what was changed of the study's sizes stands after it."""
@@ -79,18 +80,18 @@ def build_programs(
         if (lab := labs.get(id(study.sizes))) is None:
             lab = Lab(study.sizes, scale=scale, changes=changes, variants=study.variants)
             labs[id(study.sizes)] = lab
-        lab.places, lab.drawings = [], []
+        lab.cells, lab.figures = [], []
         try:
             study.run(lab)
         except ValidationError as error:  # of a step, by sizes that are changed
             raise ConfigurationError(problems_of(error), heading=f"{study.name} with these sizes:") from error
-        parts: dict[bool, list[Place]] = {True: [], False: []}
-        for place in lab.places:
-            parts[not only or any(matches(place, text) for text in only)].append(place)
-        programs.append(Program(study, lab, parts[True], [] if only else lab.drawings, parts[False]))
-    if only and not any(program.places for program in programs):
-        known = [place for program in programs for place in program.others]
-        rows, columns = ({" / ".join(getattr(p, part)): 0 for p in known} for part in ("row", "column"))
+        parts: dict[bool, list[CellPlan]] = {True: [], False: []}
+        for cell in lab.cells:
+            parts[not only or any(matches(cell, text) for text in only)].append(cell)
+        programs.append(Program(study, lab, parts[True], [] if only else lab.figures, parts[False]))
+    if only and not any(program.cells for program in programs):
+        known = [cell for program in programs for cell in program.others]
+        rows, columns = ({" / ".join(getattr(c, part)): 0 for c in known} for part in ("row", "column"))
         raise ConfigurationError(
             f"--only {' '.join(only)}: no cell matches; give a row's or column's label, or ROW:COLUMN, with wildcards. "
             f"Rows: {'; '.join(rows)}. Columns: {', '.join(columns)}"
@@ -98,13 +99,13 @@ def build_programs(
     return programs
 
 
-def matches(place: Place, pattern: str) -> bool:
+def matches(cell: CellPlan, pattern: str) -> bool:
     """Whether a cell's row, column or both (``ROW:COLUMN``) match a pattern with wildcards."""
-    row, column = " / ".join(place.row), ".".join(place.column)
+    row, column = " / ".join(cell.row), ".".join(cell.column)
     wanted_row, colon, wanted_column = pattern.partition(":")
     if colon:
         return fnmatchcase(row, wanted_row) and fnmatchcase(column, wanted_column)
-    return any(fnmatchcase(text, pattern) for text in (row, column, *place.row, *place.column))
+    return any(fnmatchcase(text, pattern) for text in (row, column, *cell.row, *cell.column))
 
 
 @dataclass(frozen=True)
@@ -112,7 +113,7 @@ class Inspection:
     """What studies would do."""
 
     targets: Sequence[Call]
-    calls: Sequence[Call]  # that are not done, each after what it needs
+    calls: Sequence[Call]  # that are not finished, each after what it needs
     inputs: Mapping[Call, Sequence[Input]]
     blocked: Mapping[Call, str]  # call -> the first file that it, or what it needs, misses
 
@@ -124,7 +125,7 @@ class Inspection:
 def inspect_programs(
     programs: Sequence[Program], store: Store, *, part: tuple[int, int] = (1, 1), check: bool = True
 ) -> Inspection:
-    """Look at every call that is not done; nothing is made.
+    """Look at every call that is not finished; nothing is made.
 
     ``part`` is (k, n) of the encoders: parts do not overlap, and all n together are everything.
 
@@ -135,20 +136,14 @@ def inspect_programs(
     calls = store.missing(targets)
     inputs: dict[Call, Sequence[Input]] = {}
     blocked: dict[Call, str] = {}
-    problems = _unknown_labels(programs) if check else []
-    changed = _changed(targets, store) if check else {}
-    for path, call in changed.items():
-        problems.append(
-            f"{call.told} is done, with another {path} than there is now; give another --out, or delete "
-            f"{store.folder(call)} and what was made from it"
-        )
+    problems = [*_unknown_labels(programs), *_changed_inputs(targets, store)] if check else []
     for call in calls:
         try:
             if check:
                 store.resolved(call, assume=True).check()
             inputs[call] = call.step.files()
         except ConfigurationError as error:
-            problems += [f"{call.told}: {problem}" for problem in error.problems]
+            problems += [f"{call.title}: {problem}" for problem in error.problems]
             continue
         absent = [one.path for one in inputs[call] if not one.there]
         absent += [blocked[needed] for needed in call.needs if needed in blocked]
@@ -159,35 +154,47 @@ def inspect_programs(
     return Inspection(targets, calls, inputs, blocked)
 
 
-def _unknown_labels(programs: Sequence[Program]) -> list[str]:
+def _part(targets: Sequence[Call], part: tuple[int, int]) -> list[Call]:
+    """Every n-th encoder with all that is measured of it."""
+    groups: dict[str, list[Call]] = {}
+    for call in targets:
+        tuned = next((needed for needed in call.needs if needed.step.kind == "finetune"), call)
+        groups.setdefault(str(getattr(tuned.step, "checkpoint", tuned.key)), []).append(call)
+    k, n = part
+    return [call for number, calls in enumerate(groups.values()) if number % n == k - 1 for call in calls]
+
+
+def _unknown_labels(programs: Sequence[Program]) -> Iterator[str]:
     """Cells whose labels single out no row or column of the paper's table that they name."""
-    problems = []
     for program in programs:
-        for place in program.places:
-            if place.table.partition(":")[0] not in PAPERS:
+        for cell in program.cells:
+            if cell.table.partition(":")[0] not in PAPERS:
                 continue
             try:
-                table = paper_table(place.table)
-                table.row(*place.row)
-                table.column(*place.column)
+                table = paper_table(cell.table)
+                table.row(*cell.row)
+                table.column(*cell.column)
             except ConfigurationError as error:
-                problems += [f"{program.study.name}: {problem}" for problem in error.problems]
-    return problems
+                yield from (f"{program.study.name}: {problem}" for problem in error.problems)
 
 
-def _changed(targets: Sequence[Call], store: Store) -> dict[str, Call]:
-    """Paths of outside that changed since a call read them, with the first such call."""
+def _changed_inputs(targets: Sequence[Call], store: Store) -> list[str]:
+    """Paths of outside that changed since a finished call read them."""
     found: dict[str, Call] = {}
-    waiting, seen = list(targets), set[str]()
+    waiting, seen = list(targets), set[Call]()
     while waiting:
         call = waiting.pop()
-        if call.key not in seen:
-            seen.add(call.key)
+        if call not in seen:
+            seen.add(call)
             waiting += call.needs
             read = (store.manifest(call) or {}).get("outside", {})
             changed = [path for path, held in read.items() if Input.of(path).content not in ("", held)]
             found |= dict.fromkeys(changed, call)
-    return found
+    return [
+        f"{call.title} is done, with another {path} than there is now; give another --out, or delete "
+        f"{store.folder(call)} and what was made from it"
+        for path, call in found.items()
+    ]
 
 
 def write_program(program: Program, store: Store, blocked: Mapping[Call, str]) -> tuple[list[Table], Path]:
@@ -196,8 +203,8 @@ def write_program(program: Program, store: Store, blocked: Mapping[Call, str]) -
     from isoglot.report.export import to_text  # noqa: PLC0415
 
     folder = store.root / program.folder
-    cells = [_cell(program, place, store, blocked) for place in program.places]
-    others = [_cell(program, place, store, {}) for place in program.others]
+    cells = [_cell(program, cell, store, blocked) for cell in program.cells]
+    others = [_cell(program, cell, store, {}) for cell in program.others]
     cells += [cell for cell in others if cell.value is not None]
     write_cells(folder / CELLS, cells)
     tables = compare(cells)
@@ -208,19 +215,18 @@ def write_program(program: Program, store: Store, blocked: Mapping[Call, str]) -
         write_text(folder / FILE_NAME, "".join(lines))
     else:
         (folder / FILE_NAME).unlink(missing_ok=True)
-    for drawing in program.drawings:
-        _draw(drawing, store, folder / "figures")
+    for figure in program.figures:
+        _write_figure(figure, store, folder / "figures")
     return tables, folder
 
 
-def _cell(program: Program, place: Place, store: Store, blocked: Mapping[Call, str]) -> Cell:
-    value = place.value.known(store.value) if not place.value.unavailable else None
-    setting = program.lab.setting
-    lost = [blocked[call] for call, _ in place.value.reads() if call in blocked]
-    reason = place.value.unavailable or (f"not there: {lost[0]}" if lost and value is None else "")
+def _cell(program: Program, cell: CellPlan, store: Store, blocked: Mapping[Call, str]) -> Cell:
+    value, setting = cell.value.known(store.value), program.lab.setting
+    lost = [blocked[call] for call in cell.value.calls() if call in blocked]
+    reason = cell.value.unavailable or (f"not there: {lost[0]}" if lost and value is None else "")
     return Cell(
-        table=place.table, row=place.row, column=place.column, value=value, seed=place.seed,
-        unavailable=reason or None, scale=program.lab.scale, note=place.note, about=program.caption(),
+        table=cell.table, row=cell.row, column=cell.column, value=value, seed=cell.seed,
+        unavailable=reason or None, scale=program.lab.scale, note=cell.note, about=program.caption(),
         setting=setting.name, sizes=setting.shown, paper_sizes=setting.paper,
     )  # fmt: skip
 
@@ -230,80 +236,65 @@ def _results(program: Program, store: Store) -> Iterator[Result]:
 
     A number that is no result, such as a layer, has none.
     """
-    for place in (*program.places, *program.others):
-        reads, tolds = place.value.reads(), [leaf.told for leaf in place.value.leaves()]
-        number = None if place.value.unavailable else place.value.known(store.value)
-        if number is None or place.value.correlates:
+    for cell in (*program.cells, *program.others):
+        number = cell.value.known(store.value)
+        measured = [(call, _measured(store, call, value)) for call, value in cell.value.leaves()]
+        if number is None or cell.value.correlates or not all(row["task"] for _, row in measured):
             continue
-        if any(told is not None and not told.task for told in tolds):
-            continue
-        manifests = [store.manifest(call) or {} for call, _ in reads]
-        names = [
-            told[1:] if told else name.rpartition("/")[::2]
-            for (_, name), told in zip(reads, tolds, strict=True)
-        ]
-        rows = [
-            row
-            for (language, metric), manifest in zip(names, manifests, strict=True)
-            for row in manifest.get("rows", [])
-            if row["language"] == language and metric in ("", row["metric"])
-        ]
-        languages = sorted({language for language, _ in names})
-        first = rows[0] if rows else {}
-        quantity = _QUANTITIES.get(place.column[-1].rpartition(".")[2], "")
+        (call, first), languages = measured[0], {row["language"] for _, row in measured}
+        quantity = _QUANTITIES.get(cell.column[-1].rpartition(".")[2], "")
         yield Result(
-            run=program.named(_run(reads[0][0], by_metric=bool(quantity))),
-            task=first.get("task") or (tolds[0].task if tolds[0] else reads[0][0].step.kind),
-            language=languages[0] if len(languages) == 1 else "mean",
-            split=first.get("split", "test"),
-            metric=(names[0][1] or first["metric"]) + quantity,
+            run=program.named(_run(call, by_metric=bool(quantity))),
+            task=first["task"],
+            language=languages.pop() if len(languages) == 1 else "mean",
+            split=first["split"],
+            metric=first["metric"] + quantity,
             value=number,
-            seed=place.seed,
-            examples=min((int(r["examples"]) for r in rows), default=0),
-            checkpoint_hash=str(first.get("checkpoint_hash", "")) if len(reads) == 1 else "",
-            recipe_hash=str(first.get("recipe_hash") or reads[0][0].key),
+            seed=cell.seed,
+            examples=min(int(row["examples"]) for _, row in measured),
+            checkpoint_hash=str(first["checkpoint_hash"]) if len(measured) == 1 else "",
+            recipe_hash=str(first["recipe_hash"] or call.key),
         )
+
+
+def _measured(store: Store, call: Call, value: Value) -> dict[str, Any]:
+    """The row of results of a number that a call measured: its evaluation's, or one that says what it is."""
+    language, _, metric = value.metric.rpartition("/")
+    task, language, metric = value.row or (call.step.kind, language, metric)
+    rows = (store.manifest(call) or {}).get("rows", [])
+    own = (row for row in rows if row["language"] == language and metric in ("", row["metric"]))
+    about = {"task": task, "language": language, "metric": metric, "split": "test"}
+    return {**about, "examples": 0, "checkpoint_hash": "", "recipe_hash": "", **next(own, {})}
 
 
 def _run(call: Call, *, by_metric: bool) -> str:
     """A run's name, with how it was fine-tuned where neither the metric nor English says that."""
-    settings = {"translate_train": "translate-train, no-cs", "code_switch": "translate-train, code-switched"}
     tuned = [getattr(needed.step, "train", {}).get("setting", "") for needed in call.needs]
-    told = [settings[setting] for setting in tuned if setting in settings and not by_metric]
-    return " / ".join([call.step.label or call.name, *told])
+    ways = [_SETTINGS[setting] for setting in tuned if setting in _SETTINGS and not by_metric]
+    return " / ".join([call.step.label or call.name, *ways])
 
 
-def _draw(drawing: Drawing, store: Store, folder: Path) -> None:
+def _write_figure(figure: FigurePlan, store: Store, folder: Path) -> None:
     """Copy a figure that is drawn, or write one of the values that are known."""
-    if drawing.call is not None:
-        for path in sorted((store.folder(drawing.call) / "figures").glob("*.json*")):
+    if isinstance(figure.content, Call):
+        for path in sorted((store.folder(figure.content) / "figures").glob("*.json*")):
             folder.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(path, folder / path.name)
         return
-    content = _filled(drawing.content, store)
+    content = _with_numbers(figure.content, store)
     if all(inner for inner in content.values() if isinstance(inner, list)):
-        write_json(folder / f"{drawing.name}.json", content)
+        write_json(folder / f"{figure.name}.json", content)
     else:
-        (folder / f"{drawing.name}.json").unlink(missing_ok=True)
+        (folder / f"{figure.name}.json").unlink(missing_ok=True)
 
 
-def _filled(tree: Any, store: Store) -> Any:
+def _with_numbers(tree: Any, store: Store) -> Any:
     """A tree with numbers for its values; entries of lists in which one is not known are left out."""
     if isinstance(tree, Value):
-        return None if tree.unavailable else tree.known(store.value)
+        return tree.known(store.value)
     if isinstance(tree, Mapping):
-        return {key: _filled(inner, store) for key, inner in tree.items()}
+        return {key: _with_numbers(inner, store) for key, inner in tree.items()}
     if isinstance(tree, list | tuple):
-        filled = [_filled(inner, store) for inner in tree]
-        return [one for one in filled if not (isinstance(one, dict) and None in one.values())]
+        known = [_with_numbers(inner, store) for inner in tree]
+        return [one for one in known if not (isinstance(one, dict) and None in one.values())]
     return tree
-
-
-def _part(targets: Sequence[Call], part: tuple[int, int]) -> list[Call]:
-    """Every n-th encoder with all that is measured of it."""
-    groups: dict[str, list[Call]] = {}
-    for call in targets:
-        tuned = next((needed for needed in call.needs if needed.step.kind == "finetune"), call)
-        groups.setdefault(str(getattr(tuned.step, "checkpoint", tuned)), []).append(call)
-    k, n = part
-    return [call for number, calls in enumerate(groups.values()) if number % n == k - 1 for call in calls]

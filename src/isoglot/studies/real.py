@@ -9,13 +9,13 @@ from typing import Any
 
 from isoglot.studies import languages
 from isoglot.studies.alignment_steps import BestLinks, StatisticalAlignment
-from isoglot.studies.calls import Call, Told, Unavailable, Value, mean
-from isoglot.studies.lab import External, Lab, Scores, Task
+from isoglot.studies.graph import NO_ROW, Call, Output, Value, mean
+from isoglot.studies.lab import External, Lab, StudyTask, TaskScores, Unavailable
 from isoglot.studies.languages import DATA, world
 from isoglot.studies.steps import Align, Prepare
 
-#        name: (tiny, small, paper)
-SIZES: dict[str, tuple[Any, Any, Any]] = {
+#        name: (tiny, small, paper), or one value for all scales
+SIZES: dict[str, Any] = {
     "seeds": ([1], [1], [1, 2, 3]),
     "pairs": (None, 4_000, None),  # a language; all by default
     "steps": (300, 300, 3_000),
@@ -117,18 +117,16 @@ def word_alignment(lab: Lab) -> None:
         for column, path in test.items():
             value = _statistical(lab, method, column, path)
             lab.cell("real/word_alignment", row=method, column=column, value=value)
-        found = [_statistical(lab, method, column, path, told=False) for column, path in dev.items()]
+        found = [_statistical(lab, method, column, path, row=False) for column, path in dev.items()]
         lab.cell("real/word_alignment", row=method, column="dev", value=mean(found))
     systems = "encoder mlm tlm weam xlm_align ppa word_l2 self_training combined"
     for system in systems.split():
         for seed in lab.seeds if system != "encoder" else [None]:
             encoder = _encoder(lab, system, seed or 1)
-            step = BestLinks(
-                checkpoint=lab.checkpoint(encoder), dev=dev, test=test, methods=_METHODS, label=system
-            )
+            own = {"checkpoint": lab.checkpoint(encoder), "dev": dev, "test": test, "methods": _METHODS}
+            links = lab.make(f"links of {encoder.name}", BestLinks, **own, label=system)
             for column in (*test, "dev", "layer"):
-                told = Told("word_alignment", column, "aer") if column in test else Told()
-                value = lab.analyse(f"links of {encoder.name}", step, column, told=told)
+                value = links.value(column, row=_row(column) if column in test else NO_ROW)
                 lab.cell("real/word_alignment", row=system, column=column, value=value, seed=seed)
 
 
@@ -141,7 +139,7 @@ def transfer(lab: Lab) -> None:
                 if name not in ("retrieval", "lexicon"):
                     scores = languages.zero_shot(lab, encoder, task, seed)
                 elif name == "lexicon" and system == "align_mlm":
-                    scores = Scores(Unavailable("the dictionary was trained on"), task.languages)
+                    scores = TaskScores(Unavailable("the dictionary was trained on"), task.languages)
                 else:
                     scores = lab.evaluate(encoder, task)
                 for language in task.languages:
@@ -156,7 +154,7 @@ def _encoder(lab: Lab, system: str, seed: int) -> Call | External:
         return base
     size, (views, objectives) = lab.size, _SYSTEMS[system]
     sources = [
-        {"path": f"{_aligned(lab, code)}/data-*.parquet", "source_language": "en", "target_language": code}
+        {"path": _aligned(lab, code) / "data-*.parquet", "source_language": "en", "target_language": code}
         for code in _spoken(lab)
     ]
     streams: dict[str, Any] = {
@@ -193,20 +191,22 @@ def _spoken(lab: Lab) -> tuple[str, ...]:
     return ("de", "es", "fr", "hi") if lab.scale == "tiny" else _LANGUAGES
 
 
-def _aligned(lab: Lab, language: str) -> str:
+def _aligned(lab: Lab, language: str) -> Output:
     """The pairs of a language with the HMM's intersected links; in the miniature world with those of construction."""
     if lab.scale == "tiny":
         return languages.aligned(lab, language)
-    step = Align(
-        path=f"{_pairs(lab, language)}/corpus/data-*.parquet",
+    call = lab.make(
+        f"aligned {language}",
+        Align,
+        path=_pairs(lab, language),
         source={"source_language": "en", "target_language": language},
         method="hmm",
         symmetrisation="intersect",
     )
-    return f"{lab.make(f'aligned {language}', step)}/aligned"
+    return call / "aligned"
 
 
-def _pairs(lab: Lab, language: str) -> str:
+def _pairs(lab: Lab, language: str) -> Output:
     source = {
         "path": f"{DATA}/parallel/en-{language}.tsv.gz",
         "columns": {"source": 0, "target": 1, "flags": 3},
@@ -219,14 +219,14 @@ def _pairs(lab: Lab, language: str) -> str:
         "max_length_ratio": None if language == "zh" else 3.0,  # of words, which Chinese does not separate
         "limit": lab.size["pairs"],
     }
-    return lab.make(f"pairs {language}", Prepare(source=source, options=options))
+    return lab.make(f"pairs {language}", Prepare, source=source, options=options) / "corpus/data-*.parquet"
 
 
-def _gold(lab: Lab) -> tuple[dict[str, str], dict[str, str]]:
+def _gold(lab: Lab) -> tuple[dict[str, Any], dict[str, Any]]:
     """Gold links to choose by, and to measure on."""
     if lab.scale == "tiny":
         folder = languages.gold_links(lab, _spoken(lab))
-        own = {f"en-{code}": f"{folder}/en-{code}.jsonl" for code in _spoken(lab)}
+        own = {f"en-{code}": folder / f"en-{code}.jsonl" for code in _spoken(lab)}
         return {"en-de": own.pop("en-de")}, own
     links = f"{DATA}/wordalign"
     test = {pair: f"{links}/{pair}.jsonl" for pair in _TEST}
@@ -234,21 +234,22 @@ def _gold(lab: Lab) -> tuple[dict[str, str], dict[str, str]]:
     return {pair: f"{links}/{pair}.xlwa.dev.jsonl" for pair in _XLWA}, test
 
 
-def _statistical(lab: Lab, method: str, pair: str, gold: str, *, told: bool = True) -> Value:
+def _statistical(lab: Lab, method: str, pair: str, gold: str | Output, *, row: bool = True) -> Value:
     """AER of a statistical aligner that learns from the gold sentences and all pairs of their languages."""
     language = next(code for code in pair.split("-") if code != "en")
     train, known = None, lab.scale != "tiny" and language in _LANGUAGES
     if known:
-        path = f"{_pairs(lab, language)}/corpus/data-*.parquet"
-        train = {"path": path, "source_language": "en", "target_language": language}
-    step = StatisticalAlignment(
-        gold=gold, method=method, train=train, reverse=pair in _REVERSED and known, label=method
-    )
-    row = Told("word_alignment", pair, "aer") if told else Told()
-    return lab.analyse(f"{method} {pair}", step, "aer", told=row)
+        train = {"path": _pairs(lab, language), "source_language": "en", "target_language": language}
+    own = {"gold": gold, "method": method, "train": train, "reverse": pair in _REVERSED and known}
+    call = lab.make(f"{method} {pair}", StatisticalAlignment, **own, label=method)
+    return call.value("aer", row=_row(pair) if row else NO_ROW)
 
 
-def _tasks(lab: Lab) -> dict[str, Task]:
+def _row(pair: str) -> tuple[str, str, str]:
+    return "word_alignment", pair, "aer"
+
+
+def _tasks(lab: Lab) -> dict[str, StudyTask]:
     """Tasks by column."""
     kinds = {
         "pos": ("pos", "tag", ("de", "fr", "hi", "zh")),
@@ -256,22 +257,22 @@ def _tasks(lab: Lab) -> dict[str, Task]:
         "nli": ("xnli", "pair", ("de", "es")),
         "xquad": ("xquad", "question", ("de", "es", "hi", "zh")),
     }
-    found: dict[str, Task] = {}
+    found: dict[str, StudyTask] = {}
     for name, (kind, group, real) in kinds.items():
         spoken = _spoken(lab) if lab.scale == "tiny" else real
         data = languages.task_data(lab, kind, spoken) if lab.scale == "tiny" else languages.real_data(kind)
         train = languages.tuning(lab, group, warmup=0.1, select="last")
-        found[name] = Task(kind, data, spoken, train=train)
+        found[name] = StudyTask(kind, data, spoken, train=train)
     layer, absent = {"layer": 8}, "not in the miniature world" if lab.scale == "tiny" else ""
     spoken = ("de", "es", "fr", "hi", "zh")
-    found["retrieval"] = Task("tatoeba", [f"{DATA}/tatoeba"], spoken, options=layer, unavailable=absent)
+    found["retrieval"] = StudyTask("tatoeba", [f"{DATA}/tatoeba"], spoken, options=layer, unavailable=absent)
     pairs = [f"en-{code}" for code in spoken]
     words = [f"{DATA}/lexicon/muse.{{language}}.txt"]
-    found["lexicon"] = Task("lexicon_induction", words, pairs, options=layer, unavailable=absent)
+    found["lexicon"] = StudyTask("lexicon_induction", words, pairs, options=layer, unavailable=absent)
     return found
 
 
-def _lexicon(lab: Lab, language: str) -> str:
+def _lexicon(lab: Lab, language: str) -> str | Output:
     if lab.scale == "tiny":
-        return f"{world(lab, language)}/{language}/text/lexicon.txt"
+        return world(lab, language) / f"{language}/text/lexicon.txt"
     return f"{DATA}/lexicon/muse.en-{language}.txt"

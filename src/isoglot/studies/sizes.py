@@ -14,14 +14,14 @@ from isoglot.runs.folder import key_of
 
 Scale = Literal["tiny", "small", "paper"]
 SCALES: tuple[Scale, ...] = ("tiny", "small", "paper")
-Sizes = Mapping[str, tuple[Any, Any, Any]]
-"""Name of a size to its values at the scales tiny, small and paper."""
+Sizes = Mapping[str, Any]
+"""Name of a size to its value, or to a tuple of those at the scales tiny, small and paper."""
 Variants = Mapping[str, Sizes | str]
 """Name of a variant to the sizes that it sets, or to the reason why there is none."""
 OWN = "isoglot"
 """The variant without changes: what isoglot takes where a paper is silent, or its code differs from its text."""
 _LONGEST = 80
-_TOLD = {
+_ABOUT = {
     OWN: "isoglot's choices where the paper is silent or its code differs from its text",
     "literal": "the paper's equations and text to the letter",
     "authors": "as the authors' code has it",
@@ -50,17 +50,16 @@ class Setting:
         changes = dict(changes or {})
         if scale not in SCALES:
             raise ConfigurationError(f"unknown scale {scale!r}; {did_you_mean(scale, SCALES)}")
-        known = {"variant": (OWN, OWN, OWN), **sizes} if variants else sizes
+        known = {"variant": OWN, **sizes} if variants else sizes
         if unknown := sorted(set(changes) - set(known)):
             raise ConfigurationError(f"unknown size {unknown[0]!r}; {did_you_mean(unknown[0], known)}")
         for name in (name for name in changes if name.endswith("seeds")):
             _check_seeds(name, changes[name])
         if "seeds" in changes:  # of all that has seeds of its own too, such as ablations
             changes = {name: changes["seeds"] for name in known if name.endswith("_seeds")} | changes
-        number, variant = SCALES.index(scale), changes.get("variant", OWN)
-        own = _of_variant(variants, variant)
-        usual = {name: values[number] for name, values in {**known, **own}.items()}
-        paper = {name: values[-1] for name, values in {**known, **own}.items()}
+        variant = changes.get("variant", OWN)
+        own = {**known, **_of_variant(variants, variant)}
+        usual, paper = ({name: at_scale(value, s) for name, value in own.items()} for s in (scale, "paper"))
         size = usual | changes
         return cls(
             scale,
@@ -97,10 +96,15 @@ class Setting:
         }
 
     @property
-    def told(self) -> str:
-        """Scale and variant, for captions."""
-        variant = f", variant {self.variant}: {_TOLD.get(self.variant, '')}".removesuffix(": ")
+    def caption(self) -> str:
+        """Scale and variant."""
+        variant = f", variant {self.variant}: {_ABOUT.get(self.variant, '')}".removesuffix(": ")
         return f"Scale {self.scale}{variant if self.variant else ''}."
+
+
+def at_scale(value: Any, scale: str) -> Any:
+    """A size at a scale."""
+    return value[SCALES.index(scale)] if isinstance(value, tuple) else value
 
 
 def _of_variant(variants: Variants, name: Any) -> Sizes:

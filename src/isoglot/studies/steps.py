@@ -1,7 +1,7 @@
 """What a study makes before it trains: worlds, texts, tokenizers, derived languages, pairs, word links, gold links."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -15,20 +15,20 @@ from isoglot.derive.options import DeriveRequest, DeriverOptions, TransformOptio
 from isoglot.errors import ConfigurationError
 from isoglot.runs.files import write_text
 from isoglot.runs.reporter import Reporter
-from isoglot.studies.calls import Facts, Options, Step
+from isoglot.studies.graph import Step
 from isoglot.synthetic.options import WorldRequest
 
 
-class World(Step):
+class MakeWorld(Step):
     """The miniature world; options and files are those of ``isoglot world``."""
 
-    options: Options
+    options: dict[str, Any]
 
     def check(self) -> Any:
         """The options of ``isoglot world``."""
         return validated(WorldRequest, self.options, what="world option")
 
-    def run(self, folder: Path, report: Reporter) -> Facts:
+    def run(self, folder: Path, report: Reporter) -> Mapping[str, Any]:
         """Write the world's files."""
         from isoglot.synthetic.write_world import write_world  # noqa: PLC0415
 
@@ -39,13 +39,13 @@ class World(Step):
         return {}
 
 
-class Text(Step):
+class CollectText(Step):
     """Sentences of several sources as one file ``text.txt``, one a line.
 
     A source has the keys of a recipe's, and ``kind``: text (default) or treebank, whose words are joined.
     """
 
-    sources: Annotated[list[Options], Field(min_length=1)]
+    sources: Annotated[list[dict[str, Any]], Field(min_length=1)]
     words: Literal["keep", "unicode"] = "keep"  # unicode: punctuation apart from words
     drop_headings: bool = False  # WikiText's ` = Heading = ` lines
     min_words: Annotated[int, Field(ge=1)] = 1  # shorter lines are left out
@@ -64,7 +64,7 @@ class Text(Step):
             for source in self.sources
         ]
 
-    def run(self, folder: Path, report: Reporter) -> Facts:
+    def run(self, folder: Path, report: Reporter) -> Mapping[str, Any]:
         """Read, filter, write."""
         lines = 0
         with (folder / "text.txt").open("w", encoding="utf-8", newline="\n") as file:
@@ -90,11 +90,11 @@ class Text(Step):
                 yield " ".join(words)
 
 
-class Tokenizer(Step):
+class TrainTokenizer(Step):
     """A tokenizer trained on text files."""
 
     text: Annotated[list[str], Field(min_length=1)]
-    options: Options
+    options: dict[str, Any]
 
     def check(self) -> Any:
         """The options."""
@@ -102,7 +102,7 @@ class Tokenizer(Step):
 
         return validated(TokenizerOptions, self.options, what="tokenizer option")
 
-    def run(self, folder: Path, report: Reporter) -> Facts:
+    def run(self, folder: Path, report: Reporter) -> Mapping[str, Any]:
         """Train and save."""
         from isoglot.corpus.encode.tokenizer import train_tokenizer  # noqa: PLC0415 - loads the library
 
@@ -122,18 +122,18 @@ class Derive(Step):
     ``first_parse_only``, ``limit``), with ``options`` and ``rows`` laid over those of all inputs.
     """
 
-    inputs: Annotated[dict[str, Options], Field(min_length=1)]
+    inputs: Annotated[dict[str, dict[str, Any]], Field(min_length=1)]
     transform: str
     tokenizer: str | None = None  # whose pieces trans copies; without one, letters change
     language: str
-    options: Options = Field(default={})
-    rows: Options = Field(default={})
+    options: dict[str, Any] = Field(default={})
+    rows: dict[str, Any] = Field(default={})
 
     def check(self) -> Any:
         """The options of ``isoglot derive`` for each input."""
         return [self._request(given, None) for given in self.inputs.values()]
 
-    def run(self, folder: Path, report: Reporter) -> Facts:
+    def run(self, folder: Path, report: Reporter) -> Mapping[str, Any]:
         """Derive every input."""
         from isoglot.derive.derive_corpus import derive_corpus  # noqa: PLC0415
         from isoglot.derive.vocabulary import VocabularyCopy  # noqa: PLC0415
@@ -151,7 +151,7 @@ class Derive(Step):
             return {}
         return {"copied_vocabulary": VocabularyCopy.load(tokenizer).size}
 
-    def _request(self, given: Options, tokenizer: str | None) -> Any:
+    def _request(self, given: dict[str, Any], tokenizer: str | None) -> Any:
         own = {k: v for k, v in given.items() if k not in ("path", "options", "rows")}
         options = {**self.options, **given.get("options", {})}
         rows = {**self.rows, **given.get("rows", {})}
@@ -166,7 +166,7 @@ class Derive(Step):
         return validated(DeriveRequest, {**fixed, **own}, what="derive option")
 
 
-class Pairs(Step):
+class SamplePairs(Step):
     """A part of two parallel files of lines as ``pairs.tsv``; a smaller share is a part of a larger one."""
 
     source: str
@@ -174,7 +174,7 @@ class Pairs(Step):
     share: Annotated[float, Field(gt=0, le=1)] = 1.0
     seed: int = 0
 
-    def run(self, folder: Path, report: Reporter) -> Facts:
+    def run(self, folder: Path, report: Reporter) -> Mapping[str, Any]:
         """Draw and write, in the files' order."""
         import torch  # noqa: PLC0415
 
@@ -197,15 +197,15 @@ class Pairs(Step):
 class Prepare(Step):
     """A corpus in ``corpus``, as ``isoglot prepare`` makes it."""
 
-    source: Options
-    options: Options
+    source: dict[str, Any]
+    options: dict[str, Any]
 
     def check(self) -> tuple[Source, Any]:
         """The source, and the options of ``isoglot prepare``."""
         source = validated(Source, self.source, what="source")
         return source, validated(PrepareOptions, self.options, what="prepare option")
 
-    def run(self, folder: Path, report: Reporter) -> Facts:
+    def run(self, folder: Path, report: Reporter) -> Mapping[str, Any]:
         """Prepare."""
         from isoglot.corpus.prepare import prepare  # noqa: PLC0415 - loads the libraries
 
@@ -218,7 +218,7 @@ class Align(Step):
     """A bitext with word links in ``aligned``, as ``isoglot align --words unicode`` makes it."""
 
     path: str
-    source: Options  # further keys of the source (`columns`, `source_language`, …)
+    source: dict[str, Any]  # further keys of the source (`columns`, `source_language`, …)
     method: str
     symmetrisation: str
 
@@ -228,7 +228,7 @@ class Align(Step):
         source = validated(Source, {"path": self.path, **self.source}, what="source")
         return source, AlignRequest(aligner=chosen, words="unicode", output="corpus")
 
-    def run(self, folder: Path, report: Reporter) -> Facts:
+    def run(self, folder: Path, report: Reporter) -> Mapping[str, Any]:
         """Align."""
         from isoglot.aligners.align_file import align_file  # noqa: PLC0415
 
@@ -236,13 +236,13 @@ class Align(Step):
         return {"pairs": align_file([source], folder / "aligned", request, progress=report)}
 
 
-class Gold(Step):
+class WriteGold(Step):
     """Gold links by construction: the first pairs of ALIGNED corpora as ``NAME.jsonl``, all links sure."""
 
     corpora: Annotated[dict[str, str], Field(min_length=1)]  # name of the file -> ALIGNED corpus
     limit: Annotated[int, Field(ge=1)] = 400
 
-    def run(self, folder: Path, report: Reporter) -> Facts:
+    def run(self, folder: Path, report: Reporter) -> Mapping[str, Any]:
         """Write a file each."""
         from isoglot.corpus.manifest import load_corpus  # noqa: PLC0415 - loads the library
 

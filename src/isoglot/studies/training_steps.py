@@ -2,7 +2,7 @@
 
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -19,7 +19,8 @@ from isoglot.recipe.secrets import has_secret_variable, is_secret_setting
 from isoglot.runs.files import read_json, write_text
 from isoglot.runs.folder import CHECKPOINT, MANIFEST
 from isoglot.runs.reporter import Reporter
-from isoglot.studies.calls import Facts, Input, Options, Step, expanded, leaves, outside, unset
+from isoglot.studies.graph import Step, leaves
+from isoglot.studies.inputs import Input, expanded, outside, unset
 from isoglot.tasks import build_task
 
 TRAINER_STATE = "trainer_state.json"
@@ -35,7 +36,7 @@ class Pretrain(Step):
     resumes: ClassVar[bool] = True
     expands: ClassVar[bool] = False  # the recipe does, and its hash is of what is written
     recipe: str
-    sections: Options
+    sections: dict[str, Any]
     seed: int = 1
 
     def text(self) -> str:
@@ -77,7 +78,7 @@ class Pretrain(Step):
             if wrong:
                 raise ConfigurationError(wrong) from error
 
-    def run(self, folder: Path, report: Reporter) -> Facts:
+    def run(self, folder: Path, report: Reporter) -> Mapping[str, Any]:
         """Train; ``hours`` is the time that the optimiser's steps took."""
         from isoglot.pretraining.check import load_recipe  # noqa: PLC0415
         from isoglot.pretraining.pretrain import pretrain  # noqa: PLC0415
@@ -102,20 +103,20 @@ class Pretrain(Step):
             yield path
 
 
-def _hours(manifest: Facts) -> dict[str, float]:
+def _hours(manifest: Mapping[str, Any]) -> dict[str, float]:
     """The time of all steps, of a resumed run by that of the steps since; none where there were none."""
     seconds, steps = manifest.get("metrics", {}).get("train_runtime"), manifest.get("steps", 0)
     timed = steps - manifest.get("resumed_at", 0)
     return {"hours": seconds * steps / timed / 3600} if seconds is not None and timed else {}
 
 
-class TaskData(BaseModel):
+class TaskSpec(BaseModel):
     """A task with its data."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
     kind: str
     data: list[str]
-    options: Options = {}
+    options: dict[str, Any] = {}
 
     def build(self) -> Any:
         """The task."""
@@ -154,9 +155,9 @@ class Finetune(Step):
     weights: ClassVar[str] = _ENCODER
     resumes: ClassVar[bool] = True
     checkpoint: str
-    task: TaskData
+    task: TaskSpec
     preset: str
-    train: Options
+    train: dict[str, Any]
     language: str
     seed: int
 
@@ -173,7 +174,7 @@ class Finetune(Step):
         found = [*outside([self.checkpoint]), *self.task.files([*languages, *settings.originals], "train")]
         return list(dict.fromkeys([*found, *self.task.files([] if settings.dev_fraction else chosen, "dev")]))
 
-    def run(self, folder: Path, report: Reporter) -> Facts:
+    def run(self, folder: Path, report: Reporter) -> Mapping[str, Any]:
         """Fine-tune."""
         from isoglot.finetuning.finetune import finetune  # noqa: PLC0415 - loads the libraries
 
@@ -191,7 +192,7 @@ class Evaluate(Step):
 
     kind: ClassVar[str] = "evaluate"
     checkpoint: str
-    task: TaskData
+    task: TaskSpec
     languages: list[str]
     split: Literal["dev", "test"] = "test"
     precision: Literal["float32", "bfloat16", "float16"] = "float32"
@@ -205,7 +206,7 @@ class Evaluate(Step):
         """The task."""
         return self.task.build()
 
-    def run(self, folder: Path, report: Reporter) -> Facts:
+    def run(self, folder: Path, report: Reporter) -> Mapping[str, Any]:
         """Measure."""
         from isoglot.evaluation.evaluate import evaluate  # noqa: PLC0415 - loads the libraries
 
@@ -218,19 +219,19 @@ class Evaluate(Step):
         return {"values": values, "rows": [row.model_dump() for row in rows]}
 
 
-class AlignmentScore(Step):
+class ScoreEmbeddings(Step):
     """ALIGN-MLM's alignment score of an encoder, in per cent."""
 
     kind: ClassVar[str] = "analyse"
     checkpoint: str
     vocabulary: str
-    options: Options = Field(default={})
+    options: dict[str, Any] = Field(default={})
 
     def check(self) -> Any:
         """The options of the score."""
         return validated(ScoreOptions, self.options, what="alignment score option")
 
-    def run(self, folder: Path, report: Reporter) -> Facts:
+    def run(self, folder: Path, report: Reporter) -> Mapping[str, Any]:
         """Measure."""
         from isoglot.analysis.checkpoint_score import checkpoint_alignment_score  # noqa: PLC0415
 
@@ -239,7 +240,7 @@ class AlignmentScore(Step):
         return {"values": {"alignment_score": found.total.score}}
 
 
-class Figure(Step):
+class DrawFigure(Step):
     """A figure drawn from checkpoints as ``isoglot analyse`` draws it, into ``figures``.
 
     A ``map`` of frequent aligned words, links by ``layers``, or ``alignments`` to look at.
@@ -249,7 +250,7 @@ class Figure(Step):
     type: Literal["map", "layers", "alignments"]
     name: str
     panels: dict[str, str]
-    options: Options
+    options: dict[str, Any]
 
     def check(self) -> tuple[Any, Any]:
         """The analysis that draws, and its options."""
@@ -266,7 +267,7 @@ class Figure(Step):
             request, {**self.options, "name": self.name}, what=f"figure {self.name}: option"
         )
 
-    def run(self, folder: Path, report: Reporter) -> Facts:
+    def run(self, folder: Path, report: Reporter) -> Mapping[str, Any]:
         """Draw."""
         from isoglot.analysis.analyse import Job  # noqa: PLC0415 - loads the libraries
 

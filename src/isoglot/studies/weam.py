@@ -8,27 +8,23 @@ from typing import Any
 
 from isoglot.report.papers import PaperColumn, PaperRow
 from isoglot.studies import languages
-from isoglot.studies.calls import Call, Value, mean
-from isoglot.studies.lab import Lab, Scores, Task
+from isoglot.studies.graph import Call, Value, mean
+from isoglot.studies.lab import Lab, StudyTask, TaskScores
 from isoglot.studies.languages import METRICS, aligned, cao2020, continued, fill, start, task_data, zero_shot
-from isoglot.studies.training_steps import Figure
+from isoglot.studies.training_steps import DrawFigure
 
-#        name: (tiny, small, paper)
-SIZES: dict[str, tuple[Any, Any, Any]] = {
+#        name: (tiny, small, paper), or one value for all scales
+SIZES: dict[str, Any] = {
     "seeds": ([1, 2, 3], [1, 2, 3], [1]),  # not given
-    "masking": (0.30, 0.30, 0.30),  # §3.1
+    "masking": 0.30,  # §3.1
     "length": (64, 128, 128),  # §3.1
-    "batch": (32, 32, 32),  # §3.1
+    "batch": 32,  # §3.1
     "epochs": (4, 4, 2),  # §3.1
     "learning_rate": (1e-3, 5e-4, 5e-5),  # §3.1
-    "head": ("bert", "bert", "bert"),  # of both predictions; not given, but Eq. 3-4 and 7-8 write literal
-    "unaligned": (
-        "exclude",
-        "exclude",
-        "exclude",
-    ),  # masked words without a link; Eq. 10 sums over them: literal
-    "many": ("mean", "mean", "mean"),  # several links of a word; Eq. 5: sum
-    "share_linear": (False, False, False),  # Eq. 4 and 8 write one symbol
+    "head": "bert",  # of both predictions; not given, but Eq. 3-4 and 7-8 write literal
+    "unaligned": "exclude",  # masked words without a link; Eq. 10 sums over them: literal
+    "many": "mean",  # several links of a word; Eq. 5: sum
+    "share_linear": False,  # Eq. 4 and 8 write one symbol
     "cao_rate": (2e-4, 1e-4, 5e-5),  # Cao et al. 2020, its code
     "cao_batch": (32, 32, 8),  # Cao et al. 2020, its code
     "cao_pairs": (None, None, 250_000),  # Cao et al. 2020: pairs a language
@@ -42,11 +38,11 @@ SIZES: dict[str, tuple[Any, Any, Any]] = {
 }
 VARIANTS: dict[str, Any] = {  # docs/reference/variants.md
     "literal": {
-        "head": ("literal",) * 3,
-        "unaligned": ("literal",) * 3,
-        "many": ("sum",) * 3,
-        "share_linear": (True,) * 3,
-        "bucket": (1,) * 3,
+        "head": "literal",
+        "unaligned": "literal",
+        "many": "sum",
+        "share_linear": True,
+        "bucket": 1,
     },
     "authors": "WEAM's authors published no code",
 }
@@ -83,7 +79,7 @@ def figure2(lab: Lab) -> None:
     weam = _pair_model(lab, "weam", "de", lab.seeds[0])
     panels = {"mBERT": lab.checkpoint(start(lab, MBERT)), "mBERT+WEAM": lab.checkpoint(weam)}
     options = {"corpus": [aligned(lab, "de")], "count": 20, "stop_words": "auto", "pieces": "mean"}
-    lab.draw("weam figure2", Figure(type="map", name="figure2", panels=panels, options=options))
+    lab.draw("weam figure2", DrawFigure, type="map", name="figure2", panels=panels, options=options)
 
 
 def _cell(lab: Lab, kind: str, row: PaperRow, column: PaperColumn, seed: int) -> Value:
@@ -104,7 +100,7 @@ def _cell(lab: Lab, kind: str, row: PaperRow, column: PaperColumn, seed: int) ->
     return zero_shot(lab, encoder, task, seed).value(language, metric)
 
 
-def _of_pair(lab: Lab, system: str, pair: str, task: Task, seed: int) -> Scores:
+def _of_pair(lab: Lab, system: str, pair: str, task: StudyTask, seed: int) -> TaskScores:
     """A pair's model fine-tuned on English, evaluated in English and the pair's language."""
     tuned = lab.finetune(_pair_model(lab, system, pair, seed), task, "en", seed=seed, setting="zero_shot")
     return lab.evaluate(tuned, task, ["en", *([pair] if pair in task.languages else [])])
@@ -128,9 +124,9 @@ def _pair_model(lab: Lab, system: str, pair: str, seed: int) -> Call:
     return continued(lab, system, "weam", start(lab, MBERT), sections, seed=seed, name=f"{system} {pair}")
 
 
-def _task(lab: Lab, kind: str) -> Task:
+def _task(lab: Lab, kind: str) -> StudyTask:
     train, spoken = languages.tuning(lab, kind, warmup=lab.size[f"{kind}_warmup"]), PAIRS
     if kind == "xnli" and lab.scale != "paper":  # there are no development data
         train |= {"evaluate_every": None, "select": "last"}
         spoken = lab.at(PAIRS, ("es", "de"), PAIRS)
-    return Task(kind, task_data(lab, kind, PAIRS), spoken, preset="weam", train=train)
+    return StudyTask(kind, task_data(lab, kind, PAIRS), spoken, preset="weam", train=train)

@@ -12,13 +12,13 @@ from typing import Any
 from isoglot.report.papers import PaperColumn, PaperRow, paper_table
 from isoglot.studies import languages
 from isoglot.studies.alignment_steps import StatisticalAlignment
-from isoglot.studies.calls import Call, Told, Unavailable, Value
-from isoglot.studies.lab import External, Handle, Lab, Task
+from isoglot.studies.graph import Call, Output, Value
+from isoglot.studies.lab import External, Handle, Lab, StudyTask, Unavailable
 from isoglot.studies.languages import ABSENT, CHECKPOINTS, CORPORA, DATA, METRICS, aligned, gold_links
-from isoglot.studies.training_steps import Figure
+from isoglot.studies.training_steps import DrawFigure
 
-#        name: (tiny, small, paper)
-SIZES: dict[str, tuple[Any, Any, Any]] = {
+#        name: (tiny, small, paper), or one value for all scales
+SIZES: dict[str, Any] = {
     "seeds": ([1, 2, 3], [1, 2, 3], [1, 2, 3, 4, 5]),  # Table 1: five runs, of fine-tuning (inferred)
     "ablation_seeds": ([1], [1, 2, 3], [1, 2, 3, 4, 5]),  # 48 fine-tuned models of 12 encoders a seed
     "steps": (800, 3_000, 150_000),  # Table 11
@@ -28,18 +28,10 @@ SIZES: dict[str, tuple[Any, Any, Any]] = {
     "warmup": (80, 200, 10_000),  # Table 11
     "learning_rate": (5e-4, 5e-4, 2e-4),  # Table 11
     "masking": (0.3, 0.2, 0.15),  # not given
-    "order": (
-        "official",
-        "official",
-        "official",
-    ),  # the authors' code: columns first; Eq. 6: paper, rows first
-    "filter": ("itermax", "itermax", "itermax"),  # the authors' code, SimAlign's; Eq. 7-9: printed
-    "links": (
-        "intersection",
-        "intersection",
-        "intersection",
-    ),  # of optimal transport; §4.3 has those of §3.1: printed
-    "floor": (1e-6, 1e-6, 1e-6),  # of its similarities, not given; the released aligner's has no effect: 0
+    "order": "official",  # the authors' code: columns first; Eq. 6: paper, rows first
+    "filter": "itermax",  # the authors' code, SimAlign's; Eq. 7-9: printed
+    "links": "intersection",  # of optimal transport; §4.3 has those of §3.1: printed
+    "floor": 1e-6,  # of its similarities, not given; the released aligner's has no effect: 0
     "self_after": (400, 1_500, None),  # steps labelled by the corpus: an encoder this small cannot at first
     "tag_rate": (5e-4, 3e-4, None),  # of fine-tuning; the paper's grids are the preset's (Table 12)
     "pair_rate": (3e-4, 2e-4, None),
@@ -51,15 +43,15 @@ SIZES: dict[str, tuple[Any, Any, Any]] = {
 }
 VARIANTS: dict[str, Any] = {  # docs/reference/variants.md
     "literal": {
-        "order": ("paper",) * 3,
-        "filter": ("printed",) * 3,
-        "links": ("printed",) * 3,
-        "bucket": (1,) * 3,
+        "order": "paper",
+        "filter": "printed",
+        "links": "printed",
+        "bucket": 1,
     },
     "authors": {
         "steps": (800, 3_000, 200_000),
-        "floor": (0.0,) * 3,
-        "bucket": (1,) * 3,
+        "floor": 0.0,
+        "bucket": 1,
     },
 }
 ABOUT = {
@@ -154,7 +146,7 @@ def figure2(lab: Lab) -> None:
     panels = {"XLM-R": lab.checkpoint(languages.start(lab, XLMR)), "XLM-Align": lab.checkpoint(after)}
     gold = [_gold(lab, pair) for pair in _gold_pairs(lab).values()]
     options = {"methods": ["itermax", "ot"], "layers": "all", "gold": gold}
-    lab.draw("xlm_align figure2", Figure(type="layers", name="figure2", panels=panels, options=options))
+    lab.draw("xlm_align figure2", DrawFigure, type="layers", name="figure2", panels=panels, options=options)
 
 
 def _by_language(lab: Lab, row: PaperRow, column: PaperColumn, seed: int, *, short: bool = False) -> Value:
@@ -177,14 +169,15 @@ def _error_rate(lab: Lab, row: PaperRow, column: PaperColumn, seed: int) -> Valu
     if row.system == "fast_align":
         path = f"{CORPORA}/wordalign/train.{pair}.tsv"
         train = lab.at(None, None, {"path": path, "source_language": "xx", "target_language": "yy"})
-        step = StatisticalAlignment(gold=_gold(lab, pair), train=train, label="fast_align")
-        return lab.analyse(f"fast_align {pair}", step, "aer", told=Told("word_alignment", pair, "aer"))
+        own = {"gold": _gold(lab, pair), "train": train, "label": "fast_align"}
+        call = lab.make(f"fast_align {pair}", StatisticalAlignment, **own)
+        return call.value("aer", row=("word_alignment", pair, "aer"))
     method = str(row.attributes["aligner"]).removeprefix("simalign_")
     options: dict[str, Any] = {"method": method, "layer": lab.at(3, 3, 8)}  # Table 2: layer 8; of 4 the third
     if method == "ot":
-        own = {"links": lab.size["links"], "order": lab.size["order"], "epsilon": lab.size["floor"] or None}
-        options["aligner"] = own
-    task = Task("word_alignment", [_gold(lab, "{language}")], list(pairs.values()), options=options)
+        printed = {"links": lab.size["links"], "order": lab.size["order"]}
+        options["aligner"] = {**printed, "epsilon": lab.size["floor"] or None}
+    task = StudyTask("word_alignment", [_gold(lab, "{language}")], list(pairs.values()), options=options)
     return lab.evaluate(_encoder(lab, row.system, seed), task).value(pair, "aer")
 
 
@@ -196,9 +189,9 @@ def _gold_pairs(lab: Lab) -> dict[str, str]:
     return real | ({"en-ro": "ro-en"} if lab.scale == "paper" else {})
 
 
-def _gold(lab: Lab, pair: str) -> str:
+def _gold(lab: Lab, pair: str) -> str | Output:
     if lab.scale == "tiny":
-        return f"{gold_links(lab, ('de', 'fr', 'hi'))}/{pair}.jsonl"
+        return gold_links(lab, ("de", "fr", "hi")) / f"{pair}.jsonl"
     return f"{lab.at('', DATA, CORPORA)}/wordalign/{pair}.jsonl"
 
 
@@ -247,7 +240,7 @@ def _continued(lab: Lab, system: str, seed: int, *, short: bool = False, **chang
         train["fp16"] = None
         if "pair" in views:
             order = _COPIES if real else ("es", "de", "fr", "hi", "zh")
-            sources = [{"path": f"{aligned(lab, c)}/data-*.parquet", "target_language": c} for c in order]
+            sources = [{"path": aligned(lab, c) / "data-*.parquet", "target_language": c} for c in order]
             streams["bitext"] = {"kind": "aligned", "sampling_exponent": None, "sources": sources}
             streams["bitext"] |= {"encode": {"max_length": 256, "max_side": 126}} if real else {}
         if objectives:
@@ -279,7 +272,7 @@ def _text(lab: Lab) -> list[dict[str, Any]]:
     return [languages.side(lab, order[0], "en"), *(languages.side(lab, code, code) for code in order)]
 
 
-def _task(lab: Lab, kind: str) -> Task:
+def _task(lab: Lab, kind: str) -> StudyTask:
     """A task of XTREME."""
     if lab.scale == "paper":
         columns = paper_table(f"xlm_align:Table{_TABLES[kind]}").columns
@@ -287,7 +280,7 @@ def _task(lab: Lab, kind: str) -> Task:
         lacking = {"pos": ("kk", "th", "tl", "yo"), "xquad": spoken[1:]}.get(kind, ())  # no development data
         chosen_by = [code for code in spoken if code not in lacking]
         train: dict[str, Any] = {"bucket": lab.size["bucket"], "select_languages": chosen_by}
-        return Task(
+        return StudyTask(
             kind,
             languages.task_data(lab, kind),
             spoken,
@@ -296,8 +289,8 @@ def _task(lab: Lab, kind: str) -> Task:
             options=_OPTIONS.get(kind, {}),
         )
     if lab.scale == "small" and kind in _ABSENT:
-        return Task(kind, unavailable=_ABSENT[kind])
+        return StudyTask(kind, unavailable=_ABSENT[kind])
     group = {"pos": "tag", "ner": "tag", "xnli": "pair", "pawsx": "pair"}.get(kind, "question")
     train = languages.tuning(lab, group, warmup=0.1, select="last")
     spoken = ["en", *_COPIES] if lab.scale == "tiny" else list(_SMALL[kind])
-    return Task(kind, languages.task_data(lab, kind, _COPIES), spoken, preset="xtreme", train=train)
+    return StudyTask(kind, languages.task_data(lab, kind, _COPIES), spoken, preset="xtreme", train=train)

@@ -1,0 +1,59 @@
+"""What steps of a study read from outside: files, folders, patterns, names of the hub and environment variables."""
+
+import glob
+import os
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+from isoglot.errors import ConfigurationError
+from isoglot.runs.fingerprint import digest, files_of
+from isoglot.runs.folder import key_of
+
+_VARIABLE = re.compile(r"\$\{(\w+)\}")
+
+
+class Input(NamedTuple):
+    """What a step reads from outside: a path or other text as written, and whether it is there."""
+
+    path: str
+    there: bool
+
+    @classmethod
+    def of(cls, path: str) -> "Input":
+        """Look for a file, folder or pattern; names of the hub and other values, which have no root, count as there."""
+        if unset(path):
+            return cls(path, there=False)
+        name = expanded(path)
+        rooted = (name != path and "/" in name) or name.startswith((".", "/", "~"))
+        return cls(path, not rooted or bool(glob.glob(str(Path(name).expanduser()))))  # noqa: PTH207
+
+    @property
+    def content(self) -> str:
+        """A hash of the files' names and contents, or of any other value; empty for what is not there."""
+        if not self.there:
+            return ""
+        name = str(Path(expanded(self.path)).expanduser())
+        found = [Path(path) for path in sorted(glob.glob(name))]  # noqa: PTH207
+        files = [(f, str(f.relative_to(p) if p.is_dir() else f.name)) for p in found for f in files_of(p)]
+        return key_of([(called, digest([file], size=8)) for file, called in files] or name)
+
+
+def outside(paths: Iterable[str]) -> list[Input]:
+    """Those paths that are not made by other calls (which placeholders begin), each once, looked for."""
+    return [Input.of(path) for path in dict.fromkeys(paths) if not path.startswith("<")]
+
+
+def expanded(text: str) -> str:
+    """A text with its ``${NAME}`` filled in."""
+    if missing := unset(text):
+        raise ConfigurationError(
+            f"{text}: environment variable {missing[0]} is not set; type `export {missing[0]}=...`"
+        )
+    return _VARIABLE.sub(lambda m: os.environ[m[1]], text)
+
+
+def unset(text: str) -> list[str]:
+    """The environment variables that a text names and that are not set."""
+    return [name for name in _VARIABLE.findall(text) if name not in os.environ]

@@ -1,0 +1,89 @@
+"""XLM-Align's studies: runs that its ablations share, labels, links and options of tasks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from shipped_studies import STUDIES, calls_of, steps_of, trained
+
+from isoglot.errors import ConfigurationError
+from isoglot.studies.engine import Store
+from isoglot.studies.program import build_programs, inspect_programs
+from isoglot.studies.sizes import SCALES
+from isoglot.studies.training_steps import Evaluate, Finetune, Pretrain
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_xlm_aligns_ablations_share_their_runs(scale: str) -> None:
+    full = trained("xlm_align/table3", "XLM-Align", scale=scale)
+    assert len(full) == 1
+    assert full == trained("xlm_align/table4", "Layer-10", scale=scale)
+    assert full == trained("xlm_align/table6", "Enable", scale=scale)
+    assert full == trained("xlm_align/table7", "masked", scale=scale)
+    without = trained("xlm_align/table3", "-DWA", scale=scale)
+    assert without == trained("xlm_align/table7", "no-query", scale=scale) != full
+    one, two = (trained(f"xlm_align/table{n}", "Layer-12", scale=scale) for n in (4, 5))
+    assert one == two
+    runs = {call for n in range(3, 8) for call in calls_of(f"xlm_align/table{n}", scale, Pretrain)}
+    assert len(runs) == 11 + (scale != "paper")  # of 16 rows; the start is trained too
+
+
+def test_xlm_aligns_labels_and_links_are_those_of_the_equations_or_of_the_code() -> None:
+    labels, links, trained_for = {}, {}, {}
+    for variant in ("isoglot", "literal", "authors"):
+        steps = steps_of("xlm_align/table2", "*Optimal*", variant=variant)
+        own = steps["xlm_align s1"].sections
+        labels[variant] = tuple(own["objectives"]["word_alignment"][name] for name in ("order", "filtering"))
+        trained_for[variant] = own["steps"]
+        task = next(step.task for step in steps.values() if isinstance(step, Evaluate))
+        links[variant] = task.options["aligner"]
+    assert labels == {
+        "isoglot": ("official", "itermax"),
+        "literal": ("paper", "printed"),
+        "authors": ("official", "itermax"),
+    }
+    assert trained_for == {"isoglot": 150_000, "literal": 150_000, "authors": 200_000}
+    assert links == {
+        "isoglot": {"links": "intersection", "order": "official", "epsilon": 1e-6},
+        "literal": {"links": "printed", "order": "paper", "epsilon": 1e-6},
+        "authors": {"links": "intersection", "order": "official", "epsilon": None},
+    }
+    union = steps_of("xlm_align/table6", "Disable*:*", variant="literal", ablation_seeds=[1])
+    assert (
+        union["xlm_align filtering=union 50000 steps s1"].sections["objectives"]["word_alignment"][
+            "filtering"
+        ]
+        == "union"
+    )
+
+
+def test_only_pos_is_read_as_written_and_only_questions_in_windows() -> None:
+    options = {c.step.task.kind: c.step.task.options for c in calls_of("xlm_align/table1", "paper", Finetune)}
+    assert options.pop("pos") == {"words": "written"}
+    assert options.pop("pawsx") == {"untranslated": "keep"}
+    assert set(map(str, options.values())) == {"{}"}
+    for name in ("xlm_align/table1", "weam/table1", "ppa/table4"):
+        for scale in SCALES:
+            tuned = [
+                c for c in calls_of(name, scale, Finetune) if c.step.task.kind in ("xquad", "mlqa", "tydiqa")
+            ]
+            assert tuned and all(c.step.check()[0].windows == "advance" for c in tuned)
+
+
+def test_an_option_that_a_task_does_not_have_is_found() -> None:
+    import isoglot.studies.xlm_align as module
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(module._OPTIONS, "ner", {"words": "written"})
+        own = build_programs([STUDIES["xlm_align/table14"]], scale="paper", changes={"seeds": [1]})
+        with pytest.raises(
+            ConfigurationError,
+            match="finetune xlm_align s1 ner en zero_shot s1: fine-tuning on ner has no setting",
+        ):
+            inspect_programs(own, Store(Path("nowhere")))
+
+
+def test_evaluations_of_a_model_are_one_call() -> None:
+    languages = [call.step.languages for call in calls_of("xlm_align/table13", "paper", Evaluate)]
+    assert [len(spoken) for spoken in languages] == [33]
