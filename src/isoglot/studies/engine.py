@@ -1,31 +1,28 @@
 """Making a study's calls: each once, in this process, in several, or as Ray tasks; stopped work is continued."""
 
-import multiprocessing
 import os
 import signal
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager, nullcontext
+from collections.abc import Iterable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 from isoglot.errors import ConfigurationError, IsoglotError
-from isoglot.runs.cluster import load_ray, start
+from isoglot.runs.cluster import RayPool
 from isoglot.runs.files import make_folder, read_json, write_json
 from isoglot.runs.folder import clear, require_checkpoint, versions
 from isoglot.runs.listed import add_to_list, whole_folder
 from isoglot.runs.lock import locked
+from isoglot.runs.pool import WorkPool, no_setup
 from isoglot.runs.reporter import Reporter, Silent
-from isoglot.runs.workers import end_with_parent, starting
 from isoglot.studies.graph import Call, Output, Step, resolve
 
 MANIFEST = "call.json"
 """A call's manifest, written last."""
-Submit = Callable[[Path, Call], Future[dict[str, Any]]]
 _FAILED = "failed"
 
 
@@ -147,10 +144,14 @@ def make_calls(
     local engine has ``workers`` processes of one thread each, and with one works in this process. ``keep`` keeps
     fine-tuned weights after their last evaluation.
     """
-    store, report, tally = Store(root), progress or Silent(), Tally()
+    store = Store(root.resolve() if engine == "ray" else root)
+    report, tally = progress or Silent(), Tally()
     calls = store.missing(targets)
     waiting, running = dict.fromkeys(calls), dict[Future[dict[str, Any]], Call]()
-    with _executor(engine, workers, report) as (submit, slots):
+    pool = RayPool() if engine == "ray" else WorkPool(workers, _one_thread if workers > 1 else no_setup)
+    apart, slots = engine == "ray" or workers > 1, workers if engine == "local" else len(calls)
+    make = _make_interruptibly if apart else _make
+    with pool:
         while waiting or running:
             for call in list(waiting):
                 if lost := next((needed for needed in call.needs if needed in tally.failed), None):
@@ -161,10 +162,17 @@ def make_calls(
                 ):
                     del waiting[call]
                     report.note(f"[{len(calls) - len(waiting)}/{len(calls)}] {call.title}")
-                    running[submit(root, call)] = call
+                    given = store.root, call, Silent() if apart else report
+                    running[pool.submit(make, *given, gpu=call.step.kind != "data")] = call
             for future in wait(running, return_when=FIRST_COMPLETED).done:
                 call = running.pop(future)
-                manifest = _result(future, call, store)
+                try:
+                    manifest = pool.result(future)
+                except IsoglotError as error:  # the worker was lost
+                    raise IsoglotError(f"{call.title}: {error}") from error
+                except Exception as error:
+                    error.add_note(f"while doing {call.title} in {store.folder(call)}")
+                    raise
                 if _FAILED in manifest:
                     tally.failed[call] = str(manifest[_FAILED])
                     report.note(f"left out: {call.title}: {manifest[_FAILED]}")
@@ -175,82 +183,24 @@ def make_calls(
     return tally
 
 
-def _result(future: Future[dict[str, Any]], call: Call, store: Store) -> dict[str, Any]:
-    try:
-        return future.result()
-    except BrokenProcessPool as error:
-        raise IsoglotError(
-            f"{call.title}: a worker process was killed, most likely for want of memory; use fewer --workers"
-        ) from error
-    except Exception as error:
-        error.add_note(f"while doing {call.title} in {store.folder(call)}")
-        raise
-
-
-@contextmanager
-def _executor(engine: str, workers: int, report: Reporter) -> Iterator[tuple[Submit, float]]:
-    """What hands a call over, and how many can be under way."""
-    if engine == "ray":
-        yield _ray_tasks(), float("inf")
-    elif workers == 1:
-        yield lambda root, call: _at_once(root, call, report), 1
-    else:
-        context = multiprocessing.get_context("spawn")
-        with starting():  # also what cleans up after all workers
-            executor = ProcessPoolExecutor(workers, mp_context=context, initializer=_one_thread)
-        with executor as pool:
-
-            def submit(root: Path, call: Call) -> Future[dict[str, Any]]:
-                with starting():  # handing over work starts a process
-                    return pool.submit(_make_interruptibly, root, call)
-
-            yield submit, workers
-
-
-def _at_once(root: Path, call: Call, report: Reporter) -> Future[dict[str, Any]]:
-    """A call made in this process."""
-    future: Future[dict[str, Any]] = Future()
-    try:
-        future.set_result(_make(root, call, report))
-    except Exception as error:  # noqa: BLE001 - the future raises it where the result is read
-        future.set_exception(error)
-    return future
-
-
-def _ray_tasks() -> Submit:
-    """Hands each call over as a Ray task, those that train with a GPU where the cluster has any."""
-    ray = load_ray()
-    if not ray.is_initialized():
-        start(ray)
-    gpus = 1 if ray.cluster_resources().get("GPU") else 0
-    make = ray.remote(max_retries=3, num_cpus=1)(_make)
-
-    def submit(root: Path, call: Call) -> Future[dict[str, Any]]:
-        task = make.options(name=call.title, num_gpus=0 if call.step.kind == "data" else gpus)
-        future: Future[dict[str, Any]] = task.remote(root.resolve(), call).future()
-        return future
-
-    return submit
-
-
-def _make(root: Path, call: Call, report: Reporter | None = None) -> dict[str, Any]:
+def _make(root: Path, call: Call, report: Reporter) -> dict[str, Any]:
     """One call, its mistakes as a text."""
     try:
-        return Store(root).make(call, report or Silent())
+        return Store(root).make(call, report)
     except IsoglotError as error:
         return {_FAILED: str(error)}
 
 
-def _make_interruptibly(root: Path, call: Call) -> dict[str, Any]:
+def _make_interruptibly(root: Path, call: Call, report: Reporter) -> dict[str, Any]:
     """One call in a worker process, which Ctrl-C ends as it does in the main one."""
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     try:
-        return _make(root, call)
+        return _make(root, call, report)
     finally:
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
 
 
-def _one_thread() -> None:
-    """Have a worker process use one thread, and end with the process that started it."""
+def _one_thread(settings: object) -> None:
+    """Have a worker process use one thread."""
+    del settings
     os.environ |= {"OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
-    end_with_parent()
