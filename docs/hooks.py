@@ -89,7 +89,7 @@ def _paragraph(text: str) -> str:
 
 
 def _constructors(section: str) -> str:
-    shared = ", ".join(f"`{key}`" for key in MADE[section].model_fields)
+    shared = ", ".join(f"`{key}`" for key in MADE[section].own_keys())
     parts = [f"Every entry of `{section}:` has {shared} beside the options below."]
     for name, maker in MADE[section].registry.items():
         spec = spec_of(maker)

@@ -126,7 +126,7 @@ def keys_at(model: type[BaseModel], place: Sequence[str | int]) -> list[str]:
     for part in place:
         fields = [one.model_fields[str(part)] for one in found if part in one.model_fields]
         found = [inner for field in fields for inner in _anywhere(field.annotation)] if fields else found
-    return [key for one in found for key in one.model_fields]
+    return [key for one in found for key, field in one.model_fields.items() if not field.exclude]
 
 
 def _anywhere(annotation: Any) -> list[type[BaseModel]]:

@@ -12,8 +12,8 @@ from transformers import PreTrainedConfig
 
 from isoglot.errors import ConfigurationError
 from isoglot.modules.load import longest_input
-from isoglot.pretraining.build import batch_options, build_model, on_shell
-from isoglot.pretraining.check import load_recipe
+from isoglot.pretraining.build import batch_options, build_model
+from isoglot.pretraining.check import load_recipe, on_shell
 from isoglot.pretraining.recipe import ObjectiveSection, ViewSection
 from isoglot.pretraining.streams import load_tokenizer, prepared
 from isoglot.runs.cache import cache_folder
@@ -163,8 +163,8 @@ def test_what_views_refuse_is_told_together(tiny_recipe: Path) -> None:
     corpora = prepared(recipe, cache_folder(), Silent())
     tokenizer = load_tokenizer(recipe, corpora, cache_folder(), Silent())
     views = {
-        "pair": ViewSection(type="masked_pair", stream="bitext", max_length=65),
-        "long": ViewSection(type="masked_text", stream="bitext", max_length=640),
+        "pair": ViewSection.of({"type": "masked_pair", "stream": "bitext", "max_length": 65}),
+        "long": ViewSection.of({"type": "masked_text", "stream": "bitext", "max_length": 640}),
     }
     with pytest.raises(ConfigurationError) as caught:
         build_model(recipe.model_copy(update={"views": views}), tokenizer, corpora)
@@ -179,9 +179,9 @@ def test_objectives_meet_the_real_architecture_before_its_weights(tiny_recipe: P
     config = recipe.model.config()
     assert config is not None
     sections = {
-        "near": ObjectiveSection(type="in_batch_contrast", view="pair", layer=1),
-        "far": ObjectiveSection(type="in_batch_contrast", view="pair", layer=3),
-        "words": ObjectiveSection(type="embedding_alignment", copied_vocabulary=9),
+        "near": ObjectiveSection.of({"type": "in_batch_contrast", "view": "pair", "layer": 1}),
+        "far": ObjectiveSection.of({"type": "in_batch_contrast", "view": "pair", "layer": 3}),
+        "words": ObjectiveSection.of({"type": "embedding_alignment", "copied_vocabulary": 9}),
     }
     made, problems = on_shell(recipe.model, config, sections)
     assert set(made) == {"near"} and made["near"].top_layer == 1, "one that takes a tokenizer waits for it"

@@ -12,7 +12,8 @@ from isoglot.corpus.prepare import prepare
 from isoglot.corpus.read.sources import Source
 from isoglot.errors import MISSING_FILE, ConfigurationError
 from isoglot.pretraining.build import explicit
-from isoglot.pretraining.check import ELSEWHERE, load_recipe
+from isoglot.pretraining.check import load_recipe, settled
+from isoglot.pretraining.check_train import ELSEWHERE
 from isoglot.recipe.document import dump_yaml
 from isoglot.recipe.source import builtin_recipes
 
@@ -25,7 +26,7 @@ def complaints(path: Path, *overrides: str) -> str:
 
 def test_a_good_recipe_loads_and_its_defaults_can_be_spelt_out(tiny_recipe: Path) -> None:
     recipe = load_recipe(tiny_recipe)
-    view = explicit(recipe)["views"]["pair"]
+    view = explicit(recipe, settled(recipe))["views"]["pair"]
     assert view["probability"] == 0.3, "given values stay"
     assert view["count"] == "bernoulli" and view["pair_template"] == "hf", (
         "defaults come from the view's signature"
@@ -222,7 +223,8 @@ def test_a_reporter_needs_its_package_before_any_work(
 def test_what_is_printed_is_what_is_used(tiny_recipe: Path) -> None:
     tiny_recipe.write_text(tiny_recipe.read_text().replace("max_length: 64, ", ""))
     pointer = "objectives.pointer={type: denoising_word_alignment, view: pair}"
-    values = explicit(load_recipe(tiny_recipe, [pointer]))
+    recipe = load_recipe(tiny_recipe, [pointer])
+    values = explicit(recipe, settled(recipe))
     assert values["views"]["pair"]["max_length"] == 64, "what the encoder has positions for"
     assert values["objectives"]["pointer"]["layer"] == 2
     assert "purpose" not in values and "seed" not in values["objectives"]["pointer"]
@@ -230,7 +232,8 @@ def test_what_is_printed_is_what_is_used(tiny_recipe: Path) -> None:
     assert "null" not in text
     again = tiny_recipe.parent / "again.yaml"
     again.write_text(text)
-    assert explicit(load_recipe(again)) == values
+    recipe = load_recipe(again)
+    assert explicit(recipe, settled(recipe)) == values
 
 
 @pytest.mark.parametrize(

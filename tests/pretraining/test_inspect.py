@@ -9,10 +9,10 @@ import torch
 from transformers import AutoTokenizer
 
 from isoglot.errors import ConfigurationError
-from isoglot.pretraining.build import batch_options, build_model
+from isoglot.pretraining.build import batch_options, build_model, build_trainer
 from isoglot.pretraining.check import load_recipe
 from isoglot.pretraining.inspect import describe, inspect_recipe, table
-from isoglot.pretraining.pretrain import build_trainer, training_arguments
+from isoglot.pretraining.pretrain import training_arguments
 from isoglot.pretraining.streams import encoded, load_tokenizer, prepared
 from isoglot.runs.cache import cache_folder
 from isoglot.runs.reporter import Silent

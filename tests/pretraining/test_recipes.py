@@ -12,9 +12,9 @@ import torch
 from recipe_world import RECIPES, build_world, smaller
 from safetensors.torch import load_file
 
-from isoglot.pretraining.build import build_model, require_columns
+from isoglot.pretraining.build import build_model, build_trainer, require_columns
 from isoglot.pretraining.check import load_recipe
-from isoglot.pretraining.pretrain import build_trainer, pretrain, training_arguments
+from isoglot.pretraining.pretrain import pretrain, training_arguments
 from isoglot.pretraining.streams import encoded, load_tokenizer, prepared
 from isoglot.recipe.source import builtin_recipes, read_document
 from isoglot.runs.cache import cache_folder

@@ -10,14 +10,14 @@ from plain_recipes import load
 
 from isoglot.errors import ConfigurationError
 from isoglot.pretraining.recipe import StreamSection
-from isoglot.pretraining.streams import encoded, input_hashes, load_tokenizer, prepared
+from isoglot.pretraining.streams import encoded, encoding, input_hashes, load_tokenizer, prepared
 from isoglot.runs.cache import cache_folder
 from isoglot.runs.lock import locked
 from isoglot.runs.reporter import Silent
 
 
 def section(**values: object) -> StreamSection:
-    return StreamSection.model_validate(values, context={"tokenizer": "some-model"})
+    return StreamSection.of(values, {"tokenizer": {"path": "some-model"}})
 
 
 def test_one_path_two_paths_and_several_sources() -> None:
@@ -73,13 +73,13 @@ def test_filters_by_pieces_measure_with_the_runs_tokenizer(tiny_recipe: Path) ->
 def test_encoding_is_as_long_as_the_longest_view(tiny_recipe: Path) -> None:
     position = "model.max_position_embeddings=128"
     reader = "objectives.other={type: masked_lm, view: other}"
-    assert load(tiny_recipe).encoding("bitext").max_length == 64
+    assert encoding(load(tiny_recipe), "bitext").max_length == 64
     longer = [position, reader, "views.other={type: masked_pair, stream: bitext, max_length: 90}"]
-    assert load(tiny_recipe, longer).encoding("bitext").max_length == 90
+    assert encoding(load(tiny_recipe, longer), "bitext").max_length == 90
     unlimited = [position, reader, "views.other={type: masked_pair, stream: bitext}"]
-    assert load(tiny_recipe, unlimited).encoding("bitext").max_length == 128
-    assert load(tiny_recipe, ["streams.bitext.encode.max_length=7"]).encoding("bitext").max_length == 7
-    packed = load(tiny_recipe, ["streams.bitext.pack.block=64"]).encoding("bitext")
+    assert encoding(load(tiny_recipe, unlimited), "bitext").max_length == 128
+    assert encoding(load(tiny_recipe, ["streams.bitext.encode.max_length=7"]), "bitext").max_length == 7
+    packed = encoding(load(tiny_recipe, ["streams.bitext.pack.block=64"]), "bitext")
     assert (packed.max_length, packed.kind) == (None, "bitext")
 
 

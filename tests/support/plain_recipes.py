@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from isoglot.errors import MISSING_FILE, ConfigurationError
-from isoglot.pretraining.check import load_recipe, typed
+from isoglot.pretraining.check import load_recipe
 from isoglot.pretraining.recipe import Recipe
+from isoglot.recipe.sections import typed
 from isoglot.recipe.source import read_document
 
 __all__ = ["load"]
@@ -21,6 +22,8 @@ def load(path_or_name: str | Path, overrides: Sequence[str] = ()) -> Recipe:
         others = [problem for problem in error.problems if problem.kind != MISSING_FILE]
         if others or not error.problems[0].kind:
             raise ConfigurationError(others or error.problems) from error
-    recipe, _ = typed(read_document(path_or_name, overrides))
+    document = read_document(path_or_name, overrides)
+    recipe, _ = typed(document, Recipe)
     assert recipe is not None
+    recipe.remember_raw(document.raw)
     return recipe

@@ -14,9 +14,9 @@ from torch import Tensor
 from training_fakes import leave_ranks
 from transformers import TrainerCallback
 
-from isoglot.pretraining.build import build_model
+from isoglot.pretraining.build import build_model, build_trainer
 from isoglot.pretraining.check import load_recipe
-from isoglot.pretraining.pretrain import build_trainer, training_arguments
+from isoglot.pretraining.pretrain import training_arguments
 from isoglot.pretraining.streams import encoded, load_tokenizer, prepared
 from isoglot.runs.cache import cache_folder
 from isoglot.runs.reporter import Silent

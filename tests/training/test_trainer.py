@@ -15,7 +15,7 @@ from isoglot.errors import ConfigurationError
 from isoglot.runs.reporter import Silent
 from isoglot.training import checkpoints
 from isoglot.training.batches import BatchOptions
-from isoglot.training.callbacks import Told
+from isoglot.training.callbacks import LossReports
 from isoglot.training.export import export_encoder, model_card
 
 
@@ -167,7 +167,7 @@ def test_losses_are_told(tmp_path: Path) -> None:
             self.steps.append((done, total))
 
     kept = Kept()
-    make_trainer(tmp_path, epochs=1, save_strategy="no", callbacks=[Told(kept)]).train()
+    make_trainer(tmp_path, epochs=1, save_strategy="no", callbacks=[LossReports(kept)]).train()
     assert kept.steps[-1] == (12, 12) and len(kept.steps) == 12
     assert kept.lines[-1].startswith("step 12/12 loss ") and kept.lines[-1].endswith("left 0:00:00")
     assert "masked_lm accuracy" in kept.lines[-1] and "tokens/s" in kept.lines[-1]

@@ -14,7 +14,7 @@ def constructor_list(section: str) -> str:
     from isoglot.pretraining.recipe import MADE
     from isoglot.recipe.spec import spec_of
 
-    own = ", ".join(f"`{key}`" for key in MADE[section].model_fields)
+    own = ", ".join(f"`{key}`" for key in MADE[section].own_keys())
     parts = [f"Beside {own}, which every entry of `{section}:` has. Your own: type: package.module:Name."]
     for name, maker in MADE[section].registry.items():
         spec = spec_of(maker)

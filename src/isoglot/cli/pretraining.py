@@ -254,14 +254,14 @@ def pretrain(
 
     With several devices: torchrun --nproc-per-node 2 -m isoglot.cli pretrain RECIPE --out DIR
     """
-    from isoglot.pretraining.build import explicit
-    from isoglot.pretraining.check import load_recipe
+    from isoglot.pretraining.check import load_recipe, settled
 
     loaded = load_recipe(recipe, chosen.overrides)
     if check:
+        from isoglot.pretraining.build import explicit
         from isoglot.recipe.document import dump_yaml
 
-        typer.echo(dump_yaml(explicit(loaded)), nl=False)
+        typer.echo(dump_yaml(explicit(loaded, settled(loaded))), nl=False)
         return
     if out is None:
         raise typer.BadParameter("a folder for the run is needed; add --out runs/NAME", param_hint="--out")

@@ -1,30 +1,31 @@
-"""From a checked recipe and its streams to the objects of a run: views, encoder, objectives, batches."""
+"""From a checked recipe and its streams to the objects of a run: views, encoder, objectives, batches, trainer."""
 
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
-from types import SimpleNamespace
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import torch
 from datasets import Dataset
 from torch import Tensor, nn
-from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerFast
+from transformers import PreTrainedModel, PreTrainedTokenizerFast, TrainingArguments
 
 from isoglot.corpus.encode.pieces import PieceEncoder
 from isoglot.errors import ConfigurationError, Location, Problem, collected
 from isoglot.modules.encoder import input_embeddings
-from isoglot.modules.load import empty_masked_lm, load_masked_lm, longest_input
+from isoglot.modules.load import load_masked_lm, longest_input
 from isoglot.modules.masked_lm_head import start_new_head
 from isoglot.objectives.base import Objective
-from isoglot.pretraining.recipe import MADE, ModelSection, ObjectiveSection, Recipe
+from isoglot.pretraining.recipe import MADE, ObjectiveSection, Recipe, ViewSection
 from isoglot.pretraining.streams import TEXT_COLUMNS
 from isoglot.runs.checkpoint import checkpoint_folder
 from isoglot.seeding import seed_for
 from isoglot.tasks.language_vectors import read_vectors
-from isoglot.training.batches import BatchOptions, StreamCost
+from isoglot.training.batches import BatchOptions, StreamCost, bucket_positions
+from isoglot.training.collate import Collator
+from isoglot.training.mixture import Mixture
 from isoglot.training.model import AlignmentModel
+from isoglot.training.trainer import AlignmentTrainer
 from isoglot.views.base import View
 from isoglot.views.instance import is_packed
 
@@ -36,7 +37,7 @@ _COUNTED = 10_000
 
 
 @dataclass(frozen=True)
-class Built:
+class Assembly:
     """What a recipe's sections became."""
 
     model: AlignmentModel
@@ -57,15 +58,20 @@ def build_views(
     longest: int | None = None,
 ) -> dict[str, tuple[str, View]]:
     """The views of a recipe, by default as long as the encoder's ``longest`` input; ``corpora`` are for lexicons."""
-    made = _each("views", recipe.views, lambda name, view: view.build(tokenizer, corpora, longest))
-    return {name: (recipe.views[name].stream, view) for name, view in made.items()}
+
+    def view(_: str, section: ViewSection) -> tuple[str, View]:
+        section.require_room(longest)
+        supplied = {} if longest is None else {"max_length": longest}
+        return section.stream, section.build(tokenizer, corpora, **supplied)
+
+    return _each("views", recipe.views, view)
 
 
 def build_model(
     recipe: Recipe,
     tokenizer: PreTrainedTokenizerFast,
     corpora: Mapping[str, Dataset],
-) -> Built:
+) -> Assembly:
     """Encoder, views, objectives and language embeddings of a recipe; all new weights follow from its seed."""
     encoder = load_masked_lm(recipe.model.settings, tokenizer=tokenizer, seed=recipe.seed)
     if recipe.model.settings.get("new_head"):  # before the objectives, which may copy the head
@@ -75,7 +81,7 @@ def build_model(
 
     def objective(name: str, section: ObjectiveSection) -> Objective:
         seed = seed_for(recipe.seed, "objective", name)
-        return section.build(encoder, corpora, tokenizer=tokenizer, seed=seed)
+        return cast(Objective, section.build(encoder, corpora, tokenizer=tokenizer, seed=seed))
 
     model = AlignmentModel(
         encoder,
@@ -84,7 +90,7 @@ def build_model(
         normalisation=recipe.normalisation,
         language_embeddings=_language_table(recipe, encoder),
     )
-    return Built(model, views)
+    return Assembly(model, views)
 
 
 def _each(section: str, entries: Mapping[str, S], make: Callable[[str, S], T]) -> dict[str, T]:
@@ -99,37 +105,8 @@ def _each(section: str, entries: Mapping[str, S], make: Callable[[str, S], T]) -
     return made
 
 
-def on_shell(
-    model: ModelSection, config: PreTrainedConfig, objectives: Mapping[str, ObjectiveSection]
-) -> tuple[dict[str, Objective], list[Problem]]:
-    """Objectives made on the encoder's real architecture without its weights, and what they refuse.
-
-    Left out is one that takes a corpus or the tokenizer, which are not there yet, or that reads weights.
-    """
-    made: dict[str, Objective] = {}
-    try:
-        encoder = empty_masked_lm(config, model.settings.get("attention"))
-    except ConfigurationError as error:
-        return made, error.problems if model.path is None else []
-    problems: list[Problem] = []
-    for name, section in objectives.items():
-        if section.options.takes("tokenizer") or section.options.corpora & section.options.model_fields_set:
-            continue
-        with suppress(RuntimeError), collected(problems, "objectives", name):  # without weights to read
-            made[name] = section.build(encoder, {}, tokenizer=None, seed=0)
-    return made, problems
-
-
-def explicit(recipe: Recipe, made: Mapping[Location, Any] | None = None) -> dict[str, Any]:
-    """The recipe with the values that will be used: of the views and objectives ``made``, or as far as known before."""
-    if made is None:
-        training = None if recipe.tokenizer is None else recipe.tokenizer.training
-        config = recipe.model.config(training=training)
-        longest = None if config is None else longest_input(config)
-        made = {("views", name): SimpleNamespace(max_length=longest) for name in recipe.views}
-        if config is not None:
-            objectives = on_shell(recipe.model, config, recipe.objectives)[0]
-            made |= {("objectives", name): objective for name, objective in objectives.items()}
+def explicit(recipe: Recipe, made: Mapping[Location, Any]) -> dict[str, Any]:
+    """The recipe with the values that will be used, those among them that the views and objectives ``made`` fill in."""
     values = recipe.shown(exclude_none=True)
     for key in MADE:
         for name, section in getattr(recipe, key).items():
@@ -237,3 +214,59 @@ def require_columns(views: Mapping[str, tuple[str, View]], streams: Mapping[str,
             )
     if problems:
         raise ConfigurationError(problems)
+
+
+def build_trainer(
+    recipe: Recipe,
+    built: Assembly,
+    streams: Mapping[str, Dataset],
+    tokenizer: PreTrainedTokenizerFast,
+    args: TrainingArguments,
+) -> AlignmentTrainer:
+    """The trainer of a run, ready to train."""
+    batch = batch_options(recipe, built.views, streams)
+    mixture = build_mixture(recipe, streams, batch, group=args.world_size * args.gradient_accumulation_steps)
+    collator = Collator(
+        built.views,
+        seed=recipe.seed,
+        pad_token_id=int(tokenizer.pad_token_id or 0),
+        pad_to_multiple_of=recipe.batch.pad_to_multiple_of,
+        samples=mixture.samples() if mixture.concatenate else None,
+    )
+    return AlignmentTrainer(
+        built.model,
+        args,
+        mixture=mixture,
+        batch=batch,
+        collator=collator,
+        tokenizer=tokenizer,
+        parts=recipe.parts,
+    )
+
+
+def build_mixture(
+    recipe: Recipe, streams: Mapping[str, Dataset], batch: BatchOptions, *, group: int
+) -> Mixture:
+    """Which example stands where: the epochs of the named stream, or of the first one where steps are counted."""
+    primary = recipe.epochs.stream if recipe.epochs is not None else next(iter(streams))
+    if primary not in streams:
+        raise ConfigurationError(
+            f"epochs.stream: no view reads {primary!r}; count the epochs of one of {', '.join(streams)}"
+        )
+    concatenate = recipe.mixing == "concatenate"
+    size = sum(map(len, streams.values())) if concatenate else len(streams[primary])
+    length = None if recipe.epochs is None else max(1, round(recipe.epochs.count * size))
+    lengths = {name: stream.with_format("numpy")["length"][:] for name, stream in streams.items()}
+    # Without `bucket` a window holds one optimiser step: which examples share a step stays random.
+    bucket = bucket_positions(
+        lengths, batch, batches=recipe.batch.bucket or 1, group=group, concatenate=concatenate
+    )
+    return Mixture(
+        streams,
+        primary=primary,
+        length=length,
+        seed=recipe.seed,
+        bucket=bucket,
+        least=group,
+        concatenate=concatenate,
+    )

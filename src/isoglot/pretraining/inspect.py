@@ -11,8 +11,7 @@ from transformers import PreTrainedTokenizerBase
 
 from isoglot.errors import ConfigurationError
 from isoglot.modules.load import longest_input
-from isoglot.pretraining.build import batch_options, build_views, require_columns
-from isoglot.pretraining.pretrain import build_mixture
+from isoglot.pretraining.build import batch_options, build_mixture, build_views, require_columns
 from isoglot.pretraining.recipe import Recipe
 from isoglot.pretraining.streams import encoded, load_tokenizer, prepared
 from isoglot.runs.cache import cache_folder

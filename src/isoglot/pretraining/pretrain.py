@@ -7,28 +7,24 @@ from typing import Any
 
 import torch
 from datasets import Dataset
-from transformers import PreTrainedTokenizerFast, TrainingArguments
+from transformers import TrainingArguments
 
 from isoglot.errors import ConfigurationError
-from isoglot.pretraining.build import Built, batch_options, build_model, explicit, require_columns
+from isoglot.pretraining.build import build_model, build_trainer, explicit, require_columns
 from isoglot.pretraining.recipe import Recipe
-from isoglot.pretraining.streams import encoded, input_hashes, load_tokenizer, prepared
+from isoglot.pretraining.streams import encoded, encoder_hash, input_hashes, load_tokenizer, prepared
 from isoglot.recipe.document import dump_yaml
 from isoglot.recipe.secrets import Secret
 from isoglot.runs import folder as run_folder
 from isoglot.runs.cache import cache_folder
-from isoglot.runs.checkpoint import checkpoint_folder
 from isoglot.runs.files import require_writable, write_text
 from isoglot.runs.folder import CHECKPOINT, RECIPE
 from isoglot.runs.listed import add_to_list, require_own
 from isoglot.runs.lock import occupied
 from isoglot.runs.reporter import Reporter, Silent
-from isoglot.training.batches import BatchOptions, bucket_positions
-from isoglot.training.callbacks import Told
+from isoglot.training.callbacks import LossReports
 from isoglot.training.checkpoints import checkpoints_in, save_objectives, why_incomplete
-from isoglot.training.collate import Collator
 from isoglot.training.export import export_encoder
-from isoglot.training.mixture import Mixture
 from isoglot.training.trainer import AlignmentTrainer
 from isoglot.training.unchanged import warn_if_unchanged
 
@@ -90,7 +86,7 @@ def _pretrained(
     state = run_folder.state_of(out, wanted, what=what, resume=resume, told_by={"values": values})
     with args.main_process_first(local=True, desc="preparing"):
         corpora = prepared(recipe, place, report)
-        inputs, encoder = input_hashes(recipe, corpora), _encoder_hash(recipe)
+        inputs, encoder = input_hashes(recipe, corpora), encoder_hash(recipe)
         if state != "new":
             made_from = {"inputs": inputs, "encoder": encoder}
             run_folder.state_of(out, made_from, what=f"{what} on other data")
@@ -108,19 +104,19 @@ def _pretrained(
         tokenizer = load_tokenizer(
             recipe, corpora, place, report, kept=_kept_tokenizer(out) if state == "unfinished" else None
         )
-        built = build_model(recipe, tokenizer, corpora)
         streams = encoded(recipe, corpora, tokenizer, place, report)
+        built = build_model(recipe, tokenizer, corpora)
         require_columns(built.views, streams)
     try:
         if main and state == "new":
             about = {"name": recipe.name, **wanted, "seed": recipe.seed, "inputs": inputs, "encoder": encoder}
             run_folder.begin(out, {**about, "values": values})
+        trainer = build_trainer(recipe, built, streams, tokenizer, args)
         if main and not (out / RECIPE).is_file():
             resolved = dump_yaml(explicit(recipe, built.made))
             write_text(out / RECIPE, f"# {recipe.name}, everything explicit\n{resolved}")
-        trainer = build_trainer(recipe, built, streams, tokenizer, args)
-        told = Told(report)
-        trainer.add_callback(told)
+        losses = LossReports(report)
+        trainer.add_callback(losses)
         report.note(f"training {recipe.name}: {trainer.batches.steps:,} steps, run folder {out}")
         outcome = trainer.train(resume_from_checkpoint=state == "unfinished" or None)
     except BaseException:
@@ -129,7 +125,7 @@ def _pretrained(
         raise
     checkpoint = _export(trainer, recipe, out, streams)
     if main:
-        steps = {"steps": trainer.batches.steps, "resumed_at": told.began[0]}
+        steps = {"steps": trainer.batches.steps, "resumed_at": losses.began[0]}
         summary = {**steps, "metrics": outcome.metrics, "devices": args.world_size}
         weights = {"checkpoint": CHECKPOINT, "checkpoint_hash": run_folder.hash_checkpoint(checkpoint)}
         run_folder.finish(out, {**summary, **weights})
@@ -166,68 +162,6 @@ def training_arguments(recipe: Recipe, out: Path) -> TrainingArguments:
         raise ConfigurationError(
             f"train: {error}; change the setting, for example --set train.NAME=VALUE"
         ) from error
-
-
-def build_trainer(
-    recipe: Recipe,
-    built: Built,
-    streams: Mapping[str, Dataset],
-    tokenizer: PreTrainedTokenizerFast,
-    args: TrainingArguments,
-) -> AlignmentTrainer:
-    """The trainer of a run, ready to train."""
-    batch = batch_options(recipe, built.views, streams)
-    mixture = build_mixture(recipe, streams, batch, group=args.world_size * args.gradient_accumulation_steps)
-    collator = Collator(
-        built.views,
-        seed=recipe.seed,
-        pad_token_id=int(tokenizer.pad_token_id or 0),
-        pad_to_multiple_of=recipe.batch.pad_to_multiple_of,
-        samples=mixture.samples() if mixture.concatenate else None,
-    )
-    return AlignmentTrainer(
-        built.model,
-        args,
-        mixture=mixture,
-        batch=batch,
-        collator=collator,
-        tokenizer=tokenizer,
-        parts=recipe.parts,
-    )
-
-
-def build_mixture(
-    recipe: Recipe, streams: Mapping[str, Dataset], batch: BatchOptions, *, group: int
-) -> Mixture:
-    """Which example stands where: the epochs of the named stream, or of the first one where steps are counted."""
-    primary = recipe.epochs.stream if recipe.epochs is not None else next(iter(streams))
-    if primary not in streams:
-        raise ConfigurationError(
-            f"epochs.stream: no view reads {primary!r}; count the epochs of one of {', '.join(streams)}"
-        )
-    concatenate = recipe.mixing == "concatenate"
-    size = sum(map(len, streams.values())) if concatenate else len(streams[primary])
-    length = None if recipe.epochs is None else max(1, round(recipe.epochs.count * size))
-    lengths = {name: stream.with_format("numpy")["length"][:] for name, stream in streams.items()}
-    # Without `bucket` a window holds one optimiser step: which examples share a step stays random.
-    bucket = bucket_positions(
-        lengths, batch, batches=recipe.batch.bucket or 1, group=group, concatenate=concatenate
-    )
-    return Mixture(
-        streams,
-        primary=primary,
-        length=length,
-        seed=recipe.seed,
-        bucket=bucket,
-        least=group,
-        concatenate=concatenate,
-    )
-
-
-def _encoder_hash(recipe: Recipe) -> str:
-    """A hash of the weights that the run starts from, the name of those of the hub; empty for new ones."""
-    path = recipe.model.path
-    return "" if path is None else run_folder.hash_checkpoint(checkpoint_folder(path))
 
 
 def _kept_tokenizer(out: Path) -> Path | None:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, cast, get_args
+from typing import Annotated, Any, ClassVar, Literal, get_args
 
 import torch
 from datasets import Dataset
-from pydantic import Field, PrivateAttr, field_serializer
-from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerFast
+from pydantic import Field, field_serializer
+from transformers import PreTrainedConfig, PreTrainedTokenizerFast
 
 from isoglot.checks import checked, did_you_mean, resolve
 from isoglot.corpus.encode.batch import EncodeOptions, Kind
@@ -19,24 +17,21 @@ from isoglot.corpus.encode.tokenizer import TokenizerOptions
 from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.pack.packing import PackOptions
 from isoglot.corpus.read.sources import Source, sources_from
-from isoglot.errors import ConfigurationError, Location, Problem, collected
+from isoglot.errors import ConfigurationError, Problem, collected
 from isoglot.modules.checkpoint import load_config
 from isoglot.modules.load import model_config
 from isoglot.objectives import OBJECTIVES
-from isoglot.objectives.base import Objective
 from isoglot.options import Count, NotNegative, Seed
-from isoglot.recipe.secrets import has_secret_variable, is_secret_setting, place_of, without_secrets
+from isoglot.recipe.secrets import SecretSafe
 from isoglot.recipe.sections import (
     BatchSection,
     EpochsSection,
     OpenSection,
     PartsSection,
-    Section,
     WeightSection,
 )
 from isoglot.recipe.spec import Spec, spec_of
 from isoglot.views import VIEWS
-from isoglot.views.base import View
 
 _MEASURED = ("min_pieces", "max_pieces", "max_pair_pieces")
 _ANY_VOCABULARY = 1 << 20
@@ -84,20 +79,17 @@ class TokenizerSection(OpenSection):
     one_of: ClassVar[tuple[str, ...]] = ("path", "algorithm")
     path: str | None = None
     algorithm: str | None = None
-    _training: TokenizerOptions | None = PrivateAttr(None)
-
-    @property
-    def training(self) -> TokenizerOptions | None:
-        """Options of a new tokenizer, ``None`` for one that is loaded."""
-        return self._training
+    training: TokenizerOptions | None = Field(None, exclude=True)
 
     @classmethod
-    def typed(cls, values: Mapping[str, Any], context: Mapping[str, Any]) -> dict[str, Any]:
-        """What the tokenizer is trained with; the special tokens are by default those of the encoder's family."""
+    def typed(cls, values: Mapping[str, Any], recipe: Mapping[str, Any]) -> dict[str, Any]:
+        """Options of a new tokenizer; the special tokens are by default those of the encoder's family."""
         if values.get("path") is not None:
-            return {"_training": None}
-        family = {"family": "roberta"} if context.get("architecture") in ("roberta", "xlm-roberta") else {}
-        return {"_training": checked(TokenizerOptions, {**family, **values})}
+            return {"training": None}
+        sections = (values, recipe.get("model"))
+        named = [v["architecture"] for v in sections if isinstance(v, dict) and "architecture" in v]
+        family = {"family": "roberta"} if named[:1] in (["roberta"], ["xlm-roberta"]) else {}
+        return {"training": checked(TokenizerOptions, {**family, **values})}
 
 
 class StreamSection(OpenSection):
@@ -113,40 +105,35 @@ class StreamSection(OpenSection):
     sources: list[dict[str, Any]] | None = None
     encode: EncodeOptions = EncodeOptions()
     pack: PackOptions | None = None
-    _inputs: list[Source] = PrivateAttr()
-    _prepare: PrepareOptions = PrivateAttr()
+    inputs: list[Source] = Field(exclude=True)
+    prepare: PrepareOptions = Field(exclude=True)
 
     @field_serializer("encode", "pack")
     def _given(self, options: EncodeOptions | PackOptions | None) -> dict[str, Any] | None:
         return None if options is None else options.model_dump(mode="json", exclude_unset=True)
 
-    @property
-    def inputs(self) -> list[Source]:
-        """What is read."""
-        return self._inputs
-
-    @property
-    def prepare(self) -> PrepareOptions:
-        """How it is prepared."""
-        return self._prepare
-
     @classmethod
-    def typed(cls, values: Mapping[str, Any], context: Mapping[str, Any]) -> dict[str, Any]:
+    def typed(cls, values: Mapping[str, Any], recipe: Mapping[str, Any]) -> dict[str, Any]:
         """Sources, and options of preparing; filters by pieces measure with the run's tokenizer by default."""
-        own = {k: v for k, v in values.items() if k not in cls.model_fields}
+        own = {k: v for k, v in values.items() if k not in cls.own_keys()}
         known = {*Source.model_fields, *PrepareOptions.model_fields}
-        meant = known | cls.model_fields.keys()
-        problems = [Problem(f"unknown key; {did_you_mean(k, meant)}", (k,)) for k in own if k not in known]
+        problems = [
+            Problem(f"unknown key; {did_you_mean(k, known | set(cls.own_keys()))}", (k,))
+            for k in own
+            if k not in known
+        ]
         options = {k: v for k, v in own.items() if k in PrepareOptions.model_fields}
         if options.get("tokenizer") is None and any(options.get(name) is not None for name in _MEASURED):
-            options["tokenizer"] = context.get("tokenizer")
+            sections = (recipe.get(key) for key in ("tokenizer", "model"))
+            paths = (v["path"] for v in sections if isinstance(v, dict) and v.get("path"))
+            options["tokenizer"] = next(map(str, paths), None)
         if values.get("kind") in get_args(Kind):
             options["kind"] = values["kind"]
         made: dict[str, Any] = {}
         with collected(problems):
-            made["_inputs"] = cls.sources_of(values)
+            made["inputs"] = cls.sources_of(values)
         with collected(problems):
-            made["_prepare"] = checked(PrepareOptions, options)
+            made["prepare"] = checked(PrepareOptions, options)
         if problems:
             raise ConfigurationError(problems)
         return made
@@ -189,15 +176,10 @@ class _MadeSection(OpenSection):
     registry: ClassVar[Mapping[str, Any]]
     called: ClassVar[str]
     type: str
-    _options: Spec = PrivateAttr()
-
-    @property
-    def options(self) -> Spec:
-        """Its options."""
-        return self._options
+    options: Spec = Field(exclude=True)
 
     @classmethod
-    def typed(cls, values: Mapping[str, Any], context: Mapping[str, Any]) -> dict[str, Any]:
+    def typed(cls, values: Mapping[str, Any], recipe: Mapping[str, Any]) -> dict[str, Any]:
         """The options."""
         if not isinstance(values.get("type"), str):
             return {}
@@ -206,7 +188,20 @@ class _MadeSection(OpenSection):
             spec = spec_of(resolve(cls.registry, values["type"], kind=cls.called))
         if problems:
             raise ConfigurationError(problems)
-        return {"_options": spec.of({k: v for k, v in values.items() if k not in cls.model_fields}, cls)}
+        return {"options": spec.of({k: v for k, v in values.items() if k not in cls.own_keys()}, cls)}
+
+    def build(
+        self, first: Any, corpora: Mapping[str, Dataset], *, seed: int | None = None, **supplied: Any
+    ) -> Any:
+        """The view of a tokenizer, or the objective of an encoder; new weights depend on the seed alone.
+
+        ``corpora`` are for lexicons; what is ``supplied`` else is a default of the option of that name.
+        """
+        with torch.random.fork_rng(devices=[]):
+            if seed is not None:
+                torch.manual_seed(seed)
+                supplied |= {"seed": seed}
+            return self.options.make(self.type, first, corpora=corpora, **supplied)
 
 
 class ViewSection(_MadeSection):
@@ -223,14 +218,6 @@ class ViewSection(_MadeSection):
             text = f"{given} given, the encoder has {longest} positions; lower it"
             raise ConfigurationError(Problem(text, ("max_length",)))
 
-    def build(
-        self, tokenizer: PreTrainedTokenizerFast, corpora: Mapping[str, Dataset], longest: int | None
-    ) -> View:
-        """The view, by default as long as the encoder's ``longest`` input; ``corpora`` are for lexicons."""
-        self.require_room(longest)
-        supplied = {} if longest is None else {"max_length": longest}
-        return cast(View, self.options.make(self.type, tokenizer, corpora=corpora, **supplied))
-
 
 class ObjectiveSection(_MadeSection):
     """One objective: ``type`` names it, ``weight`` scales it, the other keys are its own options."""
@@ -239,37 +226,12 @@ class ObjectiveSection(_MadeSection):
     called = "objective"
     weight: NotNegative | WeightSection = 1.0
 
-    @property
-    def views(self) -> dict[str, str]:
-        """The views that it reads, by option, the defaults among them."""
-        options = {
-            n: getattr(self.options, n)
-            for n in {*type(self.options).model_fields, *self.options.model_fields_set}
-        }
-        return {
-            n: v for n, v in options.items() if (n == "view" or n.endswith("_view")) and isinstance(v, str)
-        }
-
-    def build(
-        self,
-        encoder: PreTrainedModel,
-        corpora: Mapping[str, Dataset],
-        *,
-        tokenizer: PreTrainedTokenizerFast | None,
-        seed: int,
-    ) -> Objective:
-        """The objective; a new head's weights depend on the seed alone."""
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
-            made = self.options.make(self.type, encoder, corpora=corpora, tokenizer=tokenizer, seed=seed)
-        return cast(Objective, made)
-
 
 MADE: dict[str, type[ViewSection | ObjectiveSection]] = {"views": ViewSection, "objectives": ObjectiveSection}
 """Sections whose entries are made by callables."""
 
 
-class Recipe(Section):
+class Recipe(SecretSafe):
     """One run, checked and immutable.
 
     Args:
@@ -306,58 +268,3 @@ class Recipe(Section):
     epochs: EpochsSection | None = None
     steps: Count | None = None
     train: dict[str, Any] = Field(default={})
-
-    _raw: dict[Location, str] = PrivateAttr(default_factory=dict)
-    _places: dict[Location, str] = PrivateAttr(default_factory=dict)
-
-    def remember_raw(self, raw: Mapping[Location, str]) -> None:
-        """Keep strings as they were written, where a variable was expanded in them."""
-        self._raw.update(raw)
-        places = {location: place_of(location, text) for location, text in raw.items()}
-        self._places.update({location: text for location, text in places.items() if text is not None})
-
-    @property
-    def hash(self) -> str:
-        """16 hexadecimal digits of everything but its name and its secrets, with environment variables expanded.
-
-        One that says where a machine keeps its files, as in ``${DATA}/en-de.tsv``, counts as it is written, so that the
-        hash is the same on every machine.
-        """
-        values = without_secrets(self.model_dump(mode="json"), self._raw, self._places, settings=False)
-        del values["name"]
-        if values["parts"] is None:
-            del values[
-                "parts"
-            ]  # finished runs of recipes that are older than this section are still recognised
-        canonical = json.dumps(values, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
-        return hashlib.sha256(canonical.encode()).hexdigest()[:16]
-
-    def as_written(self) -> dict[str, Any]:
-        """All values, with ``${NAME}`` where the recipe has it: fit to be shown to others."""
-        return without_secrets(self.model_dump(mode="json"), self._raw, self._raw, settings=True)
-
-    def shown(self, **how: Any) -> dict[str, Any]:
-        """All values with variables expanded, but for secrets: those stay ``${NAME}``, or are left out."""
-        return without_secrets(self.model_dump(mode="json", **how), self._raw, {}, settings=True)
-
-    def is_secret(self, location: Location) -> bool:
-        """Whether a value must be neither written nor shown."""
-        return is_secret_setting(location) or has_secret_variable(self._raw.get(location, ""))
-
-    def encoding(self, name: str) -> EncodeOptions:
-        """How a stream is encoded.
-
-        Where ``encode.max_length`` is not given it is the largest ``max_length`` of the views that read the stream (an
-        example that no view shows whole is dropped), and unlimited where the stream is packed.
-        """
-        stream = self.streams[name]
-        changes: dict[str, Any] = {} if stream.encode.kind else {"kind": stream.kind}
-        if "max_length" not in stream.encode.model_fields_set:
-            views = [v.options for v in self.views.values() if v.stream == name]
-            given = [getattr(v, "max_length", None) for v in views if "max_length" in v.model_fields_set]
-            lengths = [length for length in given if isinstance(length, int)]
-            if stream.pack is not None:
-                changes["max_length"] = None
-            elif lengths and len(lengths) == len(views):
-                changes["max_length"] = max(lengths)
-        return stream.encode.model_copy(update=changes)

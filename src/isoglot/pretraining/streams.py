@@ -9,6 +9,7 @@ from typing import Any
 from datasets import Dataset
 from transformers import PreTrainedTokenizerFast
 
+from isoglot.corpus.encode.batch import EncodeOptions
 from isoglot.corpus.encode.encode import encode_stream
 from isoglot.corpus.encode.load_tokenizer import load_tokenizer as read_tokenizer
 from isoglot.corpus.encode.store import content_hash, stream_manifest
@@ -67,6 +68,12 @@ def input_hashes(recipe: Recipe, corpora: Mapping[str, Dataset]) -> dict[str, st
         found["tokenizer.path"] = hash_checkpoint(place, TOKENIZER_FILES)
     files = _files_named(recipe.shown(include={"views", "objectives", "train"}))
     return found | {setting: fingerprint(path) for setting, path in files}
+
+
+def encoder_hash(recipe: Recipe) -> str:
+    """A hash of the weights that the run starts from, the name of those of the hub; empty for new ones."""
+    path = recipe.model.path
+    return "" if path is None else hash_checkpoint(checkpoint_folder(path))
 
 
 def _files_named(values: Any, setting: str = "") -> Iterator[tuple[str, str]]:
@@ -151,7 +158,7 @@ def encoded(
         place = cache / "streams"
         show = partial(report.progress, f"encode {name}")
         stream = encode_stream(
-            corpora[name], tokenizer, options=recipe.encoding(name), cache_dir=place, progress=show
+            corpora[name], tokenizer, options=encoding(recipe, name), cache_dir=place, progress=show
         )
         counts = stream_manifest(stream)["counts"]
         lost = [f"{k} {n:,}" for k, n in counts.items() if k in _LOST and n]
@@ -161,3 +168,22 @@ def encoded(
         report.note(f"{name}: {len(stream):,} {'blocks' if pack is not None else 'examples'}{dropped}")
         streams[name] = stream
     return streams
+
+
+def encoding(recipe: Recipe, name: str) -> EncodeOptions:
+    """How a stream is encoded.
+
+    Where ``encode.max_length`` is not given it is the largest ``max_length`` of the views that read the stream (an
+    example that no view shows whole is dropped), and unlimited where the stream is packed.
+    """
+    stream = recipe.streams[name]
+    changes: dict[str, Any] = {} if stream.encode.kind else {"kind": stream.kind}
+    if "max_length" not in stream.encode.model_fields_set:
+        views = [v.options for v in recipe.views.values() if v.stream == name]
+        given = [getattr(v, "max_length", None) for v in views if "max_length" in v.model_fields_set]
+        lengths = [length for length in given if isinstance(length, int)]
+        if stream.pack is not None:
+            changes["max_length"] = None
+        elif lengths and len(lengths) == len(views):
+            changes["max_length"] = max(lengths)
+    return stream.encode.model_copy(update=changes)

@@ -9,20 +9,31 @@ import math
 import os
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from isoglot.checks import shortened
-from isoglot.errors import ConfigurationError, InputError, Location, Origin, Problem
+from isoglot.errors import UNSET_VARIABLE, ConfigurationError, InputError, Location, Origin, Problem
+
+T = TypeVar("T")
 
 VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 """``${NAME}``, an environment variable."""
 _TYPED_TAGS = ("int", "float", "bool", "null")
+_ALTERNATIVES: dict[Location, str] = {
+    ("steps",): "epochs",
+    ("epochs",): "steps",
+    ("batch", "examples"): "tokens",
+    ("batch", "tokens"): "examples",
+    ("streams", "*", "path"): "sources",
+    ("streams", "*", "sources"): "path",
+}
+"""Keys of which a recipe has one, by section: a later one replaces the other that the recipe had."""
 _DEEPEST = 50
 _MOST_VALUES = 50_000
 
@@ -58,20 +69,18 @@ class Document:
         count = f"{len(found)} mistake{'s' if len(found) > 1 else ''}"
         return ConfigurationError(found, heading=f"{what}: {count}; nothing was read or trained")
 
-    def entries(self, section: str) -> dict[str, dict[str, Any]]:
-        """The entries of a section that are sections themselves; empty where its shape is wrong."""
-        values = self.values.get(section)
-        return {k: v for k, v in values.items() if isinstance(v, dict)} if isinstance(values, dict) else {}
-
-    def is_told(self, location: Location) -> bool:
-        """Whether a mistake at or below ``location`` is recorded."""
-        return any(problem.location[: len(location)] == location for problem in self.problems)
-
     def unset(self) -> dict[Location, list[str]]:
         """Where environment variables are needed that are not set, and which."""
         needed = {k: list(dict.fromkeys(VARIABLE.findall(text))) for k, text in self.raw.items()}
         missing = {k: [name for name in names if name not in os.environ] for k, names in needed.items()}
         return {k: names for k, names in missing.items() if names}
+
+    def require_variables(self) -> None:
+        """Record the variables that are not set, once all that an override or an extending recipe replaces is gone."""
+        for location, names in self.unset().items():
+            for name in names:
+                text = f"environment variable {name} is not set, but {self.raw[location]!r} needs it"
+                self.problem(location, f"{text}; `export {name}=...`", UNSET_VARIABLE)
 
     def drop(self, location: Location) -> None:
         """Forget the origins and raw strings at and below ``location``."""
@@ -184,3 +193,73 @@ def _expand(text: str, location: Location, document: Document, *, plain: bool) -
     if plain and VARIABLE.fullmatch(text) and re.fullmatch(r"[-+.\w]+", expanded):
         return parse_value(expanded)
     return expanded
+
+
+def lay_over(base: Document, over: Document, *, replaced: Location = ()) -> Document:
+    """Lay one document over another: mappings merge, everything else replaces, null deletes an entry.
+
+    ``replaced``: where a mapping replaces too.
+    """
+    result = Document(dict(base.values), dict(base.origins), dict(base.raw), [*base.problems, *over.problems])
+
+    def merge(below: dict[str, Any], above: dict[str, Any], location: Location) -> dict[str, Any]:
+        merged = dict(below)
+        for key, value in above.items():
+            here = (*location, key)
+            if isinstance(value, dict) and isinstance(merged.get(key), dict) and here != replaced:
+                result.origins |= {here: over.origins[here]} if here in over.origins else {}
+                merged[key] = merge(merged[key], value, here)
+                continue
+            result.drop(here)
+            other = _ALTERNATIVES.get((*location[:1], *("*" for _ in location[1:]), key))
+            if value is not None and other is not None and other not in above:
+                merged.pop(other, None)
+                result.drop((*location, other))
+            if value is None and key in merged:
+                del merged[key]
+                continue
+            merged[key] = value
+            result.origins.update(_below(here, over.origins))
+            result.raw.update(_below(here, over.raw))
+        return merged
+
+    result.values = merge(base.values, over.values, ())
+    return result
+
+
+def _below(location: Location, table: Mapping[Location, T]) -> dict[Location, T]:
+    """The part of a table that is at or below a location."""
+    return {key: value for key, value in table.items() if key[: len(location)] == location}
+
+
+def overridden(document: Document, override: str) -> Document:
+    """The document with one value replaced: ``section.key=value``."""
+    key, equals, text = override.partition("=")
+    location: Location = tuple(part.strip() for part in key.split("."))
+    origin = Origin(f"--set {override}")
+    if not equals or not all(location):
+        example = "no `key=value`; type for example `--set train.learning_rate=5e-5`"
+        document.problems.append(Problem(example, origin=origin))
+        return document
+    over = Document(origins={location: origin})
+    try:
+        node = compose(text, str(origin))
+    except InputError as error:
+        raise ConfigurationError(
+            f"{origin}: the value is not YAML; quote it, for example --set '{key}=\"a: b\"'"
+        ) from error
+    value: Any = None if node is None else construct(node, location, str(origin), over)
+    over.origins = dict.fromkeys(over.origins, origin)
+    over.problems = [replace(problem, origin=origin) for problem in over.problems]
+    section: Any = document.values
+    for depth, part in enumerate(location[:-1], start=1):
+        section = section.get(part, {})
+        if not isinstance(section, dict):
+            name = ".".join(map(str, location[:depth]))
+            text = f"{name} is a {type(section).__name__}, no section"
+            document.problems.append(Problem(text, origin=origin))
+            return document
+    for part in reversed(location):
+        value = {part: value}
+    over.values = value
+    return lay_over(document, over, replaced=location)

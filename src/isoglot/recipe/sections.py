@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Annotated, Any, ClassVar, Self, TypeVar
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Self, TypeVar, get_args, get_origin
 
 from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
     ValidationError,
-    ValidationInfo,
     field_validator,
     model_validator,
 )
 
 from isoglot.checks import problems_of
-from isoglot.errors import ConfigurationError, Location, Problem
-from isoglot.options import Count, NotNegative, Part, Positive, fits
+from isoglot.errors import ConfigurationError, Location, Problem, collected
+from isoglot.options import Count, NotNegative, Part, Positive, fits, without_none
 from isoglot.recipe.document import Document
 
 M = TypeVar("M", bound=BaseModel)
@@ -40,25 +39,46 @@ class Section(BaseModel):
 
 
 class OpenSection(Section):
-    """A section that hands its other keys on: :meth:`typed` says to what."""
+    """A section whose other keys are options of something: :meth:`typed` says of what.
+
+    The keys stay as they are written; fields that are made of them are not dumped (``exclude``).
+    """
 
     model_config = ConfigDict(extra="allow")
 
     @classmethod
-    def typed(cls, values: Mapping[str, Any], context: Mapping[str, Any]) -> dict[str, Any]:
-        """Private attributes made from the other keys, and of what the recipe's other sections say (``context``).
+    def own_keys(cls) -> list[str]:
+        """Its own keys."""
+        return [name for name, field in cls.model_fields.items() if not field.exclude]
+
+    @classmethod
+    def typed(cls, values: Mapping[str, Any], recipe: Mapping[str, Any]) -> dict[str, Any]:
+        """The fields that are made of the other keys; ``recipe`` is all that the file says.
 
         Raises:
             ConfigurationError: All that is wrong with the other keys, whatever is with the section's own.
         """
         return {}
 
-    @model_validator(mode="after")
-    def _bind(self, info: ValidationInfo) -> Self:
-        given = {name: getattr(self, name) for name in self.model_fields_set}
-        for name, value in self.typed(given, info.context or {}).items():
-            setattr(self, name, value)
-        return self
+    @classmethod
+    def of(cls, values: Any, recipe: Mapping[str, Any] | None = None) -> Self:
+        """The section that values describe.
+
+        Raises:
+            ConfigurationError: All that is wrong with it.
+        """
+        keys, made, problems = cls.own_keys(), dict[str, Any](), list[Problem]()
+        if isinstance(values, dict):
+            with collected(problems):
+                made = cls.typed(values, recipe or {})
+        try:
+            found = cls.model_validate({**values, **made} if isinstance(values, dict) else values)
+        except ValidationError as error:
+            own = problems_of(error, values, cls)
+            problems[:0] = [p for p in own if p.kind != "missing" or p.location[0] in keys]
+        if problems:
+            raise ConfigurationError(problems)
+        return found
 
 
 class WeightSection(Section):
@@ -131,35 +151,35 @@ class EpochsSection(Section):
     count: Positive
 
 
-def validate(
-    document: Document,
-    location: Location,
-    model: type[M],
-    values: Any,
-    context: Mapping[str, Any] | None = None,
-) -> M | None:
-    """A section as a model, ``None`` where it is wrong; its mistakes are added to the document."""
-    found: list[Problem] = []
+def typed(document: Document, recipe: type[M]) -> tuple[M | None, dict[Location, Any]]:
+    """A recipe with its sections typed, and by location the sections that hand keys on.
+
+    Mistakes are added to the document; what has one is ``None``.
+    """
+    values, found, problems = dict(document.values), dict[Location, Any](), list[Problem]()
+
+    def section(location: Location, model: type[OpenSection], given: Any) -> OpenSection | None:
+        found[location] = None
+        with collected(problems, *location):
+            found[location] = model.of(given, document.values)
+        return found[location]  # type: ignore[no-any-return]
+
+    for key, field in recipe.model_fields.items():
+        kind, given = without_none(field.annotation)[0], values.get(key)
+        model = get_args(kind)[1] if get_origin(kind) is dict else kind
+        if given is None or not (isinstance(model, type) and issubclass(model, OpenSection)):
+            continue
+        if model is kind:
+            values[key] = section((key,), model, given)
+        elif isinstance(given, dict):
+            values[key] = {name: section((key, name), model, one) for name, one in given.items()}
+    made = None
     try:
-        return model.model_validate(values, context=context)
-    except ConfigurationError as error:
-        found += error.problems
+        made = recipe.model_validate(values)
     except ValidationError as error:
-        found += problems_of(error, values, model)
-        if issubclass(model, OpenSection) and isinstance(values, dict):
-            found += _more(model, values, context or {})
-    if not location:  # a section that could not be made
-        found = [problem for problem in found if not document.is_told(problem.location)]
-    document.add(problem.below(*location) for problem in found)
-    return None
-
-
-def _more(
-    model: type[OpenSection], values: Mapping[str, Any], context: Mapping[str, Any]
-) -> Iterable[Problem]:
-    """What is wrong with the keys that a section hands on."""
-    try:
-        model.typed(values, context)
-    except ConfigurationError as error:
-        return error.problems
-    return ()
+        wrong = [place for place, one in found.items() if one is None]
+        own = problems_of(error, values, recipe)
+        problems += [p for p in own if not any(p.location[: len(place)] == place for place in wrong)]
+    if problems:
+        document.add(problems)
+    return made, found

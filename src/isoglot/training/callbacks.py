@@ -62,8 +62,8 @@ class StepHooks(TrainerCallback):
         return control
 
 
-class Told(TrainerCallback):
-    """Tells a reporter of steps, and of what is logged: losses, tokens a second, time left."""
+class LossReports(TrainerCallback):
+    """Reports steps and what is logged: losses, tokens per second, time left."""
 
     def __init__(self, report: Reporter) -> None:
         self.report = report
@@ -90,7 +90,7 @@ class Told(TrainerCallback):
 
 
 def endless_warmup(args: TrainingArguments, steps: int, setting: str) -> str:
-    """What to tell of a warm-up as long as the run, whose learning rate only rises; empty for a shorter one."""
+    """What to report of a warm-up as long as the run, whose learning rate only rises; empty for a shorter one."""
     if (warmup := args.get_warmup_steps(steps)) < steps:
         return ""
     return (

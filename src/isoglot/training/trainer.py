@@ -36,7 +36,7 @@ class AlignmentTrainer(CheckpointingTrainer):
         batch: how large a batch of one device is.
         collator: makes views of examples and pads them.
         tokenizer: saved beside the encoder.
-        callbacks: besides the library's; a :class:`~isoglot.training.callbacks.Told` reports losses.
+        callbacks: besides the library's; a :class:`~isoglot.training.callbacks.LossReports` reports losses.
         parts: learning rate of each part of the model, and for how long the encoder stays frozen.
     """
 

@@ -1,0 +1,76 @@
+"""The files that a recipe's streams name: there, of a known format, and prepared as the stream says."""
+
+import glob
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from isoglot.corpus.manifest import read_manifest
+from isoglot.corpus.options import PrepareOptions
+from isoglot.corpus.read.sources import Source, expand
+from isoglot.errors import MISSING_FILE, ConfigurationError, Problem, collected
+from isoglot.pretraining.recipe import StreamSection
+
+
+def file_problems(stream: StreamSection | None, given: Mapping[str, Any]) -> Iterator[Problem]:
+    """The files are there, also those of a stream with mistakes; of one without, of a format that can be told.
+
+    ``given``: The stream as it is written.
+    """
+    inputs = [] if stream is None else stream.inputs
+    if stream is None:
+        with suppress(ConfigurationError):  # told already
+            inputs = StreamSection.sources_of(given)
+    if any(read_manifest(source.path) is not None for source in inputs):
+        if len(inputs) > 1:
+            yield Problem("a prepared folder stands alone; name it as the only path")
+        elif stream is not None:
+            yield from _preparation_problems(stream)
+        return
+    aligned = given.get("kind") == "aligned"
+    missing = [p for s in inputs for p in s.files() if _is_missing(p, s, aligned=aligned)]
+    for path in missing:
+        hint = f"make it with `isoglot align BITEXT --format corpus --out {path}`, or " if aligned else ""
+        yield Problem(f"{path}: no such file or folder; {hint}check the path", ("path",), MISSING_FILE)
+    if stream is not None and not missing:
+        problems: list[Problem] = []
+        with collected(problems):
+            expand(inputs, stream.kind)
+        yield from problems
+
+
+def _preparation_problems(stream: StreamSection) -> Iterator[Problem]:
+    """A prepared corpus is read as it is: filters that the stream names must be those it was made with."""
+    source = stream.inputs[0]
+    manifest = read_manifest(source.path)
+    if manifest is None:
+        return
+    if manifest.kind != stream.kind:
+        text = f"{stream.kind!r} given, {source.path} holds a prepared {manifest.kind} corpus; change kind"
+        yield Problem(text, ("kind",))
+        return
+    for key in (key for key in PrepareOptions.model_fields if key in stream.model_fields_set):
+        wanted, held = getattr(stream.prepare, key), getattr(manifest.options, key)
+        if key not in ("kind", "tokenizer", "seed", "shard_rows") and wanted != held:
+            text = (
+                f"{getattr(stream, key)!r} given, but {source.path} is prepared with {held!r}; delete the key"
+            )
+            yield Problem(text, (key,))
+    spoken = {count.languages for count in manifest.languages}
+    named = source.languages(manifest.kind)
+    if any(named) and named not in spoken:
+        held = ", ".join("-".join(languages) for languages in sorted(spoken))
+        yield Problem(
+            f"language {'-'.join(named)} given, {source.path} is prepared with {held}; delete the languages"
+        )
+
+
+def _is_missing(path: str, source: Source, *, aligned: bool) -> bool:
+    """Whether a path names a file or folder that is not there, and not a data set of the hub (``owner/name``)."""
+    if path == "-" or glob.has_magic(path) or Path(path).exists():
+        return False
+    if source.format == "huggingface":
+        return False
+    rooted = bool(Path(path).suffix) or path.startswith((".", "/", "~")) or path.count("/") > 1
+    return rooted or aligned or ("/" in path and Path(path).parent.is_dir())

@@ -1,0 +1,90 @@
+"""The section ``train`` of a recipe: settings of ``TrainingArguments`` that this machine can follow."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from isoglot.checks import closest, did_you_mean, missing_package
+from isoglot.errors import ConfigurationError, Problem
+from isoglot.recipe.document import Document
+from isoglot.recipe.secrets import has_secret_variable, is_secret_setting
+from isoglot.recipe.spec import spec_of
+
+ELSEWHERE: dict[str, str] = {
+    "output_dir": "give `isoglot pretrain --out DIR`",
+    "per_device_train_batch_size": "write `batch: {examples: 32}`",
+    "max_steps": "write `steps: 1000`",
+    "num_train_epochs": "write `epochs: {stream: NAME, count: 2}`",
+    "seed": "write `seed: 1` at the top",
+    "data_seed": "write `seed: 1` at the top",
+    "remove_unused_columns": "isoglot's views choose the columns",
+    "resume_from_checkpoint": "give `isoglot pretrain --resume`",
+    "eval_strategy": "pre-training does not evaluate: run `isoglot evaluate` on checkpoints",
+    "eval_on_start": "pre-training does not evaluate: run `isoglot evaluate` on checkpoints",
+    "load_best_model_at_end": "pre-training does not evaluate: run `isoglot evaluate` on checkpoints",
+    "label_smoothing_factor": "objectives have their own losses",
+    "use_liger_kernel": "objectives have their own losses",
+    "neftune_noise_alpha": "views make the inputs of the encoder",
+    "train_sampling_strategy": "write `batch: {bucket: 50}` for batches of similar lengths",
+    "dataloader_drop_last": "every example is in a batch",
+    "auto_find_batch_size": "write a smaller `batch: {examples: 16}` and train.gradient_accumulation_steps",
+    "ignore_data_skip": "a resumed run goes on with the next batch",
+}
+"""Settings of ``TrainingArguments`` that another part of a recipe decides, or that could only break a run."""
+
+_MAY_BE_NEGATIVE = ("local_rank", "ddp_timeout")
+
+
+def train_problems(document: Document) -> Iterator[Problem]:
+    """The settings of the trainer: known ones, with values of their type, not decided elsewhere."""
+    settings = document.values.get("train")
+    if not isinstance(settings, dict):
+        return
+    from transformers import TrainingArguments  # noqa: PLC0415 - a second of import that other checks do without
+
+    spec = spec_of(TrainingArguments, *ELSEWHERE)
+    own = {k: v for k, v in settings.items() if k not in ELSEWHERE and (k, v) != ("fsdp", True)}
+    for name in (name for name in settings if name in ELSEWHERE):
+        yield Problem(f"not a setting of a recipe; {ELSEWHERE[name]}", ("train", name))
+    wrong: set[Any] = set()
+    try:
+        spec.of(own)
+    except ConfigurationError as error:
+        for problem in error.problems:
+            text, name = problem.text, problem.location[0]
+            wrong.add(name)
+            if problem.kind == "extra_forbidden":
+                close = closest(name, spec.model_fields)
+                hint = f"did you mean {close!r}?" if close else "see transformers.TrainingArguments"
+                text = f"no setting of TrainingArguments; {hint}"
+            elif is_secret_setting(("train", name)) or has_secret_variable(
+                document.raw.get(("train", name), "")
+            ):
+                text = "a value that is not shown given; a text is needed"
+            yield Problem(text, ("train", *problem.location))
+    for name, value in own.items():
+        if name not in wrong and (reason := _out_of_range(name, value)) is not None:
+            yield Problem(f"{value!r} given; {reason}", ("train", name))
+    yield from _reporter_problems(settings.get("report_to"))
+
+
+def _out_of_range(name: str, value: Any) -> str | None:
+    """Why a number makes no sense: below 0, not a number, or an average of moments that never forgets."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or name in _MAY_BE_NEGATIVE:
+        return None
+    if not value >= 0:
+        return "it is 0 or more"
+    return "it is below 1, for example 0.98" if name in ("adam_beta1", "adam_beta2") and value >= 1 else None
+
+
+def _reporter_problems(wanted: Any) -> Iterator[Problem]:
+    """The packages that ``report_to`` needs are installed."""
+    from transformers.integrations import integration_utils  # noqa: PLC0415 - as TrainingArguments above
+
+    for name in wanted if isinstance(wanted, list) else [wanted]:
+        if name in (None, "all", "none"):
+            continue
+        if name not in integration_utils.INTEGRATION_TO_CALLBACK:
+            hint = did_you_mean(name, integration_utils.INTEGRATION_TO_CALLBACK)
+            yield Problem(f"{name!r} given; {hint}", ("train", "report_to"))
+        elif name not in integration_utils.get_available_reporting_integrations():
+            yield Problem(str(missing_package(repr(name), name)), ("train", "report_to"))
