@@ -12,7 +12,7 @@ from isoglot.corpus.encode.encode import encode_stream
 from isoglot.modules.encodings import Encodings
 from isoglot.objectives import OBJECTIVES
 from isoglot.testing import FAMILIES, tiny_aligned, tiny_model, tiny_tokenizer
-from isoglot.training.callbacks import Meter
+from isoglot.training.callbacks import StepMeter
 from isoglot.training.collate import Collator
 from isoglot.training.mixture import Mixture
 from isoglot.training.model import AlignmentModel
@@ -82,7 +82,7 @@ def test_logged_metrics_do_not_depend_on_how_pairs_are_batched(
     mixture = Mixture({"bitext": stream}, primary="bitext", seed=1)
     encoder = tiny_model("bert", tokenizer=tokenizer)
     model = AlignmentModel(encoder, {"o": OBJECTIVES[name](encoder, **options)}).eval()
-    meter, logs = Meter(), []
+    meter, logs = StepMeter(), []
     for parts in ((range(8),), (range(1), range(1, 8))):
         meter.flush()
         for part in parts:

@@ -13,7 +13,7 @@ from isoglot.objectives.base import Batch, Objective, ObjectiveOutput
 from isoglot.objectives.masked_lm import MaskedLM
 from isoglot.recipe.sections import WeightSection
 from isoglot.testing import tiny_model
-from isoglot.training.callbacks import Meter, real_tokens
+from isoglot.training.callbacks import StepMeter, real_tokens
 from isoglot.training.model import AlignmentModel
 
 
@@ -138,7 +138,7 @@ def test_a_broken_loss_is_named_with_its_step(batches: list[Any], tmp_path: Path
 
 
 def test_a_late_check_waits_for_no_step() -> None:
-    meter = Meter()
+    meter = StepMeter()
     bad = {"totals": {"a": torch.tensor(float("inf"))}, "counts": {"a": torch.tensor(1.0)}, "metrics": {}}
     meter.add(0, bad)
     meter.require_finite(wait=False)  # step 0 may still be running
@@ -148,7 +148,7 @@ def test_a_late_check_waits_for_no_step() -> None:
 
 
 def test_meter_means() -> None:
-    meter = Meter()
+    meter = StepMeter()
     meter.flush()
     for total, count, accuracy in ((6.0, 3, 1.0), (4.0, 1, 0.0), (0.0, 0, float("nan"))):
         outputs = {

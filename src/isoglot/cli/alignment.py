@@ -47,7 +47,7 @@ _FEW = 0.6
 """The share of another set's links per word below which a development set has few."""
 
 
-class Settings(Options):
+class MethodSettings(Options):
     """What no flag says of an aligner."""
 
     settings: dict[str, Any] = option(
@@ -66,7 +66,7 @@ class Settings(Options):
         return {**given, **self.settings}
 
 
-class Tuning(Settings):
+class Tuning(MethodSettings):
     """What every way to link that is tried has in common."""
 
     settings: dict[str, Any] = option(
@@ -96,7 +96,7 @@ class LinkMethod(Options):
     )
 
 
-class Pairs(Options):
+class BitextReading(Options):
     """How the sentence pairs are read."""
 
     source_language: str | None = option(
@@ -132,8 +132,8 @@ def align(
     ],
     given: Annotated[dict[str, Any], Method, FastAlign, Hmm, Saved, Eflomal, Encoder],
     request: AlignRequest,
-    pairs: Pairs,
-    more: Settings,
+    pairs: BitextReading,
+    more: MethodSettings,
     running: Comparing,
     out: Annotated[
         str, typer.Option("--out", "-o", help="File to write, or a folder with --format corpus.")
@@ -174,7 +174,7 @@ def score(
     *,
     gold: Gold,
     given: Annotated[dict[str, Any], FileScoring, LayerScoring, LinkMethod],
-    more: Settings,
+    more: MethodSettings,
     links: Annotated[
         str | None, typer.Argument(help="File of links, or - for standard input; not with --layers.")
     ] = None,

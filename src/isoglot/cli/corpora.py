@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from isoglot.corpus.prepare import PrepareSummary
 
 
-class Languages(Options):
+class InputLanguages(Options):
     """Languages of the inputs; ``de,fr`` divides them into as many equal parts, in that order."""
 
     language: str | None = option(
@@ -61,7 +61,7 @@ def prepare(
         ),
     ],
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder to write: Parquet shards and a manifest.")],
-    languages: Languages,
+    languages: InputLanguages,
     reading: Reading,
     options: PrepareOptions,
     running: Preparing,

@@ -254,5 +254,5 @@ class Reporting(Running):
     quiet: bool = option(False, "Only print results and errors.", flags=["--quiet", "-q"], group=_GROUP)
 
 
-class Measuring(Reporting, Comparing):
+class Evaluating(Reporting, Comparing):
     """How a command runs that prints results, and leaves what it has made from the same inputs."""

@@ -202,7 +202,7 @@ def recipes(
         typer.echo(f"{key:{width}}  {first.removeprefix('#').strip()}")
 
 
-class Chosen(Options):
+class RecipeChanges(Options):
     """Changes of a recipe."""
 
     overrides: tuple[str, ...] = option(
@@ -213,7 +213,7 @@ class Chosen(Options):
     )
 
 
-class Shown(Options):
+class PositionRange(Options):
     """Positions of a run to show."""
 
     count: int = option(2, "Number of positions to show.", flags=["--count", "-n"], ge=1)
@@ -228,7 +228,7 @@ _Recipe = Annotated[
 @with_flags
 def pretrain(
     recipe: _Recipe,
-    chosen: Chosen,
+    changes: RecipeChanges,
     running: Comparing,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Folder of the run; needed unless --check is given.")
@@ -256,7 +256,7 @@ def pretrain(
     """
     from isoglot.pretraining.check import load_recipe, settled
 
-    loaded = load_recipe(recipe, chosen.overrides)
+    loaded = load_recipe(recipe, changes.overrides)
     if check:
         from isoglot.pretraining.build import explicit
         from isoglot.recipe.document import dump_yaml
@@ -274,7 +274,7 @@ def pretrain(
 
 
 @with_flags
-def inspect(recipe: _Recipe, chosen: Chosen, shown: Shown, running: Reporting) -> None:
+def inspect(recipe: _Recipe, changes: RecipeChanges, shown: PositionRange, running: Reporting) -> None:
     """Print what a recipe trains on: pieces, masks, labels, links.
 
     One table per view and position, exactly as training sees them. `input` is what the encoder gets (= where it is the
@@ -285,7 +285,7 @@ def inspect(recipe: _Recipe, chosen: Chosen, shown: Shown, running: Reporting) -
     from isoglot.pretraining.check import load_recipe
     from isoglot.pretraining.inspect import inspect_recipe, table
 
-    loaded = load_recipe(recipe, chosen.overrides)
+    loaded = load_recipe(recipe, changes.overrides)
     with Console(quiet=running.quiet) as console:
         instances = inspect_recipe(loaded, positions=shown.count, start=shown.start, progress=console)
     for number, instance in enumerate(instances):

@@ -54,14 +54,14 @@ def page(
     )
 
 
-class Printed(CompareOptions):
+class TableFormat(CompareOptions):
     """How tables are printed."""
 
     form: Literal["text", "csv", "latex"] = option("text", "Format of the tables.", flags=["--format", "-f"])
 
 
 @with_flags
-def compare(runs: Runs, options: Printed) -> None:
+def compare(runs: Runs, options: TableFormat) -> None:
     """Print ours, the paper's and the difference.
 
     Shows the tables of studies among the runs and those of --beside; figures that a paper printed wrong are marked.

@@ -12,7 +12,7 @@ import typer
 
 from isoglot.checks import is_number
 from isoglot.cli.console import Console, print_results
-from isoglot.cli.flags import Measuring, Reporting, with_flags
+from isoglot.cli.flags import Evaluating, Reporting, with_flags
 from isoglot.errors import ConfigurationError
 from isoglot.options import Options, Seed, Workers, option
 
@@ -52,7 +52,7 @@ class StudyOptions(Options):
 @with_flags
 def study(
     options: StudyOptions,
-    running: Measuring,
+    running: Evaluating,
     names: Annotated[
         list[str] | None,
         typer.Argument(metavar="NAME", help="Studies (align_mlm/table3), papers (align_mlm), or FILE.py."),

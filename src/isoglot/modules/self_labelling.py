@@ -22,7 +22,7 @@ Filtering = Literal["itermax", "printed", "intersection", "union"]
 
 
 @dataclass(frozen=True)
-class Sides:
+class SentencePositions:
     """Where the two sentences of each row stand."""
 
     # positions of the source tokens, (batch, n); past a row's own count they are any other positions
@@ -32,13 +32,13 @@ class Sides:
     target_mask: Tensor
 
     @classmethod
-    def of(cls, side_ids: Tensor) -> Sides:
+    def of(cls, side_ids: Tensor) -> SentencePositions:
         """From side ids (batch, length): 1 source, 2 target, else special token or padding."""
         parts = [_positions(side_ids == side) for side in (1, 2)]
         return cls(parts[0][0], parts[1][0], parts[0][1], parts[1][1])
 
     @classmethod
-    def as_they_stand(cls, side_ids: Tensor) -> Sides:
+    def as_they_stand(cls, side_ids: Tensor) -> SentencePositions:
         """The sentence that stands first in its row as the source, the other one as the target."""
         if not side_ids.numel():
             return cls.of(side_ids)
@@ -55,7 +55,7 @@ class Sides:
 class LinkGrid:
     """Links between the two sentences of each row."""
 
-    sides: Sides
+    sides: SentencePositions
     links: Tensor
 
     def partners(self, length: int) -> Tensor:
@@ -108,7 +108,7 @@ def self_label(
     **Shape**: states (batch, length, hidden), side_ids (batch, length); links (batch, n, m) for the longest
     first and second sentence.
     """
-    sides = Sides.as_they_stand(side_ids)
+    sides = SentencePositions.as_they_stand(side_ids)
     with torch.autocast(states.device.type, enabled=False):
         source, target = (_gather(states, p).float() for p in (sides.source, sides.target))
         similarity = source @ target.transpose(1, 2)
@@ -127,7 +127,7 @@ def corpus_grid(link_ids: Tensor, side_ids: Tensor) -> LinkGrid:
 
     **Shape**: link_ids (batch, links, 2), side_ids (batch, length).
     """
-    sides = Sides.of(side_ids)
+    sides = SentencePositions.of(side_ids)
     i = _inverse(side_ids == 1, link_ids[..., 0])
     j = _inverse(side_ids == 2, link_ids[..., 1])
     links = torch.zeros(sides.mask.shape, dtype=torch.bool, device=link_ids.device)

@@ -70,7 +70,7 @@ def vocabulary_loss(
 
 
 @dataclass(frozen=True)
-class _Wanted:
+class _GradientKinds:
     """Which gradients a pass makes: W's as a sum, or as the factors of a product."""
 
     states: bool
@@ -108,7 +108,9 @@ class _Loss(torch.autograd.Function):
         *slots: Tensor,
     ) -> tuple[Tensor, Tensor]:
         needs = ctx.needs_input_grad
-        wanted = _Wanted(needs[0] and grad, needs[2] and grad, dense=len(slots) == 1, factors=len(slots) > 1)
+        wanted = _GradientKinds(
+            needs[0] and grad, needs[2] and grad, dense=len(slots) == 1, factors=len(slots) > 1
+        )
         total, correct, gradients = _run(states, labels, table, bias, chunk, wanted)
         ctx.save_for_backward(states, labels, weight, bias)
         ctx.chunk, ctx.wanted, ctx.gradients = chunk, wanted, gradients
@@ -133,7 +135,7 @@ class _Loss(torch.autograd.Function):
 
 
 def _run(
-    states: Tensor, labels: Tensor, table: Tensor, bias: Tensor | None, chunk: int, wanted: _Wanted
+    states: Tensor, labels: Tensor, table: Tensor, bias: Tensor | None, chunk: int, wanted: _GradientKinds
 ) -> tuple[Tensor, Tensor, _Gradients]:
     """One pass over the rows: sum, number correct and the gradients that are wanted."""
     offset = None if bias is None else bias.detach().to(states.dtype)

@@ -6,7 +6,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-Pooling = Literal["last", "first", "mean"]
+WordPooling = Literal["last", "first", "mean"]
 _HASH_BASE = 1_000_003
 _HASH_MODULUS = (1 << 31) - 1
 
@@ -51,7 +51,7 @@ def word_index(word_ids: Tensor, input_ids: Tensor) -> WordIndex:
     return WordIndex(word_ids, first, last, fingerprint % _HASH_MODULUS)
 
 
-def pool_words(hidden: Tensor, index: WordIndex, *, pooling: Pooling) -> Tensor:
+def pool_words(hidden: Tensor, index: WordIndex, *, pooling: WordPooling) -> Tensor:
     """One vector a word: its ``last`` piece's, its ``first`` piece's, or their ``mean``; any where it has no piece.
 
     **Shape**: (batch, length, hidden) → (batch, words, hidden).

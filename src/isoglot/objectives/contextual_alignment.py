@@ -8,7 +8,7 @@ from torch import Tensor
 from transformers import PreTrainedModel
 
 from isoglot.modules.encodings import Encodings
-from isoglot.modules.word_vectors import Pooling, WordIndex, pool_words, word_index, word_links
+from isoglot.modules.word_vectors import WordIndex, WordPooling, pool_words, word_index, word_links
 from isoglot.objectives.base import Batch, Objective, ObjectiveOutput, tensor_of
 from isoglot.objectives.links import link_ids
 
@@ -39,7 +39,7 @@ class ContextualAlignment(Objective):
     model: InitVar[PreTrainedModel]
     _: KW_ONLY
     view: str = "sentences"
-    pooling: Pooling = "last"
+    pooling: WordPooling = "last"
     one_to_one: bool = True
     drop_identical: bool = True
     special_tokens: bool = True

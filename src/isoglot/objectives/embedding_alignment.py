@@ -16,7 +16,7 @@ from isoglot.modules.encoder import input_embeddings
 from isoglot.modules.encodings import Encodings
 from isoglot.modules.shared_table import SharedTable
 from isoglot.objectives.base import Batch, Objective, ObjectiveOutput
-from isoglot.options import Count, Part
+from isoglot.options import Count, PositiveShare
 from isoglot.schema import LEXICON, require
 from isoglot.seeding import generator_for
 
@@ -60,7 +60,7 @@ class EmbeddingAlignment(Objective):
     tokenizer: InitVar[PreTrainedTokenizerBase | None] = None
     lexicon: Dataset | None = field(default=None, repr=False)
     copied_vocabulary: Count | None = None
-    share: Part = 0.25
+    share: PositiveShare = 0.25
     pieces: Literal["mean", "single"] = "mean"
     sample: Count | None = None
     lexicon_seed: int = 0

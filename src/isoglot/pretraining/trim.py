@@ -60,7 +60,7 @@ _POINTER = re.compile(r"(^|\.)(pointer\.(query|key)\.(weight|bias)|pointer_layer
 """Tensors of ``objectives.safetensors`` that an aligner reads; those that hold numbers of pieces are left out."""
 
 
-class Trimmed(NamedTuple):
+class TrimSummary(NamedTuple):
     """What became of an encoder: tokenizer entries and numbers in the weights, before and after.
 
     ``tenfold``: an estimate of the entries after, had there been ten times as much text; ``None`` where frequency
@@ -83,7 +83,7 @@ def trim(
     *,
     overwrite: bool = False,
     progress: Any = None,
-) -> Trimmed:
+) -> TrimSummary:
     """Write a copy of an encoder (with a masked-LM head or without) that has only the pieces that text uses.
 
     Special tokens and the characters seen stay. With ``min_count`` 1 the text is cut into the same pieces as before;
@@ -108,7 +108,7 @@ def trim(
         name=_MANIFEST,
     )
     found = {name: manifest.get(name) for name in ("pieces", "parameters", "tenfold", "held_out")}
-    return Trimmed(Path(out), **found, skipped=not made)  # type: ignore[arg-type]
+    return TrimSummary(Path(out), **found, skipped=not made)  # type: ignore[arg-type]
 
 
 def _write(place: str | Path, folder: Path, request: TrimRequest, progress: Any) -> dict[str, Any]:

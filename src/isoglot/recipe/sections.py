@@ -16,7 +16,7 @@ from pydantic import (
 
 from isoglot.checks import problems_of
 from isoglot.errors import ConfigurationError, Location, Problem, collected
-from isoglot.options import Count, NotNegative, Part, Positive, fits, without_none
+from isoglot.options import Count, NotNegative, Positive, PositiveShare, fits, without_none
 from isoglot.recipe.document import Document
 
 M = TypeVar("M", bound=BaseModel)
@@ -115,7 +115,7 @@ class PartsSection(Section):
     embeddings: _Rate = 1.0
     head: _Rate = 1.0
     objectives: _Rate = 1.0
-    layer_decay: Part = 1.0
+    layer_decay: PositiveShare = 1.0
     freeze_encoder_steps: Annotated[int, Field(ge=0)] | Annotated[float, Field(ge=0, lt=1)] = 0
 
     def frozen_steps(self, steps: int) -> int:

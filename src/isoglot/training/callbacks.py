@@ -25,7 +25,7 @@ _LOGGER = logging.getLogger(__name__)
 class StepHooks(TrainerCallback):
     """Checks the loss before each optimiser step, and tells the objectives and the epoch-wise settings after it."""
 
-    def __init__(self, batches: TokenBudgetBatches, meter: Meter) -> None:
+    def __init__(self, batches: TokenBudgetBatches, meter: StepMeter) -> None:
         self.batches, self.meter = batches, meter
         self.first = 0
 
@@ -116,7 +116,7 @@ def real_tokens(batch: Batch) -> int:
     return sum(int(mask.sum()) for mask in masks)
 
 
-class Meter:
+class StepMeter:
     """Sums since the last log, kept on the device so that a step does not wait for them."""
 
     def __init__(self) -> None:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from isoglot.errors import ConfigurationError
 from isoglot.seeding import seed_for
 
-Rows = NDArray[np.int64]
+RowNumbers = NDArray[np.int64]
 
 _NONE = -1
 """Row (and length) where a position has no example of a stream."""
@@ -66,7 +66,7 @@ class Mixture(torch.utils.data.Dataset[dict[str, Any]]):
         self.lengths = {name: _lengths(stream) for name, stream in streams.items()}
         self._starts = _window_starts(self.epoch_size, bucket or self.epoch_size, least)
         self._orders: OrderedDict[tuple[str, int], NDArray[np.int32 | np.int64]] = OrderedDict()
-        self._windows: OrderedDict[int, dict[str, Rows]] = OrderedDict()
+        self._windows: OrderedDict[int, dict[str, RowNumbers]] = OrderedDict()
 
     def __len__(self) -> int:
         return self.epoch_size if self.length is None else self.length
@@ -92,7 +92,7 @@ class Mixture(torch.utils.data.Dataset[dict[str, Any]]):
         """Each stream's first example: what a batch without any example of it would have held."""
         return {name: self._read(name, np.zeros(1, np.int64))[0] for name in self.streams}
 
-    def rows(self, positions: Sequence[int]) -> dict[str, Rows]:
+    def rows(self, positions: Sequence[int]) -> dict[str, RowNumbers]:
         """Row numbers of each stream at the given positions, −1 where a position has no example of it."""
         found: dict[str, list[int]] = {name: [] for name in self.streams}
         for position in map(int, positions):
@@ -131,7 +131,7 @@ class Mixture(torch.utils.data.Dataset[dict[str, Any]]):
             "streams": dict(self.sizes),
         }
 
-    def _window(self, index: int) -> dict[str, Rows]:
+    def _window(self, index: int) -> dict[str, RowNumbers]:
         if index not in self._windows:
             found = self._drawn(*self.window(index))
             if self.bucket is not None:
@@ -145,10 +145,10 @@ class Mixture(torch.utils.data.Dataset[dict[str, Any]]):
         self._windows.move_to_end(index)
         return self._windows[index]
 
-    def _lengths_of(self, stream: str, rows: Rows) -> NDArray[np.int32]:
+    def _lengths_of(self, stream: str, rows: RowNumbers) -> NDArray[np.int32]:
         return np.where(rows == _NONE, _NONE, self.lengths[stream][rows]).astype(np.int32)
 
-    def _drawn(self, start: int, stop: int) -> dict[str, Rows]:
+    def _drawn(self, start: int, stop: int) -> dict[str, RowNumbers]:
         """Each stream's rows at positions ``[start, stop)`` before sorting."""
         if not self.concatenate:
             return {name: self._strung(name, size, start, stop) for name, size in self.sizes.items()}
@@ -160,7 +160,7 @@ class Mixture(torch.utils.data.Dataset[dict[str, Any]]):
             before += size
         return found
 
-    def _strung(self, name: str, size: int, start: int, stop: int) -> Rows:
+    def _strung(self, name: str, size: int, start: int, stop: int) -> RowNumbers:
         """Places ``[start, stop)`` of the orders of all epochs of ``size`` examples, strung together."""
         parts = []
         while start < stop:
@@ -181,7 +181,7 @@ class Mixture(torch.utils.data.Dataset[dict[str, Any]]):
         self._orders.move_to_end(key)
         return self._orders[key]
 
-    def _read(self, stream: str, rows: Rows) -> list[dict[str, Any]]:
+    def _read(self, stream: str, rows: RowNumbers) -> list[dict[str, Any]]:
         """Rows of a stream as column to value each."""
         if not rows.size:
             return []
@@ -212,7 +212,7 @@ def _lengths(stream: datasets.Dataset) -> NDArray[np.int32]:
     return np.concatenate(parts).astype(np.int32)
 
 
-def _window_starts(size: int, bucket: int, least: int) -> Rows:
+def _window_starts(size: int, bucket: int, least: int) -> RowNumbers:
     """Borders of an epoch's windows; a last one of under half a window, or under ``least``, joins the one before."""
     windows = max(1, (size + bucket // 2) // bucket)
     if windows > 1 and size - (windows - 1) * bucket < least:

@@ -17,7 +17,7 @@ from isoglot.errors import TrainingError
 from isoglot.runs.checkpoint import reason
 from isoglot.training import checkpoints
 from isoglot.training.batches import TokenBudgetBatches
-from isoglot.training.callbacks import Meter
+from isoglot.training.callbacks import StepMeter
 from isoglot.training.export import save_encoder
 
 
@@ -73,7 +73,7 @@ class CheckpointingTrainer(StagedTrainer):
     """What :class:`~isoglot.training.trainer.AlignmentTrainer` does about checkpoints; not used by itself."""
 
     batches: TokenBudgetBatches
-    meter: Meter
+    meter: StepMeter
     tokenizer: PreTrainedTokenizerBase | None
     model: Any
     optimizer: Any

@@ -13,7 +13,7 @@ from isoglot.recipe.sections import PartsSection
 from isoglot.runs.workers import fork_server
 from isoglot.training.arguments import adapt
 from isoglot.training.batches import BatchOptions, TokenBudgetBatches
-from isoglot.training.callbacks import Meter, StepHooks, real_tokens
+from isoglot.training.callbacks import StepHooks, StepMeter, real_tokens
 from isoglot.training.collate import Collator
 from isoglot.training.mixture import Mixture
 from isoglot.training.model import AlignmentModel
@@ -55,7 +55,7 @@ class AlignmentTrainer(CheckpointingTrainer):
         parts: PartsSection | None = None,
     ) -> None:
         compile_options = adapt(args)
-        self.mixture, self.meter, self.tokenizer, self.parts = mixture, Meter(), tokenizer, parts
+        self.mixture, self.meter, self.tokenizer, self.parts = mixture, StepMeter(), tokenizer, parts
         if parts is not None:
             freeze(model, parts)
             if parts.freeze_encoder_steps:

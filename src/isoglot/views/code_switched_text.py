@@ -13,7 +13,7 @@ from transformers import PreTrainedTokenizerBase
 
 from isoglot.corpus.encode.templates import IntArray, as_array
 from isoglot.errors import ConfigurationError
-from isoglot.options import Count, Part, Share
+from isoglot.options import Count, PositiveShare, Share
 from isoglot.views.instance import language_id, masked_tensors, to_tensors
 from isoglot.views.lexicon import SynonymTable, TokenLexicon, copied_lexicon, token_lexicon
 from isoglot.views.masked_text import TextOptions
@@ -56,7 +56,7 @@ class CodeSwitchedText(TextOptions):
     tokenizer: InitVar[PreTrainedTokenizerBase]
     lexicon: Dataset | TokenLexicon | None = field(default=None, kw_only=True, repr=False)
     copied_vocabulary: Count | None = field(default=None, kw_only=True)
-    share: Part = field(default=0.25, kw_only=True)
+    share: PositiveShare = field(default=0.25, kw_only=True)
     lexicon_seed: int = field(default=0, kw_only=True)
     mode: Literal["tang2022_input", "chaudhary_label"] = field(default="tang2022_input", kw_only=True)
     synonym_probability: Share = field(default=0.5, kw_only=True)

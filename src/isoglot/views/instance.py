@@ -11,7 +11,7 @@ from transformers import PreTrainedTokenizerBase
 
 from isoglot.corpus.encode.templates import IntArray, Template, as_array
 from isoglot.errors import ConfigurationError, Problem
-from isoglot.views.masking import Masked, MaskingOptions, mask_tokens
+from isoglot.views.masking import MaskedTokens, MaskingOptions, mask_tokens
 
 _DOCUMENT_STRIDE = 1 << 20
 """Set between the word numbers of packed documents, which count from 0 in each."""
@@ -32,7 +32,7 @@ class Instance:
 
 def masked_tensors(
     instance: Instance, masking: MaskingOptions, *, generator: torch.Generator
-) -> tuple[dict[str, IntArray], Masked]:
+) -> tuple[dict[str, IntArray], MaskedTokens]:
     """Mask an instance: the arrays of its batch keys, and the selection."""
     special = masking._specials.take(instance.ids, mode="clip")
     present = np.ones(instance.ids.size, dtype=np.int64) if instance.attention is None else instance.attention

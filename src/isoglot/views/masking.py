@@ -81,7 +81,7 @@ class MaskingOptions:
         return pool
 
 
-class Masked(NamedTuple):
+class MaskedTokens(NamedTuple):
     """The ids after replacement, the labels, −100 where not selected, and the selection with random and kept tokens."""
 
     input_ids: IntArray
@@ -107,7 +107,7 @@ def mask_tokens(
     *,
     generator: torch.Generator,
     word_ids: IntArray | None = None,
-) -> Masked:
+) -> MaskedTokens:
     """Select tokens and replace most of them: 80 % by the mask token, 10 % by a random one, 10 % not at all.
 
     All numbers come from one draw of ``3 · length + 1`` uniforms, so the result depends on the generator and the
@@ -151,7 +151,7 @@ def mask_tokens(
         drawn = uniform[2 * length + where] * masking._pool.size
         inputs[where] = masking._pool[drawn.astype(np.int64)]
     labels = np.where(selected, ids, IGNORE_INDEX)
-    return Masked(inputs, labels, selected)
+    return MaskedTokens(inputs, labels, selected)
 
 
 def _units(word_ids: IntArray) -> IntArray:
