@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from isoglot.testing import tiny_bitext
+from isoglot.testing import tiny_bitext, tiny_model, tiny_tokenizer
 
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")  # no test hangs on how busy the machine is
@@ -45,3 +45,13 @@ def tiny_recipe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     recipe = tmp_path / "tiny.yaml"
     recipe.write_text(TINY.replace("BITEXT", str(bitext)))
     return recipe
+
+
+@pytest.fixture(scope="session")
+def encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A tiny encoder, which no test changes."""
+    folder = tmp_path_factory.mktemp("encoder") / "tiny"
+    tokenizer = tiny_tokenizer("bert")
+    for part in (tiny_model("bert", tokenizer=tokenizer), tokenizer):
+        part.save_pretrained(folder)
+    return folder

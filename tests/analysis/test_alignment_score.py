@@ -2,37 +2,19 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from unittest.mock import patch
 
 import numpy as np
 import pytest
 import torch
-from datasets import Dataset
+from alignment_loops import cosine, looped
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
-from safetensors.torch import save_file
 
 from isoglot.analysis.alignment_score import alignment_score, draw, nearest_both_ways, score_vectors
-from isoglot.analysis.checkpoint_score import checkpoint_alignment_score, trained_pairs
-from isoglot.analysis.options import ScoreOptions, Subset
-from isoglot.derive.vocabulary import VocabularyCopy
+from isoglot.analysis.options import Subset
 from isoglot.errors import ConfigurationError
-from isoglot.schema import LEXICON
-from isoglot.testing import tiny_lexicon, tiny_model, tiny_tokenizer
-
-
-def cosine(a: list[float], b: list[float]) -> float:
-    norm = (sum(x * x for x in a) * sum(x * x for x in b)) ** 0.5
-    return sum(x * y for x, y in zip(a, b, strict=True)) / max(norm, 1e-12)
-
-
-def looped(table: list[list[float]], pairs: list[tuple[int, int]]) -> tuple[float, float]:
-    sources, targets = sorted({s for s, _ in pairs}), sorted({t for _, t in pairs})
-    forward = [(s, max(targets, key=lambda t: (cosine(table[s], table[t]), -t))) in pairs for s in sources]
-    backward = [(max(sources, key=lambda s: (cosine(table[s], table[t]), -s)), t) in pairs for t in targets]
-    return 100 * sum(forward) / len(forward), 100 * sum(backward) / len(backward)
 
 
 def noisy(size: int, width: int, noise: float, seed: int = 0) -> torch.Tensor:
@@ -179,113 +161,3 @@ def test_a_table_that_is_not_finite_is_refused() -> None:
         alignment_score(table, copied_from=3)
     with pytest.raises(ConfigurationError, match="no pair"):
         score_vectors(table, table, torch.zeros(0, 2, dtype=torch.long))
-
-
-@pytest.fixture(scope="module")
-def copied(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, VocabularyCopy]:
-    """A checkpoint whose copied rows equal the originals but for every third, which is its neighbour's."""
-    folder = tmp_path_factory.mktemp("copied") / "run"
-    copy = VocabularyCopy(tiny_tokenizer("bert"))
-    model = tiny_model("bert", tokenizer=copy.tokenizer)
-    size = copy.size
-    with torch.no_grad():
-        table = model.get_input_embeddings().weight
-        table[size:] = table[:size]
-        for i in range(0, size - 1, 3):
-            table[size + i] = table[i + 1]
-    model.save_pretrained(folder / "checkpoint")
-    copy.tokenizer.save_pretrained(folder / "checkpoint")
-    copy.save(folder / "tokenizer")
-    return folder, copy
-
-
-def with_copy(copy: VocabularyCopy) -> list[int]:
-    """Ids that have a copy of their own and are not special."""
-    return sorted({*range(copy.size)} - {*copy.original.all_special_ids, *copy.unshifted, *copy.shared})
-
-
-def test_checkpoint_of_a_copied_vocabulary(copied: tuple[Path, VocabularyCopy]) -> None:
-    folder, copy = copied
-    ids = with_copy(copy)
-    expected = 100 * sum(i % 3 != 0 or i == copy.size - 1 for i in ids) / len(ids)
-    # Row i + 1 is there twice where i is a multiple of 3: the first, which is wrong for i + 1, is taken.
-    expected -= 100 * sum(i % 3 == 1 and i - 1 in ids for i in ids) / len(ids)
-    by_copy = checkpoint_alignment_score(folder, vocabulary=folder / "tokenizer")
-    by_size = checkpoint_alignment_score(folder / "checkpoint", copied_from=copy.size)
-    assert by_copy.total.tokens == by_copy.total.candidates == len(ids)
-    assert by_copy.total.score == by_size.total.score == pytest.approx(expected)
-    assert (by_copy.trained, by_copy.held_out) == (None, None)
-
-
-def test_shared_ids_are_left_out_and_specials_can_be_put_in(copied: tuple[Path, VocabularyCopy]) -> None:
-    folder, copy = copied
-    shared = VocabularyCopy.draw(copy.original, overlap=0.25)
-    found = checkpoint_alignment_score(folder, vocabulary=shared)
-    assert found.total.asked.tolist() == with_copy(shared)
-    whole = checkpoint_alignment_score(folder, vocabulary=copy, options=ScoreOptions(include_special=True))
-    assert whole.total.tokens == copy.size
-
-
-def test_dictionary_of_training_divides_the_score(
-    copied: tuple[Path, VocabularyCopy], tmp_path: Path
-) -> None:
-    folder, copy = copied
-    link = tmp_path / "run"
-    link.mkdir()
-    for file in (folder / "checkpoint").iterdir():
-        (link / file.name).symlink_to(file)
-    seen = [i for i in with_copy(copy) if i % 3 == 2]
-    tensors = {
-        "objectives.dictionary.source_pieces": torch.tensor([[i] for i in seen]),
-        "objectives.dictionary.target_pieces": torch.tensor([[i + copy.size] for i in seen]),
-        "language_embeddings.weight": torch.randn(4, 32, generator=torch.Generator().manual_seed(0)),
-    }
-    save_file(tensors, link / "objectives.safetensors")
-    found = checkpoint_alignment_score(link, copied_from=copy.size)
-    assert found.trained_tokens == len(seen)
-    assert found.trained == 100
-    assert found.held_out is not None
-    unseen = found.total.tokens - len(seen)
-    assert found.total.score * found.total.tokens == pytest.approx(100 * len(seen) + found.held_out * unseen)
-    moved = checkpoint_alignment_score(link, copied_from=copy.size, options=ScoreOptions(language_ids=(2, 3)))
-    assert moved.total.cosine != pytest.approx(found.total.cosine)
-    with pytest.raises(ConfigurationError, match="there are 4, counted from 0"):
-        checkpoint_alignment_score(link, copied_from=copy.size, options=ScoreOptions(language_ids=(2, 4)))
-
-
-def test_lexicon_takes_the_mean_of_pieces(tmp_path: Path) -> None:
-    tokenizer, lexicon = tiny_tokenizer("bert"), tiny_lexicon()
-    model = tiny_model("bert", tokenizer=tokenizer)
-    model.save_pretrained(tmp_path)
-    tokenizer.save_pretrained(tmp_path)
-    table = model.get_input_embeddings().weight
-    entries = {
-        side: [tokenizer(word, add_special_tokens=False)["input_ids"] for word in lexicon[side]]
-        for side in ("source", "target")
-    }
-    pairs = [
-        (tuple(s), tuple(t)) for s, t in zip(entries["source"], entries["target"], strict=True) if s != t
-    ]
-    sources, targets = (list(dict.fromkeys(p[k] for p in pairs)) for k in (0, 1))
-    vectors = [table[list(e)].mean(0).tolist() for e in (*sources, *targets)]
-    numbered = [(sources.index(s), len(sources) + targets.index(t)) for s, t in pairs]
-    found = checkpoint_alignment_score(tmp_path, lexicon=lexicon)
-    assert found.total.score == pytest.approx(looped(vectors, numbered)[0])
-    assert found.total.tokens == len(sources)
-    single = [len(s) == len(t) == 1 for s, t in pairs]
-    if any(single):
-        only = checkpoint_alignment_score(tmp_path, lexicon=lexicon, options=ScoreOptions(single=True))
-        assert only.total.tokens == len({s for (s, _), one in zip(pairs, single, strict=True) if one})
-    assert trained_pairs(tmp_path) is None
-    same = Dataset.from_dict({"source": ["the"], "target": ["the"], "source_language": ["en"],
-                              "target_language": ["xx"]}, features=LEXICON)  # fmt: skip
-    with pytest.raises(ConfigurationError, match="no entry"):
-        checkpoint_alignment_score(tmp_path, lexicon=same)
-
-
-def test_what_says_which_rows_belong_together(copied: tuple[Path, VocabularyCopy]) -> None:
-    folder, copy = copied
-    with pytest.raises(ConfigurationError, match="nothing says"):
-        checkpoint_alignment_score(folder)
-    with pytest.raises(ConfigurationError, match="give one of vocabulary"):
-        checkpoint_alignment_score(folder, vocabulary=copy, copied_from=3)

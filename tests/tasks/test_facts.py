@@ -13,7 +13,7 @@ from isoglot.errors import ConfigurationError
 from isoglot.evaluation.evaluate import evaluate
 from isoglot.finetuning.options import PRESETS, FinetuneOptions, task_with_settings
 from isoglot.tasks import TASKS, build_task, is_probe, task_class, task_options
-from isoglot.tasks.base import Probe, TrainableTask, check_places, places_of
+from isoglot.tasks.base import Probe, TrainableTask
 from isoglot.tasks.facts import TaskFacts
 from isoglot.testing import tiny_model, tiny_tokenizer
 
@@ -59,18 +59,6 @@ def test_a_presets_options_of_the_task_are_set_on_the_task() -> None:
     assert task_with_settings("xquad", [], paper="ppa")[0].windows == "advance"
     with pytest.raises(ConfigurationError, match="has no setting 'n_bst'; did you mean 'n_best'"):
         task_with_settings("xquad", [], paper="xtreme", n_bst=3)
-
-
-def test_what_a_task_will_read_is_known_before(tmp_path: Path) -> None:
-    for name in ("de-test.tsv", "fr-test.tsv", "tatoeba.deu-eng.deu", "tatoeba.deu-eng.eng"):
-        (tmp_path / name).write_text("")
-    tags = build_task("ner", [f"{tmp_path}/{{language}}-{{split}}.tsv"])
-    assert [p.path for p in places_of(tags, "de", "test")] == [str(tmp_path / "de-test.tsv")]
-    pairs = build_task("tatoeba", [str(tmp_path)])
-    assert [Path(p.path).suffix for p in places_of(pairs, "de", "test")] == [".deu", ".eng"]
-    check_places(tags, [("de", "test"), ("fr", "test")])
-    with pytest.raises(ConfigurationError, match=r"(?s)'sw'.*no dev data for 'fr'"):
-        check_places(tags, [("de", "test"), ("sw", "test"), ("fr", "dev")])
 
 
 def test_a_task_of_ones_own_is_one_class(custom: str, tmp_path: Path) -> None:

@@ -1,5 +1,3 @@
-"""Sentence retrieval reads the files of a language and of its pivot."""
-
 from __future__ import annotations
 
 from pathlib import Path
@@ -7,8 +5,10 @@ from pathlib import Path
 import pytest
 import torch
 from datasets import Dataset
+from labelled_files import json_lines
 
 from isoglot.errors import ConfigurationError, InputError
+from isoglot.evaluation.evaluate import evaluate
 from isoglot.tasks import build_task, retrieval
 
 
@@ -18,16 +18,6 @@ def test_a_derived_language_is_one_language(tmp_path: Path) -> None:
     data = build_task("tatoeba", [str(tmp_path / "{language}.txt")]).load("en-x-trans", "test")
     assert data["source"][:] == ["ա հոփջկ", "ա բփփխ"]
     assert (data["source_language"][0], data["target_language"][0]) == ("en-x-trans", "en")
-
-
-def test_entries_of_several_words_stand_between_tabs(tmp_path: Path) -> None:
-    path = tmp_path / "fr-xx.txt"
-    path.write_text("10 000\tꣀ ꣁ\nde դե\n")
-    data = build_task("lexicon_induction", [str(path)], words="0:0").load("fr-xx", "test")
-    assert (data["source"][:], data["target"][:]) == (["10 000", "de"], ["ꣀ ꣁ", "դե"])
-    path.write_text("de\t\n")
-    with pytest.raises(InputError, match=r"fr-xx\.txt:1: .*a source and a target word"):
-        build_task("lexicon_induction", [str(path)]).load("fr-xx", "test")
 
 
 def test_shares_are_right_to_the_digit(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -42,21 +32,32 @@ def test_shares_are_right_to_the_digit(monkeypatch: pytest.MonkeyPatch) -> None:
     assert scores["reverse_csls_mrr"] == pytest.approx(81.3 + 18.7 / 2, abs=1e-12)
 
 
-def test_a_dictionary_of_the_other_direction_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "en-de.txt").write_text("house\tHaus\n")
-    task = build_task("lexicon_induction", [str(tmp_path / "en-de.txt")], words="0:0")
-    assert task.load("en-de", "test")["target"][:] == ["Haus"]
-    with pytest.raises(InputError, match=r"is named as en-de, and de-en is asked for"):
-        task.load("de-en", "test")
-    with pytest.raises(ConfigurationError, match="a pair such as en-de"):
-        task.load("en", "test")
+def test_a_language_is_not_its_own_pivot(encoder: Path, tmp_path: Path) -> None:
+    (tmp_path / "x.eng").write_text("a\n")
+    with pytest.raises(ConfigurationError, match="both sides are in 'en'"):
+        evaluate(encoder, build_task("tatoeba", [str(tmp_path)]), languages=["en"])
 
 
-def test_words_are_counted_in_the_whole_dictionary(tmp_path: Path) -> None:
-    whole = "".join(f"a{n}\tb{n}\n" for n in range(6))
-    (tmp_path / "en-xx.txt").write_text(whole)
-    (tmp_path / "en-xx.5000-6500.txt").write_text("a5\tb5\n")
-    load = lambda **how: build_task("lexicon_induction", [str(tmp_path)], **how).load("en-xx", "test")  # noqa: E731
-    assert load()["source"][:] == ["a5"]
-    chosen = load(words="0:2")
-    assert [s for s, asked in zip(chosen["source"], chosen["asked"], strict=True) if asked] == ["a0", "a1"]
+def _pair(source: str, target: str, languages: str) -> dict:
+    own, other = languages.split()
+    return {"source": source, "target": target, "source_language": own, "target_language": other}
+
+
+def test_tables_of_pairs_give_the_languages_that_are_asked_for(tmp_path: Path) -> None:
+    rows = [
+        _pair("house", "Haus", "en de"),
+        _pair("house", "maison", "en fr"),
+        _pair("book", "Buch", "en deu"),
+    ]
+    table = json_lines(tmp_path / "pairs.jsonl", *rows)
+    german = build_task("tatoeba", [table]).load("de", "test")
+    assert german["source"][:] == ["Haus", "Buch"], "the language first, whichever way the rows are"
+    assert german["target"][:] == ["house", "book"]
+    with pytest.raises(
+        InputError, match="no row from 'it' to 'en'; the pairs there are en-de, en-deu, en-fr"
+    ):
+        build_task("tatoeba", [table]).load("it", "test")
+    lexicon = build_task("lexicon_induction", [table], words="0:0")
+    assert lexicon.load("en-fr", "test")["target"][:] == ["maison"]
+    with pytest.raises(InputError, match="no row from 'fr' to 'en'"):
+        lexicon.load("fr-en", "test")

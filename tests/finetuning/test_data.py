@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from datasets import Dataset
+from labelled_files import json_lines
+
+from isoglot.errors import ConfigurationError
+from isoglot.finetuning.data import dev_sets, grouped, hold_out, training_rows
+from isoglot.finetuning.finetune import finetune
+from isoglot.finetuning.options import FinetuneOptions
+from isoglot.tasks import build_task
+from isoglot.tasks.code_switching import code_switch
+from isoglot.testing import tiny_bitext, tiny_tokenizer
+
+
+def test_training_data_are_no_dev_data_unless_named_so(tmp_path: Path) -> None:
+    rows = [{"first": f"{n}", "second": "b", "label": "0"} for n in range(10)]
+    own, dev = json_lines(tmp_path / "de.jsonl", *rows), json_lines(tmp_path / "dev.jsonl", *rows[:2])
+    held = FinetuneOptions.build(dev_fraction=0.2)
+    data, held_out = training_rows(build_task("xnli", [own]), ["de"], held, seed=1)
+    assert (len(data), len(held_out["de"])) == (8, 2)
+    for specs in ([own, f"dev={dev}"], [own, f"dev={own}"], [f"train={own}", f"dev={dev}"]):
+        assert not training_rows(build_task("xnli", specs), ["de"], held, seed=1)[1]
+    with pytest.raises(ConfigurationError, match="no dev data for 'de' to choose the checkpoint by"):
+        dev_sets(build_task("xnli", [own]), ["de"], FinetuneOptions.build(), {})
+
+
+def test_held_out_groups_stay_whole() -> None:
+    data = Dataset.from_dict({"first": list("aabbccddee"), "n": list(range(10))})
+    kept, held = hold_out(data, 0.4, group="first", seed=1)
+    assert len(held) == 4
+    assert not set(kept["first"]) & set(held["first"])
+
+
+def test_code_switched_pairs_share_a_batch(encoder: Path, tmp_path: Path) -> None:
+    for language, column in (("en", "source"), ("xx", "target")):
+        rows = tiny_bitext(20)[column]
+        lines = [
+            f"{a}\t{b}\t{'neutral' if i % 2 else 'entailment'}" for i, (a, b) in enumerate(pairwise(rows))
+        ]
+        (tmp_path / f"{language}.train.tsv").write_text("\n".join(lines) + "\n")
+    task = build_task("xnli", [f"{tmp_path}/{{language}}.{{split}}.tsv"])
+    settings = FinetuneOptions.build(setting="code_switch", select="last", batch_size=8, epochs=1)
+    checkpoint = finetune(encoder, task, language="xx", train=settings, out=tmp_path / "run")
+    assert json.loads((checkpoint / "config.json").read_text())["id2label"]["2"] == "contradiction"
+    switched = code_switch(task.load("xx", "train"), task.load("en", "train"))
+    tokenizer, model = tiny_tokenizer("bert"), task.trained(checkpoint)
+    items = grouped(task.encode(switched, tokenizer, model, training=True), switched)
+    assert len(items) == 19
+    assert all(len(items[i]) == 2 and items[i][0]["labels"] == items[i][1]["labels"] for i in range(19))
+    data, held_out = training_rows(task, ["xx"], settings.changed(dev_fraction=0.2, select="source"), seed=1)
+    held = set(held_out["xx"]["first"])
+    rows = {language: list(task.load(language, "train")) for language in ("en", "xx")}
+    expected = [
+        pair
+        for own, other in zip(rows["xx"], rows["en"], strict=True)
+        if own["first"] not in held
+        for pair in ((own["first"], other["second"]), (other["first"], own["second"]))
+    ]
+    assert held and expected, "matched by their order though some are held out"
+    assert list(zip(data["first"], data["second"], strict=True)) == expected
+    with pytest.raises(ConfigurationError, match="even number"):
+        odd = settings.changed(batch_size=7)
+        finetune(encoder, task, language="xx", train=odd, out=tmp_path / "odd")

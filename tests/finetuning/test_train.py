@@ -1,0 +1,123 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+from unittest.mock import Mock
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from isoglot.errors import ConfigurationError
+from isoglot.finetuning.finetune import finetune
+from isoglot.finetuning.options import FinetuneOptions
+from isoglot.finetuning.train import Outcome, _arguments, _items
+from isoglot.tasks import build_task
+from isoglot.tasks.features import IGNORED
+from isoglot.testing import tiny_bitext
+
+
+def _xnli(folder: Path) -> Path:
+    rows = [f"{a}\t{b}\t{i % 3}" for i, (a, b) in enumerate(pairwise(tiny_bitext(36)["source"]))]
+    (folder / "en.tsv").write_text("\n".join(rows) + "\n")
+    return folder / "en.tsv"
+
+
+def _ner(folder: Path) -> Path:
+    """Sentences of one to nine words, so that forwards of as many rows have other numbers of tags."""
+    words = " ".join(tiny_bitext(60)["source"]).split()
+    starts = np.cumsum([0, *(1 + i % 9 for i in range(34))])
+    lines = [
+        "".join(f"{w}\t{'B-LOC' if len(w) > 4 else 'O'}\n" for w in words[a:b])
+        for a, b in pairwise(starts.tolist())
+    ]
+    (folder / "en.tsv").write_text("\n".join(lines) + "\n")
+    return folder / "en.tsv"
+
+
+def _squad(folder: Path) -> Path:
+    """Rows of one length: the head's softmax runs over padding too, which a forward of other rows has more of."""
+    (text,) = tiny_bitext(1)["source"]
+    words = text.split()
+    answers = [{"text": word, "answer_start": text.index(word)} for word in words]
+    questions = [
+        {"id": str(i), "question": words[0], "answers": [answers[i % len(words)]]} for i in range(35)
+    ]
+    (folder / "en.json").write_text(
+        json.dumps({"data": [{"title": "t", "paragraphs": [{"context": text, "qas": questions}]}]})
+    )
+    return folder / "en.json"
+
+
+@pytest.mark.parametrize(("name", "write"), [("xnli", _xnli), ("ner", _ner), ("squad", _squad)])
+def test_steps_in_several_forwards_learn_the_same(
+    encoder: Path, tmp_path: Path, name: str, write: Callable[[Path], Path]
+) -> None:
+    """Also where items are not as many in each forward: tags, or the rows of the last step of an epoch."""
+    task, weights, told = build_task(name, [f"train={write(tmp_path)}"]), [], []
+    settings = FinetuneOptions.build(
+        learning_rate=0.1, batch_size=8, epochs=1, dropout=0, select="last", warmup=8, adam_epsilon=1
+    )  # so that the size of a gradient tells
+    for forwards in (1, 4):
+        train, notes, out = settings.changed(gradient_accumulation=forwards), Mock(), tmp_path / str(forwards)
+        found = finetune(encoder, task, language="en,en", train=train, out=out, progress=notes)
+        weights.append(load_file(found / "model.safetensors"))
+        told += [call.args[0] for call in notes.note.call_args_list]
+    for key, one in weights[0].items():
+        torch.testing.assert_close(one, weights[1][key], atol=1e-6, rtol=0)
+    assert [line[:81] for line in told] == [
+        "warm-up of 8 steps, training of 5: the learning rate only rises, to 62% of its pe"
+    ] * 2, "a language that is named twice counts once"
+
+
+@pytest.mark.parametrize(
+    ("changes", "found"),
+    [
+        ({}, (8, 16, 1, "epoch")),
+        ({"gradient_accumulation": 4}, (2, 4, 4, "epoch")),
+        ({"evaluate_every": 7}, (8, 16, 1, "steps")),
+    ],
+)
+def test_settings_reach_the_trainer(
+    tmp_path: Path, changes: dict[str, int], found: tuple[int, int, int, str]
+) -> None:
+    options = FinetuneOptions.build(batch_size=8, epochs=2, learning_rate=1e-3, warmup=0.1, **changes)
+    made = _arguments(options, seed=3, work=tmp_path, chooses=True, copies=1)
+    assert (
+        made.per_device_train_batch_size,
+        made.per_device_eval_batch_size,
+        made.gradient_accumulation_steps,
+        made.save_strategy.value,
+    ) == found
+    assert made.eval_strategy == made.save_strategy
+    assert (made.metric_for_best_model, made.load_best_model_at_end) == ("selection", True)
+    assert (made.seed, made.learning_rate, made.num_train_epochs, made.warmup_steps) == (3, 1e-3, 2, 0.1)
+    last = _arguments(options, seed=3, work=tmp_path, chooses=False, copies=2)
+    assert last.eval_strategy.value == "no" and not last.load_best_model_at_end
+    assert last.per_device_train_batch_size * last.gradient_accumulation_steps == 4, "an item is two copies"
+
+
+def test_a_batch_that_cannot_be_divided_is_refused(tmp_path: Path) -> None:
+    options = FinetuneOptions.build(batch_size=8, gradient_accumulation=3)
+    with pytest.raises(ConfigurationError, match="batch_size 8 cannot be spread over 3 forwards"):
+        _arguments(options, seed=1, work=tmp_path, chooses=False, copies=1)
+
+
+def test_a_loss_is_the_mean_over_labels_that_count_or_else_rows() -> None:
+    ids = torch.zeros(2, 3)
+    assert _items({"input_ids": ids, "labels": torch.tensor([[1, IGNORED, 2], [IGNORED, IGNORED, 3]])}) == 3
+    assert _items({"input_ids": ids, "labels": torch.tensor([1, 0])}) == 2
+    assert _items({"input_ids": ids, "start_positions": torch.tensor([1, 2])}) == 2
+
+
+def test_an_outcome_counts_while_its_checkpoint_is_there(tmp_path: Path) -> None:
+    options = FinetuneOptions.build()
+    written = Outcome(tmp_path, options, 71.5, 12)
+    written.write()
+    assert Outcome.read(tmp_path, options) is None, "weights were deleted"
+    (tmp_path / "checkpoint").mkdir()
+    (tmp_path / "checkpoint" / "config.json").write_text("{}")
+    assert Outcome.read(tmp_path, options) == written

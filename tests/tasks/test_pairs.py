@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from datasets import Dataset
+from labelled_files import json_lines
+
+from isoglot.corpus.labelled.hub import NO_LABEL
+from isoglot.corpus.labelled.pairs import UNTRANSLATED
+from isoglot.corpus.labelled.places import DataSource
+from isoglot.errors import ConfigurationError
+from isoglot.schema import PAIR
+from isoglot.tasks.features import FIRST_LANGUAGE
+from isoglot.tasks.pairs import PAWSX, XNLI
+from isoglot.testing import tiny_model, tiny_tokenizer
+
+
+def pairs(*rows: tuple[str, str, str]) -> Dataset:
+    first, second, label = (list(column) for column in zip(*rows, strict=True))
+    columns = {"first": first, "second": second, "label": label, "language": ["en"] * len(rows)}
+    return Dataset.from_dict(columns, features=PAIR)
+
+
+@pytest.mark.parametrize("family", ["bert", "xlm-roberta"])
+def test_a_row_is_the_tokenizers_own_pair_and_is_cut_at_its_longer_sentence(family: str) -> None:
+    tokenizer, task = tiny_tokenizer(family), XNLI(DataSource(()), max_length=14)
+    model = tiny_model(family, tokenizer=tokenizer)
+    model.config.id2label = dict(enumerate(["neutral", "entailment"]))
+    long = " ".join(["mountain"] * 30)
+    data = pairs(("the river", "a day", "entailment"), (long, "the river", "neutral"))
+    rows = task.encode(data, tokenizer, model, training=True)
+    assert [row["labels"] for row in rows.inputs] == [1, 0]
+    for row, (first, second) in zip(
+        rows.inputs, zip(data["first"], data["second"], strict=True), strict=True
+    ):
+        whole = tokenizer(first, second, truncation="longest_first", max_length=14)
+        assert row["input_ids"].tolist() == whole["input_ids"]
+        if "token_type_ids" in row:
+            assert row["token_type_ids"].tolist() == whole["token_type_ids"]
+    assert rows.lengths[1] == 14
+    assert rows.second == [], "nobody asked which language is whose"
+
+
+def test_the_second_sentences_place_is_known_where_the_first_has_a_language_of_its_own() -> None:
+    tokenizer = tiny_tokenizer("bert")
+    data = pairs(("the river", "a day", "neutral")).add_column(FIRST_LANGUAGE, ["de"])
+    rows = XNLI(DataSource(())).encode(
+        data, tokenizer, tiny_model("bert", tokenizer=tokenizer), training=False
+    )
+    (place,), ids = rows.second, rows.inputs[0]["input_ids"].tolist()
+    assert ids[place - 1] == tokenizer.sep_token_id
+    assert rows.inputs[0]["token_type_ids"].tolist().index(1) == place
+
+
+def test_predictions_are_the_best_labels_and_accuracy_their_share() -> None:
+    task = XNLI(DataSource(()))
+    data = pairs(("a", "b", "entailment"), ("c", "d", "neutral"), ("e", "f", "neutral"))
+    labels = task.labels(data)
+    assert sorted(labels) == ["contradiction", "entailment", "neutral"]
+    outputs = [np.eye(3)[labels.index(label)] for label in ("entailment", "contradiction", "neutral")]
+    rows = task.encode(data, tiny_tokenizer("bert"), tiny_model("bert"), training=False)
+    found = task.decode(data, rows, outputs)
+    assert found == ["entailment", "contradiction", "neutral"]
+    assert task.score(data, found, language="en") == {"accuracy": pytest.approx(200 / 3)}
+    task.know(["x", "y", "z"])
+    assert task.decode(data, rows, [np.eye(3)[1]] * 3) == ["y"] * 3, "the labels of the model"
+
+
+def test_rows_without_a_label_and_untranslated_ones_are_left_out(tmp_path: Path) -> None:
+    rows = [
+        {"first": "a", "second": "b", "label": "1"},
+        {"first": "c", "second": "d", "label": NO_LABEL},
+        {"first": UNTRANSLATED, "second": "f", "label": "0"},
+    ]
+    data = DataSource([json_lines(tmp_path / "de.jsonl", *rows)])
+    assert PAWSX(data).load("de", "test")["first"] == ["a"]
+    assert PAWSX(data, untranslated="keep").load("de", "test")["first"] == ["a", UNTRANSLATED]
+    wrong = DataSource([json_lines(tmp_path / "fr.jsonl", {"first": "a", "second": "b", "label": "maybe"})])
+    with pytest.raises(ConfigurationError, match="label 'maybe' is not of"):
+        XNLI(wrong).load("fr", "test")

@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from datasets import Dataset
+from hypothesis import given
+from hypothesis import strategies as st
+from labelled_files import json_lines
+
+from isoglot.corpus.labelled.tags import read_tags
+from isoglot.schema import TAGGED
+from isoglot.tasks import build_task
+from isoglot.tasks.tagging import TaggingTask, _windows
+from isoglot.testing import tiny_model, tiny_tokenizer
+
+
+@given(
+    st.lists(st.integers(1, 12), min_size=1, max_size=30),
+    st.integers(2, 10),
+    st.integers(0, 4),
+)
+def test_every_word_counts_once_and_rows_fit(lengths: list[int], room: int, overlap: int) -> None:
+    windows = _windows(lengths, room, overlap)
+    counted = [word for _, kept, last in windows for word in range(kept, last)]
+    assert counted == list(range(len(lengths)))
+    for first, kept, last in windows:
+        assert first <= kept < last
+        assert kept - first <= overlap
+        assert sum(min(n, room) for n in lengths[first:last]) <= room or last - first == 1
+
+
+@pytest.mark.parametrize("family", ["bert", "xlm-roberta"])
+def test_no_word_is_lost(family: str) -> None:
+    tokenizer = tiny_tokenizer(family)
+    words = ["the", "\u200b", "mountain", "library", "questions", "x" * 40] * 5
+    tags = ["DET", "X", "NOUN", "NOUN", "VERB", "SYM"] * 5
+    data = Dataset.from_dict({"words": [words, ["a"]], "tags": [tags, ["DET"]], "language": ["en", "en"]},
+                             features=TAGGED)  # fmt: skip
+    task = build_task("pos", [], max_length=12)
+    assert isinstance(task, TaggingTask)
+    labels = task.labels(data)
+    model = tiny_model(family, tokenizer=tokenizer)
+    model.config.id2label = dict(enumerate(labels))
+    rows = task.encode(data, tokenizer, model, training=True)
+    assert rows.lengths.max() <= 12
+    gold = [np.where(row["labels"] >= 0, row["labels"], 0) for row in rows.inputs]
+    assert task.decode(data, rows, gold) == [tags, ["DET"]]
+    assert sum((row["labels"] >= 0).sum() for row in rows.inputs) == len(tags) + 1
+
+
+def test_a_no_break_space_is_part_of_a_token(tmp_path: Path) -> None:
+    (tmp_path / "fr.txt").write_text("10\u00a0000 CD O\nParis NNP B-LOC\n\u3000 SP O\n")
+    assert read_tags(tmp_path / "fr.txt", language="fr")["words"][0] == ["10\u00a0000", "Paris", "\u3000"]
+
+
+def test_rows_of_a_table_may_name_the_language_by_another_code(tmp_path: Path) -> None:
+    rows = [{"words": [code], "tags": ["NOUN"], "language": code} for code in ("deu", "DE", "fr")]
+    found = build_task("pos", [json_lines(tmp_path / "a.jsonl", *rows)]).load("de", "test")
+    assert (found["words"][:], found["language"][:]) == ([["deu"], ["DE"]], ["de", "de"])
