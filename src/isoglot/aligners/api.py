@@ -17,7 +17,7 @@ from isoglot.aligners.statistical.model import StatisticalAligner
 from isoglot.corpus.encode.words import WordMode, locate_words, split_words
 from isoglot.errors import ConfigurationError
 from isoglot.runs.checkpoint import checkpoint_folder
-from isoglot.runs.fingerprint import State, files_of, states
+from isoglot.runs.fingerprint import FileState, files_of, states
 
 DEFAULT_MODEL = "bert-base-multilingual-cased"
 """The encoder that is fetched from the hub where no model is named."""
@@ -178,24 +178,24 @@ def _statistical(folder: Path, method: str | None, options: dict[str, Any]) -> S
     return aligner
 
 
-def _identity(folder: Path) -> tuple[State, ...]:
+def _identity(folder: Path) -> tuple[FileState, ...]:
     """What tells a model that is loaded from one that has replaced it in its folder."""
     return tuple(states(files_of(folder)))
 
 
 @lru_cache(_CAPACITY)
-def _saved(folder: Path, identity: tuple[State, ...], **options: Any) -> StatisticalAligner:
+def _saved(folder: Path, identity: tuple[FileState, ...], **options: Any) -> StatisticalAligner:
     del identity
     return StatisticalAligner.load(folder, **options)
 
 
 @lru_cache(_CAPACITY)
-def _embedding(name: str, identity: tuple[State, ...], options: EmbeddingOptions) -> EmbeddingAligner:
+def _embedding(name: str, identity: tuple[FileState, ...], options: EmbeddingOptions) -> EmbeddingAligner:
     """Kept beside the encoder, because a pointer network is read from the disk for each."""
     return _encoder(name, identity, options.dtype, options.device).with_options(options)
 
 
 @lru_cache(_CAPACITY)
-def _encoder(name: str, identity: tuple[State, ...], dtype: str, device: str) -> EmbeddingAligner:
+def _encoder(name: str, identity: tuple[FileState, ...], dtype: str, device: str) -> EmbeddingAligner:
     del identity
     return EmbeddingAligner(name, layer=0, dtype=dtype, device=device)

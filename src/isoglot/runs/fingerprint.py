@@ -26,7 +26,7 @@ _SETTLED = 5.0
 _ENTRY = re.compile(r"[0-9a-f]{32}\.json")
 
 
-class State(NamedTuple):
+class FileState(NamedTuple):
     """What tells without reading it that a file may have changed."""
 
     path: str  # the real one
@@ -66,10 +66,10 @@ def digest(files: Sequence[Path], *, size: int, named: bool = False) -> str:
     return found
 
 
-def states(files: Sequence[Path]) -> list[State]:
+def states(files: Sequence[Path]) -> list[FileState]:
     """The states of files as they are now."""
     found = [(os.path.realpath(file), file.stat()) for file in files]
-    return [State(path, s.st_size, s.st_mtime_ns, s.st_ctime_ns, s.st_ino) for path, s in found]
+    return [FileState(path, s.st_size, s.st_mtime_ns, s.st_ctime_ns, s.st_ino) for path, s in found]
 
 
 def forget() -> None:

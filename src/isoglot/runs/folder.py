@@ -7,12 +7,13 @@ import platform
 import time
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Literal
 
 from isoglot.errors import ConfigurationError
-from isoglot.runs.files import is_temporary, read_json, write_json
+from isoglot.runs.files import is_temporary, make_folder, read_json, write_json
 from isoglot.runs.fingerprint import digest
 from isoglot.runs.listed import damage, remove, whole_folder
 from isoglot.runs.lock import locked
@@ -41,7 +42,7 @@ _SHOWN = 8
 _PACKAGES = ("isoglot", "torch", "transformers", "accelerate", "datasets", "tokenizers", "pyarrow", "numpy")
 _LOGGER = logging.getLogger(__name__)
 
-State = Literal["new", "unfinished", "finished"]
+FolderState = Literal["new", "unfinished", "finished"]
 
 
 def versions() -> dict[str, str]:
@@ -69,7 +70,7 @@ def state_of(
     resume: bool = True,
     name: str = MANIFEST,
     told_by: Mapping[str, Any] | None = None,
-) -> State:
+) -> FolderState:
     """What a folder holds, compared with what it should be made from.
 
     ``wanted``: Inputs by name; every one must be as the folder's manifest (or, unfinished, its ``run.json``) has it.
@@ -145,19 +146,38 @@ def make_once(
     """
 
     def finished() -> dict[str, Any] | None:
-        state = state_of(folder, wanted, what=what, overwrite=overwrite, name=name)
-        return read_json(Path(folder) / name) if state == "finished" else None
-
-    kept = Path(folder)
-    with locked(folder):  # also to look: a lock that a killed process left goes with it
+        kept = Path(folder)
         if cached and (wrong := damage(kept)) is not None:
             _LOGGER.warning("%s: is not as it was written (%s); it is made anew", folder, wrong)
             remove(kept)
-        held = finished()
-        if held is not None:
+        state = state_of(folder, wanted, what=what, overwrite=overwrite, name=name)
+        return read_json(kept / name) if state == "finished" else None
+
+    return make_unless(finished, folder, lambda place: {**wanted, **make(place)}, name=name)
+
+
+def make_unless(
+    finished: Callable[[], dict[str, Any] | None],
+    folder: str | Path,
+    make: Callable[[Path], Mapping[str, Any]],
+    *,
+    name: str,
+    resumes: bool = False,
+) -> tuple[dict[str, Any], bool]:
+    """Make a folder unless a look at it finds it finished: its manifest, and whether it was made now.
+
+    Of several processes one looks and makes, the others wait.
+
+    ``finished``: The manifest of a finished folder, or ``None``.
+    ``make``: Writes into the folder it is given and returns what the manifest should record.
+    ``name``: The manifest's, which is written last.
+    ``resumes``: Whether ``make`` continues in an unfinished folder; otherwise it gets a new one.
+    """
+    with locked(folder):  # also to look: a lock that a killed process left goes with it
+        if (held := finished()) is not None:
             return held, False
-        with whole_folder(folder) as place:
-            return write_manifest(place, {**wanted, **make(place)}, name=name), True
+        with nullcontext(make_folder(folder)) if resumes else whole_folder(folder) as place:
+            return write_manifest(place, make(place), name=name), True
 
 
 def clear(folder: Path, *names: str, keep: bool = False) -> None:

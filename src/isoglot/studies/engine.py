@@ -6,17 +6,14 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
-from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 from isoglot.errors import ConfigurationError, IsoglotError
 from isoglot.runs.cluster import RayPool
-from isoglot.runs.files import make_folder, read_json, write_json
-from isoglot.runs.folder import clear, require_checkpoint, versions
-from isoglot.runs.listed import add_to_list, whole_folder
-from isoglot.runs.lock import locked
+from isoglot.runs.files import read_json, write_json
+from isoglot.runs.folder import clear, make_unless, require_checkpoint
 from isoglot.runs.pool import WorkPool, no_setup
 from isoglot.runs.reporter import Reporter, Silent
 from isoglot.studies.graph import Call, Output, Step, resolve
@@ -93,17 +90,20 @@ class Store:
     def make(self, call: Call, report: Reporter) -> dict[str, Any]:
         """Make one call unless it is finished; other processes wait for it."""
         folder = self.folder(call)
-        with locked(folder):
+
+        def finished() -> dict[str, Any] | None:
             if self.usable(call):
-                return self.manifest(call) or {}
+                return self.manifest(call)
             for needed in call.needs:
                 require_checkpoint(self.folder(needed))
             if self.manifest(call) is not None:  # of weights that were deleted since
                 clear(folder, MANIFEST)
+            return None
+
+        def make(place: Path) -> dict[str, Any]:
             began, outside = time.monotonic(), {one.path: one.content for one in call.step.files()}
-            with nullcontext(make_folder(folder)) if call.step.resumes else whole_folder(folder) as place:
-                facts = self.resolved(call).run(place, report)
-            manifest = {
+            facts = self.resolved(call).run(place, report)
+            return {
                 "key": call.key,
                 "kind": call.step.kind,
                 "name": call.name,
@@ -112,11 +112,9 @@ class Store:
                 "outside": outside,
                 **facts,
                 "seconds": round(time.monotonic() - began, 2),
-                "versions": versions(),
             }
-            write_json(folder / MANIFEST, manifest)
-            add_to_list(folder / MANIFEST)
-            return manifest
+
+        return make_unless(finished, folder, make, name=MANIFEST, resumes=call.step.resumes)[0]
 
     def drop_weights(self, call: Call, targets: Sequence[Call]) -> None:
         """Delete fine-tuned weights that a call read and nothing will read again; their manifests stay."""

@@ -30,11 +30,7 @@ SIZES: dict[str, Any] = {
     "projection": (128, 128, 300),  # §2.1
     "queue": (4_096, 4_096, 32_000),  # §3.3
     "momentum": (0.99, 0.99, 0.999),  # §3.3; in a short run the keys have to follow
-    "normalize_z": (
-        True,
-        True,
-        False,
-    ),  # not given; MoCo's code: true. In a short run the literal form moves late
+    "normalize_z": (True, True, False),  # not given; MoCo's code: true. The literal form moves late
     "bias": False,  # of the projection; Eq. 2 writes none, MoCo's code has one
     "positive_in_denominator": True,  # MoCo's code; Eq. 3: false
     "mask_duplicates": ("same_source_id", "same_source_id", "none"),  # not given
