@@ -9,7 +9,7 @@ STAMP = $(VENV)/.isoglot-setup
 # Two test processes of one thread each use two cores better than one process of two.
 PYTEST = OMP_NUM_THREADS=1 TOKENIZERS_PARALLELISM=false $(RUN) pytest -n 2
 
-.PHONY: help setup demo check format docs test test-all test-lowest wheel bench clean
+.PHONY: help setup demo check format docs docs-reference test test-all test-lowest wheel bench clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -27,7 +27,7 @@ $(STAMP): pyproject.toml constraints.txt | $(VENV)/bin/python
 demo: $(STAMP)  ## four encoders from scratch on generated data, what transfers, a report; under 5 minutes on two cores
 	$(VENV)/bin/isoglot demo
 
-check: $(STAMP) docs  ## lint, format, docstrings, types, the documentation's links
+check: $(STAMP) docs  ## lint, format, types, the documentation's links
 	$(RUN) ruff check .
 	$(RUN) ruff format --check .
 	$(RUN) mypy
@@ -35,6 +35,9 @@ check: $(STAMP) docs  ## lint, format, docstrings, types, the documentation's li
 format: $(STAMP)  ## put the code into the project's format
 	$(RUN) ruff check --fix .
 	$(RUN) ruff format .
+
+docs-reference: $(STAMP)  ## fill the lists of docs/reference from the code
+	$(VENV)/bin/python docs/generate.py
 
 docs: $(STAMP)  ## the documentation as a site in build/site; a warning is an error
 	NO_MKDOCS_2_WARNING=1 $(RUN) mkdocs build --quiet --strict --site-dir build/site

@@ -1,22 +1,26 @@
-"""Fills the reference pages from the code when the site is built.
+"""Fills the lists of the reference pages from the code: ``make docs-reference``.
 
-A page says where with a comment, ``<!-- generated: objectives -->``; each name is a function of :data:`LISTS`.
+A page says where with two comments, ``<!-- generated: objectives -->`` and ``<!-- end -->``; each name is a function of
+:data:`LISTS`. Run with ``--check``, it changes nothing and names the pages that are not as the code is.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any, get_args
 
 import click
 import typer
+from public_names import public_names
 
-from isoglot import _HOMES
 from isoglot.aligners.embedding import options as embedding
 from isoglot.aligners.embedding.options import METHODS, EmbeddingOptions
 from isoglot.aligners.options import STATISTICAL, Eflomal, FastAlign, Hmm
 from isoglot.cli import app
+from isoglot.cli.flags import Measuring, Remaking
 from isoglot.corpus.encode.batch import EncodeOptions
 from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.pack.packing import PackOptions
@@ -28,21 +32,49 @@ from isoglot.recipe.spec import argument_docs, spec_of
 from isoglot.tasks import TASKS, is_probe, task_class, task_options
 from isoglot.tasks.facts import TaskFacts
 
-__all__ = ["LISTS", "on_page_markdown"]
+__all__ = ["LISTS", "filled", "main"]
 
+PAGES = Path(__file__).parent / "reference"
 _NEEDED = "needed"
-_MARK = re.compile(r"^<!-- generated: (\w+) -->$", re.MULTILINE)
+_MARK = re.compile(r"^(<!-- generated: (\w+) -->)\n.*?^(<!-- end -->)$", re.MULTILINE | re.DOTALL)
+_PLACEHOLDERS = {"str": "TEXT", "path": "PATH", "int": "N", "float": "NUMBER"}
+_SHARED = {
+    flag for model in (Measuring, Remaking) for field in model.model_fields for flag in (f"--{field}",)
+}
+"""Options of many commands, which the page explains once."""
 
 
-def on_page_markdown(markdown: str, **_: Any) -> str:
-    """Replace each mark of a page by its list."""
-    return _MARK.sub(lambda found: LISTS[found[1]](), markdown)
+def filled(page: str) -> str:
+    """A page with the list in each of its marks."""
+    return _MARK.sub(lambda found: f"{found[1]}\n\n{LISTS[found[2]]()}\n\n{found[3]}", page)
+
+
+def stale() -> Iterator[tuple[Path, str]]:
+    """The pages that are not as the code is, and what they should hold."""
+    for path in sorted(PAGES.glob("*.md")):
+        page = path.read_text(encoding="utf-8")
+        if (wanted := filled(page)) != page:
+            yield path, wanted
+
+
+def main() -> int:
+    """Write the pages; with ``--check`` only name those that differ."""
+    check = "--check" in sys.argv[1:]
+    pages = list(stale())
+    for path, wanted in pages:
+        print(path)
+        if not check:
+            path.write_text(wanted, encoding="utf-8")
+    return int(check and bool(pages))
 
 
 def _cell(text: Any) -> str:
-    """A text as one cell of a table."""
-    plain = " ".join(str(text).replace("``", "`").split())
-    return plain.replace("|", "\\|").replace("<", "&lt;").replace("*", "\\*").replace("[", "\\[")
+    """A text as one cell of a table; what stands in backquotes stays as it is."""
+    parts = re.split(r"(`[^`]*`)", " ".join(str(text).replace("``", "`").split()).replace("|", "\\|"))
+    for place, part in enumerate(parts):
+        if not part.startswith("`"):
+            parts[place] = re.sub(r"([*\[])", r"\\\1", part).replace("<", "&lt;")
+    return "".join(parts)
 
 
 def _table(heads: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
@@ -56,10 +88,17 @@ def _code(value: Any) -> str:
 
 
 def commands() -> str:
-    """Every command with its arguments and flags."""
+    """Every command with its arguments and flags, after a list of them."""
     group = typer.main.get_command(app)
     context = click.Context(group, info_name="isoglot")
-    return "\n\n".join(_command(group, name, context) for name in group.list_commands(context))
+    names = group.list_commands(context)
+    rows = [
+        (f"[`isoglot {n}`](#isoglot-{n})", _cell(group.get_command(context, n).get_short_help_str(200)))
+        for n in names
+    ]
+    return "\n\n".join(
+        [_table(["command", "purpose"], rows), *(_command(group, name, context) for name in names)]
+    )
 
 
 def _command(group: Any, name: str, parent: Any, level: int = 2) -> str:
@@ -67,19 +106,37 @@ def _command(group: Any, name: str, parent: Any, level: int = 2) -> str:
     context = click.Context(command, info_name=name, parent=parent)
     path = context.command_path.removeprefix("None ")
     parts = [f"{'#' * level} {path}", *map(_paragraph, (command.help or "").split("\n\n"))]
-    sections: dict[str, list[tuple[str, str]]] = {}
+    sections: dict[str, list[Sequence[str]]] = {}
+    shared = []
     for parameter in command.get_params(context):
         record = parameter.get_help_record(context)
-        if record is not None and "--help" not in record[0]:
-            panel = getattr(parameter, "rich_help_panel", None)
-            own = "Arguments" if parameter.param_type_name == "argument" else "Options"
-            sections.setdefault(panel or own, []).append((_code(record[0]), _cell(record[1])))
+        if record is None or "--help" in record[0]:
+            continue
+        if _SHARED.intersection(parameter.opts):
+            shared.append(_code(parameter.opts[0]))
+            continue
+        own = "Arguments" if parameter.param_type_name == "argument" else "Options"
+        heading = getattr(parameter, "rich_help_panel", None) or own
+        sections.setdefault(heading, []).append(_parameter(*record))
     for heading, rows in sections.items():
-        parts.append(_table([heading, ""], rows))
+        parts.append(_table([heading, "default", "meaning"], rows))
+    parts += [f"Also {', '.join(shared)}."] if shared else []
     if hasattr(command, "list_commands"):
         inner = command.list_commands(context)
         parts += [_command(command, sub, context, level + 1) for sub in inner]
     return "\n\n".join(parts)
+
+
+def _parameter(flags: str, meaning: str) -> tuple[str, str, str]:
+    """A row: how the option is written, its default, what it does."""
+    flags = re.sub(r"<list\[(\w+)\]>", lambda found: f"{found[1].upper()} ...", flags)
+    flags = re.sub(r"<(\w+)>", lambda found: _PLACEHOLDERS.get(found[1], found[1].upper()), flags)
+    if not flags.startswith("-"):  # an argument has a name already
+        flags = re.sub(r" (?:STR|TEXT|PATH|N)( \.\.\.)?$", r"\1", flags)
+    default = re.search(r" ?\[default: (.*?)\]$", meaning)
+    needed = meaning.endswith("[required]")
+    meaning = re.sub(r" ?\[(default: .*?|required)\]$", "", meaning)
+    return _code(flags), _NEEDED if needed else _code(default[1]) if default else "", _cell(meaning)
 
 
 def _paragraph(text: str) -> str:
@@ -178,6 +235,9 @@ LISTS: dict[str, Callable[[], str]] = {
     ),
     "recipes": recipes,
     "streams": streams,
-    "api": lambda: "\n\n".join(f"::: {home}.{name}" for name, home in _HOMES.items()),
+    "api": public_names,
 }
 """Name of a list to what makes it."""
+
+if __name__ == "__main__":
+    sys.exit(main())
