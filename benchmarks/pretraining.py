@@ -45,7 +45,7 @@ from isoglot.corpus.encode.tokenizer import train_tokenizer
 from isoglot.modules.encoder import hidden_size, num_layers
 from isoglot.modules.encodings import Encodings
 from isoglot.modules.load import load_masked_lm
-from isoglot.objectives.masked_lm import MaskedLM
+from isoglot.objectives.masked_lm import MaskedLMObjective
 from isoglot.training.batches import BatchOptions, bucket_positions
 from isoglot.training.callbacks import real_tokens
 from isoglot.training.collate import Collator
@@ -176,7 +176,7 @@ def child(work: Path, shape: str, variant: str, precision: str, args: argparse.N
             return check(model, mixture, collator)
         if variant == "parts":
             return parts(model, mixture, batch, collator, precision, args)
-        alignment = AlignmentModel(model, {"tlm": MaskedLM(model)})
+        alignment = AlignmentModel(model, {"tlm": MaskedLMObjective(model)})
         arguments = training_arguments(precision, args)
         trainer = AlignmentTrainer(alignment, arguments, mixture=mixture, batch=batch, collator=collator)
         count = real_tokens
@@ -278,7 +278,7 @@ def check(model: Any, mixture: Mixture, collator: Collator) -> dict[str, Any]:
         own = model(
             input_ids=view["input_ids"], attention_mask=view["attention_mask"], labels=view["labels"]
         ).loss
-        ours = AlignmentModel(model, {"tlm": MaskedLM(model)})(batch)["loss"]
+        ours = AlignmentModel(model, {"tlm": MaskedLMObjective(model)})(batch)["loss"]
     difference = abs(float(own) - float(ours))
     if difference > 1e-4:
         raise SystemExit(f"the losses differ: {float(own)} (library) and {float(ours)} (isoglot)")
@@ -300,7 +300,7 @@ def parts(
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     model.to(device)
     optimiser = torch.optim.AdamW(model.parameters(), lr=1e-5, fused=True)
-    objective = MaskedLM(model)
+    objective = MaskedLMObjective(model)
     size = max(1, int((batch.tokens or 0) / (float(mixture.lengths["bitext"].mean()) + 3)))
     spent = dict.fromkeys(
         ("data", "encoder forward", "head and loss, both ways", "encoder backward", "optimiser"), 0.0

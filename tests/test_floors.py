@@ -25,7 +25,7 @@ FLOORS: dict[str, int] = {
             ["seeding", "schema", "results"],
             ["recipe"],
             ["corpus", "modules"],
-            ["aligners", "derive", "synthetic", "testing"],
+            ["aligners", "derive", "losses", "synthetic", "testing"],
             ["objectives", "views"],
             ["training", "tasks"],
             ["pretraining", "finetuning", "evaluation", "report"],

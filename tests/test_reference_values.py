@@ -9,20 +9,19 @@ import json
 import os
 from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from isoglot.aligners.alignment import Alignment
 from isoglot.aligners.scoring import GoldAlignment, score
 from isoglot.derive.base import Sentence
 from isoglot.derive.labels import flip_runs, make_tags_consistent
 from isoglot.derive.order import Inversion, sentence_bounds
-from isoglot.modules.contrast import key_queue_loss
+from isoglot.losses import DenoisingWordAlignment, KeyQueueContrast
 from isoglot.modules.extraction import (
     backward_links,
     distort,
@@ -32,9 +31,8 @@ from isoglot.modules.extraction import (
     max_weight_links,
     union_links,
 )
-from isoglot.modules.momentum import KeyQueue, MomentumCopy
+from isoglot.modules.self_labelling import corpus_grid
 from isoglot.modules.sinkhorn import sinkhorn
-from isoglot.objectives.denoising_word_alignment import DenoisingWordAlignment
 from isoglot.tasks.metrics.chunks import pos_chunk_score
 
 NO_QUERY = 1_000_000
@@ -105,24 +103,12 @@ def test_alignment_error_rate(golden: Any) -> None:
     assert found == pytest.approx(values["precision_recall_f1_aer"])
 
 
-class Given:
-    """Encodings with given states."""
-
-    def __init__(self, states: Tensor) -> None:
-        self.states = states
-
-    def hidden(self, view: str, layer: int, side: str | None = None) -> Tensor:
-        return self.states
-
-
 def test_pointer_losses_and_their_queries(golden: Any) -> None:
     values = golden["dwa"]
     states = torch.tensor(values["features"])
     rows, length, width = states.shape
-    config = SimpleNamespace(hidden_size=width, num_hidden_layers=12)
-    encoder: Any = SimpleNamespace(config=config, base_model_prefix="none")
-    objective = DenoisingWordAlignment(encoder, labels="corpus")
-    for layer, name in ((objective.pointer.query, "q"), (objective.pointer.key, "k")):
+    loss = DenoisingWordAlignment(width)
+    for layer, name in ((loss.pointer.query, "q"), (loss.pointer.key, "k")):
         layer.weight.data.copy_(torch.tensor(values[f"{name}_weight"]))
         layer.bias.data.copy_(torch.tensor(values[f"{name}_bias"]))
     side_ids, labels = torch.zeros(rows, length, dtype=torch.int64), torch.full((rows, length), -100)
@@ -132,11 +118,10 @@ def test_pointer_losses_and_their_queries(golden: Any) -> None:
         side_ids[b, source:source_end], side_ids[b, target:target_end] = 1, 2
         labels[b, values["masked_positions"][b]] = 7
         links[b, : len(values["links"][b])] = torch.tensor(values["links"][b])
-    pair = {"input_ids": labels, "labels": labels, "side_ids": side_ids, "link_ids": links}
     right = 0.0
     for direction, own in (("fwd", 1), ("bwd", 2)):
-        one_way = {"pair": pair | {"labels": labels.masked_fill(side_ids != own, -100)}}
-        queries = objective._choose(objective._corpus_links(one_way), one_way)
+        one_way = labels.masked_fill(side_ids != own, -100)
+        queries = loss.choose(corpus_grid(links, side_ids), side_ids, one_way)
         answer = queries.targets.int().argmax(1)
         found = list(zip(queries.rows.tolist(), queries.positions.tolist(), answer.tolist(), strict=True))
         asked, answers = values[f"query_{direction}"], values[f"label_{direction}"]
@@ -144,7 +129,7 @@ def test_pointer_losses_and_their_queries(golden: Any) -> None:
             (b, q, a) for b in range(rows) for q, a in zip(asked[b], answers[b], strict=True) if q != NO_QUERY
         ]
         assert found == expected and bool((queries.targets.sum(1) == 1).all())
-        output = objective(Given(states), one_way)  # type: ignore[arg-type]
+        output = loss.measure(states, side_ids, links, one_way)
         assert output.total.item() == pytest.approx(values[f"loss_{direction}_sum"], rel=1e-6)
         assert int(output.count) == values[f"n_{direction}"]
         right += float(output.metrics["accuracy"]) * int(output.count)
@@ -154,23 +139,29 @@ def test_pointer_losses_and_their_queries(golden: Any) -> None:
 def test_momentum_contrast(golden: Any) -> None:
     values = golden["moco"]
     start = {name: torch.tensor(value) for name, value in values["initial"].items()}
-    online = nn.Linear(start["w_q"].shape[1], values["dim"], bias=False)
-    online.weight.data = start["w_k"].clone()
-    slow = MomentumCopy(online, values["m"])
-    online.weight.data = start["w_q"].clone()
-    queue = KeyQueue(values["K"], values["dim"])
+    loss = KeyQueueContrast(
+        start["w_q"].shape[1],
+        projection="linear",
+        projection_size=values["dim"],
+        normalize_h=False,
+        normalize_z=True,
+        temperature=values["T"],
+        queue_size=values["K"],
+        momentum=values["m"],
+    )
+    slow, queue = loss.momentum_projection.module, loss.queue
+    loss.head.maps[0].weight.data = start["w_q"].clone()
+    slow.maps[0].weight.data = start["w_k"].clone()
     queue.keys.copy_(start["queue"])
     for step in values["steps"]:
-        slow.update(online)
-        queries = nn.functional.normalize(online(torch.tensor(step["x_q"])), dim=1)
-        keys = nn.functional.normalize(slow.module(torch.tensor(step["x_k"])), dim=1)
+        loss.advance()
+        inputs = torch.tensor(step["x_q"]), torch.tensor(step["x_k"])
+        queries, keys = loss.project(inputs[0], loss.head), loss.project(inputs[1], slow)
         scores = torch.cat([(queries * keys).sum(1, keepdim=True), queries @ queue.keys.T], 1) / values["T"]
         torch.testing.assert_close(scores.detach(), torch.tensor(step["logits"]), rtol=1e-5, atol=1e-5)
-        losses, _ = key_queue_loss(queries, keys, queue.keys.clone(), temperature=values["T"])
-        assert losses.mean().item() == pytest.approx(step["loss"], rel=1e-5)
-        queue.enqueue(keys)
+        assert loss(*inputs).item() == pytest.approx(step["loss"], rel=1e-5)
         torch.testing.assert_close(queue.keys, torch.tensor(step["queue_after"]))
-        torch.testing.assert_close(slow.module.weight.detach(), torch.tensor(step["w_k_after"]))
+        torch.testing.assert_close(slow.maps[0].weight.detach(), torch.tensor(step["w_k_after"]))
         assert int(queue.pointer) == step["ptr_after"]
 
 

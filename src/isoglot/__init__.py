@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # what editors and type checkers see; a test holds it against the names below
+    from isoglot import losses as losses
     from isoglot import objectives as objectives
     from isoglot import views as views
     from isoglot.aligners.alignment import Aligner as Aligner
@@ -28,10 +29,10 @@ if TYPE_CHECKING:  # what editors and type checkers see; a test holds it against
     from isoglot.errors import InputError as InputError
     from isoglot.errors import IsoglotError as IsoglotError
     from isoglot.errors import TrainingError as TrainingError
+    from isoglot.losses.base import LossOutput as LossOutput
     from isoglot.modules.encodings import Encodings as Encodings
     from isoglot.modules.load import load_masked_lm as load_masked_lm
     from isoglot.objectives.base import Objective as Objective
-    from isoglot.objectives.base import ObjectiveOutput as ObjectiveOutput
     from isoglot.pretraining.check import load_recipe as load_recipe
     from isoglot.pretraining.inspect import inspect_recipe as inspect_recipe
     from isoglot.pretraining.pretrain import pretrain as pretrain
@@ -68,9 +69,9 @@ _HOMES: dict[str, str] = {
     "load_corpus": "isoglot.corpus.manifest",
     "load_masked_lm": "isoglot.modules.load",
     "load_recipe": "isoglot.pretraining.check",
+    "LossOutput": "isoglot.losses.base",
     "Mixture": "isoglot.training.mixture",
     "Objective": "isoglot.objectives.base",
-    "ObjectiveOutput": "isoglot.objectives.base",
     "pack_stream": "isoglot.corpus.pack.packing",
     "prepare": "isoglot.corpus.prepare",
     "PrepareOptions": "isoglot.corpus.options",
@@ -86,7 +87,7 @@ _HOMES: dict[str, str] = {
 }
 """Public name to the module that has it, sorted without regard to case."""
 
-_PACKAGES = ("objectives", "views")
+_PACKAGES = ("losses", "objectives", "views")
 """Packages that are public as a whole."""
 
 __all__ = [  # noqa: PLE0604 - the names below are strings

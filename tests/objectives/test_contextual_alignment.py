@@ -8,8 +8,8 @@ from torch import nn
 
 from isoglot.errors import ConfigurationError
 from isoglot.modules.encodings import Encodings
-from isoglot.objectives.anchor import Anchor
-from isoglot.objectives.contextual_alignment import ContextualAlignment
+from isoglot.objectives.anchor import AnchorObjective
+from isoglot.objectives.contextual_alignment import ContextualAlignmentObjective
 from isoglot.testing import tiny_model
 
 
@@ -60,7 +60,9 @@ def vector(hidden, word_ids, row, word, pooling):
 @pytest.mark.parametrize("reduction", ["mean", "sum"])
 def test_distance_equals_a_loop_over_links(model, pooling, one_to_one, reduction):
     batch = make_batch()
-    objective = ContextualAlignment(model, pooling=pooling, one_to_one=one_to_one, reduction=reduction)
+    objective = ContextualAlignmentObjective(
+        model, pooling=pooling, one_to_one=one_to_one, reduction=reduction
+    )
     encodings = Encodings(model, batch)
     output = objective(encodings, batch)
     view = batch["sentences"]
@@ -84,21 +86,21 @@ def test_distance_equals_a_loop_over_links(model, pooling, one_to_one, reduction
 def test_equal_words_are_left_out(model):
     batch = make_batch()
     view = batch["sentences"]
-    before = int(ContextualAlignment(model).count(batch))
+    before = int(ContextualAlignmentObjective(model).count(batch))
     view["key_input_ids"][0, 3] = 50  # key word 2 of the first pair has one piece …
     view["query_input_ids"][0, 2:4] = 50  # … the query's two: not equal
-    assert int(ContextualAlignment(model).count(batch)) == before
+    assert int(ContextualAlignmentObjective(model).count(batch)) == before
     view["query_input_ids"][1, 3], view["query_word_ids"][1] = 60, torch.tensor([0, 1, 1, 2, 0, 0])
     view["key_input_ids"][1, 3:5] = 60
     view["key_word_ids"][1] = torch.tensor([0, 1, 2, 3, 4, 0, 0])
-    assert int(ContextualAlignment(model).count(batch)) == before - 1
-    assert int(ContextualAlignment(model, drop_identical=False).count(batch)) == before
+    assert int(ContextualAlignmentObjective(model).count(batch)) == before - 1
+    assert int(ContextualAlignmentObjective(model, drop_identical=False).count(batch)) == before
 
 
 def test_without_links_and_specials_the_loss_is_zero_and_connected(model):
     batch = make_batch()
     batch["sentences"]["link_ids"] = torch.full((2, 1, 2), -1)
-    output = ContextualAlignment(model, special_tokens=False)(Encodings(model, batch), batch)
+    output = ContextualAlignmentObjective(model, special_tokens=False)(Encodings(model, batch), batch)
     assert float(output.total.detach()) == 0.0
     assert int(output.count) == 0
     output.total.backward()
@@ -112,7 +114,7 @@ def test_padding_changes_nothing(model):
         else (nn.functional.pad(value, (0, 3)) if value.dim() == 2 else value)
         for key, value in batch["sentences"].items()
     }
-    for objective in (ContextualAlignment(model), Anchor(model)):
+    for objective in (ContextualAlignmentObjective(model), AnchorObjective(model)):
         outputs = [objective(Encodings(model, b), b) for b in (batch, {"sentences": wider})]
         torch.testing.assert_close(outputs[0].total, outputs[1].total, rtol=1e-4, atol=1e-5)
         assert int(outputs[0].count) == int(outputs[1].count)
@@ -120,7 +122,7 @@ def test_padding_changes_nothing(model):
 
 def test_anchor_is_zero_at_the_start_and_a_loop_later(model):
     batch = make_batch()
-    objective = Anchor(model)
+    objective = AnchorObjective(model)
     assert float(objective(Encodings(model, batch), batch).total.detach()) == pytest.approx(0.0, abs=1e-8)
     before = Encodings(model, batch).last("sentences", "query").detach()
     with torch.no_grad():
@@ -140,7 +142,7 @@ def test_anchor_is_zero_at_the_start_and_a_loop_later(model):
 
 
 def test_anchor_copy_is_frozen_saved_and_without_dropout(model):
-    objective = Anchor(model).train()
+    objective = AnchorObjective(model).train()
     assert not any(p.requires_grad for p in objective.parameters())
     assert not any(m.training for m in objective.initial.modules())
     assert any(k.startswith("initial.") for k in objective.state_dict())
@@ -149,14 +151,14 @@ def test_anchor_copy_is_frozen_saved_and_without_dropout(model):
 def test_mistakes_are_named(model):
     batch = make_batch()
     with pytest.raises(ConfigurationError, match=r"key side .* holds another language than its pivot"):
-        Anchor(model, side="key")(Encodings(model, batch), batch)
+        AnchorObjective(model, side="key")(Encodings(model, batch), batch)
     batch["sentences"]["query_is_pivot_mask"] = torch.tensor([1, 0])
     with pytest.raises(ConfigurationError, match=r"another language.*source_is_query"):
-        Anchor(model)(Encodings(model, batch), batch)
+        AnchorObjective(model)(Encodings(model, batch), batch)
     batch["sentences"]["query_is_pivot_mask"] = torch.tensor([0, 0])  # order: target_is_query
-    assert int(Anchor(model, side="key")(Encodings(model, batch), batch).count) > 0
+    assert int(AnchorObjective(model, side="key")(Encodings(model, batch), batch).count) > 0
     del batch["sentences"]["link_ids"]
     with pytest.raises(ConfigurationError, match=r"no word links.*isoglot align"):
-        ContextualAlignment(model)(Encodings(model, batch), batch)
+        ContextualAlignmentObjective(model)(Encodings(model, batch), batch)
     with pytest.raises(ConfigurationError, match="pooling: 'middle' given; known: first, last, mean"):
-        ContextualAlignment(model, pooling="middle")
+        ContextualAlignmentObjective(model, pooling="middle")

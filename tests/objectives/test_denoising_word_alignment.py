@@ -9,10 +9,11 @@ import torch
 from pointer_world import Given, make_batch, shell
 
 from isoglot.errors import ConfigurationError
+from isoglot.losses.denoising_word_alignment import pointer_loss
 from isoglot.modules.encodings import Encodings
 from isoglot.modules.extraction import itermax_links, printed_links
 from isoglot.modules.self_labelling import corpus_grid, self_label
-from isoglot.objectives.denoising_word_alignment import DenoisingWordAlignment, pointer_loss
+from isoglot.objectives.denoising_word_alignment import DenoisingWordAlignmentObjective
 from isoglot.testing import tiny_model
 
 # Random states and weights; the losses were computed with the released XLM-Align criterion. Row 0 holds a
@@ -107,7 +108,7 @@ def corpus_sets(batch):
 
 
 def test_golden_loss_forward_and_backward():
-    objective = DenoisingWordAlignment(shell(), labels="corpus")
+    objective = DenoisingWordAlignmentObjective(shell(), labels="corpus")
     pointer = objective.pointer
     for parameter, value in zip(
         (pointer.query.weight, pointer.query.bias, pointer.key.weight, pointer.key.bias),
@@ -139,7 +140,7 @@ def test_golden_loss_forward_and_backward():
 def test_self_labels_equal_loops_with_gradients(filtering):
     batch, hidden, clean = make_batch(seed=3)
     hidden.requires_grad_()
-    objective = DenoisingWordAlignment(shell(), filtering=filtering)
+    objective = DenoisingWordAlignmentObjective(shell(), filtering=filtering)
     output = objective(Given(hidden, clean), batch)
     pair = batch["pair"]
     sets = link_sets(self_label(clean, pair["side_ids"], filtering=filtering))
@@ -206,7 +207,7 @@ def test_labels_to_the_letter_are_eq_6_and_then_eq_9():
 
 def test_corpus_labels_equal_loops():
     batch, hidden, _ = make_batch(seed=5)
-    objective = DenoisingWordAlignment(shell(), labels="corpus")
+    objective = DenoisingWordAlignmentObjective(shell(), labels="corpus")
     batch["pair"]["labels"] = torch.where(batch["pair"]["side_ids"] > 0, 7, -100)
     output = objective(Given(hidden), batch)
     pair = batch["pair"]
@@ -227,17 +228,17 @@ def test_queries_unmasked_and_all_aligned():
     sets = link_sets(self_label(clean, pair["side_ids"]))
     aligned = {(b, p) for b, links in enumerate(sets) for link in links for p in link}
     unmasked = {(b, p) for b, p in aligned if pair["labels"][b, p] == -100}
-    objective = DenoisingWordAlignment(shell(), queries="unmasked", unmasked_share=0.15)
+    objective = DenoisingWordAlignmentObjective(shell(), queries="unmasked", unmasked_share=0.15)
     counts = []
     for _ in range(20):
         counts.append(int(objective(Given(hidden, clean), batch).count))
         objective.after_step(None)
     assert sum(counts) / len(counts) == pytest.approx(0.15 * len(unmasked), rel=0.25) and len(set(counts)) > 3
-    everything = DenoisingWordAlignment(shell(), queries="unmasked", unmasked_share=1.0)
+    everything = DenoisingWordAlignmentObjective(shell(), queries="unmasked", unmasked_share=1.0)
     assert int(everything(Given(hidden, clean), batch).count) == len(unmasked)
-    both = DenoisingWordAlignment(shell(), queries="all_aligned")
+    both = DenoisingWordAlignmentObjective(shell(), queries="all_aligned")
     assert int(both(Given(hidden, clean), batch).count) == sum(map(len, sets))
-    queries = both._choose(self_label(clean, pair["side_ids"]), batch)
+    queries = both.choose(self_label(clean, pair["side_ids"]), pair["side_ids"], None, pair["original_ids"])
     heads = (pair["side_ids"][queries.rows, queries.positions] == 1).float().mean()
     assert 0.3 < float(heads) < 0.7
     for b, p, target in zip(queries.rows.tolist(), queries.positions.tolist(), queries.targets, strict=True):
@@ -248,7 +249,7 @@ def test_queries_unmasked_and_all_aligned():
 @pytest.mark.parametrize("queries", ["masked", "unmasked", "all_aligned"])
 def test_padding_and_splits_change_nothing(queries):
     batch, hidden, clean = make_batch(seed=2)
-    objective = DenoisingWordAlignment(shell(), queries=queries, unmasked_share=0.6)
+    objective = DenoisingWordAlignmentObjective(shell(), queries=queries, unmasked_share=0.6)
     whole = objective(Given(hidden, clean), batch)
     wide, wide_hidden, wide_clean = make_batch(seed=2, padding=5)
     padded = objective(Given(wide_hidden, wide_clean), wide)
@@ -267,9 +268,15 @@ def test_nothing_to_point_at_is_an_exact_zero_with_a_graph():
     hidden.requires_grad_()
     batch["pair"]["link_ids"] = torch.full((5, 1, 2), -1)
     cases = [
-        (DenoisingWordAlignment(shell(), labels="corpus"), batch),
-        (DenoisingWordAlignment(shell()), {"pair": batch["pair"] | {"labels": torch.full((5, 14), -100)}}),
-        (DenoisingWordAlignment(shell()), {"pair": batch["pair"] | {"side_ids": torch.zeros(5, 14).long()}}),
+        (DenoisingWordAlignmentObjective(shell(), labels="corpus"), batch),
+        (
+            DenoisingWordAlignmentObjective(shell()),
+            {"pair": batch["pair"] | {"labels": torch.full((5, 14), -100)}},
+        ),
+        (
+            DenoisingWordAlignmentObjective(shell()),
+            {"pair": batch["pair"] | {"side_ids": torch.zeros(5, 14).long()}},
+        ),
     ]
     for objective, given in cases:
         output = objective(Given(hidden, clean), given)
@@ -282,15 +289,15 @@ def test_nothing_to_point_at_is_an_exact_zero_with_a_graph():
 
 def test_steps_change_the_labels():
     batch, hidden, clean = make_batch(seed=4)
-    objective = DenoisingWordAlignment(shell(), labels="corpus_then_self", self_after_step=1)
+    objective = DenoisingWordAlignmentObjective(shell(), labels="corpus_then_self", self_after_step=1)
     seen = []
     for _ in range(2):
         seen.append(float(objective(Given(hidden, clean), batch).total.detach()))
         objective.after_step(None)
-    corpus = DenoisingWordAlignment(shell(), labels="corpus")(Given(hidden), batch).total
-    own = DenoisingWordAlignment(shell())(Given(hidden, clean), batch).total
+    corpus = DenoisingWordAlignmentObjective(shell(), labels="corpus")(Given(hidden), batch).total
+    own = DenoisingWordAlignmentObjective(shell())(Given(hidden, clean), batch).total
     assert seen == [pytest.approx(corpus.item()), pytest.approx(own.item())] and seen[0] != seen[1]
-    fresh = DenoisingWordAlignment(shell(), labels="corpus_then_self", self_after_step=1)
+    fresh = DenoisingWordAlignmentObjective(shell(), labels="corpus_then_self", self_after_step=1)
     fresh.load_state_dict(objective.state_dict())
     assert fresh(Given(hidden, clean), batch).total.item() == seen[1] and int(fresh.step) == 2
 
@@ -302,7 +309,7 @@ def test_one_shared_forward_and_one_to_the_labelling_layer():
     batch["pair"]["input_ids"][batch["pair"]["labels"] != -100] = 4
     encodings = Encodings(model, batch)
     encodings.last("pair")
-    objective = DenoisingWordAlignment(model, label_layer=1)
+    objective = DenoisingWordAlignmentObjective(model, label_layer=1)
     output = objective(encodings, batch)
     assert encodings.forwards == 2 and model.training
     output.total.backward()
@@ -312,7 +319,7 @@ def test_one_shared_forward_and_one_to_the_labelling_layer():
 
 def test_half_precision_and_large_scores():
     batch, hidden, clean = make_batch(seed=6)
-    objective = DenoisingWordAlignment(shell())
+    objective = DenoisingWordAlignmentObjective(shell())
     full = objective(Given(hidden, clean), batch)
     with torch.autocast("cpu", dtype=torch.bfloat16):
         half = objective(Given(hidden.bfloat16(), clean), batch)
@@ -323,7 +330,7 @@ def test_half_precision_and_large_scores():
 
 def test_all_same_pointer_learns_the_links():
     batch, hidden, clean = make_batch(batch=6, seed=8)
-    objective = DenoisingWordAlignment(shell())
+    objective = DenoisingWordAlignmentObjective(shell())
     optimiser = torch.optim.Adam(objective.parameters(), lr=0.05)
     for _ in range(150):
         output = objective(Given(hidden, clean), batch)
@@ -335,43 +342,43 @@ def test_all_same_pointer_learns_the_links():
 
 @pytest.mark.parametrize(("depth", "layer"), [(12, 10), (24, 20), (6, 5), (4, 3), (1, 1)])
 def test_the_label_layer_is_by_default_as_deep_as_the_papers(depth, layer):
-    assert DenoisingWordAlignment(shell(layers=depth)).label_layer == layer
+    assert DenoisingWordAlignmentObjective(shell(layers=depth)).label_layer == layer
 
 
 def test_the_pointers_layer_is_saved_beside_it():
-    state = DenoisingWordAlignment(shell(layers=6), layer=4).state_dict()
+    state = DenoisingWordAlignmentObjective(shell(layers=6), layer=4).state_dict()
     assert int(state["pointer_layer"]) == 4
     assert "pointer.query.weight" in state
 
 
 def test_mistakes_are_named():
     with pytest.raises(ConfigurationError, match=r"label_layer: 10 given; this encoder has layers 0 .* to 2"):
-        DenoisingWordAlignment(shell(layers=2), label_layer=10)
-    assert DenoisingWordAlignment(shell(layers=2), labels="corpus", label_layer=10).layer == 2
+        DenoisingWordAlignmentObjective(shell(layers=2), label_layer=10)
+    assert DenoisingWordAlignmentObjective(shell(layers=2), labels="corpus", label_layer=10).layer == 2
     with pytest.raises(ConfigurationError, match="layer: 13 given"):
-        DenoisingWordAlignment(shell(), layer=13)
-    with pytest.raises(ConfigurationError, match=r"(?s)labels: 'gold' given.*queries: 'all' given"):
-        DenoisingWordAlignment(shell(), queries="all", labels="gold")
+        DenoisingWordAlignmentObjective(shell(), layer=13)
+    with pytest.raises(ConfigurationError, match=r"(?s)queries: 'all' given.*labels: 'gold' given"):
+        DenoisingWordAlignmentObjective(shell(), queries="all", labels="gold")
     with pytest.raises(ConfigurationError, match="corpus_then_self needs a step"):
-        DenoisingWordAlignment(shell(), labels="corpus_then_self")
+        DenoisingWordAlignmentObjective(shell(), labels="corpus_then_self")
     with pytest.raises(ConfigurationError, match="filtering: 'gdfa' given"):
-        DenoisingWordAlignment(shell(), filtering="gdfa")
+        DenoisingWordAlignmentObjective(shell(), filtering="gdfa")
     with pytest.raises(ConfigurationError, match="unmasked_share: 15 given"):
-        DenoisingWordAlignment(shell(), unmasked_share=15)
+        DenoisingWordAlignmentObjective(shell(), unmasked_share=15)
     batch, hidden, _ = make_batch()
     del batch["pair"]["link_ids"]
     with pytest.raises(ConfigurationError, match=r"no word links; .*isoglot align"):
-        DenoisingWordAlignment(shell(), labels="corpus")(Given(hidden), batch)
+        DenoisingWordAlignmentObjective(shell(), labels="corpus")(Given(hidden), batch)
     del batch["pair"]["side_ids"]
     with pytest.raises(ConfigurationError, match=r"side_ids is needed; .*masked_pair"):
-        DenoisingWordAlignment(shell())(Given(hidden), batch)
+        DenoisingWordAlignmentObjective(shell())(Given(hidden), batch)
 
 
 def test_pointer_loss_reads_only_the_other_sentence():
     batch, hidden, clean = make_batch(seed=9)
     side_ids = batch["pair"]["side_ids"]
-    objective = DenoisingWordAlignment(shell())
-    queries = objective._choose(self_label(clean, side_ids), batch)
+    objective = DenoisingWordAlignmentObjective(shell())
+    queries = objective.choose(self_label(clean, side_ids), side_ids, batch["pair"]["labels"])
     total, _ = pointer_loss(objective.pointer, hidden, side_ids, queries)
     noisy = torch.where((side_ids == 0)[..., None], torch.full_like(hidden, 1e3), hidden)
     torch.testing.assert_close(pointer_loss(objective.pointer, noisy, side_ids, queries)[0], total)

@@ -7,10 +7,14 @@ import torch
 from datasets import Dataset
 
 from isoglot.errors import ConfigurationError
+from isoglot.losses import embedding_alignment
 from isoglot.modules.encodings import Encodings
-from isoglot.objectives import embedding_alignment
-from isoglot.objectives.embedding_alignment import EmbeddingAlignment, copied_vocabulary_pairs, lexicon_pairs
-from isoglot.objectives.masked_lm import MaskedLM
+from isoglot.objectives.embedding_alignment import (
+    EmbeddingAlignmentObjective,
+    copied_vocabulary_pairs,
+    lexicon_pairs,
+)
+from isoglot.objectives.masked_lm import MaskedLMObjective
 from isoglot.schema import LEXICON
 from isoglot.testing import FAMILIES, tiny_lexicon, tiny_model, tiny_tokenizer
 
@@ -34,7 +38,9 @@ def run(objective, model):
 def test_equals_a_loop_over_the_dictionary(model, tokenizer, pieces, at_once, monkeypatch):
     monkeypatch.setitem(embedding_alignment._ENTRIES, "cpu", at_once)
     lexicon = tiny_lexicon()
-    objective = EmbeddingAlignment(model, tokenizer=tokenizer, lexicon=lexicon, share=1.0, pieces=pieces)
+    objective = EmbeddingAlignmentObjective(
+        model, tokenizer=tokenizer, lexicon=lexicon, share=1.0, pieces=pieces
+    )
     table = model.get_input_embeddings().weight
     total, count = torch.zeros(()), 0
     for source, target in lexicon_pairs(lexicon, tokenizer, single=pieces == "single"):
@@ -50,7 +56,7 @@ def test_equals_a_loop_over_the_dictionary(model, tokenizer, pieces, at_once, mo
 
 
 def test_the_encoder_that_was_run_is_read(model, tokenizer):
-    objective = EmbeddingAlignment(model, tokenizer=tokenizer, lexicon=tiny_lexicon(), share=1.0)
+    objective = EmbeddingAlignmentObjective(model, tokenizer=tokenizer, lexicon=tiny_lexicon(), share=1.0)
     other = tiny_model("bert")
     table = other.get_input_embeddings().weight
     with torch.no_grad():
@@ -66,9 +72,9 @@ def test_beside_objectives_that_read_the_same_table_gradients_add_up(model, toke
     batch = {"pair": {"input_ids": input_ids, "attention_mask": torch.ones_like(input_ids), "labels": labels}}
     model.eval()
     objectives = [
-        MaskedLM(model),
-        EmbeddingAlignment(model, tokenizer=tokenizer, lexicon=tiny_lexicon(), share=1.0),
-        MaskedLM(model, head="literal"),
+        MaskedLMObjective(model),
+        EmbeddingAlignmentObjective(model, tokenizer=tokenizer, lexicon=tiny_lexicon(), share=1.0),
+        MaskedLMObjective(model, head="literal"),
     ]
     shared = Encodings(model, batch)
     sum(o(shared, batch).loss for o in objectives).backward()
@@ -104,12 +110,12 @@ def test_minus_one_when_the_copies_are_equal():
     model = tiny_model("bert", vocab_size=200)
     with torch.no_grad():
         model.get_input_embeddings().weight[100:] = model.get_input_embeddings().weight[:100]
-    objective = EmbeddingAlignment(model, copied_vocabulary=100, share=0.5)
+    objective = EmbeddingAlignmentObjective(model, copied_vocabulary=100, share=0.5)
     assert float(run(objective, model).loss.detach()) == pytest.approx(-1.0, abs=1e-6)
 
 
 def test_gradient_touches_dictionary_rows_only(model, tokenizer):
-    objective = EmbeddingAlignment(model, tokenizer=tokenizer, lexicon=tiny_lexicon(), share=0.5)
+    objective = EmbeddingAlignmentObjective(model, tokenizer=tokenizer, lexicon=tiny_lexicon(), share=0.5)
     run(objective, model).loss.backward()
     touched = model.get_input_embeddings().weight.grad.abs().sum(1).nonzero().flatten().tolist()
     pieces = torch.cat([objective.source_pieces.flatten(), objective.target_pieces.flatten()])
@@ -121,7 +127,7 @@ def test_gradient_touches_dictionary_rows_only(model, tokenizer):
 
 
 def test_the_draw_is_seeded_and_saved(model, tokenizer):
-    make = lambda seed: EmbeddingAlignment(  # noqa: E731
+    make = lambda seed: EmbeddingAlignmentObjective(  # noqa: E731
         model, tokenizer=tokenizer, lexicon=tiny_lexicon(), share=0.5, lexicon_seed=seed
     )
     one, same, other = make(1), make(1), make(2)
@@ -138,7 +144,9 @@ def test_copied_vocabulary_draws_at_most_its_share_and_no_special():
 
 
 def test_sampled_pairs_change_with_the_step(model, tokenizer):
-    objective = EmbeddingAlignment(model, tokenizer=tokenizer, lexicon=tiny_lexicon(), share=1.0, sample=5)
+    objective = EmbeddingAlignmentObjective(
+        model, tokenizer=tokenizer, lexicon=tiny_lexicon(), share=1.0, sample=5
+    )
     first = run(objective, model).total.item()
     assert run(objective, model).total.item() == first
     objective.after_step(model)
@@ -148,13 +156,15 @@ def test_sampled_pairs_change_with_the_step(model, tokenizer):
 
 def test_mistakes_are_named(model, tokenizer):
     with pytest.raises(ConfigurationError, match="exactly one dictionary"):
-        EmbeddingAlignment(model)
+        EmbeddingAlignmentObjective(model)
     with pytest.raises(ConfigurationError, match="rows"):
-        EmbeddingAlignment(model, copied_vocabulary=10_000)
+        EmbeddingAlignmentObjective(model, copied_vocabulary=10_000)
     with pytest.raises(ConfigurationError, match="share: 0 given"):
-        EmbeddingAlignment(model, copied_vocabulary=10, share=0)
+        EmbeddingAlignmentObjective(model, copied_vocabulary=10, share=0)
     with pytest.raises(ConfigurationError, match="sample: 0 given"):
-        EmbeddingAlignment(model, copied_vocabulary=10, sample=0)
+        EmbeddingAlignmentObjective(model, copied_vocabulary=10, sample=0)
     row = {"source": ["☃"], "target": ["☃"], "source_language": ["en"], "target_language": ["xx"]}
     with pytest.raises(ConfigurationError, match="no entry that this tokenizer can use"):
-        EmbeddingAlignment(model, tokenizer=tokenizer, lexicon=Dataset.from_dict(row, features=LEXICON))
+        EmbeddingAlignmentObjective(
+            model, tokenizer=tokenizer, lexicon=Dataset.from_dict(row, features=LEXICON)
+        )

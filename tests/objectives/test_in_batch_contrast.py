@@ -9,13 +9,13 @@ from torch import nn
 
 from isoglot.errors import ConfigurationError
 from isoglot.modules.encodings import Encodings
-from isoglot.objectives.in_batch_contrast import InBatchContrast
+from isoglot.objectives.in_batch_contrast import InBatchContrastObjective
 from isoglot.testing import tiny_model
 
 
 def test_in_batch_trains_both_sides():
     model, batch = tiny_model("bert").eval(), make_batch()
-    objective = InBatchContrast(model)
+    objective = InBatchContrastObjective(model)
     assert not list(objective.parameters()) and not list(objective.buffers())
     encodings = Encodings(model, batch)
     output = objective(encodings, batch)
@@ -31,7 +31,7 @@ def test_in_batch_trains_both_sides():
 
 def test_layers_pooling_and_mistakes():
     model, batch = tiny_model("bert").eval(), make_batch()
-    objective = InBatchContrast(model, layer=1, pooling="mean", temperature=1.0)
+    objective = InBatchContrastObjective(model, layer=1, pooling="mean", temperature=1.0)
     encodings = Encodings(model, batch)
     z = []
     for side in ("query", "key"):
@@ -46,4 +46,4 @@ def test_layers_pooling_and_mistakes():
         ({"temperature": 0.0}, "temperature: 0.0 given"),
     ):
         with pytest.raises(ConfigurationError, match=message):
-            InBatchContrast(model, **options)
+            InBatchContrastObjective(model, **options)

@@ -6,7 +6,7 @@ import torch
 from isoglot.errors import ConfigurationError
 from isoglot.modules.encodings import Encodings
 from isoglot.modules.load import load_masked_lm
-from isoglot.objectives.masked_lm import MaskedLM
+from isoglot.objectives.masked_lm import MaskedLMObjective
 
 FAMILIES = {
     "bert": {},
@@ -47,7 +47,7 @@ def test_loss_and_gradients_equal_the_librarys_full_logits(family):
     wanted = {n: p.grad.clone() for n, p in model.named_parameters() if p.grad is not None}
     own = model(**view)
     model.zero_grad()
-    output = MaskedLM(model)(Encodings(model, {"pair": view}), {"pair": view})
+    output = MaskedLMObjective(model)(Encodings(model, {"pair": view}), {"pair": view})
     torch.testing.assert_close(output.loss, own.loss, rtol=1e-5, atol=1e-5)
     rows = view["labels"] != -100
     assert int(output.count) == int(rows.sum())
@@ -64,7 +64,7 @@ def test_loss_and_gradients_equal_the_librarys_full_logits(family):
 def test_nothing_masked_gives_zero_connected_to_the_encoder_and_head(family):
     model = _model(family)
     view = _view(model, masked=0.0)
-    objective = MaskedLM(model, view="text")
+    objective = MaskedLMObjective(model, view="text")
     output = objective(Encodings(model, {"text": view}), {"text": view})
     assert output.loss.item() == 0.0
     assert int(objective.count({"text": view})) == 0
@@ -79,23 +79,23 @@ def test_nothing_masked_gives_zero_connected_to_the_encoder_and_head(family):
 def test_the_count_is_known_before_the_forward():
     model = _model("bert")
     view = _view(model)
-    assert int(MaskedLM(model).count({"pair": view})) == int((view["labels"] != -100).sum())
+    assert int(MaskedLMObjective(model).count({"pair": view})) == int((view["labels"] != -100).sum())
 
 
 def test_the_objective_owns_no_parameter_of_the_model():
-    assert list(MaskedLM(_model("bert")).parameters()) == []
+    assert list(MaskedLMObjective(_model("bert")).parameters()) == []
 
 
 def test_two_objectives_on_one_view_share_its_forward():
     model = _model("bert")
     batch = {"pair": _view(model)}
     encodings = Encodings(model, batch)
-    total = sum(MaskedLM(model)(encodings, batch).total for _ in range(2))
+    total = sum(MaskedLMObjective(model)(encodings, batch).total for _ in range(2))
     assert encodings.forwards == 1
     total.backward()
     twice = model.get_input_embeddings().weight.grad.clone()
     model.zero_grad()
-    MaskedLM(model)(Encodings(model, batch), batch).total.backward()
+    MaskedLMObjective(model)(Encodings(model, batch), batch).total.backward()
     torch.testing.assert_close(twice, 2 * model.get_input_embeddings().weight.grad, rtol=1e-4, atol=1e-4)
 
 
@@ -104,13 +104,13 @@ def test_a_view_without_labels_is_an_error():
     batch = {"sentences": {"query_input_ids": torch.ones(1, 3)}}
     for view, text in (("pair", "nothing"), ("sentences", "query_input_ids")):
         with pytest.raises(ConfigurationError, match=f"view '{view}' has {text}, labels is needed; point"):
-            MaskedLM(model, view=view)(Encodings(model, batch), batch)
+            MaskedLMObjective(model, view=view)(Encodings(model, batch), batch)
 
 
 def test_literal_head_is_the_equations_and_leaves_the_models_own_alone():
     model = _model("bert")
     view = _view(model)
-    objective = MaskedLM(model, head="literal")
+    objective = MaskedLMObjective(model, head="literal")
     output = objective(Encodings(model, {"pair": view}), {"pair": view})
     hidden = model.bert(view["input_ids"], attention_mask=view["attention_mask"]).last_hidden_state
     own, wanted = objective.transform, []
@@ -123,6 +123,6 @@ def test_literal_head_is_the_equations_and_leaves_the_models_own_alone():
     assert all(float(p.grad.abs().sum()) > 0 for p in objective.parameters())
     assert model.cls.predictions.transform.dense.weight.grad is None
     assert {"transform.linear.weight", "transform.dense.bias"} <= objective.state_dict().keys()
-    assert not MaskedLM(model).state_dict()
+    assert not MaskedLMObjective(model).state_dict()
     with pytest.raises(ConfigurationError, match="head: 'bert' given; known: literal, model"):
-        MaskedLM(model, head="bert")
+        MaskedLMObjective(model, head="bert")

@@ -11,7 +11,7 @@ from torch import nn
 from isoglot.aligners.embedding.options import EmbeddingOptions
 from isoglot.errors import ConfigurationError
 from isoglot.modules.encodings import Encodings
-from isoglot.objectives.self_training import SelfTraining
+from isoglot.objectives.self_training import SelfTrainingObjective
 from isoglot.testing import tiny_model
 
 SIDES = {
@@ -61,7 +61,7 @@ def directions(encodings, row, *, layer, compare, temperature):
 @pytest.mark.parametrize("consistency", [0.0, 0.5])
 def test_loss_equals_loops(model, compare, loss, consistency):
     temperature = 5.0 if compare == "dot" else 0.2
-    objective = SelfTraining(
+    objective = SelfTrainingObjective(
         model,
         layer=1,
         labels="corpus",
@@ -98,7 +98,9 @@ def test_loss_equals_loops(model, compare, loss, consistency):
 
 
 def test_one_step_makes_the_links_more_probable(model):
-    objective = SelfTraining(model, labels="corpus", loss="likelihood", compare="cosine", temperature=0.1)
+    objective = SelfTrainingObjective(
+        model, labels="corpus", loss="likelihood", compare="cosine", temperature=0.1
+    )
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
     batch = make_batch()
     losses = []
@@ -113,7 +115,7 @@ def test_one_step_makes_the_links_more_probable(model):
 
 def test_own_labels_are_the_aligners_links_without_dropout(model):
     model.train()
-    objective = SelfTraining(model, layer=2, compare="cosine", temperature=0.1, loss="likelihood")
+    objective = SelfTrainingObjective(model, layer=2, compare="cosine", temperature=0.1, loss="likelihood")
     batch = make_batch()
     encodings = Encodings(model, batch)
     output = objective(encodings, batch)
@@ -131,7 +133,9 @@ def test_own_labels_are_the_aligners_links_without_dropout(model):
 
 
 def test_labels_change_after_a_step_which_a_checkpoint_keeps(model):
-    objective = SelfTraining(model, labels="corpus_then_self", self_after_step=2, loss="likelihood", layer=1)
+    objective = SelfTrainingObjective(
+        model, labels="corpus_then_self", self_after_step=2, loss="likelihood", layer=1
+    )
     batch = make_batch(links=[[(1, 1)], [(1, 1)]])
     known = [int(objective.count(batch))]
     objective.after_step(model)
@@ -139,7 +143,9 @@ def test_labels_change_after_a_step_which_a_checkpoint_keeps(model):
     objective.after_step(model)
     assert known == [4, 4]
     assert objective.count(batch) is None
-    resumed = SelfTraining(model, labels="corpus_then_self", self_after_step=2, loss="likelihood", layer=1)
+    resumed = SelfTrainingObjective(
+        model, labels="corpus_then_self", self_after_step=2, loss="likelihood", layer=1
+    )
     resumed.load_state_dict(objective.state_dict())
     assert resumed.count(batch) is None
 
@@ -153,14 +159,14 @@ def test_padding_changes_nothing(model, loss):
         else nn.functional.pad(value, (0, 3))
         for key, value in batch["sentences"].items()
     }
-    objective = SelfTraining(model, labels="corpus", loss=loss, temperature=5.0, consistency=1.0)
+    objective = SelfTrainingObjective(model, labels="corpus", loss=loss, temperature=5.0, consistency=1.0)
     first, second = (objective(Encodings(model, b), b) for b in (batch, {"sentences": wider}))
     torch.testing.assert_close(first.total, second.total, rtol=1e-4, atol=1e-5)
 
 
 def test_without_links_the_loss_is_zero_and_connected(model):
     batch = make_batch(links=[[(-1, -1)], [(-1, -1)]])
-    output = SelfTraining(model, labels="corpus", loss="likelihood")(Encodings(model, batch), batch)
+    output = SelfTrainingObjective(model, labels="corpus", loss="likelihood")(Encodings(model, batch), batch)
     assert output.total.item() == 0.0
     assert int(output.count) == 0
     output.total.backward()
@@ -168,7 +174,7 @@ def test_without_links_the_loss_is_zero_and_connected(model):
 
 def test_an_unlikely_link_has_a_finite_loss(model):
     batch = make_batch()
-    objective = SelfTraining(model, labels="corpus", loss="likelihood", temperature=1e-4)
+    objective = SelfTrainingObjective(model, labels="corpus", loss="likelihood", temperature=1e-4)
     output = objective(Encodings(model, batch), batch)
     assert torch.isfinite(output.total)
 
@@ -188,29 +194,32 @@ def test_an_unlikely_link_has_a_finite_loss(model):
 )
 def test_options_out_of_range_are_refused(model, options, message):
     with pytest.raises(ConfigurationError, match=message):
-        SelfTraining(model, **options)
+        SelfTrainingObjective(model, **options)
 
 
 def test_corpus_labels_need_links(model):
     batch = make_batch()
     del batch["sentences"]["link_ids"]
     with pytest.raises(ConfigurationError, match="no word links"):
-        SelfTraining(model, labels="corpus")(Encodings(model, batch), batch)
+        SelfTrainingObjective(model, labels="corpus")(Encodings(model, batch), batch)
 
 
 def test_the_aligner_gets_the_objectives_own_links(model):
-    cosine = SelfTraining(model, layer=1, compare="cosine", temperature=0.05).aligner_options()
+    cosine = SelfTrainingObjective(model, layer=1, compare="cosine", temperature=0.05).aligner_options()
     assert {**cosine, "min_probability": 0.0} == {
         "method": "softmax", "layer": 1, "compare": "cosine", "temperature": 0.05, "min_probability": 0.0,
         "word_weights": True, "alone": 0.5,
     }  # fmt: skip
     assert 0 < EmbeddingOptions.build(**cosine).min_probability < cosine["alone"]
-    assert EmbeddingOptions.build(**SelfTraining(model, threshold=0.01).aligner_options()).threshold == 0.01
+    assert (
+        EmbeddingOptions.build(**SelfTrainingObjective(model, threshold=0.01).aligner_options()).threshold
+        == 0.01
+    )
 
 
 @pytest.mark.parametrize("loss", ["probability", "likelihood"])
 def test_the_loss_of_a_batch_is_that_of_its_parts(model, loss):
-    objective = SelfTraining(model, labels="corpus", loss=loss, temperature=5.0, consistency=1.0)
+    objective = SelfTrainingObjective(model, labels="corpus", loss=loss, temperature=5.0, consistency=1.0)
     batch = make_batch()
     parts = [
         {"sentences": {k: v[n : n + 1] for k, v in batch["sentences"].items()}} for n in range(len(LINKS))
@@ -222,7 +231,7 @@ def test_the_loss_of_a_batch_is_that_of_its_parts(model, loss):
 
 def test_without_options_labels_are_awesome_aligns(model):
     """Dot products at two thirds of the depth, links above 0.001 in both directions."""
-    objective, batch = SelfTraining(model), make_batch()
+    objective, batch = SelfTrainingObjective(model), make_batch()
     encodings = Encodings(model, batch)
     output = objective(encodings, batch)
     assert objective.layer == 2

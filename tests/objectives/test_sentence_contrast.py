@@ -15,8 +15,8 @@ from torch import nn
 from isoglot.errors import ConfigurationError
 from isoglot.modules.encoder import encode, layer_modules
 from isoglot.modules.encodings import Encodings
-from isoglot.objectives.in_batch_contrast import InBatchContrast
-from isoglot.objectives.sentence_contrast import SentenceContrast
+from isoglot.objectives.in_batch_contrast import InBatchContrastObjective
+from isoglot.objectives.sentence_contrast import SentenceContrastObjective
 from isoglot.testing import FAMILIES, tiny_model
 
 SMALL = {"queue_size": 12, "projection_size": 8}
@@ -45,7 +45,7 @@ def sgd(modules, loss, lr=0.5):
 def test_steps_equal_mocos_sequence():
     """EMA of both parts, key forward, loss with the old queue, enqueue, optimiser step; by hand."""
     model = quiet_model()
-    objective = SentenceContrast(model, momentum=0.7, queue_size=5, projection_size=8, bias=True)
+    objective = SentenceContrastObjective(model, momentum=0.7, queue_size=5, projection_size=8, bias=True)
     with torch.no_grad():  # weights of 0.02 would leave scores of about 0
         for p in (*objective.projection.parameters(), *objective.momentum_projection.parameters()):
             p.mul_(10).add_(0.05 * (p.dim() == 1))
@@ -85,7 +85,7 @@ def test_limits_of_momentum_and_queue():
     batch = make_batch()
     for momentum in (0.0, 1.0):
         model = quiet_model(1)
-        objective = SentenceContrast(model, momentum=momentum, **SMALL)
+        objective = SentenceContrastObjective(model, momentum=momentum, **SMALL)
         start = [p.clone() for p in objective.momentum_encoder.parameters()]
         for _ in range(2):
             sgd((model, objective), objective(Encodings(model, batch), batch).loss)
@@ -96,7 +96,7 @@ def test_limits_of_momentum_and_queue():
         changed = zip(start, model.base_model.parameters(), strict=True)
         assert any(not torch.equal(a, b) for a, b in changed)
     model = quiet_model(1)
-    none = SentenceContrast(model, queue_size=0, projection_size=8)
+    none = SentenceContrastObjective(model, queue_size=0, projection_size=8)
     output = none(Encodings(model, batch), batch)
     assert output.total.item() == 0.0 and int(output.count) == 4
     output.total.backward()
@@ -105,7 +105,7 @@ def test_limits_of_momentum_and_queue():
 
 def test_first_step_has_equal_copies_and_the_head_is_left_out():
     model = quiet_model()
-    objective = SentenceContrast(model, **SMALL)
+    objective = SentenceContrastObjective(model, **SMALL)
     slow = dict(objective.momentum_encoder.module.named_parameters())
     assert all(torch.equal(slow[n], p) for n, p in model.base_model.named_parameters())
     assert len(slow) == len(list(model.base_model.parameters())) < len(list(model.parameters()))
@@ -120,7 +120,7 @@ def test_first_step_has_equal_copies_and_the_head_is_left_out():
 
 def test_evaluation_changes_no_state():
     model = quiet_model()
-    objective = SentenceContrast(model, **SMALL).eval()
+    objective = SentenceContrastObjective(model, **SMALL).eval()
     before = copy.deepcopy(objective.state_dict())
     objective(Encodings(model.eval(), make_batch()), make_batch())
     assert all(torch.equal(before[n], v) for n, v in objective.state_dict().items())
@@ -133,7 +133,7 @@ def test_key_dropout_can_be_off():
             module.p = 0.3
     batch = make_batch()
     for key_dropout in (True, False):
-        objective = SentenceContrast(model, key_dropout=key_dropout, **SMALL).train()
+        objective = SentenceContrastObjective(model, key_dropout=key_dropout, **SMALL).train()
         keys = [objective._keys(Encodings(model, batch)) for _ in range(2)]
         assert torch.equal(*keys) is not key_dropout
         assert objective.momentum_encoder.training
@@ -152,12 +152,12 @@ def test_resume_is_bit_identical():
         return losses
 
     model = quiet_model(2)
-    objective = SentenceContrast(model, mixup=True, momentum=0.5, **SMALL)
+    objective = SentenceContrastObjective(model, mixup=True, momentum=0.5, **SMALL)
     run(model, objective, batches[:2])
     saved = copy.deepcopy((model.state_dict(), objective.state_dict()))
     rest = run(model, objective, batches[2:])
     other = quiet_model(7)
-    fresh = SentenceContrast(other, mixup=True, momentum=0.5, seed=0, **SMALL)
+    fresh = SentenceContrastObjective(other, mixup=True, momentum=0.5, seed=0, **SMALL)
     other.load_state_dict(saved[0])
     fresh.load_state_dict(saved[1])
     assert run(other, fresh, batches[2:]) == rest
@@ -168,17 +168,13 @@ def test_duplicates_of_the_same_source_are_no_negatives():
     model = quiet_model()
     batch = make_batch(6)
     options = {"queue_size": 6, "projection_size": 8}  # after one batch the queue holds that batch alone
-    plain = SentenceContrast(model, **options)
-    masked = SentenceContrast(model, mask_duplicates="same_source_id", **options)
+    plain = SentenceContrastObjective(model, **options)
+    masked = SentenceContrastObjective(model, mask_duplicates="same_source_id", **options)
     with torch.no_grad():
         for objective in (plain, masked):
             objective(Encodings(model, batch), batch)
         second = [o(Encodings(model, batch), batch) for o in (plain, masked)]
-        z = masked._vectors(
-            Encodings(model, batch).last("sentences", "query"),
-            Encodings(model, batch).inputs("sentences", "query"),
-            masked.projection,
-        )
+        z = masked.project(Encodings(model, batch).last("sentences", "query")[:, 0], masked.head)
         keys, ids = masked.queue.keys, batch["sentences"]["source_key_ids"].flatten()
         expected = 0.0
         for i in range(6):
@@ -191,27 +187,29 @@ def test_duplicates_of_the_same_source_are_no_negatives():
 
 def test_xlco_and_pooling_and_normalisation():
     model, batch = quiet_model(), make_batch()
-    xlco = SentenceContrast(
+    xlco = SentenceContrastObjective(
         model, layer=1, projection="linear", projection_size=32, normalize_h=False, queue_size=16
     )
     assert [tuple(p.shape) for p in xlco.projection.parameters()] == [(32, 32)]
     encodings = Encodings(model, batch)
     first = encodings.hidden("sentences", 1, side="query")[:, 0]
-    z = xlco._online(encodings, "query")
-    torch.testing.assert_close(z, first @ xlco.projection.maps[0].weight.T)
+    keys = xlco._keys(encodings)
+    output = xlco(encodings, batch)
+    z = first @ xlco.projection.maps[0].weight.T, keys @ xlco.projection.maps[0].weight.T
+    torch.testing.assert_close(output.metrics["positive"], (z[0] * z[1]).sum(1).mean().detach())
     assert encodings.forwards == 1
-    mean = SentenceContrast(model, pooling="mean", normalize_z=True, **SMALL)
-    vectors = mean._online(Encodings(model, batch), "query")
+    mean = SentenceContrastObjective(model, pooling="mean", normalize_z=True, **SMALL)
+    vectors = mean.project(mean._keys(Encodings(model, batch)), mean.head)
     torch.testing.assert_close(vectors.norm(dim=1), torch.ones(4))
-    literal = SentenceContrast(model, positive_in_denominator=False, temperature=1.0, **SMALL)
-    official = SentenceContrast(model, temperature=1.0, **SMALL)
+    literal = SentenceContrastObjective(model, positive_in_denominator=False, temperature=1.0, **SMALL)
+    official = SentenceContrastObjective(model, temperature=1.0, **SMALL)
     losses = [o(Encodings(model, batch), batch).total.item() for o in (literal, official)]
     assert losses[0] < losses[1]
 
 
 def test_mixup_halves_the_batch_and_counts_so():
     model, batch = quiet_model(), make_batch(5)
-    objective = SentenceContrast(model, mixup=True, **SMALL)
+    objective = SentenceContrastObjective(model, mixup=True, **SMALL)
     output = objective(Encodings(model, batch), batch)
     assert int(output.count) == 3 == int(objective.count(batch)) == int(objective.queue.pointer)
     single = make_batch(1)
@@ -225,7 +223,7 @@ def test_mixed_sentences_are_encoded_up_to_the_layer_that_is_read():
     runs = [0] * len(layer_modules(model))
     for number, layer in enumerate(layer_modules(model)):
         layer.register_forward_hook(lambda *_, number=number: runs.__setitem__(number, runs[number] + 1))
-    objective = SentenceContrast(model, layer=1, mixup=True, momentum=0.5, **SMALL)
+    objective = SentenceContrastObjective(model, layer=1, mixup=True, momentum=0.5, **SMALL)
     objective(Encodings(model, batch, top=1), batch)
     assert runs[0] > 0 and not any(runs[1:])
 
@@ -233,7 +231,7 @@ def test_mixed_sentences_are_encoded_up_to_the_layer_that_is_read():
 @pytest.mark.parametrize("family", FAMILIES)
 def test_every_family_in_half_precision(family):
     model, batch = tiny_model(family).train(), make_batch()
-    objective = SentenceContrast(model, **SMALL)
+    objective = SentenceContrastObjective(model, **SMALL)
     with torch.autocast("cpu", dtype=torch.bfloat16):
         output = objective(Encodings(model, batch), batch)
     assert output.total.dtype == torch.float32 and bool(torch.isfinite(output.total))
@@ -249,16 +247,16 @@ def test_mistakes_are_named():
         ({"temperature": 0.0}, "temperature: 0.0 given"),
         ({"momentum": 2}, "momentum: 2 given"),
         ({"queue_size": -1}, "queue_size: -1 given"),
-        ({"projection": "none"}, "projection: 'none' given; known: linear, mlp"),
+        ({"projection": "cubic"}, "projection: 'cubic' given; known: linear, mlp, none"),
         ({"mixup": True, "mask_duplicates": "same_source_id"}, "two sources"),
     ):
         with pytest.raises(ConfigurationError, match=message):
-            SentenceContrast(model, **options)
-    small = SentenceContrast(model, queue_size=3, projection_size=8)
+            SentenceContrastObjective(model, **options)
+    small = SentenceContrastObjective(model, queue_size=3, projection_size=8)
     with pytest.raises(ConfigurationError, match=r"queue_size: 3 given for a global batch of 4 pairs"):
         small(Encodings(model, batch), batch)
     del batch["sentences"]["source_key_ids"]
-    duplicates = SentenceContrast(model, mask_duplicates="same_source_id", **SMALL)
+    duplicates = SentenceContrastObjective(model, mask_duplicates="same_source_id", **SMALL)
     with pytest.raises(ConfigurationError, match="source_key_ids is needed"):
         duplicates(Encodings(model, batch), batch)
 
@@ -267,7 +265,9 @@ def _train(part, kind):
     """Two steps on a part of each batch; the summed gradients are what DDP would reduce."""
     model = quiet_model(5)
     objective = (
-        InBatchContrast(model) if kind == "in_batch" else SentenceContrast(model, momentum=0.5, **SMALL)
+        InBatchContrastObjective(model)
+        if kind == "in_batch"
+        else SentenceContrastObjective(model, momentum=0.5, **SMALL)
     )
     losses = []
     for number in range(2):

@@ -10,10 +10,11 @@ import torch
 from torch import nn
 
 from isoglot.errors import ConfigurationError
+from isoglot.losses.word_exchange import exchange
 from isoglot.modules.encodings import Encodings
 from isoglot.modules.masked_lm_head import masked_lm_head
-from isoglot.objectives.masked_lm import MaskedLM
-from isoglot.objectives.word_exchange import WordExchange, exchange
+from isoglot.objectives.masked_lm import MaskedLMObjective
+from isoglot.objectives.word_exchange import WordExchangeObjective
 from isoglot.testing import tiny_model
 from isoglot.training.model import AlignmentModel
 
@@ -88,7 +89,7 @@ def test_exchange_equals_the_matrix_product(model, many, unaligned):
 @pytest.mark.parametrize("many", ["sum", "mean"])
 def test_loss_equals_the_equations(model, head, many):
     torch.manual_seed(0)
-    objective = WordExchange(model, head=head, many=many, init="normal", divide_by="linked")
+    objective = WordExchangeObjective(model, head=head, many=many, init="normal", divide_by="linked")
     batch = make_batch(model)
     encodings = Encodings(model, batch)
     output = objective(encodings, batch)
@@ -130,8 +131,8 @@ def test_both_losses_are_divided_by_the_masked_tokens(model, divide_by, items):
         uniform.cls.predictions.bias.zero_()
     vocabulary = uniform.config.vocab_size
     losses = {
-        "masked_lm": MaskedLM(uniform),
-        "word_exchange": WordExchange(uniform, divide_by=divide_by),
+        "masked_lm": MaskedLMObjective(uniform),
+        "word_exchange": WordExchangeObjective(uniform, divide_by=divide_by),
     }
     combined = AlignmentModel(uniform, losses, {"word_exchange": 0.5})
     outputs = combined(batch, counts=combined.step_counts([batch], lambda local: local))
@@ -152,18 +153,18 @@ def test_both_losses_are_divided_by_the_masked_tokens(model, divide_by, items):
 
 def test_the_sum_over_all_tokens_has_one_divisor(model):
     with pytest.raises(ConfigurationError, match="divide_by: masked"):
-        WordExchange(model, unaligned="literal", divide_by="linked")
+        WordExchangeObjective(model, unaligned="literal", divide_by="linked")
 
 
 def test_starts_as_swap_and_predict(model):
     """With W2 the identity and a copied head, the first prediction is the model's own head on the other word."""
-    objective = WordExchange(model)
+    objective = WordExchangeObjective(model)
     hidden = torch.randn(4, 32)
     head = masked_lm_head(model)
     torch.testing.assert_close(objective.transform(objective.exchange_dense(hidden)), head.transform(hidden))
-    prediction = MaskedLM(model, head="literal")
+    prediction = MaskedLMObjective(model, head="literal")
     for share_linear in (False, True):
-        objective = WordExchange(model, head="literal", share_linear=share_linear)
+        objective = WordExchangeObjective(model, head="literal", share_linear=share_linear)
         assert torch.equal(
             objective.transform(objective.exchange_dense(hidden)), prediction.transform(hidden)
         )
@@ -173,7 +174,7 @@ def test_starts_as_swap_and_predict(model):
 def test_without_links_the_loss_is_zero_and_connected(model):
     batch = make_batch(model)
     batch["pair"]["link_ids"] = torch.full((3, 1, 2), -1)
-    objective = WordExchange(model)
+    objective = WordExchangeObjective(model)
     output = objective(Encodings(model, batch), batch)
     assert output.total.item() == 0.0
     assert int(output.count) == int((batch["pair"]["labels"] >= 0).sum()) > 0
@@ -184,7 +185,7 @@ def test_without_links_the_loss_is_zero_and_connected(model):
 
 def test_swapping_the_sides_of_the_links_changes_nothing(model):
     batch = make_batch(model)
-    objective = WordExchange(model)
+    objective = WordExchangeObjective(model)
     before = objective(Encodings(model, batch), batch)
     batch["pair"]["link_ids"] = batch["pair"]["link_ids"].flip(-1)
     after = objective(Encodings(model, batch), batch)
@@ -193,7 +194,7 @@ def test_swapping_the_sides_of_the_links_changes_nothing(model):
 
 def test_padding_and_batch_split_change_nothing(model):
     batch = make_batch(model)
-    objective = WordExchange(model)
+    objective = WordExchangeObjective(model)
     whole = objective(Encodings(model, batch), batch)
     parts = []
     for row in range(3):
@@ -211,14 +212,14 @@ def test_padding_and_batch_split_change_nothing(model):
 
 def test_literal_unaligned_counts_every_masked_token(model):
     batch = make_batch(model)
-    objective = WordExchange(model, unaligned="literal")
+    objective = WordExchangeObjective(model, unaligned="literal")
     output = objective(Encodings(model, batch), batch)
     assert int(output.count) == int((batch["pair"]["labels"] != -100).sum()) == int(objective.count(batch))
 
 
 def test_gradients_reach_encoder_embeddings_and_own_head(model):
     batch = make_batch(model)
-    objective = WordExchange(model)
+    objective = WordExchangeObjective(model)
     model.zero_grad()
     objective(Encodings(model, batch), batch).loss.backward()
     assert all(float(p.grad.abs().sum()) > 0 for p in objective.parameters())
@@ -229,18 +230,18 @@ def test_gradients_reach_encoder_embeddings_and_own_head(model):
 
 
 def test_shared_linear_is_one_module(model):
-    one = WordExchange(model, head="literal", share_linear=True)
-    two = WordExchange(model, head="literal", share_linear=True)
+    one = WordExchangeObjective(model, head="literal", share_linear=True)
+    two = WordExchangeObjective(model, head="literal", share_linear=True)
     assert one.transform.linear is two.transform.linear
     assert one.transform.dense is not two.transform.dense
-    assert WordExchange(model, head="literal").transform.linear is not one.transform.linear
+    assert WordExchangeObjective(model, head="literal").transform.linear is not one.transform.linear
 
 
 def test_the_literal_linear_is_that_of_the_multilingual_prediction(model):
     batch = make_batch(model)
-    prediction = MaskedLM(model, head="literal")
-    shared = WordExchange(model, head="literal", share_linear=True)
-    apart = WordExchange(model, head="literal")
+    prediction = MaskedLMObjective(model, head="literal")
+    shared = WordExchangeObjective(model, head="literal", share_linear=True)
+    apart = WordExchangeObjective(model, head="literal")
     for exchanged, reaches in ((shared, True), (apart, False)):
         prediction.zero_grad()
         exchanged(Encodings(model, batch), batch).loss.backward()
@@ -253,7 +254,7 @@ def test_the_literal_linear_is_that_of_the_multilingual_prediction(model):
 @pytest.mark.parametrize("unaligned", ["exclude", "literal"])
 def test_the_aligned_metric_is_the_share_of_masked_tokens_with_a_link(model, unaligned):
     batch = make_batch(model)
-    output = WordExchange(model, unaligned=unaligned)(Encodings(model, batch), batch)
+    output = WordExchangeObjective(model, unaligned=unaligned)(Encodings(model, batch), batch)
     labels, links = batch["pair"]["labels"], batch["pair"]["link_ids"]
     linked = {(b, int(p)) for b in range(3) for p in links[b].flatten() if p >= 0 and labels[b, p] >= 0}
     assert 0 < len(linked) < int((labels >= 0).sum())
@@ -265,6 +266,6 @@ def test_the_aligned_metric_is_the_share_of_masked_tokens_with_a_link(model, una
 def test_a_view_without_links_is_a_clear_error(model):
     batch = make_batch(model, links=False)
     with pytest.raises(ConfigurationError, match=r"no word links.*isoglot align"):
-        WordExchange(model)(Encodings(model, batch), batch)
+        WordExchangeObjective(model)(Encodings(model, batch), batch)
     with pytest.raises(ConfigurationError, match="many: 'most' given"):
-        WordExchange(model, many="most")
+        WordExchangeObjective(model, many="most")

@@ -13,12 +13,12 @@ from training_fakes import leave_ranks, make_trainer, tokenizer
 from transformers import PreTrainedModel, TrainerCallback
 
 from isoglot.objectives.base import Objective
-from isoglot.objectives.denoising_word_alignment import DenoisingWordAlignment
-from isoglot.objectives.in_batch_contrast import InBatchContrast
-from isoglot.objectives.masked_lm import MaskedLM
-from isoglot.objectives.self_training import SelfTraining
-from isoglot.objectives.sentence_contrast import SentenceContrast
-from isoglot.objectives.word_exchange import WordExchange
+from isoglot.objectives.denoising_word_alignment import DenoisingWordAlignmentObjective
+from isoglot.objectives.in_batch_contrast import InBatchContrastObjective
+from isoglot.objectives.masked_lm import MaskedLMObjective
+from isoglot.objectives.self_training import SelfTrainingObjective
+from isoglot.objectives.sentence_contrast import SentenceContrastObjective
+from isoglot.objectives.word_exchange import WordExchangeObjective
 from isoglot.recipe.sections import PartsSection
 from isoglot.testing import tiny_model
 from isoglot.training.batches import BatchOptions
@@ -26,16 +26,19 @@ from isoglot.training.model import AlignmentModel
 from isoglot.training.saving import whole
 
 OBJECTIVES: dict[str, Any] = {
-    "tlm": lambda model: {"tlm": MaskedLM(model)},
-    "weam": lambda model: {"tlm": MaskedLM(model), "weam": WordExchange(model)},
+    "tlm": lambda model: {"tlm": MaskedLMObjective(model)},
+    "weam": lambda model: {"tlm": MaskedLMObjective(model), "weam": WordExchangeObjective(model)},
     "ppa": lambda model: {
-        "tlm": MaskedLM(model),
-        "ppa": SentenceContrast(model, projection_size=8, queue_size=40, momentum=0.9),
+        "tlm": MaskedLMObjective(model),
+        "ppa": SentenceContrastObjective(model, projection_size=8, queue_size=40, momentum=0.9),
     },
-    "dwa": lambda model: {"tlm": MaskedLM(model), "dwa": DenoisingWordAlignment(model, label_layer=2)},
-    "self_training": lambda model: {"self": SelfTraining(model, consistency=0.5)},
-    "in_batch": lambda model: {"contrast": InBatchContrast(model, temperature=0.2)},
-    "late": lambda model: {"tlm": MaskedLM(model)},
+    "dwa": lambda model: {
+        "tlm": MaskedLMObjective(model),
+        "dwa": DenoisingWordAlignmentObjective(model, label_layer=2),
+    },
+    "self_training": lambda model: {"self": SelfTrainingObjective(model, consistency=0.5)},
+    "in_batch": lambda model: {"contrast": InBatchContrastObjective(model, temperature=0.2)},
+    "late": lambda model: {"tlm": MaskedLMObjective(model)},
 }
 PARTS = {"late": PartsSection(head=3, layer_decay=0.5, freeze_encoder_steps=2)}
 

@@ -17,10 +17,10 @@ from transformers import PreTrainedModel, PreTrainedTokenizerFast, TrainingArgum
 
 from isoglot.modules.contrast import gather_rows
 from isoglot.modules.encodings import Encodings
-from isoglot.objectives.base import Batch, Objective, ObjectiveOutput
-from isoglot.objectives.embedding_alignment import EmbeddingAlignment
-from isoglot.objectives.masked_lm import MaskedLM
-from isoglot.objectives.sentence_contrast import SentenceContrast
+from isoglot.objectives.base import Batch, LossOutput, Objective
+from isoglot.objectives.embedding_alignment import EmbeddingAlignmentObjective
+from isoglot.objectives.masked_lm import MaskedLMObjective
+from isoglot.objectives.sentence_contrast import SentenceContrastObjective
 from isoglot.testing import tiny_model
 from isoglot.training.batches import BatchOptions
 from isoglot.training.collate import Collator
@@ -98,14 +98,14 @@ class Queue(Objective):
         self.register_buffer("queue", torch.zeros(size, 4))
         self.register_buffer("average", torch.zeros(()))
 
-    def forward(self, encodings: Encodings, batch: Batch) -> ObjectiveOutput:
+    def forward(self, encodings: Encodings, batch: Batch) -> LossOutput:
         keys = self.head(encodings.last(self.view)[:, 0]).float()
         total = (keys - self.queue.mean(dim=0)).square().sum() + 0.1 * keys.sum()
         if self.training:
             with torch.no_grad():  # the keys of all ranks, as in the product: else each has another queue
                 self.queue.copy_(torch.cat([gather_rows(keys.detach()), self.queue])[: len(self.queue)])
         count = torch.tensor(len(keys), device=total.device)
-        return ObjectiveOutput(total, count, {"size": keys.detach().norm()})
+        return LossOutput(total, count, {"size": keys.detach().norm()})
 
     def after_step(self, encoder: PreTrainedModel) -> None:
         self.average.mul_(0.9).add_(0.1 * encoder.get_input_embeddings().weight.detach().mean())
@@ -126,11 +126,13 @@ def make_model(
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(1)
         objectives: Mapping[str, Objective] = {
-            "masked_lm": MaskedLM(model),
+            "masked_lm": MaskedLMObjective(model),
             **({"queue": Queue(model)} if queue else {}),
-            **({"text_lm": MaskedLM(model, view="text", head="literal")} if text else {}),
-            **({"literal_lm": MaskedLM(model, head="literal")} if dictionary else {}),
-            **({"dictionary": EmbeddingAlignment(model, copied_vocabulary=64)} if dictionary else {}),
+            **({"text_lm": MaskedLMObjective(model, view="text", head="literal")} if text else {}),
+            **({"literal_lm": MaskedLMObjective(model, head="literal")} if dictionary else {}),
+            **(
+                {"dictionary": EmbeddingAlignmentObjective(model, copied_vocabulary=64)} if dictionary else {}
+            ),
         }
     return AlignmentModel(model, objectives, {"queue": 0.3} if queue else None, **kwargs)
 
@@ -138,8 +140,8 @@ def make_model(
 def contrast_model() -> AlignmentModel:
     """Masked LM beside sentence contrast with its momentum copy and key queue."""
     model = tiny_model("bert", tokenizer=tokenizer(), hidden_dropout_prob=0.1)
-    contrast = SentenceContrast(model, projection_size=8, queue_size=40, momentum=0.9)
-    return AlignmentModel(model, {"masked_lm": MaskedLM(model), "contrast": contrast})
+    contrast = SentenceContrastObjective(model, projection_size=8, queue_size=40, momentum=0.9)
+    return AlignmentModel(model, {"masked_lm": MaskedLMObjective(model), "contrast": contrast})
 
 
 def make_trainer(

@@ -20,7 +20,7 @@ from transformers import (
 
 from isoglot.modules.checkpoint import left_out
 from isoglot.modules.load import load_masked_lm
-from isoglot.objectives.masked_lm import MaskedLM
+from isoglot.objectives.masked_lm import MaskedLMObjective
 from isoglot.tasks import build_task
 from isoglot.testing import tiny_model
 from isoglot.training.export import save_encoder
@@ -132,7 +132,7 @@ def test_trained_stopped_and_resumed_the_pooler_is_there(tmp_path: Path) -> None
 
     def trainer(callbacks: list[TrainerCallback]) -> Any:
         encoder = load_masked_lm(source)
-        model = AlignmentModel(encoder, {"masked_lm": MaskedLM(encoder)})
+        model = AlignmentModel(encoder, {"masked_lm": MaskedLMObjective(encoder)})
         return make_trainer(tmp_path / "run", model=model, epochs=1, save_steps=2, callbacks=callbacks)
 
     with pytest.raises(KeyboardInterrupt):

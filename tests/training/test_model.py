@@ -9,8 +9,8 @@ from torch import Tensor
 from training_fakes import Queue, make_model, make_trainer, tokenizer
 
 from isoglot.errors import ConfigurationError, TrainingError
-from isoglot.objectives.base import Batch, Objective, ObjectiveOutput
-from isoglot.objectives.masked_lm import MaskedLM
+from isoglot.objectives.base import Batch, LossOutput, Objective
+from isoglot.objectives.masked_lm import MaskedLMObjective
 from isoglot.recipe.sections import WeightSection
 from isoglot.testing import tiny_model
 from isoglot.training.callbacks import StepMeter, real_tokens
@@ -32,7 +32,7 @@ def gradients(model: AlignmentModel) -> dict[str, Tensor]:
 def two_losses(normalisation: str) -> AlignmentModel:
     """Two masked-LM losses with different weights, both countable."""
     model = tiny_model("bert", tokenizer=tokenizer())
-    objectives = {"first": MaskedLM(model), "second": MaskedLM(model)}
+    objectives = {"first": MaskedLMObjective(model), "second": MaskedLMObjective(model)}
     return AlignmentModel(model, objectives, {"second": 0.5}, normalisation=normalisation).eval()  # type: ignore[arg-type]
 
 
@@ -101,7 +101,7 @@ def test_schedules(batches: list[Any]) -> None:
     encoder = tiny_model("bert", tokenizer=tokenizer())
     model = AlignmentModel(
         encoder,
-        {"masked_lm": MaskedLM(encoder), "queue": Queue(encoder)},
+        {"masked_lm": MaskedLMObjective(encoder), "queue": Queue(encoder)},
         {"queue": WeightSection(start_step=2)},
     )
     assert set(model(batches[0])["totals"]) == {"masked_lm"}
@@ -118,16 +118,16 @@ def test_the_pair_is_encoded_once(batches: list[Any]) -> None:
 
 
 class Broken(Objective):
-    def forward(self, encodings: Any, batch: Batch) -> ObjectiveOutput:
+    def forward(self, encodings: Any, batch: Batch) -> LossOutput:
         total = encodings.last("pair").sum() * float("nan")
-        return ObjectiveOutput(total, torch.tensor(2))
+        return LossOutput(total, torch.tensor(2))
 
 
 def test_a_broken_loss_is_named_with_its_step(batches: list[Any], tmp_path: Path) -> None:
     encoder = tiny_model("bert", tokenizer=tokenizer())
     model = AlignmentModel(
         encoder,
-        {"masked_lm": MaskedLM(encoder), "broken": Broken()},
+        {"masked_lm": MaskedLMObjective(encoder), "broken": Broken()},
         {"broken": WeightSection(start_step=4)},
     )
     trainer = make_trainer(tmp_path, model=model)
@@ -173,9 +173,9 @@ def test_real_tokens() -> None:
 def test_mistakes() -> None:
     encoder = tiny_model("bert", tokenizer=tokenizer())
     with pytest.raises(ConfigurationError, match=r"weights of \['b'\] given"):
-        AlignmentModel(encoder, {"a": MaskedLM(encoder)}, {"b": 1.0})
+        AlignmentModel(encoder, {"a": MaskedLMObjective(encoder)}, {"b": 1.0})
     with pytest.raises(ConfigurationError, match="normalisation: 'mean' given; known: batch_mean"):
-        AlignmentModel(encoder, {"a": MaskedLM(encoder)}, normalisation="mean")  # type: ignore[arg-type]
-    model = AlignmentModel(encoder, {"a": MaskedLM(encoder)}, {"a": 0.0})
+        AlignmentModel(encoder, {"a": MaskedLMObjective(encoder)}, normalisation="mean")  # type: ignore[arg-type]
+    model = AlignmentModel(encoder, {"a": MaskedLMObjective(encoder)}, {"a": 0.0})
     with pytest.raises(ConfigurationError, match="weight 0 at step 0"):
         model({})

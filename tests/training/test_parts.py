@@ -12,8 +12,8 @@ from training_fakes import make_model, make_trainer, tokenizer, weights
 from transformers import AlbertConfig, AlbertForMaskedLM, TrainerCallback
 
 from isoglot.errors import ConfigurationError
-from isoglot.objectives.in_batch_contrast import InBatchContrast
-from isoglot.objectives.masked_lm import MaskedLM
+from isoglot.objectives.in_batch_contrast import InBatchContrastObjective
+from isoglot.objectives.masked_lm import MaskedLMObjective
 from isoglot.recipe.sections import PartsSection
 from isoglot.testing import FAMILIES, tiny_model
 from isoglot.training.model import AlignmentModel
@@ -118,7 +118,7 @@ def test_layers_that_no_objective_reads_are_not_trained(tmp_path: Path) -> None:
     model = tiny_model("bert", tokenizer=tokenizer())
     trainer = make_trainer(
         tmp_path,
-        model=AlignmentModel(model, {"contrast": InBatchContrast(model, layer=1)}),
+        model=AlignmentModel(model, {"contrast": InBatchContrastObjective(model, layer=1)}),
         epochs=1,
         save_strategy="no",
     )
@@ -134,7 +134,7 @@ def test_nothing_to_train_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="nothing is left to train"):
         trainer_with(tmp_path, parts, model=make_model(queue=False))
     model = tiny_model("bert", tokenizer=tokenizer())
-    alone = AlignmentModel(model, {"contrast": InBatchContrast(model)})
+    alone = AlignmentModel(model, {"contrast": InBatchContrastObjective(model)})
     with pytest.raises(ConfigurationError, match=r"nothing is trained at step 0.*contrast"):
         trainer_with(tmp_path, PartsSection(freeze_encoder_steps=2), model=alone).train()
 
@@ -142,7 +142,7 @@ def test_nothing_to_train_is_an_error(tmp_path: Path) -> None:
 @pytest.mark.parametrize("family", FAMILIES)
 def test_parts_of_every_family(family: str) -> None:
     model = tiny_model(family)
-    aligned = AlignmentModel(model, {"masked_lm": MaskedLM(model)})
+    aligned = AlignmentModel(model, {"masked_lm": MaskedLMObjective(model)})
     rates = part_rates(aligned, PartsSection(encoder=1, embeddings=2, head=3, objectives=4))
     found = {name: rates[p] for name, p in aligned.named_parameters()}
     assert set(found.values()) == {(True, 1.0), (True, 2.0), (False, 3.0)}
@@ -154,7 +154,7 @@ def test_parts_of_every_family(family: str) -> None:
 def test_layers_that_share_their_weights_cannot_decay() -> None:
     sizes = {"hidden_size": 16, "num_attention_heads": 2, "intermediate_size": 16, "embedding_size": 8}
     model = AlbertForMaskedLM(AlbertConfig(vocab_size=20, num_hidden_layers=2, **sizes))
-    aligned = AlignmentModel(model, {"masked_lm": MaskedLM(model)})
+    aligned = AlignmentModel(model, {"masked_lm": MaskedLMObjective(model)})
     assert {rate for _, rate in part_rates(aligned, PartsSection(encoder=2)).values()} == {1.0, 2.0}
     with pytest.raises(ConfigurationError, match=r"layer_decay: the layers of this albert"):
         part_rates(aligned, PartsSection(layer_decay=0.9))

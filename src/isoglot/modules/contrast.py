@@ -12,7 +12,7 @@ class ProjectionHead(nn.Module):
     """Map from a sentence state to the space of the contrast.
 
     ``mlp``: z = W₂ ReLU(W₁ h) with W₁ (hidden, hidden) and W₂ (size, hidden) (PPA, Eq. 2); ``linear``: one
-    matrix (InfoXLM). A ``bias`` starts at 0; the papers write none.
+    matrix (InfoXLM); ``none``: z is h. A ``bias`` starts at 0; the papers write none.
     """
 
     def __init__(
@@ -20,13 +20,17 @@ class ProjectionHead(nn.Module):
         hidden_size: int,
         size: int,
         *,
-        kind: Literal["mlp", "linear"] = "mlp",
+        kind: Literal["mlp", "linear", "none"] = "mlp",
         bias: bool = False,
         std: float = 0.02,
         generator: torch.Generator | None = None,
     ) -> None:
         super().__init__()
-        widths = {"mlp": [hidden_size, hidden_size, size], "linear": [hidden_size, size]}[kind]
+        widths = {
+            "mlp": [hidden_size, hidden_size, size],
+            "linear": [hidden_size, size],
+            "none": [hidden_size],
+        }[kind]
         self.maps = nn.ModuleList(nn.Linear(a, b, bias=bias) for a, b in pairwise(widths))
         for parameter in self.maps.parameters():
             with torch.no_grad():

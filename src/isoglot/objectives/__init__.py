@@ -1,41 +1,40 @@
 """Objectives: losses over the encodings of one batch."""
 
-from isoglot.objectives.anchor import Anchor
-from isoglot.objectives.base import Batch, Objective, ObjectiveOutput
-from isoglot.objectives.contextual_alignment import ContextualAlignment
-from isoglot.objectives.denoising_word_alignment import DenoisingWordAlignment
-from isoglot.objectives.embedding_alignment import EmbeddingAlignment
-from isoglot.objectives.in_batch_contrast import InBatchContrast
-from isoglot.objectives.masked_lm import MaskedLM
-from isoglot.objectives.self_training import SelfTraining
-from isoglot.objectives.sentence_contrast import SentenceContrast
-from isoglot.objectives.word_exchange import WordExchange
+from isoglot.objectives.anchor import AnchorObjective
+from isoglot.objectives.base import Batch, Objective
+from isoglot.objectives.contextual_alignment import ContextualAlignmentObjective
+from isoglot.objectives.denoising_word_alignment import DenoisingWordAlignmentObjective
+from isoglot.objectives.embedding_alignment import EmbeddingAlignmentObjective
+from isoglot.objectives.in_batch_contrast import InBatchContrastObjective
+from isoglot.objectives.masked_lm import MaskedLMObjective
+from isoglot.objectives.self_training import SelfTrainingObjective
+from isoglot.objectives.sentence_contrast import SentenceContrastObjective
+from isoglot.objectives.word_exchange import WordExchangeObjective
 
 __all__ = [
     "OBJECTIVES",
-    "Anchor",
+    "AnchorObjective",
     "Batch",
-    "ContextualAlignment",
-    "DenoisingWordAlignment",
-    "EmbeddingAlignment",
-    "InBatchContrast",
-    "MaskedLM",
+    "ContextualAlignmentObjective",
+    "DenoisingWordAlignmentObjective",
+    "EmbeddingAlignmentObjective",
+    "InBatchContrastObjective",
+    "MaskedLMObjective",
     "Objective",
-    "ObjectiveOutput",
-    "SelfTraining",
-    "SentenceContrast",
-    "WordExchange",
+    "SelfTrainingObjective",
+    "SentenceContrastObjective",
+    "WordExchangeObjective",
 ]
 
 OBJECTIVES: dict[str, type[Objective]] = {
-    "anchor": Anchor,
-    "contextual_alignment": ContextualAlignment,
-    "denoising_word_alignment": DenoisingWordAlignment,
-    "embedding_alignment": EmbeddingAlignment,
-    "in_batch_contrast": InBatchContrast,
-    "masked_lm": MaskedLM,
-    "self_training": SelfTraining,
-    "sentence_contrast": SentenceContrast,
-    "word_exchange": WordExchange,
+    "anchor": AnchorObjective,
+    "contextual_alignment": ContextualAlignmentObjective,
+    "denoising_word_alignment": DenoisingWordAlignmentObjective,
+    "embedding_alignment": EmbeddingAlignmentObjective,
+    "in_batch_contrast": InBatchContrastObjective,
+    "masked_lm": MaskedLMObjective,
+    "self_training": SelfTrainingObjective,
+    "sentence_contrast": SentenceContrastObjective,
+    "word_exchange": WordExchangeObjective,
 }
 """Objectives by the name that a recipe gives as ``type``."""

@@ -11,20 +11,22 @@ from torch import Tensor
 from transformers import PreTrainedModel
 
 from isoglot.errors import ConfigurationError
+from isoglot.losses.base import LossOutput
+from isoglot.losses.contextual_alignment import squared_distances
 from isoglot.modules.encoder import encode, num_layers
 from isoglot.modules.encodings import Encodings
 from isoglot.modules.word_vectors import pool_words
-from isoglot.objectives.base import Batch, Objective, ObjectiveOutput
+from isoglot.objectives.base import Batch, Objective
 from isoglot.objectives.contextual_alignment import side_words
 
 
 @dataclass(eq=False, repr=False)
-class Anchor(Objective):
+class AnchorObjective(Objective):
     """``Σ_t ‖f(t) − f₀(t)‖²`` over the pivot language's words, with ``f₀`` the frozen initial encoder.
 
     A word's vector is the last layer's at its last piece.
 
-    Without it :class:`ContextualAlignment` is solved by mapping every word to one point.
+    Without it :class:`~isoglot.losses.ContextualAlignment` is solved by mapping every word to one point.
 
     Args:
         model: encoder with its masked-LM head; its base is copied when the objective is made, before any step.
@@ -54,7 +56,7 @@ class Anchor(Objective):
         self.settle()
         self.initial = cast(PreTrainedModel, deepcopy(model.base_model).requires_grad_(False).eval())
 
-    def train(self, mode: bool = True) -> Anchor:
+    def train(self, mode: bool = True) -> AnchorObjective:
         """The frozen copy stays without dropout."""
         super().train(mode)
         self.initial.eval()
@@ -64,7 +66,7 @@ class Anchor(Objective):
         """Words of the pivot side."""
         return side_words(batch, self.view, self.side).present.sum()
 
-    def forward(self, encodings: Encodings, batch: Batch) -> ObjectiveOutput:
+    def forward(self, encodings: Encodings, batch: Batch) -> LossOutput:
         """Summed squared distances from the initial vectors."""
         self._check(batch)
         hidden = encodings.last(self.view, self.side)
@@ -77,12 +79,10 @@ class Anchor(Objective):
         now, initial = (
             pool_words(states, words, pooling="last")[present].float() for states in (hidden, before)
         )
-        distance = (now - initial).square()
-        per_word = distance.mean(dim=1) if self.reduction == "mean" else distance.sum(dim=1)
-        total = per_word.sum() + 0.0 * hidden.sum().float()
+        total = squared_distances(now, initial, self.reduction).sum() + 0.0 * hidden.sum().float()
         count = present.sum()
         cosine = torch.cosine_similarity(now.detach(), initial, dim=1).sum() / count.clamp(min=1)
-        return ObjectiveOutput(total, count, {"cosine": cosine})
+        return LossOutput(total, count, {"cosine": cosine})
 
     def _check(self, batch: Batch) -> None:
         is_pivot = batch[self.view].get("query_is_pivot_mask")

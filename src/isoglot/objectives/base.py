@@ -2,47 +2,21 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
-from torch import Tensor, nn
+from torch import Tensor
 from transformers import PreTrainedModel
 
 from isoglot.errors import ConfigurationError
+from isoglot.losses.base import LossOutput, OptionsModule
 from isoglot.modules.encoder import layer_number, num_layers
 from isoglot.modules.encodings import Encodings
-from isoglot.recipe.spec import require_options
 
 Batch = Mapping[str, Mapping[str, Tensor]]
 """View name to that view's collated tensors."""
 
 
-@dataclass(frozen=True)
-class ObjectiveOutput:
-    """What an objective returns.
-
-    Args:
-        total: scalar, the *sum* of the loss over the items of this batch, with its gradient graph intact even where
-            the batch has no item (then an exact 0 that is connected to the parameters).
-        count: scalar, how many items (masked tokens, links, sentence pairs) the sum is divided by, usually as many as
-            it runs over; no gradient.
-        metrics: detached scalars; a name ``accuracy`` is logged as ``<objective>/accuracy``. Each is a mean over
-            ``count`` items, or over as many as ``items`` says of it.
-        items: how many items a metric is a mean over, where that is not ``count``.
-    """
-
-    total: Tensor
-    count: Tensor
-    metrics: Mapping[str, Tensor] = field(default_factory=dict)
-    items: Mapping[str, Tensor | int] = field(default_factory=dict)
-
-    @property
-    def loss(self) -> Tensor:
-        """The mean over this batch's items, 0 where there is none."""
-        return self.total / self.count.clamp(min=1)
-
-
-class Objective(nn.Module, ABC):
+class Objective(OptionsModule, ABC):
     """A loss over the encodings of one batch.
 
     The shared encoder comes in through the :class:`~isoglot.modules.encodings.Encodings`; an objective holds only
@@ -60,7 +34,8 @@ class Objective(nn.Module, ABC):
 
     An option is kept as an attribute of its own name, so that ``isoglot pretrain --check`` can show the value in use.
     A dataclass (``eq=False, repr=False``) names each option once; its ``__post_init__`` begins with :meth:`settle`.
-    Options that exclude each other are refused by a method ``check_options``, which reads options alone.
+    One that inherits from a loss of :mod:`isoglot.losses` has that loss's options and hands :meth:`measure` what it
+    reads. Options that exclude each other are refused by a method ``check_options``, which reads options alone.
 
     Attributes:
         top_layer: the highest layer that it reads with gradient; ``None``: the last. Layers that no objective of a
@@ -69,13 +44,8 @@ class Objective(nn.Module, ABC):
 
     top_layer: int | None = None
 
-    def settle(self) -> None:
-        """Begin as a module whose options are checked: first in ``__post_init__``."""
-        super().__init__()
-        require_options(self)
-
     @abstractmethod
-    def forward(self, encodings: Encodings, batch: Batch) -> ObjectiveOutput:
+    def forward(self, encodings: Encodings, batch: Batch) -> LossOutput:
         """The loss of one batch."""
 
     def count(self, batch: Batch) -> Tensor | None:

@@ -6,34 +6,24 @@ from typing import Literal
 
 import torch
 from datasets import Dataset
-from torch import Tensor, nn
-from torch.nn.utils.rnn import pad_sequence
+from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from isoglot.corpus.encode.pieces import PieceEncoder
 from isoglot.errors import ConfigurationError
+from isoglot.losses.base import LossOutput
+from isoglot.losses.embedding_alignment import EmbeddingAlignment, Pieces
 from isoglot.modules.encoder import input_embeddings
 from isoglot.modules.encodings import Encodings
-from isoglot.modules.shared_table import SharedTable
-from isoglot.objectives.base import Batch, Objective, ObjectiveOutput
+from isoglot.objectives.base import Batch, Objective
 from isoglot.options import Count, PositiveShare
 from isoglot.schema import LEXICON, require
 from isoglot.seeding import generator_for
 
-Pieces = list[int]
-
-_ENTRIES = {"cpu": 1 << 10, "cuda": 1 << 14}
-"""Entries at a time: on a CPU as many as leave a dozen intermediate results of cosine and gradient in the cache."""
-
 
 @dataclass(eq=False, repr=False)
-class EmbeddingAlignment(Objective):
-    """Minus the mean cosine of the embeddings of each dictionary pair.
-
-    ``L = −(1/|B|) Σ cos(E[source], E[target])``, over the *whole* dictionary at every step, as the paper's code
-    does. The gradient reaches the dictionary's rows alone, and is added to those that other objectives have for
-    the table (:class:`~isoglot.modules.shared_table.SharedTable`). The drawn dictionary is a saved
-    buffer.
+class EmbeddingAlignmentObjective(EmbeddingAlignment, Objective):
+    """Minus the mean cosine of the embeddings of each dictionary pair: :class:`~isoglot.losses.EmbeddingAlignment`.
 
     Args:
         model: encoder with its masked-LM head.
@@ -43,15 +33,9 @@ class EmbeddingAlignment(Objective):
             transliterated derived languages have it.
         share: the part of the dictionary that is drawn; the paper's default is 25 %.
         pieces: ``mean`` averages the embeddings of a multi-piece entry; ``single`` keeps one-piece pairs only.
-        sample: draw that many pairs anew at each step instead of using all.
-        lexicon_seed: Seed of the dictionary's own generator, apart from the run's.
-
-    **Metrics**: ``cosine``.
 
     Raises:
         ConfigurationError: not exactly one dictionary is given, or no entry can be used.
-
-    Source: Tang et al. 2022, *ALIGN-MLM*, §3; weight α = 10 (App. G.5).
     """
 
     top_layer = 0
@@ -62,11 +46,7 @@ class EmbeddingAlignment(Objective):
     copied_vocabulary: Count | None = None
     share: PositiveShare = 0.25
     pieces: Literal["mean", "single"] = "mean"
-    sample: Count | None = None
-    lexicon_seed: int = 0
-    source_pieces: Tensor = field(init=False)
-    target_pieces: Tensor = field(init=False)
-    step: Tensor = field(init=False)
+    pairs: Sequence[tuple[Pieces, Pieces]] = field(init=False)
 
     def __post_init__(self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase | None) -> None:
         self.settle()
@@ -78,9 +58,7 @@ class EmbeddingAlignment(Objective):
                 "unknown to it, has equal pieces on both sides or, with `pieces: single`, several pieces); give "
                 "another lexicon, set `pieces: mean`, or raise `share`"
             )
-        self.register_buffer("source_pieces", _pad([s for s, _ in pairs]))
-        self.register_buffer("target_pieces", _pad([t for _, t in pairs]))
-        self.register_buffer("step", torch.zeros((), dtype=torch.long))
+        self.set_dictionary(pairs)
 
     def check_options(self) -> None:
         """There is one dictionary."""
@@ -111,41 +89,15 @@ class EmbeddingAlignment(Objective):
 
     def count(self, batch: Batch) -> Tensor | None:
         """The number of pairs read in a step."""
-        size = self.source_pieces.size(0)
-        return torch.tensor(size if self.sample is None else min(self.sample, size))
+        return torch.tensor(self.entries)
 
-    def forward(self, encodings: Encodings, batch: Batch) -> ObjectiveOutput:
+    def forward(self, encodings: Encodings, batch: Batch) -> LossOutput:
         """Minus the summed cosine over the dictionary."""
-        source, target = self.source_pieces, self.target_pieces
-        if self.sample is not None and self.sample < source.size(0):
-            generator = generator_for(self.lexicon_seed, "dictionary sample", int(self.step))
-            rows = torch.randperm(source.size(0), generator=generator)[: self.sample].to(source.device)
-            source, target = source[rows], target[rows]
-        table = encodings.table(input_embeddings(encodings.model).weight)
-        step = _ENTRIES.get(source.device.type, _ENTRIES["cuda"])
-        parts = [
-            nn.functional.cosine_similarity(_embed(table, s), _embed(table, t), dim=-1, eps=1e-8)
-            for s, t in zip(source.split(step), target.split(step), strict=True)
-        ]
-        cosine = torch.cat(parts)
-        total = -cosine.float().sum()
-        count = torch.as_tensor(source.size(0), device=total.device)
-        return ObjectiveOutput(total, count, {"cosine": cosine.detach().float().mean()})
+        return self.measure(encodings.table(input_embeddings(encodings.model).weight))
 
     def after_step(self, encoder: PreTrainedModel) -> None:
         """Advance the step that draws the sample."""
-        self.step += 1
-
-
-def _embed(table: SharedTable, pieces: Tensor) -> Tensor:
-    """Mean embedding of each entry's pieces, (entries, hidden)."""
-    if pieces.size(1) == 1:
-        return table.rows(pieces[:, 0])
-    present = pieces >= 0
-    rows = table.rows(pieces[present])
-    lengths = present.sum(dim=1)
-    order = torch.arange(rows.size(0), device=rows.device)
-    return nn.functional.embedding_bag(order, rows, lengths.cumsum(0) - lengths, mode="mean")
+        self.advance()
 
 
 def lexicon_pairs(
@@ -195,8 +147,3 @@ def copied_vocabulary_pairs(
 def _drawn(size: int, count: int, seed: int) -> list[int]:
     order = torch.randperm(size, generator=generator_for(seed, "dictionary"))
     return sorted(order[:count].tolist())
-
-
-def _pad(pieces: list[Pieces]) -> Tensor:
-    """(entries, longest), −1 pads."""
-    return pad_sequence([torch.tensor(p) for p in pieces], batch_first=True, padding_value=-1)

@@ -9,9 +9,10 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from isoglot.errors import ConfigurationError
+from isoglot.losses.base import LossOutput
 from isoglot.modules.encoder import layer_modules
 from isoglot.modules.encodings import Encodings
-from isoglot.objectives.base import Batch, Objective, ObjectiveOutput
+from isoglot.objectives.base import Batch, Objective
 from isoglot.recipe.spec import require_options
 
 Normalisation = Literal["token", "joint_token", "batch_mean"]
@@ -148,7 +149,7 @@ class AlignmentModel(nn.Module):
         self.model.gradient_checkpointing_enable(*args, **kwargs)
 
     def _combined(
-        self, outputs: Mapping[str, ObjectiveOutput], counts: Mapping[str, Tensor | None], accumulation: int
+        self, outputs: Mapping[str, LossOutput], counts: Mapping[str, Tensor | None], accumulation: int
     ) -> Tensor:
         """The weighted sum, normalised; each part is scaled by the number of ranks because DDP averages over them."""
         if not outputs:
@@ -167,7 +168,7 @@ class AlignmentModel(nn.Module):
         return torch.stack([totals[n] * ranks / c.clamp(min=1) for n, c in known.items()]).sum()
 
 
-def _of_step(count: Tensor | None, output: ObjectiveOutput, accumulation: int) -> Tensor:
+def _of_step(count: Tensor | None, output: LossOutput, accumulation: int) -> Tensor:
     """Items of the whole step: as given, or this micro-batch's over all ranks times the number of micro-batches."""
     if count is not None:
         return count.to(output.total.device).float()

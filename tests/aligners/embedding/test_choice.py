@@ -27,7 +27,7 @@ from isoglot.corpus.labelled.places import DataSource
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.evaluation.evaluate import evaluate
 from isoglot.evaluation.options import EvaluateOptions
-from isoglot.objectives.self_training import SelfTraining
+from isoglot.objectives.self_training import SelfTrainingObjective
 from isoglot.runs.checkpoint import ALIGNER_FILE
 from isoglot.tasks.word_alignment import WordAlignmentTask
 from isoglot.testing import tiny_model, tiny_tokenizer
@@ -220,7 +220,7 @@ def test_a_task_takes_what_is_kept_once(encoder, gold):
 def test_objectives_that_disagree_leave_the_choice_to_the_user(tmp_path, caplog):
     model = tiny_model("bert")
     for name, layers in (("one", (1, 1)), ("two", (1, 2))):
-        objectives = {str(n): SelfTraining(model, layer=layer) for n, layer in enumerate(layers)}
+        objectives = {str(n): SelfTrainingObjective(model, layer=layer) for n, layer in enumerate(layers)}
         trained = AlignmentModel(model, objectives)
         export_encoder(trained, tmp_path / name, card={}, tokenizer=tiny_tokenizer("bert"))
     assert kept_choice(tmp_path / "one")["layer"] == 1

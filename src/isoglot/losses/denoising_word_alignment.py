@@ -1,0 +1,209 @@
+"""XLM-Align's denoising word alignment: point from a masked token to its translation."""
+
+from dataclasses import KW_ONLY, dataclass, field
+from typing import Annotated, Literal, NamedTuple
+
+import torch
+from pydantic import Field
+from torch import Tensor
+
+from isoglot.errors import ConfigurationError
+from isoglot.losses.base import Loss, LossOutput
+from isoglot.modules.hashed_noise import hashed_uniform, sentence_key
+from isoglot.modules.pointer import Pointer
+from isoglot.modules.self_labelling import Filtering, LinkGrid, corpus_grid, self_label
+from isoglot.modules.sinkhorn import Order
+from isoglot.options import Count, Positive, Share
+from isoglot.seeding import generator_for
+
+_UNSELECTED = -100  # label of a position that is not masked
+
+
+class Queries(NamedTuple):
+    """Which positions ask, and which in the other sentence are right for each: bool (queries, length), at least one."""
+
+    rows: Tensor
+    positions: Tensor
+    targets: Tensor
+
+
+@dataclass(eq=False, repr=False)
+class DenoisingWordAlignment(Loss):
+    r"""Cross-entropy of a pointer network from masked tokens to the tokens they are linked to.
+
+    .. math:: L = \sum_{i \in P} \mathrm{CE}(a_i, A(i)),\qquad P = \text{aligned} \cap \text{masked}
+
+    over both sides of the pair (forward and backward), where :math:`a_i` is the :class:`Pointer`'s
+    distribution over all tokens of the *other* sentence. The links come from the corpus, or from the encoder's own
+    states of the unmasked pair. An encoder that was not pre-trained cannot label itself (section 6 of the paper):
+    start it on corpus links. Call :meth:`advance` after each optimiser step.
+
+    Args:
+        hidden_size: Size of the states.
+        iterations: Sinkhorn iterations; 2 in the paper.
+        mu: entropy weight μ; 1 in the paper.
+        order: ``official`` (columns, then rows) or ``paper`` (Eq. 6: rows, then columns).
+        epsilon: floor of the similarities; 1e-6 in the code.
+        filtering: ``itermax`` (the authors' code), ``printed`` (Eq. 7-9 to the letter), ``intersection`` (the released
+            aligner) or ``union`` (the ablation).
+        alpha: discount of itermax and printed; 0.9 in the code.
+        passes: their passes in all; 2 in the code.
+        queries: which aligned tokens ask: ``masked`` ones (selected for prediction, whatever stands there
+            now), ``unmasked`` ones (a random share of those not selected), ``all_aligned`` (of every link one
+            of its two tokens at random): three rows of Table 7; the fourth, no query, is training without this
+            loss. Of several links of a token the last in the other sentence is its answer (the released
+            code); with ``all_aligned`` every link is a question of its own.
+        unmasked_share: for ``unmasked``; 0.15 in the paper.
+        seed: Seed of the pointer's initial weights and of the draws for ``queries``. Draws are hashes of seed,
+            step and sentence, so neither a resume nor the split of a batch changes them.
+
+    **Metrics**: ``accuracy``; ``queries_per_pair``; ``links_per_pair``.
+
+    Source: Chi et al. 2021, *Improving Pretrained Cross-Lingual Language Models via Self-Labeled Word
+    Alignment*, Eq. 1-15.
+
+    Example:
+        >>> encoder = torch.nn.Embedding(30, 8)
+        >>> alignment = DenoisingWordAlignment(8)
+        >>> optimizer = torch.optim.AdamW([*encoder.parameters(), *alignment.parameters()], lr=1e-2)
+        >>> unmasked = torch.tensor([[2, 10, 11, 3, 20, 21, 3]])
+        >>> masked = torch.tensor([[2, 4, 11, 3, 20, 21, 3]])
+        >>> side_ids = torch.tensor([[0, 1, 1, 0, 2, 2, 0]])
+        >>> labels = torch.tensor([[-100, 10, -100, -100, -100, -100, -100]])
+        >>> for _ in range(2):
+        ...     with torch.no_grad():
+        ...         links = alignment.label(encoder(unmasked), side_ids)
+        ...     loss = alignment(encoder(masked), side_ids, links, labels)
+        ...     optimizer.zero_grad()
+        ...     loss.backward()
+        ...     optimizer.step()
+        ...     alignment.advance()
+    """
+
+    hidden_size: int
+    _: KW_ONLY
+    iterations: Annotated[int, Field(ge=0)] = 2
+    mu: Positive = 1.0
+    order: Order = "official"
+    epsilon: Positive = 1e-6
+    filtering: Filtering = "itermax"
+    alpha: float = 0.9
+    passes: Count = 2
+    queries: Literal["masked", "unmasked", "all_aligned"] = "masked"
+    unmasked_share: Share = 0.15
+    seed: int = 0
+    step: Tensor = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.settle()
+        self.pointer = Pointer(self.hidden_size, generator=generator_for(self.seed, "pointer"))
+        self.register_buffer("step", torch.zeros((), dtype=torch.int64))
+
+    def measure(
+        self,
+        hidden: Tensor,
+        side_ids: Tensor,
+        links: LinkGrid | Tensor,
+        labels: Tensor | None = None,
+        *,
+        input_ids: Tensor | None = None,
+    ) -> LossOutput:
+        """Summed cross-entropy over the queries of both directions.
+
+        Args:
+            hidden: states of the concatenated, masked pair.
+            side_ids: 1 source, 2 target, else special token or padding.
+            links: what :meth:`label` finds, or positions of linked pieces [source, target], −1 pads.
+            labels: ids of the masked tokens, −100 elsewhere; needed unless queries are ``all_aligned``.
+            input_ids: ids of the unmasked pair, by which queries other than ``masked`` are drawn.
+
+        **Shape**: hidden (batch, length, hidden); links (batch, links, 2); the others (batch, length).
+        """
+        grid = links if isinstance(links, LinkGrid) else corpus_grid(links, side_ids)
+        queries = self.choose(grid, side_ids, labels, input_ids)
+        total, correct = pointer_loss(self.pointer, hidden, side_ids, queries)
+        count, pairs = len(queries.rows), len(side_ids)
+        metrics = {
+            "accuracy": correct.float() / max(1, count),
+            "queries_per_pair": total.new_tensor(count / max(1, pairs)),
+            "links_per_pair": grid.links.sum().float() / max(1, pairs),
+        }
+        items = {"queries_per_pair": pairs, "links_per_pair": pairs}
+        return LossOutput(total, torch.tensor(count, device=total.device), metrics, items)
+
+    def label(self, states: Tensor, side_ids: Tensor) -> LinkGrid:
+        """The links that the encoder's states of the unmasked pair give.
+
+        **Shape**: states (batch, length, hidden); side_ids (batch, length).
+        """
+        return self_label(
+            states,
+            side_ids,
+            iterations=self.iterations,
+            mu=self.mu,
+            epsilon=self.epsilon,
+            order=self.order,
+            filtering=self.filtering,
+            alpha=self.alpha,
+            passes=self.passes,
+        )
+
+    def choose(
+        self, grid: LinkGrid, side_ids: Tensor, labels: Tensor | None, input_ids: Tensor | None = None
+    ) -> Queries:
+        """The queries of a batch and their targets; arguments as of :meth:`measure`."""
+        length = side_ids.shape[1]
+        if self.queries == "all_aligned":
+            rows, source, target = grid.pairs()
+            heads = self._draw(input_ids, side_ids, rows, source, target) < 0.5
+            asked, answer = torch.where(heads, source, target), torch.where(heads, target, source)
+            return Queries(rows, asked, _one_hot(answer, length))
+        selected = _needed("labels", labels, self.queries) != _UNSELECTED
+        if self.queries == "unmasked":
+            every = torch.arange(selected.numel(), device=selected.device)
+            draws = self._draw(input_ids, side_ids, every // length, every % length).view_as(selected)
+            selected = ~selected & (draws < self.unmasked_share)
+        partner = grid.partners(length)
+        rows, positions = (selected & (partner >= 0)).nonzero(as_tuple=True)
+        return Queries(rows, positions, _one_hot(partner[rows, positions], length))
+
+    def advance(self) -> None:
+        """Count the step, for the draws."""
+        self.step += 1
+
+    def _draw(self, ids: Tensor | None, side_ids: Tensor, rows: Tensor, *positions: Tensor) -> Tensor:
+        """A uniform number for each row and position, or row and pair of positions."""
+        key = sentence_key(_needed("input_ids", ids, self.queries), side_ids > 0)
+        return hashed_uniform(key[rows], self.seed, self.step.to(key.device), *positions)
+
+
+def pointer_loss(
+    pointer: Pointer, hidden: Tensor, side_ids: Tensor, queries: Queries
+) -> tuple[Tensor, Tensor]:
+    """Summed cross-entropy of the pointer (0 with its graph for no query) and the number of right answers (Eq. 15).
+
+    Each query's keys are all tokens of the other sentence, masked or not; a query with several targets has its
+    probability mass spread uniformly over them, and is right if its best key is any of them.
+
+    **Shape**: hidden (batch, length, hidden), side_ids (batch, length).
+    """
+    rows, positions = queries.rows, queries.positions
+    allowed = side_ids[rows] == 3 - side_ids[rows, positions][:, None]
+    log_probabilities = pointer(hidden, rows, positions, allowed).log_softmax(1)
+    share = queries.targets.float() / queries.targets.sum(1, keepdim=True)
+    # Positions that are not allowed hold −inf, which a product with 0 would turn into NaN.
+    total = -(log_probabilities.masked_fill(~queries.targets, 0.0) * share).sum()
+    if not len(rows):
+        return total, torch.zeros((), device=hidden.device)
+    best = log_probabilities.argmax(1, keepdim=True)
+    return total, queries.targets.gather(1, best).sum().detach()
+
+
+def _one_hot(index: Tensor, length: int) -> Tensor:
+    return index[:, None] == torch.arange(length, device=index.device)
+
+
+def _needed(name: str, tensor: Tensor | None, queries: str) -> Tensor:
+    if tensor is None:
+        raise ConfigurationError(f"queries: {queries} needs {name}; give them to the loss")
+    return tensor

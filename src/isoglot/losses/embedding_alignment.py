@@ -1,0 +1,124 @@
+"""ALIGN-MLM's auxiliary loss: translations should have the same input embeddings."""
+
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass, field
+
+import torch
+from torch import Tensor, nn
+from torch.nn.utils.rnn import pad_sequence
+
+from isoglot.errors import ConfigurationError
+from isoglot.losses.base import Loss, LossOutput
+from isoglot.modules.shared_table import SharedTable
+from isoglot.options import Count
+from isoglot.seeding import generator_for
+
+Pieces = list[int]
+
+_ENTRIES = {"cpu": 1 << 10, "cuda": 1 << 14}
+"""Entries at a time: on a CPU as many as leave a dozen intermediate results of cosine and gradient in the cache."""
+
+
+@dataclass(eq=False, repr=False)
+class EmbeddingAlignment(Loss):
+    """Minus the mean cosine of the embeddings of each dictionary pair.
+
+    ``L = −(1/|B|) Σ cos(E[source], E[target])``, over the *whole* dictionary at every step, as the paper's code
+    does. The gradient reaches the dictionary's rows alone, and is added to those that other losses have for
+    the table (:class:`~isoglot.modules.shared_table.SharedTable`). The dictionary is a saved buffer. Call
+    :meth:`advance` after each optimiser step.
+
+    Args:
+        pairs: The pieces of each entry and of its translation; several are averaged.
+        sample: draw that many pairs anew at each step instead of using all.
+        lexicon_seed: Seed of the dictionary's own generator, apart from the run's.
+
+    **Metrics**: ``cosine``.
+
+    Raises:
+        ConfigurationError: there is no pair.
+
+    Source: Tang et al. 2022, *ALIGN-MLM*, §3; weight α = 10 (App. G.5).
+
+    Example:
+        >>> embeddings = torch.nn.Embedding(30, 8)
+        >>> optimizer = torch.optim.SGD(embeddings.parameters(), lr=0.1)
+        >>> dictionary = EmbeddingAlignment([([10], [20]), ([11, 12], [21])])
+        >>> for _ in range(2):
+        ...     loss = dictionary(embeddings.weight)
+        ...     optimizer.zero_grad()
+        ...     loss.backward()
+        ...     optimizer.step()
+        ...     dictionary.advance()
+    """
+
+    pairs: Sequence[tuple[Pieces, Pieces]]
+    _: KW_ONLY
+    sample: Count | None = None
+    lexicon_seed: int = 0
+    source_pieces: Tensor = field(init=False)
+    target_pieces: Tensor = field(init=False)
+    step: Tensor = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.settle()
+        self.set_dictionary(self.pairs)
+
+    def set_dictionary(self, pairs: Sequence[tuple[Pieces, Pieces]]) -> None:
+        """Keep the pieces of each entry and its translation as buffers."""
+        if not pairs:
+            raise ConfigurationError("the dictionary has no pair; give one at least")
+        self.pairs = ()  # the buffers have them
+        self.register_buffer("source_pieces", _pad([s for s, _ in pairs]))
+        self.register_buffer("target_pieces", _pad([t for _, t in pairs]))
+        self.register_buffer("step", torch.zeros((), dtype=torch.long))
+
+    @property
+    def entries(self) -> int:
+        """The number of pairs read in a step."""
+        size = self.source_pieces.size(0)
+        return size if self.sample is None else min(self.sample, size)
+
+    def measure(self, table: Tensor | SharedTable) -> LossOutput:
+        """Minus the summed cosine over the dictionary.
+
+        Args:
+            table: the input embeddings.
+
+        **Shape**: table (V, hidden).
+        """
+        shared = table if isinstance(table, SharedTable) else SharedTable(table)
+        source, target = self.source_pieces, self.target_pieces
+        if self.entries < source.size(0):
+            generator = generator_for(self.lexicon_seed, "dictionary sample", int(self.step))
+            rows = torch.randperm(source.size(0), generator=generator)[: self.entries].to(source.device)
+            source, target = source[rows], target[rows]
+        step = _ENTRIES.get(source.device.type, _ENTRIES["cuda"])
+        parts = [
+            nn.functional.cosine_similarity(_embed(shared, s), _embed(shared, t), dim=-1, eps=1e-8)
+            for s, t in zip(source.split(step), target.split(step), strict=True)
+        ]
+        cosine = torch.cat(parts)
+        total = -cosine.float().sum()
+        count = torch.as_tensor(source.size(0), device=total.device)
+        return LossOutput(total, count, {"cosine": cosine.detach().float().mean()})
+
+    def advance(self) -> None:
+        """Advance the step that draws the sample."""
+        self.step += 1
+
+
+def _embed(table: SharedTable, pieces: Tensor) -> Tensor:
+    """Mean embedding of each entry's pieces, (entries, hidden)."""
+    if pieces.size(1) == 1:
+        return table.rows(pieces[:, 0])
+    present = pieces >= 0
+    rows = table.rows(pieces[present])
+    lengths = present.sum(dim=1)
+    order = torch.arange(rows.size(0), device=rows.device)
+    return nn.functional.embedding_bag(order, rows, lengths.cumsum(0) - lengths, mode="mean")
+
+
+def _pad(pieces: list[Pieces]) -> Tensor:
+    """(entries, longest), −1 pads."""
+    return pad_sequence([torch.tensor(p) for p in pieces], batch_first=True, padding_value=-1)

@@ -1,0 +1,54 @@
+"""Contrast of sentences with their translations against the other pairs of the batch."""
+
+from dataclasses import KW_ONLY, dataclass
+
+import torch
+from torch import Tensor, nn
+
+from isoglot.losses.base import Loss, LossOutput
+from isoglot.modules.contrast import gather_rows_with_gradient, in_batch_loss
+from isoglot.options import Positive
+
+
+@dataclass(eq=False, repr=False)
+class InBatchContrast(Loss):
+    r"""Symmetric InfoNCE of each sentence with its translation, the other pairs of all ranks as negatives.
+
+    .. math:: L = \tfrac12 [\mathrm{CE}(q_i K^\top / \tau, i) + \mathrm{CE}(k_i Q^\top / \tau, i)],\qquad
+        q = h_q / \|h_q\|
+
+    Args:
+        temperature: τ.
+
+    **Metrics**: ``accuracy`` (the query ranks its key first), ``positive`` (mean cosine of the pairs).
+
+    Source: van den Oord et al. 2018, *Representation Learning with Contrastive Predictive Coding*; in both directions
+    as in Radford et al. 2021 (CLIP).
+
+    Example:
+        >>> encoder = torch.nn.Linear(8, 4)
+        >>> optimizer = torch.optim.SGD(encoder.parameters(), lr=0.1)
+        >>> loss_function = InBatchContrast(temperature=0.1)
+        >>> for source, target in [(torch.randn(3, 8), torch.randn(3, 8)) for _ in range(2)]:
+        ...     loss = loss_function(encoder(source), encoder(target))
+        ...     optimizer.zero_grad()
+        ...     loss.backward()
+        ...     optimizer.step()
+    """
+
+    _: KW_ONLY
+    temperature: Positive = 0.05
+
+    def measure(self, queries: Tensor, keys: Tensor) -> LossOutput:
+        """Summed InfoNCE of this rank's pairs.
+
+        **Shape**: queries and keys (batch, hidden), of any length.
+        """
+        queries, keys = (nn.functional.normalize(side.float(), dim=1) for side in (queries, keys))
+        all_queries, start = gather_rows_with_gradient(queries)
+        all_keys, _ = gather_rows_with_gradient(keys)
+        count = len(queries)
+        losses, correct = in_batch_loss(all_queries, all_keys, start, count, temperature=self.temperature)
+        scores = (queries.detach() * keys.detach()).sum()
+        metrics = {"accuracy": correct.float().sum() / max(1, count), "positive": scores / max(1, count)}
+        return LossOutput(losses.sum(), torch.tensor(count, device=losses.device), metrics)

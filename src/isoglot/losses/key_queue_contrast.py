@@ -1,0 +1,156 @@
+"""Contrast of sentences with their translations against a queue of earlier keys: the loss of MoCo, PPA and XlCo."""
+
+from dataclasses import KW_ONLY, dataclass
+from typing import Annotated, Literal, cast
+
+import torch
+from pydantic import Field
+from torch import Tensor, nn
+
+from isoglot.errors import ConfigurationError
+from isoglot.losses.base import Loss, LossOutput
+from isoglot.modules.contrast import ProjectionHead, gather_rows, key_queue_loss
+from isoglot.modules.momentum import KeyQueue, MomentumCopy
+from isoglot.options import Positive, Share
+from isoglot.seeding import generator_for
+
+
+@dataclass(eq=False, repr=False)
+class KeyQueueContrast(Loss):
+    r"""InfoNCE between a sentence and its translation (PPA, Pan et al. 2021, Eq. 1-3).
+
+    .. math:: z = W_2\,\mathrm{ReLU}(W_1\,h / \|h\|),\qquad
+        L = -\log \frac{\exp(z_q \cdot z_k / \tau)}{\exp(z_q \cdot z_k / \tau) + \sum_{i=1}^{K} \exp(z_q \cdot
+        z_i / \tau)}
+
+    The query's h comes from the encoder, the key's from a momentum copy of it
+    (:class:`~isoglot.modules.momentum.MomentumCopy`), both are projected here, the key by a momentum copy of the
+    projection. The K negatives are earlier keys of all ranks: the loss is taken with the queue as it was, then the keys
+    are enqueued, in training mode only. Call :meth:`advance` after each optimiser step.
+
+    Args:
+        hidden_size: Size of h.
+        projection: ``mlp`` (PPA), ``linear``, one matrix (XlCo), or ``none``: z is h.
+        projection_size: Size of z, unless the projection is ``none``.
+        bias: Bias of the projection; the papers write none.
+        normalize_h: divide h by its length.
+        normalize_z: divide z by its length, as MoCo does; PPA does not say so.
+        temperature: τ.
+        queue_size: K.
+        momentum: m.
+        positive_in_denominator: MoCo's code; false is Eq. 3 to the letter, whose loss can be negative.
+        seed: Seed of the projection's weights and the random keys.
+
+    **Metrics**: ``accuracy`` (the positive scores highest), ``positive`` (mean score of the positives before τ).
+
+    Raises:
+        ConfigurationError: an option has no such value, or the queue is smaller than the global batch.
+
+    Source: Pan et al. 2021, *Multilingual BERT Post-Pretraining Alignment*; He et al. 2020 (MoCo).
+
+    Example:
+        >>> encoder = torch.nn.Linear(8, 4)
+        >>> slow = MomentumCopy(encoder, 0.99)
+        >>> contrast = KeyQueueContrast(4, projection_size=6, queue_size=12, momentum=0.99)
+        >>> optimizer = torch.optim.SGD([*encoder.parameters(), *contrast.head.parameters()], lr=0.1)
+        >>> for source, target in [(torch.randn(3, 8), torch.randn(3, 8)) for _ in range(2)]:
+        ...     with torch.no_grad():
+        ...         keys = slow.module(target)
+        ...     loss = contrast(encoder(source), keys)
+        ...     optimizer.zero_grad()
+        ...     loss.backward()
+        ...     optimizer.step()
+        ...     slow.update(encoder)
+        ...     contrast.advance()
+        >>> int(contrast.queue.pointer)
+        6
+    """
+
+    hidden_size: int
+    _: KW_ONLY
+    projection: Literal["mlp", "linear", "none"] = "mlp"
+    projection_size: int = 300
+    bias: bool = False
+    normalize_h: bool = True
+    normalize_z: bool = False
+    temperature: Positive = 0.05
+    queue_size: Annotated[int, Field(ge=0)] = 32_000
+    momentum: Share = 0.999
+    positive_in_denominator: bool = True
+    seed: int = 0
+
+    initial_std = 0.02
+    """Standard deviation of the projection's weights at first."""
+
+    def __post_init__(self) -> None:
+        self.settle()
+        head = ProjectionHead(
+            self.hidden_size,
+            self.projection_size,
+            kind=self.projection,
+            bias=self.bias,
+            std=self.initial_std,
+            generator=generator_for(self.seed, "projection"),
+        )
+        size = self.hidden_size if self.projection == "none" else self.projection_size
+        self.projection = head  # type: ignore[assignment]
+        self.momentum_projection: MomentumCopy[ProjectionHead] = MomentumCopy(head, self.momentum)
+        self.queue = KeyQueue(self.queue_size, size, generator=generator_for(self.seed, "queue"))
+
+    @property
+    def head(self) -> ProjectionHead:
+        """The projection of the query."""
+        return cast(ProjectionHead, self._modules["projection"])
+
+    def measure(self, queries: Tensor, keys: Tensor, source_ids: Tensor | None = None) -> LossOutput:
+        """Summed InfoNCE of the batch's pairs.
+
+        Args:
+            queries: h of the sentences, with gradient.
+            keys: h of their translations by the momentum encoder.
+            source_ids: what each key is a translation of: keys of the same source are no negatives.
+
+        **Shape**: queries and keys (batch, hidden); source_ids (batch,), int64.
+        """
+        queries = self.project(queries, self.head)
+        with torch.no_grad():
+            keys = self.project(keys, self.momentum_projection.module)
+        losses, correct = key_queue_loss(
+            queries,
+            keys,
+            self.queue.keys.clone(),  # enqueuing changes the buffer before the backward pass reads it
+            temperature=self.temperature,
+            positive_in_denominator=self.positive_in_denominator,
+            excluded=None if source_ids is None else source_ids[:, None] == self.queue.source_ids[None, :],
+        )
+        if self.training:
+            self._enqueue(keys, source_ids)
+        total, count = losses.sum(), len(losses)
+        scores = (queries.detach().float() * keys.detach().float()).sum()
+        metrics = {"accuracy": correct.float().sum() / max(1, count), "positive": scores / max(1, count)}
+        return LossOutput(total, torch.tensor(count, device=total.device), metrics)
+
+    def project(self, vectors: Tensor, projection: ProjectionHead) -> Tensor:
+        """H to z by the projection or its copy: (batch, hidden) -> (batch, size)."""
+        if self.normalize_h:
+            vectors = nn.functional.normalize(vectors.float(), dim=1)
+        found: Tensor = projection(vectors)
+        return nn.functional.normalize(found.float(), dim=1) if self.normalize_z else found
+
+    @torch.no_grad()
+    def advance(self) -> None:
+        """Move the momentum copy of the projection one step (Eq. 1)."""
+        self.momentum_projection.update(self.head)
+
+    def _enqueue(self, keys: Tensor, source_ids: Tensor | None) -> None:
+        gathered = gather_rows(keys.float())
+        if 0 < self.queue.size < len(gathered):
+            raise ConfigurationError(
+                f"queue_size: {self.queue.size} given for a global batch of {len(gathered)} pairs; "
+                f"the queue has to hold one batch at least: queue_size: {len(gathered)} or more (PPA: 32000)"
+            )
+        self.queue.enqueue(gathered, None if source_ids is None else gather_rows(source_ids))
+
+
+# The module has the name of its option, as in checkpoints: the class's default would hide it.
+del KeyQueueContrast.projection
