@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from isoglot.aligners.align_file import align_file
 from isoglot.aligners.alignment import Alignment
 from isoglot.aligners.files.pairs import prepared_pairs
-from isoglot.aligners.options import AlignRequest
+from isoglot.aligners.options import AlignRequest, FastAlign
 from isoglot.cli import app
 from isoglot.corpus.manifest import load_corpus
 from isoglot.corpus.prepare import prepare
@@ -27,12 +27,14 @@ def test_two_files_and_one_are_the_same(tmp_path, bitext, corpus):
     for side in ("source", "target"):
         text = "".join(" ".join(words) + "\n" for words in corpus[f"{side}_words"])
         (tmp_path / side).write_text(text, encoding="utf-8")
-    assert run("align", tmp_path / "source", tmp_path / "target") == run("align", bitext)
+    assert run("align", tmp_path / "source", "-m", "fast_align", tmp_path / "target") == run(
+        "align", bitext, "-m", "fast_align"
+    )
 
 
 def test_saved_model_gives_the_same_links_and_a_lexicon(tmp_path, bitext):
     saved, table = tmp_path / "model", tmp_path / "lexicon.tsv"
-    first = run("align", bitext, "--save", saved, "--lexicon", table)
+    first = run("align", bitext, "-m", "fast_align", "--save", saved, "--lexicon", table)
     assert run("align", bitext, "--load", saved) == first
     word, translation, probability = table.read_text(encoding="utf-8").splitlines()[0].split("\t")
     assert word
@@ -43,9 +45,9 @@ def test_saved_model_gives_the_same_links_and_a_lexicon(tmp_path, bitext):
 def test_a_model_replaces_only_what_was_saved(tmp_path, bitext):
     models = tmp_path / "models"
     for saved in (models, models, models / "en-de"):
-        run("align", bitext, "--save", saved)
+        run("align", bitext, "-m", "fast_align", "--save", saved)
     (models / "notes").write_text("mine")
-    assert "en-de" in run("align", bitext, "--save", models, fails=ConfigurationError)
+    assert "en-de" in run("align", bitext, "-m", "fast_align", "--save", models, fails=ConfigurationError)
     assert (models / "notes").exists() and (models / "en-de" / "model.json").exists()
 
 
@@ -54,9 +56,12 @@ def test_more_training_text_is_learned_from_but_not_written(tmp_path, bitext, co
     few.write_text(
         "".join(bitext.read_text(encoding="utf-8").splitlines(keepends=True)[:3]), encoding="utf-8"
     )
-    alone, helped = run("align", few), run("align", few, "--train-on", bitext)
+    alone, helped = (
+        run("align", few, "-m", "fast_align"),
+        run("align", few, "-m", "fast_align", "--train-on", bitext),
+    )
     assert len(alone.splitlines()) == len(helped.splitlines()) == 3
-    whole = run("align", few, "--train-on", bitext, "--train-on", bitext)
+    whole = run("align", few, "-m", "fast_align", "--train-on", bitext, "--train-on", bitext)
     links = [Alignment.from_pharaoh(line) for line in whole.splitlines()]
     assert all(i < len(corpus["source_words"][n]) for n, a in enumerate(links) for i, _ in a.links)
 
@@ -77,7 +82,7 @@ def test_an_encoder_streams_in_every_format(tmp_path, bitext, encoder, corpus):
     a, b, c, d = first["spans"][0]
     assert first["source"][a:b] in corpus["source_words"][0]
     assert first["target"][c:d] in corpus["target_words"][0]
-    pairs = run("align", bitext, "-f", "words").splitlines()[0].split("\t")
+    pairs = run("align", bitext, "-m", "fast_align", "-f", "words").splitlines()[0].split("\t")
     assert all(pair.count("|||") == 1 for pair in pairs)
 
 
@@ -90,7 +95,20 @@ def test_parquet_and_prepared_folders_are_read(tmp_path, bitext, corpus, encoder
     sides = {side: [" ".join(words) for words in corpus[f"{side}_words"]] for side in ("source", "target")}
     pq.write_table(pa.table(sides), tmp_path / "pairs.parquet")
     assert run("align", tmp_path / "pairs.parquet", *method) == expected
-    run("align", bitext, "-f", "corpus", "-o", tmp_path / "one", "--source-lang", "en", "--target-lang", "xx")
+    run(
+        "align",
+        bitext,
+        "-m",
+        "fast_align",
+        "-f",
+        "corpus",
+        "-o",
+        tmp_path / "one",
+        "--source-lang",
+        "en",
+        "--target-lang",
+        "xx",
+    )
     assert run("align", tmp_path / "one", *method) == expected
     both = run("align", tmp_path / "one", bitext, *method, "--input-format", "bars")
     assert both == expected * 2
@@ -99,7 +117,20 @@ def test_parquet_and_prepared_folders_are_read(tmp_path, bitext, corpus, encoder
 
 
 def test_a_range_of_a_prepared_folder_is_its_rows(tmp_path, bitext):
-    run("align", bitext, "-f", "corpus", "-o", tmp_path / "one", "--source-lang", "en", "--target-lang", "xx")
+    run(
+        "align",
+        bitext,
+        "-m",
+        "fast_align",
+        "-f",
+        "corpus",
+        "-o",
+        tmp_path / "one",
+        "--source-lang",
+        "en",
+        "--target-lang",
+        "xx",
+    )
     every = list(prepared_pairs(tmp_path / "one", mode="whitespace"))
     assert len(every) == LINES
     assert every[0].languages == ("en", "xx")
@@ -114,7 +145,9 @@ def test_a_range_of_a_prepared_folder_is_its_rows(tmp_path, bitext):
 def test_what_needs_no_encoder_imports_no_torch(tmp_path, bitext, command):
     links = tmp_path / "links.txt"
     links.write_text("0-0\n" * LINES)
-    arguments = [bitext, "-o", tmp_path / "out.txt"] if command == "align" else [links, "--gold", links]
+    arguments = (
+        [bitext, "-m", "hmm", "-o", tmp_path / "out.txt"] if command == "align" else [links, "--gold", links]
+    )
     code = (
         "import sys\nfrom isoglot.cli import app\n"
         f"app({[command, *map(str, arguments)]!r}, standalone_mode=False)\n"
@@ -126,11 +159,14 @@ def test_what_needs_no_encoder_imports_no_torch(tmp_path, bitext, command):
 
 @pytest.mark.parametrize("shown", ["jsonl", "offsets", "words"])
 def test_standard_input_is_kept_where_its_words_are_shown(tmp_path, bitext, monkeypatch, shown):
-    expected = run("align", bitext, "-f", shown)
+    expected = run("align", bitext, "-m", "fast_align", "-f", shown)
     with bitext.open(encoding="utf-8") as stream:
         monkeypatch.setattr("sys.stdin", stream)
         source = Source(path="-", format="bars", source_language="en", target_language="xx")
-        assert align_file([source], tmp_path / "out.txt", AlignRequest(output=shown)) == LINES
+        assert (
+            align_file([source], tmp_path / "out.txt", AlignRequest(aligner=FastAlign(), output=shown))
+            == LINES
+        )
     assert (tmp_path / "out.txt").read_text(encoding="utf-8") == expected
 
 
@@ -145,13 +181,26 @@ def test_standard_input_is_read(tmp_path, bitext, monkeypatch):
     with bitext.open(encoding="utf-8") as stream:
         monkeypatch.setattr("sys.stdin", stream)
         source = Source(path="-", format="bars", source_language="en", target_language="xx")
-        assert align_file([source], tmp_path / "out.txt", AlignRequest()) == LINES
-    assert (tmp_path / "out.txt").read_text() == run("align", bitext)
+        assert align_file([source], tmp_path / "out.txt", AlignRequest(aligner=FastAlign())) == LINES
+    assert (tmp_path / "out.txt").read_text() == run("align", bitext, "-m", "fast_align")
 
 
 def test_a_corpus_folder_is_written_for_training(tmp_path, bitext, corpus):
     out = tmp_path / "aligned"
-    run("align", bitext, "-f", "corpus", "-o", out, "--source-lang", "en", "--target-lang", "xx")
+    run(
+        "align",
+        bitext,
+        "-m",
+        "fast_align",
+        "-f",
+        "corpus",
+        "-o",
+        out,
+        "--source-lang",
+        "en",
+        "--target-lang",
+        "xx",
+    )
     loaded = load_corpus(out)
     assert loaded["source_words"][:] == corpus["source_words"]
     assert sum(map(len, loaded["links"])) > LINES
@@ -160,7 +209,20 @@ def test_a_corpus_folder_is_written_for_training(tmp_path, bitext, corpus):
 
 def test_a_finished_corpus_is_recognised_before_any_work(tmp_path, bitext, monkeypatch):
     out = tmp_path / "aligned"
-    asked = ("align", bitext, "-f", "corpus", "-o", out, "--source-lang", "en", "--target-lang", "xx")
+    asked = (
+        "align",
+        bitext,
+        "-m",
+        "fast_align",
+        "-f",
+        "corpus",
+        "-o",
+        out,
+        "--source-lang",
+        "en",
+        "--target-lang",
+        "xx",
+    )
     run(*asked)
     before = {path.name: path.read_bytes() for path in out.iterdir()}
     monkeypatch.setattr("isoglot.aligners.align_file.by_statistics", None)  # from here on nothing is aligned
@@ -179,10 +241,10 @@ def test_a_finished_corpus_whose_model_was_replaced_is_not_passed_over(tmp_path,
     few, saved, out = tmp_path / "few.txt", tmp_path / "model", tmp_path / "all"
     few.write_text("a b ||| x y\n" * 9, encoding="utf-8")
     asked = ("-f", "corpus", "--source-lang", "en", "--target-lang", "xx", "--save", saved)
-    run("align", bitext, *asked, "--out", out)
-    run("align", bitext, *asked, "--out", out)
-    run("align", few, *asked, "--out", tmp_path / "few")
-    message = run("align", bitext, *asked, "--out", out, fails=ConfigurationError)
+    run("align", bitext, "-m", "fast_align", *asked, "--out", out)
+    run("align", bitext, "-m", "fast_align", *asked, "--out", out)
+    run("align", few, "-m", "fast_align", *asked, "--out", tmp_path / "few")
+    message = run("align", bitext, "-m", "fast_align", *asked, "--out", out, fails=ConfigurationError)
     assert f"{saved}: was changed, and {out}, which was made with it, is finished" in message
 
 
@@ -192,15 +254,17 @@ def test_a_changed_shard_of_a_prepared_folder_is_noticed(tmp_path, bitext, form)
     prepare(source, tmp_path / "one")
     prepare(source.model_copy(update={"source_language": "de"}), tmp_path / "other")
     shard = tmp_path / "one" / "data-00000.parquet"
-    run("align", tmp_path / "one", "-f", form, "-o", tmp_path / "links")
+    run("align", tmp_path / "one", "-m", "fast_align", "-f", form, "-o", tmp_path / "links")
     shard.write_bytes((tmp_path / "other" / shard.name).read_bytes())
-    message = run("align", tmp_path / "one", "-f", form, "-o", tmp_path / "links", fails=InputError)
+    message = run(
+        "align", tmp_path / "one", "-m", "fast_align", "-f", form, "-o", tmp_path / "links", fails=InputError
+    )
     assert "data-00000.parquet was changed after it was written; restore it" in message
 
 
 def test_a_finished_corpus_whose_lexicon_is_gone_is_not_passed_over(tmp_path, bitext):
     out, table = tmp_path / "aligned", tmp_path / "lexicon.tsv"
-    asked = ("align", bitext, "-f", "corpus", "-o", out, "--lexicon", table)
+    asked = ("align", bitext, "-m", "fast_align", "-f", "corpus", "-o", out, "--lexicon", table)
     run(*asked)
     run(*asked)
     table.unlink()
@@ -294,7 +358,7 @@ def test_a_prepared_folder_alone_becomes_a_corpus(tmp_path):
         "--out",
         tmp_path / "corpus",
     )
-    run("align", tmp_path / "corpus", "-f", "corpus", "-o", tmp_path / "aligned")
+    run("align", tmp_path / "corpus", "-m", "fast_align", "-f", "corpus", "-o", tmp_path / "aligned")
     assert load_corpus(tmp_path / "aligned")["links"][0] == [[0, 0], [1, 1]]
-    said = run("align", tmp_path / "aligned", "--words", "unicode", fails=InputError)
+    said = run("align", tmp_path / "aligned", "-m", "fast_align", "--words", "unicode", fails=InputError)
     assert "is cut into words already" in said

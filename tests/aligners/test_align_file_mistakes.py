@@ -16,7 +16,7 @@ def test_a_pair_that_is_too_long_is_reported_and_keeps_its_place(tmp_path, monke
     monkeypatch.setattr("isoglot.aligners.align_statistics.MOST_ENTRIES", 8)
     path, saved = tmp_path / "long.txt", tmp_path / "model"
     path.write_text("a b ||| c d\na b a b ||| c d c d\nb a ||| d c\n")
-    for flags in (("--save", saved), ("--load", saved)):
+    for flags in (("-m", "fast_align", "--save", saved), ("--load", saved)):
         caplog.clear()
         with caplog.at_level("WARNING", logger="isoglot"):
             lines = run("align", path, *flags).splitlines()
@@ -30,7 +30,7 @@ def test_running_text_is_reported_once(tmp_path, caplog):
     for words, told in (("whitespace", 1), ("unicode", 0)):
         caplog.clear()
         with caplog.at_level("WARNING", logger="isoglot"):
-            run("align", path, "--words", words)
+            run("align", path, "-m", "fast_align", "--words", words)
         found = [record.getMessage() for record in caplog.records]
         assert len(found) == told
         assert all("--words unicode" in message and "1 of the first 2 pairs" in message for message in found)
@@ -40,7 +40,7 @@ def test_a_third_sentence_is_reported_and_a_third_field_of_links_is_not(tmp_path
     path = tmp_path / "three.txt"
     path.write_text("a b ||| c d\na b ||| c d ||| e f\nb a ||| d c ||| 0-0 1?1\na ||| c ||| 0-0 ||| x\n")
     with caplog.at_level("WARNING", logger="isoglot"):
-        assert len(run("align", path).splitlines()) == 4
+        assert len(run("align", path, "-m", "fast_align").splitlines()) == 4
     found = [record.getMessage() for record in caplog.records]
     assert [message.partition(":")[0] for message in found] == ["pair 2", "pair 4"]
     assert all("more than two sentences" in message for message in found)
@@ -48,7 +48,7 @@ def test_a_third_sentence_is_reported_and_a_third_field_of_links_is_not(tmp_path
 
 def test_a_model_of_text_that_was_cut_otherwise_is_refused(tmp_path, bitext):
     saved = tmp_path / "model"
-    links = run("align", bitext, "--save", saved, "--words", "unicode")
+    links = run("align", bitext, "-m", "fast_align", "--save", saved, "--words", "unicode")
     assert "add --words unicode" in run("align", bitext, "--load", saved, fails=ConfigurationError)
     assert run("align", bitext, "--load", saved, "--words", "unicode") == links
 
@@ -58,7 +58,7 @@ def test_an_output_that_is_an_input_is_refused(tmp_path, bitext):
     more = tmp_path / "more.txt"
     more.write_bytes(before)
     for flags in (("-o", bitext), ("--lexicon", bitext), ("--train-on", more, "-o", more)):
-        assert "input" in run("align", bitext, *flags, fails=ConfigurationError)
+        assert "input" in run("align", bitext, "-m", "fast_align", *flags, fails=ConfigurationError)
     assert bitext.read_bytes() == more.read_bytes() == before
 
 
@@ -67,29 +67,46 @@ def test_an_output_that_is_an_input_is_refused(tmp_path, bitext):
 )
 def test_outputs_of_which_one_would_destroy_another_are_refused(tmp_path, bitext, flags):
     placed = [tmp_path / flag if number % 2 else flag for number, flag in enumerate(flags)]
-    assert "one would be written over the other" in run("align", bitext, *placed, fails=ConfigurationError)
+    assert "one would be written over the other" in run(
+        "align", bitext, "-m", "fast_align", *placed, fails=ConfigurationError
+    )
 
 
 def test_a_folder_of_something_else_is_refused_before_any_work(tmp_path, bitext, monkeypatch):
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "file").touch()
     monkeypatch.setattr("isoglot.aligners.align_file.by_statistics", None)
-    message = run("align", bitext, "-f", "corpus", "-o", tmp_path / "other", fails=ConfigurationError)
+    message = run(
+        "align",
+        bitext,
+        "-m",
+        "fast_align",
+        "-f",
+        "corpus",
+        "-o",
+        tmp_path / "other",
+        fails=ConfigurationError,
+    )
     assert "other: is not empty and holds no aligned corpus; choose another --out, or empty it" in message
 
 
 def test_flags_that_would_do_nothing_are_refused(tmp_path, bitext, encoder):
     saved = tmp_path / "model"
-    run("align", bitext, "--save", saved)
+    run("align", bitext, "-m", "fast_align", "--save", saved)
     for flags, named in (
         (("-m", "argmax", "--model", encoder, "--symmetrise", "union"), "--symmetrise"),
-        (("--layer", 3), "--layer"),
+        (("-m", "fast_align", "--layer", 3), "--layer"),
+        (
+            ("--lowercase", "--save", "x"),
+            "--save, --lowercase: only a method that learns from the bitext reads this",
+        ),
+        (("--set", "alpha=0.1", "--symmetrise", "union"), "add --method hmm"),
         (("-m", "hmm", "--precision", "float32"), "--precision"),
         (("--load", saved, "--lowercase"), "--lowercase"),
         (("--load", saved, "--set", "iterations=3"), "iterations"),
         (("--load", saved, "-m", "hmm"), "--method: a saved model"),
         (("--load", saved, "--set", "threshold=0.5"), "grow-diag-final-and, which has none"),
-        (("--set", "threshold=0.5"), "--symmetrise agreement"),
+        (("-m", "fast_align", "--set", "threshold=0.5"), "--symmetrise agreement"),
         (("-m", "hmm", "--symmetrise", "union", "--set", "threshold=0.5"), "--symmetrise agreement"),
         (
             ("-m", "argmax", "--model", encoder, "--set", "threshold=0.5"),
@@ -110,7 +127,7 @@ def test_odd_lines_keep_their_place(tmp_path, caplog):
     path = tmp_path / "odd.txt"
     path.write_bytes(b"a b ||| c d\nno bars\n\xff ||| c\n ||| d\na ||| c\n")
     with caplog.at_level("WARNING", logger="isoglot"):
-        lines = run("align", path).splitlines()
+        lines = run("align", path, "-m", "fast_align").splitlines()
     assert len(lines) == 5
     assert lines[1] == lines[3] == ""
     numbered = [record.getMessage() for record in caplog.records]
@@ -134,7 +151,6 @@ def test_tables_with_a_header_are_read_by_its_names(tmp_path):
 
 def test_mistakes_are_named_and_leave_nothing(tmp_path, bitext, gold):
     out = tmp_path / "out.txt"
-    assert "--model" in run("align", bitext, "-m", "itermax", "-o", out, fails=ConfigurationError)
     assert "did you mean 'itermax'" in run("align", bitext, "-m", "itermaxx", fails=ConfigurationError)
     assert "--model: method hmm has no such option" in run(
         "align", bitext, "-m", "hmm", "--model", "x", fails=ConfigurationError
@@ -143,12 +159,14 @@ def test_mistakes_are_named_and_leave_nothing(tmp_path, bitext, gold):
         "align", bitext, "-m", "argmax", "--model", "x", "--set", "levle=word", fails=ConfigurationError
     )
     assert "no such file" in run(
-        "align", tmp_path / "none.txt", "-o", out, fails=(InputError, ConfigurationError)
+        "align", tmp_path / "none.txt", "-m", "fast_align", "-o", out, fails=(InputError, ConfigurationError)
     )
     short = tmp_path / "short"
     short.write_text("a\n")
     (tmp_path / "long").write_text("b\nc\n")
-    assert "short:2" in run("align", short, tmp_path / "long", "-o", out, fails=InputError)
+    assert "short:2" in run(
+        "align", short, "-m", "fast_align", tmp_path / "long", "-o", out, fails=InputError
+    )
     assert not out.exists()
     assert not list(tmp_path.glob(".*tmp"))
     links = tmp_path / "links.txt"

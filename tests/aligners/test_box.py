@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import pytest
@@ -40,32 +41,55 @@ def _cache(tmp_path_factory):
 def test_it_links_words_of_languages_near_and_far(language: str) -> None:
     sentence, links = SENTENCES[language]
     wanted = set(links.split())
-    found = set(iso.align(ENGLISH, sentence, model="box", dtype="float32").to_pharaoh().split())
+    pair = iso.align(ENGLISH, sentence, words="whitespace", dtype="float32")
+    found = set(pair.to_pharaoh().split())
     assert len(wanted & found) >= len(wanted) - 1
     assert len(found - wanted) <= 2
 
 
-def test_the_command_and_a_recipe_take_it_by_its_name(tmp_path) -> None:
+def test_it_is_what_is_meant_where_nothing_is_named(tmp_path, caplog) -> None:
     (tmp_path / "pairs.txt").write_text(f"{ENGLISH} ||| {SENTENCES['de'][0]}\n")
     done = CliRunner().invoke(
         app,
         [
             "align",
             str(tmp_path / "pairs.txt"),
-            "--model",
-            "box",
+            "--target-lang",
+            "gd",
             "--precision",
             "float32",
             "-o",
             str(tmp_path / "links"),
         ],
     )
+    assert "box was not taught the language 'gd'" in caplog.text
     assert done.exit_code == 0 and (tmp_path / "links").read_text().strip() == SENTENCES["de"][1]
-    assert aligner_of(model="box").options.method == "softmax"  # type: ignore[union-attr]
+    assert aligner_of().model == "box" and aligner_of(model="box").options.method == "softmax"  # type: ignore[union-attr]
     assert (
         load_masked_lm({"path": "box", "new_head": True}).config.num_hidden_layers
         == kept_choice("box")["layer"]
     )
+
+
+def test_running_text_needs_no_option() -> None:
+    assert iso.align("The house.", "房子。").target_words == ["房", "子", "。"]
+    assert iso.align("I saw it.", "Ich sah es.").word_pairs[-1] == (".", ".")
+
+
+def test_gold_links_alone_score_it(tmp_path) -> None:
+    rows = [
+        {
+            "src": ENGLISH.split(),
+            "tgt": SENTENCES[code][0].split(),
+            "sure": [[int(n) for n in link.split("-")] for link in SENTENCES[code][1].split()],
+        }
+        for code in ("de", "fr")
+    ]
+    (tmp_path / "gold.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    done = CliRunner().invoke(app, ["score", "--gold", str(tmp_path / "gold.jsonl"), "--json"])
+    assert done.exit_code == 0, done.output
+    (row,) = json.loads(done.stdout)
+    assert row["layer"] == kept_choice("box")["layer"] and row["aer"] < 0.1
 
 
 def test_its_languages_have_no_unknown_letters() -> None:

@@ -16,7 +16,7 @@ LINES = 40
 
 def test_statistical_links_score_well_against_the_gold(tmp_path, bitext, gold):
     out = tmp_path / "links.txt"
-    run("align", bitext, "-o", out, "--symmetrise", "intersect", "--lowercase")
+    run("align", bitext, "-m", "fast_align", "-o", out, "--symmetrise", "intersect", "--lowercase")
     assert len(out.read_text().splitlines()) == LINES
     report = json.loads(run("score", out, "--gold", gold, "--json", "--sentences", tmp_path / "each.tsv"))
     assert report["aer"] < 0.35
@@ -72,7 +72,7 @@ def test_gold_without_a_sure_link_gives_no_figure(tmp_path, links):
 
 def test_links_of_other_words_than_the_gold_ones_are_refused(tmp_path, bitext, gold):
     out = tmp_path / "links.jsonl"
-    run("align", bitext, "-o", out, "-f", "jsonl")
+    run("align", bitext, "-m", "fast_align", "-o", out, "-f", "jsonl")
     assert json.loads(run("score", out, "--gold", gold, "--json"))["aer"] < 0.5
     rows = out.read_text().splitlines()
     first = json.loads(rows[0])
@@ -105,7 +105,7 @@ def test_found_links_are_scored_though_the_gold_ones_stand_beside_them(tmp_path)
 def test_all_pairs_of_a_folder_are_scored(tmp_path, encoder, monkeypatch):
     text = tmp_path / "pairs.txt"
     text.write_text("a ||| x\n" * 501)
-    run("align", text, "-f", "corpus", "-o", tmp_path / "aligned")
+    run("align", text, "-m", "fast_align", "-f", "corpus", "-o", tmp_path / "aligned")
     seen = []
 
     def layer_error(aligner, pairs, *, layers):

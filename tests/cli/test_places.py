@@ -31,7 +31,7 @@ def test_align_never_overwrites_its_input(isoglot: Isoglot, bitext: Path, flag: 
     link = bitext.with_name("link.txt")
     link.symlink_to(bitext.name)
     for output in (bitext, link):
-        result = isoglot("align", bitext, flag, output)
+        result = isoglot("align", bitext, "-m", "fast_align", flag, output)
         assert result.returncode == 2 and "is also an input" in result.stderr
         assert bitext.read_text(encoding="utf-8") == BITEXT
 
@@ -39,7 +39,7 @@ def test_align_never_overwrites_its_input(isoglot: Isoglot, bitext: Path, flag: 
 def test_align_writes_through_a_link_and_keeps_a_device(isoglot: Isoglot, bitext: Path) -> None:
     real, link = bitext.with_name("real.txt"), bitext.with_name("link.txt")
     link.symlink_to(real.name)
-    assert isoglot("align", bitext, "--out", link).returncode == 0
+    assert isoglot("align", bitext, "-m", "fast_align", "--out", link).returncode == 0
     assert link.is_symlink() and len(real.read_text().splitlines()) == 2
     device = bitext.with_name("device")
     try:
@@ -47,17 +47,22 @@ def test_align_writes_through_a_link_and_keeps_a_device(isoglot: Isoglot, bitext
         device.write_text("")
     except PermissionError:
         pytest.skip("only root makes a device")
-    assert isoglot("align", bitext, "--out", device).returncode == 0
+    assert isoglot("align", bitext, "-m", "fast_align", "--out", device).returncode == 0
     assert device.is_char_device() and device.stat().st_rdev == os.makedev(1, 3)
 
 
 def test_a_model_is_not_saved_over_something_else(isoglot: Isoglot, bitext: Path, tmp_path: Path) -> None:
     (tmp_path / "thesis").mkdir()
     (tmp_path / "thesis" / "thesis.tex").touch()
-    result = isoglot("align", bitext, "--out", os.devnull, "--save", tmp_path / "thesis")
+    result = isoglot("align", bitext, "-m", "fast_align", "--out", os.devnull, "--save", tmp_path / "thesis")
     assert result.returncode == 2 and "holds no alignment model" in result.stderr
     for _ in range(2):
-        assert isoglot("align", bitext, "--out", os.devnull, "--save", tmp_path / "model").returncode == 0
+        assert (
+            isoglot(
+                "align", bitext, "-m", "fast_align", "--out", os.devnull, "--save", tmp_path / "model"
+            ).returncode
+            == 0
+        )
 
 
 def test_prepare_refuses_a_folder_that_holds_its_input(isoglot: Isoglot, bitext: Path) -> None:
@@ -81,7 +86,11 @@ def test_a_fifo_is_no_input_file(isoglot: Isoglot, tmp_path: Path) -> None:
 def test_places_that_cannot_be_made(isoglot: Isoglot, bitext: Path, place: str) -> None:
     out = place.format(file=bitext)
     languages = ("--source-lang", "de", "--target-lang", "en")
-    for command in (("align", bitext), ("prepare", bitext, *languages), ("world", "--text", "10")):
+    for command in (
+        ("align", bitext, "-m", "fast_align"),
+        ("prepare", bitext, *languages),
+        ("world", "--text", "10"),
+    ):
         result = isoglot(*command, "--out", out)
         assert result.returncode == 2, command
         assert result.stderr.startswith("isoglot: ") and len(result.stderr.splitlines()) == 1, result.stderr
@@ -124,11 +133,11 @@ def test_streams_that_are_closed_or_show_few_letters(tmp_path: Path, bitext: Pat
 
     closed = ended("recipes >&-")
     assert closed.returncode == 2 and closed.stderr == b"isoglot: standard output is closed\n"
-    assert ended(f"align {bitext} -o links <&- >&- 2>&-").returncode == 0
+    assert ended(f"align {bitext} -m fast_align -o links <&- >&- 2>&-").returncode == 0
     assert len((tmp_path / "links").read_text().splitlines()) == 2, "no other file had its number"
     other = bitext.with_name("other.tsv")
     other.write_text("一\tä\n", encoding="utf-8")
-    shown = ended(f"align {other} --format words", PYTHONIOENCODING="latin-1")
+    shown = ended(f"align {other} -m fast_align --format words", PYTHONIOENCODING="latin-1")
     assert (shown.returncode, shown.stdout.decode()) == (0, "一|||ä\n"), "what is data is UTF-8"
     told = ended("align 一", PYTHONIOENCODING="latin-1")
     assert told.returncode == 2 and b"\\u4e00" in told.stderr and b"Traceback" not in told.stderr
@@ -147,7 +156,9 @@ def test_a_name_that_is_not_utf8_is_used_or_refused_in_one_line(
     isoglot: Isoglot, bitext: Path, tmp_path: Path
 ) -> None:
     odd = bitext.rename(tmp_path / os.fsdecode(b"a\xff.tsv"))
-    assert isoglot("align", odd, "--out", tmp_path / os.fsdecode(b"o\xff")).returncode == 0
+    assert (
+        isoglot("align", odd, "-m", "fast_align", "--out", tmp_path / os.fsdecode(b"o\xff")).returncode == 0
+    )
     done = isoglot("prepare", odd, "--source-lang", "de", "--target-lang", "en", "--out", tmp_path / "made")
     assert done.returncode == 2 and "is not UTF-8" in done.stderr and done.stderr.count("\n") == 1
     assert not (tmp_path / "made").exists()

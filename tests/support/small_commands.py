@@ -29,7 +29,7 @@ def build_inputs(folder: Path, recipe: Path) -> dict[str, list[str]]:
         "prepare": ["prepare", pairs, "--source-lang", "en", "--target-lang", "de"],
         "derive": ["derive", str(folder / "en.txt"), "--transform", "trans+inv", "--lang", "en"],
         "world": ["world", "--text", "50", "--dev", "5", "--test", "5"],
-        "align": ["align", pairs],
+        "align": ["align", pairs, "-m", "fast_align"],
         "pretrain": ["pretrain", str(recipe), "--resume"],
         "finetune": ["finetune", str(encoder), *ner, "--epochs", "1", "--set", "batch_size=4"],
     }  # fmt: skip

@@ -51,7 +51,7 @@ FILES = {
     "prepare text": "prepare FOLDER/en.txt --kind text --lang en --held-out FOLDER/held.txt --out OUT/c",
     "prepare treebank": "prepare FOLDER/en.conllu --kind treebank --lang en --out OUT/c",
     "prepare jsonl": "prepare FOLDER/pairs.jsonl --source-lang en --target-lang xx --out OUT/c",
-    "align statistics": "align FOLDER/pairs.txt -o OUT/links",
+    "align statistics": "align FOLDER/pairs.txt -m fast_align -o OUT/links",
     "align hmm": "align FOLDER/a.tsv --method hmm --train-on FOLDER/pairs.txt -o OUT/links",
     "score": "score FOLDER/links.txt --gold FOLDER/gold.txt",
     "score jsonl": "score FOLDER/links.txt --gold FOLDER/gold.jsonl --gold-format jsonl",

@@ -10,7 +10,7 @@ from typing import Any
 
 from isoglot.aligners.align_statistics import Warnings, by_statistics
 from isoglot.aligners.alignment import PairLinks
-from isoglot.aligners.embedding.choice import kept_density
+from isoglot.aligners.embedding.choice import kept_density, untaught
 from isoglot.aligners.embedding.memory import keep_few_primitives
 from isoglot.aligners.files.output import write_corpus, write_lines
 from isoglot.aligners.files.pairs import is_prepared, prepared_manifest, raw_files, read_pairs
@@ -29,6 +29,12 @@ Found = Iterator[tuple[Any, PairLinks]]
 _FEW, _JUDGED = 0.6, 400
 """A share of the usual links per word that is few, and how many words of both sides are enough to judge."""
 _LOGGER = logging.getLogger(__name__)
+_PLACEHOLDERS = ("src", "tgt")
+"""Languages of text whose languages are not given."""
+_UNTAUGHT = (
+    "%s was not taught the language %r, so its links may be worse than usual; compare them with those of --method hmm, "
+    "which learns from the bitext"
+)
 _RECORD = "alignment.json"
 """What an aligned corpus was made from, beside the manifest that every prepared corpus has."""
 
@@ -148,9 +154,14 @@ def _by_embedding(
 
 
 def _judged(found: Found, encoder: Encoder) -> Found:
-    """Warn at the end of links that are far fewer than where the encoder's choice was made."""
+    """Warn of languages that the encoder was not taught, and at the end of far fewer links than where it was tuned."""
     usual, links, words = kept_density(encoder.model, encoder.options), 0, 0
+    seen = {"", *_PLACEHOLDERS}
     for pair, own in found:
+        for language in set(pair.languages) - seen:
+            seen.add(language)
+            if untaught(encoder.model, language):
+                _LOGGER.warning(_UNTAUGHT, encoder.model, language)
         links += len(own.links)
         words += sum(map(len, pair.words))
         yield pair, own

@@ -16,11 +16,11 @@ from isoglot.aligners.options import STATISTICAL
 from isoglot.aligners.statistical.model import StatisticalAligner
 from isoglot.corpus.encode.words import WordMode, locate_words, split_words
 from isoglot.errors import ConfigurationError
-from isoglot.runs.checkpoint import checkpoint_folder
+from isoglot.runs.checkpoint import BOX, checkpoint_folder
 from isoglot.runs.fingerprint import FileState, files_of, states
 
-DEFAULT_MODEL = "bert-base-multilingual-cased"
-"""The encoder that is fetched from the hub where no model is named."""
+DEFAULT_MODEL = BOX
+"""The encoder where no model is named: the aligner that comes with isoglot."""
 
 _CAPACITY = 4
 
@@ -77,7 +77,7 @@ def align(
     *,
     model: str | Path | PreTrainedModel | None = None,
     method: str | None = None,
-    words: WordMode = "whitespace",
+    words: WordMode | None = None,
     tokenizer: PreTrainedTokenizerBase | None = None,
     **options: Any,
 ) -> AlignedPair:
@@ -92,10 +92,10 @@ def align(
         target: Its translation.
         model: Folder or hub name of an encoder, a loaded one, or the folder of a saved statistical aligner;
             :data:`isoglot.aligners.api.DEFAULT_MODEL` by default.
-        method: One of :data:`isoglot.aligners.embedding.options.METHODS`, ``itermax`` by default; of a saved
-            statistical aligner its own.
-        words: How text is cut: ``whitespace`` for tokenised text, ``unicode`` for running text (Han, Kana, Thai and
-            Khmer by character).
+        method: One of :data:`isoglot.aligners.embedding.options.METHODS`; by default the one that the model keeps, as
+            the aligner of the package does, else ``itermax``; of a saved statistical aligner its own.
+        words: How text is cut: ``unicode`` for running text (Han, Kana, Thai and Khmer by character), ``whitespace``
+            for tokenised text. By default ``unicode``; of a saved statistical aligner the way it was trained.
         tokenizer: Tokenizer of a loaded encoder.
         **options: Options of :class:`isoglot.aligners.embedding.options.EmbeddingOptions`, such as ``layer=8``; of a
             statistical aligner ``symmetrisation``.
@@ -107,21 +107,25 @@ def align(
         ConfigurationError: An option or method that does not exist, or a model that cannot be loaded.
 
     Example:
+        >>> align("The house is small.", "Das Haus ist klein.").word_pairs
+        [('The', 'Das'), ('house', 'Haus'), ('is', 'ist'), ('small', 'klein'), ('.', '.')]
         >>> from isoglot.testing import tiny_model, tiny_tokenizer
         >>> encoder = {"model": tiny_model("bert"), "tokenizer": tiny_tokenizer("bert")}
-        >>> pair = align("The river.", "Ta potamo.", words="unicode", **encoder)
+        >>> pair = align("The river.", "Ta potamo.", **encoder)
         >>> pair.source_words, pair.source_spans
         (['The', 'river', '.'], [(0, 3), (4, 9), (9, 10)])
     """
-    (source_words, source_spans), (target_words, target_spans) = (_cut(s, words) for s in (source, target))
     aligner = _aligner(model, method, tokenizer, options)
+    trained = None if isinstance(aligner, EmbeddingAligner) else aligner.words
+    mode = words or trained or ("unicode" if isinstance(aligner, EmbeddingAligner) else "whitespace")
+    (source_words, source_spans), (target_words, target_spans) = (_cut(s, mode) for s in (source, target))
     if isinstance(aligner, EmbeddingAligner):
         found = aligner.align_words(source_words, target_words)
     else:
         text = isinstance(source, str) or isinstance(target, str)
-        if text and aligner.words not in (None, words):
+        if text and trained not in (None, mode):
             raise ConfigurationError(
-                f"{model} was trained on text cut into {aligner.words} words; give words={aligner.words!r}"
+                f"{model} was trained on text cut into {trained} words; give words={trained!r}"
             )
         table = aligner.align_words([source_words], [target_words]).links
         (found,) = pair_links(table, [len(source_words)], [len(target_words)])
@@ -155,10 +159,10 @@ def _aligner(
             "of an aligner that was kept with --save FOLDER"
         )
     wanted = options if method is None else {"method": method, **options}
-    if isinstance(model, (str, Path)):
-        wanted = with_kept(model, wanted)
-    chosen = EmbeddingOptions.build(**wanted)
     name = DEFAULT_MODEL if model is None else model
+    if isinstance(name, (str, Path)):
+        wanted = with_kept(name, wanted)
+    chosen = EmbeddingOptions.build(**wanted)
     if isinstance(name, PreTrainedModel) or tokenizer is not None:
         return EmbeddingAligner(name, tokenizer=tokenizer, options=chosen)
     place = checkpoint_folder(name)

@@ -11,6 +11,7 @@ from isoglot.aligners.statistical.options import DiagonalOptions, HmmOptions, Sy
 from isoglot.checks import did_you_mean, validated
 from isoglot.errors import ConfigurationError
 from isoglot.options import Options, OutputFile, Workers, extra_of, fields_of, flag_of, option
+from isoglot.runs.checkpoint import BOX
 
 _LEARNING, _ENCODER, _READING, _WRITING, _SCALE = (
     "Learning from the bitext", "With an encoder", "How to read", "How to write", "On many machines",
@@ -27,7 +28,7 @@ _SYMMETRISE = (
 _THRESHOLD = "Least posterior of a link that both directions agree on; 0.5 and more is for precision."
 _MODEL_KEPT = "Keep the model in this folder."
 _LEXICON = "Write the translation table here: source, target, probability."
-_ENCODER_NAME = "Folder or hub name of the encoder; box: the aligner that comes with isoglot."
+_ENCODER_NAME = "Folder or hub name of the encoder; box, the default, is the aligner that comes with isoglot."
 _TRAIN_ON = "More bitext to learn from; it is not written."
 
 
@@ -99,7 +100,7 @@ class Encoder(Options):
     """An encoder's hidden states."""
 
     kind: Literal["encoder"] = option("encoder", flags=None)
-    model: str = option(..., _ENCODER_NAME, group=_ENCODER)
+    model: str = option(BOX, _ENCODER_NAME, group=_ENCODER)
     options: AnyEmbedding
     engine: Literal["local", "ray"] = option(
         "local",
@@ -130,10 +131,9 @@ _KINDS: dict[str, type[Options]] = {
 }
 
 
-class AlignRequest(Options):
-    """What ``isoglot align`` is to do beside its inputs and output."""
+class LinkFormat(Options):
+    """How ``isoglot align`` cuts words and writes links."""
 
-    aligner: AnyAligner = option(FastAlign(), "The aligner.", flags=None)
     words: Literal["whitespace", "unicode"] = option(
         "whitespace",
         "whitespace for tokenised text; unicode for running text (Han, Kana and Thai by character).",
@@ -162,28 +162,51 @@ class AlignRequest(Options):
         return self
 
 
+class AlignRequest(LinkFormat):
+    """What ``isoglot align`` is to do beside its inputs and output."""
+
+    aligner: AnyAligner
+
+
 def aligner_of(**values: Any) -> AnyAligner:
     """The aligner that options by name describe, ``method``, ``model`` and ``load`` among them.
 
+    Without any of these three it is the aligner that comes with the package.
+
+    Raises:
+        ConfigurationError: An unknown method or option, or one that the method does not have.
+
     Example:
-        >>> aligner_of(method="hmm", lowercase=True).kind
-        'hmm'
+        >>> aligner_of(method="hmm", lowercase=True).kind, aligner_of().model
+        ('hmm', 'box')
     """
-    if "model" in values and values.get("method", "itermax") in METHODS:
-        values = {"method": "itermax", **with_kept(values["model"], values)}
-    method = values.get("method", "fast_align")
+    if "load" in values:
+        return validated(Saved, values, what="a saved model", called=_flag)
+    method = values.get("method")
+    if method is None and (learning := [name for name in values if name in _learning()]):
+        raise ConfigurationError(
+            f"{', '.join(map(_flag, learning))}: only a method that learns from the bitext reads this; add "
+            "--method hmm (the most accurate) or --method fast_align (the fastest)"
+        )
+    if method is None or method in METHODS:
+        values = {"method": "itermax", **with_kept(values.get("model", BOX), values)}
+        method = values["method"]
     if method not in _KINDS:
         raise ConfigurationError(
             f"--method: {method!r} given; {did_you_mean(method, _KINDS)} Statistical: {', '.join(STATISTICAL)}; with "
             f"an encoder: {', '.join(METHODS)}"
         )
-    if "load" in values:
-        return validated(Saved, values, what="a saved model", called=_flag)
     kind = _KINDS[method]
     own = {name: value for name, value in values.items() if name != "method"}
     if kind is Encoder:
         own["method"] = method
     return validated(kind, own, what=f"method {method}", called=_flag)  # type: ignore[return-value]
+
+
+def _learning() -> set[str]:
+    """Options that only aligners which learn from the bitext have."""
+    fields = fields_of(*(_KINDS[name] for name in STATISTICAL))
+    return set(fields) - set(fields_of(Encoder))
 
 
 def _flag(name: str) -> str:
@@ -221,10 +244,10 @@ class LayerScoring(Options):
     """An encoder's layers against gold links."""
 
     layers: str = option(
-        ..., "Score an encoder instead of a file: all, or numbers such as 4,8,12 (gold with words: jsonl).",
+        ..., "Score an encoder instead of a file: all, or numbers such as 4,8,12; by default its own.",
         group=_ENCODER,
     )  # fmt: skip
-    model: str = option(..., _ENCODER_NAME, group=_ENCODER)
+    model: str = option(BOX, _ENCODER_NAME, group=_ENCODER)
     options: AnyEmbedding
 
     @model_validator(mode="after")
@@ -235,11 +258,16 @@ class LayerScoring(Options):
 
 
 def scoring_of(**given: Any) -> FileScoring | LayerScoring:
-    """The way of scoring that options by name describe: layers of an encoder with ``layers``, else a file of links."""
-    values = given
-    if "layers" not in values:
-        return validated(FileScoring, values, what="scoring a file", called=_flag)
-    if "model" in values:
-        values = {"method": "itermax", **with_kept(values["model"], values)}
-        values = {name: value for name, value in values.items() if name != "layer" or name in given}
-    return validated(LayerScoring, values, what="--layers", called=_flag)
+    """The way of scoring that options by name describe: a file of ``links``, else layers of an encoder.
+
+    Without ``model`` it is the encoder that comes with the package, without ``layers`` the layer that it keeps.
+    """
+    if "links" in given and "layers" not in given:
+        return validated(FileScoring, given, what="scoring a file", called=_flag)
+    values = {"method": "itermax", **with_kept(given.get("model", BOX), given)}
+    if "layers" not in given and "layer" in values:
+        values["layers"] = str(values.pop("layer"))
+    elif "layer" not in given:
+        values.pop("layer", None)
+    what = "--layers" if "layers" in given else "scoring an encoder"
+    return validated(LayerScoring, values, what=what, called=_flag)

@@ -300,7 +300,7 @@ def test_statistical_links_stand_in_for_gold_ones(tmp_path, encoder):
     lines = [f"{' '.join(s)} ||| {' '.join(t)}" for s, t in WORDS] * 5
     bitext.write_text("\n".join(lines) + "\n", encoding="utf-8")
     folder = tmp_path / "aligned"
-    arguments = ["align", str(bitext), "-q", "--format", "corpus", "--out", str(folder)]
+    arguments = ["align", str(bitext), "-m", "fast_align", "-q", "--format", "corpus", "--out", str(folder)]
     assert CliRunner().invoke(app, arguments).exit_code == 0
     pairs = gold_pairs(folder, limit=4)
     assert pairs.words == [*WORDS, *WORDS]

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from isoglot.aligners.align_file import AlignRequest, align_file
+from isoglot.aligners.align_file import align_file
 from isoglot.aligners.files.pairs import bitext_sources, read_pairs
-from isoglot.aligners.options import FastAlign, Hmm
+from isoglot.aligners.options import AlignRequest, FastAlign, Hmm
 from isoglot.corpus.read import line_files
 from isoglot.errors import InputError
 
@@ -69,7 +69,7 @@ def test_a_file_with_one_side_alone_is_a_mistake(tmp_path: Path, name: str, sepa
     path = write(tmp_path / name, "the house\n" * 3)
     out = tmp_path / "links.txt"
     with pytest.raises(InputError, match=rf"{name}:1: no line has '{separator}' between two sentences"):
-        align_file(bitext_sources([path], languages=TAGS), out, AlignRequest())
+        align_file(bitext_sources([path], languages=TAGS), out, AlignRequest(aligner=FastAlign()))
     assert [p.name for p in tmp_path.iterdir()] == [name]
 
 
@@ -106,7 +106,12 @@ def test_of_very_many_odd_lines_the_first_are_told(tmp_path: Path, caplog: pytes
     path = write(tmp_path / "odd.txt", "a b ||| c d\n" + "no bars\n" * 50)
     with caplog.at_level("WARNING", logger="isoglot"):
         assert (
-            align_file(bitext_sources([path], languages=TAGS), tmp_path / "links.txt", AlignRequest()) == 51
+            align_file(
+                bitext_sources([path], languages=TAGS),
+                tmp_path / "links.txt",
+                AlignRequest(aligner=FastAlign()),
+            )
+            == 51
         )
     told = [record.getMessage() for record in caplog.records]
     assert told[:20] == [f"pair {n}: no '|||' between two sentences; it gets no links" for n in range(2, 22)]
