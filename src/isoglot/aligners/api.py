@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
@@ -117,7 +117,8 @@ def align(
     """
     aligner = _aligner(model, method, tokenizer, options)
     trained = None if isinstance(aligner, EmbeddingAligner) else aligner.words
-    mode = words or trained or ("unicode" if isinstance(aligner, EmbeddingAligner) else "whitespace")
+    usual = "unicode" if isinstance(aligner, EmbeddingAligner) else "whitespace"
+    mode = cast(WordMode, words or trained or usual)
     (source_words, source_spans), (target_words, target_spans) = (_cut(s, mode) for s in (source, target))
     if isinstance(aligner, EmbeddingAligner):
         found = aligner.align_words(source_words, target_words)
