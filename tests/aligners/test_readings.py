@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from isoglot.aligners.alignment import Alignment
 from isoglot.aligners.readings import Readings
-from isoglot.aligners.scoring import AlignmentScore, GoldAlignment, score
+from isoglot.aligners.scoring import GoldAlignment, score
+from isoglot.link_counts import AlignmentScore
 
 
 def read(links, gold) -> Readings:

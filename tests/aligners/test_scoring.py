@@ -5,8 +5,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from isoglot.aligners.alignment import Alignment
-from isoglot.aligners.scoring import AlignmentScore, GoldAlignment, score
+from isoglot.aligners.scoring import GoldAlignment, score
 from isoglot.errors import ConfigurationError
+from isoglot.link_counts import AlignmentScore
 
 links = st.frozensets(st.tuples(st.integers(0, 4), st.integers(0, 4)), max_size=8)
 

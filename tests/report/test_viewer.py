@@ -27,12 +27,16 @@ def test_links_are_sure_possible_wrong_or_missed(tmp_path: Path) -> None:
     assert sentence.classes == {(0, 0): "sure", (1, 1): "possible", (2, 0): "error", (2, 1): "missed"}
     assert sentence.errors == 2
     found = quality([sentence])
-    assert found == pytest.approx((200 / 3, 50, 100 * (1 - (1 + 2) / (3 + 2))))
+    assert found is not None
+    assert (found.precision, found.recall) == pytest.approx((2 / 3, 1 / 2))
+    assert found.aer == pytest.approx(1 - (1 + 2) / (3 + 2))
 
 
 def test_without_a_link_every_sure_one_is_missed(tmp_path: Path) -> None:
     (sentence,) = read_alignments(write(tmp_path / "a.jsonl", {**PAIR, "links": []}))
-    assert quality([sentence]) == (0, 0, 100)
+    found = quality([sentence])
+    assert found is not None
+    assert (found.precision, found.recall, found.aer) == (0, 0, 1)
 
 
 def test_without_gold_links_nothing_is_judged(tmp_path: Path) -> None:

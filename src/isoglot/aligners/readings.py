@@ -2,7 +2,8 @@
 
 from itertools import product
 
-from isoglot.aligners.scoring import AlignmentScore, GoldAlignment, Links, score_pair
+from isoglot.aligners.scoring import GoldAlignment, Links, score_pair
+from isoglot.link_counts import AlignmentScore
 
 _DROP = 0.10
 """How far (absolute AER) the other reading must be better to be worth a word: wrong bases cost 0.3 and more."""

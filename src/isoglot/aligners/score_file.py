@@ -11,8 +11,9 @@ from isoglot.aligners.files.formats import LinkedSentence, LinkReader
 from isoglot.aligners.files.matching import matched
 from isoglot.aligners.options import FileScoring, Gold, LayerScoring
 from isoglot.aligners.readings import Readings
-from isoglot.aligners.scoring import AlignmentScore, no_sure_link
+from isoglot.aligners.scoring import no_sure_link
 from isoglot.errors import ConfigurationError, InputError
+from isoglot.link_counts import AlignmentScore
 from isoglot.runs.files import write_text
 
 _FIGURES = ("precision", "recall", "f1", "aer", "links", "sure")

@@ -41,7 +41,7 @@ from isoglot.runs.files import refuse_overwriting, require_writable
 
 if TYPE_CHECKING:
     from isoglot.aligners.score_file import ScoreReport
-    from isoglot.aligners.scoring import AlignmentScore
+    from isoglot.link_counts import AlignmentScore
 
 
 _FEW = 0.6

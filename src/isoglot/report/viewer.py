@@ -12,6 +12,7 @@ from typing import Annotated, Literal, NamedTuple, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
+from isoglot.link_counts import AlignmentScore
 from isoglot.report.table import figure
 from isoglot.runs.records import read_records
 
@@ -94,18 +95,11 @@ def read_alignments(path: str | Path) -> list[AlignmentRecord]:
     return read_records(Path(path), AlignmentRecord, what="sentence pair", wrong="no aligned pair")
 
 
-def quality(pairs: Sequence[AlignmentRecord]) -> tuple[float, float, float] | None:
-    """Precision, recall and AER (Och and Ney 2003) in percent, over the pairs that have gold links.
-
-    ``None`` where none has a sure one; without a predicted link the precision is 0.
-    """
+def quality(pairs: Sequence[AlignmentRecord]) -> AlignmentScore | None:
+    """Scores over the pairs that have gold links; ``None`` where none has a sure one."""
     kinds = Counter(kind for pair in pairs for kind in pair.classes.values())
     right, sure = kinds["sure"] + kinds["possible"], kinds["sure"] + kinds["missed"]
-    found = right + kinds["error"]
-    if not sure:
-        return None
-    aer = 1 - (kinds["sure"] + right) / (found + sure)
-    return 100 * right / max(1, found), 100 * kinds["sure"] / sure, 100 * aer
+    return AlignmentScore(right + kinds["error"], sure, kinds["sure"], right) if sure else None
 
 
 class Word(NamedTuple):
@@ -149,7 +143,7 @@ class Viewer:
         found = quality(self.pairs)
         if found is None:
             return f"{count}."
-        precision, recall, aer = map(figure, found)
+        precision, recall, aer = (figure(100 * part) for part in (found.precision, found.recall, found.aer))
         return f"{count}; over all pairs precision {precision}, recall {recall}, AER {aer} (percent)."
 
     def sides(self, pair: AlignmentRecord) -> list[SentenceView]:

@@ -16,7 +16,7 @@ from isoglot.runs.files import read_json, write_json
 from isoglot.runs.listed import add_to_list
 
 if TYPE_CHECKING:  # it imports numpy, which --help does without
-    from isoglot.aligners.scoring import AlignmentScore
+    from isoglot.link_counts import AlignmentScore
 
 Choice = dict[str, Any]
 """Options of an embedding aligner by name, ``method`` and ``layer`` among them."""

@@ -6,8 +6,9 @@ from typing import Any
 from isoglot.aligners.alignment import Alignment
 from isoglot.aligners.embedding.aligner import EmbeddingAligner
 from isoglot.aligners.files.gold import GoldPairs
-from isoglot.aligners.scoring import AlignmentScore, score
+from isoglot.aligners.scoring import score
 from isoglot.errors import ConfigurationError
+from isoglot.link_counts import AlignmentScore
 from isoglot.modules.encoder import num_layers
 
 

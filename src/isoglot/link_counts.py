@@ -1,0 +1,52 @@
+"""Counts of word links against gold links: precision, recall, F1 and alignment error rate.
+
+With the links A, the sure gold links S and the possible ones P ⊇ S, summed over all sentences,
+
+    precision = |A ∩ P| / |A|,   recall = |A ∩ S| / |S|,   AER = 1 − (|A ∩ S| + |A ∩ P|) / (|A| + |S|)
+
+Source: Och & Ney 2003 (*A systematic comparison of various statistical alignment models*), §7.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class AlignmentScore:
+    """Counts over any number of sentences, and what follows from them; counts add up with ``+``."""
+
+    links: int = 0  # |A|
+    sure: int = 0  # |S|
+    sure_hits: int = 0  # |A ∩ S|
+    possible_hits: int = 0  # |A ∩ P|
+
+    def __add__(self, other: AlignmentScore) -> AlignmentScore:
+        return AlignmentScore(
+            self.links + other.links,
+            self.sure + other.sure,
+            self.sure_hits + other.sure_hits,
+            self.possible_hits + other.possible_hits,
+        )
+
+    @property
+    def precision(self) -> float:
+        """Share of the links that are possible; 0 without links."""
+        return self.possible_hits / self.links if self.links else 0.0
+
+    @property
+    def recall(self) -> float:
+        """Share of the sure links that were found; 0 without sure links."""
+        return self.sure_hits / self.sure if self.sure else 0.0
+
+    @property
+    def f1(self) -> float:
+        """Harmonic mean of precision and recall."""
+        total = self.precision + self.recall
+        return 2 * self.precision * self.recall / total if total else 0.0
+
+    @property
+    def aer(self) -> float:
+        """Alignment error rate, 0 the best; 0 where there is neither a link nor a sure one."""
+        total = self.links + self.sure
+        return 1 - (self.sure_hits + self.possible_hits) / total if total else 0.0
