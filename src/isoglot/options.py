@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
@@ -135,15 +135,23 @@ def _anywhere(annotation: Any) -> list[type[BaseModel]]:
     return [model for inner in get_args(annotation) for model in _anywhere(inner)]
 
 
-def fields_of(*models: type[BaseModel]) -> dict[str, FieldInfo]:
-    """Every field by name, those of models inside the models in the place of the field that holds them."""
-    found: dict[str, FieldInfo] = {}
-    for model in models:
-        for name, field in model.model_fields.items():
-            inside = models_in(field.annotation)
-            for inner, own in (fields_of(*inside) if inside else {name: field}).items():
-                found.setdefault(inner, own)
-    return found
+def fields_of(*models: type[BaseModel]) -> Iterator[tuple[str, FieldInfo, bool]]:
+    """Every field that has a flag, by name, and whether it is needed.
+
+    Those of models inside the models stand in the place of the field that holds them; what only one of several models
+    has is not needed.
+    """
+    seen: set[str] = set()
+    for name, field in ((name, field) for model in models for name, field in model.model_fields.items()):
+        kind, optional = without_none(field.annotation)
+        if extra_of(field).get("flags", ()) is None:
+            continue
+        if inside := models_in(kind):
+            found = [(n, f, needed and not optional) for n, f, needed in fields_of(*inside)]
+        else:
+            found = [(name, field, field.is_required())]
+        yield from ((n, f, needed and len(models) == 1) for n, f, needed in found if n not in seen)
+        seen.update(n for n, *_ in found)
 
 
 def extra_of(field: FieldInfo) -> Mapping[str, Any]:

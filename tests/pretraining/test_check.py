@@ -287,3 +287,9 @@ def test_a_constructor_s_own_error_is_seen_before_any_data_is(
     assert "views.pair.size: 'big' given; input should be a valid integer" in told
     assert "objectives.masked_lm: own_of_check:Loss does not take these options (TypeError: " in told
     load_recipe(tiny_recipe, [text.replace("big", "3").replace("many", "3") for text in wrong])
+
+
+@pytest.mark.parametrize("key", ["views.pair.options", "streams.bitext.inputs", "streams.bitext.prepare"])
+def test_what_a_section_is_made_into_is_no_key(tiny_recipe: Path, key: str) -> None:
+    with pytest.raises(ConfigurationError, match=rf"{key.replace('.', '[.]')}: unknown key"):
+        load_recipe(tiny_recipe, [f"{key}=3"])

@@ -10,7 +10,7 @@ from isoglot.aligners.embedding.options import METHODS, AnyEmbedding, Kept
 from isoglot.aligners.statistical.options import DiagonalOptions, HmmOptions, Symmetrisation, Symmetriser
 from isoglot.checks import did_you_mean, validated
 from isoglot.errors import ConfigurationError
-from isoglot.options import Options, OutputFile, Workers, extra_of, fields_of, flag_of, option
+from isoglot.options import Options, OutputFile, Workers, fields_of, flag_of, option
 from isoglot.runs.checkpoint import BOX
 
 _LEARNING, _ENCODER, _READING, _WRITING, _SCALE = (
@@ -213,10 +213,8 @@ def _flag(name: str) -> str:
     """How an option is given on the command line."""
     if name in ("links", "method"):
         return {"links": "LINKS", "method": "--method"}[name]
-    field = fields_of(*_KINDS.values(), Saved, FileScoring, LayerScoring).get(name)
-    if field is None or extra_of(field).get("flags", ()) is None:
-        return f"--set {name}"
-    return flag_of(name, field)
+    fields = {n: field for n, field, _ in fields_of(*_KINDS.values(), Saved, FileScoring, LayerScoring)}
+    return flag_of(name, fields[name]) if name in fields else f"--set {name}"
 
 
 class Gold(Options):

@@ -14,7 +14,7 @@ from pydantic.fields import FieldInfo
 
 from isoglot.checks import is_number, validated
 from isoglot.errors import ConfigurationError, InputError
-from isoglot.options import Options, extra_of, file_path, flag_of, models_in, option, without_none
+from isoglot.options import Options, extra_of, fields_of, file_path, flag_of, option, without_none
 
 _WIDEST_METAVAR = 30
 
@@ -58,13 +58,13 @@ def with_flags(command: Callable[..., None]) -> Callable[..., None]:
         }
         for name, kinds in alternatives.items():
             built[name] = {
-                n: _parsed(f, flag_of(n, f), values[n]) for n, f, _ in _fields(*kinds) if n in given
+                n: _parsed(f, flag_of(n, f), values[n]) for n, f, _ in fields_of(*kinds) if n in given
             }
         if any(isinstance(model, Comparing) and model.verify for model in built.values()):
             from isoglot.runs.fingerprint import forget
 
             forget()
-        flat = {name for kinds in (models.values(), *alternatives.values()) for name, *_ in _fields(*kinds)}
+        flat = {name for kinds in (models.values(), *alternatives.values()) for name, *_ in fields_of(*kinds)}
         command(**{name: value for name, value in values.items() if name not in flat}, **built)
 
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
@@ -82,23 +82,8 @@ def given_fields(options: BaseModel) -> Iterator[tuple[str, FieldInfo]]:
             yield name, field
 
 
-def _fields(*models: type[BaseModel]) -> Iterator[tuple[str, FieldInfo, bool]]:
-    """Name and description of every field that has a flag, nested ones included, and whether it is needed."""
-    seen: set[str] = set()
-    for name, field in ((name, field) for model in models for name, field in model.model_fields.items()):
-        kind, optional = without_none(field.annotation)
-        if extra_of(field).get("flags", ()) is None:
-            continue
-        if inside := models_in(kind):
-            found = [(n, f, needed and not optional) for n, f, needed in _fields(*inside)]
-        else:
-            found = [(name, field, field.is_required())]
-        yield from ((n, f, needed and len(models) == 1) for n, f, needed in found if n not in seen)
-        seen.update(n for n, *_ in found)
-
-
 def _parameters(*models: type[BaseModel]) -> Iterator[inspect.Parameter]:
-    for name, field, needed in _fields(*models):
+    for name, field, needed in fields_of(*models):
         extra, description = extra_of(field), field.description or ""
         flags = extra.get("flags") or [flag_of(name, field)]
         kind, metavar = _flag_type(field)
@@ -158,7 +143,7 @@ def _flag_type(field: FieldInfo) -> tuple[Any, str | None]:
 
 def _built(model: type[BaseModel], given: Mapping[str, Any]) -> BaseModel:
     """The model, with the values set that were given on the command line."""
-    fields = {name: field for name, field, _ in _fields(model)}
+    fields = {name: field for name, field, _ in fields_of(model)}
     values = {n: _parsed(f, flag_of(n, f), given[n]) for n, f in fields.items() if n in given}
     return validated(model, values, called=lambda name: flag_of(name, fields[name]))
 
