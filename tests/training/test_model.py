@@ -179,3 +179,28 @@ def test_mistakes() -> None:
     model = AlignmentModel(encoder, {"a": MaskedLMObjective(encoder)}, {"a": 0.0})
     with pytest.raises(ConfigurationError, match="weight 0 at step 0"):
         model({})
+
+
+class _Detached(Objective):
+    """Reads the encoder without gradient."""
+
+    def forward(self, encodings, batch):
+        states = encodings.layer("pair", 1, clean=False)
+        return LossOutput(states.sum(), torch.tensor(len(states)))
+
+
+def test_a_loss_without_gradient_is_an_error_that_says_so():
+    encoder = tiny_model("bert").train()
+    ids = torch.tensor([[2, 7, 8, 3]])
+    labels = torch.tensor([[-100, 9, -100, -100]])
+    batch = {"pair": {"input_ids": ids, "attention_mask": torch.ones_like(ids), "labels": labels}}
+    model = AlignmentModel(encoder, {"tlm": MaskedLMObjective(encoder), "own": _Detached()}).train()
+    with pytest.raises(
+        ConfigurationError, match=r"objective 'own': its loss carries no gradient.*encodings.hidden"
+    ):
+        model(batch)
+    model.eval()(batch)
+    with torch.no_grad():
+        model.train()(batch)
+    encoder.base_model.requires_grad_(False)  # as in the first steps of `parts.freeze_encoder_steps`
+    model(batch)

@@ -22,6 +22,21 @@ from isoglot.training.batches import TokenBudgetBatches
 _LOGGER = logging.getLogger(__name__)
 
 
+class ObjectiveSteps(TrainerCallback):
+    """Lets a plain ``transformers.Trainer`` tell an :class:`AlignmentModel` of its optimiser steps.
+
+    Without it scheduled weights, momentum copies and changes of labels stay at the first step.
+    """
+
+    def on_step_begin(self, args: Any, state: TrainerState, control: Any, **kwargs: Any) -> None:
+        """Weights are those of this step."""
+        kwargs["model"].step = state.global_step
+
+    def on_step_end(self, args: Any, state: TrainerState, control: Any, **kwargs: Any) -> None:
+        """Momentum updates and changes of labels."""
+        kwargs["model"].after_step()
+
+
 class StepHooks(TrainerCallback):
     """Checks the loss before each optimiser step, and tells the objectives and the epoch-wise settings after it."""
 

@@ -35,6 +35,10 @@ class AlignmentModel(nn.Module):
     ranks, and by the number of micro-batches. No item at all gives an exact 0 with its gradient graph. An objective
     whose weight is 0 at a step is not run.
 
+    ``transformers.Trainer`` trains it too, with a :class:`~isoglot.training.collate.Collator`,
+    ``remove_unused_columns=False``, ``save_strategy="no"`` and the callback
+    :class:`~isoglot.training.callbacks.ObjectiveSteps`; each micro-batch then has the same weight.
+
     Args:
         model: encoder with its masked-LM head, shared by every objective.
         objectives: name to objective.
@@ -45,6 +49,9 @@ class AlignmentModel(nn.Module):
     Attributes:
         step: the optimiser step (0-based) that weights are read at; the trainer sets it.
     """
+
+    accepts_loss_kwargs = False
+    """``transformers.Trainer`` divides the loss by the number of micro-batches, and gives no count of its own."""
 
     def __init__(
         self,
@@ -100,7 +107,11 @@ class AlignmentModel(nn.Module):
         return dict(zip(local, reduce(torch.stack(list(local.values()))), strict=True))
 
     def forward(
-        self, batch: Batch, counts: Mapping[str, Tensor | None] | None = None, accumulation: int = 1
+        self,
+        batch: Batch | None = None,
+        counts: Mapping[str, Tensor | None] | None = None,
+        accumulation: int = 1,
+        **views: Mapping[str, Tensor],
     ) -> dict[str, Any]:
         """This micro-batch's share of the optimiser step's loss.
 
@@ -108,11 +119,13 @@ class AlignmentModel(nn.Module):
             batch: view name to collated tensors.
             counts: items of the whole optimiser step per objective, over ranks and micro-batches; else counted here.
             accumulation: number of micro-batches in the step.
+            **views: the batch's views by name, as ``transformers.Trainer`` gives them, instead of ``batch``.
 
         Returns:
             ``loss`` (gradients averaged over ranks and summed over micro-batches are those of the step's loss), and per
             objective, detached: ``totals``, ``counts`` and ``metrics`` (``objective/name`` to a mean and its items).
         """
+        batch = views if batch is None else batch
         active = self.active()
         tops = [objective.top_layer for objective in active.values()]
         top = None if None in tops else max((layer for layer in tops if layer is not None), default=None)
@@ -123,6 +136,8 @@ class AlignmentModel(nn.Module):
             raise ConfigurationError(
                 f"nothing is trained at step {self.step}: all of {', '.join(active)} is frozen; raise a part's rate"
             )
+        if self.training and torch.is_grad_enabled():
+            self._require_gradients(outputs)
         return {
             "loss": loss,
             "totals": {n: o.total.detach().float() for n, o in outputs.items()},
@@ -133,6 +148,17 @@ class AlignmentModel(nn.Module):
                 for k, v in o.metrics.items()
             },
         }
+
+    def _require_gradients(self, outputs: Mapping[str, LossOutput]) -> None:
+        """Refuse a loss that trains nothing, unless the encoder waits frozen."""
+        waits = not any(parameter.requires_grad for parameter in self.model.base_model.parameters())
+        for name, output in outputs.items():
+            if not output.total.requires_grad and not waits and output.count > 0:
+                raise ConfigurationError(
+                    f"objective {name!r}: its loss carries no gradient, so it trains nothing. Read the encoder with "
+                    "`encodings.last(view)` or `encodings.hidden(view, layer)`; `encodings.layer` gives states without "
+                    "gradient. If the parts that it reads are frozen (parts:), remove the objective"
+                )
 
     @torch.no_grad()
     def after_step(self) -> None:
