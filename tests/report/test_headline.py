@@ -47,3 +47,27 @@ def test_an_unknown_baseline_is_told() -> None:
         lines(rows("a", **SURE), baseline="nobody")
     with pytest.raises(ConfigurationError, match="--source nl given; there are results in"):
         headlines(collect(rows("a", **SURE)), source="nl", baseline=None)
+
+
+def test_a_gain_does_not_hide_a_loss() -> None:
+    values = {"hi": (40.0, 50.0), "sw": (30.0, 33.0), "de": (80.0, 78.0)}
+    shared = {"task": "tatoeba", "metric": "accuracy", "examples": 9, "recipe_hash": "own"}
+    results = [
+        Result(run=run, language=language, value=value, **shared)
+        for language, both in values.items()
+        for run, value in zip(("mlm", "tlm"), both, strict=True)
+    ]
+    (line,) = headlines(collect(results), source="en", baseline="mlm")
+    assert line.spread == ("better in 2 of 3 languages, worse in 1: most in hi (+10.0), least in de (−2.0)")
+    assert "nearest neighbour in the other language is its translation" in line.about
+
+
+def test_lower_is_better_for_the_alignment_error_rate() -> None:
+    shared = {"task": "word_alignment", "metric": "aer", "examples": 9, "recipe_hash": "own"}
+    results = [
+        Result(run=run, language=language, value=value, **shared)
+        for run, language, value in (("a", "de", 20), ("a", "fr", 9), ("b", "de", 15), ("b", "fr", 10))
+    ]
+    (line,) = headlines(collect(results), source="en", baseline="a")
+    assert line.best == "b" and line.about.startswith("Alignment error rate")
+    assert line.spread == "better in 1 of 2 languages, worse in 1: most in de (−5.0), least in fr (+1.0)"

@@ -265,3 +265,14 @@ def test_tables_whose_names_fold_into_one_get_ids_of_their_own(tmp_path: Path) -
     page = render([tmp_path / "results.jsonl"], out=tmp_path / "r.html").read_text(encoding="utf-8")
     ids = [given["id"] for _, given in read(page).elements if "x-y" in (given.get("id") or "")]
     assert len(ids) == len(set(ids)) == 2
+
+
+def test_the_page_says_where_runs_start(tmp_path: Path) -> None:
+    run = tmp_path / "tlm"
+    run.mkdir()
+    row = {"run": "tlm", "task": "tatoeba", "language": "de", "metric": "accuracy", "value": 50, "examples": 9}
+    (run / "results.jsonl").write_text(json.dumps(row) + "\n")
+    record = {"name": "tlm", "encoder": "0123456789abcdef", "values": {"model": {"path": "/home/me/xlmr"}}}
+    (run / "run.json").write_text(json.dumps(record))
+    page = render([tmp_path], out=tmp_path / "page.html").read_text()
+    assert page.count("xlmr (01234567)") == 2 and "/home/me" not in page

@@ -1,5 +1,6 @@
 """The first thing a report says: who is best at each task, by how much, and whether that is more than noise."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from isoglot.errors import ConfigurationError
@@ -21,6 +22,46 @@ class Headline:
     difference: float = 0.0
     beyond: bool | None = None  # whether that exceeds Welch's 95 % margin; `None` where a run has one seed
     verdict: str = ""
+    about: str = ""  # what the metric is
+    spread: str = ""  # in how many languages the best run is better, and where most and least
+
+
+EXPLAINED = {
+    "aer": "Alignment error rate: 0 where every sure link is found and no other than possible ones is given",
+    "retrieval": "How often a sentence's nearest neighbour in the other language is its translation",
+    "mrr": "Mean of 1 / rank of the translation",
+    "f1": "Harmonic mean of precision and recall",
+    "em": "Exact match: answers equal to a gold answer",
+    "accuracy": "Share of right answers",
+    "csls_precision_at_1": "How often the nearest neighbour of a dictionary's word, by CSLS, is its translation",
+}
+"""What a main metric says, in one line; ``retrieval`` is the accuracy of a task that finds sentences."""
+_RETRIEVAL = ("tatoeba", "flores", "ntrex")
+
+
+def explained(measure: Measure) -> str:
+    """One line on a metric; empty for those of other tools."""
+    name = measure.base_metric
+    retrieval = name == "accuracy" and measure.task.lower().startswith(_RETRIEVAL)
+    return EXPLAINED.get("retrieval" if retrieval else name, "")
+
+
+def _spread(scores: ReportScores, measure: Measure, runs: tuple[str, str], languages: Sequence[str]) -> str:
+    """``better in 2 of 3 languages: most in hi (+4.0), least in de (-1.5)``; empty for one language."""
+    sign, found = -1 if lower_is_better(measure.metric) else 1, {}
+    for language in languages:
+        one, other = (scores.mean(measure, run, [language]) for run in runs)
+        if one is not None and other is not None:
+            found[language] = one.mean - other.mean
+    if len(found) < 2:
+        return ""
+    most, *_, least = sorted(found, key=lambda language: -sign * found[language])
+    better = sum(sign * value > 0 for value in found.values())
+    worse = sum(sign * value < 0 for value in found.values())
+    return (
+        f"better in {better} of {len(found)} languages{f', worse in {worse}' * bool(worse)}: most in {most} "
+        f"({figure(found[most], signed=True)}), least in {least} ({figure(found[least], signed=True)})"
+    )
 
 
 def headlines(scores: ReportScores, *, source: str, baseline: str | None) -> list[Headline]:
@@ -63,8 +104,9 @@ def _line(scores: ReportScores, measure: Measure, source: str, baseline: str | N
         against = order[1] if len(order) > 1 else None
     task = measure.task if measure.split == "test" else f"{measure.task} ({measure.split})"
     best = known[order[0]]
+    about = explained(measure)
     if against is None:
-        return Headline(task, metric, order[0], best)
+        return Headline(task, metric, order[0], best, about=about)
     other, beyond = known[against], None
     verdict = "one seed: chance cannot be ruled out"
     if best.error is not None and other.error is not None:
@@ -74,4 +116,7 @@ def _line(scores: ReportScores, measure: Measure, source: str, baseline: str | N
             f"{'more than' if beyond else 'could be'} chance: with {min(best.seeds, other.seeds)} seeds the 95 % "
             f"margin is ±{figure(bound)} (Welch's t, seeds unpaired)"
         )
-    return Headline(task, metric, order[0], best, against, best.mean - other.mean, beyond, verdict)
+    spread = _spread(scores, measure, (order[0], against), members)
+    return Headline(
+        task, metric, order[0], best, against, best.mean - other.mean, beyond, verdict, about, spread
+    )

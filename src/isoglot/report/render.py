@@ -96,6 +96,7 @@ def _page(material: Material, scores: ReportScores, options: ReportOptions) -> d
     return {
         "title": options.title, "lead": options.headline, "cards": lines,
         "warning": " ".join(scores.warnings()),
+        "starts": [(info.name, info.start) for info in material.infos.values() if info.start],
         "contents": [(anchor, title) for anchor, title, part in parts if part],
         "own": own, "beside": beside, "figures": figures, "curves": curves, "viewers": viewers,
         "everything": everything, "runs": runs,
@@ -157,7 +158,7 @@ def _runs_table(material: Material) -> Table:
     for info in material.infos.values():
         versions = ", ".join(f"{name} {version}" for name, version in info.versions.items())
         seeds = ", ".join(map(str, info.seeds)) or "–"
-        texts = [info.encoder or "not recorded", seeds, f"{info.examples:,}", versions, info.folder]
+        texts = [info.start or "not recorded", seeds, f"{info.examples:,}", versions, info.folder]
         table.rows.append(TableRow(info.name, tuple(map(TableCell, texts)), "plain"))
     return table
 

@@ -17,6 +17,8 @@ from isoglot.results import Cell, Result
 from isoglot.runs.files import read_json
 
 _FIGURES = "figures"
+_HASH = re.compile("[0-9a-f]{16}")
+"""Of weights in a folder; of an encoder of the hub its name is recorded instead."""
 
 
 @dataclass(frozen=True)
@@ -25,10 +27,16 @@ class RunInfo:
 
     name: str
     encoder: str = ""  # the model that training started from; empty if not recorded
+    encoder_hash: str = ""  # of its weights; empty for new ones, and those of the hub
     folder: str = ""
     seeds: tuple[int, ...] = ()
     versions: Mapping[str, str] = field(default_factory=dict)
     examples: int = 0
+
+    @property
+    def start(self) -> str:
+        """The encoder with the first digits of its hash."""
+        return f"{self.encoder} ({self.encoder_hash[:8]})" if self.encoder_hash else self.encoder
 
 
 @dataclass
@@ -181,9 +189,11 @@ def _infos(
         own = [row for member in members for row in grouped[member]]
         told = [record_of(member) for member in members]
         encoders = dict.fromkeys(map(_encoder, told))
+        hashes = {str(record.get("encoder") or "") for record in told}
         infos[name] = RunInfo(
             name=name,
             encoder=next(iter(encoders)) if len(encoders) == 1 else "",
+            encoder_hash=own_hash if len(hashes) == 1 and _HASH.fullmatch(own_hash := min(hashes)) else "",
             folder=", ".join(dict.fromkeys(str(record["folder"]) for record in told if record.get("folder"))),
             seeds=tuple(sorted({row.seed for row in own if row.seed is not None})),
             versions=versions if isinstance(versions := told[0].get("versions"), Mapping) else {},
