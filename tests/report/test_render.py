@@ -270,7 +270,14 @@ def test_tables_whose_names_fold_into_one_get_ids_of_their_own(tmp_path: Path) -
 def test_the_page_says_where_runs_start(tmp_path: Path) -> None:
     run = tmp_path / "tlm"
     run.mkdir()
-    row = {"run": "tlm", "task": "tatoeba", "language": "de", "metric": "accuracy", "value": 50, "examples": 9}
+    row = {
+        "run": "tlm",
+        "task": "tatoeba",
+        "language": "de",
+        "metric": "accuracy",
+        "value": 50,
+        "examples": 9,
+    }
     (run / "results.jsonl").write_text(json.dumps(row) + "\n")
     record = {"name": "tlm", "encoder": "0123456789abcdef", "values": {"model": {"path": "/home/me/xlmr"}}}
     (run / "run.json").write_text(json.dumps(record))
