@@ -110,6 +110,29 @@ def test_a_folder_is_made_once(tmp_path: Path) -> None:
     assert now and manifest["rows"] == 2 and [p.name for p in tmp_path.iterdir()] == ["out"]
 
 
+@pytest.mark.parametrize("resumes", [True, False])
+def test_only_what_resumes_finds_what_a_stopped_run_left(tmp_path: Path, resumes: bool) -> None:
+    out, seen = tmp_path / "out", list[bool]()
+
+    def make(folder: Path) -> dict[str, Any]:
+        seen.append((folder / "half").exists())
+        (folder / "half").touch()
+        if len(seen) == 1:
+            raise KeyboardInterrupt
+        return {"runs": len(seen)}
+
+    def made() -> tuple[dict[str, Any], bool]:
+        return run_folder.make_unless(
+            lambda: read_json(out / "m.json"), out, make, name="m.json", resumes=resumes
+        )
+
+    with pytest.raises(KeyboardInterrupt):
+        made()
+    assert not (out / "m.json").exists()
+    assert [(held["runs"], now) for held, now in (made(), made())] == [(2, True), (2, False)]
+    assert seen == [False, resumes]
+
+
 def test_a_key_is_the_same_in_any_order() -> None:
     assert run_folder.key_of({"a": 1, "b": (2,)}) == run_folder.key_of({"b": [2], "a": 1})
     assert run_folder.key_of({"a": 1}) != run_folder.key_of({"a": 2})

@@ -38,10 +38,7 @@ def test_sizes_are_of_the_scale_and_may_be_changed() -> None:
         Lab(SIZES, scale="papers")
 
 
-VARIANTS = {
-    "literal": {"steps": (1, 2, 3)},
-    "authors": "no code was published",
-}
+VARIANTS = {"literal": {"steps": (1, 2, 3)}, "authors": "no code was published"}
 
 
 def test_a_variant_lies_over_the_scale_and_what_is_set_over_both() -> None:

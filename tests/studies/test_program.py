@@ -40,10 +40,7 @@ def study(tmp_path: Path) -> Study:
         far = lab.make("far", Add, log="/no/such/file", number=1)
         lab.cell("mine", row=("all", "far"), column="sum", value=far.value("sum"))
         x = [lab.make(f"x{n}", Add, log=log, number=n).value("sum") for n in range(3)]
-        points = [
-            {"label": "a", "x": x[0], "y": -mean(x)},
-            {"label": "b", "x": x[0], "y": far.value("sum")},
-        ]
+        points = [{"label": "a", "x": x[0], "y": -mean(x)}, {"label": "b", "x": x[0], "y": far.value("sum")}]
         lab.plot("shape", kind="scatter", title="Shape", points=points, note="")
 
     return Study("mine/table", "A table.", table, {"seeds": ([1, 3], [1], [1])}, {"tiny": "Made up."})

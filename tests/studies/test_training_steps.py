@@ -9,14 +9,7 @@ import pytest
 
 from isoglot.errors import ConfigurationError
 from isoglot.studies.inputs import Input
-from isoglot.studies.training_steps import (
-    DrawFigure,
-    Evaluate,
-    Finetune,
-    Pretrain,
-    ScoreEmbeddings,
-    TaskSpec,
-)
+from isoglot.studies.training_steps import DrawFigure, Evaluate, Finetune, Pretrain, ScoreEmbeddings, TaskSpec
 
 
 def test_a_recipes_sections_are_laid_over_it_and_its_files_listed(

@@ -79,12 +79,7 @@ SIZES: dict[str, Any] = {
     "dev": (400, None, None),
 }
 VARIANTS: dict[str, Any] = {  # docs/reference/variants.md
-    "literal": {
-        "end_marks": ".",
-        "split_tasks": True,
-        "include_special": True,
-        "bucket": 1,
-    },
+    "literal": {"end_marks": ".", "split_tasks": True, "include_special": True, "bucket": 1},
     "authors": {
         "literal_nli": True,
         "ud_labels": "literal",

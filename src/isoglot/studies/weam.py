@@ -37,13 +37,7 @@ SIZES: dict[str, Any] = {
     **languages.SIZES,
 }
 VARIANTS: dict[str, Any] = {  # docs/reference/variants.md
-    "literal": {
-        "head": "literal",
-        "unaligned": "literal",
-        "many": "sum",
-        "share_linear": True,
-        "bucket": 1,
-    },
+    "literal": {"head": "literal", "unaligned": "literal", "many": "sum", "share_linear": True, "bucket": 1},
     "authors": "WEAM's authors published no code",
 }
 ABOUT = {

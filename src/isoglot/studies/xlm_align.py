@@ -42,17 +42,8 @@ SIZES: dict[str, Any] = {
     **languages.SIZES,
 }
 VARIANTS: dict[str, Any] = {  # docs/reference/variants.md
-    "literal": {
-        "order": "paper",
-        "filter": "printed",
-        "links": "printed",
-        "bucket": 1,
-    },
-    "authors": {
-        "steps": (800, 3_000, 200_000),
-        "floor": 0.0,
-        "bucket": 1,
-    },
+    "literal": {"order": "paper", "filter": "printed", "links": "printed", "bucket": 1},
+    "authors": {"steps": (800, 3_000, 200_000), "floor": 0.0, "bucket": 1},
 }
 ABOUT = {
     "tiny": (
