@@ -105,7 +105,8 @@ def build(source: Path, folder: Path) -> None:
 
 def measure(system: System, folder: Path, threads: int) -> list[str]:
     """Run the command once; its lines of links."""
-    environment = {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}", "OMP_NUM_THREADS": str(threads)}
+    path = f"{folder}:{Path(sys.executable).parent}:{os.environ['PATH']}"  # isoglot's is beside this Python
+    environment = {**os.environ, "PATH": path, "OMP_NUM_THREADS": str(threads)}
     out = folder / "links"
     script = (
         "import os, resource, subprocess, sys, time\n"

@@ -19,7 +19,7 @@ from typing import IO, Any
 
 import psutil
 
-from isoglot.errors import ConfigurationError
+from isoglot.errors import ConfigurationError, InputError
 from isoglot.options import file_path, one_component
 from isoglot.runs.disk import disk_problem, full_disk_named
 
@@ -209,10 +209,21 @@ def digest_of(paths: Iterable[Path], *, size: int, named: bool = False) -> str:
     digest = hashlib.blake2b(digest_size=size)
     for path in paths:
         digest.update(path.name.encode() if named else b"")
+        refuse_pipe(path)
         with path.open("rb") as file:
             while block := file.read(1 << 20):
                 digest.update(block)
     return digest.hexdigest()
+
+
+def refuse_pipe(path: Path) -> None:
+    """A pipe is read once and inputs are read several times, the first time for good where nobody writes to it.
+
+    Raises:
+        InputError: The path is a pipe.
+    """
+    if path.is_fifo():
+        raise InputError("is a pipe, not a regular file; write its content to a file and name that", path=path)
 
 
 def flush(path: Path) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from isoglot.corpus.read.line_files import numbered_lines
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.languages import codes, script_codes
+from isoglot.runs.files import refuse_pipe
 
 SPLITS: dict[str, tuple[str, ...]] = {
     "train": ("train", "training"),
@@ -205,6 +206,7 @@ def _fill(template: str, values: Mapping[str, str]) -> str:
 
 def _opened(path: Path, language: str, split: str, spec: str) -> list[str]:
     """A file or data set itself; of another folder the one thing that is named as a layout has it."""
+    refuse_pipe(path)
     if not path.is_dir() or is_data_set(path):
         return [str(path)]
     layouts = OF_LANGUAGE if "{language" in spec else OF_LANGUAGES
