@@ -223,7 +223,9 @@ def refuse_pipe(path: Path) -> None:
         InputError: The path is a pipe.
     """
     if path.is_fifo():
-        raise InputError("is a pipe, not a regular file; write its content to a file and name that", path=path)
+        raise InputError(
+            "is a pipe, not a regular file; write its content to a file and name that", path=path
+        )
 
 
 def flush(path: Path) -> None:
