@@ -320,7 +320,7 @@ def test_every_system_of_real_runs_in_the_miniature_world(tmp_path: Path) -> Non
     few = {
         "seeds": [1],
         "base_steps": 2,
-        "steps": 2,
+        "steps": 3,  # one frozen, one at a rate of 0, one that trains
         "head_steps": 1,
         "batch": 4,
         "dev": 6,
