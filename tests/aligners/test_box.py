@@ -109,3 +109,10 @@ def test_it_is_small_and_its_card_goes_with_it() -> None:
 def test_the_page_of_results_names_this_file() -> None:
     page = (BOX_FILE.parents[3] / "docs" / "results" / "box.md").read_text(encoding="utf-8")
     assert digest(BOX_FILE) in page
+
+
+def test_a_folder_of_its_name_where_a_command_is_run_is_not_taken_for_it(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "box").mkdir()
+    (tmp_path / "box" / "config.json").write_text("{}")
+    assert iso.align("the house", "das Haus").links == [(0, 0), (1, 1)]

@@ -24,7 +24,7 @@ def checkpoint_folder(checkpoint: str | Path, *, file: str = "config.json") -> P
     """
     folder, name = Path(checkpoint).expanduser(), str(checkpoint)
     patterns = TOKENIZER_FILES if file == "tokenizer" else (file,)
-    for place in (folder, folder / CHECKPOINT):
+    for place in () if name == BOX else (folder, folder / CHECKPOINT):
         if place.is_dir() and any(any(place.glob(pattern)) for pattern in patterns):
             return place
     if (packed := packed_file(checkpoint)) is not None:
@@ -42,13 +42,18 @@ def checkpoint_folder(checkpoint: str | Path, *, file: str = "config.json") -> P
 
 
 def packed_file(checkpoint: str | Path) -> Path | None:
-    """The packed aligner that is meant, if one is: a file, or by its name the one that comes with the package."""
+    """The packed aligner that is meant, if one is: a file, or by its name the one that comes with the package.
+
+    The name is never a folder of that name: what the default means must not hang on where a command is run.
+    """
     path = Path(checkpoint).expanduser()
+    if str(checkpoint) == BOX:
+        return BOX_FILE
     if path.is_file():
         from isoglot.runs.packed import is_packed  # noqa: PLC0415 - loads numpy
 
         return path if is_packed(path) else None
-    return BOX_FILE if str(checkpoint) == BOX and not path.exists() else None
+    return None
 
 
 @contextmanager
