@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -52,9 +53,9 @@ def test_running_text_comes_back_with_characters(encoder):
 
 def test_the_same_encoder_is_loaded_once(encoder, monkeypatch):
     loads = []
-    original = api.EmbeddingAligner.__init__
+    original = EmbeddingAligner.__init__
     monkeypatch.setattr(
-        api.EmbeddingAligner, "__init__", lambda self, *a, **k: loads.append(a) or original(self, *a, **k)
+        EmbeddingAligner, "__init__", lambda self, *a, **k: loads.append(a) or original(self, *a, **k)
     )
     words = (["the", "river"], ["ta", "potamo"])
     first = iso.align(*words, model=encoder)
@@ -123,6 +124,46 @@ def test_mistakes_are_named(encoder, monkeypatch, tmp_path):
         iso.align("the", "ta", model=encoder, method="eflomal")
     with pytest.raises(ConfigurationError, match="give a checkpoint's folder"):
         iso.align("the", "ta", model=tmp_path / "nothing" / "here")
+
+
+@pytest.mark.parametrize("saved", [False, True])
+def test_threads_get_the_links_of_one(saved, encoder, tmp_path, monkeypatch):
+    """Of eight threads one loads the model; each gets what it gets alone."""
+    corpus = tiny_aligned(60)
+    if saved:
+        StatisticalAligner().fit(corpus).save(tmp_path / "model")
+    loads = []
+    kind = StatisticalAligner if saved else EmbeddingAligner
+    original = kind.__init__
+    monkeypatch.setattr(kind, "__init__", lambda self, *a, **k: loads.append(a) or original(self, *a, **k))
+
+    def link(row):
+        pair = corpus[row]["source_words"], corpus[row]["target_words"]
+        return iso.align(*pair, model=tmp_path / "model" if saved else encoder)
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        with ThreadPoolExecutor(8) as threads:
+            found = list(threads.map(link, range(60)))
+    finally:
+        sys.setswitchinterval(interval)
+    assert len(loads) == 1
+    assert found == [link(row) for row in range(60)]
+
+
+def test_a_statistical_model_loads_no_torch_and_an_encoder_no_numba(tmp_path, encoder):
+    StatisticalAligner().fit(tiny_aligned(20)).save(tmp_path / "model")
+    code = (
+        "import sys, isoglot\n"
+        "isoglot.align('the river', 'ta potamo', model=sys.argv[1])\n"
+        "print(*(name for name in ('torch', 'transformers', 'datasets', 'numba') if name in sys.modules))\n"
+    )
+    for model, loaded in ((tmp_path / "model", "numba"), (encoder, "torch transformers datasets")):
+        run = subprocess.run(
+            [sys.executable, "-c", code, str(model)], capture_output=True, text=True, check=True
+        )
+        assert run.stdout.strip() == loaded
 
 
 def test_align_is_the_function_however_it_was_imported():

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
 import activation_checkpointing
 import pytest
 import torch
@@ -86,6 +89,28 @@ def test_activation_checkpointing_gives_the_same_states_and_gradients(family, re
     assert results[0][2].keys() == results[1][2].keys()
     for name, grad in results[0][2].items():
         torch.testing.assert_close(grad, results[1][2][name], rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("training", [False, True])
+def test_threads_share_an_encoder(family, training, build_model, tokens):
+    """Each thread gets the layer it asked for of its own input, and afterwards every part has the mode it had."""
+    model = build_model(family).train(training)
+    inputs = [{name: row.roll(n, 1) for name, row in tokens(model).items()} for n in range(6)]
+    calls = [(row, layer) for row in inputs for layer in range(5)]
+
+    def states(call):
+        return encode_to_layer(model, call[0], call[1], training=False)
+
+    expected = [states(call) for call in calls]
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        with ThreadPoolExecutor(8) as threads:
+            found = list(threads.map(states, calls * 3))
+    finally:
+        sys.setswitchinterval(interval)
+    assert all(torch.equal(own, other) for own, other in zip(found, expected * 3, strict=True))
+    assert all(part.training == training and not part._forward_pre_hooks for part in model.modules())
 
 
 def test_zero_language_embeddings_change_nothing_and_others_do(family, build_model, tokens):

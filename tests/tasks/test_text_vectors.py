@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -47,3 +48,14 @@ def test_texts_that_are_cut_short_are_counted(encoder: Path, caplog: pytest.LogC
 def test_word_embeddings_have_no_first_position(encoder: Path) -> None:
     with pytest.raises(ConfigurationError, match="pooling 'cls' given"):
         TextEncoder(encoder, layer="static", pooling="cls")
+
+
+def test_threads_share_one_and_a_model_brings_its_tokenizer(encoder: Path) -> None:
+    texts = [[f"the river sees {'ta ' * n}", "vidas"] for n in range(12)]
+    shared = TextEncoder(encoder, layer=1)
+    expected = [TextEncoder(shared.model, tokenizer=shared.tokenizer, layer=1)(some) for some in texts]
+    with ThreadPoolExecutor(8) as threads:
+        found = list(threads.map(shared, texts))
+    assert all(torch.equal(one, other) for one, other in zip(found, expected, strict=True))
+    with pytest.raises(ConfigurationError, match="needs its tokenizer"):
+        TextEncoder(shared.model)

@@ -1,28 +1,38 @@
-"""Two sentences in, word links out: the aligners behind one function that remembers what it has loaded."""
+"""Two sentences in, word links out: the aligners behind one function that remembers what it has loaded.
 
+A statistical aligner runs without torch and an encoder without numba, so each is imported when it is first needed.
+"""
+
+from __future__ import annotations
+
+import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
-from transformers import PreTrainedModel, PreTrainedTokenizerBase
-
-from isoglot.aligners.alignment import Alignment, pair_links
-from isoglot.aligners.embedding.aligner import EmbeddingAligner
+from isoglot.aligners.alignment import Alignment, PairLinks, pair_links
 from isoglot.aligners.embedding.choice import with_kept
 from isoglot.aligners.embedding.options import EmbeddingOptions
 from isoglot.aligners.options import STATISTICAL
-from isoglot.aligners.statistical.model import StatisticalAligner
 from isoglot.corpus.encode.words import WordMode, locate_words, split_words
 from isoglot.errors import ConfigurationError
 from isoglot.runs.checkpoint import BOX, checkpoint_folder
 from isoglot.runs.fingerprint import FileState, files_of, states
 
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+    from isoglot.aligners.embedding.aligner import EmbeddingAligner
+    from isoglot.aligners.statistical.model import StatisticalAligner
+
 DEFAULT_MODEL = BOX
 """The encoder where no model is named: the aligner that comes with isoglot."""
 
 _CAPACITY = 4
+_LOADING = threading.Lock()
+"""Threads that need the same model wait for one of them to load it."""
 
 Span = tuple[int, int]
 
@@ -84,7 +94,7 @@ def align(
     """Link the words of two sentences.
 
     The first call with a model loads it, later ones find it loaded (a checkpoint that has changed on disk is loaded
-    again). For more than a few pairs use
+    again). Threads may call it at the same time. For more than a few pairs use
     :meth:`isoglot.aligners.embedding.aligner.EmbeddingAligner.align_pairs`, which encodes them in batches.
 
     Args:
@@ -115,21 +125,17 @@ def align(
         >>> pair.source_words, pair.source_spans
         (['The', 'river', '.'], [(0, 3), (4, 9), (9, 10)])
     """
-    aligner = _aligner(model, method, tokenizer, options)
-    trained = None if isinstance(aligner, EmbeddingAligner) else aligner.words
-    usual = "unicode" if isinstance(aligner, EmbeddingAligner) else "whitespace"
-    mode = cast(WordMode, words or trained or usual)
-    (source_words, source_spans), (target_words, target_spans) = (_cut(s, mode) for s in (source, target))
-    if isinstance(aligner, EmbeddingAligner):
-        found = aligner.align_words(source_words, target_words)
-    else:
+    if isinstance(model, (str, Path)) and (Path(model) / "model.json").is_file():
+        aligner = _statistical(Path(model), method, options)
         text = isinstance(source, str) or isinstance(target, str)
-        if text and trained not in (None, mode):
-            raise ConfigurationError(
-                f"{model} was trained on text cut into {trained} words; give words={trained!r}"
-            )
-        table = aligner.align_words([source_words], [target_words]).links
-        (found,) = pair_links(table, [len(source_words)], [len(target_words)])
+        mode = _trained_words(aligner, words, model) if text else "whitespace"
+        sides = _cut(source, mode), _cut(target, mode)
+        found = _linked(aligner, sides[0][0], sides[1][0])
+    else:
+        encoder = _encoder_aligner(model, method, tokenizer, options)
+        sides = _cut(source, words or "unicode"), _cut(target, words or "unicode")
+        found = encoder.align_words(sides[0][0], sides[1][0])
+    (source_words, source_spans), (target_words, target_spans) = sides
     links = found.links, found.probabilities, found.score
     return AlignedPair(source_words, target_words, *links, source_spans, target_spans)
 
@@ -146,14 +152,12 @@ def _cut(side: str | Sequence[str], mode: WordMode) -> tuple[list[str], list[Spa
     return words, locate_words(" ".join(words), words) or []
 
 
-def _aligner(
+def _encoder_aligner(
     model: str | Path | PreTrainedModel | None,
     method: str | None,
     tokenizer: PreTrainedTokenizerBase | None,
     options: dict[str, Any],
-) -> EmbeddingAligner | StatisticalAligner:
-    if isinstance(model, (str, Path)) and (Path(model) / "model.json").is_file():
-        return _statistical(Path(model), method, options)
+) -> EmbeddingAligner:
     if method in STATISTICAL:
         raise ConfigurationError(
             f"method {method!r} learns from bitext; run `isoglot align BITEXT -m {method}`, or give model=FOLDER "
@@ -164,10 +168,13 @@ def _aligner(
     if isinstance(name, (str, Path)):
         wanted = with_kept(name, wanted)
     chosen = EmbeddingOptions.build(**wanted)
-    if isinstance(name, PreTrainedModel) or tokenizer is not None:
+    if not isinstance(name, (str, Path)) or tokenizer is not None:
+        from isoglot.aligners.embedding.aligner import EmbeddingAligner  # noqa: PLC0415 - loads torch
+
         return EmbeddingAligner(name, tokenizer=tokenizer, options=chosen)
     place = checkpoint_folder(name)
-    return _embedding(str(name), _identity(place) if isinstance(place, Path) else (), chosen)
+    with _LOADING:
+        return _embedding(str(name), _identity(place) if isinstance(place, Path) else (), chosen)
 
 
 def _statistical(folder: Path, method: str | None, options: dict[str, Any]) -> StatisticalAligner:
@@ -175,12 +182,28 @@ def _statistical(folder: Path, method: str | None, options: dict[str, Any]) -> S
         raise ConfigurationError(
             f"options {', '.join(unknown)} given, but {folder} holds a statistical aligner; leave them out"
         )
-    aligner = _saved(folder, _identity(folder), **options)
+    with _LOADING:
+        aligner = _saved(folder, _identity(folder), **options)
     if method not in (None, aligner.method):
         raise ConfigurationError(
             f"method {method!r} given, but {folder} holds a trained {aligner.method} aligner; leave method out"
         )
     return aligner
+
+
+def _trained_words(aligner: StatisticalAligner, words: WordMode | None, model: str | Path) -> WordMode:
+    """How text is cut for an aligner: as that which it was trained on."""
+    trained = aligner.words or words or "whitespace"
+    if words not in (None, trained):
+        raise ConfigurationError(
+            f"{model} was trained on text cut into {trained} words; give words={trained!r}"
+        )
+    return cast(WordMode, trained)
+
+
+def _linked(aligner: StatisticalAligner, source: list[str], target: list[str]) -> PairLinks:
+    table = aligner.align_words([source], [target]).links
+    return next(pair_links(table, [len(source)], [len(target)]))
 
 
 def _identity(folder: Path) -> tuple[FileState, ...]:
@@ -191,6 +214,8 @@ def _identity(folder: Path) -> tuple[FileState, ...]:
 @lru_cache(_CAPACITY)
 def _saved(folder: Path, identity: tuple[FileState, ...], **options: Any) -> StatisticalAligner:
     del identity
+    from isoglot.aligners.statistical.model import StatisticalAligner  # noqa: PLC0415 - loads numba
+
     return StatisticalAligner.load(folder, **options)
 
 
@@ -203,4 +228,6 @@ def _embedding(name: str, identity: tuple[FileState, ...], options: EmbeddingOpt
 @lru_cache(_CAPACITY)
 def _encoder(name: str, identity: tuple[FileState, ...], dtype: str, device: str) -> EmbeddingAligner:
     del identity
+    from isoglot.aligners.embedding.aligner import EmbeddingAligner  # noqa: PLC0415 - loads torch
+
     return EmbeddingAligner(name, layer=0, dtype=dtype, device=device)

@@ -3,17 +3,20 @@
 A layer's number is that of Hugging Face's ``hidden_states``: 0 is the output of the embeddings, ``l`` the
 input of layer ``l`` (0-based), the number of layers is ``last_hidden_state``. Position ids are 0-based in
 isoglot, whatever the family; RoBERTa's offset is added here.
+
+Threads may share a model: a hook acts only in the thread that set it, and what a block changes about the model is
+changed back when no thread is inside such a block.
 """
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext, suppress
-from functools import lru_cache
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
+from functools import lru_cache, partial
 from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
-from torch.utils.hooks import RemovableHandle
 from transformers import PreTrainedModel
 from transformers.modeling_layers import GradientCheckpointingLayer
 
@@ -24,6 +27,10 @@ from isoglot.modules.document_mask import (
     require_packable,
     restarted_positions,
 )
+
+_LOCK = threading.Lock()
+_CHANGED: dict[tuple[nn.Module, str], tuple[int, Any]] = {}
+"""Attributes that blocks have changed for a while: how many blocks, and the value to give back."""
 
 
 class _Stop(Exception):  # noqa: N818 - a signal, not an error
@@ -119,9 +126,7 @@ def encode(
         if inner:
             stack.enter_context(_uncompiled(model))
         for layer in inner:
-            stack.enter_context(
-                _shown(modules[layer], lambda tensor, layer=layer: states.update({layer: tensor}))
-            )
+            stack.enter_context(_shown(modules[layer], partial(states.__setitem__, layer)))
         if last not in asked.values():
             stack.enter_context(_shown(modules[inner[-1]], _stop))
         with suppress(_Stop):
@@ -157,13 +162,8 @@ def encode_to_layer(
 @contextmanager
 def dropout_off(module: nn.Module) -> Iterator[None]:
     """Evaluation mode inside the block; afterwards every submodule has the mode it had."""
-    modes = [(part, part.training) for part in module.modules()]
-    module.eval()
-    try:
+    with _changed(module.modules(), "training", value=False):
         yield
-    finally:
-        for part, mode in modes:
-            part.training = mode
 
 
 def _one_row(inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -181,21 +181,52 @@ def _stop(_: Tensor) -> None:
 @contextmanager
 def _uncompiled(model: PreTrainedModel) -> Iterator[None]:
     """Run an encoder compiled by ``compile()`` as plain code inside the block: compiled code sees no new hooks."""
-    base = model.base_model
-    compiled, base._compiled_call_impl = base._compiled_call_impl, None
+    with _changed([model.base_model], "_compiled_call_impl", value=None):
+        yield
+
+
+@contextmanager
+def _changed(modules: Iterable[nn.Module], name: str, *, value: Any) -> Iterator[None]:
+    """Another value of an attribute inside the block; where blocks overlap, the last to end gives the old one back."""
+    modules = list(modules)
+    with _LOCK:
+        for module in modules:
+            blocks, old = _CHANGED.get((module, name), (0, getattr(module, name)))
+            _CHANGED[module, name] = blocks + 1, old
+            setattr(module, name, value)
     try:
         yield
     finally:
-        base._compiled_call_impl = compiled
+        with _LOCK:
+            for module in modules:
+                blocks, old = _CHANGED.pop((module, name))
+                if blocks > 1:
+                    _CHANGED[module, name] = blocks - 1, old
+                else:
+                    setattr(module, name, old)
 
 
-def _shown(layer: nn.Module, read: Any) -> RemovableHandle:
+@contextmanager
+def _before(module: nn.Module, act: Callable[[tuple[Any, ...], dict[str, Any]], Any]) -> Iterator[None]:
+    """Call ``act`` with a module's arguments inside the block, when this thread runs it; it may return others."""
+    thread = threading.get_ident()
+
+    # A hook that another thread is setting or removing may be called without keyword arguments.
+    def hook(_: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None) -> Any:
+        return act(args, kwargs or {}) if threading.get_ident() == thread else None
+
+    with _LOCK:  # two hooks registered at once could get one number
+        handle = module.register_forward_pre_hook(hook, with_kwargs=True)
+    try:
+        yield
+    finally:
+        with _LOCK:
+            handle.remove()
+
+
+def _shown(layer: nn.Module, read: Callable[[Tensor], None]) -> AbstractContextManager[None]:
     """Show a layer's input (= the hidden states of its number) to ``read`` for the time of a block."""
-
-    def before(_: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        read(args[0] if args else kwargs["hidden_states"])
-
-    return layer.register_forward_pre_hook(before, with_kwargs=True)
+    return _before(layer, lambda args, kwargs: read(args[0] if args else kwargs["hidden_states"]))
 
 
 @contextmanager
@@ -240,13 +271,10 @@ def _forward_arguments(
         yield arguments
 
 
-def _deberta_mask(model: PreTrainedModel, mask: Tensor) -> RemovableHandle:
+def _deberta_mask(model: PreTrainedModel, mask: Tensor) -> AbstractContextManager[None]:
     """Give DeBERTa's layers the document mask; its embeddings keep the plain one, which they multiply by."""
-
-    def replace(_: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
-        return (args[0], mask, *args[2:]), kwargs
-
-    return cast(nn.Module, model.base_model.encoder).register_forward_pre_hook(replace, with_kwargs=True)
+    encoder = cast(nn.Module, model.base_model.encoder)
+    return _before(encoder, lambda args, kwargs: ((args[0], mask, *args[2:]), kwargs))
 
 
 def _positions(

@@ -1,6 +1,7 @@
 """One vector a text from an encoder's hidden states: first position or mean, of any layer; static embeddings."""
 
 import logging
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
@@ -8,6 +9,7 @@ from typing import Literal
 import numpy as np
 import torch
 from torch import Tensor
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from isoglot.aligners.embedding.loading import load_encoder
 from isoglot.corpus.encode.pieces import PieceEncoder
@@ -25,22 +27,38 @@ _LEAST_LENGTH = 3
 
 
 class TextEncoder:
-    """Turns texts into vectors, of the first ``max_length`` tokens of each.
+    """Turns texts into vectors, of the first ``max_length`` tokens of each. Threads may share one.
 
-    They are hidden states of a layer at the first position or the mean over pieces without special tokens; of layer
-    ``static`` the mean word embedding. ``entries`` of a dictionary are cut as words inside a sentence.
+    Args:
+        model: An encoder, or the folder or hub name of one.
+        tokenizer: Its fast tokenizer; by default loaded from the same place.
+        layer: Number of a layer, negative from the end, or ``static`` for word embeddings.
+        pooling: ``mean`` over the pieces without special tokens, or ``cls`` for the first position.
+        max_length: Tokens of a text, special ones included; 512 by default, or what the encoder has positions for.
+        entries: Whether texts are entries of a dictionary, which are cut as words inside a sentence.
+
+    Raises:
+        ConfigurationError: A layer that the model does not have, or a model object without its tokenizer.
+
+    Example:
+        >>> from isoglot.testing import tiny_model, tiny_tokenizer
+        >>> encoder = TextEncoder(tiny_model("bert"), tokenizer=tiny_tokenizer("bert"), layer=2)
+        >>> encoder(["the river", "ta potamo"]).shape[0]
+        2
     """
 
     def __init__(
         self,
-        checkpoint: str | Path,
+        model: PreTrainedModel | str | Path,
         *,
+        tokenizer: PreTrainedTokenizerBase | None = None,
         layer: int | str = -1,
         pooling: TextPooling = "mean",
         max_length: int | None = None,
         entries: bool = False,
     ) -> None:
-        self.model, self.tokenizer = load_encoder(checkpoint)
+        self.model, self.tokenizer = load_encoder(model, tokenizer)
+        self._tokenizing = threading.Lock()  # a tokenizer that is being used cannot be set to cut
         self.layer = self._checked(layer)
         require_options(TextEncoder, pooling=pooling)
         if layer == "static" and pooling != "mean":
@@ -62,14 +80,15 @@ class TextEncoder:
         progress: StepProgress | None = None,
     ) -> Tensor:
         """Vectors of texts. **Shape**: (texts, hidden), float32, on the model's device."""
-        encoded = self.tokenizer(
-            self.written(texts),
-            truncation=True,
-            max_length=self.longest,
-            return_attention_mask=False,
-            return_token_type_ids=False,
-            return_special_tokens_mask=True,
-        )
+        with self._tokenizing:
+            encoded = self.tokenizer(
+                self.written(texts),
+                truncation=True,
+                max_length=self.longest,
+                return_attention_mask=False,
+                return_token_type_ids=False,
+                return_special_tokens_mask=True,
+            )
         if cut := sum(bool(own.overflowing) for own in encoded.encodings or ()):
             _LOG.warning(
                 "%d of %d texts are longer than %d tokens; only their beginnings count",

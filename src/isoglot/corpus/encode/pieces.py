@@ -1,6 +1,7 @@
 """Sentences to pieces: one call of a fast tokenizer a batch, and the word of every piece."""
 
 import copy
+import threading
 from collections.abc import Sequence
 from itertools import chain
 from typing import Any, NamedTuple
@@ -13,6 +14,7 @@ from isoglot.corpus.encode.words import WordMode, locate_words, word_of_piece, w
 from isoglot.errors import ConfigurationError
 
 _Spans = list[tuple[int, int]]
+_LOCK = threading.Lock()
 
 
 class SidePieces(NamedTuple):
@@ -33,9 +35,15 @@ def fast_backend(tokenizer: PreTrainedTokenizerBase, *, shared: bool = False) ->
             f"{type(tokenizer).__name__} is a slow tokenizer; load a fast one (tokenizer.json) with AutoTokenizer"
         )
     backend = backend if shared else copy.deepcopy(backend)
-    backend.no_truncation()
-    backend.no_padding()
-    backend.encode_special_tokens = False
+    with (
+        _LOCK
+    ):  # a tokenizer that another thread is using cannot be changed, and need not be: its first user did
+        if backend.truncation is not None:
+            backend.no_truncation()
+        if backend.padding is not None:
+            backend.no_padding()
+        if backend.encode_special_tokens:
+            backend.encode_special_tokens = False
     return backend
 
 
