@@ -205,8 +205,8 @@ def aligner_of(**values: Any) -> AnyAligner:
 
 def _learning() -> set[str]:
     """Options that only aligners which learn from the bitext have."""
-    fields = fields_of(*(_KINDS[name] for name in STATISTICAL))
-    return set(fields) - set(fields_of(Encoder))
+    learning, encoding = fields_of(*(_KINDS[name] for name in STATISTICAL)), fields_of(Encoder)
+    return {name for name, _, _ in learning} - {name for name, _, _ in encoding}
 
 
 def _flag(name: str) -> str:
