@@ -140,7 +140,7 @@ def test_mistakes_say_what_to_type(corpus, encoder, tmp_path, monkeypatch):
     with pytest.raises(InputError, match="isoglot prepare"):
         align_file([Source(path="pairs.tsv")], tmp_path / "out", asked)
     for values, message in (
-        ({"engine": "ray"}, r"--engine: method fast_align has no such option"),
+        ({"engine": "ray", "method": "fast_align"}, r"--engine: method fast_align has no such option"),
         ({"workers": 2, "model": "x"}, "--workers: only --engine ray"),
         ({"engine": "spark", "model": "x"}, "--engine: 'spark' given; known: local, ray"),
         ({"workers": 0, "engine": "ray", "model": "x"}, "--workers: 0 given"),

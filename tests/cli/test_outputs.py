@@ -49,7 +49,7 @@ def gold(tmp_path: Path) -> Path:
     "command",
     [
         "align PAIRS --out NEW/",
-        "align PAIRS --out links --lexicon NEW/",
+        "align PAIRS --method hmm --out links --lexicon NEW/",
         "score links --gold GOLD --sentences NEW/",
         "evaluate none --task pos --data x --languages de --out NEW/",
         "init PAIRS --model none --source-lang en --target-lang xx --out NEW/",
@@ -69,8 +69,8 @@ def test_a_slash_at_the_end_names_no_file(
     "command",
     [
         "align PAIRS --model NONE --out OUT",
-        "align PAIRS --out links --save OUT",
-        "align PAIRS --out links --lexicon OUT",
+        "align PAIRS --method hmm --out links --save OUT",
+        "align PAIRS --method hmm --out links --lexicon OUT",
         "score NONE --gold NONE --sentences OUT",
         "tune OUT --gold NONE",
         "evaluate NONE --task pos --data x --languages de --out OUT",
