@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from good_recipe import GOOD, recipe_file
 from hypothesis import HealthCheck, settings
 
 from isoglot.testing import tiny_bitext, tiny_model, tiny_tokenizer
@@ -45,6 +46,12 @@ def tiny_recipe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     recipe = tmp_path / "tiny.yaml"
     recipe.write_text(TINY.replace("BITEXT", str(bitext)))
     return recipe
+
+
+@pytest.fixture
+def good(tmp_path: Path) -> Path:
+    """A recipe without mistakes, whose files need not be there."""
+    return recipe_file(tmp_path, GOOD, "good.yaml")
 
 
 @pytest.fixture(scope="session")

@@ -105,3 +105,15 @@ def test_a_model_that_is_refused_names_every_value_in_the_users_words() -> None:
         validated(Cut, {"limit": 0, "limmit": 3}, what="cut option")
     assert "cut option limit: 0 given; " in str(error.value)
     assert "cut option limmit: unknown key; did you mean 'limit'?" in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("word", "known", "answer"),
+    [
+        ("sed", ["seed", "steps"], "did you mean 'seed'?"),
+        ("zzz", ["a", "b"], "known: a, b"),
+        ("x", [], "none is known"),
+    ],
+)
+def test_did_you_mean(word: str, known: list[str], answer: str) -> None:
+    assert did_you_mean(word, known) == answer

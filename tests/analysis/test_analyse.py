@@ -3,57 +3,32 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-from pydantic import ValidationError
 from safetensors.torch import save_file
 
-from isoglot.aligners.embedding.aligner import EmbeddingAligner
-from isoglot.aligners.embedding.choice import keep_choice
-from isoglot.aligners.embedding.options import EmbeddingOptions
-from isoglot.aligners.options import Gold, scoring_of
-from isoglot.aligners.score_file import score_layers
-from isoglot.analysis.analyse import Job, analyse_alignment, asked_layers, corpus_rows
+from isoglot.analysis.analyse import Job, analyse_alignment, asked_layers
 from isoglot.analysis.analyse_correlation import analyse_correlation
 from isoglot.analysis.analyse_links import analyse_alignments, analyse_layers
-from isoglot.analysis.analyse_map import analyse_map
-from isoglot.analysis.analyse_vectors import analyse_geometry, analyse_similarity
+from isoglot.analysis.analyse_vectors import analyse_similarity
 from isoglot.analysis.options import (
     AlignmentRequest,
     AlignmentsRequest,
     CorrelationRequest,
-    GeometryRequest,
     LayersRequest,
-    MapRequest,
     ScoreOptions,
     SimilarityRequest,
     Subset,
 )
-from isoglot.analysis.similarity import linear_cka
-from isoglot.analysis.vectors import sentence_vectors
-from isoglot.corpus.options import PrepareOptions
-from isoglot.corpus.prepare import prepare
-from isoglot.corpus.read.sources import Source
 from isoglot.derive.vocabulary import VocabularyCopy
 from isoglot.errors import ConfigurationError, InputError
-from isoglot.report.charts import draw
-from isoglot.report.figure_files import EmbeddingMap, Lines, Scatter, read_figure
 from isoglot.report.render import render
-from isoglot.report.viewer import read_alignments
 from isoglot.results import read
-from isoglot.tasks import build_task
 from isoglot.tasks.lexicon_induction import LexiconInductionTask
 from isoglot.testing import tiny_lexicon, tiny_model, tiny_tokenizer
-
-
-def figure(path: Path) -> Lines | EmbeddingMap | Scatter:
-    found = read_figure(path)
-    draw(found)
-    return found
 
 
 def test_alignment_by_lexicon_leaves_rows_once(world: Path, tmp_path: Path) -> None:
@@ -141,153 +116,6 @@ def test_alignment_of_a_copied_vocabulary_is_found_from_the_recipe(tmp_path: Pat
     assert few["alignment_score"].language == "x"
 
 
-def test_layers_are_those_of_score_and_their_mean(world: Path, tmp_path: Path) -> None:
-    gold = [str(world / "en-xx.jsonl"), str(world / "other.jsonl")]
-    request = LayersRequest(gold=gold, methods=("itermax", "ot"))
-    written = analyse_layers(Job([world / "before", world / "after"], out=tmp_path), request)
-    assert sorted(p.name for p in written) == ["layers-en-xx.json", "layers-mean.json", "layers-other.json"]
-    figures = {path.stem: figure(path) for path in written}
-    lines = figures["layers-en-xx"]
-    assert isinstance(lines, Lines)
-    assert [s.label for s in lines.series] == ["before, itermax", "before, ot", "after, itermax", "after, ot"]
-    wanted = scoring_of(model=str(world / "after" / "checkpoint"), layers="all", method="ot")
-    by_score = score_layers(Gold(gold=world / "en-xx.jsonl"), wanted)
-    assert lines.series[3].x == [0, 1, 2, 3]
-    assert lines.series[3].y == pytest.approx([100 * total.aer for _, total in by_score])
-    other = figures["layers-other"]
-    middle = [(a + b) / 2 for a, b in zip(lines.series[3].y, other.series[3].y, strict=True)]
-    assert figures["layers-mean"].series[3].y == pytest.approx(middle)
-    one = analyse_layers(
-        Job([world / "after"], out=tmp_path / "one"),
-        LayersRequest(gold=gold[:1], layers="1,-1", metric="recall"),
-    )
-    (path,) = one
-    assert (figure(path).series[0].label, figure(path).series[0].x) == ("after", [1, 3])
-    assert figure(path).better == "higher"
-
-
-def test_error_rates_are_of_float32_unless_a_precision_is_given(
-    world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """`auto` is bfloat16 on some processors, and the last digits would tell which one measured."""
-    asked: list[str] = []
-
-    def choose(
-        aligner: EmbeddingAligner, options: EmbeddingOptions, own: Any = EmbeddingAligner._choose
-    ) -> None:
-        asked.append(options.dtype)
-        own(aligner, options)
-
-    monkeypatch.setattr(EmbeddingAligner, "_choose", choose)
-    model, gold = str(world / "after" / "checkpoint"), str(world / "en-xx.jsonl")
-    for given, wanted in (({}, "float32"), ({"dtype": "bfloat16"}, "bfloat16")):
-        task = build_task("word_alignment", [gold], **({"aligner": given} if given else {}))
-        task.measure(model, task.load("en-xx", "test"), language="en-xx")
-        score_layers(Gold(gold=gold), scoring_of(model=model, layers="1", **given))
-        analyse_layers(
-            Job([world / "after"], out=tmp_path / wanted),
-            LayersRequest(gold=[gold], layers="1", settings=given),
-        )
-        assert set(asked) == {wanted}
-        asked.clear()
-
-
-def test_alignments_to_look_at_hold_links_and_gold(world: Path, tmp_path: Path) -> None:
-    request = AlignmentsRequest(gold=str(world / "en-xx.jsonl"), method="argmax", layer=2, limit=5)
-    (path,) = analyse_alignments(Job([world / "after"], out=tmp_path, labels=["our best"]), request)
-    assert path.name == "alignments_our-best.jsonl"
-    with pytest.raises(ConfigurationError, match=r"would have one name \(a-b, a-b\)"):
-        analyse_alignments(
-            Job([world / "after", world / "before"], out=tmp_path, labels=["a b", "a-b"]), request
-        )
-    sentences = read_alignments(path)
-    assert [s.id for s in sentences] == [f"s{k}" for k in range(5)]
-    assert (sentences[0].src_language, sentences[0].tgt_language) == ("en", "xx")
-    aligner = EmbeddingAligner(str(world / "after" / "checkpoint"), method="argmax", layer=2)
-    for sentence in sentences:
-        links = aligner.align_words(sentence.src, sentence.tgt).links
-        assert sorted(sentence.links) == links
-        assert sentence.sure
-
-
-def test_alignments_are_those_of_the_chosen_layer_and_method(world: Path, tmp_path: Path) -> None:
-    shutil.copytree(world / "after" / "checkpoint", tmp_path / "encoder")
-    keep_choice(tmp_path / "encoder", {"method": "forward", "layer": 1})
-    request = AlignmentsRequest(gold=str(world / "en-xx.jsonl"), limit=5)
-    (path,) = analyse_alignments(Job([tmp_path / "encoder"], out=tmp_path, labels=["x"]), request)
-    aligner = EmbeddingAligner(str(tmp_path / "encoder"), method="forward", layer=1)
-    for sentence in read_alignments(path):
-        links = aligner.align_words(sentence.src, sentence.tgt).links
-        assert sorted(sentence.links) == links
-
-
-def test_similarity_by_sentences_is_that_of_the_parts(world: Path, tmp_path: Path) -> None:
-    request = SimilarityRequest(corpus=[str(world / "aligned.jsonl")], languages=("en", "xx"), neighbours=4)
-    written = analyse_similarity(Job([world / "before", world / "after"], out=tmp_path), request)
-    assert [p.stem for p in written] == ["similarity-cka", "similarity-neighbours", "similarity-retrieval"]
-    rows = list(corpus_rows([str(world / "aligned.jsonl")], "bitext", languages=("en", "xx")))
-    model, tokenizer = tiny_model("bert", seed=1), tiny_tokenizer("bert")
-    sides = [
-        sentence_vectors(model, tokenizer, [r[side] for r in rows], layers=[0, 1, 2, 3])
-        for side in ("source", "target")
-    ]
-    cka = figure(written[0])
-    assert [s.label for s in cka.series] == ["before", "after"]
-    expected = [linear_cka(sides[0][n], sides[1][n]) for n in range(4)]
-    assert cka.series[1].y == pytest.approx(expected, abs=1e-4)
-    assert all(0 <= y <= 100 for path in written[1:] for s in figure(path).series for y in s.y)
-
-
-def test_figures_are_of_one_pair_of_languages(world: Path, tmp_path: Path) -> None:
-    path = str(world / "aligned.jsonl")
-    sources = [
-        Source(path=path, format="jsonl", source_language="en", target_language=code) for code in ("de", "fr")
-    ]
-    prepare(sources, tmp_path / "two", options=PrepareOptions(kind="aligned"))
-    job = Job([world / "after"], out=tmp_path)
-    corpus = [str(tmp_path / "two")]
-    for analyse, request in (
-        (analyse_similarity, SimilarityRequest(corpus=corpus)),
-        (analyse_geometry, GeometryRequest(corpus=corpus)),
-        (analyse_map, MapRequest(corpus=corpus)),
-    ):
-        with pytest.raises(InputError, match="holds rows of en-de and of en-fr; prepare them apart"):
-            analyse(job, request)
-
-
-def test_similarity_by_linked_words(world: Path, tmp_path: Path) -> None:
-    request = SimilarityRequest(
-        corpus=[str(world / "aligned.jsonl")],
-        languages=("en", "xx"),
-        level="word",
-        measures=["retrieval"],
-        limit=30,
-    )
-    (path,) = analyse_similarity(Job([world / "after"], out=tmp_path), request)
-    assert "30 pairs of linked words" in figure(path).note
-
-
-@pytest.mark.parametrize("unit", ["sentence", "word", "piece"])
-def test_geometry_has_a_line_a_language_or_direction(world: Path, tmp_path: Path, unit: str) -> None:
-    request = GeometryRequest(
-        corpus=[str(world / "aligned.jsonl")],
-        languages=("en", "xx"),
-        unit=unit,
-        neighbours=3,
-        limit=40,
-        layers="0,-1",
-    )
-    written = analyse_geometry(Job([world / "before", world / "after"], out=tmp_path), request)
-    figures = {path.stem: figure(path) for path in written}
-    assert list(figures) == [f"geometry-{m}" for m in ("anisotropy", "variance", "hubness", "anti-hubs")]
-    assert [s.label for s in figures["geometry-anisotropy"].series] == [
-        "before, en", "before, xx", "after, en", "after, xx",
-    ]  # fmt: skip
-    assert figures["geometry-hubness"].series[3].label == "after, xx to en"
-    assert all(s.x == [0, 3] for f in figures.values() for s in f.series)
-    assert all(-1 <= y <= 1 for s in figures["geometry-anisotropy"].series for y in s.y)
-
-
 def test_report_draws_all_of_it(world: Path, tmp_path: Path) -> None:
     corpus = [str(world / "aligned.jsonl")]
     run = [world / "after"]
@@ -361,23 +189,6 @@ def test_mistakes_are_told_before_anything_is_written(world: Path, tmp_path: Pat
         with pytest.raises((ConfigurationError, InputError), match=message):
             call()
     assert not out.exists()
-
-
-@pytest.mark.parametrize(
-    ("request_of", "values"),
-    [
-        (LayersRequest, {"gold": ["x"], "metric": "bleu"}),
-        (LayersRequest, {"gold": []}),
-        (SimilarityRequest, {"corpus": ["x"], "measures": ["bleu"]}),
-        (GeometryRequest, {"corpus": ["x"], "measures": ["skew"]}),
-        (GeometryRequest, {"corpus": ["x"], "unit": "page"}),
-        (MapRequest, {"corpus": ["x"], "pieces": "first"}),
-        (MapRequest, {"corpus": ["x"], "projection": {"method": "umap"}}),
-    ],
-)
-def test_a_request_takes_only_what_there_is(request_of: Any, values: dict[str, Any]) -> None:
-    with pytest.raises(ValidationError):
-        request_of(**values)
 
 
 def test_layers_count_from_the_end_too() -> None:

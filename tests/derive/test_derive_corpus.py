@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from small_trees import CONLLU
 from transformers import AutoTokenizer
 
 from isoglot.corpus.encode.batch import EncodeOptions
@@ -23,15 +24,6 @@ from isoglot.derive.order_model import OrderModel
 from isoglot.derive.vocabulary import VocabularyCopy
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.testing import tiny_bitext, tiny_tokenizer
-
-CONLLU = """\
-1\tthe\t_\tDET\t_\t_\t2\tdet\t_\t_
-2\tcat\t_\tNOUN\t_\t_\t4\tnsubj\t_\t_
-3\told\t_\tADJ\t_\t_\t2\tamod\t_\t_
-4\tsees\t_\tVERB\t_\t_\t0\troot\t_\t_
-5\tmice\t_\tNOUN\t_\t_\t4\tobj\t_\t_
-
-"""
 
 
 @pytest.fixture
@@ -146,15 +138,6 @@ def test_overlap_of_words_is_drawn_from_the_corpus(text: Path) -> None:
     request = DeriveRequest(transform="trans", languages=("en",), options=TransformOptions(overlap=0.25))
     part = derive_corpus([text], text.parent / "part", request).entries
     assert part == whole - round(whole * 0.25)
-
-
-def test_a_fit_that_stops_early_says_so(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    treebank = tmp_path / "fr.conllu"
-    treebank.write_text(CONLLU * 20)
-    fit_order_models([treebank], tmp_path / "models", OrderFitRequest(language="fr"))
-    assert not caplog.records
-    fit_order_models([treebank], tmp_path / "models", OrderFitRequest(language="fr", iterations=1))
-    assert "fr@N.orm is not at its optimum after 1 iterations" in caplog.text
 
 
 def test_treebanks_fits_and_syntax(tmp_path: Path) -> None:

@@ -3,32 +3,25 @@
 from __future__ import annotations
 
 import os
-import tracemalloc
 from collections import Counter
-from functools import partial
 from itertools import islice
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from small_trees import SVO
 
 from isoglot.corpus.read.readers import read
 from isoglot.corpus.read.sources import Source
 from isoglot.derive.base import Sentence, Underivable, moved
-from isoglot.derive.order_fit import fit, observed_groups
 from isoglot.derive.order_model import OrderModel
-from isoglot.derive.parses import Parses
 from isoglot.derive.syntax import Syntax, is_projective, parse_spec, to_ud1
 from isoglot.errors import ConfigurationError
 
-SVO = Sentence(
-    ("the", "old", "cat", "sees", "mice", "."),
-    ("DET", "ADJ", "NOUN", "VERB", "NOUN", "PUNCT"),
-    (3, 3, 4, 0, 4, 4),
-    ("det", "amod", "nsubj", "root", "obj", "punct"),
-)
 NOUN_FIRST = {"BI_@NOUN_ADJ": 30.0, "PRE_DET_@NOUN": 30.0}
+
+
 VERB_LAST = {"PRE_dobj_@": 30.0, "PRE_nsubj_dobj": 30.0, "PRE_@_punct": 30.0, "PRE_nsubj_@": 30.0}
 
 
@@ -113,14 +106,6 @@ def test_what_cannot_be_derived_says_why() -> None:
     assert kept.origin == tuple(range(8))
 
 
-def test_specifications() -> None:
-    assert parse_spec("en~fr@N~hi@V") == ("en", {"N": "fr", "V": "hi"})
-    assert parse_spec("en~fr@V") == ("en", {"V": "fr"})
-    for bad in ("en", "en~fr", "en~fr@X", "en~fr@N~hi@N", "~fr@N"):
-        with pytest.raises(ConfigurationError, match="en~fr@N~fr@V"):
-            parse_spec(bad)
-
-
 def test_models_are_read_and_mixed(tmp_path: Path) -> None:
     OrderModel({"BI_a_b": 1.0}).save(tmp_path / "fr@N.orm")
     OrderModel({"BI_a_b": 3.0}).save(tmp_path / "en@N.orm")
@@ -151,119 +136,6 @@ def test_version_1_labels() -> None:
     assert copula.upos == ("VERB", "CONJ")
 
 
-def test_a_fit_recovers_the_model_that_made_the_data() -> None:
-    truth = {"BI_@NOUN_ADJ": 1.5, "PRE_DET_@NOUN": 2.5, "PRE_PUNCT_@NOUN": -2.0}
-    syntax = Syntax({"N": OrderModel(truth)}, labels="literal")
-    phrase = Sentence(
-        ("the", "old", "cat", ","),
-        ("DET", "ADJ", "NOUN", "PUNCT"),
-        (3, 3, 0, 3),
-        ("det", "amod", "root", "punct"),
-    )
-    trees = []
-    for key in range(2500):
-        derived = syntax(phrase, key=key)
-        trees.append(moved(phrase, derived))
-    counts = observed_groups(trees, "N")
-    assert sum(sum(c.values()) for c in counts.values()) == 2500
-    found = fit(counts, l2=0.1)
-    assert found.converged
-    assert not fit(counts, l2=0.1, iterations=1).converged
-    assert found.bits < found.bits_before == pytest.approx(4.585, abs=1e-3)
-    group = ["@NOUN&@", "DET&det", "ADJ&amod", "PUNCT&punct"]
-    expected = OrderModel(truth).distribution(group).probabilities
-    assert found.model.distribution(group).probabilities == pytest.approx(expected, abs=0.03)
-    assert not observed_groups(trees, "V")
-
-
-def test_the_fits_gradient_is_the_slope_of_its_value() -> None:
-    import numpy as np
-
-    from isoglot.derive import order_fit
-
-    counts = observed_groups([SVO, SVO._replace(heads=(3, 3, 5, 5, 0, 5))], "N")
-    counts[("@NOUN&@", "ADJ&amod", "DET&det", "X&dep")][2, 0, 1, 3] += 2
-    ids: dict[str, int] = {}
-    runs = order_fit._common_runs(counts, 1.0)
-    assert len(order_fit._common_runs(counts, 1.2 / len(runs))) == 2
-    assert not order_fit._common_runs(counts, 0.0)
-    designs = order_fit._designs(counts, runs, ids)
-    problem = partial(order_fit.objective, designs=designs, l2=0.3)
-    theta = np.random.default_rng(0).normal(size=len(ids))
-    value, gradient = problem(theta)
-    model = OrderModel(dict(zip(ids, theta.tolist(), strict=True)))
-    direct = 0.15 * float(theta @ theta)
-    for members, orders in counts.items():
-        found = model.distribution(members)
-        rows = found.orders.tolist()
-        direct -= sum(c * np.log(found.probabilities[rows.index(list(o))]) for o, c in orders.items())
-    assert value == pytest.approx(direct)
-    for i in range(0, len(ids), 17):
-        step = np.zeros(len(ids))
-        step[i] = 1e-5
-        slope = (problem(theta + step)[0] - problem(theta - step)[0]) / 2e-5
-        assert gradient[i] == pytest.approx(slope, abs=1e-5)
-
-
-def test_parses_are_found_whatever_the_blanks() -> None:
-    trees = [
-        {"words": ["It", "rains", "."], "upos": ["PRON", "VERB", "PUNCT"], "heads": [2, 0, 2],
-         "deprels": ["nsubj", "root", "punct"]},
-        {"words": ["Go", "!"], "upos": ["VERB", "PUNCT"], "heads": [0, 1], "deprels": ["root", "punct"]},
-    ]  # fmt: skip
-    parses, first = Parses(trees), Parses(trees, first_only=True)
-    both = parses("It rains. Go!")
-    assert both.words == ("It", "rains", ".", "Go", "!")
-    assert both.heads == (2, 0, 2, 0, 4)
-    assert first("It rains. Go!").words == ("It", "rains", ".")
-    with pytest.raises(Underivable, match="no parse"):
-        parses("It rains. No!")
-    assert parses(" ").words == ()
-
-
-LETTERS = st.text("ab", min_size=1, max_size=4)
-
-
-def cut_greedily(sentences: list[str], text: str) -> list[str] | None:
-    """The longest sentence that a text begins with, and so on."""
-    cut: list[str] = []
-    while text:
-        found = max((s for s in sentences if text.startswith(s)), key=len, default=None)
-        if found is None:
-            return None
-        cut.append(found)
-        text = text[len(found) :]
-    return cut
-
-
-@settings(deadline=None)
-@given(st.lists(LETTERS, max_size=8), st.text("abc", max_size=10))
-def test_a_text_is_cut_into_the_longest_parsed_sentences(sentences: list[str], text: str) -> None:
-    trees = [
-        {"words": [s], "upos": [str(i)], "heads": [0], "deprels": ["root"]} for i, s in enumerate(sentences)
-    ]
-    with Parses(trees) as parses:
-        expected = cut_greedily(sentences, text)
-        if expected is None:
-            with pytest.raises(Underivable):
-                parses(text)
-        else:
-            found = parses(text)
-            assert list(found.words) == expected
-            assert [sentences.index(s) for s in expected] == [int(tag) for tag in found.upos or ()]
-
-
-def test_parses_are_not_held_in_memory(tmp_path: Path) -> None:
-    tree = {"upos": ["X"] * 20, "heads": [0, *[1] * 19], "deprels": ["dep"] * 20}
-    tracemalloc.start()
-    with Parses(({"words": [f"{i} "] * 20, **tree} for i in range(3000)), tmp_path / "trees") as parses:
-        _, peak = tracemalloc.get_traced_memory()
-        tracemalloc.stop()
-        assert parses("2999 " * 20).words == ("2999 ",) * 20
-    assert peak < 1_000_000
-    assert not list(tmp_path.iterdir())
-
-
 @pytest.mark.slow
 def test_real_trees_take_french_order() -> None:
     root = os.environ.get("ISOGLOT_DATA")
@@ -283,3 +155,11 @@ def test_real_trees_take_french_order() -> None:
             if row["deprels"][o] == "amod" and row["upos"][row["heads"][o] - 1] == "NOUN":
                 after, before = after + (heads[i] - 1 < i), before + (heads[i] - 1 > i)
     assert after > before
+
+
+def test_specifications() -> None:
+    assert parse_spec("en~fr@N~hi@V") == ("en", {"N": "fr", "V": "hi"})
+    assert parse_spec("en~fr@V") == ("en", {"V": "fr"})
+    for bad in ("en", "en~fr", "en~fr@X", "en~fr@N~hi@N", "~fr@N"):
+        with pytest.raises(ConfigurationError, match="en~fr@N~fr@V"):
+            parse_spec(bad)

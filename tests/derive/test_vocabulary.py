@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from small_vocabularies import LINES, WORLD_LINES, tokenizer_of
 from tokenizers import pre_tokenizers
 from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
@@ -16,24 +17,9 @@ from isoglot.corpus.encode.pieces import PieceEncoder
 from isoglot.corpus.encode.tokenizer import train_tokenizer
 from isoglot.derive.base import Sentence, compose
 from isoglot.derive.order import Inversion
-from isoglot.derive.sharing import draw_shared
 from isoglot.derive.vocabulary import TokenTransliteration, VocabularyCopy
 from isoglot.errors import ConfigurationError, InputError
-from isoglot.synthetic import World
-from isoglot.testing import tiny_bitext, tiny_tokenizer
-
-WORLD_LINES: list[str] = World(seed=1).text(30)["text"][:]
-LINES = [
-    "The quiet teacher's horse, at last, sees 3.5 rivers!",
-    "every child (again) opens a small window — slowly",
-    "zebra unseen-words café naïve 漢字 don't.",
-]
-
-
-def tokenizer_of(algorithm: str) -> PreTrainedTokenizerBase:
-    texts = [str(row["source"]) for row in tiny_bitext(64)] + LINES[:2] + WORLD_LINES
-    family = "roberta" if algorithm == "byte_bpe" else "bert"
-    return train_tokenizer(texts, algorithm=algorithm, vocab_size=400, family=family, min_frequency=1)
+from isoglot.testing import tiny_tokenizer
 
 
 @pytest.mark.parametrize("algorithm", ["wordpiece", "bpe", "byte_bpe", "unigram"])
@@ -75,47 +61,6 @@ def test_encoding_sees_the_words_of_derived_text(family: str) -> None:
     assert side.word_ids.tolist() == plain.word_ids.tolist()
 
 
-def unwritable(tokenizer: PreTrainedTokenizerBase) -> int:
-    """Pieces, special ones aside, that are no text: fragments of characters and the bare space."""
-    marked = {"byte_bpe": "Ġ", "metaspace": "▁"}
-    kind = "byte_bpe" if "Ġ" in tokenizer.get_vocab() else "metaspace"
-    count = 0
-    for piece, i in tokenizer.get_vocab().items():
-        if i in tokenizer.all_special_ids:
-            continue
-        text = str(tokenizer.decode([i])) if kind == "byte_bpe" else piece.replace("▁", " ")
-        count += "\ufffd" in text or not text.strip() or piece == marked[kind]
-    return count
-
-
-@pytest.mark.parametrize("overlap", [0.25, 0.5, 1.0])
-@pytest.mark.parametrize("algorithm", ["wordpiece", "bpe", "byte_bpe", "unigram"])
-def test_shared_ids_stay_and_are_an_exact_part(algorithm: str, overlap: float, tmp_path: Path) -> None:
-    original = tokenizer_of(algorithm)
-    copy = VocabularyCopy.draw(original, overlap=overlap, seed=5)
-    eligible = len(original) - len(original.all_special_ids)
-    most = eligible - (0 if algorithm == "wordpiece" else unwritable(original))
-    if algorithm == "unigram" and overlap == 1.0:  # some pieces never win over others with the same letters
-        assert 0.95 * most < len(copy.shared) <= most
-    else:
-        assert len(copy.shared) == min(round(overlap * eligible), most)
-    assert not set(copy.shared) & set(original.all_special_ids)
-    copy.save(tmp_path)
-    doubled = AutoTokenizer.from_pretrained(tmp_path)
-    assert len(doubled) == 2 * len(original)
-    transform = TokenTransliteration(copy)
-    shared_seen = 0
-    for line in LINES + WORLD_LINES:
-        ids = original(line)["input_ids"]
-        assert doubled(line)["input_ids"] == ids
-        found = doubled(" ".join(transform(Sentence.of(line)).words))["input_ids"]
-        assert found == copy.shift(ids).tolist()
-        assert copy.decode(found) == original.decode(ids, skip_special_tokens=True)
-        shared_seen += len(set(found) & set(copy.shared))
-    assert shared_seen > 10
-    assert VocabularyCopy.load(tmp_path).shared == copy.shared
-
-
 @pytest.mark.parametrize("family", ["roberta", "xlm-roberta", "deberta-v2", "modernbert"])
 def test_overlap_with_the_tokenizers_of_known_encoders(family: str, tmp_path: Path) -> None:
     """Their pre-tokenizers differ, and the classes of some build their own when they are loaded."""
@@ -153,28 +98,6 @@ def test_overlap_on_any_text(text: str, algorithm: str) -> None:
 def half_shared(algorithm: str) -> tuple[PreTrainedTokenizerBase, VocabularyCopy, TokenTransliteration]:
     copy = VocabularyCopy.draw(tokenizer_of(algorithm), overlap=0.5, seed=1)
     return copy.original, copy, TokenTransliteration(copy)
-
-
-def test_a_word_of_shared_pieces_is_the_same_word() -> None:
-    copy = VocabularyCopy.draw(tokenizer_of("byte_bpe"), overlap=1.0)
-    assert TokenTransliteration(copy)(Sentence.of("every quiet child")).words == ("every", "quiet", "child")
-
-
-def test_shared_ids_that_are_no_text_are_refused() -> None:
-    original = tokenizer_of("byte_bpe")
-    with pytest.raises(ConfigurationError, match=r"'Ġ' \(a part of a character"):
-        TokenTransliteration(VocabularyCopy(original, shared=[original.get_vocab()["Ġ"]]))
-
-
-@pytest.mark.parametrize(("overlap", "real"), [(0.25, 0.221), (0.5, 0.394)])
-def test_the_literal_draw_repeats_ids(overlap: float, real: float) -> None:
-    """40,000 draws with replacement share 22.1 % and 39.4 %, and a small vocabulary shares less than the exact draw."""
-    drawn = draw_shared(40_000, overlap=overlap, seed=3, with_replacement=True)
-    assert len(drawn) / 40_000 == pytest.approx(real, abs=0.003)
-    assert len(draw_shared(40_000, overlap=overlap, seed=3)) == overlap * 40_000
-    original = tokenizer_of("wordpiece")
-    literal = VocabularyCopy.draw(original, overlap=overlap, seed=5, with_replacement=True)
-    assert len(literal.shared) < len(VocabularyCopy.draw(original, overlap=overlap, seed=5).shared)
 
 
 def test_specials_frame_both_languages_alike() -> None:

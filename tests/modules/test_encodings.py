@@ -6,6 +6,7 @@ import torch
 
 from isoglot.modules.encoder import layer_modules
 from isoglot.modules.encodings import Encodings
+from isoglot.testing import FAMILIES, tiny_model
 
 
 @pytest.fixture
@@ -121,3 +122,11 @@ def test_a_compiled_encoder_runs_compiled_unless_an_inner_layer_is_read(batch):
     assert not encodings.layer("pair", 1, clean=True).requires_grad
     assert encodings.forwards == 3
     assert len(calls) == compiled
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_encoder_gives_no_rows_for_none(family: str) -> None:
+    model = tiny_model(family)
+    encodings = Encodings(model, {"text": {"input_ids": torch.zeros(0, 7, dtype=torch.int64)}})
+    assert encodings.last("text").shape == (0, 7, model.config.hidden_size)
+    assert encodings.layer("text", 1, clean=True).shape == (0, 7, model.config.hidden_size)

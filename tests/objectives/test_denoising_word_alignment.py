@@ -6,13 +6,13 @@ import math
 
 import pytest
 import torch
+from link_loops import link_sets
 from pointer_world import Given, make_batch, shell
 
 from isoglot.errors import ConfigurationError
 from isoglot.losses.denoising_word_alignment import pointer_loss
 from isoglot.modules.encodings import Encodings
-from isoglot.modules.extraction import itermax_links, printed_links
-from isoglot.modules.self_labelling import corpus_grid, self_label
+from isoglot.modules.self_labelling import self_label
 from isoglot.objectives.denoising_word_alignment import DenoisingWordAlignmentObjective
 from isoglot.testing import tiny_model
 
@@ -96,13 +96,6 @@ def naive_loss(objective, hidden, side_ids, labels, alignments):
     return total, correct, count
 
 
-def link_sets(grid):
-    sets = [set() for _ in range(grid.links.shape[0])]
-    for b, i, j in zip(*(x.tolist() for x in grid.pairs()), strict=True):
-        sets[b].add((i, j))
-    return sets
-
-
 def corpus_sets(batch):
     return [{tuple(link) for link in row.tolist() if link[0] >= 0} for row in batch["pair"]["link_ids"]]
 
@@ -156,55 +149,6 @@ def test_self_labels_equal_loops_with_gradients(filtering):
         torch.testing.assert_close(got, want, atol=1e-5, rtol=1e-4)
 
 
-def test_the_sentence_that_stands_first_is_the_source_of_its_labels():
-    """The released data hold each pair in both orders, and two Sinkhorn iterations are not symmetric."""
-    batch, _, clean = make_batch(batch=12, seed=11)
-    side_ids = batch["pair"]["side_ids"]
-    swapped = torch.where(side_ids > 0, 3 - side_ids, 0)
-    mixed = torch.where(torch.arange(12)[:, None] % 2 == 0, side_ids, swapped)
-    sets, differing = link_sets(self_label(clean, mixed)), 0
-    assert sets == link_sets(self_label(clean, side_ids)), (
-        "the order in the row decides, not the side's number"
-    )
-    for b, found in enumerate(sets):
-        first, second = ((side_ids[b] == side).nonzero().flatten() for side in (1, 2))
-        if not len(second):
-            assert not found
-            continue
-        scores = clean[b, first] @ clean[b, second].T
-        kernel = scores.double().where(scores > 0, 1e-6)
-        for _ in range(2):
-            kernel = kernel / kernel.sum(0, keepdim=True)
-            kernel = kernel / kernel.sum(1, keepdim=True)
-        mask = torch.ones(1, *kernel.shape, dtype=torch.bool)
-        expected = itermax_links(kernel[None], mask)[0].nonzero().tolist()
-        assert found == {(int(first[i]), int(second[j])) for i, j in expected}
-        rows = scores.double().where(scores > 0, 1e-6)
-        for _ in range(2):
-            rows = rows / rows.sum(1, keepdim=True)
-            rows = rows / rows.sum(0, keepdim=True)
-        differing += itermax_links(rows[None], mask)[0].nonzero().tolist() != expected
-    assert differing, "the batch has a pair for which the order matters"
-
-
-def test_labels_to_the_letter_are_eq_6_and_then_eq_9():
-    """Rows before columns, and the plan whose columns were normalised last; then Eq. 7-9, see test_extraction."""
-    batch, _, clean = make_batch(batch=12, seed=11)
-    side_ids = batch["pair"]["side_ids"]
-    found = link_sets(self_label(clean, side_ids, order="paper", filtering="printed"))
-    usual = link_sets(self_label(clean, side_ids))
-    for b, links in enumerate(found):
-        first, second = ((side_ids[b] == side).nonzero().flatten() for side in (1, 2))
-        plan = (clean[b, first] @ clean[b, second].T).double().clamp(min=1e-6)
-        for _ in range(2):
-            plan = plan / plan.sum(1, keepdim=True)
-            plan = plan / plan.sum(0, keepdim=True)
-        mask = torch.ones(1, *plan.shape, dtype=torch.bool)
-        expected = printed_links(plan[None], mask)[0].nonzero().tolist() if len(second) else []
-        assert links == {(int(first[i]), int(second[j])) for i, j in expected}
-    assert found != usual
-
-
 def test_corpus_labels_equal_loops():
     batch, hidden, _ = make_batch(seed=5)
     objective = DenoisingWordAlignmentObjective(shell(), labels="corpus")
@@ -214,12 +158,6 @@ def test_corpus_labels_equal_loops():
     total, _, count = naive_loss(objective, hidden, pair["side_ids"], pair["labels"], corpus_sets(batch))
     assert int(output.count) == count == int(objective.count(batch))
     torch.testing.assert_close(output.total, total)
-
-
-def test_the_last_of_several_links_counts():
-    side_ids = torch.tensor([[0, 1, 1, 0, 2, 2, 2, 0]])
-    grid = corpus_grid(torch.tensor([[[1, 4], [1, 6], [2, 6], [0, 5], [-1, -1]]]), side_ids)
-    assert grid.partners(8).tolist() == [[-1, 6, 6, -1, 1, -1, 2, -1]]
 
 
 def test_queries_unmasked_and_all_aligned():

@@ -8,9 +8,9 @@ import math
 import pytest
 import torch
 from torch import nn
+from word_exchange_loops import linked_pairs, swapped_states
 
 from isoglot.errors import ConfigurationError
-from isoglot.losses.word_exchange import exchange
 from isoglot.modules.encodings import Encodings
 from isoglot.modules.masked_lm_head import masked_lm_head
 from isoglot.objectives.masked_lm import MaskedLMObjective
@@ -24,76 +24,15 @@ def model():
     return tiny_model("bert").eval()
 
 
-def make_batch(model, *, batch=3, length=11, seed=0, links=True):
-    generator = torch.Generator().manual_seed(seed)
-    vocabulary = model.config.vocab_size
-    input_ids = torch.randint(5, vocabulary, (batch, length), generator=generator)
-    labels = torch.where(torch.rand((batch, length), generator=generator) < 0.5, input_ids, -100)
-    labels[:, 0] = labels[:, 5] = labels[:, -1] = -100
-    pair = {"input_ids": input_ids, "attention_mask": torch.ones_like(input_ids), "labels": labels}
-    if links:
-        # One-to-many, many-to-one, a doubled link, unaligned positions, an example without links.
-        pair["link_ids"] = torch.tensor(
-            [
-                [[1, 6], [1, 7], [2, 8], [3, 8], [2, 8]],
-                [[4, 9], [3, 6], [-1, -1], [-1, -1], [-1, -1]],
-                [[-1, -1]] * 5,
-            ]
-        )[:batch]
-    return {"pair": pair}
-
-
-def literal_matrix(links, length):
-    """A of Eq. 5: symmetric, 0/1."""
-    matrix = torch.zeros(length, length)
-    for i, j in links.tolist():
-        if i >= 0:
-            matrix[i, j] = matrix[j, i] = 1.0
-    return matrix
-
-
-def naive_states(hidden, batch, many, unaligned):
-    rows, items = [], []
-    labels, links = batch["pair"]["labels"], batch["pair"]["link_ids"]
-    length = labels.size(1)
-    for b in range(labels.size(0)):
-        matrix = literal_matrix(links[b], length)
-        if many == "one_to_one":
-            single = matrix.sum(0) == 1
-            matrix = matrix * single[:, None] * single[None, :]
-        swapped = matrix.T @ hidden[b]
-        for p in range(length):
-            degree = int(matrix[p].sum())
-            if labels[b, p] == -100 or (degree == 0 and unaligned == "exclude"):
-                continue
-            rows.append(swapped[p] / max(degree, 1) if many == "mean" else swapped[p])
-            items.append(b * length + p)
-    return (torch.stack(rows) if rows else hidden.new_zeros(0, hidden.size(-1))), items
-
-
-@pytest.mark.parametrize("many", ["sum", "mean", "one_to_one"])
-@pytest.mark.parametrize("unaligned", ["exclude", "literal"])
-def test_exchange_equals_the_matrix_product(model, many, unaligned):
-    batch = make_batch(model)
-    hidden = torch.randn(3, 11, 32)
-    masked = batch["pair"]["labels"] != -100
-    states, items = exchange(
-        hidden, batch["pair"]["link_ids"], masked, many=many, keep_unaligned=unaligned == "literal"
-    )
-    expected, expected_items = naive_states(hidden, batch, many, unaligned)
-    assert items.tolist() == expected_items
-    torch.testing.assert_close(states, expected)
-
-
 @pytest.mark.parametrize("head", ["bert", "literal"])
 @pytest.mark.parametrize("many", ["sum", "mean"])
 def test_loss_equals_the_equations(model, head, many):
     torch.manual_seed(0)
     objective = WordExchangeObjective(model, head=head, many=many, init="normal", divide_by="linked")
-    batch = make_batch(model)
+    batch = linked_pairs(model)
     encodings = Encodings(model, batch)
     output = objective(encodings, batch)
-    states, items = naive_states(encodings.last("pair"), batch, many, "exclude")
+    states, items = swapped_states(encodings.last("pair"), batch, many, "exclude")
     table = model.get_input_embeddings().weight
     total = torch.zeros(())
     for state, item in zip(states, items, strict=True):
@@ -172,7 +111,7 @@ def test_starts_as_swap_and_predict(model):
 
 
 def test_without_links_the_loss_is_zero_and_connected(model):
-    batch = make_batch(model)
+    batch = linked_pairs(model)
     batch["pair"]["link_ids"] = torch.full((3, 1, 2), -1)
     objective = WordExchangeObjective(model)
     output = objective(Encodings(model, batch), batch)
@@ -184,7 +123,7 @@ def test_without_links_the_loss_is_zero_and_connected(model):
 
 
 def test_swapping_the_sides_of_the_links_changes_nothing(model):
-    batch = make_batch(model)
+    batch = linked_pairs(model)
     objective = WordExchangeObjective(model)
     before = objective(Encodings(model, batch), batch)
     batch["pair"]["link_ids"] = batch["pair"]["link_ids"].flip(-1)
@@ -193,7 +132,7 @@ def test_swapping_the_sides_of_the_links_changes_nothing(model):
 
 
 def test_padding_and_batch_split_change_nothing(model):
-    batch = make_batch(model)
+    batch = linked_pairs(model)
     objective = WordExchangeObjective(model)
     whole = objective(Encodings(model, batch), batch)
     parts = []
@@ -211,14 +150,14 @@ def test_padding_and_batch_split_change_nothing(model):
 
 
 def test_literal_unaligned_counts_every_masked_token(model):
-    batch = make_batch(model)
+    batch = linked_pairs(model)
     objective = WordExchangeObjective(model, unaligned="literal")
     output = objective(Encodings(model, batch), batch)
     assert int(output.count) == int((batch["pair"]["labels"] != -100).sum()) == int(objective.count(batch))
 
 
 def test_gradients_reach_encoder_embeddings_and_own_head(model):
-    batch = make_batch(model)
+    batch = linked_pairs(model)
     objective = WordExchangeObjective(model)
     model.zero_grad()
     objective(Encodings(model, batch), batch).loss.backward()
@@ -238,7 +177,7 @@ def test_shared_linear_is_one_module(model):
 
 
 def test_the_literal_linear_is_that_of_the_multilingual_prediction(model):
-    batch = make_batch(model)
+    batch = linked_pairs(model)
     prediction = MaskedLMObjective(model, head="literal")
     shared = WordExchangeObjective(model, head="literal", share_linear=True)
     apart = WordExchangeObjective(model, head="literal")
@@ -253,7 +192,7 @@ def test_the_literal_linear_is_that_of_the_multilingual_prediction(model):
 
 @pytest.mark.parametrize("unaligned", ["exclude", "literal"])
 def test_the_aligned_metric_is_the_share_of_masked_tokens_with_a_link(model, unaligned):
-    batch = make_batch(model)
+    batch = linked_pairs(model)
     output = WordExchangeObjective(model, unaligned=unaligned)(Encodings(model, batch), batch)
     labels, links = batch["pair"]["labels"], batch["pair"]["link_ids"]
     linked = {(b, int(p)) for b in range(3) for p in links[b].flatten() if p >= 0 and labels[b, p] >= 0}
@@ -264,7 +203,7 @@ def test_the_aligned_metric_is_the_share_of_masked_tokens_with_a_link(model, una
 
 
 def test_a_view_without_links_is_a_clear_error(model):
-    batch = make_batch(model, links=False)
+    batch = linked_pairs(model, links=False)
     with pytest.raises(ConfigurationError, match=r"no word links.*isoglot align"):
         WordExchangeObjective(model)(Encodings(model, batch), batch)
     with pytest.raises(ConfigurationError, match="many: 'most' given"):

@@ -5,23 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from transformers.integrations import integration_utils
+from recipe_world import complaints
 
-from isoglot.corpus.options import PrepareOptions
-from isoglot.corpus.prepare import prepare
-from isoglot.corpus.read.sources import Source
 from isoglot.errors import MISSING_FILE, ConfigurationError
 from isoglot.pretraining.build import explicit
 from isoglot.pretraining.check import load_recipe, settled
-from isoglot.pretraining.check_train import ELSEWHERE
 from isoglot.recipe.document import dump_yaml
 from isoglot.recipe.source import builtin_recipes
-
-
-def complaints(path: Path, *overrides: str) -> str:
-    with pytest.raises(ConfigurationError) as caught:
-        load_recipe(path, overrides)
-    return "\n".join(map(str, caught.value.problems))
 
 
 def test_a_good_recipe_loads_and_its_defaults_can_be_spelt_out(tiny_recipe: Path) -> None:
@@ -113,15 +103,6 @@ def test_each_kind_of_mistake_is_seen(tiny_recipe: Path, override: str, expected
     assert expected in complaints(tiny_recipe, override)
 
 
-@pytest.mark.parametrize("name", sorted(ELSEWHERE))
-def test_settings_that_a_recipe_decides_elsewhere_say_where(tiny_recipe: Path, name: str) -> None:
-    assert f"train.{name}: not a setting of a recipe" in complaints(tiny_recipe, f"train.{name}=1")
-
-
-def test_parameters_can_be_shared_out_among_ranks(tiny_recipe: Path) -> None:
-    assert load_recipe(tiny_recipe, ["train.fsdp=true"]).train["fsdp"] is True
-
-
 def test_weights_can_be_schedules(tiny_recipe: Path) -> None:
     recipe = load_recipe(tiny_recipe, ["objectives.masked_lm.weight={value: 2.0, start_step: 5}"])
     weight = recipe.objectives["masked_lm"].weight
@@ -191,35 +172,6 @@ def test_a_range_of_ids_needs_no_tokenizer_yet(tiny_recipe: Path) -> None:
     load_recipe(tiny_recipe, ["views.pair.random_pool=[0, 5]", "views.pair.pair_template=single"])
 
 
-def test_a_missing_file_is_told_beside_other_mistakes_of_its_stream(tiny_recipe: Path) -> None:
-    told = complaints(tiny_recipe, "streams.bitext.path=nowhere.tsv", "streams.bitext.encode={max_lenght: 4}")
-    assert "nowhere.tsv: no such file" in told and "max_lenght" in told
-
-
-def test_a_prepared_corpus_keeps_its_filters(tiny_recipe: Path, tmp_path: Path) -> None:
-    raw = load_recipe(tiny_recipe).streams["bitext"].inputs[0].path
-    source = Source(path=raw, source_language="en", target_language="xx")
-    prepare([source], tmp_path / "made", options=PrepareOptions(duplicates="pair"))
-    path = f"streams.bitext.path={tmp_path / 'made'}"
-    load_recipe(tiny_recipe, [path, "streams.bitext.duplicates=pair"])
-    assert "is prepared with ()" in complaints(tiny_recipe, path, "streams.bitext.held_out_flags=[xnli]")
-    assert "holds a prepared bitext corpus" in complaints(tiny_recipe, path, "streams.bitext.kind=aligned")
-    assert "is prepared with en-xx" in complaints(tiny_recipe, path, "streams.bitext.target_language=de")
-
-
-@pytest.mark.parametrize("given", ["wandb", "[none, wandb]"])
-def test_a_reporter_needs_its_package_before_any_work(
-    tiny_recipe: Path, given: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(integration_utils, "is_wandb_available", lambda: False)
-    told = complaints(tiny_recipe, f"train.report_to={given}")
-    assert (
-        "train.report_to: 'wandb' needs wandb, which is not installed; type `pip install 'isoglot[wandb]'`"
-        in told
-    )
-    load_recipe(tiny_recipe, ["train.report_to=none"])
-
-
 def test_what_is_printed_is_what_is_used(tiny_recipe: Path) -> None:
     tiny_recipe.write_text(tiny_recipe.read_text().replace("max_length: 64, ", ""))
     pointer = "objectives.pointer={type: denoising_word_alignment, view: pair}"
@@ -234,30 +186,6 @@ def test_what_is_printed_is_what_is_used(tiny_recipe: Path) -> None:
     again.write_text(text)
     recipe = load_recipe(again)
     assert explicit(recipe, settled(recipe)) == values
-
-
-@pytest.mark.parametrize(
-    ("path", "told"),
-    [
-        (
-            "runs/aligned",
-            "runs/aligned: no such file or folder; make it with `isoglot align BITEXT --format corpus",
-        ),
-        ("aligned", "aligned: no such file or folder; make it with"),
-    ],
-)
-def test_an_aligned_folder_that_is_missing_is_missing(tiny_recipe: Path, path: str, told: str) -> None:
-    found = complaints(tiny_recipe, f"streams.bitext={{kind: aligned, path: {path}}}")
-    assert f"streams.bitext.path: {told}" in found
-    assert "language" not in found
-
-
-def test_a_missing_file_in_a_folder_is_no_data_set_of_the_hub(
-    tiny_recipe: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "data").mkdir()
-    assert "data/train: no such file or folder" in complaints(tiny_recipe, "streams.bitext.path=data/train")
 
 
 OWN = """

@@ -4,108 +4,15 @@ from __future__ import annotations
 
 import itertools
 from pathlib import Path
-from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from good_recipe import complaints, recipe_file
 from plain_recipes import load
 from pydantic import ValidationError
 
-from isoglot.checks import did_you_mean
 from isoglot.errors import ConfigurationError, InputError
-from isoglot.recipe.document import dump_yaml, parse_value
+from isoglot.recipe.document import dump_yaml
 from isoglot.recipe.source import builtin_recipes
-
-GOOD = """\
-# what it is for
-name: mine
-model: {path: bert-base-multilingual-cased}
-streams:
-  bitext: {kind: bitext, path: en-de.tsv, source_language: en, target_language: no}
-views:
-  pair:
-    type: masked_pair
-    stream: bitext
-    probability: 0.15
-objectives:
-  masked_lm: {type: masked_lm, view: pair}
-batch: {examples: 32}
-steps: 100
-train:
-  learning_rate: 5e-5
-"""
-
-
-@pytest.fixture
-def good(tmp_path: Path) -> Path:
-    path = tmp_path / "good.yaml"
-    path.write_text(GOOD)
-    return path
-
-
-def write(tmp_path: Path, text: str, name: str = "x.yaml") -> Path:
-    path = tmp_path / name
-    path.write_text(text)
-    return path
-
-
-def complaints(path: Path, *overrides: str) -> list[str]:
-    with pytest.raises(ConfigurationError) as caught:
-        load(path, overrides)
-    return [str(problem) for problem in caught.value.problems]
-
-
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [
-        ("no", "no"),
-        ("yes", "yes"),
-        ("on", "on"),
-        ("5e-5", 5e-5),
-        ("1E+3", 1000.0),
-        ("010", 10),
-        ("true", True),
-        ("null", None),
-        ("~", None),
-        ("", None),
-        ("'5e-5'", "5e-5"),
-        ("2024-01-31", "2024-01-31"),
-        ("12:30:00", "12:30:00"),
-        ("[1, no, 2.5]", [1, "no", 2.5]),
-        ("{a: {b: 1}}", {"a": {"b": 1}}),
-    ],
-)
-def test_values_are_typed_as_yaml_1_2_types_them(text: str, value: object) -> None:
-    found = parse_value(text)
-    assert found == value
-    assert type(found) is type(value)
-
-
-_LEAVES = (
-    st.none()
-    | st.booleans()
-    | st.integers()
-    | st.floats(allow_nan=False)
-    | st.text(
-        alphabet=st.characters(
-            blacklist_categories=("Cs", "Cc"), blacklist_characters="\u2028\u2029\ufeff\x85$"
-        )
-    )
-)
-_TREES = st.recursive(
-    _LEAVES,
-    lambda inner: (
-        st.lists(inner, max_size=3)
-        | st.dictionaries(st.from_regex(r"[a-z_]{1,8}", fullmatch=True), inner, max_size=3)
-    ),
-    max_leaves=12,
-)
-
-
-@given(tree=st.dictionaries(st.from_regex(r"[a-z_]{1,8}", fullmatch=True), _TREES, min_size=1, max_size=4))
-def test_dumped_yaml_reads_back_equal(tree: dict[str, Any]) -> None:
-    assert parse_value(dump_yaml(tree)) == tree
 
 
 def test_a_good_recipe_keeps_norwegian_and_numbers(good: Path) -> None:
@@ -123,13 +30,13 @@ def test_resolved_yaml_is_the_same_recipe_with_defaults_spelled_out(good: Path, 
     recipe = load(good)
     text = dump_yaml(recipe.model_dump(mode="json"))
     assert "normalisation: token" in text and "weight: 1.0" in text
-    again = load(write(tmp_path, text, "resolved.yaml"))
+    again = load(recipe_file(tmp_path, text, "resolved.yaml"))
     assert again == recipe
     assert again.hash == recipe.hash
 
 
 def test_all_mistakes_are_listed_together_with_their_lines(tmp_path: Path) -> None:
-    path = write(
+    path = recipe_file(
         tmp_path,
         """\
 name: mine
@@ -208,20 +115,6 @@ def test_overrides_are_typed_named_and_checked(good: Path) -> None:
         load(good, ["name=a: [b"])
 
 
-def test_environment_variables_expand_and_an_unset_one_is_named(
-    good: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("SOME_DATA", "/data dir")
-    monkeypatch.setenv("SOME_STEPS", "12")
-    monkeypatch.delenv("NOT_SET_ANYWHERE", raising=False)
-    overrides = ["streams.bitext.path=${SOME_DATA}/x.tsv", "steps=${SOME_STEPS}"]
-    recipe = load(good, overrides)
-    assert [source.path for source in recipe.streams["bitext"].inputs] == ["/data dir/x.tsv"]
-    assert recipe.steps == 12
-    (message,) = complaints(good, "streams.bitext.path=${NOT_SET_ANYWHERE}/x")
-    assert "NOT_SET_ANYWHERE is not set" in message and "export NOT_SET_ANYWHERE=" in message
-
-
 def test_hash_follows_the_experiment_and_not_the_machine(good: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def digest(*overrides: str) -> str:
         return load(good, overrides).hash
@@ -286,38 +179,6 @@ def test_a_secret_is_part_of_no_hash_and_not_shown(good: Path, monkeypatch: pyte
     )
 
 
-def test_extends_merges_sections_replaces_values_and_deletes_by_null(good: Path, tmp_path: Path) -> None:
-    child = write(
-        tmp_path,
-        "extends: good.yaml\nname: child\nviews:\n  pair: {probability: 0.3}\nsteps: null\n"
-        "epochs: {stream: bitext, count: 1}\n",
-        "child.yaml",
-    )
-    recipe = load(child)
-    assert recipe.name == "child"
-    assert recipe.views["pair"].model_dump() == {
-        "type": "masked_pair",
-        "stream": "bitext",
-        "probability": 0.3,
-    }
-    assert recipe.steps is None and recipe.epochs is not None
-    broken = write(tmp_path, "extends: good.yaml\nviews:\n  pair: {stream: nowhere}\nbtach: 1\n", "b.yaml")
-    found = "\n".join(complaints(broken))
-    assert f"{broken}:3: views.pair.stream: no stream is named 'nowhere'" in found
-    assert f"{broken}:4: btach: unknown key; did you mean 'batch'?" in found
-    wrong_base = write(
-        tmp_path, GOOD.replace("seed", "seed").replace("steps: 100", "steps: many"), "base.yaml"
-    )
-    over = write(tmp_path, "extends: base.yaml\nname: c\n", "c.yaml")
-    assert f"{wrong_base}:14: steps: 'many' given" in complaints(over)[0]
-
-
-def test_extends_in_a_circle_or_nowhere_is_a_mistake(good: Path, tmp_path: Path) -> None:
-    write(tmp_path, "extends: b.yaml\n", "a.yaml")
-    assert "extends itself" in complaints(write(tmp_path, "extends: a.yaml\n", "b.yaml"))[0]
-    assert "no such recipe file beside this one" in complaints(write(tmp_path, "extends: gone.yaml\n"))[0]
-
-
 @pytest.mark.parametrize(
     ("text", "place"),
     [
@@ -329,7 +190,7 @@ def test_extends_in_a_circle_or_nowhere_is_a_mistake(good: Path, tmp_path: Path)
 )
 def test_a_file_that_is_no_mapping_is_located(tmp_path: Path, text: str, place: str) -> None:
     with pytest.raises(InputError, match=place):
-        load(write(tmp_path, text))
+        load(recipe_file(tmp_path, text))
 
 
 def test_a_variable_in_braces_is_told_to_want_quotes(good: Path) -> None:
@@ -360,11 +221,6 @@ def test_a_bracket_that_is_never_closed_is_told_with_its_line(tmp_path: Path, te
         load(path)
 
 
-def test_an_unknown_name_lists_the_closest_recipe() -> None:
-    with pytest.raises(ConfigurationError, match=r"did you mean 'tlm'\?"):
-        load("tlmm")
-
-
 def test_builtin_recipes_say_what_they_are_for_and_load(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ISOGLOT_DATA", "/data")
     for name in ("ISOGLOT_CORPORA", "ISOGLOT_ENCODER", "ISOGLOT_ALIGNED"):
@@ -377,18 +233,6 @@ def test_builtin_recipes_say_what_they_are_for_and_load(monkeypatch: pytest.Monk
         opening = list(itertools.takewhile(lambda line: line.startswith("#"), lines))
         assert any(f"isoglot pretrain {name} " in line for line in opening), name
         assert load(name).name == name.rpartition("/")[2]
-
-
-@pytest.mark.parametrize(
-    ("word", "known", "answer"),
-    [
-        ("sed", ["seed", "steps"], "did you mean 'seed'?"),
-        ("zzz", ["a", "b"], "known: a, b"),
-        ("x", [], "none is known"),
-    ],
-)
-def test_did_you_mean(word: str, known: list[str], answer: str) -> None:
-    assert did_you_mean(word, known) == answer
 
 
 def test_an_override_of_null_takes_an_entry_out() -> None:

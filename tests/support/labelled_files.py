@@ -23,3 +23,10 @@ def json_lines(path: Path, *rows: dict[str, Any]) -> str:
     """Rows as JSON lines."""
     path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     return str(path)
+
+
+def text_file(folder: Path, name: str, text: str) -> Path:
+    """A new file of a text."""
+    path = folder / name
+    path.write_text(text, encoding="utf-8")
+    return path

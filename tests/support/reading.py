@@ -1,5 +1,6 @@
 """Small files and what the readers make of them."""
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,12 @@ def write(folder: Path, name: str, text: str) -> str:
     """The path of a new file."""
     (folder / name).write_text(text, encoding="utf-8")
     return str(folder / name)
+
+
+def tsv(folder: Path, lines: Iterable[str], name: str = "a.tsv", **fields: Any) -> Source:
+    """A new file of pairs with a tab between them, to be read as English and German."""
+    path = write(folder, name, "".join(f"{line}\n" for line in lines))
+    return Source(path=path, **{**PAIR, **fields})
 
 
 def texts(out: Path) -> list[tuple[str, str]]:

@@ -6,9 +6,13 @@ import gzip
 import json
 from pathlib import Path
 
+import pytest
+
 from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.prepare import prepare
 from isoglot.corpus.read.sources import Source
+from isoglot.errors import ConfigurationError
+from isoglot.pretraining.check import load_recipe
 from isoglot.recipe.source import builtin_recipes, read_document
 from isoglot.testing import tiny_aligned, tiny_lexicon, tiny_model, tiny_tokenizer
 
@@ -109,3 +113,9 @@ def smaller(name: str, folder: Path) -> list[str]:
 
 
 RECIPES = tuple(builtin_recipes())
+
+
+def complaints(path: Path, *overrides: str) -> str:
+    with pytest.raises(ConfigurationError) as caught:
+        load_recipe(path, overrides)
+    return "\n".join(map(str, caught.value.problems))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import torch
 
+from isoglot.testing import tiny_aligned
+
 
 def make_batch(count=4, *, seed=0, length=9):
     """Random pairs of uneven lengths, as the view ``sentences``."""
@@ -16,3 +18,8 @@ def make_batch(count=4, *, seed=0, length=9):
         pair[f"{side}_input_ids"] = torch.where(mask, ids, 0)
         pair[f"{side}_attention_mask"] = mask.long()
     return {"sentences": pair}
+
+
+def pairs_of(count, seed=3):
+    corpus = tiny_aligned(count, seed=seed)
+    return list(zip(corpus["source_words"], corpus["target_words"], strict=True))

@@ -3,11 +3,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from datasets import Dataset
 from labelled_files import json_lines
 
 from isoglot.errors import ConfigurationError
 from isoglot.tasks import build_task
-from isoglot.tasks.base import check_places, load_rows, places_of
+from isoglot.tasks.base import check_places, load_rows, places_of, take_part
 
 
 def test_no_example_gives_no_figure(tmp_path: Path) -> None:
@@ -36,3 +37,11 @@ def test_options_that_do_not_exist() -> None:
         build_task("poss", [])
     with pytest.raises(ConfigurationError, match="did you mean 'max_length'"):
         build_task("pos", [], max_lenght=3)
+
+
+def test_parts_keep_groups_whole() -> None:
+    data = Dataset.from_dict({"context": list("aaabbccccd")})
+    parts = [
+        "".join(take_part(data, a, b, group="context")["context"]) for a, b in ((0, 50), (50, 75), (75, 100))
+    ]
+    assert parts == ["aaabb", "cccc", "d"]

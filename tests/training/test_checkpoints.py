@@ -1,36 +1,17 @@
 from __future__ import annotations
 
-import errno
-import json
 import logging
 import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
-from own_pickle import Touch
 from safetensors.torch import load_file
 from training_fakes import differing, make_model, make_trainer, weights
 from transformers import AutoModelForMaskedLM, AutoTokenizer
 
 from isoglot.errors import TrainingError
-from isoglot.runs.listed import entry
 from isoglot.training import checkpoints
-
-
-@pytest.fixture(scope="module")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, torch.Tensor]]:
-    folder = tmp_path_factory.mktemp("run")
-    trainer = make_trainer(folder, epochs=1, examples=72)
-    trainer.train()
-    return folder, weights(trainer.model)
-
-
-@pytest.fixture
-def run(finished: tuple[Path, Any], tmp_path: Path) -> Path:
-    shutil.copytree(finished[0], tmp_path / "run")
-    return tmp_path / "run"
 
 
 def test_the_last_ones_are_kept_and_plain_transformers_reads_them(
@@ -99,28 +80,6 @@ def test_resume_after_damage_ends_with_the_same_weights(run: Path, finished: tup
     assert checkpoints.newest(checkpoints.checkpoints_in(run)) == run / "checkpoint-9"  # written anew
 
 
-@pytest.mark.parametrize("file", ["optimizer.pt", "scheduler.pt", "rng_state.pth"])
-def test_a_pickle_in_a_checkpoint_is_an_error_and_not_loaded(run: Path, tmp_path: Path, file: str) -> None:
-    checkpoint, left = run / "checkpoint-6", tmp_path / "left"
-    torch.save(Touch(left), checkpoint / file)
-    manifest = checkpoints.read_manifest(checkpoint)
-    manifest["files"][file] = entry(checkpoint / file)  # as if the checkpoint came with it
-    (checkpoint / checkpoints.MANIFEST).write_text(json.dumps(manifest))
-    with pytest.raises(TrainingError, match=r"checkpoint-6: .*holds pickled objects other than tensors"):
-        make_trainer(tmp_path / "again").train(resume_from_checkpoint=str(checkpoint))
-    assert not left.exists()
-
-
-def test_what_a_killed_save_left_is_not_part_of_the_next_one(tmp_path: Path) -> None:
-    left = checkpoints.staging(tmp_path) / "checkpoint-9" / "rng_state_1.pth"
-    left.parent.mkdir(parents=True)
-    left.write_bytes(b"of another rank")
-    make_trainer(tmp_path, epochs=1, examples=72).train()
-    assert (tmp_path / "checkpoint-9").is_dir()
-    assert not (tmp_path / "checkpoint-9" / left.name).exists()
-    assert not checkpoints.staging(tmp_path).exists()
-
-
 def test_resume_of_nothing_starts_and_of_a_broken_one_does_not(
     tmp_path: Path, run: Path, caplog: pytest.LogCaptureFixture, finished: tuple[Path, Any]
 ) -> None:
@@ -136,37 +95,6 @@ def test_resume_of_nothing_starts_and_of_a_broken_one_does_not(
 def test_another_plan_is_warned_of(run: Path, caplog: pytest.LogCaptureFixture) -> None:
     make_trainer(run, epochs=1, examples=72, gradient_accumulation_steps=2).train(resume_from_checkpoint=True)
     assert "not be bit-identical" in caplog.text
-
-
-def test_other_errors_of_saving_are_not_swallowed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refused(*_: Any, **__: Any) -> None:
-        raise PermissionError(errno.EACCES, "refused")
-
-    monkeypatch.setattr(checkpoints, "save_objectives", refused)
-    with pytest.raises(PermissionError):
-        make_trainer(tmp_path, epochs=1, examples=72).train()
-
-
-def test_a_save_cut_short_leaves_nothing_that_looks_complete(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, finished: tuple[Path, Any]
-) -> None:
-    save = torch.save
-
-    def killed(obj: Any, path: Any, *args: Any, **kwargs: Any) -> None:
-        if "checkpoint-6" in str(path) and "rng_state" in str(path):
-            raise KeyboardInterrupt
-        save(obj, path, *args, **kwargs)
-
-    monkeypatch.setattr(torch, "save", killed)
-    with pytest.raises(KeyboardInterrupt):
-        make_trainer(tmp_path, epochs=1, examples=72).train()
-    monkeypatch.undo()
-    assert checkpoints.staging(tmp_path).exists()
-    assert checkpoints.newest(checkpoints.checkpoints_in(tmp_path)) == tmp_path / "checkpoint-3"
-    trainer = make_trainer(tmp_path, epochs=1, examples=72)
-    trainer.train(resume_from_checkpoint=True)
-    assert not differing(finished[1], weights(trainer.model))
-    assert not checkpoints.staging(tmp_path).exists()
 
 
 def test_a_discarded_checkpoint_leaves_what_the_user_put_there(tmp_path: Path, run: Path) -> None:

@@ -13,7 +13,6 @@ from isoglot.objectives.base import Batch, LossOutput, Objective
 from isoglot.objectives.masked_lm import MaskedLMObjective
 from isoglot.recipe.sections import WeightSection
 from isoglot.testing import tiny_model
-from isoglot.training.callbacks import StepMeter, real_tokens
 from isoglot.training.model import AlignmentModel
 
 
@@ -135,39 +134,6 @@ def test_a_broken_loss_is_named_with_its_step(batches: list[Any], tmp_path: Path
         trainer.train()
     assert all(torch.isfinite(p).all() for p in model.parameters())  # stopped before the step was taken
     assert [p.name for p in tmp_path.iterdir()] == ["checkpoint-3"]
-
-
-def test_a_late_check_waits_for_no_step() -> None:
-    meter = StepMeter()
-    bad = {"totals": {"a": torch.tensor(float("inf"))}, "counts": {"a": torch.tensor(1.0)}, "metrics": {}}
-    meter.add(0, bad)
-    meter.require_finite(wait=False)  # step 0 may still be running
-    meter.add(1, bad)
-    with pytest.raises(TrainingError, match="'a' has loss inf at step 1"):
-        meter.require_finite(wait=False)
-
-
-def test_meter_means() -> None:
-    meter = StepMeter()
-    meter.flush()
-    for total, count, accuracy in ((6.0, 3, 1.0), (4.0, 1, 0.0), (0.0, 0, float("nan"))):
-        outputs = {
-            "totals": {"a": torch.tensor(total)},
-            "counts": {"a": torch.tensor(float(count))},
-            "metrics": {"a/accuracy": (torch.tensor(accuracy), torch.tensor(float(count)))},
-        }
-        meter.add(0, outputs)
-    meter.tokens = 50
-    logs = meter.flush()
-    assert logs["a/loss"] == 2.5 and logs["a/accuracy"] == 0.75 and logs["tokens_per_second"] > 0
-    assert set(meter.flush()) == {"tokens_per_second"}
-
-
-def test_real_tokens() -> None:
-    ids = torch.ones(2, 3, dtype=torch.long)
-    mask = torch.tensor([[1, 1, 0], [1, 0, 0]])
-    assert real_tokens({"pair": {"input_ids": ids, "attention_mask": mask}}) == 3
-    assert real_tokens({"two": {"query_attention_mask": mask, "key_attention_mask": mask}}) == 6
 
 
 def test_mistakes() -> None:

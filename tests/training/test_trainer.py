@@ -1,22 +1,18 @@
 from __future__ import annotations
 
 import sys
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import activation_checkpointing
 import pytest
 import torch
-from training_fakes import differing, make_model, make_trainer, tokenizer, weights
-from transformers import AutoModelForMaskedLM, AutoTokenizer
+from training_fakes import make_model, make_trainer, weights
+from transformers import AutoModelForMaskedLM
 
 from isoglot.errors import ConfigurationError
-from isoglot.runs.reporter import Silent
 from isoglot.training import checkpoints
 from isoglot.training.batches import BatchOptions
-from isoglot.training.callbacks import LossReports
-from isoglot.training.export import export_encoder, model_card
 
 
 def test_logs(tmp_path: Path) -> None:
@@ -152,60 +148,3 @@ def test_tensorboard(tmp_path: Path) -> None:
     assert {"train/loss", "train/masked_lm/accuracy", "train/tokens_per_second"} <= set(
         events.Tags()["scalars"]
     )
-
-
-def test_losses_are_told(tmp_path: Path) -> None:
-    class Kept(Silent):
-        def __init__(self) -> None:
-            self.lines: list[str] = []
-            self.steps: list[tuple[int, int]] = []
-
-        def note(self, text: str) -> None:
-            self.lines.append(text)
-
-        def progress(self, label: str, done: int, total: int) -> None:
-            self.steps.append((done, total))
-
-    kept = Kept()
-    make_trainer(tmp_path, epochs=1, save_strategy="no", callbacks=[LossReports(kept)]).train()
-    assert kept.steps[-1] == (12, 12) and len(kept.steps) == 12
-    assert kept.lines[-1].startswith("step 12/12 loss ") and kept.lines[-1].endswith("left 0:00:00")
-    assert "masked_lm accuracy" in kept.lines[-1] and "tokens/s" in kept.lines[-1]
-
-
-def test_export(tmp_path: Path) -> None:
-    trainer = make_trainer(tmp_path / "run", epochs=1, save_strategy="no")
-    trainer.train()
-    card = {
-        "name": "tlm-small",
-        "languages": ["en", "de"],
-        "objectives": {"masked_lm": {"type": "masked_lm", "weight": 1.0}},
-        "data": {"bitext": {"pairs": 96, "path": "a|b"}},
-        "recipe": {"name": "tlm", "path": Path("x/y"), "train": {"learning_rate": 5e-5}},
-        "seed": 7,
-    }
-    out = export_encoder(trainer.model, tmp_path / "encoder", card=card, tokenizer=trainer.tokenizer)
-    model = AutoModelForMaskedLM.from_pretrained(out)
-    assert not differing(weights(model), weights(trainer.model.model))
-    assert AutoTokenizer.from_pretrained(out).get_vocab() == tokenizer().get_vocab()
-    text = (out / "README.md").read_text()
-    for part in (
-        "language:\n- en\n- de",
-        "# tlm-small",
-        "learning_rate: 5e-05",
-        "a\\|b",
-    ):
-        assert part in text, part
-    assert "## Seed\n\n7" in text and f"| torch | {version('torch')} |" in text
-    assert not (out / checkpoints.OBJECTIVES).exists()
-    again = export_encoder(trainer.model, tmp_path / "second", card={"name": "plain"}, tokenizer=tokenizer())
-    assert "# plain" in (again / "README.md").read_text()
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["encoder", "run", "second"]
-
-
-def test_card_header_is_yaml(tmp_path: Path) -> None:
-    from huggingface_hub import ModelCard
-
-    text = model_card({"name": "x", "objectives": {"b": {}, "a": {}}}, model=make_model().model)
-    header = ModelCard(text).data.to_dict()
-    assert header["tags"] == ["isoglot", "cross-lingual", "a", "b"] and header["pipeline_tag"] == "fill-mask"

@@ -10,26 +10,8 @@ import torch
 
 from isoglot.aligners.embedding.aligner import EmbeddingAligner
 from isoglot.aligners.embedding.options import METHODS, EmbeddingOptions
-from isoglot.aligners.embedding.scores import Side, build_scorer, word_weights
 from isoglot.errors import ConfigurationError
-from isoglot.modules.pointer import Pointer
 from isoglot.testing import FAMILIES, tiny_aligned, tiny_model, tiny_tokenizer
-
-
-@pytest.fixture(scope="module")
-def model():
-    return tiny_model("bert").eval()
-
-
-@pytest.fixture(scope="module")
-def tokenizer():
-    return tiny_tokenizer("bert")
-
-
-@pytest.fixture(scope="module")
-def pairs():
-    corpus = tiny_aligned(24, seed=3)
-    return list(zip(corpus["source_words"], corpus["target_words"], strict=True))
 
 
 def aligner(model, tokenizer, **options):
@@ -177,104 +159,6 @@ def test_thresholds_abstain(model, tokenizer, pairs):
     assert [f.score for f in none] == [f.score for f in low]
 
 
-def test_pointer_is_read_from_the_checkpoint(tmp_path, model, tokenizer, pairs):
-    from safetensors.torch import save_file
-
-    model.save_pretrained(tmp_path)
-    tokenizer.save_pretrained(tmp_path)
-    with pytest.raises(ConfigurationError, match="does not exist"):
-        EmbeddingAligner(tmp_path, method="pointer")
-    pointer = Pointer(32)
-    state = {f"objectives.dwa.pointer.{k}": v for k, v in pointer.state_dict().items()}
-    save_file(state, tmp_path / "objectives.safetensors")
-    own = EmbeddingAligner(tmp_path, method="pointer", dtype="float32")
-    assert own.layer == 3
-    assert own.options.encode == "joint"
-    source, target = pairs[0]
-    ids, owners = [], []
-    for words in (source, target):
-        cut = [tokenizer(w, add_special_tokens=False)["input_ids"] for w in words]
-        owners.append([n for n, c in enumerate(cut) for _ in c])
-        ids.append([i for c in cut for i in c])
-    row = [tokenizer.cls_token_id, *ids[0], tokenizer.sep_token_id, *ids[1], tokenizer.sep_token_id]
-    with torch.no_grad():
-        hidden = model.base_model(torch.tensor([row])).last_hidden_state[0]
-        x, y = hidden[1 : len(ids[0]) + 1], hidden[len(ids[0]) + 2 : -1]
-        forward = (pointer.query(x) @ pointer.key(y).T / 32**0.5).softmax(1)
-        backward = (pointer.query(y) @ pointer.key(x).T / 32**0.5).softmax(1).T
-        both = (forward * backward).sqrt()
-    expected = {
-        (owners[0][i], owners[1][j])
-        for i in range(len(x))
-        for j in range(len(y))
-        if both[i].argmax() == j and both[:, j].argmax() == i
-    }
-    assert own.align_words(source, target).links == sorted(expected)
-    save_file(state | {"objectives.dwa.pointer_layer": torch.tensor(2)}, tmp_path / "objectives.safetensors")
-    assert EmbeddingAligner(tmp_path, method="pointer").layer == 2
-    assert EmbeddingAligner(tmp_path, method="pointer", layer=1).layer == 1
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_a_method_has_no_options_of_others(method):
-    changed = {
-        "compare": "dot", "distortion": 0.7, "threshold": 0.4, "iterations": 5, "mu": 0.3, "order": "paper",
-        "links": "union", "alpha": 0.3, "passes": 1, "word_weights": True, "alone": 0.6,
-    }  # fmt: skip
-    refused = []
-    for name, value in changed.items():
-        try:
-            options = EmbeddingOptions.build(method=method, **{name: value})
-        except ConfigurationError as error:
-            refused.append(name)
-            told = (
-                "only links=itermax" if method in ("ot", "pointer") and name in ("alpha", "passes") else name
-            )
-            assert told in str(error)
-        else:
-            assert getattr(options, name) == value
-    known = {"argmax": 2, "match": 2, "forward": 2, "backward": 2, "itermax": 4, "softmax": 5, "entmax": 5}
-    assert len(changed) - len(refused) == {**known, "ot": 6, "pointer": 1}[method]
-    if method in ("ot", "pointer"):
-        assert EmbeddingOptions.build(method=method, links="itermax", alpha=0.3, passes=3).passes == 3
-        assert EmbeddingOptions.build(method=method).encode == "joint"
-
-
-def test_itermax_of_dot_products_takes_none_that_is_negative():
-    similarity = torch.tensor([[5.0, -1.0, -1.0], [-1.0, 4.0, -2.0], [-3.0, -2.0, -1.0]])
-    scorer = build_scorer(EmbeddingOptions.build(method="itermax", compare="dot"))
-    mask = torch.ones(1, 3, dtype=torch.bool)
-    words = torch.arange(3)[None]
-    links, probability = scorer(Side(similarity[None], mask, words), Side(torch.eye(3)[None], mask, words))
-    assert links[0].nonzero().tolist() == [
-        [0, 0],
-        [1, 1],
-        [2, 2],
-    ]  # discounted as it is, (0, 2) would bar (2, 2)
-    assert (probability[0] > 0).all()
-
-
-def test_word_weights_add_up_over_the_other_words_pieces_and_are_averaged_over_the_own():
-    generator = torch.Generator().manual_seed(3)
-    forward, backward = torch.rand(2, 2, 5, 4, generator=generator) / 20  # of no more than 1 in all
-    source = torch.tensor([[0, 0, 1, 3, -1], [0, 1, 1, 1, 2]])  # word 2 of the first has no piece
-    target = torch.tensor([[0, 1, 1, -1], [2, 2, 0, 1]])
-    found = word_weights(forward, backward, source, target)
-    for b in range(2):
-        for i in range(5):
-            for j in range(4):
-                w, v = source[b, i].item(), target[b, j].item()
-                own = [k for k in range(5) if source[b, k] == w and w >= 0]
-                other = [k for k in range(4) if target[b, k] == v and v >= 0]
-                cells = [(k, m) for k in own for m in other]
-                for matrix, result, count in (
-                    (forward, found[0], len(own)),
-                    (backward, found[1], len(other)),
-                ):
-                    naive = sum(matrix[b, k, m].item() for k, m in cells) / max(1, count)
-                    assert result[b, i, j].item() == pytest.approx(naive, rel=1e-5)
-
-
 def test_word_weights_are_those_of_whole_words(model, tokenizer, pairs):
     how = {
         "method": "softmax",
@@ -353,14 +237,6 @@ def test_mistakes_are_named(model, tokenizer):
         EmbeddingAligner("/nowhere/at/all")
 
 
-def test_a_folder_that_is_not_whole_is_said_at_once(tmp_path, model):
-    with pytest.raises(ConfigurationError, match=r"holds no config\.json"):
-        EmbeddingAligner(tmp_path)
-    model.save_pretrained(tmp_path)
-    with pytest.raises(ConfigurationError, match=r"holds no tokenizer\.json"):
-        EmbeddingAligner(tmp_path)
-
-
 @pytest.mark.parametrize(("method", "letter", "key"), [
     ("argmax", "a", "inter"), ("itermax", "i", "itermax"), ("match", "m", "mwmf"),
     ("forward", "f", "fwd"), ("backward", "r", "rev"),
@@ -376,24 +252,3 @@ def test_links_are_simaligns(tmp_path, model, tokenizer, pairs, method, letter, 
     own = EmbeddingAligner(tmp_path, method=method, layer=2, level=level, dtype="float32")
     for (source, target), found in zip(pairs, own.align_pairs(pairs), strict=True):
         assert found.links == sorted(peer.get_word_aligns(source, target)[key])
-
-
-def test_loading_says_nothing_and_leaves_the_library_as_it_was(tmp_path, capfd):
-    from transformers.utils import logging as library
-
-    tiny_model("bert").save_pretrained(tmp_path)
-    tiny_tokenizer("bert").save_pretrained(tmp_path)
-    before = library.get_verbosity(), library.is_progress_bar_enabled()
-    library.set_verbosity_warning()
-    library.enable_progress_bar()
-    try:
-        capfd.readouterr()
-        EmbeddingAligner(tmp_path, layer=2)
-        said = capfd.readouterr()
-        assert (said.out, said.err) == ("", "")
-        assert library.get_verbosity() == library.WARNING
-        assert library.is_progress_bar_enabled()
-    finally:
-        library.set_verbosity(before[0])
-        if not before[1]:
-            library.disable_progress_bar()

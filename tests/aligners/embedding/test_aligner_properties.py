@@ -8,23 +8,32 @@ import tracemalloc
 from pathlib import Path
 
 import pytest
-import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from sentence_pairs import pairs_of
 
 from isoglot.aligners.embedding.aligner import EmbeddingAligner
 from isoglot.aligners.embedding.options import METHODS, EmbeddingOptions
-from isoglot.aligners.embedding.scores import Side, build_scorer
-from isoglot.modules.self_labelling import self_label
 from isoglot.testing import tiny_aligned, tiny_model, tiny_tokenizer
 
 WITHOUT_POINTER = [method for method in METHODS if method != "pointer"]
+
+
 SYMMETRIC = ["argmax", "itermax", "softmax", "entmax"]
+
+
 ROWS = tiny_aligned(60, seed=9)
+
+
 WORDS = sorted({w for side in ("source_words", "target_words") for words in ROWS[side] for w in words})
 
+
 sentences = st.lists(st.sampled_from([*WORDS, "\u200b", "naïveté", "漢字"]), max_size=12)
+
+
 bitexts = st.lists(st.tuples(sentences, sentences), min_size=1, max_size=6)
+
+
 quick = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
@@ -36,11 +45,6 @@ def base():
     return lambda **options: aligner.with_options(EmbeddingOptions.build(**{"layer": 2, **options}))
 
 
-def pairs_of(count, seed=3):
-    corpus = tiny_aligned(count, seed=seed)
-    return list(zip(corpus["source_words"], corpus["target_words"], strict=True))
-
-
 @pytest.mark.parametrize("method", SYMMETRIC)
 @quick
 @given(bitext=bitexts)
@@ -49,49 +53,6 @@ def test_exchanged_sides_transpose_the_links(base, method, bitext):
     back = own.align_pairs([(t, s) for s, t in bitext])
     for there, other in zip(own.align_pairs(bitext), back, strict=True):
         assert there.links == sorted((i, j) for j, i in other.links)
-
-
-def test_optimal_transport_without_a_floor():
-    """Links of the released aligner: rows of π and columns of ξ, made of dot products of either sign."""
-    model, tokenizer, pairs = tiny_model("bert").double(), tiny_tokenizer("bert"), pairs_of(30)
-    aligner = EmbeddingAligner(
-        model, tokenizer=tokenizer, method="ot", encode="separate", epsilon=None, layer=1
-    )
-    differing = 0
-    for (source, target), found in zip(pairs, aligner.align_pairs(pairs), strict=True):
-        states, owners = [], []
-        for words in (source, target):
-            cut = [tokenizer(word, add_special_tokens=False)["input_ids"] for word in words]
-            ids = [tokenizer.cls_token_id, *itertools.chain(*cut), tokenizer.sep_token_id]
-            with torch.no_grad():
-                output = model.base_model(torch.tensor([ids]), output_hidden_states=True)
-            states.append(output.hidden_states[1][0, 1:-1])
-            owners.append([number for number, pieces in enumerate(cut) for _ in pieces])
-        plan = scores = states[0] @ states[1].T
-        for _ in range(2):
-            columns = plan / plan.sum(0, keepdim=True)
-            plan = columns / columns.sum(1, keepdim=True)
-        links = {(i, j) for i, j in enumerate(plan.argmax(1).tolist())}
-        links &= {(i, j) for j, i in enumerate(columns.argmax(0).tolist())}
-        assert found.links == sorted({(owners[0][i], owners[1][j]) for i, j in links})
-        assert all(0 <= p <= 1 for p in found.probabilities)
-        differing += bool((scores < 0).any())
-    assert differing
-
-
-@pytest.mark.parametrize("order", ["official", "paper"])
-@pytest.mark.parametrize("links", ["itermax", "printed", "intersection"])
-def test_optimal_transport_reads_the_plan_that_self_labelling_reads(order, links):
-    """Both orders of the normalisations: the plan is the matrix of the last half-step."""
-    generator = torch.Generator().manual_seed(4)
-    states = torch.randn(20, 13, 6, generator=generator)
-    side_ids = torch.tensor([0, *[1] * 5, 0, *[2] * 5, 0]).expand(20, -1)
-    options = EmbeddingOptions.build(method="ot", order=order, links=links)
-    mask = torch.ones(20, 5, dtype=torch.bool)
-    words = torch.arange(5).expand(20, 5)
-    found, _ = build_scorer(options)(Side(states[:, 1:6], mask, words), Side(states[:, 7:12], mask, words))
-    own = self_label(states, side_ids, order=order, filtering=links).links
-    assert torch.equal(found, own)
 
 
 @pytest.mark.parametrize("method", ["forward", "backward"])

@@ -17,10 +17,9 @@ from isoglot.aligners.embedding.choice import (
     best_choice,
     keep_choice,
     kept_choice,
-    with_kept,
 )
 from isoglot.aligners.files.gold import GoldPairs, gold_pairs
-from isoglot.aligners.options import aligner_of, scoring_of
+from isoglot.aligners.options import aligner_of
 from isoglot.aligners.scoring import GoldAlignment
 from isoglot.cli import app
 from isoglot.corpus.labelled.places import DataSource
@@ -38,11 +37,17 @@ WORDS = [
     (["the", "river", "is", "deep"], ["ta", "potamo", "bathy"]),
     (["a", "small", "house"], ["mikro", "spiti"]),
 ]
+
+
 SHUFFLED = random.Random(1)
+
+
 LONG = [
     tuple(SHUFFLED.choices([word for pair in WORDS for word in pair[side]], k=12) for side in (0, 1))
     for _ in range(8)
 ]
+
+
 SOFTMAX = {"method": "softmax", "layer": 1, "compare": "cosine", "temperature": 0.1, "min_probability": 0.3}
 
 
@@ -227,24 +232,6 @@ def test_objectives_that_disagree_leave_the_choice_to_the_user(tmp_path, caplog)
     assert kept_choice(tmp_path / "two") == {}
     assert "2 objectives were trained for different aligners" in caplog.text
     assert "isoglot tune" in caplog.text
-
-
-def test_what_is_given_goes_before_what_is_kept(encoder):
-    keep_choice(encoder, SOFTMAX)
-    assert with_kept(encoder, {}) == SOFTMAX
-    assert with_kept(encoder, {"temperature": 0.2}) == {**SOFTMAX, "temperature": 0.2}
-    assert with_kept(encoder, {"method": "softmax"}) == SOFTMAX
-    assert with_kept(encoder, {"method": "argmax"}) == {"method": "argmax", "layer": 1}
-    assert with_kept(encoder, {"method": "pointer"}) == {"method": "pointer"}, "it has a layer of its own"
-    assert aligner_of(model=str(encoder), layer=0).options.layer == 0
-    layers = scoring_of(layers="all", model=str(encoder)).options
-    assert (layers.method, layers.layer) == ("softmax", None)
-
-
-def test_an_encoder_without_the_file_has_the_usual_options(encoder):
-    assert kept_choice(encoder) == {}
-    assert kept_choice("some/hub-name") == {}
-    assert aligner_of(model=str(encoder)).options.method == "itermax"
 
 
 def test_a_broken_file_is_named(encoder):

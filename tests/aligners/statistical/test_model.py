@@ -3,66 +3,15 @@ from __future__ import annotations
 import json
 
 import pytest
-from datasets import Dataset
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from repeated_bitext import SOURCE, TARGET, bitext
+from small_bitext import words
 
-from isoglot.aligners.statistical import decoding, hmm_training, methods
 from isoglot.aligners.statistical.methods import METHODS, load_model
 from isoglot.aligners.statistical.model import StatisticalAligner
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.schema import ALIGNED, require
-
-SOURCE = ["das kleine haus", "das buch", "ein Haus", "", "ein kleines buch liest das kind", "das kind"] * 3
-TARGET = [
-    "the small house",
-    "the book",
-    "a house",
-    "nothing",
-    "the child reads a small book",
-    "the child",
-] * 3
-
-
-def bitext(source=SOURCE, target=TARGET, **columns):
-    rows = len(source)
-    given_columns = {"source": source, "target": target, "source_language": ["de"] * rows}
-    return Dataset.from_dict({**given_columns, "target_language": ["en"] * rows, **columns})
-
-
-def equal(one, other):
-    assert one.links.to_pharaoh() == other.links.to_pharaoh()
-    assert one.forward.to_pharaoh() == other.forward.to_pharaoh()
-    assert one.reverse.to_pharaoh() == other.reverse.to_pharaoh()
-    assert one.links.probability.tolist() == other.links.probability.tolist()
-    assert one.score.tolist() == other.score.tolist()
-
-
-def words(lines):
-    return [line.split() for line in lines]
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_training_text_is_aligned_as_in_training_after_save_and_load(method, tmp_path):
-    aligner = StatisticalAligner(method, lowercase=True)
-    trained = aligner.fit_align_words(words(SOURCE), words(TARGET))
-    equal(aligner.align_words(words(SOURCE), words(TARGET)), trained)
-    aligner.save(tmp_path / "model")
-    loaded = StatisticalAligner.load(tmp_path / "model")
-    equal(loaded.align_words(words(SOURCE), words(TARGET)), trained)
-    assert loaded.options == aligner.options
-    assert loaded.model.digest() == aligner.model.digest()
-    assert len(trained.links) == len(SOURCE)
-    assert trained.links.to_pharaoh()[3] == ""
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_two_runs_and_any_number_of_threads_are_identical(method, monkeypatch):
-    one = StatisticalAligner(method).fit_align_words(words(SOURCE), words(TARGET))
-    for module in (decoding, hmm_training, methods):
-        monkeypatch.setattr(module, "WORKERS", 1)
-    other = StatisticalAligner(method).fit_align_words(words(SOURCE), words(TARGET))
-    equal(one, other)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -128,23 +77,6 @@ def test_symmetrisation_can_be_changed_when_loaded(tmp_path):
     assert other.model.digest() == aligner.model.digest()
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_lexicon(method, tmp_path):
-    aligner = StatisticalAligner(method, lowercase=True).fit(bitext())
-    path = tmp_path / "lexicon.tsv"
-    aligner.model.write_lexicon(path, minimum=0.0)
-    entries = [line.split("\t") for line in path.read_text(encoding="utf-8").splitlines()]
-    assert len(entries) == len(aligner.model.types[0])
-    best = {source: (target, float(p)) for source, target, p in reversed(entries)}
-    assert best["kind"][0] == "child"
-    assert best["haus"][0] == "house"
-    assert all(float(p) <= best[source][1] for source, _, p in entries)
-    aligner.model.write_lexicon(path)
-    assert path.read_text(encoding="utf-8").splitlines() == [
-        "\t".join(entry) for entry in entries if float(entry[2]) >= 0.05
-    ]
-
-
 @pytest.mark.parametrize("method", ["fast_align", "hmm"])
 def test_a_text_without_pairs_has_no_links(method):
     found = StatisticalAligner(method).fit_align_words([], [])
@@ -171,13 +103,3 @@ def test_mistakes_are_explained(tmp_path):
     (tmp_path / "model.json").write_text(json.dumps({**about, "format": 99}))
     with pytest.raises(InputError, match="another format"):
         StatisticalAligner.load(tmp_path)
-
-
-@pytest.mark.parametrize("name", ["model.json", "vocabulary.json", "tables.safetensors"])
-def test_a_damaged_model_is_one_line(tmp_path, name):
-    damages = (b"", b"[]", b"\xff\xfe", b'{"method": "fast_align", "format": 2}', b"[" * 99_999)
-    for number, damage in enumerate(damages):
-        StatisticalAligner().fit(bitext()).save(tmp_path / str(number))
-        (tmp_path / str(number) / name).write_bytes(damage)
-        with pytest.raises(InputError, match="alignment model"):
-            StatisticalAligner.load(tmp_path / str(number))

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from isoglot.aligners.statistical.bitext import encode, locate_words
+from isoglot.aligners.statistical.bitext import encode
 from isoglot.aligners.statistical.pair_table import EMPTY, PairTable
 
 
@@ -51,15 +51,3 @@ def test_pairs_with_an_empty_side_are_left_out():
     table = PairTable.of(encode([["a"], [], ["b"]]), encode([["x"], ["y"], []]))
     assert len(table) == 1
     assert table.size.tolist() == [1, 0]
-
-
-def test_words_are_numbered_in_order_and_found_again():
-    side = encode([["A", "a", "b"], [], ["B", "c"]], lowercase=True)
-    assert (side.words, side.ids.tolist(), side.offsets.tolist()) == (
-        ("a", "b", "c"),
-        [0, 0, 1, 1, 2],
-        [0, 3, 3, 5],
-    )
-    assert side.lengths.tolist() == [3, 0, 2]
-    assert locate_words(side.words, ["c", "A", "b"]).tolist() == [2, -1, 1]
-    assert encode([]).lengths.tolist() == []

@@ -5,18 +5,13 @@ from collections import Counter
 
 import numpy as np
 import pytest
-import regex
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pydantic import ValidationError
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
 from isoglot.corpus.filter.filters import Filters, clean, hash_texts, held_out_key
-from isoglot.corpus.filter.scripts import script_share, scripts_of
 from isoglot.corpus.options import FILTERS, PrepareOptions
 from isoglot.corpus.read.records import Records
-from isoglot.corpus.shards import HashSet
-from isoglot.errors import ConfigurationError
 
 
 def word_tokenizer() -> str:
@@ -133,39 +128,11 @@ def test_held_out_flags():
     assert [s for s, _ in apply(records, held_out_flags=("*",))[0]] == ["0"]
 
 
-@settings(max_examples=60, deadline=None)
-@given(st.lists(st.text(alphabet="aéжδ中のﾊ한ー1 ,़क", max_size=8), min_size=1, max_size=6))
-def test_script_share_equals_a_loop(texts):
-    def share(text, names):
-        letters = [
-            c for c in text if regex.match(r"(?V1)[\p{L}--[\p{Script=Common}\p{Script=Inherited}]]", c)
-        ]
-        inside = [c for c in letters if any(regex.match(rf"\p{{Script={n}}}", c) for n in names)]
-        return len(inside) / len(letters) if letters else 1.0
-
-    for names in (("Latin",), ("Han", "Hiragana", "Katakana"), ("Devanagari",)):
-        np.testing.assert_allclose(script_share(texts, names), [share(t, names) for t in texts])
-
-
 def test_wrong_script_goes():
     rows = [("House", "Дом"), ("Дом", "Дом"), ("42", "42"), ("the word дома", "слово дом")]
     kept, outcome = apply(pairs(*rows), languages=("en", "ru"), min_script_share=0.7)
     assert kept == [rows[0], rows[2]]
     assert outcome.removed == {"script": 2}
-
-
-def test_scripts_of_languages():
-    assert scripts_of("pt-BR") == ("Latin",)
-    assert scripts_of("uz_Cyrl") == ("Cyrl",) != scripts_of("uz")
-    assert scripts_of("zh-Hant") == scripts_of("zho") == ("Han",)
-    np.testing.assert_equal(script_share(["Дa"], ("Cyrl",)), [0.5])
-    assert scripts_of("cmn") == ("Han",)
-    assert scripts_of("en-x-perm") == ("Latin",), "a transformation, not Old Permic"
-    assert scripts_of("tlh", {"tlh": ["Latin"]}) == ("Latin",)
-    with pytest.raises(ConfigurationError, match=r"scripts: \{tlh: \[Latin\]\}"):
-        scripts_of("tlh")
-    with pytest.raises(ConfigurationError, match="not all are Unicode scripts"):
-        script_share(["a"], ("Latn1",))
 
 
 def test_cleaning():
@@ -194,18 +161,6 @@ def test_keys_of_duplicates(by, same):
     assert apply(pairs(("a", "b")))[1].keys is None
 
 
-@settings(max_examples=80, deadline=None)
-@given(st.lists(st.lists(st.integers(0, 40), max_size=20), max_size=12))
-def test_hash_set_equals_a_python_set(batches):
-    ours, theirs = HashSet(), set()
-    for batch in batches:
-        expected = []
-        for number in batch:
-            expected.append(number not in theirs)
-            theirs.add(number)
-        assert ours.add(np.array(batch, dtype=np.uint64)).tolist() == expected
-
-
 def test_hash_is_the_same_everywhere():
     key = hashlib.blake2b(b"en\tde", digest_size=16).digest()
     expected = [
@@ -213,18 +168,3 @@ def test_hash_is_the_same_everywhere():
         for t in (b"a", b"\xc3\xbc")
     ]
     assert hash_texts(["a", "ü"], salt="en\tde").tolist() == expected
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"min_pieces": 10}, "min_pieces counts pieces of a tokenizer"),
-        ({"kind": "text", "max_length_ratio": 2}, "compare two sides"),
-        ({"kind": "text", "duplicates": "source"}, "compare two sides"),
-        ({"scripts": {"en": ["Latin"]}}, "scripts is without effect"),
-        ({"limt": 5}, "Extra inputs"),
-    ],
-)
-def test_options_that_cannot_work(options, message):
-    with pytest.raises(ValidationError, match=message):
-        PrepareOptions(**options)

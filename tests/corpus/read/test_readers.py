@@ -6,14 +6,13 @@ import re
 import sys
 from pathlib import Path
 
-import datasets
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from reading import PAIR, rows, write
 
 from isoglot.corpus.read import line_files as streams
-from isoglot.corpus.read.readers import READERS, read
+from isoglot.corpus.read.readers import read
 from isoglot.corpus.read.sources import Source, resolve_format, sources_from
 from isoglot.errors import ConfigurationError, InputError
 
@@ -71,144 +70,6 @@ def test_tsv_missing_column(tmp_path):
         rows(named, header=True, columns={"source": "english", "target": "germn"})
 
 
-def test_csv_with_line_ends_in_quotes(tmp_path):
-    path = write(tmp_path, "a.csv", 'source,target\n"a\nb","c, ""d"""\ne,f\n')
-    assert [(r["source"], r["target"]) for r in rows(path, header=True)] == [("a\nb", 'c, "d"'), ("e", "f")]
-    with pytest.raises(InputError, match=r"b\.csv:4: 1 columns"):
-        rows(write(tmp_path, "b.csv", 'source,target\n"a\nb",c\nd\n'), header=True)
-    with pytest.raises(InputError, match=r"c\.csv:2: broken CSV"):
-        rows(write(tmp_path, "c.csv", 'a,b\n"c,d\n'))
-
-
-def test_jsonl(tmp_path):
-    records = [{"source": "one", "target": "eins"}, {"source": "two", "target": None}]
-    path = write(tmp_path, "a.jsonl", "\n\n".join(map(json.dumps, records)))
-    assert [(r["source"], r["target"]) for r in rows(path)] == [("one", "eins"), ("two", "")]
-    nested = write(tmp_path, "b.jsonl", json.dumps({"translation": {"en": "one", "de": "eins"}}))
-    assert rows(nested)[0]["target"] == "eins"
-    assert rows(nested, kind="text", columns={"text": "translation.de"}) == [
-        {"text": "eins", "language": "en"}
-    ]
-
-
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        ('{"source": "a", "target"', "3: is not valid JSON"),
-        ("[1, 2]", "3: is a JSON list"),
-        ('{"source": "a"}', "3: no column 'target'"),
-        ('{"source": 5, "target": "b"}', "3: the source is 5"),
-        (
-            '{"source": "a", "target": "b", "source": "c"}',
-            "3: .*the name 'source' stands twice in one object",
-        ),
-        ('{"source": "a", "target": "b", "x": [{"y": 1, "y": 1}]}', "3: .*the name 'y' stands twice"),
-    ],
-)
-def test_jsonl_mistakes(tmp_path, line, message):
-    path = write(tmp_path, "a.jsonl", f'{{"source": "a", "target": "b"}}\n\n{line}\n')
-    with pytest.raises(InputError, match=f"a.jsonl:{message}"):
-        rows(path)
-
-
-@pytest.mark.parametrize("most", [1, 2, 100])
-def test_columns_of_jsonl_do_not_depend_on_the_chunks(tmp_path, monkeypatch, most):
-    monkeypatch.setattr(streams.LineFile.take, "__defaults__", (most, 1 << 20))
-    lines = ["", *(json.dumps({name: "a", "content": "b"}) for name in ("content", "text"))]
-    assert [r["text"] for r in rows(write(tmp_path, "a.jsonl", "\n".join(lines)), "text")] == ["b", "b"]
-    path = write(tmp_path, "b.jsonl", "".join(json.dumps({name: "a"}) + "\n" for name in ("text", "content")))
-    with pytest.raises(InputError, match=r"b\.jsonl:2: no column 'text'"):
-        rows(path, "text")
-
-
-def test_parquet(tmp_path):
-    path = tmp_path / "a.parquet"
-    pq.write_table(pa.table({"translation": [{"en": "one", "de": "eins"}] * 3, "other": [1, 2, 3]}), path)
-    assert [r["target"] for r in rows(path)] == ["eins"] * 3
-    with pytest.raises(InputError, match=r"a\.parquet:1: no column 'translation.fr' in this row"):
-        rows(path, columns={"target": "translation.fr"})
-    (tmp_path / "b.parquet").write_bytes(b"no")
-    with pytest.raises(InputError, match=r"b\.parquet: cannot be read as Parquet"):
-        rows(tmp_path / "b.parquet")
-
-
-def test_huggingface_folders(tmp_path):
-    data = datasets.Dataset.from_dict({"en": ["one", "two"], "de": ["eins", "zwei"]})
-    data.save_to_disk(str(tmp_path / "plain"))
-    assert [r["target"] for r in rows(tmp_path / "plain")] == ["eins", "zwei"]
-    datasets.DatasetDict({"train": data, "test": data.select([1])}).save_to_disk(str(tmp_path / "splits"))
-    assert [r["target"] for r in rows(tmp_path / "splits", split="test")] == ["zwei"]
-    (tmp_path / "files").mkdir()
-    data.to_parquet(str(tmp_path / "files" / "train.parquet"))
-    assert [r["target"] for r in rows(tmp_path / "files")] == ["eins", "zwei"]
-    with pytest.raises(InputError, match="split 'dev'"):
-        rows(tmp_path / "splits", split="dev")
-
-
-TMX = """<?xml version="1.0" encoding="UTF-8"?>
-<!DOCTYPE tmx SYSTEM "tmx14.dtd">
-<tmx version="1.4"><header srclang="en"/><body>
-<tu><tuv xml:lang="EN-us"><seg>one <bpt i="1">&lt;b&gt;</bpt>&amp; <hi>two</hi><ept i="1"/></seg></tuv>
-<tuv xml:lang="de"><seg>eins &amp; zwei</seg></tuv></tu>
-<tu><tuv xml:lang="en"><seg>alone</seg></tuv><tuv xml:lang="fr"><seg>seul</seg></tuv></tu>
-<tu><tuv lang="de_AT"><seg>Jänner</seg></tuv><tuv xml:lang="en-GB"><seg>January</seg></tuv></tu>
-</body></tmx>
-"""
-
-
-def test_a_saved_data_set_is_one_split(tmp_path):
-    datasets.Dataset.from_dict({"source": ["a"], "target": ["b"]}).save_to_disk(tmp_path / "saved")
-    assert len(rows(tmp_path / "saved")) == 1
-    with pytest.raises(InputError, match="leave split out"):
-        rows(tmp_path / "saved", split="dev")
-
-
-def test_tmx(tmp_path):
-    path = write(tmp_path, "a.tmx", TMX)
-    assert [(r["source"], r["target"]) for r in rows(path)] == [
-        ("one & two", "eins & zwei"),
-        ("January", "Jänner"),
-    ]
-    only = rows(path, source_language="en-GB")
-    assert [r["source"] for r in only] == ["January"]
-
-
-def test_tmx_mistakes(tmp_path):
-    with pytest.raises(InputError, match=r"a\.tmx:9: no unit in it; the languages are de, de-at, en, en-gb"):
-        rows(write(tmp_path, "a.tmx", TMX), target_language="it")
-    with pytest.raises(InputError, match=r"b\.tmx:7: not well-formed"):
-        rows(write(tmp_path, "b.tmx", TMX.replace("</seg></tuv></tu>\n</body>", "</tuv></tu>\n</body>")))
-    with pytest.raises(InputError, match=r"c\.tmx:4: not well-formed"):
-        rows(write(tmp_path, "c.tmx", "\n".join(TMX.split("\n")[:3]) + "\n"))
-    with pytest.raises(InputError, match=r"d\.tmx:1: no unit in en and de; the languages are none"):
-        rows(write(tmp_path, "d.tmx", "<html/>"))
-
-
-def test_units_that_lack_a_language_behind_the_last_pair_are_counted(tmp_path):
-    head, tail = TMX.split("<body>", maxsplit=1)[0] + "<body>", "</body></tmx>"
-    units = [f'<tu><tuv xml:lang="{tag}"><seg>alone</seg></tuv></tu>' for tag in ("en", "de")]
-    source = Source(path=write(tmp_path, "a.tmx", head + "".join(units) + tail), format="tmx", **PAIR)
-    assert [chunk.incomplete for chunk in READERS["tmx"].chunks(source, "bitext", None)] == [2]
-    assert rows(source.path) == []
-
-
-def test_tmx_refuses_entities(tmp_path):
-    secret = write(tmp_path, "secret", "do not read")
-    text = TMX.replace('SYSTEM "tmx14.dtd">', f'[<!ENTITY x SYSTEM "file://{secret}">]>').replace(
-        "alone", "&x;"
-    )
-    with pytest.raises(InputError, match=r"a\.tmx:2: declares the entity 'x'"):
-        rows(write(tmp_path, "a.tmx", text))
-
-
-def test_tmx_entities_of_another_file_do_not_vanish(tmp_path):
-    inside = TMX.replace("January", "January&nbsp;1")
-    with pytest.raises(InputError, match=r"a\.tmx:7: &nbsp; is not one of XML's own entities"):
-        rows(write(tmp_path, "a.tmx", inside))
-    code = TMX.replace('<bpt i="1">', '<bpt i="1">&nbsp;')
-    assert [r["source"] for r in rows(write(tmp_path, "b.tmx", code))] == ["one & two", "January"]
-
-
 def test_text_lines_and_documents(tmp_path):
     path = write(tmp_path, "a.txt", "one\ntwo\n\n \nthree\n")
     assert [r["text"] for r in rows(path, "text")] == ["one", "two", "", " ", "three"]
@@ -224,13 +85,6 @@ def test_lexicon(tmp_path):
     ]
     with pytest.raises(InputError, match=r"b\.txt:2: 3 entries"):
         rows(write(tmp_path, "b.txt", "a b\na b c\n"), "lexicon")
-
-
-@pytest.mark.parametrize("name", ["a.csv", "a.tsv"])
-def test_a_header_alone(tmp_path, name):
-    text = {"a.csv": "source,target\n", "a.tsv": "source\ttarget"}[name]
-    with pytest.raises(InputError, match="empty below its header"):
-        rows(write(tmp_path, name, text), header=True)
 
 
 def labelled(folder: Path, name: str, tags: list[str]) -> str:
@@ -334,17 +188,76 @@ def test_columns_that_cannot_be_meant(tmp_path, name, text, options, message):
         list(read(Source(path=str(path), source_language="en", target_language="de", **options)))
 
 
-@pytest.mark.parametrize("value", ["[" * 200_000, "1" * 5000, '"\\ud800"'])
-def test_json_that_python_cannot_hold(tmp_path, value):
-    path = write(
-        tmp_path, "a.jsonl", f'{{"source": "a", "target": "b"}}\n{{"source": {value}, "target": "b"}}\n'
+def test_aligned_three_ways(tmp_path):
+    pairs = write(tmp_path, "a.txt", "a b ||| c\nd ||| e f\n")
+    links = write(tmp_path, "a.links", "1-0 0-0 1-0\n\n")
+    beside = rows(pairs, "aligned", links_path=links)
+    assert beside[0] == {
+        "source": "a b",
+        "target": "c",
+        "source_words": ["a", "b"],
+        "target_words": ["c"],
+        "links": [[0, 0], [1, 0]],
+        **PAIR,
+    }
+    assert beside[1]["links"] == []
+    inside = write(tmp_path, "b.txt", "a b ||| c ||| 0-0 1-0\nd ||| e f |||\n")
+    assert rows(inside, "aligned", format="bars") == beside
+    moses = rows(
+        write(tmp_path, "c.en", "a b\nd\n"),
+        "aligned",
+        target_path=write(tmp_path, "c.de", "c\ne f\n"),
+        links_path=links,
     )
-    with pytest.raises(InputError, match=r"a.jsonl:2: is not valid JSON"):
-        list(read(Source(path=str(path), source_language="en", target_language="de")))
+    assert moses == beside
+    gold = {"src": ["a", "b"], "tgt": ["c"], "sure": [[0, 0], [1, 0]], "possible": []}
+    assert rows(write(tmp_path, "d.jsonl", json.dumps(gold)), "aligned") == beside[:1]
 
 
-@pytest.mark.parametrize("encoding", ["gb2312", "klingon"])
-def test_an_encoding_that_the_parser_has_not_is_told(tmp_path, encoding):
-    path = write(tmp_path, "a.tmx", TMX.replace("UTF-8", encoding))
-    with pytest.raises(InputError, match=r"a\.tmx:1: .*iconv"):
-        rows(path)
+def test_words_that_links_count_end_at_spaces_alone(tmp_path):
+    bars = write(tmp_path, "a.txt", "10\u00a0000 b ||| \u2009 c ||| 1-1 0-0\n")
+    (found,) = rows(bars, "aligned", format="bars")
+    assert (found["source_words"], found["target_words"]) == (["10\u00a0000", "b"], ["\u2009", "c"])
+    assert found["links"] == [[0, 0], [1, 1]]
+    with pytest.raises(InputError, match=r"b\.txt:1: word link '0-0\\xa01-1' cannot be read"):
+        rows(write(tmp_path, "b.txt", "a b ||| c d ||| 0-0\u00a01-1\n"), "aligned", format="bars")
+
+
+def test_gold_links_count_from_one_and_possible_ones_are_left_out(tmp_path):
+    pairs, links = write(tmp_path, "a.txt", "a b ||| c d\n"), write(tmp_path, "g", "1-1 2p2 2?1\n")
+    assert rows(pairs, "aligned", links_path=links, one_based=True)[0]["links"] == [[0, 0]]
+
+
+@pytest.mark.parametrize(
+    ("links", "message"),
+    [
+        (
+            "0-0\n0-1\n",
+            "links:2: word link 0-1 .* outside the sentence of 1 source and 1 target words; .* one_based",
+        ),
+        ("0-0\n0:x\n", "links:2: word link '0:x' cannot be read"),
+        ("0-0\n", "links:2: no line here"),
+    ],
+)
+def test_aligned_mistakes(tmp_path, links, message):
+    pairs = write(tmp_path, "a.txt", "a ||| b\na ||| b\n")
+    with pytest.raises(InputError, match=message):
+        rows(pairs, "aligned", links_path=write(tmp_path, "links", links))
+    with pytest.raises(InputError, match=r"x\.txt:1: 1 fields, and 3 are needed"):
+        rows(write(tmp_path, "x.txt", "a b\n"), "aligned", format="bars")
+
+
+@pytest.mark.parametrize("links", [None, 5, [[0.9, 0]], [[0, 0, 1]]])
+def test_links_that_are_no_pairs_of_numbers(tmp_path, links):
+    path = write(tmp_path, "a.jsonl", json.dumps({"source": "a", "target": "b", "links": links}))
+    with pytest.raises(InputError, match=r"a\.jsonl:1: (the links are|word link)"):
+        rows(path, "aligned")
+
+
+def test_aligned_rows_keep_the_words_that_their_links_count(tmp_path):
+    """A text may be cut otherwise at its blanks: French writes 10 000 as one word."""
+    row = {"source": "10 000 francs", "target": "10,000 francs", "links": [[0, 0], [1, 1]],
+           "source_words": ["10 000", "francs"], "target_words": ["10,000", "francs"]}  # fmt: skip
+    (found,) = rows(write(tmp_path, "a.jsonl", json.dumps(row)), "aligned")
+    assert (found["source_words"], found["target_words"]) == (row["source_words"], row["target_words"])
+    assert found["links"] == row["links"]

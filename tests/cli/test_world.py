@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from typer.testing import CliRunner
+from commands import runner
 
 from isoglot.cli import app
 
-runner = CliRunner()
 SMALL = ("--text=12", "--pos=5", "--ner=5", "--qa=4", "--dev=2", "--nli=0", "--paws=0", "--test=0")
 
 

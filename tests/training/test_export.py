@@ -1,19 +1,19 @@
-"""What the masked-LM class has no place for (a pooler, another head) goes from the first checkpoint to the last."""
-
 from __future__ import annotations
 
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
-from training_fakes import make_trainer, tokenizer
+from training_fakes import differing, make_model, make_trainer, tokenizer, weights
 from transformers import (
     AutoConfig,
     AutoModel,
     AutoModelForMaskedLM,
     AutoModelForPreTraining,
+    AutoTokenizer,
     PreTrainedModel,
     TrainerCallback,
 )
@@ -23,18 +23,64 @@ from isoglot.modules.load import load_masked_lm
 from isoglot.objectives.masked_lm import MaskedLMObjective
 from isoglot.tasks import build_task
 from isoglot.testing import tiny_model
-from isoglot.training.export import save_encoder
+from isoglot.training import checkpoints
+from isoglot.training.export import export_encoder, model_card, save_encoder
 from isoglot.training.model import AlignmentModel
+
+
+def test_export(tmp_path: Path) -> None:
+    trainer = make_trainer(tmp_path / "run", epochs=1, save_strategy="no")
+    trainer.train()
+    card = {
+        "name": "tlm-small",
+        "languages": ["en", "de"],
+        "objectives": {"masked_lm": {"type": "masked_lm", "weight": 1.0}},
+        "data": {"bitext": {"pairs": 96, "path": "a|b"}},
+        "recipe": {"name": "tlm", "path": Path("x/y"), "train": {"learning_rate": 5e-5}},
+        "seed": 7,
+    }
+    out = export_encoder(trainer.model, tmp_path / "encoder", card=card, tokenizer=trainer.tokenizer)
+    model = AutoModelForMaskedLM.from_pretrained(out)
+    assert not differing(weights(model), weights(trainer.model.model))
+    assert AutoTokenizer.from_pretrained(out).get_vocab() == tokenizer().get_vocab()
+    text = (out / "README.md").read_text()
+    for part in (
+        "language:\n- en\n- de",
+        "# tlm-small",
+        "learning_rate: 5e-05",
+        "a\\|b",
+    ):
+        assert part in text, part
+    assert "## Seed\n\n7" in text and f"| torch | {version('torch')} |" in text
+    assert not (out / checkpoints.OBJECTIVES).exists()
+    again = export_encoder(trainer.model, tmp_path / "second", card={"name": "plain"}, tokenizer=tokenizer())
+    assert "# plain" in (again / "README.md").read_text()
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["encoder", "run", "second"]
+
+
+def test_card_header_is_yaml(tmp_path: Path) -> None:
+    from huggingface_hub import ModelCard
+
+    text = model_card({"name": "x", "objectives": {"b": {}, "a": {}}}, model=make_model().model)
+    header = ModelCard(text).data.to_dict()
+    assert header["tags"] == ["isoglot", "cross-lingual", "a", "b"] and header["pipeline_tag"] == "fill-mask"
+
 
 SIZES = {"vocab_size": 60, "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2,
          "intermediate_size": 24, "bos_token_id": 1, "eos_token_id": 2, "pad_token_id": 0}  # fmt: skip
+
+
 OTHER_NAMES: dict[str, dict[str, Any]] = {
     "distilbert": {"vocab_size": 60, "dim": 16, "n_layers": 2, "n_heads": 2, "hidden_dim": 24},
     "xlm": {"vocab_size": 60, "emb_dim": 16, "n_layers": 2, "n_heads": 2},
     "albert": {**SIZES, "embedding_size": 8},
     "modernbert": {**SIZES, "cls_token_id": 1, "sep_token_id": 2},
 }
+
+
 POOLED = {"bert", "roberta", "xlm-roberta", "camembert", "albert", "mpnet"}
+
+
 FAMILIES = [*sorted(POOLED), "distilbert", "deberta-v2", "modernbert", "xlm"]
 
 

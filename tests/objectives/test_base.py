@@ -1,5 +1,3 @@
-"""A batch may have no rows of a view: concatenated streams give some batches none of a stream's examples."""
-
 from __future__ import annotations
 
 from typing import Any
@@ -11,7 +9,7 @@ from isoglot.corpus.encode.batch import EncodeOptions
 from isoglot.corpus.encode.encode import encode_stream
 from isoglot.modules.encodings import Encodings
 from isoglot.objectives import OBJECTIVES
-from isoglot.testing import FAMILIES, tiny_aligned, tiny_model, tiny_tokenizer
+from isoglot.testing import tiny_aligned, tiny_model, tiny_tokenizer
 from isoglot.training.callbacks import StepMeter
 from isoglot.training.collate import Collator
 from isoglot.training.mixture import Mixture
@@ -60,14 +58,6 @@ def test_every_objective_is_an_exact_zero_without_rows(
         model.get_input_embeddings().weight.grad is not None
     )  # ranks without rows take part in the gradient
     assert not model.get_input_embeddings().weight.grad.any()
-
-
-@pytest.mark.parametrize("family", FAMILIES)
-def test_every_encoder_gives_no_rows_for_none(family: str) -> None:
-    model = tiny_model(family)
-    encodings = Encodings(model, {"text": {"input_ids": torch.zeros(0, 7, dtype=torch.int64)}})
-    assert encodings.last("text").shape == (0, 7, model.config.hidden_size)
-    assert encodings.layer("text", 1, clean=True).shape == (0, 7, model.config.hidden_size)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+import pytest
+import torch
+
+from isoglot.aligners.embedding.aligner import EmbeddingAligner
+from isoglot.errors import ConfigurationError
+from isoglot.modules.pointer import Pointer
+from isoglot.testing import tiny_model, tiny_tokenizer
+
+
+def test_pointer_is_read_from_the_checkpoint(tmp_path, model, tokenizer, pairs):
+    from safetensors.torch import save_file
+
+    model.save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    with pytest.raises(ConfigurationError, match="does not exist"):
+        EmbeddingAligner(tmp_path, method="pointer")
+    pointer = Pointer(32)
+    state = {f"objectives.dwa.pointer.{k}": v for k, v in pointer.state_dict().items()}
+    save_file(state, tmp_path / "objectives.safetensors")
+    own = EmbeddingAligner(tmp_path, method="pointer", dtype="float32")
+    assert own.layer == 3
+    assert own.options.encode == "joint"
+    source, target = pairs[0]
+    ids, owners = [], []
+    for words in (source, target):
+        cut = [tokenizer(w, add_special_tokens=False)["input_ids"] for w in words]
+        owners.append([n for n, c in enumerate(cut) for _ in c])
+        ids.append([i for c in cut for i in c])
+    row = [tokenizer.cls_token_id, *ids[0], tokenizer.sep_token_id, *ids[1], tokenizer.sep_token_id]
+    with torch.no_grad():
+        hidden = model.base_model(torch.tensor([row])).last_hidden_state[0]
+        x, y = hidden[1 : len(ids[0]) + 1], hidden[len(ids[0]) + 2 : -1]
+        forward = (pointer.query(x) @ pointer.key(y).T / 32**0.5).softmax(1)
+        backward = (pointer.query(y) @ pointer.key(x).T / 32**0.5).softmax(1).T
+        both = (forward * backward).sqrt()
+    expected = {
+        (owners[0][i], owners[1][j])
+        for i in range(len(x))
+        for j in range(len(y))
+        if both[i].argmax() == j and both[:, j].argmax() == i
+    }
+    assert own.align_words(source, target).links == sorted(expected)
+    save_file(state | {"objectives.dwa.pointer_layer": torch.tensor(2)}, tmp_path / "objectives.safetensors")
+    assert EmbeddingAligner(tmp_path, method="pointer").layer == 2
+    assert EmbeddingAligner(tmp_path, method="pointer", layer=1).layer == 1
+
+
+def test_a_folder_that_is_not_whole_is_said_at_once(tmp_path, model):
+    with pytest.raises(ConfigurationError, match=r"holds no config\.json"):
+        EmbeddingAligner(tmp_path)
+    model.save_pretrained(tmp_path)
+    with pytest.raises(ConfigurationError, match=r"holds no tokenizer\.json"):
+        EmbeddingAligner(tmp_path)
+
+
+def test_loading_says_nothing_and_leaves_the_library_as_it_was(tmp_path, capfd):
+    from transformers.utils import logging as library
+
+    tiny_model("bert").save_pretrained(tmp_path)
+    tiny_tokenizer("bert").save_pretrained(tmp_path)
+    before = library.get_verbosity(), library.is_progress_bar_enabled()
+    library.set_verbosity_warning()
+    library.enable_progress_bar()
+    try:
+        capfd.readouterr()
+        EmbeddingAligner(tmp_path, layer=2)
+        said = capfd.readouterr()
+        assert (said.out, said.err) == ("", "")
+        assert library.get_verbosity() == library.WARNING
+        assert library.is_progress_bar_enabled()
+    finally:
+        library.set_verbosity(before[0])
+        if not before[1]:
+            library.disable_progress_bar()

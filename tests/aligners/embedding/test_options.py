@@ -1,0 +1,31 @@
+from __future__ import annotations
+
+import pytest
+
+from isoglot.aligners.embedding.options import METHODS, EmbeddingOptions
+from isoglot.errors import ConfigurationError
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_method_has_no_options_of_others(method):
+    changed = {
+        "compare": "dot", "distortion": 0.7, "threshold": 0.4, "iterations": 5, "mu": 0.3, "order": "paper",
+        "links": "union", "alpha": 0.3, "passes": 1, "word_weights": True, "alone": 0.6,
+    }  # fmt: skip
+    refused = []
+    for name, value in changed.items():
+        try:
+            options = EmbeddingOptions.build(method=method, **{name: value})
+        except ConfigurationError as error:
+            refused.append(name)
+            told = (
+                "only links=itermax" if method in ("ot", "pointer") and name in ("alpha", "passes") else name
+            )
+            assert told in str(error)
+        else:
+            assert getattr(options, name) == value
+    known = {"argmax": 2, "match": 2, "forward": 2, "backward": 2, "itermax": 4, "softmax": 5, "entmax": 5}
+    assert len(changed) - len(refused) == {**known, "ot": 6, "pointer": 1}[method]
+    if method in ("ot", "pointer"):
+        assert EmbeddingOptions.build(method=method, links="itermax", alpha=0.3, passes=3).passes == 3
+        assert EmbeddingOptions.build(method=method).encode == "joint"

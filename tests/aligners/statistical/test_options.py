@@ -1,0 +1,20 @@
+from __future__ import annotations
+
+import pytest
+
+from isoglot.aligners.statistical.model import StatisticalAligner
+from isoglot.errors import ConfigurationError
+
+
+def test_bad_options_name_all_mistakes():
+    with pytest.raises(ConfigurationError) as caught:
+        StatisticalAligner("hmm", iterations=0, alpha=0.0, null_probability=1.5)
+    assert len(caught.value.problems) == 3
+    with pytest.raises(ConfigurationError, match="threshold"):
+        StatisticalAligner("hmm", threshold=1.0)
+
+
+def test_bad_options_of_fast_align_name_all_mistakes():
+    with pytest.raises(ConfigurationError) as caught:
+        StatisticalAligner(iterations=0, null_probability=1.0, alpha=0.0, tension=-1.0)
+    assert len(caught.value.problems) == 4

@@ -1,0 +1,19 @@
+import pytest
+from pydantic import ValidationError
+
+from isoglot.corpus.options import PrepareOptions
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"min_pieces": 10}, "min_pieces counts pieces of a tokenizer"),
+        ({"kind": "text", "max_length_ratio": 2}, "compare two sides"),
+        ({"kind": "text", "duplicates": "source"}, "compare two sides"),
+        ({"scripts": {"en": ["Latin"]}}, "scripts is without effect"),
+        ({"limt": 5}, "Extra inputs"),
+    ],
+)
+def test_options_that_cannot_work(options, message):
+    with pytest.raises(ValidationError, match=message):
+        PrepareOptions(**options)

@@ -1,0 +1,31 @@
+from __future__ import annotations
+
+import pytest
+from pydantic import ValidationError
+
+from isoglot.derive.base import Sentence
+from isoglot.derive.options import DeriverOptions, TransformOptions
+from isoglot.derive.order import Inversion
+from isoglot.derive.spec import build
+from isoglot.errors import ConfigurationError
+
+
+def test_mistakes_are_named() -> None:
+    with pytest.raises(ValidationError, match="'entities', 'consistent'"):
+        DeriverOptions(repair="all")  # type: ignore[arg-type]
+    for bad in ("rot13", "trans+trans", "inv+", ""):
+        with pytest.raises(ConfigurationError, match=r"trans\+inv"):
+            build(bad)
+    with pytest.raises(ConfigurationError, match="--models"):
+        build("syn")
+    with pytest.raises(ConfigurationError, match="words="):
+        build("trans", TransformOptions(overlap=0.5))
+
+
+def test_order_of_composition() -> None:
+    sentence = Sentence.of("b a c .")
+    assert build("trans∘inv")(sentence, key=0) == build("trans+inv")(sentence, key=0)
+    expected = build("trans")(Sentence(Inversion()(sentence).words), key=0).words
+    assert build("trans+inv")(sentence, key=0).words == expected
+    # The other way round the final mark is in the new script, which inversion does not know.
+    assert build("inv+trans")(sentence, key=0).words != expected

@@ -1,0 +1,24 @@
+"""One row of a corpus and what a deriver makes of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from datasets import Dataset
+
+from isoglot.derive.options import DeriverOptions
+from isoglot.derive.rows import Deriver
+from isoglot.derive.spec import build
+from isoglot.schema import ALIGNED, SCHEMAS, require
+
+
+def derived_row(kind: str, row: dict[str, Any], spec: str = "inv", **options: Any) -> Any:
+    transform = build(spec, options.pop("transform", None))
+    deriver = Deriver(transform, spec.replace("+", "-"), options=DeriverOptions(**options))
+    (found,) = deriver.rows(kind, [row])
+    require(Dataset.from_list([found.row]), SCHEMAS[kind], role="derived")
+    for pair in found.pairs:
+        require(Dataset.from_list([pair]), ALIGNED, role="pairs")
+        for i, j in pair["links"]:
+            assert 0 <= i < len(pair["source_words"]) and 0 <= j < len(pair["target_words"])
+    return found

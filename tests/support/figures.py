@@ -1,0 +1,14 @@
+"""A figure that is written, read and drawn."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from isoglot.report.charts import draw
+from isoglot.report.figure_files import EmbeddingMap, Lines, Scatter, read_figure
+
+
+def figure(path: Path) -> Lines | EmbeddingMap | Scatter:
+    found = read_figure(path)
+    draw(found)
+    return found
