@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from references import reference
 
 from isoglot.aligners.alignment import Alignment
 from isoglot.aligners.scoring import GoldAlignment, score
@@ -53,3 +54,11 @@ def test_sure_is_possible_and_transposing_both_changes_nothing(rows):
 def test_lengths_must_agree():
     with pytest.raises(ConfigurationError, match="empty line"):
         score([], [GoldAlignment.of([])])
+
+
+def test_alignment_error_rate() -> None:
+    values = reference("golden")["aer"]
+    gold = [GoldAlignment.of(sure, possible) for sure, possible in values["gold"]]
+    total = score([Alignment(frozenset(map(tuple, links))) for links in values["hypothesis"]], gold)
+    found = [100 * value for value in (total.precision, total.recall, total.f1, total.aer)]
+    assert found == pytest.approx(values["precision_recall_f1_aer"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
+from references import reference
 
 from isoglot.derive.base import Sentence, compose, moved
 from isoglot.derive.labels import (
@@ -111,3 +112,12 @@ def test_heads_point_to_the_same_words(size: int, key: int, data: st.DataObject)
         assert (out[new] == 0) == (heads[old] == 0)
         if heads[old]:
             assert derived.words[out[new] - 1] == words[heads[old] - 1]
+
+
+def test_labels_of_derived_languages() -> None:
+    for tags, expected in reference("golden")["ner_consistency"]["cases"]:
+        assert make_tags_consistent(tags) == expected
+    for words, tags, derived_words, derived_tags in reference("golden")["inversion_ner"]["cases"]:
+        derived = Inversion()(Sentence(tuple(words)))
+        assert list(derived.words) == derived_words
+        assert flip_runs([tags[o] for o in derived.origin]) == derived_tags

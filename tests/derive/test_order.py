@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from references import reference
 
 from isoglot.derive.base import Sentence, compose
 from isoglot.derive.order import END_MARKS, Inversion, Permutation, sentence_bounds
@@ -146,3 +147,13 @@ def test_token_level_inverts_pieces_and_keeps_the_final_mark() -> None:
 def test_what_is_missing_is_said() -> None:
     with pytest.raises(ConfigurationError, match="tokenizer="):
         Inversion(level="token")
+
+
+def test_inverted_sentences() -> None:
+    for text, expected in reference("golden")["inversion_xnli"]["cases"]:
+        assert " ".join(Inversion(literal=True)(Sentence(tuple(text.split(" ")))).words) == expected
+    for text, expected in reference("golden")["inversion_pretrain"]["cases"]:
+        words = tuple(text.split())
+        parts = [words[start:stop] for start, stop in sentence_bounds(words)]
+        found = [[" ".join(part), " ".join(Inversion()(Sentence(part)).words)] for part in parts]
+        assert found == expected

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 from collections import Counter
@@ -13,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from references import reference
 
 from isoglot.derive.order_model import OrderModel
 from isoglot.errors import InputError
@@ -93,10 +93,10 @@ def test_golden_scores_and_probabilities(language: str) -> None:
     root = os.environ.get("ISOGLOT_DATA")
     if root is None:
         pytest.skip("ISOGLOT_DATA is not set")
-    folder, golden = Path(root) / "galactic", Path(root).parent / "reference" / "golden.json"
-    if not golden.exists() or not (folder / f"{language}@N.orm").exists():
-        pytest.skip(f"no golden values, or no {language}@N.orm, in {folder}")
-    cases = json.loads(golden.read_text())["galactic_dependencies"]["cases"]
+    folder = Path(root) / "galactic"
+    if not (folder / f"{language}@N.orm").exists():
+        pytest.skip(f"no {language}@N.orm in {folder}")
+    cases = reference("order_scores")["order_scores"]["cases"]
     cases = [c for c in cases if f"~{language}@" in c["spec"]]
     models = {
         kind: OrderModel.load(folder / f"{language}@{kind}.orm").mixed(

@@ -8,6 +8,7 @@ import pytest
 import torch
 from link_loops import link_sets
 from pointer_world import Given, make_batch, shell
+from references import reference
 
 from isoglot.errors import ConfigurationError
 from isoglot.losses.denoising_word_alignment import pointer_loss
@@ -16,63 +17,8 @@ from isoglot.modules.self_labelling import self_label
 from isoglot.objectives.denoising_word_alignment import DenoisingWordAlignmentObjective
 from isoglot.testing import tiny_model
 
-# Random states and weights; the losses were computed with the released XLM-Align criterion. Row 0 holds a
-# source token with two links (the last counts).
-GOLDEN = {
-    "features": [
-        [
-            [-0.076644294, 0.35988152, -0.782016814, 0.0715277344, 0.664839387, -0.286780298],
-            [1.62055075, -1.59670806, -0.0516809635, -0.305975705, 0.248501748, -0.222560838],
-            [0.91315192, 0.204341114, 0.573984683, 0.416331291, 0.261501163, 0.931124449],
-            [-0.514461994, -1.65166545, 1.04602277, 0.522186995, -0.166809157, 0.0530334003],
-            [0.563763022, 2.25655723, 1.86926007, -1.1952343, 0.997922421, 0.459180444],
-            [2.43639708, -0.146808177, -0.476030946, -0.292912543, -0.348089308, 0.348746359],
-            [0.0370668769, -0.0676855892, 0.429033041, -0.86811924, -0.271214575, 0.141628474],
-            [0.129517823, 0.681411088, -0.958300412, 0.0639240816, 0.65891391, 0.8194592],
-            [-0.455423951, 2.21241832, -0.376985759, -0.143683925, 0.648020685, -2.3256073],
-            [1.26834679, -0.248327091, 0.957780421, -1.28901005, -1.64831591, 0.829036295],
-            [-0.837272882, -0.529606998, 1.35442853, 1.37775838, -0.0752025023, -0.423299283],
-        ],
-        [
-            [0.421687037, -0.257645071, -1.58349419, 1.3960104, -1.03188777, 1.13908875],
-            [0.512464404, -0.0198454075, -1.12159514, -0.489067137, -0.633627534, -0.78933835],
-            [-0.897733271, -1.88757193, 0.187042817, -0.181322813, -0.0913627967, -0.734922707],
-            [1.9858762, 0.362475902, -1.38981128, -0.15934585, 0.328966826, 0.332302332],
-            [0.302506924, -0.981187463, 1.10384595, -0.0126567641, -0.685114861, -0.309389502],
-            [-0.496350229, -0.601576507, -0.477520764, -0.298764795, 0.393155128, 0.918304861],
-            [-0.260355592, 0.0509925708, -0.328160495, 1.62163591, 0.85939914, 0.699559867],
-            [-1.26673174, 1.27254069, -1.24192941, -0.885262728, -0.381512165, 0.505234361],
-            [0.583146334, -0.0215291698, 1.65754414, -0.976216316, -0.511615753, -0.703583241],
-            [-0.76575321, -1.58567369, -0.175715312, 1.06139755, 0.190825552, -0.0375907086],
-            [-0.0714256912, -1.15178382, 1.42628014, 0.783510745, -0.170672819, 0.104947545],
-        ],
-    ],
-    "q_weight": [
-        [0.200798586, 0.394637913, -0.290532202, 0.39811787, 0.061977949, 0.403921336],
-        [0.357513219, -0.349540979, 0.30734086, 0.0139655769, 0.103459984, -0.148146942],
-        [-0.327228189, 0.039067477, 0.113574058, 0.20530574, -0.342442602, -0.39503482],
-        [0.194259837, -0.0817316845, -0.00602896418, -0.105926044, 0.000846172974, 0.0674084052],
-        [-0.377030134, 0.150574937, 0.044897195, 0.188502431, -0.210839614, 0.297095805],
-        [0.272239059, -0.205026627, 0.357455283, 0.0525411256, 0.36042437, 0.3710967],
-    ],
-    "q_bias": [0.0640264899, 0.0660193041, 0.127859086, 0.262179494, -0.372786999, 0.002567427],
-    "k_weight": [
-        [0.390013576, -0.28825143, -0.229937419, 0.0426923372, 0.147614181, 0.219280466],
-        [0.0230340865, 0.0963056982, -0.184995353, 0.386743397, -0.269029081, 0.265487432],
-        [0.22161667, 0.356546044, 0.36235714, -0.135476544, 0.291636556, -0.297935069],
-        [0.284699351, -0.251303673, -0.277487636, -0.276289403, 0.397194684, 0.120625421],
-        [-0.284506738, -0.30626604, 0.0422174446, -0.0880554244, 0.106356256, 0.25693202],
-        [-0.257913977, -0.370754272, 0.0420622975, 0.272182643, 0.248506397, -0.00585371442],
-    ],
-    "k_bias": [-0.108899012, 0.130161181, 0.283861697, -0.351662666, -0.0386552177, 0.308673352],
-    "spans": [[1, 5, 6, 10], [1, 4, 5, 8]],
-    "masked": [[2, 3, 7, 9], [1, 2, 6]],
-    "links": [[[1, 6], [2, 7], [2, 8], [4, 9]], [[1, 5], [3, 6]]],
-    "forward_sum": 3.277315139770508,
-    "backward_sum": 4.060025691986084,
-    "count": 5,
-    "correct": 1,
-}
+# Computed with the released XLM-Align criterion. Row 0 holds a source token with two links (the last counts).
+GOLDEN = reference("golden")["dwa"]
 
 
 def naive_loss(objective, hidden, side_ids, labels, alignments):
@@ -111,18 +57,20 @@ def test_golden_loss_forward_and_backward():
         parameter.data.copy_(torch.tensor(value))
     features = torch.tensor(GOLDEN["features"])
     side_ids, labels = torch.zeros(2, 11, dtype=torch.int64), torch.full((2, 11), -100)
-    for b, (source_from, source_to, target_from, target_to) in enumerate(GOLDEN["spans"]):
+    spans = zip(*GOLDEN["offsets_src_fr_to_trg_fr_to"], strict=True)
+    for b, (source_from, source_to, target_from, target_to) in enumerate(spans):
         side_ids[b, source_from:source_to], side_ids[b, target_from:target_to] = 1, 2
-        labels[b, GOLDEN["masked"][b]] = 7
+        labels[b, GOLDEN["masked_positions"][b]] = 7
     links = torch.full((2, 4, 2), -1)
     for b, pairs in enumerate(GOLDEN["links"]):
         links[b, : len(pairs)] = torch.tensor(pairs)
     pair = {"input_ids": labels, "labels": labels, "side_ids": side_ids, "link_ids": links}
     output = objective(Given(features), {"pair": pair})
-    forward, backward = GOLDEN["forward_sum"], GOLDEN["backward_sum"]
+    forward, backward = GOLDEN["loss_fwd_sum"], GOLDEN["loss_bwd_sum"]
     assert output.total.item() == pytest.approx(forward + backward, rel=1e-6)
-    assert int(output.count) == GOLDEN["count"] and int(objective.count({"pair": pair})) == GOLDEN["count"]
-    assert float(output.metrics["accuracy"]) == pytest.approx(GOLDEN["correct"] / GOLDEN["count"])
+    count = GOLDEN["n_fwd"] + GOLDEN["n_bwd"]
+    assert int(output.count) == count and int(objective.count({"pair": pair})) == count
+    assert float(output.metrics["accuracy"]) == pytest.approx(GOLDEN["correct"] / count)
     one_way = pair | {"labels": labels.masked_fill(side_ids == 2, -100)}
     assert objective(Given(features), {"pair": one_way}).total.item() == pytest.approx(forward, rel=1e-6)
     other_way = pair | {"labels": labels.masked_fill(side_ids == 1, -100)}

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from references import fast_align_reference
 from scipy.special import psi
 from small_bitext import words
 
@@ -253,7 +254,17 @@ def test_ties_are_broken_by_the_last_bits_as_in_the_program():
     assert decoded.reverse.to_pharaoh() == list(reverse)
 
 
-def test_equals_fast_align_on_the_reference():
+def test_links_and_tensions_are_fast_aligns():
+    expected = fast_align_reference()
+    (one, other), decoded = run(words(expected["source"]), words(expected["target"]), DiagonalOptions())
+    assert (one.tension, other.tension) == pytest.approx((4.09212, 4.00528), abs=5e-6)
+    for found, side in ((decoded.forward, "forward"), (decoded.reverse, "reverse")):
+        assert [sorted(line.split()) for line in found.to_pharaoh()] == [
+            sorted(line.split()) for line in expected[side]
+        ]
+
+
+def test_equals_fast_align_on_thousands_of_captions():
     data = os.environ.get("ISOGLOT_DATA")
     folder = Path(data).resolve().parent / "reference" / "fast_align" if data else None
     if folder is None or not folder.is_dir():

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from references import reference
 
 from isoglot.errors import ConfigurationError
 from isoglot.tasks.metrics.chunks import chunks, entity_score, pos_chunk_score, tag_accuracy
@@ -74,3 +75,8 @@ def test_accuracy_and_unequal_lengths() -> None:
         tag_accuracy([["A"], ["A", "B"]], [["A"], ["A"]])
     with pytest.raises(ConfigurationError, match="1 predicted sentences for 2"):
         entity_score([["O"], ["O"]], [["O"]])
+
+
+def test_chunk_f1_of_parts_of_speech() -> None:
+    for case in reference("golden")["pos_f1"]["cases_seqeval_0_0_12"]:
+        assert pos_chunk_score(case["gold"], case["pred"])["f1"] == pytest.approx(100 * case["f1"])
