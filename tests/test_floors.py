@@ -227,6 +227,42 @@ def test_tasks_know_no_objective_and_alignment_no_training() -> None:
                 assert part_of(target) not in forbidden.get(part_of(name), set()), f"{path}:{line}"
 
 
+def class_names() -> dict[str, list[str]]:
+    """Every class of the package, those inside functions too, with the lines where one of that name begins."""
+    found: dict[str, list[str]] = {}
+    for path in modules().values():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                found.setdefault(node.name, []).append(f"{path}:{node.lineno}")
+    return found
+
+
+PARTICIPLE = re.compile(
+    r"_*([A-Z][a-z]+(ed|ing)|Built|Chosen|Cut|Done|Drawn|Found|Given|Held|Hidden|Kept|Known|Left|Made|Read|Seen|"
+    r"Sent|Shown|Split|Taken|Told|Written)"
+)
+NOUNS = {"FineTuning", "Reading", "Setting", "Spelling", "_Training"}
+"""Names of this form that are nouns."""
+UNNAMED = {"Kept", "Tried", "_Growing"}
+"""Names in ``aligners/embedding`` that still wait for a noun."""
+
+
+def test_no_two_classes_have_one_name() -> None:
+    assert not {name: places for name, places in class_names().items() if len(places) > 1}
+
+
+def test_no_class_is_called_by_a_participle() -> None:
+    found = {name for name in class_names() if PARTICIPLE.fullmatch(name)}
+    assert found - NOUNS - UNNAMED == set(), "say what it is: KeptOptions, LearnedModel"
+
+
+@pytest.mark.parametrize(
+    ("name", "seen"), [("Told", True), ("_Learned", True), ("Running", True), ("DerivedRow", False)]
+)
+def test_participles_are_seen(name: str, seen: bool) -> None:
+    assert (PARTICIPLE.fullmatch(name) is not None) == seen
+
+
 def test_files_are_short_enough_to_read() -> None:
     long = {str(p): n for p in modules().values() if (n := len(p.read_text().splitlines())) > MAX_LINES}
     assert not long

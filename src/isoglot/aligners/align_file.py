@@ -14,7 +14,7 @@ from isoglot.aligners.embedding.choice import kept_density, untaught
 from isoglot.aligners.embedding.memory import keep_few_primitives
 from isoglot.aligners.files.output import write_corpus, write_lines
 from isoglot.aligners.files.pairs import is_prepared, prepared_manifest, raw_files, read_pairs
-from isoglot.aligners.options import AlignRequest, AnyAligner, Encoder, Saved
+from isoglot.aligners.options import AlignRequest, AnyAligner, Encoder, SavedModel
 from isoglot.aligners.statistical.methods import require_room
 from isoglot.corpus.manifest import MANIFEST, InputFile
 from isoglot.corpus.read.sources import Source
@@ -104,7 +104,7 @@ def _read_by(sources: Sequence[Source], aligner: AnyAligner) -> dict[str, Any]:
     paths += [path for source in raw_files(sources) for path in source.files()]
     paths += getattr(aligner, "train_on", ())
     read: dict[str, Any] = {}
-    if isinstance(aligner, Saved):
+    if isinstance(aligner, SavedModel):
         paths.append(str(aligner.load))
     if isinstance(aligner, Encoder):
         read = {"encoder": hash_checkpoint(checkpoint_folder(aligner.model))}

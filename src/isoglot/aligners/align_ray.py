@@ -80,7 +80,7 @@ class RayJob:
         }
 
 
-class _State:
+class _AlignWorker:
     job: RayJob
     aligner: EmbeddingAligner
     warnings: list[tuple[int, str]]
@@ -89,27 +89,27 @@ class _State:
 def start(job: RayJob) -> None:
     """Set a worker up: load the encoder."""
     keep_few_primitives()
-    _State.job, _State.warnings = job, []
-    _State.aligner = EmbeddingAligner(
+    _AlignWorker.job, _AlignWorker.warnings = job, []
+    _AlignWorker.aligner = EmbeddingAligner(
         job.model,
         options=EmbeddingOptions.build(**job.options),
-        warn=lambda number, message: _State.warnings.append((number, message)),
+        warn=lambda number, message: _AlignWorker.warnings.append((number, message)),
     )
 
 
 def align_part(number: int) -> int:
     """Make a part; its number of pairs."""
-    job, first = _State.job, number * _State.job.part_pairs
-    _State.warnings.clear()
+    job, first = _AlignWorker.job, number * _AlignWorker.job.part_pairs
+    _AlignWorker.warnings.clear()
     pairs = prepared_pairs(job.corpus, mode=job.words, start=first, stop=first + job.part_pairs)
-    found = list(_State.aligner.align_pairs((pair.words for pair in pairs), first=first))
+    found = list(_AlignWorker.aligner.align_pairs((pair.words for pair in pairs), first=first))
     table = pa.table(
         {
             "links": [f.links for f in found],
             "probabilities": [f.probabilities for f in found],
             "score": [f.score for f in found],
         },
-        schema=_SCHEMA.with_metadata({"warnings": json.dumps(_State.warnings)}),
+        schema=_SCHEMA.with_metadata({"warnings": json.dumps(_AlignWorker.warnings)}),
     )
     with whole_path(job.part(number)) as place:
         pq.write_table(table, place)

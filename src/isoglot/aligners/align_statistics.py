@@ -13,8 +13,8 @@ import numpy as np
 from isoglot.aligners.alignment import MOST_ENTRIES, WINDOW, LinkTable, PairLinks, pair_links
 from isoglot.aligners.files.output import NUMBERED
 from isoglot.aligners.files.pairs import RawPair, Warn, bitext_sources, read_pairs
-from isoglot.aligners.options import AlignRequest, Eflomal, Encoder, FastAlign, Hmm, Saved
-from isoglot.aligners.statistical.bitext import Ints, Side, WordNumbers
+from isoglot.aligners.options import AlignRequest, Eflomal, Encoder, FastAlign, Hmm, SavedModel
+from isoglot.aligners.statistical.bitext import BitextSide, Ints, WordNumbers
 from isoglot.aligners.statistical.eflomal import EflomalAligner
 from isoglot.aligners.statistical.model import AGREEMENT, StatisticalAligner
 from isoglot.corpus.read.sources import Source
@@ -32,7 +32,7 @@ Found = Iterator[tuple[RawPair | None, PairLinks]]
 def by_statistics(sources: Sequence[Source], request: AlignRequest, warn: Warn) -> Found:
     """The links of bitext files, in their order, each with its pair unless the output format shows no words."""
     aligner = request.aligner
-    if isinstance(aligner, Saved):
+    if isinstance(aligner, SavedModel):
         yield from _by_loaded(aligner, sources, request, warn)
         return
     if isinstance(aligner, Encoder):
@@ -62,7 +62,7 @@ def _program(aligner: Eflomal) -> EflomalAligner:
     )
 
 
-def _by_loaded(wanted: Saved, sources: Sequence[Source], request: AlignRequest, warn: Warn) -> Found:
+def _by_loaded(wanted: SavedModel, sources: Sequence[Source], request: AlignRequest, warn: Warn) -> Found:
     """Links by a saved model, a window of pairs at a time."""
     aligner = StatisticalAligner.load(wanted.load, **wanted.decoding())
     if aligner.words not in (None, request.words):
@@ -90,7 +90,7 @@ def _encoded(
     request: AlignRequest,
     warn: Warn,
     spool: IO[bytes] | None,
-) -> tuple[Side, Side, int]:
+) -> tuple[BitextSide, BitextSide, int]:
     """Both sides as word numbers, those of more training text after the sources', and how many pairs these have.
 
     The pairs of the sources are written into ``spool``.
@@ -132,7 +132,7 @@ def _kept(
     tables: Iterator[LinkTable],
     source: Ints,
     target: Ints,
-    wanted: FastAlign | Hmm | Saved | Eflomal,
+    wanted: FastAlign | Hmm | SavedModel | Eflomal,
     scored: bool = True,
 ) -> Iterator[PairLinks]:
     """The links pair by pair, without the improbable ones; ``scored`` if their probabilities and scores are needed.
@@ -150,7 +150,7 @@ def _kept(
         first = rows.stop
 
 
-def _keep(aligner: StatisticalAligner, wanted: FastAlign | Hmm | Saved) -> None:
+def _keep(aligner: StatisticalAligner, wanted: FastAlign | Hmm | SavedModel) -> None:
     """Write the model and the lexicon that were asked for."""
     if wanted.save is not None:
         aligner.save(wanted.save)

@@ -46,7 +46,7 @@ class _Model(Kept):
         return {name: value for name, value in given.items() if value is not None}
 
 
-class _Learned(_Model):
+class _LearnedModel(_Model):
     """A model that learns from the text that is to be aligned."""
 
     lowercase: bool = option(False, "Compare words without case.", group=_LEARNING)
@@ -62,14 +62,14 @@ class _Learned(_Model):
         return self
 
 
-class FastAlign(_Learned):
+class FastAlign(_LearnedModel):
     """fast_align's model, learned from the input."""
 
     kind: Literal["fast_align"] = option("fast_align", flags=None)
     options: DiagonalOptions = DiagonalOptions()
 
 
-class Hmm(_Learned):
+class Hmm(_LearnedModel):
     """The HMM aligner, learned from the input."""
 
     kind: Literal["hmm"] = option("hmm", flags=None)
@@ -77,7 +77,7 @@ class Hmm(_Learned):
     usual: ClassVar[str] = "agreement"
 
 
-class Saved(_Model):
+class SavedModel(_Model):
     """A statistical model that was saved."""
 
     kind: Literal["saved"] = option("saved", flags=None)
@@ -122,7 +122,7 @@ class Encoder(Options):
         return self
 
 
-AnyAligner = Annotated[FastAlign | Hmm | Saved | Eflomal | Encoder, Field(discriminator="kind")]
+AnyAligner = Annotated[FastAlign | Hmm | SavedModel | Eflomal | Encoder, Field(discriminator="kind")]
 _KINDS: dict[str, type[Options]] = {
     "fast_align": FastAlign,
     "hmm": Hmm,
@@ -181,7 +181,7 @@ def aligner_of(**values: Any) -> AnyAligner:
         ('hmm', 'box')
     """
     if "load" in values:
-        return validated(Saved, values, what="a saved model", called=_flag)
+        return validated(SavedModel, values, what="a saved model", called=_flag)
     method = values.get("method")
     if method is None and (learning := [name for name in values if name in _learning()]):
         raise ConfigurationError(
@@ -213,7 +213,7 @@ def _flag(name: str) -> str:
     """How an option is given on the command line."""
     if name in ("links", "method"):
         return {"links": "LINKS", "method": "--method"}[name]
-    fields = {n: field for n, field, _ in fields_of(*_KINDS.values(), Saved, FileScoring, LayerScoring)}
+    fields = {n: field for n, field, _ in fields_of(*_KINDS.values(), SavedModel, FileScoring, LayerScoring)}
     return flag_of(name, fields[name]) if name in fields else f"--set {name}"
 
 

@@ -28,12 +28,12 @@ from isoglot.aligners.options import (
     Hmm,
     LayerScoring,
     LinkFormat,
-    Saved,
+    SavedModel,
     aligner_of,
     scoring_of,
 )
 from isoglot.cli.console import Console
-from isoglot.cli.flags import Comparing, Running, with_flags
+from isoglot.cli.flags import CompareFlags, RunFlags, with_flags
 from isoglot.corpus.read.sources import READING
 from isoglot.errors import ConfigurationError
 from isoglot.options import Options, option
@@ -67,7 +67,7 @@ class MethodSettings(Options):
         return {**given, **self.settings}
 
 
-class Tuning(MethodSettings):
+class TuneFlags(MethodSettings):
     """What every way to link that is tried has in common."""
 
     settings: dict[str, Any] = option(
@@ -131,11 +131,11 @@ def align(
             "Parquet; a folder that `isoglot prepare` wrote; - for standard input.",
         ),
     ],
-    given: Annotated[dict[str, Any], Method, FastAlign, Hmm, Saved, Eflomal, Encoder],
+    given: Annotated[dict[str, Any], Method, FastAlign, Hmm, SavedModel, Eflomal, Encoder],
     form: LinkFormat,
     pairs: BitextReading,
     more: MethodSettings,
-    running: Comparing,
+    running: CompareFlags,
     out: Annotated[
         str, typer.Option("--out", "-o", help="File to write, or a folder with --format corpus.")
     ] = "-",
@@ -240,8 +240,8 @@ def tune(
             "corpus`, whose links then stand in for gold ones. FILE=3 weighs three times as much in the mean.",
         ),
     ],
-    more: Tuning,
-    running: Running,
+    more: TuneFlags,
+    running: RunFlags,
     layers: Annotated[str, typer.Option(help="all, or numbers such as 6,7,8.")] = "all",
 ) -> None:
     """Choose an encoder's layer and method for word alignment.

@@ -16,7 +16,7 @@ from isoglot.analysis.options import (
     SimilarityRequest,
 )
 from isoglot.cli.console import Console, print_table, printed
-from isoglot.cli.flags import Running, with_flags
+from isoglot.cli.flags import RunFlags, with_flags
 from isoglot.cli.help import add_commands
 from isoglot.cli.tasks import Checkpoints
 from isoglot.options import Label, Options, option
@@ -31,7 +31,7 @@ Results = Annotated[
 Request = TypeVar("Request", bound=Options)
 
 
-class Findings(Running):
+class Findings(RunFlags):
     """Where the findings go, and under which names."""
 
     out: Path = option(
@@ -83,7 +83,7 @@ def alignment(
 @with_flags
 def correlation(
     request: CorrelationRequest,
-    running: Running,
+    running: RunFlags,
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder; figures go to OUT/figures.")],
     results: Results = None,
 ) -> None:

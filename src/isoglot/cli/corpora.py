@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from isoglot.cli.console import Console, print_table
-from isoglot.cli.flags import Remaking, with_flags
+from isoglot.cli.flags import RemakeFlags, with_flags
 from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.read.sources import Reading, sources_from
 from isoglot.errors import ConfigurationError
@@ -38,7 +38,7 @@ class InputLanguages(Options):
     )
 
 
-class Preparing(Remaking):
+class PrepareFlags(RemakeFlags):
     """How the command runs."""
 
     processes: Workers | None = option(None, "Worker processes; by default one per core.", group="Running")
@@ -64,7 +64,7 @@ def prepare(
     languages: InputLanguages,
     reading: Reading,
     options: PrepareOptions,
-    running: Preparing,
+    running: PrepareFlags,
 ) -> None:
     """Filter parallel or plain text and write a corpus.
 

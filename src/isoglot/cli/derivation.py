@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from isoglot.cli.console import Console
-from isoglot.cli.flags import Remaking, Replacing, Running, given_fields, with_flags
+from isoglot.cli.flags import RemakeFlags, ReplaceFlags, RunFlags, given_fields, with_flags
 from isoglot.corpus.read.sources import READING
 from isoglot.derive.options import DeriveRequest, OrderFitRequest
 from isoglot.errors import ConfigurationError
@@ -39,7 +39,7 @@ def derive(
     request: DeriveRequest,
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder to write.")],
     given: DerivedFrom,
-    running: Remaking,
+    running: RemakeFlags,
 ) -> None:
     """Derive a language: another script, word order or syntax.
 
@@ -78,7 +78,7 @@ def fit_order(
     treebank: Annotated[list[str], typer.Argument(metavar="TREEBANK", help="CoNLL-U files of one language.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder for LANGUAGE@N.orm and LANGUAGE@V.orm.")],
     request: OrderFitRequest,
-    running: Running,
+    running: RunFlags,
 ) -> None:
     """Fit the word-order models that `derive` needs for syn.
 
@@ -130,7 +130,7 @@ def _idle(request: DeriveRequest, path: str) -> Iterator[str]:
 def world(
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder to write.")],
     request: WorldRequest,
-    running: Replacing,
+    running: ReplaceFlags,
 ) -> None:
     """Write a miniature world with data for every task.
 

@@ -60,7 +60,7 @@ def with_flags(command: Callable[..., None]) -> Callable[..., None]:
             built[name] = {
                 n: _parsed(f, flag_of(n, f), values[n]) for n, f, _ in fields_of(*kinds) if n in given
             }
-        if any(isinstance(model, Comparing) and model.verify for model in built.values()):
+        if any(isinstance(model, CompareFlags) and model.verify for model in built.values()):
             from isoglot.runs.fingerprint import forget
 
             forget()
@@ -211,33 +211,33 @@ def parse_settings(given: Sequence[str], *, example: str) -> dict[str, Any]:
 _GROUP = "Running"
 
 
-class Running(Options):
+class RunFlags(Options):
     """How a command runs."""
 
     quiet: bool = option(False, "Only print errors.", flags=["--quiet", "-q"], group=_GROUP)
 
 
-class Comparing(Running):
+class CompareFlags(RunFlags):
     """How a command runs that leaves what it has made from the same inputs."""
 
     verify: bool = option(False, "Reread all inputs; trust no remembered hash.", group=_GROUP)
 
 
-class Replacing(Running):
+class ReplaceFlags(RunFlags):
     """How a command runs that makes the same output once."""
 
     overwrite: bool = option(False, "Replace an output made with other options.", group=_GROUP)
 
 
-class Remaking(Replacing, Comparing):
+class RemakeFlags(ReplaceFlags, CompareFlags):
     """How a command runs that makes the same output once from its inputs."""
 
 
-class Reporting(Running):
+class ReportFlags(RunFlags):
     """How a command runs whose results are printed."""
 
     quiet: bool = option(False, "Only print results and errors.", flags=["--quiet", "-q"], group=_GROUP)
 
 
-class Evaluating(Reporting, Comparing):
+class EvaluateFlags(ReportFlags, CompareFlags):
     """How a command runs that prints results, and leaves what it has made from the same inputs."""

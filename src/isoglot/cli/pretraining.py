@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from isoglot.cli.console import Console, print_table
-from isoglot.cli.flags import Comparing, Remaking, Replacing, Reporting, with_flags
+from isoglot.cli.flags import CompareFlags, RemakeFlags, ReplaceFlags, ReportFlags, with_flags
 from isoglot.corpus.read.sources import Reading
 from isoglot.errors import ConfigurationError
 from isoglot.options import Options, option
@@ -23,7 +23,7 @@ def trim(
     ],
     request: TrimRequest,
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder to write.")],
-    running: Remaking,
+    running: RemakeFlags,
     more: Annotated[
         list[str] | None,
         typer.Argument(metavar="FILE", help="More text, as a shell fills in --text data/*.tsv.gz."),
@@ -70,7 +70,7 @@ def pack(
         ),
     ],
     out: Annotated[Path, typer.Option("--out", "-o", help="File to write, or the folder to unpack into.")],
-    running: Replacing,
+    running: ReplaceFlags,
 ) -> None:
     """Make an aligner one small file, or such a file a folder again.
 
@@ -107,7 +107,7 @@ def export(
     ],
     request: SentenceExport,
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder to write.")],
-    running: Remaking,
+    running: RemakeFlags,
 ) -> None:
     """Write an encoder as a sentence encoder that other libraries load without isoglot.
 
@@ -229,7 +229,7 @@ _Recipe = Annotated[
 def pretrain(
     recipe: _Recipe,
     changes: RecipeChanges,
-    running: Comparing,
+    running: CompareFlags,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Folder of the run; needed unless --check is given.")
     ] = None,
@@ -274,7 +274,7 @@ def pretrain(
 
 
 @with_flags
-def inspect(recipe: _Recipe, changes: RecipeChanges, shown: PositionRange, running: Reporting) -> None:
+def inspect(recipe: _Recipe, changes: RecipeChanges, shown: PositionRange, running: ReportFlags) -> None:
     """Print what a recipe trains on: pieces, masks, labels, links.
 
     One table per view and position, exactly as training sees them. `input` is what the encoder gets (= where it is the

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from isoglot.cli.console import Console, printed
-from isoglot.cli.flags import Comparing, with_flags
+from isoglot.cli.flags import CompareFlags, with_flags
 from isoglot.evaluation.options import EvaluateOptions, MeasureOptions
 from isoglot.finetuning.options import task_with_settings
 from isoglot.options import FileName, Options, OutputFile, Seed, option
@@ -37,7 +37,7 @@ class TaskFlags(Options):
     )
 
 
-class Training(Options):
+class TrainingFlags(Options):
     """Settings of fine-tuning."""
 
     preset: str = option("xtreme", "Paper whose settings hold: xtreme, weam, ppa, align_mlm or xlm_align.")
@@ -83,8 +83,8 @@ def finetune(
     out: Annotated[
         Path, typer.Option("--out", "-o", help="Folder of the run; several seeds make one folder each in it.")
     ],
-    train: Training,
-    running: Comparing,
+    train: TrainingFlags,
+    running: CompareFlags,
     language: Annotated[
         str, typer.Option("--language", "-l", help="Language of the training data; several with commas.")
     ] = "en",
@@ -143,7 +143,7 @@ def evaluate(
     data: TaskFlags,
     tested: TestFlags,
     measuring: MeasureOptions,
-    running: Comparing,
+    running: CompareFlags,
     tasks: _Tasks = False,
 ) -> None:
     """Measure checkpoints on a task in any number of languages.
@@ -201,10 +201,10 @@ class TransferFlags(Options):
     keep: bool = option(False, "Keep fine-tuned weights after they are tested.")
 
 
-class TransferTraining(Training):
+class TransferTrainingFlags(TrainingFlags):
     """Settings of fine-tuning; the paper's by default."""
 
-    preset: str = option("align_mlm", str(Training.model_fields["preset"].description))
+    preset: str = option("align_mlm", str(TrainingFlags.model_fields["preset"].description))
 
 
 @with_flags
@@ -212,8 +212,8 @@ def transfer(
     checkpoints: Checkpoints,
     data: TaskFlags,
     options: TransferFlags,
-    train: TransferTraining,
-    running: Comparing,
+    train: TransferTrainingFlags,
+    running: CompareFlags,
 ) -> None:
     """Measure zero-shot (ZS), supervised (SUP) and Δ = SUP − ZS.
 

@@ -66,7 +66,7 @@ class Part:
     spaces: Counter[str] = field(default_factory=Counter)  # as in `Records`
 
 
-class _State:
+class _FilterWorker:
     settings: Settings
     filters: Filters
 
@@ -76,22 +76,24 @@ def start(settings: Settings) -> None:
     if settings.single_threaded:
         os.environ["TOKENIZERS_PARALLELISM"] = "false"  # else its threads and other workers share cores
         pa.set_cpu_count(1)
-    _State.settings = settings
-    _State.filters = Filters(settings.options, tokenizer=settings.tokenizer, held_out=settings.held_out)
+    _FilterWorker.settings = settings
+    _FilterWorker.filters = Filters(
+        settings.options, tokenizer=settings.tokenizer, held_out=settings.held_out
+    )
 
 
 def filter_chunk(task: ChunkTask) -> Part:
     """Parse and filter one chunk, and write what is left to a part file."""
     if isinstance(task.chunk, IsoglotError):
         raise task.chunk
-    settings = _State.settings
+    settings = _FilterWorker.settings
     path = Path(settings.folder) / f"part-{task.number:08d}.arrow"
     if settings.kept and (found := _noted(path)) is not None:
         return found
     source, kind = settings.sources[task.source], settings.options.kind
     records = READERS[source.format or ""].parse(source, kind, task.chunk)
     read = len(records) + records.incomplete
-    outcome = _State.filters.apply(records, source.languages(kind))
+    outcome = _FilterWorker.filters.apply(records, source.languages(kind))
     part = Part(task.source, read, outcome.rows, outcome.removed, outcome.flags_seen, outcome.keys, "")
     part.spaces = records.spaces
     if outcome.rows:
@@ -134,7 +136,7 @@ def write_shard(group: tuple[Sequence[tuple[str, NDArray[np.int32] | None]], str
     parts, out = group
     if Path(out).is_file():  # of an earlier run
         return Path(out).name, pq.read_metadata(out).num_rows, fingerprint(out)
-    schema = _State.settings.schema
+    schema = _FilterWorker.settings.schema
     repeated = [name for name in schema.names if name.endswith("language")]  # sentences hardly ever repeat
     waiting: list[pa.Table] = []
     rows = 0
@@ -152,7 +154,7 @@ def write_shard(group: tuple[Sequence[tuple[str, NDArray[np.int32] | None]], str
                 waiting = []
         if waiting:
             writer.write_table(pa.concat_tables(waiting))
-    if _State.settings.options.sampling_exponent is None:  # else a part may go into other shards too
+    if _FilterWorker.settings.options.sampling_exponent is None:  # else a part may go into other shards too
         for path, _ in parts:
             Path(path).unlink(missing_ok=True)
     return Path(out).name, rows, fingerprint(out)

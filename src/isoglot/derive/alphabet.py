@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Collection
 
 from isoglot.checks import did_you_mean
-from isoglot.derive.base import Derived, Sentence
+from isoglot.derive.base import DerivedSentence, Sentence
 from isoglot.errors import ConfigurationError
 
 ALPHABETS: dict[str, tuple[int, int]] = {
@@ -70,9 +70,9 @@ class Transliteration:
             known = self._known[word] = unicodedata.normalize("NFC", word).translate(self._table)
         return known
 
-    def __call__(self, sentence: Sentence, *, key: int = 0) -> Derived:
+    def __call__(self, sentence: Sentence, *, key: int = 0) -> DerivedSentence:
         """The same words in the same order, written in the other alphabet; ``key`` has no effect."""
         del key
         known, word = self._known.get, self.word
         out = [known(w) or word(w) for w in sentence.words]
-        return Derived(tuple(out), tuple(range(len(out))))
+        return DerivedSentence(tuple(out), tuple(range(len(out))))

@@ -30,7 +30,7 @@ class Sentence(NamedTuple):
         return cls(tuple(row["words"]), *(() if None in columns else map(tuple, columns)))  # type: ignore[arg-type]
 
 
-class Derived(NamedTuple):
+class DerivedSentence(NamedTuple):
     """A sentence of the derived language; gold word links, labels and heads follow from the origins."""
 
     words: tuple[str, ...]
@@ -55,7 +55,7 @@ class Transform(Protocol):
         Underivable: the sentence has no image (syntax of a non-projective tree).
     """
 
-    def __call__(self, sentence: Sentence, *, key: int) -> Derived:
+    def __call__(self, sentence: Sentence, *, key: int) -> DerivedSentence:
         """The sentence in the derived language."""
 
 
@@ -66,17 +66,17 @@ def compose(*transforms: Transform) -> Transform:
     """
     *later, first = transforms
 
-    def composed(sentence: Sentence, *, key: int) -> Derived:
+    def composed(sentence: Sentence, *, key: int) -> DerivedSentence:
         derived = first(sentence, key=key)
         for transform in reversed(later):
             step = transform(moved(sentence, derived), key=key)
-            derived = Derived(step.words, tuple([derived.origin[o] for o in step.origin]))
+            derived = DerivedSentence(step.words, tuple([derived.origin[o] for o in step.origin]))
         return derived
 
     return composed if later else first
 
 
-def moved(sentence: Sentence, derived: Derived) -> Sentence:
+def moved(sentence: Sentence, derived: DerivedSentence) -> Sentence:
     """The derived words as a sentence, with the original's analysis carried along where each word moved whole."""
     origin, size = derived.origin, len(sentence.words)
     # Order changes only inside sentences, so the places at which they end stay where they were.

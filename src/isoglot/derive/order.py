@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from isoglot.derive.base import Derived, Sentence
+from isoglot.derive.base import DerivedSentence, Sentence
 from isoglot.errors import ConfigurationError
 from isoglot.seeding import seed_for
 
@@ -85,7 +85,7 @@ class Inversion:
 
             self._backend = fast_backend(tokenizer)
 
-    def __call__(self, sentence: Sentence, *, key: int = 0) -> Derived:
+    def __call__(self, sentence: Sentence, *, key: int = 0) -> DerivedSentence:
         """The inverted sentence; ``key`` has no effect."""
         del key
         words = sentence.words
@@ -102,21 +102,21 @@ class Inversion:
             part = self._whole(words[start:stop], final=known)
             out.extend(part.words)
             origin.extend([start + o for o in part.origin] if start else part.origin)
-        return Derived(tuple(out), tuple(origin))
+        return DerivedSentence(tuple(out), tuple(origin))
 
-    def _whole(self, words: tuple[str, ...], *, final: bool = False) -> Derived:
+    def _whole(self, words: tuple[str, ...], *, final: bool = False) -> DerivedSentence:
         last = len(words) - 1
         if last < 1:
-            return Derived(words, tuple(range(last + 1)))
+            return DerivedSentence(words, tuple(range(last + 1)))
         if final or words[last] in {*self.end_marks}:
-            return Derived(words[-2::-1] + words[-1:], (*range(last - 1, -1, -1), last))
+            return DerivedSentence(words[-2::-1] + words[-1:], (*range(last - 1, -1, -1), last))
         mark = None if self._attached is None else self._attached.search(words[last])
         if mark is None:
-            return Derived(words[::-1], tuple(range(last, -1, -1)))
+            return DerivedSentence(words[::-1], tuple(range(last, -1, -1)))
         stem, end = words[last][: mark.start()], mark.group()
-        return Derived((stem, *words[last - 1 : 0 : -1], words[0] + end), tuple(range(last, -1, -1)))
+        return DerivedSentence((stem, *words[last - 1 : 0 : -1], words[0] + end), tuple(range(last, -1, -1)))
 
-    def _tokens(self, sentence: Sentence, backend: Any) -> Derived:
+    def _tokens(self, sentence: Sentence, backend: Any) -> DerivedSentence:
         pieces: list[str] = []
         owner: list[int] = []
         for start, stop in _bounds(sentence, self.split, self.end_marks):
@@ -126,7 +126,7 @@ class Inversion:
             order = _inverted_order(tokens, self.end_marks)
             pieces.extend([tokens[i] for i in order])
             owner.extend([start + spans[i] for i in order])
-        return Derived(tuple(pieces), tuple(owner))
+        return DerivedSentence(tuple(pieces), tuple(owner))
 
 
 def _word_numbers(words: Sequence[str], offsets: Sequence[tuple[int, int]]) -> list[int]:
@@ -145,7 +145,7 @@ def _inverted_order(tokens: Sequence[str], marks: str) -> list[int]:
     return list(range(last, -1, -1))
 
 
-def _literal(words: tuple[str, ...]) -> Derived:
+def _literal(words: tuple[str, ...]) -> DerivedSentence:
     """ALIGN-MLM's inversion of XNLI sentences with all its quirks.
 
     The words, cut at single spaces, are one sentence, however many they hold. One final *character* of ``. ! ?`` is
@@ -156,18 +156,18 @@ def _literal(words: tuple[str, ...]) -> Derived:
     Source: the paper's code, ``invert_xnli_data``.
     """
     if not words or words == ("",):
-        return Derived(words, tuple(range(len(words))))
+        return DerivedSentence(words, tuple(range(len(words))))
     order = range(len(words) - 1, -1, -1)
     if words[-1] and words[-1][-1] in {*END_MARKS}:
         parts = [*words[:-1], words[-1][:-1]]
         turned = [parts[i] for i in order]
         turned[-1] += words[-1][-1]
-        return Derived(tuple(turned), tuple(order))
+        return DerivedSentence(tuple(turned), tuple(order))
     if len(words) == 1:
-        return Derived(("", words[0]), (0, 0))
+        return DerivedSentence(("", words[0]), (0, 0))
     if words[0] in {*END_MARKS}:  # it comes to stand last, and its code takes it for the final character
-        return Derived((*words[:1:-1], words[1] + words[0]), tuple(order[:-1]))
-    return Derived(words[::-1], tuple(order))
+        return DerivedSentence((*words[:1:-1], words[1] + words[0]), tuple(order[:-1]))
+    return DerivedSentence(words[::-1], tuple(order))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -184,7 +184,7 @@ class Permutation:
     split: bool = False
     keep_final: bool = False
 
-    def __call__(self, sentence: Sentence, *, key: int) -> Derived:
+    def __call__(self, sentence: Sentence, *, key: int) -> DerivedSentence:
         """A permutation drawn for ``(seed, key)``."""
         generator = random.Random(seed_for(self.seed, "permutation", key))
         origin: list[int] = []
@@ -195,4 +195,4 @@ class Permutation:
             origin.extend(part)
             if fixed:
                 origin.append(stop - 1)
-        return Derived(tuple([sentence.words[o] for o in origin]), tuple(origin))
+        return DerivedSentence(tuple([sentence.words[o] for o in origin]), tuple(origin))

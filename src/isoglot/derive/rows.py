@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from isoglot.corpus.encode.words import split_words
-from isoglot.derive.base import Derived, Sentence, Transform, Underivable, moved
+from isoglot.derive.base import DerivedSentence, Sentence, Transform, Underivable, moved
 from isoglot.derive.labels import carry_entities, flip_runs, make_tags_consistent
 from isoglot.derive.options import DeriverOptions
 from isoglot.derive.order import sentence_bounds
@@ -117,7 +117,7 @@ class Deriver:
             {"words": list(derived.words), "tags": tags, "language": pair["target_language"]}, [pair]
         )
 
-    def _tags(self, tags: Sequence[str], sentence: Sentence, derived: Derived) -> list[str]:
+    def _tags(self, tags: Sequence[str], sentence: Sentence, derived: DerivedSentence) -> list[str]:
         entities = any(t[:2] in ("B-", "I-") for t in tags)
         if self.options.labels == "first_match":
             first = dict(zip(reversed(sentence.words), reversed(tags), strict=True))
@@ -167,7 +167,7 @@ class Deriver:
         ]
         return Image(out, pairs)
 
-    def _reordered(self, sentence: Sentence, key: int) -> Derived:
+    def _reordered(self, sentence: Sentence, key: int) -> DerivedSentence:
         """The derived sentence, where labels need one derived word for each original one."""
         derived = self.transform(sentence, key=key)
         if len(derived.origin) != len(sentence.words) or len(set(derived.origin)) != len(derived.origin):
@@ -176,7 +176,7 @@ class Deriver:
             )
         return derived
 
-    def _pair_of(self, sentence: Sentence, derived: Derived, language: str) -> dict[str, Any]:
+    def _pair_of(self, sentence: Sentence, derived: DerivedSentence, language: str) -> dict[str, Any]:
         """The ALIGNED row from a sentence to its image."""
         words, out = sentence.words, derived.words
         if "" in words or "" in out:  # the literal inversion has empty words; nothing is linked to them
@@ -201,7 +201,7 @@ class Deriver:
         }
 
 
-def _moved_links(links: list[list[int]], derived: Derived, side: str) -> list[list[int]]:
+def _moved_links(links: list[list[int]], derived: DerivedSentence, side: str) -> list[list[int]]:
     """Word links after the words of one side have moved."""
     renders: dict[int, list[int]] = {}
     for new, old in enumerate(derived.origin):

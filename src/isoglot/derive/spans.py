@@ -8,7 +8,7 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from isoglot.corpus.encode.words import word_spans
-from isoglot.derive.base import Derived, Sentence
+from isoglot.derive.base import DerivedSentence, Sentence
 from isoglot.derive.order import END_MARKS
 
 
@@ -47,7 +47,7 @@ class Passage(NamedTuple):
 
 
 def moved_answers(
-    passage: Passage, derived: Derived, answers: Sequence[tuple[str, int]], counts: Counter[str]
+    passage: Passage, derived: DerivedSentence, answers: Sequence[tuple[str, int]], counts: Counter[str]
 ) -> list[tuple[str, int]]:
     """Answers as they stand in the derived context, whose words are joined by single blanks.
 

@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 
 from isoglot.derive.arrangements import MAX_GROUP
-from isoglot.derive.base import Derived, Sentence, Underivable
+from isoglot.derive.base import DerivedSentence, Sentence, Underivable
 from isoglot.derive.order_model import BUILT_IN, OrderModel, built_in_model
 from isoglot.errors import ConfigurationError
 from isoglot.seeding import seed_for
@@ -144,7 +144,7 @@ class Syntax:
         }
         return cls(models, **options)  # type: ignore[arg-type]
 
-    def __call__(self, sentence: Sentence, *, key: int = 0) -> Derived:
+    def __call__(self, sentence: Sentence, *, key: int = 0) -> DerivedSentence:
         """The sentence in an order drawn for ``(seed, key)``."""
         if not sentence.heads:
             raise Underivable("no dependency tree")
@@ -156,7 +156,7 @@ class Syntax:
             raise Underivable(f"a head with over {MAX_GROUP - 1} dependents")
         generator = random.Random(seed_for(self.seed, "syntax", key))
         origin = arranged(dependents, lambda head: self._ordered(tree, head, dependents[head], generator))
-        return Derived(tuple([sentence.words[o] for o in origin]), tuple(origin))
+        return DerivedSentence(tuple([sentence.words[o] for o in origin]), tuple(origin))
 
     def _ordered(
         self, tree: Sentence, node: int, dependents: list[int], generator: random.Random

@@ -15,7 +15,7 @@ from transformers import AddedToken, PreTrainedTokenizerBase
 
 from isoglot.corpus.encode.load_tokenizer import load_tokenizer
 from isoglot.corpus.encode.pieces import fast_backend
-from isoglot.derive.base import Derived, Sentence
+from isoglot.derive.base import DerivedSentence, Sentence
 from isoglot.derive.shared_pieces import (
     SEPARATOR,
     Spelling,
@@ -223,7 +223,7 @@ class TokenTransliteration:
             alike = self.vocabulary.shared.issuperset(ids)
             known[word] = word if alike and not self.pieces else self.vocabulary.written(ids) or word
 
-    def __call__(self, sentence: Sentence, *, key: int = 0) -> Derived:
+    def __call__(self, sentence: Sentence, *, key: int = 0) -> DerivedSentence:
         """The same words in the same order, in the copy's script; ``key`` has no effect."""
         del key
         words = sentence.words
@@ -237,7 +237,7 @@ class TokenTransliteration:
             # A byte-level tokenizer reads a text's first word without the space that the others have.
             self.prime(words[:1], first=True)
             out[0] = self._known[True][words[0]]
-        return Derived(tuple(out), tuple(range(len(words))))
+        return DerivedSentence(tuple(out), tuple(range(len(words))))
 
 
 def _framing(tokenizer: PreTrainedTokenizerBase) -> set[int]:

@@ -13,7 +13,7 @@ from isoglot.modules.shared_table import SharedTable
 from isoglot.options import Count
 from isoglot.seeding import generator_for
 
-Pieces = list[int]
+EntryPieces = list[int]
 
 _ENTRIES = {"cpu": 1 << 10, "cuda": 1 << 14}
 """Entries at a time: on a CPU as many as leave a dozen intermediate results of cosine and gradient in the cache."""
@@ -52,7 +52,7 @@ class EmbeddingAlignment(Loss):
         ...     dictionary.advance()
     """
 
-    pairs: Sequence[tuple[Pieces, Pieces]]
+    pairs: Sequence[tuple[EntryPieces, EntryPieces]]
     _: KW_ONLY
     sample: Count | None = None
     lexicon_seed: int = 0
@@ -64,7 +64,7 @@ class EmbeddingAlignment(Loss):
         self.settle()
         self.set_dictionary(self.pairs)
 
-    def set_dictionary(self, pairs: Sequence[tuple[Pieces, Pieces]]) -> None:
+    def set_dictionary(self, pairs: Sequence[tuple[EntryPieces, EntryPieces]]) -> None:
         """Keep the pieces of each entry and its translation as buffers."""
         if not pairs:
             raise ConfigurationError("the dictionary has no pair; give one at least")
@@ -119,6 +119,6 @@ def _embed(table: SharedTable, pieces: Tensor) -> Tensor:
     return nn.functional.embedding_bag(order, rows, lengths.cumsum(0) - lengths, mode="mean")
 
 
-def _pad(pieces: list[Pieces]) -> Tensor:
+def _pad(pieces: list[EntryPieces]) -> Tensor:
     """(entries, longest), −1 pads."""
     return pad_sequence([torch.tensor(p) for p in pieces], batch_first=True, padding_value=-1)

@@ -12,7 +12,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from isoglot.corpus.encode.pieces import PieceEncoder
 from isoglot.errors import ConfigurationError
 from isoglot.losses.base import LossOutput
-from isoglot.losses.embedding_alignment import EmbeddingAlignment, Pieces
+from isoglot.losses.embedding_alignment import EmbeddingAlignment, EntryPieces
 from isoglot.modules.encoder import input_embeddings
 from isoglot.modules.encodings import Encodings
 from isoglot.objectives.base import Batch, Objective
@@ -46,7 +46,7 @@ class EmbeddingAlignmentObjective(EmbeddingAlignment, Objective):
     copied_vocabulary: Count | None = None
     share: PositiveShare = 0.25
     pieces: Literal["mean", "single"] = "mean"
-    pairs: Sequence[tuple[Pieces, Pieces]] = field(init=False)
+    pairs: Sequence[tuple[EntryPieces, EntryPieces]] = field(init=False)
 
     def __post_init__(self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase | None) -> None:
         self.settle()
@@ -69,7 +69,7 @@ class EmbeddingAlignmentObjective(EmbeddingAlignment, Objective):
 
     def _pairs(
         self, rows: int, tokenizer: PreTrainedTokenizerBase | None, lexicon: Dataset | None
-    ) -> list[tuple[Pieces, Pieces]]:
+    ) -> list[tuple[EntryPieces, EntryPieces]]:
         """The drawn part of the dictionary; the encoder has so many ``rows`` of embeddings."""
         if self.copied_vocabulary is not None:
             special = set() if tokenizer is None else set(tokenizer.all_special_ids)
@@ -102,7 +102,7 @@ class EmbeddingAlignmentObjective(EmbeddingAlignment, Objective):
 
 def lexicon_pairs(
     lexicon: Dataset, tokenizer: PreTrainedTokenizerBase, *, single: bool = False
-) -> list[tuple[Pieces, Pieces]]:
+) -> list[tuple[EntryPieces, EntryPieces]]:
     """Each usable entry as piece ids, in the lexicon's order, duplicates left out.
 
     Entries are cut as words inside a sentence. An entry is unusable if a side is empty or holds the unknown token, if
@@ -124,7 +124,7 @@ def lexicon_pairs(
     return [(list(s), list(t)) for s, t in seen]
 
 
-def entry_pieces(encoder: PieceEncoder, texts: Sequence[str]) -> list[Pieces]:
+def entry_pieces(encoder: PieceEncoder, texts: Sequence[str]) -> list[EntryPieces]:
     """The pieces of dictionary entries, cut as words inside a sentence; none of an empty one."""
     words = [text.strip() for text in texts]
     found = encoder.entries(words)
@@ -138,7 +138,7 @@ def entry_pieces(encoder: PieceEncoder, texts: Sequence[str]) -> list[Pieces]:
 
 def copied_vocabulary_pairs(
     size: int, *, share: float, seed: int, special: set[int] | None = None
-) -> list[tuple[Pieces, Pieces]]:
+) -> list[tuple[EntryPieces, EntryPieces]]:
     """A drawn part of the pairs ``(id, id + size)``; special tokens are removed *after* the draw, as in the code."""
     drawn = _drawn(size, int(size * share), seed)
     return [([i], [i + size]) for i in drawn if i not in (special or set())]

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from isoglot.seeding import seed_for
 from isoglot.synthetic.lexicon import TOPICS, Lexicon
-from isoglot.synthetic.patterns import Compiled, Ints, Ragged, Vocabulary, offsets
+from isoglot.synthetic.patterns import CompiledPatterns, Ints, RaggedLists, Vocabulary, offsets
 
 SPLITS = {"train": (0, 6), "dev": (6, 8), "test": (8, 10)}
 """Split → range of the sentence hash, in tenths."""
@@ -31,9 +31,9 @@ class WorldRows:
     """Drawn rows."""
 
     pattern: Ints
-    tokens: Ragged  # by row, where its tokens stand in the compiled patterns
-    ids: Ragged  # by row, the strings of its tokens
-    sentences: Ragged  # by row, how many tokens its sentences have
+    tokens: RaggedLists  # by row, where its tokens stand in the compiled patterns
+    ids: RaggedLists  # by row, the strings of its tokens
+    sentences: RaggedLists  # by row, how many tokens its sentences have
 
     def __len__(self) -> int:
         return len(self.pattern)
@@ -52,7 +52,7 @@ class WorldRows:
     def joined(cls, parts: list[WorldRows]) -> WorldRows:
         """Rows of several draws from the same patterns, one after the other."""
         lists = zip(*((p.tokens, p.ids, p.sentences) for p in parts), strict=True)
-        return cls(np.concatenate([p.pattern for p in parts]), *map(Ragged.joined, lists))
+        return cls(np.concatenate([p.pattern for p in parts]), *map(RaggedLists.joined, lists))
 
 
 class Engine:
@@ -86,7 +86,9 @@ class Engine:
                 at += len(cdf)
         return np.concatenate(parts), np.array(starts)
 
-    def rows(self, key: str, compiled: Compiled, split: str, count: int, *, whole: bool = False) -> WorldRows:
+    def rows(
+        self, key: str, compiled: CompiledPatterns, split: str, count: int, *, whole: bool = False
+    ) -> WorldRows:
         """The first ``count`` rows of a task and split.
 
         ``whole``: split by the row as a whole, not by each of its sentences (stories have too many).
@@ -98,7 +100,9 @@ class Engine:
             parts.append(found.take(np.arange(min(missing, len(found)))))
         return WorldRows.joined(parts)
 
-    def _draw(self, compiled: Compiled, rng: np.random.Generator, split: str, *, whole: bool) -> WorldRows:
+    def _draw(
+        self, compiled: CompiledPatterns, rng: np.random.Generator, split: str, *, whole: bool
+    ) -> WorldRows:
         """A chunk without the rows of another split, and those in which two variables are the same word."""
         drawn = rng.integers(1, len(TOPICS) + 1, size=CHUNK)
         topics = np.where(rng.random(CHUNK) < _THEMED, drawn, 0)  # 0 is none
@@ -114,7 +118,7 @@ class Engine:
         fixed = variable < 0
         value = values[np.where(fixed, 0, place)] if len(values) else np.zeros_like(base)
         ids = np.where(fixed, base, self.vocabulary.flat[np.where(fixed, 0, base + value)])
-        rows = WorldRows(pattern, tokens, Ragged(ids, tokens.offsets), sentences)
+        rows = WorldRows(pattern, tokens, RaggedLists(ids, tokens.offsets), sentences)
         self._spell(ids, rows.sentence_offsets[:-1])
         accepted = self._in_split(rows, split, whole=whole)
         twins = compiled.twins.take(pattern)

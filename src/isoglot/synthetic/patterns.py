@@ -118,14 +118,14 @@ def offsets(lengths: Ints) -> Ints:
     return np.concatenate([[0], np.cumsum(lengths)])
 
 
-class Ragged(NamedTuple):
+class RaggedLists(NamedTuple):
     """Lists one after the other: list ``r`` is ``values[offsets[r] : offsets[r + 1]]``."""
 
     values: Ints
     offsets: Ints
 
     @classmethod
-    def of(cls, values: npt.ArrayLike, lengths: npt.ArrayLike) -> Ragged:
+    def of(cls, values: npt.ArrayLike, lengths: npt.ArrayLike) -> RaggedLists:
         """Lists of these lengths."""
         return cls(np.asarray(values, dtype=np.int64), offsets(np.asarray(lengths, dtype=np.int64)))
 
@@ -138,21 +138,21 @@ class Ragged(NamedTuple):
         """The list that each value is in."""
         return np.repeat(np.arange(len(self.offsets) - 1), self.lengths)
 
-    def take(self, lists: Ints) -> Ragged:
+    def take(self, lists: Ints) -> RaggedLists:
         """Some of the lists, in the order asked for."""
         lengths = self.lengths[lists]
         begin = offsets(lengths)
         chosen = np.arange(begin[-1]) + np.repeat(self.offsets[lists] - begin[:-1], lengths)
-        return Ragged(self.values[chosen], begin)
+        return RaggedLists(self.values[chosen], begin)
 
     @classmethod
-    def joined(cls, parts: Sequence[Ragged]) -> Ragged:
+    def joined(cls, parts: Sequence[RaggedLists]) -> RaggedLists:
         """The lists of several."""
         lengths = np.concatenate([part.lengths for part in parts])
         return cls.of(np.concatenate([part.values for part in parts]), lengths)
 
 
-class Compiled:
+class CompiledPatterns:
     """Patterns as flat arrays; the ones without weight are left out.
 
     Attributes:
@@ -169,7 +169,7 @@ class Compiled:
         self.cdf = np.cumsum(weights / weights.sum())
         tokens = [[t for s in p.sentences for t in s] for p in kept]
         flat = [t for ts in tokens for t in ts]
-        self.tokens = Ragged.of(range(len(flat)), [len(ts) for ts in tokens])
+        self.tokens = RaggedLists.of(range(len(flat)), [len(ts) for ts in tokens])
         self.upos, self.heads = [t.upos for t in flat], [t.head for t in flat]
         self.deprels, self.entities = [t.deprel for t in flat], [t.entity for t in flat]
         self.variable = np.array([t.variable for t in flat])
@@ -183,12 +183,12 @@ class Compiled:
             ]
         )
         pools = [vocabulary.pools.index(name) for p in kept for name in p.variables]
-        self.pools = Ragged.of(pools, [len(p.variables) for p in kept])
+        self.pools = RaggedLists.of(pools, [len(p.variables) for p in kept])
         lengths = [len(s) for p in kept for s in p.sentences]
-        self.sentences = Ragged.of(lengths, [len(p.sentences) for p in kept])
+        self.sentences = RaggedLists.of(lengths, [len(p.sentences) for p in kept])
         twins = [
             [(i, j) for i, j in combinations(range(len(p.variables)), 2) if p.variables[i] == p.variables[j]]
             for p in kept
         ]
         pairs = np.array([pair for own in twins for pair in own], dtype=np.int64).reshape(-1, 2)
-        self.twins = Ragged.of(pairs, [len(own) for own in twins])
+        self.twins = RaggedLists.of(pairs, [len(own) for own in twins])

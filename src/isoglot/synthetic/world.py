@@ -18,7 +18,7 @@ from isoglot.synthetic.families import inference_patterns
 from isoglot.synthetic.grammar import sample_patterns
 from isoglot.synthetic.lexicon import Lexicon, build_lexicon
 from isoglot.synthetic.paraphrases import wording_patterns
-from isoglot.synthetic.patterns import Compiled, Ints, Pattern
+from isoglot.synthetic.patterns import CompiledPatterns, Ints, Pattern
 from isoglot.synthetic.stories import story_patterns
 
 _PATTERNS = 6000
@@ -47,7 +47,7 @@ class World:
         self.seed = seed
         self.lexicon: Lexicon = build_lexicon(seed, size=size)
         self.engine = Engine(self.lexicon, seed)
-        self._compiled: dict[str, Compiled] = {}
+        self._compiled: dict[str, CompiledPatterns] = {}
 
     def text(self, n: int, *, split: str = "train") -> Dataset:
         """Plain text (TEXT), punctuation attached."""
@@ -117,7 +117,7 @@ class World:
         }
         return _dataset(columns, SPAN, n)
 
-    def _patterns(self, kind: str) -> Compiled:
+    def _patterns(self, kind: str) -> CompiledPatterns:
         """The patterns of a data set, made when they are first needed."""
         kind = "text" if kind == "pos" else kind
         if kind in self._compiled:
@@ -133,7 +133,7 @@ class World:
             patterns = story_patterns(_STORIES, seed_for(self.seed, "stories"))
         else:
             patterns = inference_patterns() if kind == "nli" else wording_patterns()
-        return self._compiled.setdefault(kind, Compiled(patterns, self.engine.vocabulary))
+        return self._compiled.setdefault(kind, CompiledPatterns(patterns, self.engine.vocabulary))
 
     def _rows(self, kind: str, n: int, split: str) -> WorldRows:
         """The rows of a data set, before their words are joined."""

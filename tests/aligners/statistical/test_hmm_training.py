@@ -6,7 +6,7 @@ from small_bitext import SOURCE, TARGET, train_hmm, words
 
 from isoglot.aligners.statistical import markov
 from isoglot.aligners.statistical.bitext import encode
-from isoglot.aligners.statistical.hmm_training import _State
+from isoglot.aligners.statistical.hmm_training import _DirectionState
 from isoglot.aligners.statistical.options import HmmOptions
 from isoglot.aligners.statistical.pair_table import PairTable
 
@@ -29,7 +29,7 @@ def test_an_entry_does_not_confirm_itself(length, turned):
     one, other, slots = table.pairs()
     random = np.random.default_rng(0)
     sides, pairs = ((target, source), (other, one)) if turned else ((source, target), (one, other))
-    state = _State(*sides, pairs, options)
+    state = _DirectionState(*sides, pairs, options)
     state.own_null[:] = random.random(len(state.own_null))
     own, entries, counts = [], [], np.zeros(len(table.key))
     for s, t in zip(words(SOURCE), words(TARGET), strict=True):

@@ -54,7 +54,7 @@ def _by_place(
 
 def _by_id(found: LinkReader, gold: LinkReader) -> Pairs:
     ours, theirs = found.lines(), gold.lines()
-    numbered, number = _Numbered(), 0
+    numbered, number = _IdOrder(), 0
     for number, (own, right) in enumerate(zip_longest(ours, theirs)):
         if own is None or right is None:
             break
@@ -83,7 +83,7 @@ def _by_id(found: LinkReader, gold: LinkReader) -> Pairs:
         _refuse(found, gold, list(zip(names, (line for line, _ in rest), strict=True)), places)
 
 
-class _Numbered:
+class _IdOrder:
     """Whether ids are 0, 1, 2 … or 1, 2, 3 … in this order."""
 
     def __init__(self) -> None:

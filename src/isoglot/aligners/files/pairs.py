@@ -59,7 +59,7 @@ def read_pairs(sources: Sequence[Source], *, mode: WordMode, warn: Warn) -> Iter
     has word links are kept.
     """
     number = 0
-    noticed = _Noticed() if mode == "whitespace" else None
+    noticed = _Notices() if mode == "whitespace" else None
     raw_files(sources)  # every mistake in all of them is told before the first is read
     for given in sources:
         if is_prepared(given.path):
@@ -91,7 +91,7 @@ def raw_files(sources: Sequence[Source]) -> list[Source]:
     return expand(files, "bitext") if files else []
 
 
-class _Noticed:
+class _Notices:
     """Warns if text that is cut at spaces and tabs looks like running text, or has spaces of other kinds."""
 
     def __init__(self) -> None:

@@ -23,7 +23,7 @@ class FlatSide(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class BitextSide:
     """One side of a bitext as word numbers."""
 
     words: tuple[str, ...]  # the vocabulary; word number ``k`` is ``words[k]``
@@ -71,16 +71,16 @@ class WordNumbers:
         self._ids.extend(map(self._known.__getitem__, map(str.lower, words) if self._lowercase else words))
         self._ends.append(len(self._ids))
 
-    def side(self) -> Side:
+    def side(self) -> BitextSide:
         """All sentences so far."""
-        return Side(
+        return BitextSide(
             tuple(self._known),
             np.frombuffer(self._ids, np.int32) if self._ids else np.empty(0, np.int32),
             np.frombuffer(self._ends, np.int64),
         )
 
 
-def encode(sentences: Iterable[Sequence[str]], *, lowercase: bool = False) -> Side:
+def encode(sentences: Iterable[Sequence[str]], *, lowercase: bool = False) -> BitextSide:
     """Number the words of one side in order of appearance."""
     numbers = WordNumbers(lowercase=lowercase)
     for words in sentences:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from isoglot.aligners.alignment import LinkTable
 from isoglot.aligners.compiled import compiled
-from isoglot.aligners.statistical.bitext import Side
+from isoglot.aligners.statistical.bitext import BitextSide
 
 _PARTS = 2
 WORKERS = 2
@@ -28,17 +28,17 @@ class BestWords(NamedTuple):
     score: npt.NDArray[np.float64]  # log probability of each sentence's generated side. Shape: (sentences)
 
     @classmethod
-    def empty(cls, generated: Side) -> BestWords:
+    def empty(cls, generated: BitextSide) -> BestWords:
         """Without any link."""
         tokens = len(generated.ids)
         return cls(np.full(tokens, -1, np.int32), np.zeros(tokens, np.float32), np.zeros(len(generated)))
 
-    def rows(self, generated: Side, start: int, stop: int) -> BestWords:
+    def rows(self, generated: BitextSide, start: int, stop: int) -> BestWords:
         """Those of the sentences ``start`` to ``stop`` − 1."""
         tokens = slice(generated.offsets[start], generated.offsets[stop])
         return BestWords(self.word[tokens], self.probability[tokens], self.score[start:stop])
 
-    def links(self, given: Side, generated: Side, *, reverse: bool) -> LinkTable:
+    def links(self, given: BitextSide, generated: BitextSide, *, reverse: bool) -> LinkTable:
         """As (source, target); with ``reverse`` the generated side is the source side."""
         return LinkTable(
             *_sorted_links(self.word, self.probability, given.offsets, generated.offsets, reverse)
@@ -49,7 +49,7 @@ Decoded = tuple[BestWords, BestWords, LinkTable | None]
 """Both directions' best words, and the links whose posteriors agree where they were asked for."""
 
 
-def parts(given: Side, generated: Side) -> list[tuple[int, int]]:
+def parts(given: BitextSide, generated: BitextSide) -> list[tuple[int, int]]:
     """Ranges of sentences with about as many (given word, generated word) entries each."""
     entries = np.cumsum(given.lengths * generated.lengths)
     whole = int(entries[-1]) if len(entries) else 0
@@ -59,7 +59,7 @@ def parts(given: Side, generated: Side) -> list[tuple[int, int]]:
 
 
 def agreeing(
-    source: Side, target: Side, run: Callable[[int, int], tuple[npt.NDArray[Any], ...]]
+    source: BitextSide, target: BitextSide, run: Callable[[int, int], tuple[npt.NDArray[Any], ...]]
 ) -> LinkTable:
     """Links whose geometric mean of both directions' posteriors is at least a threshold.
 

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from isoglot.aligners.statistical import ibm2
-from isoglot.aligners.statistical.bitext import Ints, Side
+from isoglot.aligners.statistical.bitext import BitextSide, Ints
 from isoglot.aligners.statistical.decoding import WORKERS, parts
 from isoglot.aligners.statistical.hmm import HmmDirection, Jumps, PrefixPairs, sums
 from isoglot.aligners.statistical.markov import (
@@ -29,7 +29,9 @@ _LONGEST_JUMP = 60  # jumps of more words count as this one
 _JUMP_ALPHA = 0.5  # added to the count of each jump width
 
 
-def estimate(source: Side, target: Side, options: HmmOptions) -> tuple[HmmDirection, HmmDirection]:
+def estimate(
+    source: BitextSide, target: BitextSide, options: HmmOptions
+) -> tuple[HmmDirection, HmmDirection]:
     """Train both directions together."""
     with ThreadPoolExecutor(WORKERS) as pool:
         training = _Training(source, target, options, pool)
@@ -44,11 +46,15 @@ def estimate(source: Side, target: Side, options: HmmOptions) -> tuple[HmmDirect
     return one, other
 
 
-class _State:
+class _DirectionState:
     """One direction in training: its sides, the words of each pair, and what it has learned so far."""
 
     def __init__(
-        self, given: Side, generated: Side, words: tuple[npt.NDArray[np.int32], ...], options: HmmOptions
+        self,
+        given: BitextSide,
+        generated: BitextSide,
+        words: tuple[npt.NDArray[np.int32], ...],
+        options: HmmOptions,
     ) -> None:
         self.given, self.generated, self.words, self.options = given, generated, (words[0], words[1]), options
         self.frequency = np.bincount(generated.ids, minlength=len(generated.words)).astype(np.float64)
@@ -98,10 +104,12 @@ class _State:
 class _Training:
     """Both directions, over one table of word pairs by source word."""
 
-    def __init__(self, source: Side, target: Side, options: HmmOptions, pool: ThreadPoolExecutor) -> None:
+    def __init__(
+        self, source: BitextSide, target: BitextSide, options: HmmOptions, pool: ThreadPoolExecutor
+    ) -> None:
         warm = DiagonalOptions(iterations=_WARM_UP + 1)
 
-        def prepare(given: Side, generated: Side) -> ibm2.DiagonalDirection:
+        def prepare(given: BitextSide, generated: BitextSide) -> ibm2.DiagonalDirection:
             table = PairTable.of(given, generated)
             return ibm2.estimate(given, generated, table, warm, reverse=given is target)
 
@@ -113,8 +121,8 @@ class _Training:
         # Both directions' tables of fast_align's model, for the first iteration.
         self.start = Both(WordTables(forward.translation, forward.null), WordTables(mirrored, reverse.null))
         self.states = (
-            _State(source, target, (one, other), options),
-            _State(target, source, (other, one), options),
+            _DirectionState(source, target, (one, other), options),
+            _DirectionState(target, source, (other, one), options),
         )
         ends = np.cumsum(source.lengths * target.lengths)
         self.entries = np.concatenate([[0], ends]).astype(np.int64)  # each sentence's first

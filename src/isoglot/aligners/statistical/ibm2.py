@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from isoglot.aligners.statistical import diagonal
-from isoglot.aligners.statistical.bitext import Side, Vocabularies
+from isoglot.aligners.statistical.bitext import BitextSide, Vocabularies
 from isoglot.aligners.statistical.options import DiagonalOptions
 from isoglot.aligners.statistical.pair_table import FlatTable, PairTable
 from isoglot.aligners.statistical.summation_order import list_order, row_order, size_counts, word_numbers
@@ -89,7 +89,12 @@ class DiagonalDirection:
 
 
 def estimate(
-    given: Side, generated: Side, table: PairTable, options: DiagonalOptions, *, reverse: bool = False
+    given: BitextSide,
+    generated: BitextSide,
+    table: PairTable,
+    options: DiagonalOptions,
+    *,
+    reverse: bool = False,
 ) -> DiagonalDirection:
     """Train one direction: ``iterations − 1`` updates."""
     words = len(generated.words)
@@ -120,7 +125,7 @@ def estimate(
     return DiagonalDirection(table, translation, null, tension)
 
 
-def _used(given: Side, generated: Side) -> npt.NDArray[np.int64]:
+def _used(given: BitextSide, generated: BitextSide) -> npt.NDArray[np.int64]:
     """Generated words that occur in a pair with two sides, in order of appearance; null has an entry for each."""
     paired = np.repeat(given.lengths > 0, generated.lengths)
     words, first = np.unique(generated.ids[paired], return_index=True)

@@ -15,7 +15,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 
 from isoglot.aligners.statistical import diagonal, ibm2, markov
-from isoglot.aligners.statistical.bitext import Side, Vocabularies, locate_words
+from isoglot.aligners.statistical.bitext import BitextSide, Vocabularies, locate_words
 from isoglot.aligners.statistical.decoding import WORKERS, BestWords, Decoded, agreeing
 from isoglot.aligners.statistical.hmm import HmmDirection
 from isoglot.aligners.statistical.hmm_training import estimate
@@ -44,17 +44,21 @@ class TranslationModel(ABC):
 
     @classmethod
     @abstractmethod
-    def estimate(cls, source: Side, target: Side, options: Any) -> Self:
+    def estimate(cls, source: BitextSide, target: BitextSide, options: Any) -> Self:
         """Learn both directions."""
 
     @classmethod
-    def estimate_and_forget(cls, source: Side, target: Side, options: Any) -> tuple[BestWords, ...] | None:
+    def estimate_and_forget(
+        cls, source: BitextSide, target: BitextSide, options: Any
+    ) -> tuple[BestWords, ...] | None:
         """The best words by a model that is forgotten; ``None`` where that saves no memory."""
         del source, target, options
         return None
 
     @abstractmethod
-    def decode(self, source: Side, target: Side, options: Any, threshold: float | None) -> Decoded:
+    def decode(
+        self, source: BitextSide, target: BitextSide, options: Any, threshold: float | None
+    ) -> Decoded:
         """A text's best words, and the links that agree; ``threshold`` is theirs, ``None`` if they are not wanted."""
 
     @cached_property
@@ -131,20 +135,20 @@ class FastAlignModel(TranslationModel):
     direction = ibm2.DiagonalDirection
 
     @classmethod
-    def estimate(cls, source: Side, target: Side, options: DiagonalOptions) -> Self:
+    def estimate(cls, source: BitextSide, target: BitextSide, options: DiagonalOptions) -> Self:
         """Learn both directions."""
         both = _both_directions(source, target, options, lambda *found: found[-1])
         return cls((source.words, target.words), *both)
 
     @classmethod
     def estimate_and_forget(
-        cls, source: Side, target: Side, options: DiagonalOptions
+        cls, source: BitextSide, target: BitextSide, options: DiagonalOptions
     ) -> tuple[BestWords, ...]:
         """The best words by a model that is forgotten, one direction after the other."""
         return _both_directions(source, target, options, _best)
 
     def decode(
-        self, source: Side, target: Side, options: DiagonalOptions, threshold: float | None
+        self, source: BitextSide, target: BitextSide, options: DiagonalOptions, threshold: float | None
     ) -> Decoded:
         """Each direction by its own posteriors."""
         one, other = (_known(side, own) for side, own in zip((source, target), self.words, strict=True))
@@ -158,10 +162,10 @@ class FastAlignModel(TranslationModel):
 
 
 def _both_directions(
-    source: Side,
-    target: Side,
+    source: BitextSide,
+    target: BitextSide,
     options: DiagonalOptions,
-    then: Callable[[Side, Side, DiagonalOptions, ibm2.DiagonalDirection], T],
+    then: Callable[[BitextSide, BitextSide, DiagonalOptions, ibm2.DiagonalDirection], T],
 ) -> tuple[T, ...]:
     """What ``then`` makes of the trained forward and reverse model; large ones are trained one at a time."""
     few = int(source.lengths @ target.lengths) <= ibm2.MOST_PAIRS  # distinct ones are fewer still
@@ -177,17 +181,19 @@ def _both_directions(
         return tuple(pool.map(run, (False, True)))
 
 
-def _best(given: Side, generated: Side, options: DiagonalOptions, model: ibm2.DiagonalDirection) -> BestWords:
+def _best(
+    given: BitextSide, generated: BitextSide, options: DiagonalOptions, model: ibm2.DiagonalDirection
+) -> BestWords:
     best = BestWords.empty(generated)
     diagonal.decode(given.flat, generated.flat, *model.compiled, options.positions, best)
     return best
 
 
-def _known(side: Side, words: tuple[str, ...]) -> Side:
+def _known(side: BitextSide, words: tuple[str, ...]) -> BitextSide:
     """A text in the numbers of a vocabulary, −1 for words that it lacks."""
     if side.words is words:
         return side
-    return Side(words, locate_words(words, side.words).astype(np.int32)[side.ids], side.offsets)
+    return BitextSide(words, locate_words(words, side.words).astype(np.int32)[side.ids], side.offsets)
 
 
 class HmmModel(TranslationModel):
@@ -198,11 +204,13 @@ class HmmModel(TranslationModel):
     direction = HmmDirection
 
     @classmethod
-    def estimate(cls, source: Side, target: Side, options: HmmOptions) -> Self:
+    def estimate(cls, source: BitextSide, target: BitextSide, options: HmmOptions) -> Self:
         """Learn both directions together."""
         return cls((source.words, target.words), *estimate(source, target, options))
 
-    def decode(self, source: Side, target: Side, options: HmmOptions, threshold: float | None) -> Decoded:
+    def decode(
+        self, source: BitextSide, target: BitextSide, options: HmmOptions, threshold: float | None
+    ) -> Decoded:
         """Both directions by forward–backward, in one pass over the text."""
         del options
         models: tuple[HmmDirection, HmmDirection] = self.forward, self.reverse

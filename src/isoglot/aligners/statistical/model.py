@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from isoglot.aligners.alignment import LinkTable, windows
-from isoglot.aligners.statistical.bitext import Side, encode
+from isoglot.aligners.statistical.bitext import BitextSide, encode
 from isoglot.aligners.statistical.decoding import BestWords
 from isoglot.aligners.statistical.methods import METHODS, TranslationModel, load_model
 from isoglot.aligners.statistical.options import Symmetrisation
@@ -32,8 +32,8 @@ AGREEMENT = "agreement"
 class SentenceAlignments:
     """Links of some sentence pairs, made of the best words as they are asked for: tables of links take more room."""
 
-    source: Side
-    target: Side
+    source: BitextSide
+    target: BitextSide
     ahead: BestWords  # of the model that generates target words: each target word has one link at most
     back: BestWords  # of the model that generates source words
     symmetrisation: Symmetrisation
@@ -143,7 +143,9 @@ class StatisticalAligner:
         """Estimate the model and align the same text."""
         return self.fit_align_sides(*self._encode(source, target))
 
-    def fit_align_sides(self, source: Side, target: Side, *, keep: bool = True) -> SentenceAlignments:
+    def fit_align_sides(
+        self, source: BitextSide, target: BitextSide, *, keep: bool = True
+    ) -> SentenceAlignments:
         """:meth:`fit_align_words` of text in numbers, in lower case where ``lowercase`` asks for it.
 
         Without ``keep`` the model is not there afterwards, and large ones take less memory.
@@ -209,14 +211,14 @@ class StatisticalAligner:
             )
         return self.model
 
-    def _encode(self, source: Sentences, target: Sentences) -> tuple[Side, Side]:
+    def _encode(self, source: Sentences, target: Sentences) -> tuple[BitextSide, BitextSide]:
         if len(source) != len(target):
             raise ConfigurationError(
                 f"{len(source)} source and {len(target)} target sentences given; check the files for a lost line"
             )
         return encode(source, lowercase=self.lowercase), encode(target, lowercase=self.lowercase)
 
-    def _decode(self, source: Side, target: Side) -> SentenceAlignments:
+    def _decode(self, source: BitextSide, target: BitextSide) -> SentenceAlignments:
         threshold = self.threshold if self.symmetrisation == AGREEMENT else None
         found = self._trained().decode(source, target, self.options, threshold)
         return SentenceAlignments(source, target, found[0], found[1], self.symmetrisation, found[2])

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from isoglot.aligners.compiled import compiled
-from isoglot.aligners.statistical.bitext import Ints, Side
+from isoglot.aligners.statistical.bitext import BitextSide, Ints
 
 EMPTY = -1
 """Key of a slot without a word."""
@@ -43,7 +43,7 @@ class PairTable:
         return int(self.size.sum())
 
     @classmethod
-    def of(cls, given: Side, generated: Side) -> PairTable:
+    def of(cls, given: BitextSide, generated: BitextSide) -> PairTable:
         """The pairs that occur in a bitext."""
         first, sentences = occurrences(given.ids, given.offsets, len(given.words))
         size = np.zeros(len(given.words), np.int64)

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from isoglot.aligners.compiled import compiled
-from isoglot.aligners.statistical.bitext import Ints, Side
+from isoglot.aligners.statistical.bitext import BitextSide, Ints
 from isoglot.aligners.statistical.pair_table import PairTable, companions, find, occurrences
 
 _BUCKETS = np.array(
@@ -65,7 +65,7 @@ def _link(hashes, following, bucket, size, element):
         bucket[own] = head
 
 
-def word_numbers(given: Side, generated: Side, *, reverse: bool) -> npt.NDArray[np.int64]:
+def word_numbers(given: BitextSide, generated: BitextSide, *, reverse: bool) -> npt.NDArray[np.int64]:
     """The program's number of each generated word: both sides share one vocabulary, in order of appearance."""
     sides = (generated, given) if reverse else (given, generated)
     firsts = []
@@ -81,7 +81,7 @@ def word_numbers(given: Side, generated: Side, *, reverse: bool) -> npt.NDArray[
 
 
 def row_order(
-    table: PairTable, given: Side, generated: Side, numbers: npt.NDArray[np.int64]
+    table: PairTable, given: BitextSide, generated: BitextSide, numbers: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.int32]:
     """The order in which the pairs of each given word are added up, as slots counted from the row's first.
 
@@ -121,7 +121,7 @@ def _room(elements):
     return _BUCKETS[-1]
 
 
-def size_counts(given: Side, generated: Side) -> tuple[Ints, Ints, Ints]:
+def size_counts(given: BitextSide, generated: BitextSide) -> tuple[Ints, Ints, Ints]:
     """Generated length, given length and frequency of each pair of sentence lengths, in the program's order."""
     n, m = given.lengths, generated.lengths
     usable = (n > 0) & (m > 0)

@@ -82,7 +82,9 @@ def train_tokenizer(
         ['▁a', '▁rive', 'r']
     """
     options = options or TokenizerOptions(**settings)
-    counted = _Counted(texts if options.algorithm != "wordpiece" or iter(texts) is not texts else list(texts))
+    counted = _CountedTexts(
+        texts if options.algorithm != "wordpiece" or iter(texts) is not texts else list(texts)
+    )
     specials = list(_SPECIALS[options.family].values())
     trained = _TRAINERS[options.algorithm](counted, options, specials)
     if counted.characters == 0:
@@ -98,7 +100,7 @@ def train_tokenizer(
     return _wrapped(core, options)
 
 
-class _Counted:
+class _CountedTexts:
     """Texts that remember how much of them was read."""
 
     def __init__(self, texts: Iterable[str]) -> None:
@@ -111,7 +113,7 @@ class _Counted:
             yield text
 
 
-def _train_wordpiece(texts: _Counted, options: TokenizerOptions, specials: list[str]) -> Any:
+def _train_wordpiece(texts: _CountedTexts, options: TokenizerOptions, specials: list[str]) -> Any:
     """A WordPiece model with specials, alphabet and merges in an order that does not depend on hashing."""
     settings: dict[str, Any] = {
         "min_frequency": options.min_frequency,
@@ -135,7 +137,7 @@ def _train_wordpiece(texts: _Counted, options: TokenizerOptions, specials: list[
     return models.WordPiece(vocab=second.get_vocab(), unk_token=unknown)
 
 
-def _train_bpe(texts: _Counted, options: TokenizerOptions, specials: list[str]) -> Any:
+def _train_bpe(texts: _CountedTexts, options: TokenizerOptions, specials: list[str]) -> Any:
     unknown = _SPECIALS[options.family]["unk"]
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet()) if options.algorithm == "byte_bpe" else []
     core = _skeleton(options, models.BPE(unk_token=None if alphabet else unknown))
@@ -150,7 +152,7 @@ def _train_bpe(texts: _Counted, options: TokenizerOptions, specials: list[str]) 
     return core.model
 
 
-def _train_unigram(texts: _Counted, options: TokenizerOptions, specials: list[str]) -> Any:
+def _train_unigram(texts: _CountedTexts, options: TokenizerOptions, specials: list[str]) -> Any:
     unknown = _SPECIALS[options.family]["unk"]
     core = _skeleton(options, models.Unigram())
     trainer = trainers.UnigramTrainer(

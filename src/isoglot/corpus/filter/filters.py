@@ -57,7 +57,7 @@ def split_flags(flags: str) -> list[str]:
 
 
 @dataclass
-class Filtered:
+class FilteredRows:
     """What became of a chunk: the rows that are left, and by what to find duplicates among them (``None``: kept)."""
 
     columns: dict[str, list[Any]]
@@ -84,7 +84,7 @@ class Filters:
             self._tokenizer.no_truncation()
             self._tokenizer.no_padding()
 
-    def apply(self, records: Records, languages: Sequence[str]) -> Filtered:
+    def apply(self, records: Records, languages: Sequence[str]) -> FilteredRows:
         """Clean and filter the rows of one chunk."""
         self._clean(records)
         sides = records.sides()
@@ -108,7 +108,7 @@ class Filters:
                 keep = keep[passed]
         columns = {name: [values[i] for i in keep] for name, values in records.columns.items()}
         flags = frozenset(f for text in set(records.flags or ()) for f in split_flags(text))
-        return Filtered(columns, len(keep), removed, flags, self._keys(sides, keep, languages))
+        return FilteredRows(columns, len(keep), removed, flags, self._keys(sides, keep, languages))
 
     def _clean(self, records: Records) -> None:
         if self._options.clean_whitespace and "source_words" not in records.columns:

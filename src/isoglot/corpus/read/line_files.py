@@ -25,7 +25,7 @@ from isoglot.errors import InputError
 from isoglot.runs.records import parse_object
 
 Item = TypeVar("Item")
-Result = TypeVar("Result")
+Parsed = TypeVar("Parsed")
 
 CHUNK_LINES = 16_384
 CHUNK_BYTES = 4 << 20
@@ -201,8 +201,8 @@ def refuse_bare_returns(data: bytes, path: str) -> None:
 
 
 def each(
-    parse: Callable[[Item], Result], items: Iterable[tuple[int, Item]], path: str | Path
-) -> list[Result]:
+    parse: Callable[[Item], Parsed], items: Iterable[tuple[int, Item]], path: str | Path
+) -> list[Parsed]:
     """What a parser makes of each numbered item; a mistake is located at the item's number."""
     found, number = [], 0
     try:
