@@ -16,6 +16,7 @@ import shutil
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import regex
 
@@ -23,11 +24,20 @@ from isoglot.aligners.alignment import LinkTable
 from isoglot.aligners.scoring import GoldAlignment, score
 from isoglot.aligners.statistical.eflomal import EflomalAligner
 from isoglot.aligners.statistical.model import StatisticalAligner
+from isoglot.aligners.statistical.options import Symmetriser
 from isoglot.aligners.symmetrise import symmetrise_table
 
 SETS = ("de-en", "en-fr", "ro-en", "en-hi")
-COLUMNS = ("forward", "reverse", "intersect", "union", "grow-diag", "grow-diag-final", "grow-diag-final-and")
-METHODS = {
+COLUMNS: tuple[Symmetriser, ...] = (
+    "forward",
+    "reverse",
+    "intersect",
+    "union",
+    "grow-diag",
+    "grow-diag-final",
+    "grow-diag-final-and",
+)
+METHODS: dict[str, tuple[str, dict[str, Any]]] = {
     "fast_align": ("fast_align", {}),
     "hmm": ("hmm", {}),
     "hmm, no prefixes": ("hmm", {"prefix_length": 0}),

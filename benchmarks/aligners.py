@@ -20,18 +20,22 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
+from typing import TypeVar
 
 import torch
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
-from transformers import BertConfig, BertModel, BertTokenizerFast
+from transformers import BertConfig, BertModel, BertTokenizer
 
+from isoglot.aligners.alignment import Alignment
 from isoglot.aligners.embedding.aligner import EmbeddingAligner
 from isoglot.aligners.embedding.options import EmbeddingOptions
 from isoglot.aligners.embedding.piece_states import Pieces, PieceStates, cut_words, layer_states
 
 Pair = tuple[list[str], list[str]]
+T = TypeVar("T")
 Links = list[set[tuple[int, int]]]
 Found = dict[tuple[str, str], tuple[Links, float]]
 E5 = {"hidden_size": 384, "num_attention_heads": 12, "intermediate_size": 1536}
@@ -64,24 +68,23 @@ def build_encoder(pairs: list[Pair], folder: Path, shape: str) -> None:
     core.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     trainer = trainers.WordPieceTrainer(vocab_size=5000, special_tokens=SPECIALS, show_progress=False)
     core.train_from_iterator((" ".join(side) for pair in pairs for side in pair), trainer)
-    vocabulary = sorted(core.get_vocab(), key=core.get_vocab().get)
+    vocabulary = sorted(core.get_vocab(), key=core.get_vocab().__getitem__)
     config = {"vocab_size": len(vocabulary), **SHAPES[shape]}
     size = config["vocab_size"]
     vocabulary += [f"[filler{i}]" for i in range(size - len(vocabulary))]
     (folder / "vocab.txt").write_text("\n".join(vocabulary) + "\n", encoding="utf-8")
-    tokenizer = BertTokenizerFast(str(folder / "vocab.txt"), do_lower_case=False, strip_accents=False)
+    tokenizer = BertTokenizer(str(folder / "vocab.txt"), do_lower_case=False, strip_accents=False)
     tokenizer.save_pretrained(folder)
     torch.manual_seed(0)
-    model = BertModel(BertConfig(**config), add_pooling_layer=True).eval()
+    model = BertModel(BertConfig.from_dict(config), add_pooling_layer=True).eval()
     model.save_pretrained(folder)
     # awesome-align's fork reads neither safetensors nor a bare encoder's names.
     state = {f"bert.{k}": v for k, v in model.state_dict().items()}
     torch.save(state, folder / "pytorch_model.bin")
 
 
-def timed(run: Callable[[], Links], repeats: int) -> tuple[Links, float]:
-    run()
-    best, links = float("inf"), []
+def timed(run: Callable[[], T], repeats: int) -> tuple[T, float]:
+    links, best = run(), float("inf")
     for _ in range(repeats):
         start = time.perf_counter()
         links = run()
@@ -121,7 +124,7 @@ def run_awesome(folder: Path, pairs: list[Pair], layer: int) -> Callable[[], Lin
     def align() -> Links:
         word_align(arguments, model, tokenizer)
         rows = out.read_text(encoding="utf-8").splitlines()
-        return [{tuple(map(int, link.split("-"))) for link in row.split()} for row in rows]
+        return [set(Alignment.from_pharaoh(row).links) for row in rows]
 
     return align
 
@@ -179,14 +182,14 @@ def linking(aligner: EmbeddingAligner, pairs: list[Pair], methods: tuple[str, ..
     sentences = [words for pair in pairs for words in pair]
     pieces = cut_words(aligner.tokenizer, sentences)
     per_pair = 1000 / len(pairs)
-    seconds = timed(lambda: cut_words(aligner.tokenizer, sentences) and [], repeats)[1]
+    seconds = timed(lambda: cut_words(aligner.tokenizer, sentences), repeats)[1]
     print(f"{'words into pieces':44s} {seconds * per_pair:8.3f} ms a pair")
     with torch.inference_mode():
         embeddings = aligner.options.model_copy(update={"layer": 0})
         states = encode(aligner.with_options(embeddings), pieces)  # any layer's states cost the same to link
         for method in methods:
             own = linking_by(aligner, method)
-            seconds = timed(lambda own=own: own._extract(states, pieces) and [], repeats)[1]
+            seconds = timed(partial(own._extract, states, pieces), repeats)[1]
             print(f"{f'linking by {method}':44s} {seconds * per_pair:8.3f} ms a pair", flush=True)
 
 

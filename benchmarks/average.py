@@ -11,6 +11,7 @@ import shutil
 import sys
 from pathlib import Path
 
+import torch
 from safetensors.torch import load_file, save_file
 
 from isoglot.runs.listed import whole_folder
@@ -23,8 +24,10 @@ def main() -> None:
     if out.exists():
         sys.exit(f"{out}: exists; name another folder")
     weights = [load_file(encoder / WEIGHTS) for encoder in encoders]
-    mean = {name: sum(w[name].float() for w in weights) / len(weights) for name in weights[0]}
-    mean = {name: value.to(weights[0][name].dtype) for name, value in mean.items()}
+    mean = {
+        name: torch.stack([w[name].float() for w in weights]).sum(0).div(len(weights)).to(first.dtype)
+        for name, first in weights[0].items()
+    }
     with whole_folder(out) as place:
         shutil.copytree(encoders[0], place, ignore=shutil.ignore_patterns(WEIGHTS), dirs_exist_ok=True)
         save_file(mean, place / WEIGHTS, metadata={"format": "pt"})

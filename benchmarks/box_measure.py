@@ -29,17 +29,20 @@ DEVELOPMENT = ("en-es.xlwa.dev", "en-it.xlwa.dev", "en-nl.xlwa.dev", "en-zh.pud"
 TEST = ("en-es.xlwa.test", "en-it.xlwa.test", "en-nl.xlwa.test", "de-en", "en-fr", "ro-en", "en-hi")
 
 
-def content(links, gold):
+def content(links: set[tuple[int, int]], gold: GoldAlignment) -> set[tuple[int, int]]:
     """The links that touch a word with a gold link."""
     sources, targets = {i for i, _ in gold.possible}, {j for _, j in gold.possible}
-    return frozenset((i, j) for i, j in links if i in sources or j in targets)
+    return {(i, j) for i, j in links if i in sources or j in targets}
 
 
 def joined(pairs: GoldPairs, count: int) -> GoldPairs:
     """So many neighbouring pairs as one, with their links."""
     words, gold = [], []
     for start in range(0, len(pairs.words), count):
-        source, target, sure, possible = [], [], [], []
+        source: list[str] = []
+        target: list[str] = []
+        sure: list[tuple[int, int]] = []
+        possible: list[tuple[int, int]] = []
         for (one, other), own in zip(
             pairs.words[start : start + count], pairs.gold[start : start + count], strict=True
         ):
@@ -51,7 +54,9 @@ def joined(pairs: GoldPairs, count: int) -> GoldPairs:
     return GoldPairs(words, gold)
 
 
-def measured(aligners, pairs, layers, *, pud, window=128):
+def measured(
+    aligners: list[EmbeddingAligner], pairs: GoldPairs, layers: list[int], *, pud: bool, window: int = 128
+) -> list[dict[int, AlignmentScore]]:
     """The score of every aligner at every layer."""
     totals = [dict.fromkeys(layers, AlignmentScore()) for _ in aligners]
     for start in range(0, len(pairs.words), window):

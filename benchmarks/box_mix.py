@@ -11,13 +11,14 @@ import sys
 from pathlib import Path
 
 from safetensors.torch import load_file, save_file
+from torch import Tensor
 
 from isoglot.runs.listed import whole_folder
 
 WEIGHTS = "model.safetensors"
 
 
-def layers(folder: Path) -> dict:
+def layers(folder: Path) -> dict[str, Tensor]:
     return {name.removeprefix("bert."): value for name, value in load_file(folder / WEIGHTS).items()}
 
 

@@ -13,6 +13,7 @@ import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from isoglot.aligners.statistical.model import StatisticalAligner
 from isoglot.corpus.encode.load_tokenizer import load_tokenizer
@@ -39,7 +40,7 @@ def rows(path: Path) -> Iterator[tuple[str, str]]:
                 yield pair
 
 
-def pieces(tokenizer, text: str) -> list[str]:
+def pieces(tokenizer: Any, text: str) -> list[str]:
     """What the tokenizer cuts a text into that is not written with spaces; punctuation stands alone."""
     cut = tokenizer.backend_tokenizer.encode(text, add_special_tokens=False)
     # A piece that is a space alone claims the character behind it.
@@ -58,7 +59,7 @@ def joined(words: list[str]) -> list[str]:
     return found
 
 
-def characters(pair: dict) -> dict:
+def characters(pair: dict[str, Any]) -> dict[str, Any]:
     """The same pair with every character of the other side a word, linked as the word it stands in."""
     cut = [list(split_words(word)) for word in pair["target"]]
     first = [0]
@@ -69,7 +70,9 @@ def characters(pair: dict) -> dict:
     return {**pair, "target": [c for word in cut for c in word], "links": links}
 
 
-def aligned(pairs: list[tuple[list[str], list[str]]]) -> Iterator[tuple[tuple[list[str], list[str]], dict]]:
+def aligned(
+    pairs: list[tuple[list[str], list[str]]],
+) -> Iterator[tuple[tuple[list[str], list[str]], dict[str, Any]]]:
     """Each pair with the links of an HMM that learned from all of them."""
     aligner = StatisticalAligner("hmm", symmetrisation="intersect", threshold=LIKELY, lowercase=True)
     sides = [list(side) for side in zip(*pairs, strict=True)]
@@ -78,20 +81,21 @@ def aligned(pairs: list[tuple[list[str], list[str]]]) -> Iterator[tuple[tuple[li
     table = aligner.align_words(*sides).links
     bounds, likely = table.offsets.tolist(), table.lists()
     for number, (pair, own) in enumerate(zip(pairs, links, strict=True)):
+        assert table.probability is not None  # the HMM gives one to every link
         values = table.probability[bounds[number] : bounds[number + 1]].tolist()
         both = [[int(i), int(j), round(p, 3)] for (i, j), p in zip(likely[number], values, strict=True)]
         yield pair, {"links": [[int(i), int(j)] for i, j in own], "likely": both}
 
 
-def write(path: Path, pairs: list[dict]) -> None:
+def write(path: Path, pairs: list[dict[str, Any]]) -> None:
     with (part := path.with_suffix(".part")).open("w", encoding="utf-8") as file:
         file.writelines(json.dumps(pair, ensure_ascii=False) + "\n" for pair in pairs)
     part.rename(path)
 
 
 def main() -> None:
-    data, encoder, out, *wanted = sys.argv[1:]
-    out = Path(out)
+    data, encoder, folder, *wanted = sys.argv[1:]
+    out = Path(folder)
     out.mkdir(parents=True, exist_ok=True)
     tokenizer = load_tokenizer(encoder)
     for path in sorted((Path(data) / "parallel").glob("en-*.tsv.gz")):

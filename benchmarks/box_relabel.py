@@ -12,6 +12,7 @@ import argparse
 import json
 import random
 from pathlib import Path
+from typing import Any
 
 from box_pairs import UNSPACED, characters, write
 from isoglot.aligners.embedding.aligner import EmbeddingAligner
@@ -22,7 +23,7 @@ LONG, JOINED, WORDS = 25, 0.25, 90
 """Words of a long sentence; share of what is written that is several pairs in one; the most words of such a one."""
 
 
-def drawn(pairs: list[dict], count: int, generator: random.Random) -> list[dict]:
+def drawn(pairs: list[dict[str, Any]], count: int, generator: random.Random) -> list[dict[str, Any]]:
     """Some pairs, long ones a quarter."""
     generator.shuffle(pairs)
     long = [pair for pair in pairs if len(pair["source"]) >= LONG][: count // 4]
@@ -32,7 +33,7 @@ def drawn(pairs: list[dict], count: int, generator: random.Random) -> list[dict]
     return found
 
 
-def linked(aligner: EmbeddingAligner, pairs: list[dict]) -> list[dict]:
+def linked(aligner: EmbeddingAligner, pairs: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The pairs with the links that both teachers find likely."""
     found = []
     words = [(pair["source"], pair["target"]) for pair in pairs]
@@ -47,13 +48,13 @@ def linked(aligner: EmbeddingAligner, pairs: list[dict]) -> list[dict]:
     return found
 
 
-def joined(pairs: list[dict], generator: random.Random) -> list[dict]:
+def joined(pairs: list[dict[str, Any]], generator: random.Random) -> list[dict[str, Any]]:
     """The pairs, some of them several in one."""
-    found: list[dict] = []
+    found: list[dict[str, Any]] = []
     left = list(pairs)
     while left:
         several = generator.choice((2, 3, 4)) if generator.random() < JOINED else 1
-        one = {"source": [], "target": [], "links": []}
+        one: dict[str, list[Any]] = {"source": [], "target": [], "links": []}
         while left and several:
             pair, several = left.pop(), several - 1
             if one["source"] and max(len(one[s]) + len(pair[s]) for s in ("source", "target")) > WORDS:

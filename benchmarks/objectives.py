@@ -50,6 +50,8 @@ TINY: dict[str, Any] = {"architecture": "bert", "vocab_size": 8_000, "hidden_siz
 CLOCKS = {"wall": time.perf_counter, "cpu": time.process_time}
 Batch = Mapping[str, Mapping[str, Tensor]]
 
+Parts = dict[str, dict[str, Any]]
+
 LM = {"type": "masked_lm"}
 PAIR = {"pair": {"type": "masked_pair", "order": "shuffle"}}
 SIDES = {
@@ -58,7 +60,7 @@ SIDES = {
 }
 SENTENCES = {"sentences": {"type": "sentence_pair"}}
 TEXT = {"text": {"type": "masked_text", "side": "first"}}
-SIDES_LM = {"source_lm": {**LM, "view": "source"}, "target_lm": {**LM, "view": "target"}}
+SIDES_LM: Parts = {"source_lm": {**LM, "view": "source"}, "target_lm": {**LM, "view": "target"}}
 PAIR_LM = {"pair_lm": {**LM, "view": "pair"}}
 MOCO = {"contrast": {"type": "sentence_contrast", "view": "sentences"}}
 XLCO = {
@@ -72,7 +74,7 @@ XLCO = {
     "mixup": True,
 }
 DWA = {"alignment": {"type": "denoising_word_alignment", "view": "pair", "label_layer": "10/12"}}
-DICTIONARY = {"dictionary": {"type": "embedding_alignment", "lexicon": "words", "share": 1.0}}
+DICTIONARY: Parts = {"dictionary": {"type": "embedding_alignment", "lexicon": "words", "share": 1.0}}
 
 
 @dataclass(frozen=True)
@@ -186,7 +188,8 @@ class Bench:
         rows = order[middle : middle + args.batch]
         self.examples = [stream[int(i)] for i in rows]
         self.lexicon = self._lexicon(pairs)
-        self.model = load_masked_lm(self.spec, tokenizer=self.tokenizer, seed=1).to(self.device).train()
+        self.model = load_masked_lm(self.spec, tokenizer=self.tokenizer, seed=1).train()
+        self.model.to(self.device)
 
     def _lexicon(self, pairs: list[tuple[str, str]]) -> Dataset:
         """10,000 entries, as many as a quarter of ALIGN-MLM's vocabulary."""
@@ -216,7 +219,8 @@ class Bench:
             if options.get("lexicon") is not None:
                 options["tokenizer"] = self.tokenizer
             objectives[name] = OBJECTIVES[section["type"]](self.model, **options)
-        whole = AlignmentModel(self.model, objectives).to(self.device).train()
+        whole = AlignmentModel(self.model, objectives).train()
+        self.model.to(self.device)
         # Each stepper has AdamW moments of its own for the shared encoder: few of them live at a time.
         trained = [p for p in whole.parameters() if p.requires_grad]
         optimiser = torch.optim.AdamW(trained, lr=1e-6, fused=True)

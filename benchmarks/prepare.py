@@ -134,19 +134,20 @@ def measure(folder: Path, processes: int, tokenizer: str, engine: str) -> dict[s
         env={**os.environ, "OMP_NUM_THREADS": "1", "RAY_worker_niceness": "0"},
     )
     watched = psutil.Process(child.pid)
-    peaks = (0, 0, 0, 0)
+    peaks: tuple[int, ...] = (0, 0, 0, 0)
     while child.poll() is None:
         with contextlib.suppress(psutil.Error):
             peaks = tuple(map(max, zip(peaks, tree_memory(watched), strict=True)))
         time.sleep(0.1)
     if child.returncode:
         raise SystemExit(f"prepare failed with {child.returncode}")
+    assert child.stdout is not None  # it is a pipe
     result = json.loads(child.stdout.read())
     names = ("peak_mib", "peak_unique_mib", "driver_mib", "workers_mib")
     found = {name: peak / 2**20 for name, peak in zip(names, peaks, strict=True)}
-    found["digest"] = digest(out)
+    result = {**result, **found, "digest": digest(out)}
     shutil.rmtree(out)
-    return {**result, **found}
+    return result
 
 
 PEER = """

@@ -118,8 +118,8 @@ def prepare(work: Path, args: argparse.Namespace) -> None:
         (work / f"mean-{architecture}.json").write_text(json.dumps(sum(lengths) / len(lengths)))
     for shape in args.shapes:
         spec = SHAPES[shape]
-        tokenizer = AutoTokenizer.from_pretrained(work / f"tokenizer-{spec['architecture']}")
-        load_masked_lm(spec, tokenizer=tokenizer, seed=1).save_pretrained(work / shape)
+        saved = AutoTokenizer.from_pretrained(work / f"tokenizer-{spec['architecture']}")
+        load_masked_lm(spec, tokenizer=saved, seed=1).save_pretrained(work / shape)
 
 
 def measure(work: Path, shape: str, args: argparse.Namespace) -> None:
@@ -256,7 +256,7 @@ def timed(trainer: Trainer, count: Callable[[Any], int], args: argparse.Namespac
         seen.append((count(inputs), ids.numel()))
         return plain(model, inputs, *rest, **more)
 
-    trainer.training_step = training_step
+    trainer.training_step = training_step  # type: ignore[method-assign]
     trainer.train()
     seconds = clock.end - clock.start
     real, held = (sum(column) for column in zip(*seen[args.warmup :], strict=True))
@@ -343,7 +343,7 @@ def step_flops(model: Any, shape: tuple[int, ...], masked: int) -> float:
     h, inner = hidden_size(model), model.config.intermediate_size
     layer = 2 * rows * length * (4 * h * h + 2 * h * inner) + 4 * rows * length * length * h
     head = 2 * masked * (h * h + h * model.config.vocab_size)
-    return 3.0 * (num_layers(model) * layer + head)
+    return float(3 * (num_layers(model) * layer + head))
 
 
 class Laps:

@@ -14,6 +14,7 @@ import argparse
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 from transformers import AutoModelForMaskedLM, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerFast
@@ -164,7 +165,8 @@ def main() -> None:
         from isoglot.testing import tiny_bitext, tiny_model, tiny_tokenizer
 
         corpus = tiny_bitext(64)
-        trained, tokenizer = tiny_model("bert"), tiny_tokenizer("bert")
+        trained: Any = tiny_model("bert")
+        tokenizer: Any = tiny_tokenizer("bert")
         source, target = list(corpus["source"]), list(corpus["target"])
     else:
         folder = Path(os.environ.get("ISOGLOT_DATA", ".")) / "tatoeba"

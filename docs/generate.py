@@ -26,6 +26,7 @@ from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.pack.packing import PackOptions
 from isoglot.corpus.read.sources import Source
 from isoglot.finetuning.options import FinetuneOptions
+from isoglot.options import Options
 from isoglot.pretraining.recipe import MADE
 from isoglot.recipe.source import builtin_recipes
 from isoglot.recipe.spec import argument_docs, spec_of
@@ -89,7 +90,7 @@ def _code(value: Any) -> str:
 
 def commands() -> str:
     """Every command with its arguments and flags, after a list of them."""
-    group = typer.main.get_command(app)
+    group: Any = typer.main.get_command(app)
     context = click.Context(group, info_name="isoglot")
     names = group.list_commands(context)
     rows = [
@@ -184,7 +185,12 @@ def streams() -> str:
 def aligner() -> str:
     """The options of every kind of aligner: those that all have, then each kind's own."""
     shared = {*EmbeddingOptions.model_fields}
-    kinds = [embedding.IterMax, embedding.Threshold, embedding.Transport, embedding.PointerNetwork]
+    kinds: list[type[Options]] = [
+        embedding.IterMax,
+        embedding.Threshold,
+        embedding.Transport,
+        embedding.PointerNetwork,
+    ]
     parts = ["### All methods with an encoder", _fields(EmbeddingOptions, without=["method"])]
     for kind in kinds:
         methods = (

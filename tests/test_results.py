@@ -101,11 +101,11 @@ def test_a_value_that_cannot_be_is_not_stored() -> None:
             IsoglotError, match=r"f1 of pos de is .* for r; a result must be a number from 0 to 100"
         ):
             row(value=value)
-    for value in ("0.5", True):
+    for wrong in ("0.5", True):
         with pytest.raises(ValidationError, match="valid number"):
-            row(value=value)
+            row(value=wrong)
         with pytest.raises(ValidationError, match="valid number"):
-            Cell.model_validate({"table": "a", "row": ("b",), "column": ("c",), "value": value})
+            Cell.model_validate({"table": "a", "row": ("b",), "column": ("c",), "value": wrong})
 
 
 def test_a_line_with_a_value_that_is_no_number_is_named(tmp_path: Path) -> None:

@@ -126,7 +126,9 @@ def test_a_part_is_whole_or_not_there(corpus, encoder, tmp_path, monkeypatch):
     start(job)
     assert align_part(3) == 64
     assert [f.name for f in (tmp_path / "parts").iterdir()] == ["000003.parquet"]
-    monkeypatch.setattr(align_ray.pq, "write_table", lambda table, path: path.write_bytes(b"half") and 1 / 0)
+    monkeypatch.setattr(
+        "pyarrow.parquet.write_table", lambda table, path: path.write_bytes(b"half") and 1 / 0
+    )
     with pytest.raises(ZeroDivisionError):
         align_part(4)
     assert [f.name for f in (tmp_path / "parts").iterdir()] == ["000003.parquet"]

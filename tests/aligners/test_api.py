@@ -115,7 +115,7 @@ def test_text_is_cut_as_asked_or_as_the_aligner_was_trained(tmp_path, encoder):
 
 def test_mistakes_are_named(encoder, monkeypatch, tmp_path):
     with pytest.raises(ConfigurationError, match="align_pairs"):
-        iso.align([["the"], ["a"]], [["ta"], ["un"]], model=encoder)
+        iso.align([["the"], ["a"]], [["ta"], ["un"]], model=encoder)  # type: ignore[list-item]
     with pytest.raises(ConfigurationError, match="did you mean 'layer'"):
         iso.align("the", "ta", model=encoder, layr=2)
     with pytest.raises(ConfigurationError, match="method: 'eflomall' given"):
@@ -181,7 +181,7 @@ def test_help_and_signature_are_those_of_the_function():
 
     parameters = inspect.signature(iso.align).parameters
     assert parameters["words"].default is None
-    page = pydoc.render_doc(iso.align, renderer=pydoc.plaintext)
+    page = pydoc.plain(pydoc.render_doc(iso.align))
     assert "align(" in page
     assert "Link the words of two sentences." in page
     assert not {"Any", "import_module"} & set(dir(iso))

@@ -117,7 +117,7 @@ def test_probabilities_reward_agreement():
     for alignment, values in (forward, reverse):
         table = LinkTable.from_alignments([alignment])
         tables.append(LinkTable(table.offsets, table.source, table.target, values_of(values)))
-    result = symmetrise_table(*tables, "union")
+    result = symmetrise_table(tables[0], tables[1], "union")
     assert result.probability.tolist() == pytest.approx([0.6, 0.2, 0.4])
 
 

@@ -134,7 +134,7 @@ def test_a_part_is_checked() -> None:
     with pytest.raises(ValidationError, match="less than or equal to 1"):
         Subset(share=1.5)
     with pytest.raises(ValidationError, match="'drawn' or 'all'"):
-        Subset(share=0.5, candidates="some")  # type: ignore[arg-type]
+        Subset(share=0.5, candidates="some")
     with pytest.raises(ConfigurationError, match="no pair is left"):
         alignment_score(torch.eye(4).repeat(2, 1), copied_from=4, subset=Subset(share=0.1))
 

@@ -18,7 +18,7 @@ from isoglot.synthetic import World
 
 SPEC = "en~head-final@N~head-final@V"
 TREE = Sentence(
-    ["the", "old", "cat", "in", "the", "house", "has", "not", "seen", "mice", "."],  # type: ignore[arg-type]
+    ["the", "old", "cat", "in", "the", "house", "has", "not", "seen", "mice", "."],
     ("DET", "ADJ", "NOUN", "ADP", "DET", "NOUN", "AUX", "PART", "VERB", "NOUN", "PUNCT"),
     (3, 3, 9, 6, 6, 3, 9, 9, 0, 9, 9),
     ("det", "amod", "nsubj", "case", "det", "nmod", "aux", "advmod", "root", "obj", "punct"),

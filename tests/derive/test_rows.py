@@ -57,8 +57,8 @@ def test_treebanks_keep_their_arcs() -> None:
 
 
 def test_tags_and_their_repair() -> None:
-    row = {"words": ["A", "B", "met", "C", "D"], "tags": ["B-PER", "I-PER", "O", "B-PER", "B-PER"]}
-    row |= {"language": "en"}
+    tags = ["B-PER", "I-PER", "O", "B-PER", "B-PER"]
+    row = {"words": ["A", "B", "met", "C", "D"], "tags": tags, "language": "en"}
     assert derived_row("tagged", row).row["tags"] == ["B-PER", "B-PER", "O", "B-PER", "I-PER"]
     assert derived_row("tagged", row, repair="flip").row["tags"] == ["B-PER", "B-PER", "O", "B-PER", "I-PER"]
     assert derived_row("tagged", row, repair="consistent").row["tags"] == [

@@ -12,7 +12,7 @@ from isoglot.errors import ConfigurationError
 
 def test_mistakes_are_named() -> None:
     with pytest.raises(ValidationError, match="'entities', 'consistent'"):
-        DeriverOptions(repair="all")  # type: ignore[arg-type]
+        DeriverOptions(repair="all")
     for bad in ("rot13", "trans+trans", "inv+", ""):
         with pytest.raises(ConfigurationError, match=r"trans\+inv"):
             build(bad)

@@ -61,7 +61,7 @@ def test_an_evaluation_is_of_its_own_data(encoder: Path, tmp_path: Path) -> None
     options = EvaluateOptions(out=tmp_path / "results.jsonl")
 
     def measured(task: object, languages: list[str]) -> list[Result]:
-        return evaluate(encoder, task, languages=languages, options=options)  # type: ignore[arg-type]
+        return evaluate(encoder, task, languages=languages, options=options)
 
     first, other, again = (measured(task, ["de-en", "de-en"]) for task in (*tasks, tasks[0]))
     assert [row.examples for row in first] == [2] * 4, "a language that is named twice counts once"

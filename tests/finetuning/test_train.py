@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file
+from transformers.trainer_utils import IntervalStrategy, SaveStrategy
 
 from isoglot.errors import ConfigurationError
 from isoglot.finetuning.finetune import finetune
@@ -90,13 +91,13 @@ def test_settings_reach_the_trainer(
         made.per_device_train_batch_size,
         made.per_device_eval_batch_size,
         made.gradient_accumulation_steps,
-        made.save_strategy.value,
+        SaveStrategy(made.save_strategy).value,
     ) == found
     assert made.eval_strategy == made.save_strategy
     assert (made.metric_for_best_model, made.load_best_model_at_end) == ("selection", True)
     assert (made.seed, made.learning_rate, made.num_train_epochs, made.warmup_steps) == (3, 1e-3, 2, 0.1)
     last = _arguments(options, seed=3, work=tmp_path, chooses=False, copies=2)
-    assert last.eval_strategy.value == "no" and not last.load_best_model_at_end
+    assert IntervalStrategy(last.eval_strategy) is IntervalStrategy.NO and not last.load_best_model_at_end
     assert last.per_device_train_batch_size * last.gradient_accumulation_steps == 4, "an item is two copies"
 
 

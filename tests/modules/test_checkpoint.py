@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -42,7 +43,7 @@ def bert(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("auto", [AutoModel, AutoModelForMaskedLM])
-def test_a_whole_checkpoint_is_loaded_as_it_is(checkpoint: Path, auto: type) -> None:
+def test_a_whole_checkpoint_is_loaded_as_it_is(checkpoint: Path, auto: Any) -> None:
     ours, theirs = load_checkpoint(auto, checkpoint, new_head=True), auto.from_pretrained(checkpoint)
     one, other = ours.state_dict(), theirs.state_dict()
     assert sorted(one) == sorted(other)
@@ -51,14 +52,14 @@ def test_a_whole_checkpoint_is_loaded_as_it_is(checkpoint: Path, auto: type) -> 
 
 
 @pytest.mark.parametrize("auto", [AutoModel, AutoModelForMaskedLM, AutoModelForTokenClassification])
-def test_renamed_tensors_are_missing_ones(checkpoint: Path, auto: type) -> None:
+def test_renamed_tensors_are_missing_ones(checkpoint: Path, auto: Any) -> None:
     rewrite(checkpoint, lambda tensors: {f"other.{name}": t for name, t in tensors.items()})
     with pytest.raises(ConfigurationError, match=r"do not fit config.json \(.+ is missing.* and \d+ more\)"):
         load_checkpoint(auto, checkpoint, new_head=True)
 
 
 @pytest.mark.parametrize("auto", [AutoModel, AutoModelForMaskedLM, AutoModelForTokenClassification])
-def test_one_missing_tensor_is_named(checkpoint: Path, auto: type) -> None:
+def test_one_missing_tensor_is_named(checkpoint: Path, auto: Any) -> None:
     victim = next(
         n for n in sorted(load_file(checkpoint / "model.safetensors")) if ".2." in n and "weight" in n
     )
@@ -69,7 +70,7 @@ def test_one_missing_tensor_is_named(checkpoint: Path, auto: type) -> None:
 
 
 @pytest.mark.parametrize("auto", [AutoModel, AutoModelForMaskedLM, AutoModelForTokenClassification])
-def test_layers_that_the_configuration_does_not_count_are_named(checkpoint: Path, auto: type) -> None:
+def test_layers_that_the_configuration_does_not_count_are_named(checkpoint: Path, auto: Any) -> None:
     for name in ("num_hidden_layers", "n_layers"):
         if name in json.loads((checkpoint / "config.json").read_text()):
             configure(checkpoint, **{name: 2, "layer_types": None})

@@ -7,9 +7,9 @@ import math
 import pytest
 import torch
 import torch.distributed as dist
-import torch.multiprocessing as mp
 from references import reference
 from torch import nn
+from torch.multiprocessing.spawn import spawn
 
 from isoglot.modules.contrast import (
     ProjectionHead,
@@ -182,7 +182,7 @@ def _work(rank, folder):
 
 @pytest.mark.slow
 def test_two_ranks_gather_like_one_process(tmp_path):
-    mp.spawn(_work, args=(str(tmp_path),), nprocs=2)
+    spawn(_work, args=(str(tmp_path),), nprocs=2)
     rows = _rows().requires_grad_()
     _loss(rows, slice(None)).backward()
     gradients = torch.cat([torch.load(tmp_path / f"{rank}.pt") for rank in (0, 1)])

@@ -23,7 +23,7 @@ GOLDEN = reference("golden")["dwa"]
 
 def naive_loss(objective, hidden, side_ids, labels, alignments):
     """Eq. 11-15 for each masked token on its own; ``alignments`` are sets of (source, target) positions."""
-    total, correct, count = 0.0, 0, 0
+    total, correct, count = torch.zeros(()), 0, 0
     query, key = objective.pointer.query, objective.pointer.key
     for b, alignment in enumerate(alignments):
         for position in range(side_ids.shape[1]):

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 
@@ -8,7 +10,7 @@ from isoglot.modules.encodings import Encodings
 from isoglot.modules.load import load_masked_lm
 from isoglot.objectives.masked_lm import MaskedLMObjective
 
-FAMILIES = {
+FAMILIES: dict[str, dict[str, Any]] = {
     "bert": {},
     "roberta": {},
     "xlm-roberta": {},

@@ -8,9 +8,9 @@ from contextlib import nullcontext
 import pytest
 import torch
 import torch.distributed as dist
-import torch.multiprocessing as mp
 from sentence_pairs import make_batch
 from torch import nn
+from torch.multiprocessing.spawn import spawn
 
 from isoglot.errors import ConfigurationError
 from isoglot.modules.encoder import encode, layer_modules
@@ -303,7 +303,7 @@ def _work(rank, folder):
 
 @pytest.mark.slow
 def test_two_ranks_equal_one_process_with_the_whole_batch(tmp_path):
-    mp.spawn(_work, args=(str(tmp_path),), nprocs=2)
+    spawn(_work, args=(str(tmp_path),), nprocs=2)
     ranks = [torch.load(tmp_path / f"{rank}.pt") for rank in (0, 1)]
     for variant in ("moco", "in_batch"):
         alone = _train(slice(None), variant)

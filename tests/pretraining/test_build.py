@@ -24,7 +24,7 @@ from isoglot.training.export import export_encoder
 from isoglot.views import VIEWS
 
 
-def built(recipe_file: Path, *overrides: str):  # type: ignore[no-untyped-def]
+def built(recipe_file: Path, *overrides: str):
     recipe = load_recipe(recipe_file, overrides)
     corpora = prepared(recipe, cache_folder(), Silent())
     tokenizer = load_tokenizer(recipe, corpora, cache_folder(), Silent())

@@ -57,7 +57,7 @@ def test_shape_and_options_are_told_together_in_the_order_of_lines(tiny_recipe: 
         ":20: train.max_steps: not a setting of a recipe; write `steps: 1000`",
     ):
         assert f"{tiny_recipe}{expected}" in found, f"{expected}\nnot in\n{found}"
-    lines = [p.origin.line for p in caught.value.problems if p.origin is not None]
+    lines = [p.origin.line or 0 for p in caught.value.problems if p.origin is not None]
     assert lines == sorted(lines)
 
 

@@ -23,7 +23,7 @@ def test_a_good_recipe_keeps_norwegian_and_numbers(good: Path) -> None:
     assert recipe.objectives["masked_lm"].weight == 1.0
     assert recipe.seed == 1 and recipe.normalisation == "token"
     with pytest.raises(ValidationError):
-        recipe.seed = 2  # type: ignore[misc]
+        recipe.seed = 2
 
 
 def test_resolved_yaml_is_the_same_recipe_with_defaults_spelled_out(good: Path, tmp_path: Path) -> None:

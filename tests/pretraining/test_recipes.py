@@ -31,7 +31,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         yield folder
 
 
-def model_and_batch(name: str, world: Path, *overrides: str):  # type: ignore[no-untyped-def]
+def model_and_batch(name: str, world: Path, *overrides: str):
     """The model of a recipe and the run's first batch."""
     recipe = load_recipe(name, [*smaller(name, world), *overrides])
     corpora = prepared(recipe, cache_folder(), Silent())

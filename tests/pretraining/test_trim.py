@@ -57,7 +57,7 @@ def test_states_and_logits_stay(family: str, tied: bool, tmp_path: Path, corpus:
     done = trim(source, tmp_path / "out", TrimRequest(text=(corpus,)))
     old, new = (AutoModelForMaskedLM.from_pretrained(p).eval() for p in (source, done.path))
     before, after = (AutoTokenizer.from_pretrained(p) for p in (source, done.path))
-    kept = before.convert_tokens_to_ids(after.convert_ids_to_tokens(range(len(after))))
+    kept = before.convert_tokens_to_ids(after.convert_ids_to_tokens(list(range(len(after)))))
     assert done.pieces == (len(before), len(after))
     assert len(after) < len(before)
     assert new.config.vocab_size == new.get_input_embeddings().num_embeddings == len(after)

@@ -151,7 +151,7 @@ def test_options_in_python_are_refused_as_a_recipes_are() -> None:
     make()
     make(pooling="first", side="a")
     with pytest.raises(ConfigurationError) as error:
-        make(pooling="frist", side="b", weight=float("nan"))  # type: ignore[arg-type]
+        make(pooling="frist", side="b", weight=float("nan"))
     assert [str(problem) for problem in error.value.problems] == [
         "pooling: 'frist' given; did you mean 'first'?",
         "side: 'b' given; known: a",
@@ -159,7 +159,7 @@ def test_options_in_python_are_refused_as_a_recipes_are() -> None:
     ]
     require_options(Thing("tokenizer", needed=3))
     with pytest.raises(ConfigurationError, match="mode: 'c' given"):
-        require_options(Thing("tokenizer", needed=3, mode="c"))  # type: ignore[arg-type]
+        require_options(Thing("tokenizer", needed=3, mode="c"))
     with pytest.raises(ConfigurationError, match="b takes no lexicon"):
         require_options(Thing("tokenizer", needed=3, mode="b", lexicon=Dataset.from_dict({})))
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,7 +11,7 @@ from isoglot.report.curves import Curve, curve_figures, read_curves
 from isoglot.report.runs import gather
 
 
-def state(folder: Path, step: int, history: list[dict[str, object]]) -> None:
+def state(folder: Path, step: int, history: list[Any]) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "trainer_state.json").write_text(json.dumps({"global_step": step, "log_history": history}))
 

@@ -34,7 +34,7 @@ def test_a_language_by_another_code_is_the_same_one() -> None:
     combined = [row("c", "deu-eng", 1), row("c", "eng-x-inv", 2)]
     scores = collect([*rows, *combined])
     assert scores.languages(XNLI) == ["de", "en", "de-en", "en-x-inv"]
-    assert [scores.mean(XNLI, run, ["de", "en"]).mean for run in "ab"] == [75, 75]  # type: ignore[union-attr]
+    assert [scores.mean(XNLI, run, ["de", "en"]).mean for run in "ab"] == [75, 75]
     assert Combination.parse("x=deu:a").models == {"de": "a"}
 
 
@@ -100,7 +100,7 @@ def test_shares_of_one_become_percent_and_percent_stays() -> None:
 def test_what_is_doubtful_stays_as_it_is_though_the_figure_in_percent_was_replaced() -> None:
     scores = collect([row("a", "de", 71), row("a", "de", 0.9)])
     assert "not converted" in " ".join(scores.warnings())
-    assert scores.mean(XNLI, "a", ["de"]).mean == 0.9  # type: ignore[union-attr]
+    assert scores.mean(XNLI, "a", ["de"]).mean == 0.9
 
 
 def test_our_own_figures_are_in_percent_even_if_all_are_below_one() -> None:

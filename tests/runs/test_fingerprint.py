@@ -24,7 +24,7 @@ def reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
 
     def counted(paths: list[Path], **how: object) -> str:
         seen.extend(paths)
-        return digest_of(paths, **how)  # type: ignore[arg-type]
+        return digest_of(paths, **how)
 
     monkeypatch.setattr(module, "digest_of", counted)
     return seen
@@ -83,7 +83,7 @@ def test_a_file_that_changes_while_it_is_read_is_not_remembered(
     path.write_text("one")
 
     def changing(paths: list[Path], **how: object) -> str:
-        found = digest_of(paths, **how)  # type: ignore[arg-type]
+        found = digest_of(paths, **how)
         path.write_text("three")
         return found
 

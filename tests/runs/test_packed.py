@@ -97,7 +97,7 @@ def test_a_packed_file_aligns_as_the_folder_it_was_made_of(encoder, tmp_path) ->
     plain, packed = (iso.align(source, target, model=model, dtype="float32") for model in (encoder, file))
     assert packed.links == plain.links and len(packed.links) > 0
     assert packed.probabilities == pytest.approx(plain.probabilities, abs=0.02)
-    assert aligner_of(model=str(file)).options.layer == 1  # type: ignore[union-attr]
+    assert aligner_of(model=str(file)).options.layer == 1
 
 
 def test_a_file_is_unpacked_once_and_anew_when_it_changes(encoder, tmp_path) -> None:

@@ -72,10 +72,10 @@ def test_equal_calls_are_one_and_know_what_they_need() -> None:
     other = lab.pretrain("tlm", "tlm", {"model": {"path": lab.checkpoint(encoder)}}, seed=2)
     assert other.needs == (encoder,)
     tuned = lab.finetune(encoder, TASK, "en", seed=3, setting="zero_shot")
-    assert isinstance(tuned.step, Finetune) and tuned.needs == (encoder,)  # type: ignore[union-attr]
-    assert tuned.step.train == {"epochs": 2, "setting": "zero_shot"}  # type: ignore[union-attr]
+    assert isinstance(tuned.step, Finetune) and tuned.needs == (encoder,)
+    assert tuned.step.train == {"epochs": 2, "setting": "zero_shot"}
     scores = lab.evaluate(tuned, TASK)
-    assert scores.call.needs == (tuned,)  # type: ignore[union-attr]
+    assert scores.call.needs == (tuned,)
     values = scores.value("de", "f1"), scores.mean()
     assert [(call, leaf.metric) for value in values for call, leaf in value.leaves()] == [
         (scores.call, "de/f1"),
@@ -90,7 +90,7 @@ def test_a_checkpoint_from_outside_is_named(monkeypatch: pytest.MonkeyPatch) -> 
     encoder = lab.external("mbert", "${CHECKPOINTS}/mbert")
     assert isinstance(encoder, External) and lab.checkpoint(encoder) == "${CHECKPOINTS}/mbert"
     tuned = lab.finetune(encoder, TASK, "en")
-    assert tuned.step.label == "mbert" and tuned.needs == ()  # type: ignore[union-attr]
+    assert tuned.step.label == "mbert" and tuned.needs == ()
     monkeypatch.setattr("isoglot.studies.lab.find_spec", lambda name: None)
     missing = lab.external("xlm", "${CHECKPOINTS}/xlm", module="sacremoses")
     lost = lab.evaluate(lab.finetune(missing, TASK, "en"), TASK)

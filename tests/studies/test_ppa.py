@@ -19,9 +19,9 @@ def test_ppas_code_switching_is_of_the_settings() -> None:
     for place in program("ppa/table5").cells:
         row = table.row(*place.row)
         for call in place.value.calls():
-            tuned = next(n for n in call.needs if isinstance(n.step, Finetune))
+            tuned = next(n.step for n in call.needs if isinstance(n.step, Finetune))
             if place.column[0] != "en":
-                settings.setdefault((row.label, row.setting), set()).add(tuned.step.train["setting"])
+                settings.setdefault((row.label, row.setting), set()).add(tuned.train["setting"])
     assert settings["- CS", "translate-train"] == {"translate_train"}
     assert settings["- TLM", "translate-train"] == {"code_switch"}
     assert settings["- TLM", "zero-shot"] == {"zero_shot"}

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
+
 
 def cosine(a: list[float], b: list[float]) -> float:
-    norm = (sum(x * x for x in a) * sum(x * x for x in b)) ** 0.5
+    norm = math.sqrt(sum(x * x for x in a) * sum(x * x for x in b))
     return sum(x * y for x, y in zip(a, b, strict=True)) / max(norm, 1e-12)
 
 

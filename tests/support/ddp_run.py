@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-import torch.multiprocessing as mp
+from torch.multiprocessing.spawn import spawn
 from training_fakes import leave_ranks, make_model, make_trainer
 from transformers import TrainerCallback
 
@@ -61,7 +61,7 @@ def worker(rank: int, folder: str, port: int, batch: dict[str, int], settings: d
 
 def two_ranks(folder: Path, port: int, batch: dict[str, int], settings: dict[str, Any]) -> list[Any]:
     """The same run in two processes."""
-    mp.spawn(worker, (str(folder), port, batch, settings), nprocs=2)  # type: ignore[no-untyped-call]
+    spawn(worker, (str(folder), port, batch, settings), nprocs=2)
     return [torch.load(folder / f"rank{r}.pt") for r in range(2)]
 
 

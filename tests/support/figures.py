@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from isoglot.report.charts import draw
-from isoglot.report.figure_files import EmbeddingMap, Lines, Scatter, read_figure
+from isoglot.report.figure_files import ReportFigure, read_figure
 
 
-def figure(path: Path) -> Lines | EmbeddingMap | Scatter:
+def figure(path: Path) -> ReportFigure:
     found = read_figure(path)
     draw(found)
     return found

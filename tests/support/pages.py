@@ -101,7 +101,7 @@ class Page:
             self.output = self._python(source, place)
             self.ran += 1
         elif language == "yaml":
-            compose(io.StringIO(source), place)
+            compose(source, place)
         elif language == "diff":
             done = subprocess.run(
                 ["git", "apply", "--check", "--recount"],
@@ -167,7 +167,8 @@ def check_commands(source: str, place: str) -> None:
 
 
 def _check_command(words: list[str], place: str) -> None:
-    group = command = typer.main.get_command(app)
+    group: Any = typer.main.get_command(app)
+    command = group
     context = click.Context(group, info_name="isoglot")
     rest = list(words)
     while hasattr(command, "get_command") and rest and not rest[0].startswith("-"):

@@ -6,6 +6,7 @@ import json
 import math
 import random
 from pathlib import Path
+from typing import Any
 
 from isoglot.results import Result, append
 
@@ -54,7 +55,7 @@ def _rows(run: str, seed: int, recipe_hash: str) -> list[Result]:
     rows = []
     for language, base in hard.items():
         gain = 0 if language == "en" else GAIN[run]
-        shared = {
+        shared: dict[str, Any] = {
             "run": f"{run}-seed{seed}",
             "language": language,
             "seed": seed,
@@ -95,7 +96,8 @@ def write_figures(root: Path) -> Path:
     rng = random.Random(7)
     panels = []
     for title, gap in (("before", 7.0), ("after", 1.1)):
-        points, pairs = [], []
+        points: list[dict[str, Any]] = []
+        pairs: list[list[int]] = []
         for en, de in WORDS:
             x, y = rng.uniform(-10, 10), rng.uniform(-10, 10)
             pairs.append([len(points), len(points) + 1])
@@ -133,8 +135,8 @@ def write_figures(root: Path) -> Path:
     )
     series = []
     for label, low in (("mlm", 34), ("tlm", 28), ("weam", 22)):
-        y = [low + 0.75 * (layer - 8) ** 2 + rng.uniform(-0.5, 0.5) for layer in range(13)]
-        series.append({"label": label, "x": list(range(13)), "y": y, "sd": [0.8] * 13})
+        rates = [low + 0.75 * (layer - 8) ** 2 + rng.uniform(-0.5, 0.5) for layer in range(13)]
+        series.append({"label": label, "x": list(range(13)), "y": rates, "sd": [0.8] * 13})
     _write(
         folder / "3_layers.json", kind="layers", title="AER by layer, de–en", series=series, better="lower"
     )

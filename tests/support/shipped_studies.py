@@ -11,7 +11,6 @@ from isoglot.recipe.source import read_document
 from isoglot.report.papers import paper_table
 from isoglot.studies.catalogue import builtin_studies
 from isoglot.studies.engine import Store
-from isoglot.studies.graph import Call
 from isoglot.studies.lab import CellPlan
 from isoglot.studies.program import Program, build_programs, inspect_programs
 from isoglot.studies.training_steps import Finetune, Pretrain
@@ -50,7 +49,8 @@ def trained(name: str, *labels: str, scale: str = "tiny") -> set[str]:
     return set().union(*map(encoders, own))
 
 
-def calls_of(name: str, scale: str, kind: type) -> list[Call]:
+def calls_of(name: str, scale: str, kind: type) -> list[Any]:
+    """Calls whose step is of this kind."""
     found = Store(Path("nowhere")).missing(program(name, scale).targets())
     return [call for call in found if isinstance(call.step, kind)]
 

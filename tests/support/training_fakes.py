@@ -15,9 +15,10 @@ from tokenizers import Tokenizer, models, pre_tokenizers, processors
 from torch import Tensor, nn
 from transformers import PreTrainedModel, PreTrainedTokenizerFast, TrainingArguments
 
+from isoglot.losses.base import LossOutput
 from isoglot.modules.contrast import gather_rows
 from isoglot.modules.encodings import Encodings
-from isoglot.objectives.base import Batch, LossOutput, Objective
+from isoglot.objectives.base import Batch, Objective
 from isoglot.objectives.embedding_alignment import EmbeddingAlignmentObjective
 from isoglot.objectives.masked_lm import MaskedLMObjective
 from isoglot.objectives.sentence_contrast import SentenceContrastObjective

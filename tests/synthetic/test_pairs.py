@@ -88,9 +88,9 @@ def test_each_family_is_balanced_and_varied(number: int) -> None:
         }:
             cues[" ".join(word), pattern.label] += pattern.weight
     assert all(abs(labels[x] - 1 / 3) < 0.005 for x in ("entailment", "neutral", "contradiction"))
-    for word in {w for w, _ in cues}:
-        shares = [cues[word, x] for x in labels]
-        assert max(shares) - min(shares) < 0.005, (family.name, word)
+    for cue in {w for w, _ in cues}:
+        shares = [cues[cue, x] for x in labels]
+        assert max(shares) - min(shares) < 0.005, (family.name, cue)
     weights = np.array([p.weight for p in patterns])
     assert np.exp(-(weights * np.log(weights)).sum()) > 150, "few patterns carry the weight"
 

@@ -16,8 +16,9 @@ from isoglot.errors import ConfigurationError
 from isoglot.runs.listed import LIST
 from isoglot.schema import SPAN
 from isoglot.synthetic import World
+from isoglot.synthetic.engine import SPLITS
 from isoglot.synthetic.options import WorldRequest
-from isoglot.synthetic.write_world import SPLITS, write_world
+from isoglot.synthetic.write_world import write_world
 from isoglot.tasks import build_task
 
 SMALL = WorldRequest(seed=3, text=60, pos=20, ner=25, nli=30, paws=15, qa=12, dev=8, test=9)
@@ -64,7 +65,7 @@ def test_trees_are_those_of_the_text_and_of_the_names(made: Made) -> None:
 
     lines = (made.path / "text/en.train.txt").read_text().splitlines()
     trees = rows("trees/text.train.conllu")
-    assert ["".join(t["words"]) for t in trees] == ["".join(x.split()) for x in lines]  # type: ignore[arg-type]
+    assert ["".join(t["words"]) for t in trees] == ["".join(x.split()) for x in lines]
     assert len(rows("trees/nli.dev.conllu")) == made.files["trees/nli.dev.conllu"] == 16
     names = [r["words"] for r in WORLD.ner(9, split="test")]
     assert [t["words"] for t in rows("trees/ner.test.conllu")] == names

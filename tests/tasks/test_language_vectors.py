@@ -14,7 +14,7 @@ from isoglot.evaluation.evaluate import evaluate
 from isoglot.evaluation.options import EvaluateOptions
 from isoglot.finetuning.finetune import finetune
 from isoglot.finetuning.options import FinetuneOptions
-from isoglot.modules.encoder import input_embeddings
+from isoglot.modules.encoder import add_language_embeddings, input_embeddings
 from isoglot.tasks import build_task, language_vectors
 from isoglot.tasks.code_switching import code_switch, numbered
 from isoglot.tasks.features import EncodedRows, RowCollator, predict_rows
@@ -150,7 +150,7 @@ def test_fine_tuning_and_evaluation_give_the_model_each_positions_language(
     save_file({"language_embeddings.weight": weight}, run / "checkpoint" / "objectives.safetensors")
     (run / "recipe.yaml").write_text("name: x\nstreams:\n  a: {pack: {language_ids: {en: 2, xx: 3}}}\n")
     seen: list[set[int]] = []
-    add = language_vectors.add_language_embeddings
+    add = add_language_embeddings
 
     def spy(embedded: torch.Tensor, numbers: torch.Tensor, table: Any) -> torch.Tensor:
         assert numbers.shape == embedded.shape[:2]

@@ -50,7 +50,7 @@ def test_windows_share_or_advance_by_the_stride() -> None:
         task = build_task("xquad", [], max_length=40, stride=8, max_question_length=8, windows=windows)
         found = task.encode(data, tokenizer, model, training=False)
         assert found.examples == sorted(found.examples)
-        for number, (question, text) in enumerate(zip(rows["question"], texts, strict=True)):
+        for number, (question, text) in enumerate(zip(data["question"], texts, strict=True)):
             pieces = tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)["offset_mapping"]
             room = 40 - 3 - min(8, len(tokenizer(question, add_special_tokens=False)["input_ids"]))
             expected, start = [], 0

@@ -57,7 +57,7 @@ def batch_of(family: str) -> dict[str, dict[str, Tensor]]:
     return collate([{"position": i, "bitext": stream[i]} for i in range(len(stream))])
 
 
-def build(family: str, name: str, **config: Any):  # type: ignore[no-untyped-def]
+def build(family: str, name: str, **config: Any):
     tokenizer = tiny_tokenizer(family)
     model = tiny_model(family, tokenizer=tokenizer, **config).train()
     options = dict(OPTIONS[name])

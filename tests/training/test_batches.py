@@ -25,7 +25,7 @@ def mixture_of(size: int, *, epochs: int = 2, bucket: int | None = 24, other: in
 
 def dealt(
     mixture: Mixture, options: BatchOptions, world: int, accumulation: int, **kwargs: Any
-) -> list[list[list[range]]]:
+) -> list[list[list[int]]]:
     """[rank][batch] lists."""
     return [
         list(

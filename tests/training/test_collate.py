@@ -14,7 +14,7 @@ from isoglot.errors import ConfigurationError
 from isoglot.seeding import generator_for
 from isoglot.testing import tiny_tokenizer
 from isoglot.training.collate import Collator, pad
-from isoglot.views.base import padding_value
+from isoglot.views.base import View, padding_value
 from isoglot.views.code_switched_text import CodeSwitchedText
 from isoglot.views.lexicon import SynonymTable, TokenLexicon
 from isoglot.views.masked_pair import MaskedPair
@@ -24,7 +24,7 @@ from isoglot.views.sentence_pair import SentencePair
 TOKENIZER = tiny_tokenizer("xlm-roberta")
 PAD = TOKENIZER.pad_token_id
 SYNONYMS = TokenLexicon({None: SynonymTable.from_entries((i, i + 1, -1) for i in range(10, 90))})
-VIEWS = {
+VIEWS: dict[str, tuple[str, View]] = {
     "pair": ("bitext", MaskedPair(TOKENIZER, order="shuffle", whole_word=True, reset_positions=True)),
     "sentences": ("bitext", SentencePair(TOKENIZER)),
     "mono": ("text", MaskedText(TOKENIZER, count="exact")),

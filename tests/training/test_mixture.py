@@ -105,7 +105,7 @@ def test_selected_rows() -> None:
 )
 def test_mistakes(streams: dict[str, Dataset], options: dict[str, object], message: str) -> None:
     with pytest.raises(ConfigurationError, match=message):
-        Mixture(streams, seed=0, **options)  # type: ignore[arg-type]
+        Mixture(streams, seed=0, **options)
 
 
 def test_positions_outside_the_run() -> None:

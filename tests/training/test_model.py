@@ -9,7 +9,8 @@ from torch import Tensor
 from training_fakes import Queue, make_model, make_trainer, tokenizer
 
 from isoglot.errors import ConfigurationError, TrainingError
-from isoglot.objectives.base import Batch, LossOutput, Objective
+from isoglot.losses.base import LossOutput
+from isoglot.objectives.base import Batch, Objective
 from isoglot.objectives.masked_lm import MaskedLMObjective
 from isoglot.recipe.sections import WeightSection
 from isoglot.testing import tiny_model
@@ -32,7 +33,7 @@ def two_losses(normalisation: str) -> AlignmentModel:
     """Two masked-LM losses with different weights, both countable."""
     model = tiny_model("bert", tokenizer=tokenizer())
     objectives = {"first": MaskedLMObjective(model), "second": MaskedLMObjective(model)}
-    return AlignmentModel(model, objectives, {"second": 0.5}, normalisation=normalisation).eval()  # type: ignore[arg-type]
+    return AlignmentModel(model, objectives, {"second": 0.5}, normalisation=normalisation).eval()
 
 
 @pytest.mark.parametrize("normalisation", ["token", "joint_token"])
@@ -141,7 +142,7 @@ def test_mistakes() -> None:
     with pytest.raises(ConfigurationError, match=r"weights of \['b'\] given"):
         AlignmentModel(encoder, {"a": MaskedLMObjective(encoder)}, {"b": 1.0})
     with pytest.raises(ConfigurationError, match="normalisation: 'mean' given; known: batch_mean"):
-        AlignmentModel(encoder, {"a": MaskedLMObjective(encoder)}, normalisation="mean")  # type: ignore[arg-type]
+        AlignmentModel(encoder, {"a": MaskedLMObjective(encoder)}, normalisation="mean")
     model = AlignmentModel(encoder, {"a": MaskedLMObjective(encoder)}, {"a": 0.0})
     with pytest.raises(ConfigurationError, match="weight 0 at step 0"):
         model({})

@@ -30,8 +30,9 @@ def test_logs(tmp_path: Path) -> None:
 def test_after_step_is_called_once_per_optimiser_step(tmp_path: Path) -> None:
     model = make_model()
     calls: list[int] = []
-    after = model.objectives["queue"].after_step
-    model.objectives["queue"].after_step = lambda encoder: (calls.append(model.step), after(encoder))
+    queue: Any = model.objectives["queue"]
+    after = queue.after_step
+    queue.after_step = lambda encoder: (calls.append(model.step), after(encoder))
     trainer = make_trainer(tmp_path, model=model, epochs=1, gradient_accumulation_steps=2, save_strategy="no")
     trainer.train()
     assert calls == [0, 1, 2, 3, 4, 5]

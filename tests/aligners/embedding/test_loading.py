@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import logging
+
 import pytest
 import torch
 
@@ -68,7 +70,7 @@ def test_loading_says_nothing_and_leaves_the_library_as_it_was(tmp_path, capfd):
         EmbeddingAligner(tmp_path, layer=2)
         said = capfd.readouterr()
         assert (said.out, said.err) == ("", "")
-        assert library.get_verbosity() == library.WARNING
+        assert library.get_verbosity() == logging.WARNING
         assert library.is_progress_bar_enabled()
     finally:
         library.set_verbosity(before[0])

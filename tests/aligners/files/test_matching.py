@@ -102,13 +102,13 @@ def test_rows_may_lack_the_last_sentences_and_others_may_not(tmp_path: Path) -> 
         assert len(every) == pairs
         assert all(own.gold == right.gold for own, right in every)
     (tmp_path / "short.txt").write_text("0-0\n")
-    for found, gold, said in (
+    for wrong, other, said in (
         ("short.txt", "lines.txt", "1 sentences, .*lines.txt has 4"),
         ("lines.txt", "short.txt", "4 sentences, .*short.txt has 1"),
         ("rows.wa", "short.txt", "3 sentences, .*short.txt has 1"),
     ):
-        with pytest.raises(InputError, match=f"{found}: {said};"):
-            list(matched(LinkReader(tmp_path / found), LinkReader(tmp_path / gold)))
+        with pytest.raises(InputError, match=f"{wrong}: {said};"):
+            list(matched(LinkReader(tmp_path / wrong), LinkReader(tmp_path / other)))
 
 
 @pytest.mark.parametrize("suffix", ["jsonl", "txt"])

@@ -137,18 +137,18 @@ def run(source, target, options):
 @pytest.mark.parametrize("turn", [False, True])
 def test_equals_the_program_written_as_loops(options, turn):
     source, target = (TARGET, SOURCE) if turn else (SOURCE, TARGET)
-    one, other = (
+    long, other = (
         " ".join(side[k] for k in (0, 1, 2, 4, 5, 6) * 3) for side in (source, target)
     )  # over 64 words
-    source = words([*source, one, one, source[0], "", "the"])
+    source = words([*source, long, long, source[0], "", "the"])
     target = words([*target, other, target[0], other, "leer", ""])
     (model, _), decoded = run(source, target, options)
     table, tension, expected = naive(source, target, options)
     assert model.tension == pytest.approx(tension, rel=1e-9)
-    one, other = encode(source).words, encode(target).words
+    one, two = encode(source).words, encode(target).words
     if options.iterations > 1:
         for e, f, slot in zip(*model.table.pairs(), strict=True):
-            assert model.translation[slot] == pytest.approx(table[one[e], other[f]], rel=1e-8)
+            assert model.translation[slot] == pytest.approx(table[one[e], two[f]], rel=1e-8)
     assert [sorted(a.links) for a in decoded.forward.alignments()] == expected
     assert decoded.score[-2:].tolist() == [0.0, 0.0]
     assert decoded.forward.to_pharaoh()[-2:] == ["", ""]

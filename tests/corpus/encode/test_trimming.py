@@ -7,6 +7,7 @@ import json
 import os
 import random
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -61,7 +62,7 @@ def byte_level_bpe() -> Tokenizer:
     return _trained(models.BPE(), trainers.BpeTrainer, pre_tokenizers.ByteLevel(add_prefix_space=False))
 
 
-def _trained(model: object, trainer: type, step: object, **options: str) -> Tokenizer:
+def _trained(model: object, trainer: type, step: Any, **options: str) -> Tokenizer:
     core = Tokenizer(model)
     core.normalizer = normalizers.NFKC()
     core.pre_tokenizer = step
@@ -84,7 +85,7 @@ def trimmed(core: Tokenizer, texts: list[str], **options: int) -> tuple[Tokenize
 
 
 @pytest.mark.parametrize("make", KINDS)
-def test_the_text_is_cut_as_before_with_ids_in_the_old_order(make) -> None:  # type: ignore[no-untyped-def]
+def test_the_text_is_cut_as_before_with_ids_in_the_old_order(make) -> None:
     core = make()
     texts = [*TEXTS[:60], "so much <mask> ﬁshing, un brevolo <un", "x 漢字 zz" * 30, ""]
     small, kept = trimmed(core, texts)
@@ -100,7 +101,7 @@ def test_the_text_is_cut_as_before_with_ids_in_the_old_order(make) -> None:  # t
 
 
 @pytest.mark.parametrize("make", KINDS)
-def test_text_of_characters_that_were_seen_is_never_unknown(make) -> None:  # type: ignore[no-untyped-def]
+def test_text_of_characters_that_were_seen_is_never_unknown(make) -> None:
     core = make()
     texts = [*TEXTS[:5], "".join(sorted({*"".join(OTHER)}))]
     small, _ = trimmed(core, texts, min_count=50)
@@ -110,7 +111,7 @@ def test_text_of_characters_that_were_seen_is_never_unknown(make) -> None:  # ty
 
 
 @pytest.mark.parametrize("make", KINDS)
-def test_frequency_and_number_of_pieces_bound_what_is_kept(make) -> None:  # type: ignore[no-untyped-def]
+def test_frequency_and_number_of_pieces_bound_what_is_kept(make) -> None:
     core = make()
     usage = count_pieces(core, TEXTS)
     everything = chosen_pieces(core, usage)
@@ -126,7 +127,7 @@ def test_frequency_and_number_of_pieces_bound_what_is_kept(make) -> None:  # typ
         chosen_pieces(core, usage, limit=len(must) - 1)
 
 
-def _in(values, others):  # type: ignore[no-untyped-def]
+def _in(values, others):
     import numpy as np
 
     return np.isin(values, others)
