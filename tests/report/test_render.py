@@ -283,3 +283,15 @@ def test_the_page_says_where_runs_start(tmp_path: Path) -> None:
     (run / "run.json").write_text(json.dumps(record))
     page = render([tmp_path], out=tmp_path / "page.html").read_text()
     assert page.count("xlmr (01234567)") == 2 and "/home/me" not in page
+
+
+def test_files_of_links_are_drawn_worst_first(tmp_path: Path) -> None:
+    pair = {"src": ["the", "house"], "tgt": ["das", "Haus"]}
+    links, gold = tmp_path / "links.jsonl", tmp_path / "gold.jsonl"
+    links.write_text("".join(json.dumps({"id": k, **pair, "links": [[0, k]]}) + "\n" for k in (0, 1)))
+    gold.write_text("".join(json.dumps({"id": k, **pair, "sure": [[0, 0]]}) + "\n" for k in (0, 1)))
+    text = render([links], out=tmp_path / "page.html", options=ReportOptions(gold=gold, worst=1)).read_text()
+    assert "2 pairs, the 1 worst shown; over all pairs precision 50.0, recall 50.0, AER 50.0" in text
+    run = write_run(tmp_path, "tlm", 1)
+    with pytest.raises(ConfigurationError, match="--gold judges word links, and no input has any"):
+        render([run], out=tmp_path / "page.html", options=ReportOptions(gold=gold))

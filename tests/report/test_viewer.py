@@ -54,7 +54,7 @@ def test_without_gold_links_nothing_is_judged(tmp_path: Path) -> None:
         ({**PAIR, "links": "0:1"}, "links"),
         ({**PAIR, "sure": "0-0 1p1"}, "sure"),
         ({**PAIR, "links": [[-1, 0]]}, "greater than or equal to 0"),
-        ({**PAIR, "src": []}, "src"),
+        ({**PAIR, "src": "abc"}, "src"),
         ({"src": ["a"]}, "tgt"),
         ([], "input should be an object"),
     ],
@@ -73,6 +73,38 @@ def test_the_viewer_shows_some_and_counts_all(tmp_path: Path) -> None:
     assert shown.summary.startswith("10 pairs, 5 of them shown; over all pairs precision")
     assert [pair.id for pair in shown.shown] == ["n0", "n2", "n4", "n6", "n8"]
     assert [kind for kind, _, _ in shown.keys] == ["sure", "possible", "error", "missed"]
+
+
+def test_an_empty_side_has_a_place_and_is_never_among_the_worst(tmp_path: Path) -> None:
+    empty = {"src": [], "tgt": ["x"], "links": []}
+    sentences = read_alignments(write(tmp_path / "a.jsonl", empty, PAIR))
+    assert Viewer("t", sentences, most=5).summary.startswith("2 pairs;")
+    assert [pair.src for pair in Viewer("t", sentences, most=5, worst=True).shown] == [PAIR["src"]]
+
+
+def test_the_worst_come_first(tmp_path: Path) -> None:
+    right = {**PAIR, "links": "0-0 2-1", "id": "right"}
+    plain = {"src": ["a"], "tgt": ["x"], "links": [[0, 0]]}
+    scored = [{**plain, "id": str(score), "score": score} for score in (0.9, 0.2, 0.5)]
+    judged = read_alignments(write(tmp_path / "a.jsonl", right, {**PAIR, "id": "wrong"}))
+    assert [pair.id for pair in Viewer("t", judged, most=2, worst=True).shown] == ["wrong", "right"]
+    unjudged = Viewer("t", read_alignments(write(tmp_path / "b.jsonl", *scored)), most=2, worst=True)
+    assert [pair.id for pair in unjudged.shown] == ["0.2", "0.5"]
+    assert unjudged.summary == "3 pairs, the 2 worst shown."
+
+
+def test_gold_links_of_another_file_judge_by_id_or_place(tmp_path: Path) -> None:
+    found = [{"id": name, "src": ["a", "b"], "tgt": ["x"], "links": [[0, 0]]} for name in ("p", "q")]
+    gold = [{"id": "q", "sure": [[1, 0]]}, {"id": "p", "sure": [[0, 0]], "possible": [[1, 0]]}]
+    links, right = write(tmp_path / "links.jsonl", *found), write(tmp_path / "gold.jsonl", *gold)
+    first, second = read_alignments(links, right)
+    assert (first.errors, second.errors) == (0, 2)
+    pharaoh = tmp_path / "gold.txt"
+    pharaoh.write_text("0-0\n1-0\n", encoding="utf-8")
+    assert [pair.errors for pair in read_alignments(links, pharaoh)] == [0, 2]
+    write(right, {"id": "q", "sure": [[5, 0]]}, gold[1])
+    with pytest.raises(InputError, match=r"sure has .* gold links of these sentences"):
+        read_alignments(links, right)
 
 
 def test_right_to_left_is_told_from_the_language_or_the_letters(tmp_path: Path) -> None:

@@ -28,5 +28,13 @@ class ReportOptions(CompareOptions):
         None, "The run that the headline compares with; by default the second best."
     )
     source: str = option("en", "Fine-tuning language; zero-shot means leave it out.")
-    sentences: int = option(30, "Pairs shown in each word-alignment viewer.", ge=1)
+    sentences: int = option(30, "Pairs shown in each word-alignment viewer, spread over the file.", ge=1)
+    worst: int | None = option(
+        None,
+        "Show so many of the worst pairs instead: most wrong links first, without gold the lowest score.",
+        ge=1,
+    )
+    gold: Path | None = option(
+        None, "Gold links that judge the files of links (isoglot align --format jsonl) among the inputs."
+    )
     tables: Path | None = option(None, "Also write every table here as CSV and LaTeX.")

@@ -48,7 +48,7 @@ def render(runs: Sequence[str | Path], *, out: str | Path, options: ReportOption
         require_writable(options.tables, folder=True)
     if Path(out).suffix in (".json", ".jsonl") and Path(out).exists():
         raise ConfigurationError(f"{out}: holds results, which a page would destroy; name it report.html")
-    material, scores = _gathered(runs, options)
+    material, scores = _gathered(runs, options, options.gold)
     scores.runs.sort(key=lambda run: run != options.baseline)
     page = _page(material, scores, options)
     drawn = [figure.data for figure in (*page["figures"], *page["curves"])]
@@ -65,9 +65,11 @@ def comparison_tables(runs: Sequence[str | Path], options: CompareOptions) -> li
     return _compared(*_gathered(runs, options), options)
 
 
-def _gathered(runs: Sequence[str | Path], options: CompareOptions) -> tuple[Material, ReportScores]:
+def _gathered(
+    runs: Sequence[str | Path], options: CompareOptions, gold: Path | None = None
+) -> tuple[Material, ReportScores]:
     combinations = [Combination.parse(text) for text in options.combine]
-    material = gather(runs, combinations, options.rename)
+    material = gather(runs, combinations, options.rename, gold=gold)
     return material, collect(material.rows, combinations)
 
 
@@ -86,7 +88,8 @@ def _page(material: Material, scores: ReportScores, options: ReportOptions) -> d
     curves, figures = _drawn(curve_figures(material.curves), names), _drawn(material.figures, names)
     own = [*([first] if first else []), *result_tables(scores, source)]
     beside = _compared(material, scores, options)
-    viewers = [Viewer(title, pairs, most=options.sentences) for title, pairs in material.alignments]
+    most, worst = options.worst or options.sentences, options.worst is not None
+    viewers = [Viewer(title, pairs, most=most, worst=worst) for title, pairs in material.alignments]
     everything, runs = _results_table(material), _runs_table(material)
     parts = [
         ("tables", "Results by task", own), ("papers", "Beside the papers", beside), ("figures", "Figures", figures),

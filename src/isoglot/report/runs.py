@@ -12,7 +12,7 @@ from isoglot.report.curves import Curve, read_curves
 from isoglot.report.figure_files import ReportFigure, read_figure
 from isoglot.report.labels import RunLabels, labelled
 from isoglot.report.scores import Combination, row_labels, run_label
-from isoglot.report.viewer import AlignmentRecord, read_alignments
+from isoglot.report.viewer import AlignmentRecord, holds_alignments, read_alignments
 from isoglot.results import Cell, Result
 from isoglot.runs.files import read_json
 
@@ -55,13 +55,15 @@ def gather(
     paths: Sequence[str | Path],
     combinations: Sequence[Combination] = (),
     names: Mapping[str, str] | None = None,
+    *,
+    gold: Path | None = None,
 ) -> Material:
     """Read folders and files.
 
     A path may be ``LABEL=PATH``: then its runs are called so. Runs of one name whose recipes differ are told apart by
     the folders that they came in. A folder is searched through: ``results.jsonl``, ``cells.jsonl``, run folders
-    (``run.json`` or ``checkpoint-*``) and ``figures`` folders at any depth. A file is results, or cells where it is
-    called ``cells.jsonl``.
+    (``run.json`` or ``checkpoint-*``) and ``figures`` folders at any depth. A file is results, cells where it is called
+    ``cells.jsonl``, or sentence pairs with word links, which ``gold`` links judge.
 
     Raises:
         InputError: a path is not there, holds nothing to report, or a file in it is wrong.
@@ -74,6 +76,9 @@ def gather(
         if not path.exists():
             raise InputError("run not found; name a run folder or a results.jsonl", path=path)
         there = [path] if path.is_file() else sorted(path.rglob("*.jsonl"))
+        if path.is_file() and holds_alignments(path):
+            material.alignments.append((path.stem.replace("_", " "), read_alignments(path, gold)))
+            continue
         tables = [file for file in there if file.name == results.CELLS]
         files = [f for f in there if f not in tables and (path.is_file() or f.name == results.FILE_NAME)]
         rows += [(row, file) for file in files for row in results.read(file)]
@@ -85,6 +90,10 @@ def gather(
                 "type `isoglot evaluate CHECKPOINT ... --out`, or name another folder",
                 path=path,
             )
+    if gold is not None and not material.alignments:
+        raise ConfigurationError(
+            "--gold judges word links, and no input has any; add a file of `isoglot align --format jsonl`"
+        )
     material.rows, material.cells = labels.rows(rows), labels.cells(cells)
     _shorten(material, [label for label, _ in given if label])
     if names:

@@ -10,11 +10,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Literal, NamedTuple, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
+from isoglot.aligners.files.formats import LinkReader
+from isoglot.aligners.files.matching import matched
+from isoglot.checks import problems_of
+from isoglot.errors import InputError
 from isoglot.link_counts import AlignmentScore
 from isoglot.report.table import figure
-from isoglot.runs.records import read_records
+from isoglot.runs.records import parse_object, read_records
 
 LinkClass = Literal["sure", "possible", "error", "missed", "plain"]
 """A link in the gold's sure links, in its possible ones, in neither; a sure one not found; one without gold."""
@@ -36,7 +40,6 @@ def _links(given: object) -> object:
     return [link.split("-") for link in given.split()] if isinstance(given, str) else given
 
 
-_Words = Annotated[list[str], Field(min_length=1)]
 _Position = Annotated[int, Field(ge=0)]
 _Links = Annotated[list[tuple[_Position, _Position]], BeforeValidator(_links)]
 
@@ -49,14 +52,15 @@ class AlignmentRecord(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
-    src: _Words
-    tgt: _Words
+    src: list[str]
+    tgt: list[str]
     links: _Links = []
     sure: _Links | None = None
     possible: _Links | None = None
     src_language: str = ""
     tgt_language: str = ""
     id: str | int = ""
+    score: float | None = None
 
     @model_validator(mode="after")
     def _links_are_between_words(self) -> Self:
@@ -90,9 +94,34 @@ class AlignmentRecord(BaseModel):
         return sum(c in ("error", "missed") for c in self.classes.values())
 
 
-def read_alignments(path: str | Path) -> list[AlignmentRecord]:
-    """The pairs of a file."""
-    return read_records(Path(path), AlignmentRecord, what="sentence pair", wrong="no aligned pair")
+def holds_alignments(path: Path) -> bool:
+    """Whether a file has sentence pairs with links, as ``isoglot align --format jsonl`` writes them."""
+    if path.suffix != ".jsonl":
+        return False
+    with path.open(encoding="utf-8", errors="replace") as lines:
+        first = next((line for line in lines if line.strip()), "")
+    return first.startswith("{") and {"src", "tgt"} <= set(parse_object(first, path=path, line=1))
+
+
+def read_alignments(path: str | Path, gold: Path | None = None) -> list[AlignmentRecord]:
+    """The pairs of a file, judged by the links of a file of gold links where there is one.
+
+    Pairs match by their ids where both files have them, else by their place.
+    """
+    found = read_records(Path(path), AlignmentRecord, what="sentence pair", wrong="no aligned pair")
+    if gold is None:
+        return found
+    pairs = [right.gold for _, right in matched(LinkReader(path, predicted=True), LinkReader(gold))]
+    judged = (
+        {**record.model_dump(), "sure": sorted(links.sure), "possible": sorted(links.possible)}
+        for record, links in zip(found, pairs, strict=True)
+    )
+    try:
+        return [AlignmentRecord.model_validate(record) for record in judged]
+    except ValidationError as error:
+        raise InputError(
+            f"{problems_of(error)[0]}; give the gold links of these sentences", path=gold
+        ) from error
 
 
 def quality(pairs: Sequence[AlignmentRecord]) -> AlignmentScore | None:
@@ -121,12 +150,22 @@ class SentenceView(NamedTuple):
 
 
 class Viewer:
-    """What the page shows of one file: of more than ``most`` pairs so many, evenly spread."""
+    """What the page shows of one file: of more than ``most`` pairs so many.
 
-    def __init__(self, title: str, pairs: Sequence[AlignmentRecord], *, most: int) -> None:
-        self.title, self.pairs = title, pairs
-        step = max(1.0, len(pairs) / most)
-        self.shown = [pairs[int(i * step)] for i in range(min(most, len(pairs)))]
+    They are evenly spread over the file; with ``worst`` they are those with the most wrong and missed links, or without
+    gold links those of the lowest score, the worst first.
+    """
+
+    def __init__(
+        self, title: str, pairs: Sequence[AlignmentRecord], *, most: int, worst: bool = False
+    ) -> None:
+        self.title, self.pairs, self._worst = title, pairs, worst
+        if worst:
+            linkable = [pair for pair in pairs if pair.src and pair.tgt]
+            self.shown = sorted(linkable, key=_badness, reverse=True)[:most]
+        else:
+            step = max(1.0, len(pairs) / most)
+            self.shown = [pairs[int(i * step)] for i in range(min(most, len(pairs)))]
 
     @property
     def keys(self) -> list[tuple[LinkClass, str, str]]:
@@ -139,7 +178,11 @@ class Viewer:
         """How many pairs, and their scores against gold links; over all of the file."""
         count = f"{len(self.pairs):,} pair{'s' * (len(self.pairs) != 1)}"
         if len(self.shown) < len(self.pairs):
-            count += f", {len(self.shown)} of them shown"
+            count += (
+                f", the {len(self.shown)} worst shown"
+                if self._worst
+                else f", {len(self.shown)} of them shown"
+            )
         found = quality(self.pairs)
         if found is None:
             return f"{count}."
@@ -153,6 +196,11 @@ class Viewer:
             _side("source", pair.src, pair.tgt, pair.src_language, pair.classes),
             _side("target", pair.tgt, pair.src, pair.tgt_language, turned),
         ]
+
+
+def _badness(pair: AlignmentRecord) -> tuple[int, float]:
+    """Wrong and missed links; among equals, how far the score is below 1."""
+    return pair.errors, -1.0 if pair.score is None else 1.0 - pair.score
 
 
 def _side(
