@@ -223,9 +223,10 @@ def test_tasks_know_no_objective_and_alignment_no_training() -> None:
         "report": set(FLOORS)
         - {"errors", "languages", "options", "checks", "runs", "results", "link_counts", "report"},
     }
+    readers = "isoglot.aligners.files"  # of link files, which load no torch
     for name, path in modules().items():
         for target, line, _ in imports_of(name, path, known):
-            if name != "isoglot" and target != "isoglot":
+            if name != "isoglot" and target != "isoglot" and not target.startswith(readers):
                 assert part_of(target) not in forbidden.get(part_of(name), set()), f"{path}:{line}"
 
 

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -116,3 +118,8 @@ def test_right_to_left_is_told_from_the_language_or_the_letters(tmp_path: Path) 
     viewer = Viewer("t", sentences, most=2)
     directions = [[side.direction for side in viewer.sides(sentence)] for sentence in sentences]
     assert directions == [["rtl", "ltr"], ["rtl", "rtl"]]
+
+
+def test_a_report_loads_no_torch() -> None:
+    code = "import sys; import isoglot.report.render; raise SystemExit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
