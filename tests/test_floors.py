@@ -141,6 +141,16 @@ def test_every_module_has_a_floor() -> None:
     assert not homeless, "give them a floor in FLOORS, or a home in a package that has one"
 
 
+def test_contributing_shows_the_same_floors() -> None:
+    page = (ROOT.parents[1] / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    shown = {
+        name.rstrip("/"): int(row[1])
+        for row in re.finditer(r"^\| (\d+) \| (.+?) \|", page, re.MULTILINE)
+        for name in re.findall(r"`([\w/]+)`", row[2])
+    }
+    assert shown == FLOORS
+
+
 def test_imports_only_go_down() -> None:
     assert not violations(modules())
 
