@@ -11,7 +11,6 @@ import shutil
 import sys
 from pathlib import Path
 
-import torch
 from safetensors.torch import load_file, save_file
 
 from isoglot.runs.listed import whole_folder
@@ -25,7 +24,7 @@ def main() -> None:
         sys.exit(f"{out}: exists; name another folder")
     weights = [load_file(encoder / WEIGHTS) for encoder in encoders]
     mean = {
-        name: torch.stack([w[name].float() for w in weights]).sum(0).div(len(weights)).to(first.dtype)
+        name: (sum((w[name].float() for w in weights[1:]), first.float()) / len(weights)).to(first.dtype)
         for name, first in weights[0].items()
     }
     with whole_folder(out) as place:
