@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 
@@ -14,8 +15,10 @@ from isoglot.aligners.align_file import align_file
 from isoglot.aligners.alignment import Alignment
 from isoglot.aligners.files.pairs import prepared_pairs
 from isoglot.aligners.options import AlignRequest, FastAlign
+from isoglot.aligners.statistical.model import StatisticalAligner
 from isoglot.cli import app
 from isoglot.corpus.manifest import load_corpus
+from isoglot.corpus.open_corpus import open_corpus
 from isoglot.corpus.prepare import prepare
 from isoglot.corpus.read.sources import Source
 from isoglot.errors import ConfigurationError, InputError
@@ -131,14 +134,12 @@ def test_a_range_of_a_prepared_folder_is_its_rows(tmp_path, bitext):
         "--target-lang",
         "xx",
     )
-    every = list(prepared_pairs(tmp_path / "one", mode="whitespace"))
+    folder = open_corpus([tmp_path / "one"], "bitext").inputs[0]
+    every = list(prepared_pairs(folder, mode="whitespace"))
     assert len(every) == LINES
     assert every[0].languages == ("en", "xx")
     for start, stop in ((0, 7), (7, 8), (8, LINES), (LINES - 3, LINES + 9), (5, 5)):
-        assert (
-            list(prepared_pairs(tmp_path / "one", mode="whitespace", start=start, stop=stop))
-            == every[start:stop]
-        )
+        assert list(prepared_pairs(folder, mode="whitespace", start=start, stop=stop)) == every[start:stop]
 
 
 @pytest.mark.parametrize("command", ["align", "score"])
@@ -168,6 +169,24 @@ def test_standard_input_is_kept_where_its_words_are_shown(tmp_path, bitext, monk
             == LINES
         )
     assert (tmp_path / "out.txt").read_text(encoding="utf-8") == expected
+
+
+@pytest.mark.parametrize(
+    "change", [lambda text: text + "a ||| b\n", lambda text: text.replace(" ||| ", " x ||| ", 1)]
+)
+def test_an_input_that_changes_while_it_is_aligned_is_refused(tmp_path, bitext, monkeypatch, change):
+    fit = StatisticalAligner.fit_align_sides
+    text = bitext.read_text(encoding="utf-8")
+
+    def fit_and_change(*sides, **options):
+        bitext.write_text(change(text), encoding="utf-8")
+        return fit(*sides, **options)
+
+    monkeypatch.setattr(StatisticalAligner, "fit_align_sides", fit_and_change)
+    out = tmp_path / "out.jsonl"
+    said = run("align", bitext, "-m", "fast_align", "-f", "jsonl", "-o", out, fails=InputError)
+    assert re.search(r"pair \d+ was changed while the input was aligned; align it again", said)
+    assert not out.exists()
 
 
 def test_an_encoder_alone_stands_for_itermax(bitext, encoder):
@@ -295,9 +314,7 @@ def test_eflomal_is_a_method_like_the_others(tmp_path, bitext, corpus):
     assert lines == [" ".join(f"{k}-{k}" for k in range(n)) for n in shortest]
     rows = [json.loads(line) for line in run("align", bitext, *method, "-f", "jsonl").splitlines()]
     assert all(row["score"] is None and row["probabilities"] == [] for row in rows)
-    missing = run(
-        "align", tmp_path / "none", "-m", "eflomal", "--set", "program=none", fails=ConfigurationError
-    )
+    missing = run("align", bitext, "-m", "eflomal", "--set", "program=none", fails=ConfigurationError)
     assert "pip install eflomal" in missing
     assert "modle" in run("align", bitext, *method, "--set", "modle=2", fails=ConfigurationError)
     assert "--save" in run("align", bitext, *method, "--save", tmp_path / "m", fails=ConfigurationError)

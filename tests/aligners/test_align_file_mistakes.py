@@ -6,6 +6,7 @@ import pytest
 from commands import run
 
 from isoglot.aligners.files.pairs import read_pairs
+from isoglot.corpus.open_corpus import open_corpus
 from isoglot.corpus.read.sources import Source
 from isoglot.errors import ConfigurationError, InputError
 
@@ -141,11 +142,13 @@ def test_tables_with_a_header_are_read_by_its_names(tmp_path):
     path.write_text("id\tde\ten\n1\tdas haus\tthe house\n2\tein haus\ta house\n", encoding="utf-8")
     source = Source(path=str(path), header=True, columns={"source": "en", "target": "de"}, source_language="en",
                     target_language="de")  # fmt: skip
-    pairs = list(read_pairs([source], mode="whitespace", warn=lambda *_: None))
+    pairs = list(read_pairs(open_corpus([source], "bitext"), mode="whitespace"))
     assert [pair.texts for pair in pairs] == [("the house", "das haus"), ("a house", "ein haus")]
     with pytest.raises(InputError, match="header: true"):
         list(
-            read_pairs([source.model_copy(update={"header": False})], mode="whitespace", warn=lambda *_: None)
+            read_pairs(
+                open_corpus([source.model_copy(update={"header": False})], "bitext"), mode="whitespace"
+            )
         )
 
 

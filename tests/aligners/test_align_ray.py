@@ -139,8 +139,10 @@ def test_mistakes_say_what_to_type(corpus, encoder, tmp_path, monkeypatch):
     source = [Source(path=str(corpus))]
     with pytest.raises(ConfigurationError, match="name a file: --out"):
         align_file(source, "-", asked)
-    with pytest.raises(InputError, match="isoglot prepare"):
-        align_file([Source(path="pairs.tsv")], tmp_path / "out", asked)
+    (raw := tmp_path / "pairs.tsv").write_text("a\tb\n")
+    tags = {"source_language": "en", "target_language": "xx"}
+    with pytest.raises(InputError, match=rf"isoglot prepare {raw} --out FOLDER"):
+        align_file([Source(path=str(raw), **tags)], tmp_path / "out", asked)
     for values, message in (
         ({"engine": "ray", "method": "fast_align"}, r"--engine: method fast_align has no such option"),
         ({"workers": 2, "model": "x"}, "--workers: only --engine ray"),

@@ -238,10 +238,10 @@ def test_each_language_has_its_own_pairs_and_lexicon(tmp_path: Path) -> None:
 def test_a_prepared_corpus_of_another_kind_or_language_is_refused(tmp_path: Path, text: Path) -> None:
     prepare(Source(path=str(text), language="en"), tmp_path / "en", options=PrepareOptions(kind="text"))
     for fields, message in (
-        ({"languages": ("de",)}, "holds rows in en, and de is given"),
-        ({"kind": "bitext"}, "holds text data, not bitext"),
+        ({"languages": ("de",)}, "language de given, but it is prepared with en"),
+        ({"kind": "bitext"}, "holds a prepared text corpus, and bitext or aligned is needed"),
     ):
-        with pytest.raises(ConfigurationError, match=message):
+        with pytest.raises((ConfigurationError, InputError), match=message):
             derive_corpus([tmp_path / "en"], tmp_path / "out", DeriveRequest(transform="inv", **fields))
 
 

@@ -12,11 +12,13 @@ from isoglot.aligners.align_statistics import Warnings, by_statistics
 from isoglot.aligners.alignment import PairLinks
 from isoglot.aligners.embedding.choice import kept_density, untaught
 from isoglot.aligners.embedding.memory import keep_few_primitives
-from isoglot.aligners.files.output import write_corpus, write_lines
-from isoglot.aligners.files.pairs import is_prepared, prepared_manifest, raw_files, read_pairs
+from isoglot.aligners.files.output import NUMBERED, write_corpus, write_lines
+from isoglot.aligners.files.pairs import read_pairs
 from isoglot.aligners.options import AlignRequest, AnyAligner, Encoder, SavedModel
 from isoglot.aligners.statistical.methods import require_room
 from isoglot.corpus.manifest import MANIFEST, InputFile
+from isoglot.corpus.open_corpus import Corpus, open_corpus
+from isoglot.corpus.read.records import UNNAMED
 from isoglot.corpus.read.sources import Source
 from isoglot.errors import ConfigurationError
 from isoglot.runs.checkpoint import checkpoint_folder
@@ -29,8 +31,6 @@ Found = Iterator[tuple[Any, PairLinks]]
 _FEW, _JUDGED = 0.6, 400
 """A share of the usual links per word that is few, and how many words of both sides are enough to judge."""
 _LOGGER = logging.getLogger(__name__)
-_PLACEHOLDERS = ("src", "tgt")
-"""Languages of text whose languages are not given."""
 _UNTAUGHT = (
     "%s was not taught the language %r, so its links may be worse than usual; compare them with those of --method hmm, "
     "which learns from the bitext"
@@ -56,14 +56,16 @@ def align_file(
             require_writable(written, folder=written in (saved, out if request.output == "corpus" else None))
     if saved is not None:
         require_room(saved)
+    again = request.output not in NUMBERED and not isinstance(aligner, Encoder | SavedModel)
+    corpus = open_corpus(sources, "bitext", again=again)
     if request.output != "corpus":
-        return _align(sources, out, request, progress)
+        return _align(corpus, out, request, progress)
     wanted = {
         "request": request.model_dump(mode="json"),
         "sources": [source.model_dump(mode="json") for source in sources],
-        **_read_by(sources, aligner),
+        **_read_by(corpus, aligner),
     }
-    make = partial(_align, sources, out, request, progress)
+    make = partial(_align, corpus, out, request, progress)
     record, made = make_once(
         out,
         wanted,
@@ -95,13 +97,10 @@ def _require_apart(outputs: Sequence[Path]) -> None:
             raise ConfigurationError(f"{first} and {second}: one would be written over the other; move one")
 
 
-def _read_by(sources: Sequence[Source], aligner: AnyAligner) -> dict[str, Any]:
+def _read_by(corpus: Corpus, aligner: AnyAligner) -> dict[str, Any]:
     """What is read, by its content: of a prepared folder by its manifest, of an encoder by its weights."""
-    prepared = [source.path for source in sources if is_prepared(source.path)]
-    for folder in prepared:
-        prepared_manifest(folder).require_whole(Path(folder))  # so that the manifest stands for them
-    paths = [str(Path(folder) / MANIFEST) for folder in prepared]
-    paths += [path for source in raw_files(sources) for path in source.files()]
+    prepared = [str(Path(one.source.path) / MANIFEST) for one in corpus.inputs if one.manifest is not None]
+    paths = [*prepared, *(path for one in corpus.inputs if one.manifest is None for path in one.files)]
     paths += getattr(aligner, "train_on", ())
     read: dict[str, Any] = {}
     if isinstance(aligner, SavedModel):
@@ -112,7 +111,7 @@ def _read_by(sources: Sequence[Source], aligner: AnyAligner) -> dict[str, Any]:
 
 
 def _align(
-    sources: Sequence[Source],
+    corpus: Corpus,
     out: str | Path,
     request: AlignRequest,
     progress: Reporter,
@@ -123,15 +122,14 @@ def _align(
     with ExitStack() as stack:
         found: Found
         if not isinstance(aligner, Encoder):
-            found = by_statistics(sources, request, warn)
+            found = by_statistics(corpus, request, warn)
         elif aligner.engine == "ray":
             from isoglot.aligners.align_ray import aligned_by_ray  # noqa: PLC0415 - loads torch
 
-            paths = [path for source in sources for path in source.files()]
-            by_ray = aligned_by_ray(paths, out, aligner, words=request.words, progress=progress)
+            by_ray = aligned_by_ray(corpus, out, aligner, words=request.words, progress=progress)
             found = stack.enter_context(by_ray)
         else:
-            found = _by_embedding(sources, aligner, request, warn)
+            found = _by_embedding(corpus, aligner, request, warn)
         if isinstance(aligner, Encoder):
             found = _judged(found, aligner)
         links = _shown(found, progress)
@@ -142,21 +140,19 @@ def _align(
     return count
 
 
-def _by_embedding(
-    sources: Sequence[Source], encoder: Encoder, request: AlignRequest, warn: Warnings
-) -> Found:
+def _by_embedding(corpus: Corpus, encoder: Encoder, request: AlignRequest, warn: Warnings) -> Found:
     keep_few_primitives()
     from isoglot.aligners.embedding.aligner import EmbeddingAligner  # noqa: PLC0415 - loads torch
 
     aligner = EmbeddingAligner(encoder.model, options=encoder.options, warn=warn)
-    pairs, same = tee(read_pairs(sources, mode=request.words, warn=warn))
+    pairs, same = tee(read_pairs(corpus, mode=request.words, warn=warn))
     return zip(pairs, aligner.align_pairs(pair.words for pair in same), strict=True)
 
 
 def _judged(found: Found, encoder: Encoder) -> Found:
     """Warn of languages that the encoder was not taught, and at the end of far fewer links than where it was tuned."""
     usual, links, words = kept_density(encoder.model, encoder.options), 0, 0
-    seen = {"", *_PLACEHOLDERS}
+    seen = {"", *UNNAMED}
     for pair, own in found:
         for language in set(pair.languages) - seen:
             seen.add(language)

@@ -22,9 +22,12 @@ from isoglot.aligners.alignment import PairLinks
 from isoglot.aligners.embedding.aligner import EmbeddingAligner
 from isoglot.aligners.embedding.memory import keep_few_primitives
 from isoglot.aligners.embedding.options import EmbeddingOptions
-from isoglot.aligners.files.pairs import RawPair, is_prepared, prepared_manifest, prepared_pairs
+from isoglot.aligners.files.pairs import RawPair, prepared_pairs
 from isoglot.aligners.options import Encoder
 from isoglot.corpus.encode.words import WordMode
+from isoglot.corpus.manifest import Manifest
+from isoglot.corpus.open_corpus import Corpus, CorpusInput, prepared_input
+from isoglot.corpus.read.sources import Source
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.runs.checkpoint import checkpoint_folder
 from isoglot.runs.cluster import ResidentPool
@@ -67,12 +70,19 @@ class RayJob:
         """The file of a part."""
         return Path(self.parts) / f"{number:06d}.parquet"
 
-    def wanted(self) -> dict[str, Any]:
+    def open(self) -> CorpusInput:
+        """The corpus, whose shards are not looked at."""
+        return prepared_input(Source(path=self.corpus), "bitext")
+
+    def pairs(self, corpus: CorpusInput, number: int) -> Iterator[RawPair]:
+        """The pairs of a part."""
+        first = number * self.part_pairs
+        return prepared_pairs(corpus, mode=self.words, start=first, stop=first + self.part_pairs)
+
+    def wanted(self, manifest: Manifest) -> dict[str, Any]:
         """All that the links depend on, the corpus and the checkpoint among it."""
         values = asdict(self)
         del values["parts"]
-        manifest = prepared_manifest(self.corpus)
-        manifest.require_whole(Path(self.corpus))
         return {
             "values": values,
             "weights": hash_checkpoint(checkpoint_folder(self.model)),
@@ -82,6 +92,7 @@ class RayJob:
 
 class _AlignWorker:
     job: RayJob
+    corpus: CorpusInput
     aligner: EmbeddingAligner
     warnings: list[tuple[int, str]]
 
@@ -89,7 +100,7 @@ class _AlignWorker:
 def start(job: RayJob) -> None:
     """Set a worker up: load the encoder."""
     keep_few_primitives()
-    _AlignWorker.job, _AlignWorker.warnings = job, []
+    _AlignWorker.job, _AlignWorker.corpus, _AlignWorker.warnings = job, job.open(), []
     _AlignWorker.aligner = EmbeddingAligner(
         job.model,
         options=EmbeddingOptions.build(**job.options),
@@ -99,10 +110,10 @@ def start(job: RayJob) -> None:
 
 def align_part(number: int) -> int:
     """Make a part; its number of pairs."""
-    job, first = _AlignWorker.job, number * _AlignWorker.job.part_pairs
+    job, corpus = _AlignWorker.job, _AlignWorker.corpus
     _AlignWorker.warnings.clear()
-    pairs = prepared_pairs(job.corpus, mode=job.words, start=first, stop=first + job.part_pairs)
-    found = list(_AlignWorker.aligner.align_pairs((pair.words for pair in pairs), first=first))
+    words = (pair.words for pair in job.pairs(corpus, number))
+    found = list(_AlignWorker.aligner.align_pairs(words, first=number * job.part_pairs))
     table = pa.table(
         {
             "links": [f.links for f in found],
@@ -118,12 +129,14 @@ def align_part(number: int) -> int:
 
 @contextmanager
 def aligned_by_ray(
-    paths: list[str], out: str | Path, encoder: Encoder, *, words: WordMode, progress: Reporter
+    corpus: Corpus, out: str | Path, encoder: Encoder, *, words: WordMode, progress: Reporter
 ) -> Iterator[Found]:
     """The pairs of a prepared folder with their links, in order; the parts are removed after the block."""
-    if len(paths) != 1 or not is_prepared(paths[0]):
+    given = corpus.inputs[0]
+    if len(corpus.inputs) > 1 or given.manifest is None:
+        paths = " ".join(path for one in corpus.inputs for path in one.files)
         raise InputError(
-            f"--engine ray reads one prepared folder; run `isoglot prepare {' '.join(paths)} --out FOLDER` first"
+            f"--engine ray reads one prepared folder; run `isoglot prepare {paths} --out FOLDER` first"
         )
     if str(out) == "-":
         raise ConfigurationError(
@@ -132,12 +145,12 @@ def aligned_by_ray(
     parts = Path(out).with_name(f"{Path(out).name}.parts")
     options = encoder.options.model_dump()
     job = RayJob.build(
-        paths[0], parts, encoder.model, options=options, words=words, part_pairs=encoder.part_pairs
+        given.source.path, parts, encoder.model, options=options, words=words, part_pairs=encoder.part_pairs
     )
-    total = prepared_manifest(job.corpus).rows
+    total = given.manifest.rows
     count = -(-total // job.part_pairs)
     with occupied(job.parts):
-        wanted = job.wanted()
+        wanted = job.wanted(given.manifest)
         if state_of(job.parts, wanted, what="alignment run") == "new":
             begin(Path(job.parts), wanted)
         todo = [number for number in range(count) if not job.part(number).is_file()]
@@ -150,17 +163,15 @@ def aligned_by_ray(
                 for pairs in pool.map_unordered(align_part, todo):
                     done += pairs
                     progress.progress("aligning", min(done, total), total)
-        yield _read_back(job, count)
+        yield _read_back(job, given, count)
         remove(Path(job.parts), RUN, *(job.part(number).name for number in range(count)))
 
 
-def _read_back(job: RayJob, count: int) -> Found:
+def _read_back(job: RayJob, corpus: CorpusInput, count: int) -> Found:
     for number in range(count):
-        first = number * job.part_pairs
         table = pq.read_table(job.part(number))
         for row, message in json.loads((table.schema.metadata or {}).get(b"warnings", b"[]")):
             _LOG.warning("pair %d: %s", row, message)
-        pairs = prepared_pairs(job.corpus, mode=job.words, start=first, stop=first + job.part_pairs)
-        for pair, row in zip(pairs, table.to_pylist(), strict=True):
+        for pair, row in zip(job.pairs(corpus, number), table.to_pylist(), strict=True):
             links = [(i, j) for i, j in row["links"]]
             yield pair, PairLinks(links, row["probabilities"], row["score"])

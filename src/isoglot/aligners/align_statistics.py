@@ -1,59 +1,68 @@
-"""Statistical aligners over files: the text is kept as word numbers, on disk too where a format shows its words."""
+"""Statistical aligners over files: the text is kept as word numbers, and read again where a format shows its words."""
 
 import logging
-import pickle
-import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import islice
-from typing import IO
+from itertools import islice, zip_longest
 
 import numpy as np
 
 from isoglot.aligners.alignment import MOST_ENTRIES, WINDOW, LinkTable, PairLinks, pair_links
 from isoglot.aligners.files.output import NUMBERED
-from isoglot.aligners.files.pairs import RawPair, Warn, bitext_sources, read_pairs
+from isoglot.aligners.files.pairs import RawPair, Warn, read_pairs, silent
 from isoglot.aligners.options import AlignRequest, Eflomal, Encoder, FastAlign, Hmm, SavedModel
 from isoglot.aligners.statistical.bitext import BitextSide, Ints, WordNumbers
 from isoglot.aligners.statistical.eflomal import EflomalAligner
-from isoglot.aligners.statistical.model import AGREEMENT, StatisticalAligner
-from isoglot.corpus.read.sources import Source
-from isoglot.errors import ConfigurationError
+from isoglot.aligners.statistical.model import AGREEMENT, SentenceAlignments, StatisticalAligner
+from isoglot.corpus.open_corpus import Corpus, corpus_sources, open_corpus
+from isoglot.corpus.read.records import UNNAMED
+from isoglot.errors import ConfigurationError, InputError
 
 _LOG = logging.getLogger(__name__)
 _MOST_WARNINGS = 20
 
-_NONE = ("src", "tgt")
-"""Languages of text whose languages play no part."""
-
 Found = Iterator[tuple[RawPair | None, PairLinks]]
 
 
-def by_statistics(sources: Sequence[Source], request: AlignRequest, warn: Warn) -> Found:
-    """The links of bitext files, in their order, each with its pair unless the output format shows no words."""
+def by_statistics(corpus: Corpus, request: AlignRequest, warn: Warn) -> Found:
+    """The links of a bitext, in its order, each with its pair unless the output format shows no words."""
     aligner = request.aligner
-    if isinstance(aligner, SavedModel):
-        yield from _by_loaded(aligner, sources, request, warn)
-        return
     if isinstance(aligner, Encoder):
         raise TypeError("an encoder is not a statistical aligner")
+    if isinstance(aligner, SavedModel):
+        return _by_loaded(aligner, corpus, request, warn)
     if isinstance(aligner, Eflomal):
         _program(aligner).executable()
-    with tempfile.TemporaryFile() as spool:
-        shown = request.output not in NUMBERED
-        source, target, own = _encoded(sources, aligner, request, warn, spool if shown else None)
-        if isinstance(aligner, Eflomal):
-            tables = _program(aligner).align_words(source.sentences(), target.sentences()).windows(own)
-        else:
-            own_options = {**aligner.decoding(), **dict(aligner.options), "words": request.words}
-            learner = StatisticalAligner(aligner.kind, lowercase=aligner.lowercase, **own_options)
-            keep = aligner.save is not None or aligner.lexicon is not None
-            tables = learner.fit_align_sides(source, target, keep=keep).windows(own)
-            _keep(learner, aligner)
-        links = _kept(tables, source.lengths, target.lengths, aligner, shown)
-        spool.seek(0)
-        for found in links:
-            yield pickle.load(spool) if shown else None, found  # noqa: S301 - our own file
+    shown = request.output not in NUMBERED
+    source, target, own = _encoded(corpus, aligner, request, warn)
+    tables = _aligned(aligner, source, target, request).windows(own)
+    links = _kept(tables, source.lengths, target.lengths, aligner, shown)
+    if not shown:
+        return ((None, found) for found in links)
+    return _beside(read_pairs(corpus, mode=request.words), links, source.lengths[:own], target.lengths[:own])
+
+
+def _aligned(
+    aligner: FastAlign | Hmm | Eflomal, source: BitextSide, target: BitextSide, request: AlignRequest
+) -> SentenceAlignments | LinkTable:
+    """Learn from both sides, and align them."""
+    if isinstance(aligner, Eflomal):
+        return _program(aligner).align_words(source.sentences(), target.sentences())
+    own_options = {**aligner.decoding(), **dict(aligner.options), "words": request.words}
+    learner = StatisticalAligner(aligner.kind, lowercase=aligner.lowercase, **own_options)
+    keep = aligner.save is not None or aligner.lexicon is not None
+    found = learner.fit_align_sides(source, target, keep=keep)
+    _keep(learner, aligner)
+    return found
+
+
+def _beside(pairs: Iterator[RawPair], links: Iterator[PairLinks], source: Ints, target: Ints) -> Found:
+    """Each pair with its links; an input that is not as long as when it was learned from is refused."""
+    lengths = zip(source.tolist(), target.tolist(), strict=True)
+    for number, (pair, found, learned) in enumerate(zip_longest(pairs, links, lengths), 1):
+        if pair is None or found is None or tuple(map(len, _usable(pair, number, silent))) != learned:
+            raise InputError(f"pair {number} was changed while the input was aligned; align it again")
+        yield pair, found
 
 
 def _program(aligner: Eflomal) -> EflomalAligner:
@@ -62,7 +71,7 @@ def _program(aligner: Eflomal) -> EflomalAligner:
     )
 
 
-def _by_loaded(wanted: SavedModel, sources: Sequence[Source], request: AlignRequest, warn: Warn) -> Found:
+def _by_loaded(wanted: SavedModel, corpus: Corpus, request: AlignRequest, warn: Warn) -> Found:
     """Links by a saved model, a window of pairs at a time."""
     aligner = StatisticalAligner.load(wanted.load, **wanted.decoding())
     if aligner.words not in (None, request.words):
@@ -74,7 +83,7 @@ def _by_loaded(wanted: SavedModel, sources: Sequence[Source], request: AlignRequ
             f"--set threshold: {wanted.load} is read by {aligner.symmetrisation}, which has none; leave it out"
         )
     _keep(aligner, wanted)
-    pairs, first = read_pairs(sources, mode=request.words, warn=warn), 0
+    pairs, first = read_pairs(corpus, mode=request.words, warn=warn), 0
     while window := list(islice(pairs, WINDOW)):
         words = [_usable(pair, number, warn) for number, pair in enumerate(window, first + 1)]
         sides = [[pair[side] for pair in words] for side in (0, 1)]
@@ -85,32 +94,24 @@ def _by_loaded(wanted: SavedModel, sources: Sequence[Source], request: AlignRequ
 
 
 def _encoded(
-    sources: Sequence[Source],
-    aligner: FastAlign | Hmm | Eflomal,
-    request: AlignRequest,
-    warn: Warn,
-    spool: IO[bytes] | None,
+    corpus: Corpus, aligner: FastAlign | Hmm | Eflomal, request: AlignRequest, warn: Warn
 ) -> tuple[BitextSide, BitextSide, int]:
-    """Both sides as word numbers, those of more training text after the sources', and how many pairs these have.
-
-    The pairs of the sources are written into ``spool``.
-    """
+    """Both sides as word numbers, those of more training text after the corpus's, and how many pairs this has."""
     lowercase = not isinstance(aligner, Eflomal) and aligner.lowercase
     one, other = WordNumbers(lowercase=lowercase), WordNumbers(lowercase=lowercase)
 
-    def add(sources: Sequence[Source], warn: Warn, spool: IO[bytes] | None) -> int:
+    def add(corpus: Corpus, warn: Warn) -> int:
         number = 0
-        for number, pair in enumerate(read_pairs(sources, mode=request.words, warn=warn), 1):
+        for number, pair in enumerate(read_pairs(corpus, mode=request.words, warn=warn), 1):
             source, target = _usable(pair, number, warn)
             one.add(source)
             other.add(target)
-            if spool is not None:
-                pickle.dump(pair, spool)
         return number
 
-    own = add(sources, warn, spool)
-    more = [source for path in aligner.train_on for source in bitext_sources([path], languages=_NONE)]
-    add(more, Warnings(), None)
+    own = add(corpus, warn)
+    more = [source for path in aligner.train_on for source in corpus_sources([path], languages=UNNAMED[:2])]
+    if more:
+        add(open_corpus(more, "bitext"), Warnings())
     return one.side(), other.side(), own
 
 

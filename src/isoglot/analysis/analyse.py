@@ -15,14 +15,13 @@ from typing import Any
 from datasets import Dataset
 from transformers import PreTrainedModel
 
-from isoglot.aligners.files.pairs import bitext_sources
 from isoglot.aligners.score_file import layer_numbers
 from isoglot.analysis.checkpoint_score import CheckpointScore, checkpoint_alignment_score
 from isoglot.analysis.options import ALIGNMENT, AlignmentRequest, ScoreOptions
 from isoglot.corpus.labelled.places import DataSource
-from isoglot.corpus.manifest import load_corpus, read_manifest
-from isoglot.corpus.read.readers import read
-from isoglot.corpus.read.sources import Kind, sources_from
+from isoglot.corpus.open_corpus import open_corpus
+from isoglot.corpus.read.records import UNNAMED
+from isoglot.corpus.read.sources import Kind
 from isoglot.derive.sharing import COPY_FILE
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.modules.encoder import layer_number, num_layers
@@ -172,23 +171,9 @@ def corpus_rows(
 
     ``kind`` is bitext, aligned or lexicon; ``languages`` are those of files that do not name theirs.
     """
-    tags = [tag or default for tag, default in zip([*languages, "", ""], ("src", "tgt"), strict=False)]
-    found: Iterable[dict[str, Any]]
-    manifest = read_manifest(paths[0]) if len(paths) == 1 else None
-    if manifest is not None:
-        if manifest.kind != kind and not (kind == "bitext" and manifest.kind == "aligned"):
-            raise InputError(
-                f"holds {manifest.kind}, and {kind} is needed; name another folder", path=paths[0]
-            )
-        found = load_corpus(paths[0])
-    else:
-        listed = (
-            bitext_sources(paths, languages=tags)
-            if kind == "bitext"
-            else sources_from(paths, kind=kind, languages=tags)
-        )
-        found = (row for source in listed for row in read(source, kind=kind))
-    return _of_one_pair(islice(iter(found), limit), paths[0])
+    tags = [tag or default for tag, default in zip([*languages, "", ""], UNNAMED[:2], strict=False)]
+    corpus = open_corpus(paths, kind, languages=tags)
+    return _of_one_pair(islice(corpus, limit), paths[0])
 
 
 def _of_one_pair(rows: Iterable[dict[str, Any]], path: str) -> Iterator[dict[str, Any]]:

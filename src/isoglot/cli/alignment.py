@@ -160,11 +160,11 @@ def align(
     Every input line has its line in the output: what cannot be aligned is left empty and named on standard error.
     """
     from isoglot.aligners.align_file import align_file
-    from isoglot.aligners.files.pairs import bitext_sources
+    from isoglot.corpus.open_corpus import corpus_sources
 
     aligner = aligner_of(**more.beside(given))
     languages = [pairs.source_language or "src", pairs.target_language or "tgt"]
-    sources = bitext_sources(inputs, languages=languages, file_format=pairs.input_format)
+    sources = corpus_sources(inputs, languages=languages, format=pairs.input_format)
     with Console(quiet=running.quiet) as console:
         if isinstance(aligner, Encoder) and "method" not in given:
             console.note(f"method: {aligner.options.method} (--method chooses another; --methods lists them)")

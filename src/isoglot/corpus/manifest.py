@@ -6,7 +6,7 @@ import logging
 import os
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,6 @@ from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.read.sources import Kind, Source
 from isoglot.errors import InputError
 from isoglot.runs.cache import cache_folder
-from isoglot.runs.disk import disk_problem
 from isoglot.runs.files import is_stream, read_json, whole_path, write_json, write_text
 from isoglot.runs.fingerprint import files_of, fingerprint
 from isoglot.runs.folder import key_of
@@ -142,6 +141,11 @@ class Manifest(BaseModel):
         write_text(folder / MANIFEST, self.model_dump_json(indent=2, by_alias=True) + "\n")
 
 
+def is_prepared(path: str | Path) -> bool:
+    """Whether this is a folder that ``isoglot prepare`` wrote, whatever its manifest says."""
+    return (Path(path) / MANIFEST).is_file()
+
+
 def read_manifest(folder: str | Path) -> Manifest | None:
     """The manifest of a prepared folder; None if it has none, or one of another release's making."""
     path = Path(folder) / MANIFEST
@@ -207,24 +211,39 @@ def _unpacked(folder: Path, manifest: Manifest, features: datasets.Features) -> 
         pa.OSFile(str(file), "wb") as sink,
         pa.ipc.new_stream(sink, features.arrow_schema) as writer,
     ):
-        for shard in manifest.shards:
-            _copy_batches(folder / shard, writer, features.arrow_schema)
+        for batch in row_batches(folder, manifest, size=8192):
+            writer.write_batch(batch)
     made = place / f"{name}.arrow"
     write_json(made.with_suffix(".json"), {"hash": fingerprint(made)})
     return made
 
 
-def _copy_batches(shard: Path, writer: Any, schema: pa.Schema) -> None:
-    import pyarrow as pa  # noqa: PLC0415 - slow to import
-    import pyarrow.parquet as pq  # noqa: PLC0415
+def row_batches(
+    folder: Path, manifest: Manifest, start: int = 0, stop: int | None = None, *, size: int = 1024
+) -> Iterator[pa.RecordBatch]:
+    """The rows ``start`` to ``stop`` − 1 of a prepared folder, at most ``size`` at a time."""
+    import pyarrow.parquet as pq  # noqa: PLC0415 - slow to import
 
-    try:
-        with pq.ParquetFile(shard) as file:
-            for batch in file.iter_batches(8192):
-                writer.write_batch(batch.cast(schema))
-    except (pa.ArrowInvalid, OSError) as error:
-        if disk_problem(error) is not None:
-            raise
-        raise InputError(
-            f"cannot be read ({error}); run `isoglot prepare --overwrite` again", path=shard
-        ) from error
+    from isoglot.columns import ARROW  # noqa: PLC0415 - imports pyarrow
+
+    at, stop = 0, manifest.rows if stop is None else stop
+    for name, whole in manifest.shards.items():
+        if at + whole <= start or stop <= at:
+            at += whole
+            continue
+        try:
+            with pq.ParquetFile(folder / name) as file:
+                for group in range(file.num_row_groups):
+                    rows = file.metadata.row_group(group).num_rows
+                    if at + rows <= start or stop <= at:
+                        at += rows
+                        continue
+                    for batch in file.iter_batches(size, row_groups=[group]):
+                        first, last = max(start - at, 0), min(stop - at, len(batch))
+                        at += len(batch)
+                        if first < last:
+                            yield batch.slice(first, last - first).cast(ARROW[manifest.kind])
+        except (ValueError, OSError) as error:
+            raise InputError(
+                f"cannot be read ({error}); run `isoglot prepare --overwrite` again", path=folder / name
+            ) from error

@@ -2,16 +2,13 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
-from pathlib import Path
 from typing import Any
 
-from isoglot.columns import ARROW
-from isoglot.corpus.manifest import load_corpus, read_manifest
+from isoglot.corpus.manifest import is_prepared, read_manifest
+from isoglot.corpus.open_corpus import open_corpus
 from isoglot.corpus.read.line_files import jsonl_columns
-from isoglot.corpus.read.readers import read
-from isoglot.corpus.read.sources import Kind, bare_suffix, sources_from
+from isoglot.corpus.read.sources import Kind, bare_suffix
 from isoglot.errors import ConfigurationError
-from isoglot.languages import same_language
 
 INPUT_KINDS: dict[str, str] = {
     "text": "text",
@@ -41,7 +38,7 @@ _SUFFIXES = {".txt": "text", ".conllu": "treebank", ".tmx": "bitext", ".src-tgt"
 
 def kind_of(path: str) -> str:
     """What a file holds, told from its manifest, name or columns."""
-    manifest = read_manifest(path) if Path(path).is_dir() else None
+    manifest = read_manifest(path)
     if manifest is not None and manifest.kind in INPUT_KINDS:
         return manifest.kind
     suffix = bare_suffix(path)
@@ -58,30 +55,18 @@ def kind_of(path: str) -> str:
 
 
 def read_rows(
-    paths: list[str], kind: str, *, languages: tuple[str, ...], options: Mapping[str, object]
+    paths: list[str], kind: str, *, languages: tuple[str, ...], options: Mapping[str, Any]
 ) -> Iterator[dict[str, Any]]:
     """Rows of the schema that belongs to a kind.
 
     ``paths``: one file or folder; two files for a bitext, three with word links.
     ``options``: further keys of :class:`isoglot.corpus.read.sources.Source`.
     """
-    manifest = read_manifest(paths[0]) if len(paths) == 1 else None
-    if manifest is not None:
-        held, needed = (set(ARROW[name].names) for name in (manifest.kind, INPUT_KINDS[kind]))
-        if not needed <= held and (manifest.kind, kind) != ("treebank", "text"):
-            raise ConfigurationError(f"{paths[0]}: holds {manifest.kind} data, not {kind}; leave --kind out")
-        for own in manifest.languages:
-            if not all(map(same_language, own.languages, languages)):
-                raise ConfigurationError(
-                    f"{paths[0]}: holds rows in {'-'.join(own.languages)}, and {'-'.join(languages)} is given; leave "
-                    "the languages out"
-                )
-        yield from load_corpus(paths[0])
-        return
+    if kind == "text" and is_prepared(paths[0]):
+        kind = kind_of(paths[0])  # the sentences of a treebank are text
     if kind in _CORPORA:
         corpus: Kind = kind  # type: ignore[assignment]
-        for source in sources_from(paths, kind=corpus, languages=languages, **options):
-            yield from read(source, kind=corpus)
+        yield from open_corpus(paths, corpus, languages=languages, **options)
         return
     if len(paths) > 1:
         raise ConfigurationError(f"{len(paths)} files of {kind} given; derive them one at a time")

@@ -6,7 +6,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from isoglot.corpus.manifest import read_manifest
+from isoglot.corpus.manifest import is_prepared, read_manifest
+from isoglot.corpus.open_corpus import language_problem
 from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.read.sources import Source, expand
 from isoglot.errors import MISSING_FILE, ConfigurationError, Problem, collected
@@ -22,7 +23,7 @@ def file_problems(stream: StreamSection | None, given: Mapping[str, Any]) -> Ite
     if stream is None:
         with suppress(ConfigurationError):  # told already
             inputs = StreamSection.sources_of(given)
-    if any(read_manifest(source.path) is not None for source in inputs):
+    if any(is_prepared(source.path) for source in inputs):
         if len(inputs) > 1:
             yield Problem("a prepared folder stands alone; name it as the only path")
         elif stream is not None:
@@ -45,6 +46,7 @@ def _preparation_problems(stream: StreamSection) -> Iterator[Problem]:
     source = stream.inputs[0]
     manifest = read_manifest(source.path)
     if manifest is None:
+        yield Problem(f"{source.path}: no manifest that can be read; run `isoglot prepare` again", ("path",))
         return
     if manifest.kind != stream.kind:
         text = f"{stream.kind!r} given, {source.path} holds a prepared {manifest.kind} corpus; change kind"
@@ -57,13 +59,8 @@ def _preparation_problems(stream: StreamSection) -> Iterator[Problem]:
                 f"{getattr(stream, key)!r} given, but {source.path} is prepared with {held!r}; delete the key"
             )
             yield Problem(text, (key,))
-    spoken = {count.languages for count in manifest.languages}
-    named = source.languages(manifest.kind)
-    if any(named) and named not in spoken:
-        held = ", ".join("-".join(languages) for languages in sorted(spoken))
-        yield Problem(
-            f"language {'-'.join(named)} given, {source.path} is prepared with {held}; delete the languages"
-        )
+    if problem := language_problem(manifest, source.languages(manifest.kind)):
+        yield Problem(f"{source.path}: {problem}")
 
 
 def _is_missing(path: str, source: Source, *, aligned: bool) -> bool:

@@ -14,7 +14,7 @@ from isoglot.corpus.encode.encode import encode_stream
 from isoglot.corpus.encode.load_tokenizer import load_tokenizer as read_tokenizer
 from isoglot.corpus.encode.store import content_hash, stream_manifest
 from isoglot.corpus.encode.tokenizer import TokenizerOptions, train_tokenizer
-from isoglot.corpus.manifest import load_corpus, read_manifest
+from isoglot.corpus.manifest import is_prepared, load_corpus
 from isoglot.corpus.pack.packing import pack_stream
 from isoglot.corpus.prepare import prepare
 from isoglot.errors import ConfigurationError
@@ -36,7 +36,7 @@ def prepared(recipe: Recipe, cache: Path, report: Reporter) -> dict[str, Dataset
 
 
 def _opened(name: str, stream: StreamSection, cache: Path, report: Reporter) -> Dataset:
-    if len(stream.inputs) == 1 and read_manifest(stream.inputs[0].path) is not None:
+    if is_prepared(stream.inputs[0].path):  # and stands alone
         return load_corpus(stream.inputs[0].path)
     key = key_of([model.model_dump(mode="json") for model in (*stream.inputs, stream.prepare)])
     folder = cache / "corpora" / f"{stream.kind}-{key}"

@@ -41,11 +41,12 @@ class StatisticalAlignment(Step):
         from isoglot.aligners.files.pairs import read_pairs  # noqa: PLC0415
         from isoglot.aligners.scoring import score  # noqa: PLC0415
         from isoglot.aligners.statistical.model import StatisticalAligner  # noqa: PLC0415
+        from isoglot.corpus.open_corpus import open_corpus  # noqa: PLC0415
 
         found = gold_pairs(self.gold)
         pairs: list[Any] = [(list(s), list(t)) for s, t in found.words]
         if (train := self.check()) is not None:
-            more = read_pairs([train], mode="unicode", warn=lambda *_: None)
+            more = read_pairs(open_corpus([train], "bitext"), mode="unicode")
             turn = -1 if self.reverse else 1
             pairs += [tuple(list(words) for words in pair.words[::turn]) for pair in more]
         sources, targets = map(list, zip(*pairs, strict=True))

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from isoglot.aligners.align_file import align_file
-from isoglot.aligners.files.pairs import bitext_sources, read_pairs
+from isoglot.aligners.files.pairs import read_pairs
 from isoglot.aligners.options import AlignRequest, FastAlign, Hmm
+from isoglot.corpus.open_corpus import corpus_sources, open_corpus
 from isoglot.corpus.read import line_files
 from isoglot.errors import InputError
 
@@ -25,7 +26,7 @@ def test_a_byte_order_mark_is_no_part_of_the_first_word(tmp_path: Path) -> None:
     target = write(tmp_path / "a.de", "das haus\nein haus\n", "utf-8-sig")
     warned: list[int] = []
     pairs = read_pairs(
-        bitext_sources([source, target], languages=TAGS),
+        open_corpus([source, target], "bitext", languages=TAGS),
         mode="whitespace",
         warn=lambda n, _: warned.append(n),
     )
@@ -54,7 +55,7 @@ def test_words_end_at_spaces_alone_in_every_format(
     if name == "a.en":
         paths.append(write(tmp_path / "a.de", f"{sides[1]}\nh\n"))
     with caplog.at_level("WARNING", logger="isoglot"):
-        pairs = list(read_pairs(bitext_sources(paths, languages=TAGS), mode="whitespace", warn=print))
+        pairs = list(read_pairs(open_corpus(paths, "bitext", languages=TAGS), mode="whitespace", warn=print))
     assert [pair.words for pair in pairs] == [
         (["\u00a0", "10\u00a0000\u2009b"], ["c", "\u3000", "d\u200be"]),
         (["f", "g"], ["h"]),
@@ -69,7 +70,7 @@ def test_a_file_with_one_side_alone_is_a_mistake(tmp_path: Path, name: str, sepa
     path = write(tmp_path / name, "the house\n" * 3)
     out = tmp_path / "links.txt"
     with pytest.raises(InputError, match=rf"{name}:1: no line has '{separator}' between two sentences"):
-        align_file(bitext_sources([path], languages=TAGS), out, AlignRequest(aligner=FastAlign()))
+        align_file(corpus_sources([path], languages=TAGS), out, AlignRequest(aligner=FastAlign()))
     assert [p.name for p in tmp_path.iterdir()] == [name]
 
 
@@ -83,7 +84,7 @@ def test_blank_lines_of_objects_keep_their_place(
     for name, method in (("links", FastAlign()), ("again", Hmm())):
         with caplog.at_level("WARNING", logger="isoglot"):
             done = align_file(
-                bitext_sources([path], languages=TAGS), tmp_path / name, AlignRequest(aligner=method)
+                corpus_sources([path], languages=TAGS), tmp_path / name, AlignRequest(aligner=method)
             )
         lines = (tmp_path / name).read_text().split("\n")
         assert done == 7 and [bool(line) for line in lines] == [
@@ -107,7 +108,7 @@ def test_of_very_many_odd_lines_the_first_are_told(tmp_path: Path, caplog: pytes
     with caplog.at_level("WARNING", logger="isoglot"):
         assert (
             align_file(
-                bitext_sources([path], languages=TAGS),
+                corpus_sources([path], languages=TAGS),
                 tmp_path / "links.txt",
                 AlignRequest(aligner=FastAlign()),
             )

@@ -2,10 +2,8 @@
 
 import logging
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
 from isoglot.aligners.alignment import LINK_ITEM
 from isoglot.corpus.encode.words import (
@@ -16,11 +14,11 @@ from isoglot.corpus.encode.words import (
     other_space,
     split_words,
 )
-from isoglot.corpus.manifest import MANIFEST, Manifest, read_manifest
+from isoglot.corpus.open_corpus import Corpus, CorpusInput
 from isoglot.corpus.read.cells import wrong_width
 from isoglot.corpus.read.line_files import refuse_bare_returns
 from isoglot.corpus.read.readers import READERS, read
-from isoglot.corpus.read.sources import Source, expand, sources_from
+from isoglot.corpus.read.sources import Source
 from isoglot.errors import InputError
 
 _LOG = logging.getLogger(__name__)
@@ -50,45 +48,60 @@ class RawPair:
         return (source, target), (one, other)
 
 
-def read_pairs(sources: Sequence[Source], *, mode: WordMode, warn: Warn) -> Iterator[RawPair]:
-    """Pairs in the order of the inputs, in bounded memory.
+def read_pairs(corpus: Corpus, *, mode: WordMode, warn: Warn | None = None) -> Iterator[RawPair]:
+    """Sentence pairs in the order of the inputs, in bounded memory.
 
     A line of a Moses pair, a TSV or a ``source ||| target`` file that cannot be read (invalid UTF-8, a missing
     separator) keeps its place, and ``warn`` is called with its number. Other formats, and tables with a header, are
     read strictly; a blank line of JSON lines or of a table is a pair without words. Words of a prepared folder that
-    has word links are kept.
+    has word links are kept. Without ``warn`` nothing is reported, as in a second loop over a corpus.
     """
     number = 0
-    noticed = _Notices() if mode == "whitespace" else None
-    raw_files(sources)  # every mistake in all of them is told before the first is read
-    for given in sources:
-        if is_prepared(given.path):
-            prepared_manifest(given.path).require_whole(Path(given.path))
-            for pair in prepared_pairs(given.path, mode=mode):
+    noticed = _Notices() if warn is not None and mode == "whitespace" else None
+    for given in corpus.inputs:
+        if given.manifest is not None:
+            for pair in prepared_pairs(given, mode=mode):
                 number += 1
                 yield pair
             continue
-        for source in expand([given], "bitext"):
-            if source.format in _LINE_FORMATS and not (source.header or _named(source)):
-                texts = _tolerant(source, number, warn)
-            elif source.format == "jsonl":
-                texts = _objects(source)
-            else:
-                texts = ((row["source"], row["target"]) for row in read(source))
-            languages = (source.source_language or "", source.target_language or "")
-            for both in texts:
-                number += 1
-                if noticed is not None:
-                    noticed.look(both)
-                yield _with_words(both, mode, languages)
+        languages = (given.source.source_language or "", given.source.target_language or "")
+        for both in given.loop(_raw_texts(given.source, number, warn or silent)):
+            number += 1
+            if noticed is not None:
+                noticed.look(both)
+            yield _with_words(both, mode, languages)
     if noticed is not None:
         noticed.end()
 
 
-def raw_files(sources: Sequence[Source]) -> list[Source]:
-    """The sources that `isoglot prepare` has not written, with their formats; all their mistakes are told at once."""
-    files = [source for source in sources if not is_prepared(source.path)]
-    return expand(files, "bitext") if files else []
+def prepared_pairs(
+    given: CorpusInput, *, mode: WordMode, start: int = 0, stop: int | None = None
+) -> Iterator[RawPair]:
+    """The pairs ``start`` to ``stop`` − 1 of a prepared folder."""
+    aligned = given.manifest is not None and given.manifest.kind == "aligned"
+    if mode == "unicode" and aligned:
+        path = given.source.path
+        raise InputError("is cut into words already, which its links are of; leave --words out", path=path)
+    for row in given.rows(start, stop):
+        texts = (row["source"], row["target"])
+        languages = (row["source_language"] or "", row["target_language"] or "")
+        if aligned:
+            yield RawPair(texts, (row["source_words"], row["target_words"]), languages)
+        else:
+            yield _with_words(texts, mode, languages)
+
+
+def _raw_texts(source: Source, before: int, warn: Warn) -> Iterator[tuple[str, str]]:
+    """Both sides of each row, in its place; ``before`` pairs have been read of other inputs."""
+    if source.format in _LINE_FORMATS and not (source.header or _named(source)):
+        return _tolerant(source, before, warn)
+    if source.format == "jsonl":
+        return _objects(source)
+    return ((row["source"], row["target"]) for row in read(source))
+
+
+def silent(number: int, message: str) -> None:
+    """Report nothing."""
 
 
 class _Notices:
@@ -122,87 +135,6 @@ class _Notices:
                 sum(self._running),
                 len(self._running),
             )
-
-
-def bitext_sources(
-    paths: Sequence[str], *, languages: Sequence[str] = (), file_format: str | None = None
-) -> list[Source]:
-    """Sources from bare paths: prepared folders, two files of a pair, or files that hold both sides.
-
-    A single file whose name does not tell its format has ``source ||| target`` lines.
-    """
-    folders = [path for path in paths if is_prepared(path)]
-    fields = {} if file_format is None else {"format": file_format}
-    files = [path for path in paths if path not in folders]
-    if file_format is None and len(files) == 1 and Path(files[0]).suffix in ("", ".txt"):
-        fields = {} if Path(files[0]).is_dir() else {"format": "bars"}
-    if not folders:
-        return sources_from(files, kind="bitext", languages=languages, **fields)
-    result = []
-    for path in paths:
-        result += sources_from(
-            [path], kind="bitext", languages=languages, **({} if path in folders else fields)
-        )
-    return result
-
-
-def is_prepared(path: str | Path) -> bool:
-    """Whether this is a folder that ``isoglot prepare`` has written (a manifest that cannot be read is said later)."""
-    return (Path(path) / MANIFEST).is_file()
-
-
-def prepared_manifest(folder: str | Path) -> Manifest:
-    """The manifest of a prepared folder of sentence pairs."""
-    manifest = read_manifest(folder)
-    if manifest is None:
-        raise InputError(
-            f"no manifest that can be read; run `isoglot prepare ... --out {folder}` (again)", path=folder
-        )
-    if manifest.kind not in ("bitext", "aligned"):
-        raise InputError(
-            f"a {manifest.kind} corpus has no sentence pairs; prepare one with --kind bitext", path=folder
-        )
-    return manifest
-
-
-def prepared_pairs(
-    folder: str | Path, *, mode: WordMode, start: int = 0, stop: int | None = None
-) -> Iterator[RawPair]:
-    """Pairs of a prepared folder, straight from the row groups of its Parquet files that have them."""
-    import pyarrow as pa  # noqa: PLC0415 - slow to import
-    import pyarrow.parquet as pq  # noqa: PLC0415
-
-    manifest, at = prepared_manifest(folder), 0
-    if mode == "unicode" and manifest.kind == "aligned":
-        raise InputError("is cut into words already, which its links are of; leave --words out", path=folder)
-    stop = manifest.rows if stop is None else stop
-    for name, whole in manifest.shards.items():
-        if at + whole <= start or stop <= at:
-            at += whole
-            continue
-        path = Path(folder) / name
-        try:
-            with pq.ParquetFile(path) as file:
-                for group in range(file.num_row_groups):
-                    rows = file.metadata.row_group(group).num_rows
-                    first, last = max(start - at, 0), min(stop - at, rows)
-                    at += rows
-                    if first < last:
-                        table = file.read_row_group(group).slice(first, last - first)
-                        for batch in table.to_batches(max_chunksize=1024):
-                            yield from (_from_row(row, mode) for row in batch.to_pylist())
-        except (pa.ArrowInvalid, OSError) as error:
-            raise InputError(
-                f"cannot be read ({error}); run `isoglot prepare --overwrite` again", path=path
-            ) from error
-
-
-def _from_row(row: dict[str, Any], mode: WordMode) -> RawPair:
-    texts = (row["source"], row["target"])
-    languages = (row["source_language"] or "", row["target_language"] or "")
-    if "source_words" not in row:
-        return _with_words(texts, mode, languages)
-    return RawPair(texts, (list(row["source_words"]), list(row["target_words"])), languages)
 
 
 def _placed(text: str, words: list[str]) -> tuple[str, list[tuple[int, int]]]:

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 from datasets import Dataset, Features
 
 from isoglot.corpus.labelled.places import split_names
-from isoglot.corpus.manifest import load_corpus, read_manifest
+from isoglot.corpus.manifest import is_prepared, load_corpus
 from isoglot.corpus.read.line_files import each, numbered_lines
 from isoglot.errors import InputError
 from isoglot.languages import codes
@@ -131,7 +131,7 @@ def _open(path: str, split: str) -> Dataset:
             return parts[name]
         if (folder / "state.json").exists():
             return datasets.load_from_disk(path)
-        if read_manifest(folder) is not None:
+        if is_prepared(folder):
             return load_corpus(folder)
     except (OSError, ValueError) as error:
         raise InputError(

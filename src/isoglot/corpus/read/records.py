@@ -18,7 +18,8 @@ from isoglot.languages import same_language
 Fields = tuple[dict[str, list[Any]], Sequence[int]]
 """The raw fields of a chunk by role, and the line of each row."""
 
-_UNNAMED = ("src", "tgt", "und")  # for languages that a command need not know
+UNNAMED = ("src", "tgt", "und")
+"""Tags for languages that a command need not know."""
 _LINK = re.compile(r"(\d{1,9})([-p?:])(\d{1,9})", re.ASCII)
 
 
@@ -171,7 +172,7 @@ def check_languages(
 ) -> None:
     """Refuse a row that is labelled with another language than its source, by its :func:`language_columns`."""
     labels = [(field, name, str(getattr(source, field))) for field, name in columns]
-    fields = [label for label in labels if label[-1] not in _UNNAMED]
+    fields = [label for label in labels if label[-1] not in UNNAMED]
     if not fields:
         return
     for line, row in zip(lines, rows, strict=True):

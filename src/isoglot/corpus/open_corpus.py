@@ -1,0 +1,187 @@
+"""The door to corpora: whether an input is a prepared folder or raw is decided here, and the rows of both are streamed.
+
+A folder that `isoglot prepare` wrote is told by its manifest; everything else is raw and has a format.
+"""
+
+import pickle
+import tempfile
+import weakref
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from isoglot.corpus.manifest import Manifest, is_prepared, read_manifest, row_batches
+from isoglot.corpus.read.readers import read
+from isoglot.corpus.read.records import UNNAMED
+from isoglot.corpus.read.sources import Kind, Source, expand, sources_from
+from isoglot.errors import ConfigurationError, InputError
+from isoglot.languages import same_language
+
+T = TypeVar("T")
+_HELD_IN: dict[Kind, tuple[Kind, ...]] = {"bitext": ("bitext", "aligned")}
+"""Kinds of prepared folders whose rows have the columns of a kind, where there are others than the kind itself."""
+
+
+class Spool(Generic[T]):
+    """Items that can be had only once: each is kept on disk when it first comes, so that any number of loops sees all.
+
+    Example:
+        >>> items = Spool(iter("abc"))
+        >>> next(iter(items)), list(items), list(items)
+        ('a', ['a', 'b', 'c'], ['a', 'b', 'c'])
+    """
+
+    def __init__(self, items: Iterator[T]) -> None:
+        self._items, self._kept = items, 0
+        self._file = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as this object
+        weakref.finalize(self, self._file.close)
+
+    def __iter__(self) -> Iterator[T]:
+        place = 0
+        for number in count():
+            self._file.seek(place)
+            if number < self._kept:
+                item: T = pickle.load(self._file)  # noqa: S301 - our own file
+            else:
+                try:
+                    item = next(self._items)
+                except StopIteration:
+                    return
+                pickle.dump(item, self._file)
+                self._kept += 1
+            place = self._file.tell()
+            yield item
+
+
+@dataclass
+class CorpusInput:
+    """One input: a prepared folder, which has a manifest, or a raw source, which has a format."""
+
+    source: Source
+    kind: Kind
+    manifest: Manifest | None = None
+    again: bool = False  # standard input is kept on disk, so that it can be looped over again
+    _spool: Spool[Any] | None = field(default=None, repr=False)
+
+    @property
+    def files(self) -> list[str]:
+        """The paths that are read."""
+        return self.source.files()
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        if self.manifest is not None:
+            return self.rows()
+        return self.loop(read(self.source, kind=self.kind))
+
+    def require_whole(self) -> None:
+        """Refuse a prepared folder that is not as it was written."""
+        if self.manifest is not None:
+            self.manifest.require_whole(Path(self.source.path))
+
+    def rows(self, start: int = 0, stop: int | None = None) -> Iterator[dict[str, Any]]:
+        """The rows ``start`` to ``stop`` − 1 of a prepared folder, from those row groups that have them."""
+        if self.manifest is None:
+            raise TypeError("a raw source has no row numbers")
+        batches = row_batches(Path(self.source.path), self.manifest, start, stop)
+        return (row for batch in batches for row in batch.to_pylist())
+
+    def loop(self, items: Iterator[T]) -> Iterator[T]:
+        """What is read from this input, or what the first loop read where it can be read only once."""
+        if not (self.again and "-" in self.files):
+            return items
+        self._spool = self._spool or Spool(items)
+        return iter(self._spool)
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """The rows of all inputs in their order, in bounded memory; each loop reads them anew."""
+
+    inputs: Sequence[CorpusInput]
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return (row for one in self.inputs for row in one)
+
+
+def open_corpus(
+    inputs: Sequence[str | Path | Source],
+    kind: Kind,
+    *,
+    languages: Sequence[str] = (),
+    again: bool = False,
+    **reading: Any,
+) -> Corpus:
+    """Open prepared folders and raw files; mistakes in all of them are found before a row is read.
+
+    Args:
+        inputs: Sources, or paths as :func:`corpus_sources` takes them.
+        kind: What the rows are wanted as; sentence pairs are read from an aligned folder too.
+        languages: Of inputs given as paths; a prepared folder in others is refused.
+        again: Standard input will be looped over more than once.
+        **reading: Further keys of the sources of paths.
+
+    Example:
+        >>> for row in open_corpus(["data/en-de"], "bitext"):  # doctest: +SKIP
+        ...     print(row["source"], row["target"])
+    """
+    paths = [str(one) for one in inputs if not isinstance(one, Source)]
+    sources = [one for one in inputs if isinstance(one, Source)]
+    sources += corpus_sources(paths, kind, languages=languages, **reading)
+    if raw := [source for source in sources if not is_prepared(source.path)]:
+        expand(raw, kind)
+    found: list[CorpusInput] = []
+    for source in sources:
+        if is_prepared(source.path):
+            found.append(prepared_input(source, kind))
+            found[-1].require_whole()
+        else:
+            found += [CorpusInput(one, kind, again=again) for one in expand([source], kind)]
+    return Corpus(found)
+
+
+def prepared_input(source: Source, kind: Kind) -> CorpusInput:
+    """A prepared folder, if it holds what is wanted; its shards are not looked at."""
+    path, manifest = source.path, read_manifest(source.path)
+    if manifest is None:
+        raise InputError(
+            f"no manifest that can be read; run `isoglot prepare ... --out {path}` (again)", path=path
+        )
+    if manifest.kind not in (kinds := _HELD_IN.get(kind, (kind,))):
+        raise InputError(
+            f"holds a prepared {manifest.kind} corpus, and {' or '.join(kinds)} is needed; name another folder, or "
+            f"prepare one with --kind {kind}",
+            path=path,
+        )
+    if problem := language_problem(manifest, source.languages(manifest.kind)):
+        raise ConfigurationError(f"{path}: {problem}")
+    return CorpusInput(source, kind, manifest)
+
+
+def language_problem(manifest: Manifest, languages: Sequence[str]) -> str | None:
+    """What is wrong with languages that are given for a prepared folder; ``None`` if all of its rows are in them."""
+    given = ["" if tag in UNNAMED else tag for tag in languages]
+    held = [count.languages for count in manifest.languages]
+    if all(not tag or same_language(own, tag) for row in held for own, tag in zip(row, given, strict=True)):
+        return None
+    listed = ", ".join("-".join(row) for row in sorted(held))
+    return f"language {'-'.join(languages)} given, but it is prepared with {listed}; leave the languages out"
+
+
+def corpus_sources(
+    paths: Sequence[str], kind: Kind = "bitext", *, languages: Sequence[str] = (), **reading: Any
+) -> list[Source]:
+    """Sources of paths: prepared folders, two or three files side by side, or files that hold whole rows.
+
+    A single file of a bitext whose name does not tell its format has ``source ||| target`` lines.
+    """
+    folders = [path for path in paths if is_prepared(path)]
+    files = [path for path in paths if path not in folders]
+    plain = len(files) == 1 and Path(files[0]).suffix in ("", ".txt") and not Path(files[0]).is_dir()
+    if kind == "bitext" and plain and reading.get("format") is None:
+        reading["format"] = "bars"
+    if not folders:
+        return sources_from(files, kind=kind, languages=languages, **reading)
+    own = {path: {} if path in folders else reading for path in paths}
+    return [one for p in paths for one in sources_from([p], kind=kind, languages=languages, **own[p])]

@@ -1,0 +1,100 @@
+"""Prepared folders and raw files through one door: the same rows, as often as asked for, and one set of messages."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from isoglot.corpus.manifest import MANIFEST, load_corpus
+from isoglot.corpus.open_corpus import corpus_sources, open_corpus
+from isoglot.corpus.options import PrepareOptions
+from isoglot.corpus.prepare import prepare
+from isoglot.errors import ConfigurationError, InputError
+
+TAGS = ("en", "xx")
+COUNT = 40
+
+
+def raw(folder: Path) -> list[str]:
+    """A bitext in files of eight lines."""
+    for first in range(0, COUNT, 8):
+        lines = "".join(f"a {i}\tb {i}\n" for i in range(first, first + 8))
+        (folder / f"{first:02d}.tsv").write_text(lines, encoding="utf-8")
+    return sorted(map(str, folder.glob("*.tsv")))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """The same, prepared in several shards."""
+    options = PrepareOptions(shard_rows=8)
+    prepare(corpus_sources(raw(tmp_path), languages=TAGS), tmp_path / "made", options=options)
+    assert len(list((tmp_path / "made").glob("*.parquet"))) > 3
+    return tmp_path / "made"
+
+
+def test_prepared_and_raw_inputs_have_the_same_rows_in_each_loop(folder: Path) -> None:
+    expected = list(load_corpus(folder))
+    corpus = open_corpus([folder, folder.parent / "*.tsv"], "bitext", languages=TAGS)
+    assert [one.manifest is not None for one in corpus.inputs] == [True, *[False] * 5]
+    assert list(corpus) == expected * 2 == list(corpus)
+
+
+def test_a_range_of_a_folder_is_its_rows(folder: Path) -> None:
+    (given,) = open_corpus([folder], "bitext").inputs
+    every = list(given)
+    for start in range(0, COUNT, 3):
+        for stop in (start, start + 1, start + 9, COUNT, COUNT + 5, None):
+            assert list(given.rows(start, stop)) == every[start:stop]
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_standard_input_is_kept_where_it_is_read_again(monkeypatch: pytest.MonkeyPatch, again: bool) -> None:
+    text = "".join(f"a {i}\tb {i}\n" for i in range(COUNT))
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(text.encode()))))
+    corpus = open_corpus(["-"], "bitext", languages=TAGS, again=again, format="tsv")
+    first = [row["source"] for row in corpus]
+    assert first == [f"a {i}" for i in range(COUNT)]
+    if again:
+        assert [row["source"] for row in corpus] == first == [row["source"] for row in corpus]
+    else:
+        with pytest.raises(InputError, match="-:1: the file is empty"):
+            list(corpus)
+
+
+def test_what_a_folder_holds_must_be_what_is_wanted(folder: Path) -> None:
+    with pytest.raises(
+        InputError, match=r"made: holds a prepared bitext corpus, and lexicon is needed; name ano"
+    ):
+        open_corpus([folder], "lexicon")
+    with pytest.raises(
+        ConfigurationError, match="language en-de given, but it is prepared with en-xx; leave the"
+    ):
+        open_corpus([folder], "bitext", languages=("en", "de"))
+    open_corpus([folder], "bitext", languages=("eng", "xx"))
+    open_corpus([folder], "bitext", languages=("src", "tgt"))
+    (folder / MANIFEST).write_text(json.dumps({"layout": 99}))
+    with pytest.raises(InputError, match=r"made: no manifest that can be read; run `isoglot prepare"):
+        open_corpus([folder], "bitext")
+
+
+def test_a_changed_folder_is_refused_before_a_row_is_read(folder: Path) -> None:
+    shard = next(folder.glob("*.parquet"))
+    shard.write_bytes(shard.read_bytes()[:-1] + b"?")
+    with pytest.raises(InputError, match="was changed after it was written; restore it, or run"):
+        open_corpus([folder], "bitext")
+
+
+def test_mistakes_in_all_raw_inputs_are_reported_together(folder: Path) -> None:
+    with pytest.raises(ConfigurationError) as error:
+        open_corpus(["one.tsv", folder, "two.tsv"], "bitext", languages=TAGS)
+    assert "one.tsv: no such file" in str(error.value) and "two.tsv: no such file" in str(error.value)
+
+
+def test_one_file_of_an_unknown_format_has_bars(tmp_path: Path) -> None:
+    path = tmp_path / "pairs.txt"
+    path.write_text("a b ||| c d\n")
+    assert [row["target"] for row in open_corpus([path], "bitext", languages=TAGS)] == ["c d"]
