@@ -39,6 +39,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "contextual_alignment": {"view": "sentences"},
     "anchor": {"view": "sentences"},
     "self_training": {"view": "sentences", "layer": 1},
+    "word_contrast": {"view": "sentences"},
 }
 SIDES = {"pair": (None,), "sentences": ("query", "key")}
 

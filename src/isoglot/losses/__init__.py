@@ -11,6 +11,7 @@ from isoglot.losses.in_batch_contrast import InBatchContrast
 from isoglot.losses.key_queue_contrast import KeyQueueContrast
 from isoglot.losses.self_training import SelfTraining, link_matrix
 from isoglot.losses.vocabulary_loss import VocabularyLoss
+from isoglot.losses.word_contrast import WordContrast
 from isoglot.losses.word_exchange import WordExchange
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "LossOutput",
     "SelfTraining",
     "VocabularyLoss",
+    "WordContrast",
     "WordExchange",
     "link_matrix",
 ]

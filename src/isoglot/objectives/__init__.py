@@ -9,6 +9,7 @@ from isoglot.objectives.in_batch_contrast import InBatchContrastObjective
 from isoglot.objectives.masked_lm import MaskedLMObjective
 from isoglot.objectives.self_training import SelfTrainingObjective
 from isoglot.objectives.sentence_contrast import SentenceContrastObjective
+from isoglot.objectives.word_contrast import WordContrastObjective
 from isoglot.objectives.word_exchange import WordExchangeObjective
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "Objective",
     "SelfTrainingObjective",
     "SentenceContrastObjective",
+    "WordContrastObjective",
     "WordExchangeObjective",
 ]
 
@@ -35,6 +37,7 @@ OBJECTIVES: dict[str, type[Objective]] = {
     "masked_lm": MaskedLMObjective,
     "self_training": SelfTrainingObjective,
     "sentence_contrast": SentenceContrastObjective,
+    "word_contrast": WordContrastObjective,
     "word_exchange": WordExchangeObjective,
 }
 """Objectives by the name that a recipe gives as ``type``."""

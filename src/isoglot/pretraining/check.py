@@ -17,9 +17,9 @@ from isoglot.objectives.base import Objective
 from isoglot.pretraining.check_files import file_problems
 from isoglot.pretraining.check_train import train_problems
 from isoglot.pretraining.recipe import MADE, ModelSection, ObjectiveSection, Recipe, ViewSection
-from isoglot.recipe.sections import typed
+from isoglot.recipe.sections import PartsSection, typed
 from isoglot.recipe.source import read_document
-from isoglot.training.parts import require_thaw
+from isoglot.training.parts import frozen_layers, require_thaw
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 
@@ -45,15 +45,19 @@ def load_recipe(path_or_name: str | Path, overrides: Sequence[str] = ()) -> Reci
     """
     document = read_document(path_or_name, overrides)
     recipe, sections = typed(document, Recipe)
-    problems = [*_name_problems(document.values, sections), *_encoder_problems(document.values, sections)]
+    parts = None if recipe is None else recipe.parts
+    problems = [
+        *_name_problems(document.values, sections),
+        *_encoder_problems(document.values, sections, parts),
+    ]
     problems += train_problems(document)
     for name, given in _entries(document.values, "streams").items():
         if not any(place[:2] == ("streams", name) for place in document.unset()):
             found = file_problems(sections.get(("streams", name)), given)
             problems += [problem.below("streams", name) for problem in found]
-    if recipe is not None and recipe.parts is not None and recipe.steps is not None:
+    if recipe is not None and parts is not None and recipe.steps is not None:
         with collected(problems):
-            require_thaw(recipe.parts, recipe.steps, bool(recipe.train.get("warmup_steps")))
+            require_thaw(parts, recipe.steps, bool(recipe.train.get("warmup_steps")))
     if recipe is None or problems or document.problems:
         document.add(problems)
         raise document.error(f"recipe {path_or_name}")
@@ -148,8 +152,10 @@ def _strings(tree: object) -> list[str]:
     return [tree] if isinstance(tree, str) else []
 
 
-def _encoder_problems(values: Mapping[str, Any], sections: Sections) -> Iterator[Problem]:
-    """The encoder takes its settings, its views have room, and objectives can be made for it."""
+def _encoder_problems(
+    values: Mapping[str, Any], sections: Sections, parts: PartsSection | None
+) -> Iterator[Problem]:
+    """The encoder takes its settings and has the layers to freeze, its views have room, its objectives can be made."""
     model, tokenizer = sections.get(("model",)), sections.get(("tokenizer",))
     if model is None:
         return
@@ -171,13 +177,16 @@ def _encoder_problems(values: Mapping[str, Any], sections: Sections) -> Iterator
             with collected(problems, *location):
                 section.require_room(longest_input(config))
     objectives = {str(place[1]): s for place, s in sections.items() if isinstance(s, ObjectiveSection)}
-    yield from [*problems, *on_shell(model, config, objectives)[1]]
+    yield from [*problems, *on_shell(model, config, objectives, parts)[1]]
 
 
 def on_shell(
-    model: ModelSection, config: PreTrainedConfig, objectives: Mapping[str, ObjectiveSection]
+    model: ModelSection,
+    config: PreTrainedConfig,
+    objectives: Mapping[str, ObjectiveSection],
+    parts: PartsSection | None = None,
 ) -> tuple[dict[str, Objective], list[Problem]]:
-    """Objectives made on the encoder's real architecture without its weights, and what they refuse.
+    """Objectives made on the encoder's real architecture without its weights, and what they and its parts refuse.
 
     Left out is one that takes a corpus or the tokenizer, which are not there yet, or that reads weights.
     """
@@ -187,6 +196,8 @@ def on_shell(
     except ConfigurationError as error:
         return made, error.problems if model.path is None else []
     problems: list[Problem] = []
+    with collected(problems):
+        frozen_layers(encoder, parts or PartsSection())
     for name, section in objectives.items():
         if section.options.takes("tokenizer") or section.options.corpora & section.options.model_fields_set:
             continue
