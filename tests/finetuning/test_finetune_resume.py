@@ -41,8 +41,8 @@ def task(tmp_path: Path) -> Any:
 
 @pytest.mark.parametrize(
     ("every", "last"),
-    [({"select": "last"}, 8), ({"evaluate_every": 3}, 9)],
-    ids=["epochs", "inside an epoch"],
+    [({"select": "last"}, 8), ({"evaluate_every": 3}, 9), ({"adapter": {"rank": 2, "dropout": 0.1}}, 8)],
+    ids=["epochs", "inside an epoch", "adapter"],
 )
 def test_a_killed_run_goes_on_as_if_nothing_had_been(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, task: Any, every: dict[str, Any], last: int

@@ -12,6 +12,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerFast, TrainingArgum
 
 from isoglot.corpus.encode.pieces import PieceEncoder
 from isoglot.errors import ConfigurationError, Location, Problem, collected
+from isoglot.modules.adapter import add_adapter
 from isoglot.modules.encoder import input_embeddings
 from isoglot.modules.load import load_masked_lm, longest_input
 from isoglot.modules.masked_lm_head import start_new_head
@@ -76,6 +77,8 @@ def build_model(
     encoder = load_masked_lm(recipe.model.settings, tokenizer=tokenizer, seed=recipe.seed)
     if recipe.model.settings.get("new_head"):  # before the objectives, which may copy the head
         start_new_head(encoder, _piece_counts(recipe, tokenizer, corpora))
+    if recipe.model.adapter is not None:  # before the objectives, which may copy the encoder
+        add_adapter(encoder, recipe.model.adapter, seed=seed_for(recipe.seed, "adapter"))
     views = build_views(recipe, tokenizer, corpora, longest=longest_input(encoder.config))
     _check_ids(views, input_embeddings(encoder).num_embeddings)
 

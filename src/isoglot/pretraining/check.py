@@ -12,6 +12,7 @@ from transformers import PreTrainedConfig
 
 from isoglot.checks import did_you_mean
 from isoglot.errors import ConfigurationError, Location, Problem, collected
+from isoglot.modules.adapter import add_adapter
 from isoglot.modules.load import empty_masked_lm, longest_input
 from isoglot.objectives.base import Objective
 from isoglot.pretraining.check_files import file_problems
@@ -196,6 +197,9 @@ def on_shell(
     except ConfigurationError as error:
         return made, error.problems if model.path is None else []
     problems: list[Problem] = []
+    if model.adapter is not None:
+        with collected(problems, "model", "adapter"):
+            add_adapter(encoder, model.adapter)
     with collected(problems):
         frozen_layers(encoder, parts or PartsSection())
     for name, section in objectives.items():

@@ -18,6 +18,7 @@ from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.pack.packing import PackOptions
 from isoglot.corpus.read.sources import Source, sources_from
 from isoglot.errors import ConfigurationError, Problem, collected
+from isoglot.modules.adapter_options import AdapterOptions
 from isoglot.modules.checkpoint import load_config
 from isoglot.modules.load import model_config
 from isoglot.objectives import OBJECTIVES
@@ -41,18 +42,24 @@ _ANY_VOCABULARY = 1 << 20
 class ModelSection(OpenSection):
     """The encoder: a ``path`` (folder or hub name), or an ``architecture`` from scratch.
 
-    ``path`` may be the folder of a finished run. The other keys set its configuration (``hidden_size``,
+    ``path`` may be the folder of a finished run. ``adapter`` is trained in place of the encoder's weights, and merged
+    into them when the encoder is exported. The other keys set its configuration (``hidden_size``,
     ``hidden_dropout_prob``); a loaded encoder has its own dropout again when it is exported.
     """
 
     one_of: ClassVar[tuple[str, ...]] = ("path", "architecture")
     path: str | None = None
     architecture: str | None = None
+    adapter: AdapterOptions | None = None
 
     @property
     def settings(self) -> dict[str, Any]:
-        """All that is given, as :func:`isoglot.modules.load.load_masked_lm` takes it."""
-        return self.model_dump(exclude_none=True)
+        """All that is given of the encoder, as :func:`isoglot.modules.load.load_masked_lm` takes it."""
+        return self.model_dump(exclude_none=True, exclude={"adapter"})
+
+    @field_serializer("adapter")
+    def _given(self, options: AdapterOptions | None) -> dict[str, Any] | None:
+        return None if options is None else options.model_dump(mode="json", exclude_unset=True)
 
     def config(
         self, tokenizer: PreTrainedTokenizerFast | None = None, *, training: TokenizerOptions | None = None
