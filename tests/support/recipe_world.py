@@ -107,6 +107,8 @@ def smaller(name: str, folder: Path) -> list[str]:
         if section.get("pack"):
             changes += [f"streams.{stream}.pack.block=64"]
     for objective, section in values["objectives"].items():
+        if section.get("teacher"):
+            changes += [f"objectives.{objective}.teacher={folder / 'mbert'}"]
         if section.get("queue_size"):
             changes += [f"objectives.{objective}.queue_size=16"]
     return changes

@@ -10,6 +10,7 @@ from isoglot.losses.embedding_alignment import EmbeddingAlignment
 from isoglot.losses.in_batch_contrast import InBatchContrast
 from isoglot.losses.key_queue_contrast import KeyQueueContrast
 from isoglot.losses.self_training import SelfTraining, link_matrix
+from isoglot.losses.sentence_distillation import SentenceDistillation
 from isoglot.losses.vocabulary_loss import VocabularyLoss
 from isoglot.losses.word_contrast import WordContrast
 from isoglot.losses.word_exchange import WordExchange
@@ -24,6 +25,7 @@ __all__ = [
     "Loss",
     "LossOutput",
     "SelfTraining",
+    "SentenceDistillation",
     "VocabularyLoss",
     "WordContrast",
     "WordExchange",

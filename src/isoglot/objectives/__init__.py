@@ -9,6 +9,7 @@ from isoglot.objectives.in_batch_contrast import InBatchContrastObjective
 from isoglot.objectives.masked_lm import MaskedLMObjective
 from isoglot.objectives.self_training import SelfTrainingObjective
 from isoglot.objectives.sentence_contrast import SentenceContrastObjective
+from isoglot.objectives.sentence_distillation import SentenceDistillationObjective
 from isoglot.objectives.word_contrast import WordContrastObjective
 from isoglot.objectives.word_exchange import WordExchangeObjective
 
@@ -24,6 +25,7 @@ __all__ = [
     "Objective",
     "SelfTrainingObjective",
     "SentenceContrastObjective",
+    "SentenceDistillationObjective",
     "WordContrastObjective",
     "WordExchangeObjective",
 ]
@@ -37,6 +39,7 @@ OBJECTIVES: dict[str, type[Objective]] = {
     "masked_lm": MaskedLMObjective,
     "self_training": SelfTrainingObjective,
     "sentence_contrast": SentenceContrastObjective,
+    "sentence_distillation": SentenceDistillationObjective,
     "word_contrast": WordContrastObjective,
     "word_exchange": WordExchangeObjective,
 }

@@ -60,14 +60,19 @@ def input_hashes(recipe: Recipe, corpora: Mapping[str, Dataset]) -> dict[str, st
     """Hashes of what a recipe reads, by which a finished run is compared.
 
     Of each stream its prepared rows, of ``tokenizer.path`` the tokenizer's files (the name of one on the hub), and of
-    any other setting that names a file, such as ``train.deepspeed``, the file.
+    any other setting that names a file, such as ``train.deepspeed``, the file, of an objective's teacher its weights.
     """
     found = {name: content_hash(corpora[name], corpora[name].column_names) for name in recipe.streams}
     if recipe.tokenizer is not None and recipe.tokenizer.path is not None:
         place = checkpoint_folder(recipe.tokenizer.path, file="tokenizer")
         found["tokenizer.path"] = hash_checkpoint(place, TOKENIZER_FILES)
     files = _files_named(recipe.shown(include={"views", "objectives", "train"}))
-    return found | {setting: fingerprint(path) for setting, path in files}
+    teachers = {
+        f"objectives.{name}.teacher": hash_checkpoint(checkpoint_folder(teacher))
+        for name, section in recipe.objectives.items()
+        if isinstance(teacher := getattr(section.options, "teacher", None), str)
+    }
+    return found | teachers | {setting: fingerprint(path) for setting, path in files}
 
 
 def encoder_hash(recipe: Recipe) -> str:

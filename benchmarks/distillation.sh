@@ -1,0 +1,19 @@
+#!/usr/bin/env bash
+# Sentence vectors from a teacher beside the contrast of the batch: Tatoeba before and after, at the last layer.
+#
+#   ISOGLOT_DATA=... ISOGLOT_ENCODER=... ISOGLOT_RUNS=runs benchmarks/distillation.sh
+#
+# After benchmarks/align_freeze.sh, whose encoder and pairs it reads. The student is the trimmed encoder,
+# the teacher the encoder as it is. Some twenty minutes of one core. Finished steps are skipped.
+set -euo pipefail
+data=$ISOGLOT_DATA runs=$ISOGLOT_RUNS recipes=$(dirname "$0")/real_systems
+measure() {
+  isoglot evaluate "$1" -q --run "$2" --task tatoeba --languages de,es,fr,hi,zh --data "$data/tatoeba" \
+    --out "$runs/distillation.jsonl"
+}
+measure "$runs/trimmed-five" encoder
+contrast='objectives={contrast: {type: in_batch_contrast, view: sentences, pooling: mean}, distillation: null}'
+isoglot pretrain "$recipes/distillation.yaml" -q --out "$runs/distilled-mse"
+isoglot pretrain "$recipes/distillation.yaml" -q --set objectives.distillation.distance=cosine --out "$runs/distilled-cosine"
+isoglot pretrain "$recipes/distillation.yaml" -q --set "$contrast" --out "$runs/contrasted"
+for name in distilled-mse distilled-cosine contrasted; do measure "$runs/$name" "$name"; done
