@@ -4,7 +4,8 @@
 #   ISOGLOT_DATA=... ISOGLOT_ENCODER=... ISOGLOT_RUNS=runs benchmarks/align_freeze.sh [SEED...]
 #
 # Realigned on 4,000 pairs a language with fast_align's intersected links, then fine-tuned on 4,000 sentences of English
-# EWT and tested on PUD. Some half an hour of one core a seed. Finished steps are skipped.
+# EWT and tested on PUD. Some half an hour of one core a seed. STEPS and PAIRS (a batch) make it
+# shorter. Finished steps are skipped.
 set -euo pipefail
 source "$(dirname "$0")/real_measures.sh"
 [ -d "$runs/trimmed-five" ] ||
@@ -21,6 +22,7 @@ for seed in "${@:-1}"; do
   pos "$runs/trimmed-five" "encoder-$seed"
   for name in realigned front_frozen back_frozen; do
     isoglot pretrain "$recipes/align_freeze.yaml" --set seed="$seed" --set parts.freeze_layers="${frozen[$name]}" \
+      --set steps="${STEPS:-200}" --set batch.examples="${PAIRS:-16}" \
       --out "$runs/$name-$seed"
     pos "$runs/$name-$seed" "$name-$seed"
   done

@@ -4,7 +4,8 @@
 #   ISOGLOT_DATA=... ISOGLOT_ENCODER=... ISOGLOT_RUNS=runs benchmarks/distillation.sh
 #
 # After benchmarks/align_freeze.sh, whose encoder and pairs it reads. The student is the trimmed encoder,
-# the teacher the encoder as it is. Some twenty minutes of one core. Finished steps are skipped.
+# the teacher the encoder as it is. Some twenty minutes of one core. STEPS
+# and PAIRS (a batch) make it shorter. Finished steps are skipped.
 set -euo pipefail
 data=$ISOGLOT_DATA runs=$ISOGLOT_RUNS recipes=$(dirname "$0")/real_systems
 measure() {
@@ -13,7 +14,8 @@ measure() {
 }
 measure "$runs/trimmed-five" encoder
 contrast='objectives={contrast: {type: in_batch_contrast, view: sentences, pooling: mean}, distillation: null}'
-isoglot pretrain "$recipes/distillation.yaml" -q --out "$runs/distilled-mse"
-isoglot pretrain "$recipes/distillation.yaml" -q --set objectives.distillation.distance=cosine --out "$runs/distilled-cosine"
-isoglot pretrain "$recipes/distillation.yaml" -q --set "$contrast" --out "$runs/contrasted"
+train() { isoglot pretrain "$recipes/distillation.yaml" -q --set steps="${STEPS:-200}" --set batch.examples="${PAIRS:-32}" "$@"; }
+train --out "$runs/distilled-mse"
+train --set objectives.distillation.distance=cosine --out "$runs/distilled-cosine"
+train --set "$contrast" --out "$runs/contrasted"
 for name in distilled-mse distilled-cosine contrasted; do measure "$runs/$name" "$name"; done
