@@ -1,6 +1,6 @@
 """What adapters and freezing cost and keep: memory, CPU time, what is stored, and the loss, beside full training.
 
-    ISOGLOT_RUNS=runs python benchmarks/adapters.py [STEPS]
+    ISOGLOT_RUNS=runs python benchmarks/adapters.py [STEPS [ROW...]]
 
 After benchmarks/align_freeze.sh, whose encoder and pairs it reads: the realignment of its recipe, once as each row. A
 row is a whole `isoglot pretrain` in a process of its own, start and export included; seconds are user and system.
@@ -59,8 +59,8 @@ def main() -> None:
     steps = int(sys.argv[1]) if len(sys.argv) > 1 else 60
     heads = ["", "peak memory, MB", "CPU, s", "optimizer, MB", "loss, first 10", f"loss, last 10 of {steps}"]
     print("| " + " | ".join(heads) + " |\n|" + "---|" * len(heads))
-    for name, changes in ROWS.items():
-        print("| " + " | ".join(measured(name, changes, steps)) + " |", flush=True)
+    for name in sys.argv[2:] or ROWS:
+        print("| " + " | ".join(measured(name, ROWS[name], steps)) + " |", flush=True)
 
 
 if __name__ == "__main__":

@@ -4,12 +4,12 @@
 #   ISOGLOT_DATA=... ISOGLOT_ENCODER=... ISOGLOT_RUNS=runs benchmarks/distillation.sh
 #
 # After benchmarks/align_freeze.sh, whose encoder and pairs it reads. The student is the trimmed encoder,
-# the teacher the encoder as it is. Some twenty minutes of one core. STEPS
-# and PAIRS (a batch) make it shorter. Finished steps are skipped.
+# the teacher the encoder as it is. Some twenty minutes of one core. STEPS,
+# PAIRS (a batch) and LANGUAGES (of Tatoeba) make it shorter. Finished steps are skipped.
 set -euo pipefail
 data=$ISOGLOT_DATA runs=$ISOGLOT_RUNS recipes=$(dirname "$0")/real_systems
 measure() {
-  isoglot evaluate "$1" -q --run "$2" --task tatoeba --languages de,es,fr,hi,zh --data "$data/tatoeba" \
+  isoglot evaluate "$1" -q --run "$2" --task tatoeba --languages "${LANGUAGES:-de,es,fr,hi,zh}" --data "$data/tatoeba" \
     --out "$runs/distillation.jsonl"
 }
 measure "$runs/trimmed-five" encoder

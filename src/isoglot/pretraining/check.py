@@ -95,6 +95,10 @@ def _unread(
 ) -> Iterator[Problem]:
     """Streams and views are read, and what objectives read by default is there."""
     read = {text for key in MADE for text in _strings(values.get(key))}
+    model = sections.get(("model",))
+    if model is not None and model.new_pieces is not None and model.new_pieces.lexicon is not None:
+        read.add(model.new_pieces.lexicon)
+        yield from _new_piece_problems(model, known["streams"])
     for location, section in sections.items():
         if isinstance(section, ViewSection | ObjectiveSection):
             yield from _corpus_problems(location, section, known["streams"])
@@ -147,6 +151,14 @@ def _corpus_problems(
             yield Problem(text, (*location, option))
 
 
+def _new_piece_problems(model: ModelSection, streams: Sequence[str]) -> Iterator[Problem]:
+    """The lexicon of new pieces is a stream."""
+    name = model.new_pieces.lexicon if model.new_pieces is not None else None
+    if name not in streams:
+        text = f"{name!r} is not a stream; {did_you_mean(str(name), streams)}"
+        yield Problem(text, ("model", "new_pieces", "lexicon"))
+
+
 def _strings(tree: object) -> list[str]:
     if isinstance(tree, dict | list):
         return [s for value in (tree.values() if isinstance(tree, dict) else tree) for s in _strings(value)]
@@ -163,6 +175,9 @@ def _encoder_problems(
     if model.path is not None and tokenizer is not None and tokenizer.path is None:
         text = "a new tokenizer given, whose pieces the encoder of model.path was not trained on; leave it out (--set "
         yield Problem(f"{text}tokenizer=null)", ("tokenizer",))
+    if model.new_pieces is not None and (model.path is None or tokenizer is not None):
+        text = "they extend the tokenizer of model.path; leave out `tokenizer`, and give a path"
+        yield Problem(text, ("model", "new_pieces"))
     if model.path is None and values.get("tokenizer") is None:
         text = "a model from scratch needs a tokenizer; add `tokenizer: {algorithm: wordpiece, vocab_size: 16000}`"
         yield Problem(text, ("model",))

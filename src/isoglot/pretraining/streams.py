@@ -18,6 +18,7 @@ from isoglot.corpus.manifest import load_corpus, read_manifest
 from isoglot.corpus.pack.packing import pack_stream
 from isoglot.corpus.prepare import prepare
 from isoglot.errors import ConfigurationError
+from isoglot.pretraining.new_pieces import extended
 from isoglot.pretraining.recipe import Recipe, StreamSection
 from isoglot.runs.checkpoint import checkpoint_folder
 from isoglot.runs.fingerprint import fingerprint
@@ -103,6 +104,8 @@ def load_tokenizer(
 ) -> PreTrainedTokenizerFast:
     """The run's tokenizer: the one named, the model's own, the one that a checkpoint ``kept``, or a new one."""
     training = None if recipe.tokenizer is None else recipe.tokenizer.training
+    if recipe.model.new_pieces is not None and kept is not None:
+        return read_tokenizer(kept)
     if training is not None and kept is None:
         return _trained(training, recipe, corpora, cache, report)
     if training is not None and kept is not None:
@@ -113,7 +116,10 @@ def load_tokenizer(
             "a model from scratch needs a tokenizer; add `tokenizer: {algorithm: wordpiece, vocab_size: 16000}`"
         )
     revision = recipe.model.settings.get("revision") if recipe.tokenizer is None else None
-    return read_tokenizer(path, **({} if revision is None else {"revision": revision}))
+    tokenizer = read_tokenizer(path, **({} if revision is None else {"revision": revision}))
+    if recipe.model.new_pieces is not None:
+        return extended(tokenizer, corpora, recipe.model.new_pieces, cache)
+    return tokenizer
 
 
 def _trained(
