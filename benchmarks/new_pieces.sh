@@ -7,7 +7,7 @@
 # PAIRS (a batch) make it shorter. Finished steps are skipped.
 set -euo pipefail
 data=$ISOGLOT_DATA runs=$ISOGLOT_RUNS recipe=$(dirname "$0")/real_systems/new_pieces.yaml
-[ -f "$runs/en-ta.tsv" ] || zcat "$data/parallel/en-ta.tsv.gz" | cut -f 1,2 | awk '!seen[$1]++' > "$runs/en-ta.tsv"
+[ -f "$runs/en-ta.tsv" ] || zcat "$data/parallel/en-ta.tsv.gz" | cut -f 1,2 | awk -F '\t' '!seen[$1]++' > "$runs/en-ta.tsv"
 [ -f "$runs/train.en-ta.tsv" ] || head -n -400 "$runs/en-ta.tsv" > "$runs/train.en-ta.tsv"
 [ -f "$runs/test.ta.en" ] || tail -n 400 "$runs/en-ta.tsv" | cut -f 1 > "$runs/test.ta.en"
 [ -f "$runs/test.ta.ta" ] || tail -n 400 "$runs/en-ta.tsv" | cut -f 2 > "$runs/test.ta.ta"

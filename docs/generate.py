@@ -28,6 +28,7 @@ from isoglot.corpus.read.sources import Source
 from isoglot.finetuning.options import FinetuneOptions
 from isoglot.options import Options
 from isoglot.modules.adapter_options import AdapterOptions
+from isoglot.pretraining.new_pieces_options import NewPiecesOptions
 from isoglot.pretraining.recipe import MADE
 from isoglot.recipe.sections import PartsSection
 from isoglot.recipe.source import builtin_recipes
@@ -185,8 +186,12 @@ def streams() -> str:
 
 
 def encoder() -> str:
-    """Adapters of an encoder and the learning rates of its parts."""
-    sections = (("model.adapter", AdapterOptions), ("parts", PartsSection))
+    """Adapters of an encoder, new pieces, and the learning rates of its parts."""
+    sections = (
+        ("model.adapter", AdapterOptions),
+        ("model.new_pieces", NewPiecesOptions),
+        ("parts", PartsSection),
+    )
     return "\n\n".join(f"### {heading}\n\n{_fields(model)}" for heading, model in sections)
 
 
