@@ -26,8 +26,8 @@ from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.pack.packing import PackOptions
 from isoglot.corpus.read.sources import Source
 from isoglot.finetuning.options import FinetuneOptions
-from isoglot.options import Options
 from isoglot.modules.adapter_options import AdapterOptions
+from isoglot.options import Options
 from isoglot.pretraining.new_pieces_options import NewPiecesOptions
 from isoglot.pretraining.recipe import MADE
 from isoglot.recipe.sections import PartsSection

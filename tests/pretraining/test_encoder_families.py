@@ -39,7 +39,7 @@ _DEBERTA = {"relative_attention": True, "position_buckets": 32, "norm_rel_ebd": 
             "pos_att_type": ["p2c", "c2p"], "position_biased_input": False, "type_vocab_size": 0,
             "legacy": False}  # fmt: skip
 #   encoder: its configuration, its own settings, algorithm and special tokens of its tokenizer, longest input
-ENCODERS: dict[str, tuple[type[PreTrainedConfig], dict[str, Any], tuple[str, str], int | None]] = {
+ENCODERS: dict[str, tuple[Any, dict[str, Any], tuple[str, str], int | None]] = {
     "mmBERT": (ModernBertConfig, {"local_attention": 16}, ("bpe_bytes", "bert"), 8192),
     "ModernBERT": (ModernBertConfig, {"local_attention": 16}, ("byte_bpe", "bert"), 8192),
     "EuroBERT": (EuroBertConfig, {"num_key_value_heads": 2}, ("byte_bpe", "roberta"), 8192),
@@ -78,7 +78,8 @@ def config_of(name: str, tokenizer: PreTrainedTokenizerFast) -> PreTrainedConfig
         f"{s}_token_id": getattr(tokenizer, f"{s}_token_id")
         for s in ("pad", "bos", "eos", "cls", "sep", "mask")
     }
-    return kind(**_SIZES, **own, **ids, vocab_size=len(tokenizer))
+    config: PreTrainedConfig = kind(**_SIZES, **own, **ids, vocab_size=len(tokenizer))
+    return config
 
 
 def saved(name: str, folder: Path) -> Path:
