@@ -69,6 +69,18 @@ def test_a_killed_run_goes_on_as_if_nothing_had_been(
     assert all(torch.equal(one[name], other[name]) for name in one)
 
 
+def test_an_adapter_is_merged_and_kept(tmp_path: Path, task: Any) -> None:
+    settings = FinetuneOptions.build(**SETTINGS, select="last", adapter={"rank": 2, "keep": True})
+    done = finetune(tmp_path / "model", task(), language="en", train=settings, out=tmp_path / "run")
+    before, after = (load_file(folder / "model.safetensors") for folder in (tmp_path / "model", done))
+    shared = {name for name in before if name in after}
+    changed = {name for name in shared if not torch.equal(before[name], after[name])}
+    assert not any("lora" in name or "base_layer" in name for name in after)
+    assert changed and all(name.endswith(".weight") and ".layer." in name for name in changed)
+    names = load_file(tmp_path / "run" / "adapter" / "adapter_model.safetensors")
+    assert len(names) == 2 * len(changed)
+
+
 @pytest.fixture
 def unfinished(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, task: Any) -> Path:
     """A run that was stopped in its third epoch; its best checkpoint is the first, its last the second."""

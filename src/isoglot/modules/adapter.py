@@ -97,7 +97,7 @@ def load_plain_state(model: PreTrainedModel, state: dict[str, Tensor], folder: P
         raise RuntimeError(f"the adapter lacks {missing[:3]}, and has no place for {unknown[:3]}")
 
 
-def write_adapter(model: PreTrainedModel, folder: Path, *, base: str | None = None) -> list[Path]:
+def write_adapter(model: PreTrainedModel, folder: Path, *, base: str | None = None) -> None:
     """Write an adapter as peft reads it (``PeftModel.from_pretrained(MODEL, FOLDER)``); ``base`` names its model."""
     from peft import get_peft_model_state_dict  # noqa: PLC0415 - an extra
 
@@ -111,7 +111,6 @@ def write_adapter(model: PreTrainedModel, folder: Path, *, base: str | None = No
     }
     text = json.dumps(config, indent=1, sort_keys=True, default=sorted)
     (folder / CONFIG).write_text(f"{text}\n", encoding="utf-8")
-    return [folder / WEIGHTS, folder / CONFIG]
 
 
 def own_size(model: PreTrainedModel) -> int:

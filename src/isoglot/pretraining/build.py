@@ -79,9 +79,8 @@ def build_model(
     encoder = load_masked_lm(recipe.model.settings, tokenizer=tokenizer, seed=recipe.seed)
     if recipe.model.new_pieces is not None and recipe.model.path is not None:
         seed = seed_for(recipe.seed, "new pieces")
-        start_new_pieces(
-            encoder, read_tokenizer(recipe.model.path), tokenizer, corpora, recipe.model.new_pieces, seed=seed
-        )
+        old = read_tokenizer(recipe.model.path, revision=recipe.model.settings.get("revision", "main"))
+        start_new_pieces(encoder, old, tokenizer, corpora, recipe.model.new_pieces, seed=seed)
     if recipe.model.settings.get("new_head"):  # before the objectives, which may copy the head
         start_new_head(encoder, _piece_counts(recipe, tokenizer, corpora))
     if recipe.model.adapter is not None:  # before the objectives, which may copy the encoder
