@@ -5,7 +5,7 @@
 #
 # After benchmarks/align_freeze.sh, whose encoder and pairs it reads. The student is the trimmed encoder,
 # the teacher the encoder as it is. Some twenty minutes of one core. STEPS,
-# PAIRS (a batch) and LANGUAGES (of Tatoeba) make it shorter. Finished steps are skipped.
+# PAIRS (a batch), LIMIT (pairs a language) and LANGUAGES (of Tatoeba) make it shorter. Finished steps are skipped.
 set -euo pipefail
 data=$ISOGLOT_DATA runs=$ISOGLOT_RUNS recipes=$(dirname "$0")/real_systems
 measure() {
@@ -14,7 +14,8 @@ measure() {
 }
 measure "$runs/trimmed-five" encoder
 contrast='objectives={contrast: {type: in_batch_contrast, view: sentences, pooling: mean}, distillation: null}'
-train() { isoglot pretrain "$recipes/distillation.yaml" -q --set steps="${STEPS:-200}" --set batch.examples="${PAIRS:-32}" "$@"; }
+train() { isoglot pretrain "$recipes/distillation.yaml" -q --set steps="${STEPS:-200}" --set batch.examples="${PAIRS:-32}" \
+  --set streams.bitext.limit="${LIMIT:-4000}" "$@"; }
 train --out "$runs/distilled-mse"
 train --set objectives.distillation.distance=cosine --out "$runs/distilled-cosine"
 train --set "$contrast" --out "$runs/contrasted"

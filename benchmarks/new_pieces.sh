@@ -9,8 +9,8 @@ set -euo pipefail
 data=$ISOGLOT_DATA runs=$ISOGLOT_RUNS recipe=$(dirname "$0")/real_systems/new_pieces.yaml
 [ -f "$runs/en-ta.tsv" ] || zcat "$data/parallel/en-ta.tsv.gz" | cut -f 1,2 | awk -F '\t' '!seen[$1]++' > "$runs/en-ta.tsv"
 [ -f "$runs/train.en-ta.tsv" ] || head -n -400 "$runs/en-ta.tsv" > "$runs/train.en-ta.tsv"
-[ -f "$runs/test.ta.en" ] || tail -n 400 "$runs/en-ta.tsv" | cut -f 1 > "$runs/test.ta.en"
-[ -f "$runs/test.ta.ta" ] || tail -n 400 "$runs/en-ta.tsv" | cut -f 2 > "$runs/test.ta.ta"
+[ -f "$runs/test.en-ta.tsv" ] || tail -n 400 "$runs/en-ta.tsv" > "$runs/test.en-ta.tsv"
+isoglot prepare "$runs/test.en-ta.tsv" -q --source-lang en --target-lang ta --out "$runs/test-en-ta"
 isoglot trim "$ISOGLOT_ENCODER" -q --text "$runs/train.en-ta.tsv" --out "$runs/trimmed-ta"
 isoglot align "$runs/train.en-ta.tsv" -q --words unicode --source-lang en --target-lang ta --method fast_align \
   --symmetrise intersect --format corpus --out "$runs/aligned-en-ta"
@@ -22,5 +22,5 @@ for init in "$@"; do
   isoglot pretrain "$recipe" --set "$new" --set steps="${STEPS:-100}" --set batch.examples="${PAIRS:-16}" \
     --out "$runs/new-pieces-$init"
   isoglot evaluate "$runs/new-pieces-$init" -q --run "$init" --task tatoeba --languages ta \
-    --data "$runs/test.{language}.en" --data "$runs/test.{language}.ta" --out "$runs/new_pieces.jsonl"
+    --data "$runs"/test-en-ta/*.parquet --out "$runs/new_pieces.jsonl"
 done

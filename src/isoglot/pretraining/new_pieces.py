@@ -16,6 +16,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -30,12 +31,13 @@ from transformers import PreTrainedModel, PreTrainedTokenizerFast
 from isoglot.corpus.encode.extending import extended_tokenizer, piece_cutter
 from isoglot.corpus.encode.load_tokenizer import load_tokenizer
 from isoglot.corpus.encode.pieces import PieceEncoder, fast_backend
+from isoglot.corpus.encode.store import content_hash
 from isoglot.errors import ConfigurationError, Problem
 from isoglot.modules.encoder import input_embeddings
 from isoglot.pretraining.new_pieces_options import NewPiecesOptions
 from isoglot.runs.folder import make_once
 
-_WINDOW, _DIMENSIONS, _LEAST = 5, 100, 3
+_WINDOW, _DIMENSIONS, _LEAST, _SENTENCES = 5, 100, 3, 500_000
 _COLUMNS = {"text": "language", "source": "source_language", "target": "target_language"}
 
 
@@ -43,12 +45,13 @@ def extended(
     tokenizer: PreTrainedTokenizerFast, corpora: Mapping[str, Dataset], options: NewPiecesOptions, cache: Path
 ) -> PreTrainedTokenizerFast:
     """The tokenizer with the pieces of a language that corpora hold; kept in the cache."""
-    texts = list(texts_in(corpora, options.language))
-    if not texts:
+    texts = LanguageTexts(corpora, options.language)
+    if next(iter(texts), None) is None:
         text = f"{options.language!r} given, and no stream has text in it"
         raise ConfigurationError(Problem(text, ("model", "new_pieces", "language")))
     backend = fast_backend(tokenizer)
-    made_from = json.dumps([options.count, backend.to_str(), texts], ensure_ascii=False)
+    content = [content_hash(corpora[name], columns) for name, columns in texts.columns.items()]
+    made_from = json.dumps([options.count, options.language, backend.to_str(), content])
     key = hashlib.blake2b(made_from.encode(), digest_size=10).hexdigest()
     folder = cache / "tokenizers" / f"extended-{key}"
 
@@ -61,14 +64,22 @@ def extended(
     return load_tokenizer(folder)
 
 
-def texts_in(corpora: Mapping[str, Dataset], language: str) -> Iterator[str]:
-    """The sentences of corpora in a language."""
-    for corpus in corpora.values():
-        for column, code in _COLUMNS.items():
-            if column in corpus.column_names and code in corpus.column_names:
-                for batch in corpus.select_columns([column, code]).iter(batch_size=1000):
+class LanguageTexts:
+    """The sentences of corpora in a language, which can be read more than once."""
+
+    def __init__(self, corpora: Mapping[str, Dataset], language: str) -> None:
+        self.corpora, self.language = corpora, language
+        self.columns = {
+            name: [c for pair in _COLUMNS.items() if set(pair) <= set(corpus.column_names) for c in pair]
+            for name, corpus in corpora.items()
+        }
+
+    def __iter__(self) -> Iterator[str]:
+        for name, columns in self.columns.items():
+            for batch in self.corpora[name].select_columns(columns).iter(batch_size=1000):
+                for column, code in zip(columns[::2], columns[1::2], strict=True):
                     pairs = zip(batch[column], batch[code], strict=True)
-                    yield from (text for text, own in pairs if own == language)
+                    yield from (text for text, own in pairs if own == self.language)
 
 
 @torch.no_grad()
@@ -115,9 +126,14 @@ def mixing_weights(
     if options.init == "mean":
         return weights
     if options.init == "focus":
-        informed = _by_similarity(new, list(texts_in(corpora, options.language)), first, count)
+        texts = list(islice(LanguageTexts(corpora, options.language), _SENTENCES))
+        informed = _by_similarity(new, texts, first, count)
     else:
-        informed = _by_lexicon(old, new, corpora[options.lexicon or ""], first, count)
+        lexicon = corpora[options.lexicon or ""]
+        lexicon = lexicon.select(
+            [i for i, code in enumerate(lexicon["target_language"]) if code == options.language]
+        )
+        informed = _by_lexicon(old, new, lexicon, first, count)
     has = np.asarray(informed.sum(axis=1)).ravel() > 0
     return sp.diags(has.astype(float)) @ informed + sp.diags((~has).astype(float)) @ weights
 

@@ -21,8 +21,10 @@ _UNKNOWN = "<unk>"
 _WHOLE_ALPHABET = 1 << 31
 
 
-def extended_tokenizer(backend: Tokenizer, texts: Sequence[str], count: int) -> Tokenizer:
+def extended_tokenizer(backend: Tokenizer, texts: Iterable[str], count: int) -> Tokenizer:
     """A tokenizer with ``count`` more pieces, or as many as the texts hold, behind the old ones.
+
+    ``texts`` are read several times.
 
     Raises:
         ConfigurationError: A kind of tokenizer that cannot be extended, or texts without a new piece.
