@@ -26,8 +26,11 @@ from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.pack.packing import PackOptions
 from isoglot.corpus.read.sources import Source
 from isoglot.finetuning.options import FinetuneOptions
+from isoglot.modules.adapter_options import AdapterOptions
 from isoglot.options import Options
+from isoglot.pretraining.new_pieces_options import NewPiecesOptions
 from isoglot.pretraining.recipe import MADE
+from isoglot.recipe.sections import PartsSection
 from isoglot.recipe.source import builtin_recipes
 from isoglot.recipe.spec import argument_docs, spec_of
 from isoglot.tasks import TASKS, is_probe, task_class, task_options
@@ -182,6 +185,16 @@ def streams() -> str:
     return "\n\n".join(parts)
 
 
+def encoder() -> str:
+    """Adapters of an encoder, new pieces, and the learning rates of its parts."""
+    sections = (
+        ("model.adapter", AdapterOptions),
+        ("model.new_pieces", NewPiecesOptions),
+        ("parts", PartsSection),
+    )
+    return "\n\n".join(f"### {heading}\n\n{_fields(model)}" for heading, model in sections)
+
+
 def aligner() -> str:
     """The options of every kind of aligner: those that all have, then each kind's own."""
     shared = {*EmbeddingOptions.model_fields}
@@ -241,6 +254,7 @@ LISTS: dict[str, Callable[[], str]] = {
     ),
     "recipes": recipes,
     "streams": streams,
+    "encoder": encoder,
     "api": public_names,
 }
 """Name of a list to what makes it."""

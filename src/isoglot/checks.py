@@ -20,6 +20,7 @@ M = TypeVar("M", bound="BaseModel")
 
 EXTRAS = {
     "onnxscript": "export",
+    "peft": "adapters",
     "ray": "ray",
     "scikit-learn": "analysis",
     "tensorboard": "tensorboard",

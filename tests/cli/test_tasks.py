@@ -5,6 +5,7 @@ from pathlib import Path
 from statistics import fmean, stdev
 
 import pytest
+from cli_outcome import Isoglot
 from typer.testing import CliRunner
 
 from isoglot.cli import app
@@ -100,3 +101,13 @@ def test_one_process_evaluates(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
     monkeypatch.setenv("WORLD_SIZE", "2")
     done = CliRunner().invoke(app, ["evaluate", str(tmp_path), "-t", "ner", "-l", "de", "-d", "x"])
     assert "without torchrun" in str(done.exception)
+
+
+def test_an_adapter_that_is_not_there_cannot_be_kept(isoglot: Isoglot, tmp_path: Path) -> None:
+    (tmp_path / "en.tsv").write_text("a\tDET\n")
+    data = ("--data", f"train={tmp_path}/en.tsv", "--out", tmp_path / "out")
+    found = isoglot("finetune", tmp_path, "--task", "pos", *data, "--keep-adapter")
+    assert found.returncode == 2 and "add --set 'adapter={type: lora, rank: 8}'" in " ".join(
+        found.stderr.split()
+    )
+    assert not (tmp_path / "out").exists()

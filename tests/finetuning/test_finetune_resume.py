@@ -41,8 +41,8 @@ def task(tmp_path: Path) -> Any:
 
 @pytest.mark.parametrize(
     ("every", "last"),
-    [({"select": "last"}, 8), ({"evaluate_every": 3}, 9)],
-    ids=["epochs", "inside an epoch"],
+    [({"select": "last"}, 8), ({"evaluate_every": 3}, 9), ({"adapter": {"rank": 2, "dropout": 0.1}}, 8)],
+    ids=["epochs", "inside an epoch", "adapter"],
 )
 def test_a_killed_run_goes_on_as_if_nothing_had_been(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, task: Any, every: dict[str, Any], last: int
@@ -67,6 +67,18 @@ def test_a_killed_run_goes_on_as_if_nothing_had_been(
     gone_on = finetune(tmp_path / "model", task(), language="en", train=settings, out=tmp_path / "cut")
     one, other = (load_file(folder / "model.safetensors") for folder in (whole, gone_on))
     assert all(torch.equal(one[name], other[name]) for name in one)
+
+
+def test_an_adapter_is_merged_and_kept(tmp_path: Path, task: Any) -> None:
+    settings = FinetuneOptions.build(**SETTINGS, select="last", adapter={"rank": 2, "keep": True})
+    done = finetune(tmp_path / "model", task(), language="en", train=settings, out=tmp_path / "run")
+    before, after = (load_file(folder / "model.safetensors") for folder in (tmp_path / "model", done))
+    shared = {name for name in before if name in after}
+    changed = {name for name in shared if not torch.equal(before[name], after[name])}
+    assert not any("lora" in name or "base_layer" in name for name in after)
+    assert changed and all(name.endswith(".weight") and ".layer." in name for name in changed)
+    names = load_file(tmp_path / "run" / "adapter" / "adapter_model.safetensors")
+    assert len(names) == 2 * len(changed)
 
 
 @pytest.fixture

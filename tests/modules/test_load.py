@@ -33,6 +33,7 @@ def test_from_scratch_takes_vocabulary_and_special_ids_from_the_tokenizer(archit
     assert model.config.vocab_size == 37
     assert model.config.pad_token_id == 1
     assert getattr(model.config, "cls_token_id", 2) == 2
+    assert getattr(model.config, "mask_token_id", 4) == 4
     assert num_layers(model) == 2
     assert model.config.hidden_size == 16
     assert max_length(model) in (None, 512)

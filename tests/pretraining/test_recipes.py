@@ -94,6 +94,8 @@ FORWARDS = {
     "xlco": (2, 1),  # text, pair; mixed queries to the layer that is contrasted
     "word_l2": (2, 0),
     "cao2020": (2, 0),
+    "align_freeze_front": (2, 0),
+    "distil_sentences": (2, 0),  # the teacher has read everything before
     "ppa_no_moco": (1, 0),
     "combined": (3, 1),
     "small/xlm_align_en_de": (2, 0),  # labelled by the corpus at first

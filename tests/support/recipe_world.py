@@ -20,7 +20,7 @@ PAIRS = 48
 _PARALLEL = ("ar", "bg", "de", "el", "es", "fr", "hi", "ru", "sw", "th", "tr", "ur", "vi", "zh")
 _PPA = ("europarl.en-fr", "europarl.en-es", "europarl.en-de", "europarl-eubookshop.en-bg", "multiun.en-ar",
         "multiun.en-zh", "iitb.en-hi")  # fmt: skip
-_CAO = ("bg", "de", "el", "es", "fr")
+_ALIGNED = ("ar", "bg", "de", "el", "es", "fr", "hi", "ru", "th", "tr", "vi", "zh")
 _SMALL = ("de", "es", "fr", "hi", "ro", "zh")
 _SIZES = {"hidden_size": 32, "num_attention_heads": 4, "intermediate_size": 64}
 
@@ -59,7 +59,7 @@ def build_world(folder: Path) -> dict[str, str]:
     ]
     jsonl = folder / "aligned.jsonl"
     jsonl.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    aligned = {corpora / f"aligned.en-{code}": code for code in _CAO} | {runs / "aligned-hmm-en-de": "de"}
+    aligned = {corpora / f"aligned.en-{code}": code for code in _ALIGNED} | {runs / "aligned-hmm-en-de": "de"}
     for out, code in (aligned | {runs / f"aligned-en-{code}": code for code in _SMALL}).items():
         one = Source(path=str(jsonl), format="jsonl", source_language="en", target_language=code)
         prepare([one], out, options=PrepareOptions(kind="aligned"))
@@ -107,6 +107,8 @@ def smaller(name: str, folder: Path) -> list[str]:
         if section.get("pack"):
             changes += [f"streams.{stream}.pack.block=64"]
     for objective, section in values["objectives"].items():
+        if section.get("teacher"):
+            changes += [f"objectives.{objective}.teacher={folder / 'mbert'}"]
         if section.get("queue_size"):
             changes += [f"objectives.{objective}.queue_size=16"]
     return changes

@@ -16,6 +16,8 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel, PreTrainedTokenizerFast, TrainingArguments
 
 from isoglot.losses.base import LossOutput
+from isoglot.modules.adapter import add_adapter
+from isoglot.modules.adapter_options import AdapterOptions
 from isoglot.modules.contrast import gather_rows
 from isoglot.modules.encodings import Encodings
 from isoglot.objectives.base import Batch, Objective
@@ -118,12 +120,15 @@ def make_model(
     dictionary: bool = False,
     text: bool = False,
     dropout: float = 0.1,
+    adapter: AdapterOptions | None = None,
     **kwargs: Any,
 ) -> AlignmentModel:
     """A tiny BERT with masked LM and, optionally, the queue, two more readers of its word embeddings, or text."""
     model = tiny_model(
         "bert", tokenizer=tokenizer(), hidden_dropout_prob=dropout, attention_probs_dropout_prob=dropout
     )
+    if adapter is not None:
+        add_adapter(model, adapter, seed=3)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(1)
         objectives: Mapping[str, Objective] = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -39,6 +40,8 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "contextual_alignment": {"view": "sentences"},
     "anchor": {"view": "sentences"},
     "self_training": {"view": "sentences", "layer": 1},
+    "word_contrast": {"view": "sentences"},
+    "sentence_distillation": {"view": "sentences", "project": True},
 }
 SIDES = {"pair": (None,), "sentences": ("query", "key")}
 
@@ -57,6 +60,16 @@ def batch_of(family: str) -> dict[str, dict[str, Tensor]]:
     return collate([{"position": i, "bitext": stream[i]} for i in range(len(stream))])
 
 
+@cache
+def teacher() -> str:
+    """The folder of an encoder of another width, with a tokenizer of its own."""
+    folder = tempfile.mkdtemp()
+    tokenizer = tiny_tokenizer("bert", vocab_size=120)
+    tiny_model("bert", tokenizer=tokenizer, hidden_size=16).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
 def build(family: str, name: str, **config: Any):
     tokenizer = tiny_tokenizer(family)
     model = tiny_model(family, tokenizer=tokenizer, **config).train()
@@ -64,6 +77,8 @@ def build(family: str, name: str, **config: Any):
     kind = name.partition(":")[0]
     if kind == "embedding_alignment":
         options |= {"tokenizer": tokenizer, "lexicon": tiny_lexicon()}
+    if kind == "sentence_distillation":
+        options |= {"tokenizer": tokenizer, "bitext": tiny_aligned(6), "teacher": teacher()}
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         return model, OBJECTIVES[kind](model, **options).train()

@@ -80,6 +80,36 @@ def test_each_part_has_its_rate_and_layers_decay(tmp_path: Path) -> None:
     assert {h["learning_rate"] for h in trainer.state.log_history if "loss" in h} == {1e-3}
 
 
+@pytest.mark.parametrize(("given", "frozen"), [
+    (0, set()), (2, {1, 2}), (-1, {3}), (3, {1, 2, 3}), ([2], {2}), ([0, 1], {0, 1}), ([-1, 0], {0, 3}),
+])  # fmt: skip
+def test_frozen_layers_do_not_move_and_the_others_do(
+    tmp_path: Path, given: int | list[int], frozen: set[int]
+) -> None:
+    model = AlignmentModel(
+        found := tiny_model("bert", tokenizer=tokenizer()), {"lm": MaskedLMObjective(found)}
+    )
+    trainer = trainer_with(tmp_path, PartsSection(freeze_layers=given), model=model, weight_decay=0.1)
+    before = weights(trainer.model)
+    trainer.train()
+    held = {id(p) for p in trainer.optimizer.optimizer.state}
+    places = {1: ".layer.0.", 2: ".layer.1.", 3: ".layer.2.", 0: "bert.embeddings."}
+    for name, parameter in trainer.model.named_parameters():
+        number = next((n for n, place in places.items() if place in name), None)
+        still = number in frozen
+        assert parameter.requires_grad is (id(parameter) in held) is not still, name
+        # The bias of keys and unused positions have no gradient of their own, and BERT decays no bias.
+        if still or "dense.weight" in name:
+            assert torch.equal(before[name], parameter) is still, name
+
+
+@pytest.mark.parametrize("given", [4, -4, [1, 4], [-5]])
+def test_a_layer_that_the_encoder_lacks_is_refused(tmp_path: Path, given: int | list[int]) -> None:
+    with pytest.raises(ConfigurationError, match="this encoder has layers 1 to 3") as refused:
+        trainer_with(tmp_path, PartsSection(freeze_layers=given))
+    assert refused.value.problems[0].location == ("parts", "freeze_layers")
+
+
 class Watch(TrainerCallback):
     """The rates of the encoder and the head, and which parts have moved, after each step."""
 
@@ -156,8 +186,11 @@ def test_layers_that_share_their_weights_cannot_decay() -> None:
     model = AlbertForMaskedLM(AlbertConfig(vocab_size=20, num_hidden_layers=2, **sizes))
     aligned = AlignmentModel(model, {"masked_lm": MaskedLMObjective(model)})
     assert {rate for _, rate in part_rates(aligned, PartsSection(encoder=2)).values()} == {1.0, 2.0}
-    with pytest.raises(ConfigurationError, match=r"layer_decay: the layers of this albert"):
-        part_rates(aligned, PartsSection(layer_decay=0.9))
+    for parts in (PartsSection(layer_decay=0.9), PartsSection(freeze_layers=1)):
+        with pytest.raises(ConfigurationError, match=r"the layers of this albert cannot be told apart"):
+            part_rates(aligned, parts)
+    frozen = part_rates(aligned, PartsSection(freeze_layers=[0]))
+    assert frozen[model.get_input_embeddings().weight] == (True, 0.0)
 
 
 def test_what_never_had_a_gradient_stays_without_after_the_thaw(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ import torch
 from training_fakes import contrast_model, differing, make_model, make_trainer, weights
 from transformers import TrainerCallback
 
+from isoglot.modules.adapter_options import AdapterOptions
 from isoglot.recipe.sections import PartsSection
 from isoglot.training.trainer import AlignmentTrainer
 
@@ -39,6 +40,8 @@ class Stop(TrainerCallback):
 
 def trainer_of(folder: Path, *, contrast: bool = False, **settings: Any) -> AlignmentTrainer:
     model = contrast_model() if contrast else make_model(text=True) if "text" in settings else None
+    if adapter := settings.pop("adapter", None):
+        model = make_model(adapter=adapter)
     return make_trainer(folder, model=model, **settings)
 
 
@@ -51,8 +54,10 @@ def trainer_of(folder: Path, *, contrast: bool = False, **settings: Any) -> Alig
         {"text": 48, "examples": 16, "dataloader_num_workers": 2},
         {"parts": PartsSection(encoder=0.5, head=3, layer_decay=0.5, freeze_encoder_steps=3)},
         {"parts": PartsSection(embeddings=0, freeze_encoder_steps=4), "contrast": True},
+        {"parts": PartsSection(freeze_layers=1, head=2), "adapter": AdapterOptions(rank=2, dropout=0.1)},
+        {"adapter": AdapterOptions(type="lokr", rank=2, embeddings=True), "dataloader_num_workers": 2},
     ],
-    ids=["fp32-workers", "bf16", "contrast", "concatenated", "late-encoder", "late-contrast"],
+    ids=["fp32-workers", "bf16", "contrast", "concatenated", "late-encoder", "late-contrast", "lora", "lokr"],
 )
 def test_interrupted_anywhere_ends_the_same(tmp_path: Path, settings: dict[str, Any]) -> None:
     make = partial(trainer_of, **settings)

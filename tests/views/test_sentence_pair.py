@@ -7,12 +7,13 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from isoglot.corpus.encode.pieces import piece_key
 from isoglot.errors import ConfigurationError
 from isoglot.seeding import generator_for
 from isoglot.testing import tiny_tokenizer
 from isoglot.views.base import View
 from isoglot.views.masked_pair import MaskedPair
-from isoglot.views.sentence_pair import SentencePair, sentence_key
+from isoglot.views.sentence_pair import SentencePair
 
 BERT = tiny_tokenizer("bert")
 CLS, SEP = BERT.cls_token_id, BERT.sep_token_id
@@ -55,7 +56,7 @@ def test_query_is_the_first_side_of_the_masked_pair(coin):
     assert pair == query + key[1:]
 
 
-def test_the_coin_swaps_everything_but_the_sentence_key():
+def test_the_coin_swaps_everything_but_the_piece_key():
     plain, swapped = build(SentencePair(BERT)), build(SentencePair(BERT), coin=True)
     for name in ("input_ids", "attention_mask", "special_mask", "side_ids", "word_ids"):
         assert torch.equal(plain[f"query_{name}"], swapped[f"key_{name}"])
@@ -74,7 +75,7 @@ def test_fixed_orders_ignore_the_coin(coin):
 
 def test_pivot_side():
     tensors = build(SentencePair(BERT, pivot="target"))
-    assert tensors["source_key_ids"].item() == sentence_key([20, 21])
+    assert tensors["source_key_ids"].item() == piece_key([20, 21])
     assert tensors["query_is_pivot_mask"].tolist() == [0]
     assert build(SentencePair(BERT))["query_is_pivot_mask"].tolist() == [1]
 
@@ -89,14 +90,14 @@ def test_same_source_sentence_same_key_and_cut_text_does_not_collide():
 
 
 @given(st.lists(st.lists(st.integers(0, 300_000), max_size=8), min_size=2, max_size=2, unique_by=tuple))
-def test_sentence_keys_tell_sentences_apart(sentences):
-    a, b = (sentence_key(s) for s in sentences)
+def test_piece_keys_tell_sentences_apart(sentences):
+    a, b = (piece_key(s) for s in sentences)
     assert a != b
     assert 0 <= a < 2**63
 
 
 def test_known_key_does_not_depend_on_the_platform():
-    assert sentence_key([10, 11, 12]) == sentence_key(torch.tensor([10, 11, 12], dtype=torch.int32))
+    assert piece_key([10, 11, 12]) == piece_key(torch.tensor([10, 11, 12], dtype=torch.int32))
 
 
 def test_links_beyond_the_limit_are_dropped():

@@ -6,7 +6,7 @@ import re
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeGuard, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, TypeGuard, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import typer
 from pydantic import BaseModel
@@ -241,3 +241,14 @@ class ReportFlags(RunFlags):
 
 class EvaluateFlags(ReportFlags, CompareFlags):
     """How a command runs that prints results, and leaves what it has made from the same inputs."""
+
+
+A = TypeVar("A")
+KEEP_ADAPTER = "Also write the adapter by itself, in OUT/adapter, as peft reads it."
+
+
+def require_adapter(given: A | None, example: str) -> A:
+    """The adapter that is to be kept."""
+    if given is None:
+        raise ConfigurationError(f"--keep-adapter given without an adapter; add {example}")
+    return given

@@ -7,7 +7,15 @@ from typing import Annotated
 import typer
 
 from isoglot.cli.console import Console, print_table
-from isoglot.cli.flags import CompareFlags, RemakeFlags, ReplaceFlags, ReportFlags, with_flags
+from isoglot.cli.flags import (
+    KEEP_ADAPTER,
+    CompareFlags,
+    RemakeFlags,
+    ReplaceFlags,
+    ReportFlags,
+    require_adapter,
+    with_flags,
+)
 from isoglot.corpus.read.sources import Reading
 from isoglot.errors import ConfigurationError
 from isoglot.options import Options, option
@@ -239,6 +247,7 @@ def pretrain(
     check: Annotated[
         bool, typer.Option("--check", help="Only check the recipe and print every value that it will use.")
     ] = False,
+    keep_adapter: Annotated[bool, typer.Option("--keep-adapter", help=KEEP_ADAPTER)] = False,
 ) -> None:
     """Train an encoder by a recipe.
 
@@ -257,6 +266,9 @@ def pretrain(
     from isoglot.pretraining.check import load_recipe, settled
 
     loaded = load_recipe(recipe, changes.overrides)
+    if keep_adapter:
+        require_adapter(loaded.model.adapter, "--set 'model.adapter={type: lora, rank: 8}'")
+        loaded = load_recipe(recipe, [*changes.overrides, "model.adapter.keep=true"])
     if check:
         from isoglot.pretraining.build import explicit
         from isoglot.recipe.document import dump_yaml

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from isoglot.cli.console import Console, printed
-from isoglot.cli.flags import CompareFlags, with_flags
+from isoglot.cli.flags import KEEP_ADAPTER, CompareFlags, require_adapter, with_flags
 from isoglot.evaluation.options import EvaluateOptions, MeasureOptions
 from isoglot.finetuning.options import task_with_settings
 from isoglot.options import FileName, Options, OutputFile, Seed, option
@@ -51,6 +51,7 @@ class TrainingFlags(Options):
         flags=["--set"],
         metavar="KEY=VALUE",
     )
+    keep_adapter: bool = option(False, KEEP_ADAPTER)
 
     def changes(self) -> dict[str, Any]:
         """Values that replace those of the preset."""
@@ -104,6 +105,9 @@ def finetune(
     from isoglot.finetuning.finetune import finetune as run
 
     built, settings = task_with_settings(data.task, data.data, paper=train.preset, **train.changes())
+    if train.keep_adapter:
+        adapter = require_adapter(settings.adapter, "--set 'adapter={type: lora, rank: 8}'")
+        settings = settings.changed(adapter=adapter.model_copy(update={"keep": True}))
     with Console(quiet=running.quiet) as console:
         for seed in train.seeds:
             folder = out if len(train.seeds) == 1 else out / f"seed-{seed}"

@@ -17,6 +17,7 @@ from isoglot.errors import ConfigurationError
 from isoglot.finetuning.data import dev_sets, training_rows
 from isoglot.finetuning.options import FinetuneOptions
 from isoglot.finetuning.train import Outcome, TrainingData, train_head
+from isoglot.modules.adapter import add_adapter
 from isoglot.modules.checkpoint import require_room_for
 from isoglot.runs.checkpoint import checkpoint_folder
 from isoglot.runs.files import read_json, require_writable, write_json
@@ -34,6 +35,7 @@ from isoglot.runs.folder import (
 from isoglot.runs.listed import add_to_list, remove, require_own, whole_folder
 from isoglot.runs.lock import occupied
 from isoglot.runs.reporter import Reporter, Silent
+from isoglot.seeding import seed_for
 from isoglot.tasks.base import Task, TrainableTask, check_places
 from isoglot.tasks.cards import TASK_FILE, origin
 from isoglot.tasks.description import describe_task, identify
@@ -218,6 +220,8 @@ class FineTuning:
         model = self.task.head(self.source, labels=labels, seed=self.seed, dropout=options.dropout)
         require_room_for(tokenizer, model, self.source)
         attach_chosen(model, self.source, options.language_ids)
+        if options.adapter is not None:
+            add_adapter(model, options.adapter, seed=seed_for(self.seed, "adapter"))
         return train_head(
             model, tokenizer, self.task, data, options, seed=self.seed, folder=place, progress=self.report
         )

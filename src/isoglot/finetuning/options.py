@@ -10,6 +10,7 @@ from pydantic import field_validator, model_validator
 
 from isoglot.checks import did_you_mean, validated
 from isoglot.errors import ConfigurationError
+from isoglot.modules.adapter_options import AdapterOptions
 from isoglot.options import Count, Options, Positive, Precision, option
 from isoglot.tasks import build_task, task_class, task_options
 from isoglot.tasks.facts import TaskFacts
@@ -49,6 +50,9 @@ class FinetuneOptions(Options):
         "select_languages (joint), or the last one (last)."
     )  # fmt: skip
     select_languages: tuple[str, ...] = option((), "Languages of the dev data, with select=joint.")
+    adapter: AdapterOptions | None = option(
+        None, "Adapter to train in place of the encoder's weights, merged at the end: {type: lora, rank: 8}."
+    )
     run: str | None = option(None, "Name of the run in results; by default the pre-training run's.")
     language_ids: dict[str, int] | None = option(
         None,

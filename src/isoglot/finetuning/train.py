@@ -20,6 +20,7 @@ from isoglot.errors import ConfigurationError, TrainingError
 from isoglot.finetuning.data import LengthOrder, grouped
 from isoglot.finetuning.options import FinetuneOptions
 from isoglot.finetuning.watch import LOWER, Chooser, Watcher
+from isoglot.modules.adapter import adapter_of, plain_state, write_adapter
 from isoglot.modules.checkpoint import few, quiet
 from isoglot.modules.finite import all_finite, non_finite
 from isoglot.runs.files import read_json, write_json
@@ -31,7 +32,7 @@ from isoglot.tasks.code_switching import ORIGINAL
 from isoglot.tasks.features import IGNORED, RowCollator
 from isoglot.tasks.head_task import fit_length
 from isoglot.tasks.language_vectors import attached, number_rows, write_vectors
-from isoglot.training.checkpoints import checkpoints_in, discard, why_incomplete
+from isoglot.training.checkpoints import ADAPTER, checkpoints_in, discard, why_incomplete
 from isoglot.training.saving import StagedTrainer
 
 _EVALUATION_FACTOR = 2
@@ -250,12 +251,16 @@ def _items(batch: Mapping[str, torch.Tensor]) -> torch.Tensor:
 def _save(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, folder: Path) -> None:
     """Write the checkpoint beside its place and move it there."""
     vectors = attached(model)
-    state = {k: v for k, v in model.state_dict().items() if not k.startswith("language_embeddings.")}
+    state = {k: v for k, v in plain_state(model).items() if not k.startswith("language_embeddings.")}
     if wrong := non_finite(state.items()):
         raise TrainingError(f"{few(wrong)} became NaN or infinite; {LOWER}")
     with whole_folder(folder / CHECKPOINT) as place:
         with quiet():
-            model.save_pretrained(place, state_dict=None if vectors is None else state)
+            model.save_pretrained(place, state_dict=state)
         if vectors is not None:
             write_vectors(vectors, place)
         tokenizer.save_pretrained(place)
+    adapter = adapter_of(model)
+    if adapter is not None and adapter.keep:
+        with whole_folder(folder / ADAPTER) as place:
+            write_adapter(model, place)

@@ -10,7 +10,9 @@ from isoglot.losses.embedding_alignment import EmbeddingAlignment
 from isoglot.losses.in_batch_contrast import InBatchContrast
 from isoglot.losses.key_queue_contrast import KeyQueueContrast
 from isoglot.losses.self_training import SelfTraining, link_matrix
+from isoglot.losses.sentence_distillation import SentenceDistillation
 from isoglot.losses.vocabulary_loss import VocabularyLoss
+from isoglot.losses.word_contrast import WordContrast
 from isoglot.losses.word_exchange import WordExchange
 
 __all__ = [
@@ -23,7 +25,9 @@ __all__ = [
     "Loss",
     "LossOutput",
     "SelfTraining",
+    "SentenceDistillation",
     "VocabularyLoss",
+    "WordContrast",
     "WordExchange",
     "link_matrix",
 ]

@@ -43,6 +43,7 @@ ARCHITECTURES: dict[str, dict[str, Any]] = {
         "legacy": False,
     },
     "modernbert": {},
+    "eurobert": {"tie_word_embeddings": False},
 }
 """Families to build from scratch, with what their published checkpoints set beside the library's defaults."""
 
@@ -118,7 +119,7 @@ def masked_lm_config(path: str | Path, *, revision: str = "main") -> PreTrainedC
     if kind not in MODEL_FOR_MASKED_LM_MAPPING_NAMES or getattr(config, "is_encoder_decoder", False):
         raise ConfigurationError(
             f"{path}: is a {kind!r} model, an encoder with a masked-LM head is needed; give one of the BERT, "
-            "RoBERTa/XLM-R, DistilBERT, DeBERTa-v2 or ModernBERT families"
+            "RoBERTa/XLM-R, DistilBERT, DeBERTa-v2, ModernBERT or EuroBERT families"
         )
     if kind == "deberta-v2" and any(n.startswith("lm_predictions.") for n in weight_names(path, revision)):
         config.legacy = False  # the head of mDeBERTa-v3, whose published configuration lacks the flag
@@ -159,6 +160,8 @@ def model_config(
     values = {**ARCHITECTURES[name], **_special_ids(name, tokenizer), **given}
     if tokenizer is not None:
         values.setdefault("vocab_size", len(tokenizer))
+    if hasattr(config_class, "mask_token_id"):  # EuroBERT's
+        values.setdefault("mask_token_id", getattr(tokenizer, "mask_token_id", None))
     if name in ("roberta", "xlm-roberta"):  # positions are counted from the padding id + 1
         values.setdefault("max_position_embeddings", 512 + int(values.get("pad_token_id", 1)) + 1)
     try:

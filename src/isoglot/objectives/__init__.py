@@ -9,6 +9,8 @@ from isoglot.objectives.in_batch_contrast import InBatchContrastObjective
 from isoglot.objectives.masked_lm import MaskedLMObjective
 from isoglot.objectives.self_training import SelfTrainingObjective
 from isoglot.objectives.sentence_contrast import SentenceContrastObjective
+from isoglot.objectives.sentence_distillation import SentenceDistillationObjective
+from isoglot.objectives.word_contrast import WordContrastObjective
 from isoglot.objectives.word_exchange import WordExchangeObjective
 
 __all__ = [
@@ -23,6 +25,8 @@ __all__ = [
     "Objective",
     "SelfTrainingObjective",
     "SentenceContrastObjective",
+    "SentenceDistillationObjective",
+    "WordContrastObjective",
     "WordExchangeObjective",
 ]
 
@@ -35,6 +39,8 @@ OBJECTIVES: dict[str, type[Objective]] = {
     "masked_lm": MaskedLMObjective,
     "self_training": SelfTrainingObjective,
     "sentence_contrast": SentenceContrastObjective,
+    "sentence_distillation": SentenceDistillationObjective,
+    "word_contrast": WordContrastObjective,
     "word_exchange": WordExchangeObjective,
 }
 """Objectives by the name that a recipe gives as ``type``."""

@@ -42,26 +42,29 @@ class ContextualAlignmentObjective(ContextualAlignment, Objective):
 
     def forward(self, encodings: Encodings, batch: Batch) -> LossOutput:
         """Summed squared distances."""
-        links = self._link_ids(batch)
-        return self.measure(self._side(encodings, batch, "query"), self._side(encodings, batch, "key"), links)
-
-    def _side(self, encodings: Encodings, batch: Batch, side: str) -> EncodedSentences:
-        tensors = batch[self.view]
-        return EncodedSentences(
-            encodings.last(self.view, side),
-            tensors[f"{side}_attention_mask"],
-            tensors[f"{side}_input_ids"],
-            word_ids(batch, self.view, side),
-        )
+        query, key = (encoded_side(encodings, batch, self.view, side) for side in ("query", "key"))
+        return self.measure(query, key, self._link_ids(batch))
 
     def _link_ids(self, batch: Batch) -> Tensor:
         return link_ids(batch, self.view, objective="contextual_alignment")
 
 
+def encoded_side(
+    encodings: Encodings, batch: Batch, view: str, side: str, *, layer: int | None = None
+) -> EncodedSentences:
+    """One side of a sentence-pair view with its states of a layer, by default the last."""
+    tensors = batch[view]
+    states = encodings.last(view, side) if layer is None else encodings.hidden(view, layer, side)
+    mask, ids = tensors[f"{side}_attention_mask"], tensors[f"{side}_input_ids"]
+    return EncodedSentences(states, mask, ids, word_ids(batch, view, side))
+
+
 def word_ids(batch: Batch, view: str, side: str) -> Tensor:
     """The word of each piece of one side of a sentence-pair view, −1 for none."""
     hint = "use a `sentence_pair` view on a bitext stream"
-    words = tensor_of(batch, view, f"{side}_word_ids", objective="contextual_alignment, anchor", hint=hint)
+    words = tensor_of(
+        batch, view, f"{side}_word_ids", objective="contextual_alignment, word_contrast, anchor", hint=hint
+    )
     # The view counts words from 1, so that 0 can pad.
     return words - 1
 

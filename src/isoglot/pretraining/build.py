@@ -10,12 +10,15 @@ from datasets import Dataset
 from torch import Tensor, nn
 from transformers import PreTrainedModel, PreTrainedTokenizerFast, TrainingArguments
 
+from isoglot.corpus.encode.load_tokenizer import load_tokenizer as read_tokenizer
 from isoglot.corpus.encode.pieces import PieceEncoder
 from isoglot.errors import ConfigurationError, Location, Problem, collected
+from isoglot.modules.adapter import add_adapter
 from isoglot.modules.encoder import input_embeddings
 from isoglot.modules.load import load_masked_lm, longest_input
 from isoglot.modules.masked_lm_head import start_new_head
 from isoglot.objectives.base import Objective
+from isoglot.pretraining.new_pieces import start_new_pieces
 from isoglot.pretraining.recipe import MADE, ObjectiveSection, Recipe, ViewSection
 from isoglot.pretraining.streams import TEXT_COLUMNS
 from isoglot.runs.checkpoint import checkpoint_folder
@@ -74,8 +77,14 @@ def build_model(
 ) -> Assembly:
     """Encoder, views, objectives and language embeddings of a recipe; all new weights follow from its seed."""
     encoder = load_masked_lm(recipe.model.settings, tokenizer=tokenizer, seed=recipe.seed)
+    if recipe.model.new_pieces is not None and recipe.model.path is not None:
+        seed = seed_for(recipe.seed, "new pieces")
+        old = read_tokenizer(recipe.model.path, revision=recipe.model.settings.get("revision", "main"))
+        start_new_pieces(encoder, old, tokenizer, corpora, recipe.model.new_pieces, seed=seed)
     if recipe.model.settings.get("new_head"):  # before the objectives, which may copy the head
         start_new_head(encoder, _piece_counts(recipe, tokenizer, corpora))
+    if recipe.model.adapter is not None:  # before the objectives, which may copy the encoder
+        add_adapter(encoder, recipe.model.adapter, seed=seed_for(recipe.seed, "adapter"))
     views = build_views(recipe, tokenizer, corpora, longest=longest_input(encoder.config))
     _check_ids(views, input_embeddings(encoder).num_embeddings)
 

@@ -12,14 +12,15 @@ from transformers import PreTrainedConfig
 
 from isoglot.checks import did_you_mean
 from isoglot.errors import ConfigurationError, Location, Problem, collected
+from isoglot.modules.adapter import add_adapter
 from isoglot.modules.load import empty_masked_lm, longest_input
 from isoglot.objectives.base import Objective
 from isoglot.pretraining.check_files import file_problems
 from isoglot.pretraining.check_train import train_problems
 from isoglot.pretraining.recipe import MADE, ModelSection, ObjectiveSection, Recipe, ViewSection
-from isoglot.recipe.sections import typed
+from isoglot.recipe.sections import PartsSection, typed
 from isoglot.recipe.source import read_document
-from isoglot.training.parts import require_thaw
+from isoglot.training.parts import frozen_layers, require_thaw
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 
@@ -45,15 +46,19 @@ def load_recipe(path_or_name: str | Path, overrides: Sequence[str] = ()) -> Reci
     """
     document = read_document(path_or_name, overrides)
     recipe, sections = typed(document, Recipe)
-    problems = [*_name_problems(document.values, sections), *_encoder_problems(document.values, sections)]
+    parts = None if recipe is None else recipe.parts
+    problems = [
+        *_name_problems(document.values, sections),
+        *_encoder_problems(document.values, sections, parts),
+    ]
     problems += train_problems(document)
     for name, given in _entries(document.values, "streams").items():
         if not any(place[:2] == ("streams", name) for place in document.unset()):
             found = file_problems(sections.get(("streams", name)), given)
             problems += [problem.below("streams", name) for problem in found]
-    if recipe is not None and recipe.parts is not None and recipe.steps is not None:
+    if recipe is not None and parts is not None and recipe.steps is not None:
         with collected(problems):
-            require_thaw(recipe.parts, recipe.steps, bool(recipe.train.get("warmup_steps")))
+            require_thaw(parts, recipe.steps, bool(recipe.train.get("warmup_steps")))
     if recipe is None or problems or document.problems:
         document.add(problems)
         raise document.error(f"recipe {path_or_name}")
@@ -90,6 +95,10 @@ def _unread(
 ) -> Iterator[Problem]:
     """Streams and views are read, and what objectives read by default is there."""
     read = {text for key in MADE for text in _strings(values.get(key))}
+    model = sections.get(("model",))
+    if model is not None and model.new_pieces is not None and model.new_pieces.lexicon is not None:
+        read.add(model.new_pieces.lexicon)
+        yield from _new_piece_problems(model, known["streams"])
     for location, section in sections.items():
         if isinstance(section, ViewSection | ObjectiveSection):
             yield from _corpus_problems(location, section, known["streams"])
@@ -142,20 +151,33 @@ def _corpus_problems(
             yield Problem(text, (*location, option))
 
 
+def _new_piece_problems(model: ModelSection, streams: Sequence[str]) -> Iterator[Problem]:
+    """The lexicon of new pieces is a stream."""
+    name = model.new_pieces.lexicon if model.new_pieces is not None else None
+    if name not in streams:
+        text = f"{name!r} is not a stream; {did_you_mean(str(name), streams)}"
+        yield Problem(text, ("model", "new_pieces", "lexicon"))
+
+
 def _strings(tree: object) -> list[str]:
     if isinstance(tree, dict | list):
         return [s for value in (tree.values() if isinstance(tree, dict) else tree) for s in _strings(value)]
     return [tree] if isinstance(tree, str) else []
 
 
-def _encoder_problems(values: Mapping[str, Any], sections: Sections) -> Iterator[Problem]:
-    """The encoder takes its settings, its views have room, and objectives can be made for it."""
+def _encoder_problems(
+    values: Mapping[str, Any], sections: Sections, parts: PartsSection | None
+) -> Iterator[Problem]:
+    """The encoder takes its settings and has the layers to freeze, its views have room, its objectives can be made."""
     model, tokenizer = sections.get(("model",)), sections.get(("tokenizer",))
     if model is None:
         return
     if model.path is not None and tokenizer is not None and tokenizer.path is None:
         text = "a new tokenizer given, whose pieces the encoder of model.path was not trained on; leave it out (--set "
         yield Problem(f"{text}tokenizer=null)", ("tokenizer",))
+    if model.new_pieces is not None and (model.path is None or tokenizer is not None):
+        text = "they extend the tokenizer of model.path; leave out `tokenizer`, and give a path"
+        yield Problem(text, ("model", "new_pieces"))
     if model.path is None and values.get("tokenizer") is None:
         text = "a model from scratch needs a tokenizer; add `tokenizer: {algorithm: wordpiece, vocab_size: 16000}`"
         yield Problem(text, ("model",))
@@ -171,13 +193,16 @@ def _encoder_problems(values: Mapping[str, Any], sections: Sections) -> Iterator
             with collected(problems, *location):
                 section.require_room(longest_input(config))
     objectives = {str(place[1]): s for place, s in sections.items() if isinstance(s, ObjectiveSection)}
-    yield from [*problems, *on_shell(model, config, objectives)[1]]
+    yield from [*problems, *on_shell(model, config, objectives, parts)[1]]
 
 
 def on_shell(
-    model: ModelSection, config: PreTrainedConfig, objectives: Mapping[str, ObjectiveSection]
+    model: ModelSection,
+    config: PreTrainedConfig,
+    objectives: Mapping[str, ObjectiveSection],
+    parts: PartsSection | None = None,
 ) -> tuple[dict[str, Objective], list[Problem]]:
-    """Objectives made on the encoder's real architecture without its weights, and what they refuse.
+    """Objectives made on the encoder's real architecture without its weights, and what they and its parts refuse.
 
     Left out is one that takes a corpus or the tokenizer, which are not there yet, or that reads weights.
     """
@@ -187,6 +212,11 @@ def on_shell(
     except ConfigurationError as error:
         return made, error.problems if model.path is None else []
     problems: list[Problem] = []
+    if model.adapter is not None:
+        with collected(problems, "model", "adapter"):
+            add_adapter(encoder, model.adapter)
+    with collected(problems):
+        frozen_layers(encoder, parts or PartsSection())
     for name, section in objectives.items():
         if section.options.takes("tokenizer") or section.options.corpora & section.options.model_fields_set:
             continue

@@ -10,6 +10,7 @@ from datasets import Dataset
 from transformers import TrainingArguments
 
 from isoglot.errors import ConfigurationError
+from isoglot.modules.adapter import write_adapter
 from isoglot.pretraining.build import build_model, build_trainer, explicit, require_columns
 from isoglot.pretraining.recipe import Recipe
 from isoglot.pretraining.streams import encoded, encoder_hash, input_hashes, load_tokenizer, prepared
@@ -19,11 +20,11 @@ from isoglot.runs import folder as run_folder
 from isoglot.runs.cache import cache_folder
 from isoglot.runs.files import require_writable, write_text
 from isoglot.runs.folder import CHECKPOINT, RECIPE
-from isoglot.runs.listed import add_to_list, require_own
+from isoglot.runs.listed import add_to_list, require_own, whole_folder
 from isoglot.runs.lock import occupied
 from isoglot.runs.reporter import Reporter, Silent
 from isoglot.training.callbacks import LossReports
-from isoglot.training.checkpoints import checkpoints_in, save_objectives, why_incomplete
+from isoglot.training.checkpoints import ADAPTER, checkpoints_in, save_objectives, why_incomplete
 from isoglot.training.export import export_encoder
 from isoglot.training.trainer import AlignmentTrainer
 from isoglot.training.unchanged import warn_if_unchanged
@@ -189,6 +190,9 @@ def _export(trainer: AlignmentTrainer, recipe: Recipe, out: Path, streams: Mappi
         warn_if_unchanged(trainer.began, model.state_dict() if state is None else state)
         export_encoder(model, folder, card=card, tokenizer=trainer.tokenizer, state=state)
         add_to_list(save_objectives(model, folder, state=state))
+        if recipe.model.adapter is not None and recipe.model.adapter.keep:
+            with whole_folder(out / ADAPTER) as place:
+                write_adapter(model.model, place, base=recipe.model.path)
     trainer.accelerator.wait_for_everyone()
     return folder
 

@@ -18,10 +18,12 @@ from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.pack.packing import PackOptions
 from isoglot.corpus.read.sources import Source, sources_from
 from isoglot.errors import ConfigurationError, Problem, collected
+from isoglot.modules.adapter_options import AdapterOptions
 from isoglot.modules.checkpoint import load_config
 from isoglot.modules.load import model_config
 from isoglot.objectives import OBJECTIVES
-from isoglot.options import Count, NotNegative, Seed
+from isoglot.options import Count, NotNegative, Options, Seed
+from isoglot.pretraining.new_pieces_options import NewPiecesOptions
 from isoglot.recipe.secrets import SecretSafe
 from isoglot.recipe.sections import (
     BatchSection,
@@ -41,18 +43,27 @@ _ANY_VOCABULARY = 1 << 20
 class ModelSection(OpenSection):
     """The encoder: a ``path`` (folder or hub name), or an ``architecture`` from scratch.
 
-    ``path`` may be the folder of a finished run. The other keys set its configuration (``hidden_size``,
-    ``hidden_dropout_prob``); a loaded encoder has its own dropout again when it is exported.
+    ``path`` may be the folder of a finished run. ``adapter`` is trained in place of the encoder's weights, and merged
+    into them when the encoder is exported. ``new_pieces`` extend its tokenizer for a language. The other keys set its
+    configuration (``hidden_size``, ``hidden_dropout_prob``); a loaded encoder has its own dropout again when it is
+    exported.
     """
 
     one_of: ClassVar[tuple[str, ...]] = ("path", "architecture")
     path: str | None = None
     architecture: str | None = None
+    adapter: AdapterOptions | None = None
+    new_pieces: NewPiecesOptions | None = None
 
     @property
     def settings(self) -> dict[str, Any]:
-        """All that is given, as :func:`isoglot.modules.load.load_masked_lm` takes it."""
-        return self.model_dump(exclude_none=True)
+        """All that is given of the encoder, as :func:`isoglot.modules.load.load_masked_lm` takes it."""
+        found = self.model_dump(exclude_none=True, exclude={"adapter", "new_pieces"})
+        return found if self.new_pieces is None else {**found, "resize_vocabulary": True}
+
+    @field_serializer("adapter", "new_pieces")
+    def _given(self, options: Options | None) -> dict[str, Any] | None:
+        return None if options is None else options.model_dump(mode="json", exclude_unset=True)
 
     def config(
         self, tokenizer: PreTrainedTokenizerFast | None = None, *, training: TokenizerOptions | None = None

@@ -18,6 +18,7 @@ from isoglot.corpus.manifest import is_prepared, load_corpus
 from isoglot.corpus.pack.packing import pack_stream
 from isoglot.corpus.prepare import prepare
 from isoglot.errors import ConfigurationError
+from isoglot.pretraining.new_pieces import extended
 from isoglot.pretraining.recipe import Recipe, StreamSection
 from isoglot.runs.checkpoint import checkpoint_folder
 from isoglot.runs.fingerprint import fingerprint
@@ -60,14 +61,19 @@ def input_hashes(recipe: Recipe, corpora: Mapping[str, Dataset]) -> dict[str, st
     """Hashes of what a recipe reads, by which a finished run is compared.
 
     Of each stream its prepared rows, of ``tokenizer.path`` the tokenizer's files (the name of one on the hub), and of
-    any other setting that names a file, such as ``train.deepspeed``, the file.
+    any other setting that names a file, such as ``train.deepspeed``, the file, of an objective's teacher its weights.
     """
     found = {name: content_hash(corpora[name], corpora[name].column_names) for name in recipe.streams}
     if recipe.tokenizer is not None and recipe.tokenizer.path is not None:
         place = checkpoint_folder(recipe.tokenizer.path, file="tokenizer")
         found["tokenizer.path"] = hash_checkpoint(place, TOKENIZER_FILES)
     files = _files_named(recipe.shown(include={"views", "objectives", "train"}))
-    return found | {setting: fingerprint(path) for setting, path in files}
+    teachers = {
+        f"objectives.{name}.teacher": hash_checkpoint(checkpoint_folder(teacher))
+        for name, section in recipe.objectives.items()
+        if isinstance(teacher := getattr(section.options, "teacher", None), str)
+    }
+    return found | teachers | {setting: fingerprint(path) for setting, path in files}
 
 
 def encoder_hash(recipe: Recipe) -> str:
@@ -98,6 +104,8 @@ def load_tokenizer(
 ) -> PreTrainedTokenizerFast:
     """The run's tokenizer: the one named, the model's own, the one that a checkpoint ``kept``, or a new one."""
     training = None if recipe.tokenizer is None else recipe.tokenizer.training
+    if recipe.model.new_pieces is not None and kept is not None:
+        return read_tokenizer(kept)
     if training is not None and kept is None:
         return _trained(training, recipe, corpora, cache, report)
     if training is not None and kept is not None:
@@ -108,7 +116,10 @@ def load_tokenizer(
             "a model from scratch needs a tokenizer; add `tokenizer: {algorithm: wordpiece, vocab_size: 16000}`"
         )
     revision = recipe.model.settings.get("revision") if recipe.tokenizer is None else None
-    return read_tokenizer(path, **({} if revision is None else {"revision": revision}))
+    tokenizer = read_tokenizer(path, **({} if revision is None else {"revision": revision}))
+    if recipe.model.new_pieces is not None:
+        return extended(tokenizer, corpora, recipe.model.new_pieces, cache)
+    return tokenizer
 
 
 def _trained(

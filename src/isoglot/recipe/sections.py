@@ -107,6 +107,8 @@ class PartsSection(Section):
         head: The masked-LM head.
         objectives: The objectives' own layers, and language embeddings.
         layer_decay: Factor from each layer's rate to that of the layer below; the embeddings are below the first.
+        freeze_layers: Layers that are never trained: 6 for the lowest six, -6 for the highest six, or a list of layer
+            numbers, where 1 is the lowest layer and 0 the embeddings.
         freeze_encoder_steps: Optimiser steps in which only head and objectives are trained: a number, or a share of
             all steps if below 1. The encoder and its embeddings then warm up over ``train.warmup_steps`` of their own.
     """
@@ -116,7 +118,25 @@ class PartsSection(Section):
     head: _Rate = 1.0
     objectives: _Rate = 1.0
     layer_decay: PositiveShare = 1.0
+    freeze_layers: int | list[int] = 0
     freeze_encoder_steps: Annotated[int, Field(ge=0)] | Annotated[float, Field(ge=0, lt=1)] = 0
+
+    def frozen_layers(self, layers: int) -> set[int]:
+        """The numbers of the frozen layers of an encoder with so many: 0 for the embeddings, 1 for the lowest layer.
+
+        Raises:
+            ConfigurationError: A layer that the encoder does not have.
+        """
+        given = self.freeze_layers
+        if isinstance(given, int):
+            asked = set(range(1, given + 1) if given >= 0 else range(layers + 1 + given, layers + 1))
+        else:
+            asked = {number + layers + 1 if number < 0 else number for number in given}
+        least = 1 if isinstance(given, int) else 0
+        if any(not least <= number <= layers for number in asked):
+            text = f"{given} given; this encoder has layers 1 to {layers}"
+            raise ConfigurationError(Problem(text, ("parts", "freeze_layers")))
+        return asked
 
     def frozen_steps(self, steps: int) -> int:
         """The steps of a run of so many in which the encoder is frozen."""

@@ -14,6 +14,7 @@ from safetensors.torch import load_model, save_file, save_model
 from torch import nn
 
 from isoglot.errors import ConfigurationError, TrainingError
+from isoglot.modules.adapter import load_plain_state
 from isoglot.modules.checkpoint import load_checkpoint
 from isoglot.runs.files import flush, read_json
 from isoglot.runs.folder import STAGING
@@ -25,6 +26,9 @@ MANIFEST = CHECKPOINT_LIST
 
 OBJECTIVES = "objectives.safetensors"
 """Parameters and buffers of the objectives, and the language embeddings."""
+
+ADAPTER = "adapter"
+"""Folder of an adapter by itself, which the weights beside it have merged."""
 
 _FOLDER = re.compile(r"checkpoint-(\d+)")
 
@@ -166,7 +170,7 @@ def load_weights(model: AlignmentModel, folder: str | Path) -> None:
     """Read encoder and objectives of a checkpoint into a model, in place; the encoder as any user reads it."""
     try:
         loaded = load_checkpoint(type(model.model), folder)
-        model.model.load_state_dict(loaded.state_dict())
+        load_plain_state(model.model, loaded.state_dict(), Path(folder) / ADAPTER)
         load_model(_rest(model), str(Path(folder) / OBJECTIVES))
     except (RuntimeError, FileNotFoundError, ConfigurationError) as error:
         raise TrainingError(

@@ -13,6 +13,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from isoglot.aligners.embedding.choice import keep_choice
 from isoglot.errors import TrainingError
+from isoglot.modules.adapter import own_size, plain_state
 from isoglot.modules.checkpoint import few, left_out, quiet
 from isoglot.modules.finite import non_finite
 from isoglot.modules.load import own_dropout
@@ -37,11 +38,12 @@ def save_encoder(
     """Write encoder and tokenizer so that ``AutoModelForMaskedLM.from_pretrained`` reads them.
 
     What the checkpoint that the encoder was loaded from held beside it (a pooler, another head) is written with it,
-    and its own rates of dropout. ``state`` is that of the whole alignment model, where it was gathered from shards.
+    and its own rates of dropout. An adapter is merged into the weights. ``state`` is that of the whole alignment model,
+    where it was gathered from shards.
     """
     Path(folder).mkdir(parents=True, exist_ok=True)
     if state is None:
-        own = model.state_dict()
+        own = plain_state(model)
     else:
         own = {name.removeprefix(_PREFIX): value for name, value in state.items() if name.startswith(_PREFIX)}
     if wrong := non_finite(own.items()):
@@ -103,7 +105,7 @@ def model_card(card: Mapping[str, Any], *, model: PreTrainedModel) -> str:
         header=header,
         name=card.get("name", "aligned encoder"),
         config=model.config,
-        size=sum(p.numel() for p in model.parameters()),
+        size=own_size(model),
         sections={title: card[title] for title in _SECTIONS if title in card} | {"versions": versions()},
         yaml=_yaml,
         cell_text=_cell,

@@ -5,10 +5,10 @@ from typing import Any
 import torch
 from torch import nn
 from torch.optim.lr_scheduler import LambdaLR, LRScheduler
-from transformers import TrainerCallback, TrainerState
+from transformers import PreTrainedModel, TrainerCallback, TrainerState
 
 from isoglot.errors import ConfigurationError, Problem
-from isoglot.modules.encoder import input_embeddings, layer_modules
+from isoglot.modules.encoder import input_embeddings, layer_modules, num_layers
 from isoglot.recipe.sections import PartsSection
 from isoglot.training.model import AlignmentModel
 
@@ -26,13 +26,13 @@ def part_rates(model: AlignmentModel, parts: PartsSection) -> dict[nn.Parameter,
 
     base = model.model.base_model
     layers = layer_modules(model.model)
+    frozen = frozen_layers(model.model, parts)
     if layers is None and parts.layer_decay != 1:
-        raise ConfigurationError(
-            f"parts.layer_decay: the layers of this {model.model.config.model_type} are not told apart; remove it"
-        )
+        raise _not_separate(model.model, "layer_decay")
     for depth, layer in enumerate(reversed(layers or ())):
-        claim(layer, parts.encoder * parts.layer_decay**depth, encoder=True)
-    lowest = parts.layer_decay ** len(layers or ())
+        number = len(layers or ()) - depth
+        claim(layer, 0.0 if number in frozen else parts.encoder * parts.layer_decay**depth, encoder=True)
+    lowest = 0.0 if 0 in frozen else parts.layer_decay ** len(layers or ())
     tables = [module for name, module in base.named_children() if "embeddings" in name]
     for module in (input_embeddings(model.model), *tables):
         claim(module, parts.embeddings * lowest, encoder=True)
@@ -42,6 +42,23 @@ def part_rates(model: AlignmentModel, parts: PartsSection) -> dict[nn.Parameter,
     return found
 
 
+def frozen_layers(encoder: PreTrainedModel, parts: PartsSection) -> set[int]:
+    """The numbers of the layers that are never trained, 0 for the embeddings.
+
+    Raises:
+        ConfigurationError: The encoder has no such layer, or its layers share their weights.
+    """
+    frozen = parts.frozen_layers(num_layers(encoder))
+    if frozen - {0} and layer_modules(encoder) is None:
+        raise _not_separate(encoder, "freeze_layers")
+    return frozen
+
+
+def _not_separate(encoder: PreTrainedModel, option: str) -> ConfigurationError:
+    text = f"the layers of this {encoder.config.model_type} cannot be told apart; remove it"
+    return ConfigurationError(Problem(text, ("parts", option)))
+
+
 def freeze(model: AlignmentModel, parts: PartsSection) -> None:
     """Let the parts of rate 0 need no gradient, so that neither gradients nor optimiser states are made for them."""
     for parameter, (_, rate) in part_rates(model, parts).items():
@@ -49,7 +66,7 @@ def freeze(model: AlignmentModel, parts: PartsSection) -> None:
             parameter.requires_grad_(False)
     if not any(parameter.requires_grad for parameter in model.parameters()):
         raise ConfigurationError(
-            "parts: nothing is left to train; raise the rate of one part, for example encoder=1"
+            "parts: nothing is left to train; raise the rate of one part, for example encoder=1, or freeze fewer layers"
         )
 
 

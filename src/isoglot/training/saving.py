@@ -14,6 +14,7 @@ from transformers.trainer import OPTIMIZER_NAME, SCHEDULER_NAME, TRAINER_STATE_N
 from transformers.trainer_utils import TrainOutput
 
 from isoglot.errors import TrainingError
+from isoglot.modules.adapter import adapter_of, write_adapter
 from isoglot.runs.checkpoint import reason
 from isoglot.training import checkpoints
 from isoglot.training.batches import TokenBudgetBatches
@@ -106,6 +107,8 @@ class CheckpointingTrainer(StagedTrainer):
             model = self.accelerator.unwrap_model(self.model, keep_torch_compile=False)
             save_encoder(model.model, folder, tokenizer=self.tokenizer, state=state_dict)
             checkpoints.save_objectives(model, folder, state=state_dict)
+            if adapter_of(model.model) is not None:
+                write_adapter(model.model, folder / checkpoints.ADAPTER)
             torch.save(self.args, folder / "training_args.bin")
 
     def _save_optimizer_and_scheduler(self, output_dir: str) -> None:

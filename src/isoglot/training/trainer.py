@@ -9,6 +9,8 @@ from torch.utils.data import DataLoader
 from transformers import PreTrainedTokenizerBase, TrainerCallback, TrainingArguments
 from transformers.trainer_callback import PrinterCallback, ProgressCallback
 
+from isoglot.errors import ConfigurationError
+from isoglot.modules.adapter import adapter_of
 from isoglot.recipe.sections import PartsSection
 from isoglot.runs.workers import fork_server
 from isoglot.training.arguments import adapt
@@ -55,6 +57,10 @@ class AlignmentTrainer(CheckpointingTrainer):
         parts: PartsSection | None = None,
     ) -> None:
         compile_options = adapt(args)
+        if args.fsdp and adapter_of(model.model) is not None:
+            raise ConfigurationError(
+                "model.adapter: an adapter is not sharded; remove train.fsdp or the adapter"
+            )
         self.mixture, self.meter, self.tokenizer, self.parts = mixture, StepMeter(), tokenizer, parts
         if parts is not None:
             freeze(model, parts)

@@ -1,6 +1,5 @@
 """The two sentences of a pair as two separate inputs."""
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, InitVar, dataclass, field
 from typing import Annotated, Any, ClassVar, Literal
@@ -12,6 +11,7 @@ from pydantic import Field
 from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
+from isoglot.corpus.encode.pieces import piece_key
 from isoglot.corpus.encode.templates import IntArray, Template, as_array, single_template
 from isoglot.recipe.spec import require_options
 from isoglot.views.instance import language_id, length_limit, target_first, to_tensors
@@ -38,8 +38,9 @@ class SentencePair:
     ``special_mask``, ``side_ids`` (1 source, 2 target, 0 specials), ``word_ids`` (the word's number counted from 1,
     0 for specials, padding and pieces of no word; a word's last piece is the last position of its number),
     ``language_ids`` if asked for. For the pair: ``query_is_source_mask`` (1: the source is the query),
-    ``query_is_pivot_mask``, ``source_key_ids`` (:func:`sentence_key` of the pivot side, to mask duplicates in a key
-    queue), each of **Shape** (1,); with links ``link_ids``, **Shape** (links, 2): query and key position.
+    ``query_is_pivot_mask``, ``source_key_ids`` (:func:`~isoglot.corpus.encode.pieces.piece_key` of the pivot side, to
+    mask duplicates in a key queue and to find a teacher's vector), each of **Shape** (1,); with links ``link_ids``,
+    **Shape** (links, 2): query and key position.
 
     Source: Pan et al. 2021 (PPA), §2.1; Cao et al. 2020, §2.2 for the words.
     """
@@ -80,7 +81,7 @@ class SentencePair:
             arrays |= {prefix + name: values for name, values in self._side(example, side).items()}
         arrays["query_is_source_mask"] = as_array([not swapped])
         arrays["query_is_pivot_mask"] = as_array([query == self.pivot])
-        arrays["source_key_ids"] = as_array([sentence_key(example[f"{self.pivot}_ids"])])
+        arrays["source_key_ids"] = as_array([piece_key(example[f"{self.pivot}_ids"])])
         if example.get("links") is not None:
             links = as_array(example["links"]).reshape(-1, 2)
             kept = [arrays[p + "input_ids"].size - self._template.size for p in ("query_", "key_")]
@@ -109,10 +110,3 @@ class SentencePair:
             language = language_id(self.language_ids, example.get(f"{side}_language"))
             arrays["language_ids"] = np.full(ids.size, language, dtype=np.int64)
         return arrays
-
-
-def sentence_key(ids: Any) -> int:
-    """A 63-bit hash of a sentence's pieces, the same on every platform; equal sentences have equal keys."""
-    pieces = np.asarray(ids, dtype="<i8")
-    digest = hashlib.blake2b(pieces.tobytes(), digest_size=8).digest()
-    return int.from_bytes(digest, "little") >> 1

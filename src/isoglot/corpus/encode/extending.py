@@ -1,0 +1,128 @@
+"""A tokenizer with more pieces: those that a tokenizer of the same kind, trained on new text, has beside its own.
+
+* Unigram: the new pieces keep their scores, which are those of the new text alone. They are higher than what the old
+  pieces of that text have among all other languages, so that the best path through a word takes the new ones.
+* WordPiece takes the longest piece at each place, so longer new pieces come before the old ones.
+
+Old pieces keep their ids and scores. Text of other languages is cut differently where it has a new piece.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from tokenizers import Tokenizer, models, trainers
+
+from isoglot.errors import ConfigurationError
+
+_SCORE_DIGITS = 4
+_ROUNDS = 3
+_UNKNOWN = "<unk>"
+_WHOLE_ALPHABET = 1 << 31
+
+
+def extended_tokenizer(backend: Tokenizer, texts: Iterable[str], count: int) -> Tokenizer:
+    """A tokenizer with ``count`` more pieces, or as many as the texts hold, behind the old ones.
+
+    ``texts`` are read several times.
+
+    Raises:
+        ConfigurationError: A kind of tokenizer that cannot be extended, or texts without a new piece.
+    """
+    values = json.loads(backend.to_str())
+    model = values["model"]
+    if model["type"] not in _TRAINED:
+        raise ConfigurationError(
+            f"a {model['type']} tokenizer cannot be extended; model.new_pieces takes one of {', '.join(_TRAINED)}"
+        )
+    old = backend.get_vocab(with_added_tokens=True)
+    found = [
+        (piece, score) for piece, score in _TRAINED[model["type"]](backend, texts, count) if piece not in old
+    ]
+    if not found:
+        raise ConfigurationError(
+            "model.new_pieces: the text has no piece that the tokenizer lacks; give another language or more text"
+        )
+    first = max(old.values()) + 1
+    if model["type"] == "Unigram":
+        if first != len(model["vocab"]):
+            raise ConfigurationError(
+                "model.new_pieces: added tokens stand behind the tokenizer's pieces; save it with them among the pieces"
+            )
+        model["vocab"] += [[piece, score] for piece, score in found[:count]]
+    else:
+        model["vocab"] |= {piece: first + place for place, (piece, _) in enumerate(found[:count])}
+    return Tokenizer.from_str(json.dumps(values, ensure_ascii=False))
+
+
+def piece_cutter(backend: Tokenizer) -> Callable[[str], list[int]]:
+    """Cuts a piece of another tokenizer of the same kind into the ids of this one's; none for what it cannot cut."""
+    vocabulary, model = backend.get_vocab(), json.loads(backend.to_str())["model"]
+    if model["type"] == "Unigram":
+        unknown = model["unk_id"]
+        return lambda piece: [token.id for token in backend.model.tokenize(piece) if token.id != unknown]
+    mark = model["continuing_subword_prefix"]
+
+    def cut(piece: str) -> list[int]:
+        body, found = piece.removeprefix(mark), list[int]()
+        inside = body != piece
+        while body:
+            prefix = mark if inside else ""
+            end = next((n for n in range(len(body), 0, -1) if prefix + body[:n] in vocabulary), None)
+            if end is None:
+                return []
+            found.append(vocabulary[prefix + body[:end]])
+            body, inside = body[end:], True
+        return found
+
+    return cut
+
+
+def _skeleton(backend: Tokenizer, model: Any) -> Tokenizer:
+    core = Tokenizer(model)
+    for part in ("normalizer", "pre_tokenizer"):
+        if getattr(backend, part) is not None:
+            setattr(core, part, getattr(backend, part))
+    return core
+
+
+def _unigram(backend: Tokenizer, texts: Iterable[str], count: int) -> list[tuple[str, float]]:
+    def trained(size: int) -> list[tuple[str, float]]:
+        core = _skeleton(backend, models.Unigram())
+        trainer = trainers.UnigramTrainer(
+            vocab_size=size, unk_token=_UNKNOWN, special_tokens=[_UNKNOWN], show_progress=False
+        )
+        try:
+            core.train_from_iterator(texts, trainer)
+        except Exception as error:
+            raise ConfigurationError(
+                f"model.new_pieces: training of {count} pieces failed ({error}); raise count, or give more text"
+            ) from error
+        found = json.loads(core.to_str())["model"]["vocab"]
+        return [(piece, round(score, _SCORE_DIGITS)) for piece, score in found if piece != _UNKNOWN]
+
+    known, size, new = backend.get_vocab(), count, list[tuple[str, float]]()
+    for _ in range(_ROUNDS):  # some of what is trained is known already
+        new = [entry for entry in trained(size) if entry[0] not in known]
+        size += max(0, count - len(new))
+    return sorted(new, key=lambda entry: (-entry[1], entry[0]))
+
+
+def _wordpiece(backend: Tokenizer, texts: Iterable[str], count: int) -> list[tuple[str, float]]:
+    def trained(size: int, first: Sequence[str]) -> dict[str, int]:
+        core = _skeleton(backend, models.WordPiece(unk_token=_UNKNOWN))
+        trainer = trainers.WordPieceTrainer(
+            vocab_size=size, special_tokens=list(first), limit_alphabet=_WHOLE_ALPHABET, show_progress=False
+        )
+        core.train_from_iterator(texts, trainer)
+        return core.get_vocab()
+
+    # the order of the alphabet, which the trainer takes from a hash table, is fixed first
+    alphabet = sorted(trained(0, ()), key=lambda piece: (piece.removeprefix("##"), piece))
+    known = backend.get_vocab()
+    size = count + sum(piece in known for piece in trained(len(alphabet) + count, alphabet))
+    ordered = sorted(trained(max(size, len(alphabet)), alphabet).items(), key=lambda entry: entry[1])
+    return [(piece, 0.0) for piece, _ in ordered]
+
+
+_TRAINED = {"Unigram": _unigram, "WordPiece": _wordpiece}

@@ -1,0 +1,58 @@
+"""Sentence vectors that a teacher gave, learnt by a student in every language (Reimers and Gurevych 2020)."""
+
+from dataclasses import KW_ONLY, dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from isoglot.losses.base import Loss, LossOutput
+
+
+@dataclass(eq=False, repr=False)
+class SentenceDistillation(Loss):
+    r"""Distance of sentence vectors from a frozen teacher's vector of the same sentence or of its original.
+
+    .. math:: L = \sum_i \tfrac1h \|\hat M(x_i) - M(s_i)\|^2
+
+    with ``x_i`` the sentence ``s_i`` or its translation: where both are given, each pair is two items.
+
+    Args:
+        distance: ``mse``, the mean over the dimensions, or ``cosine``, 1 − cos, which leaves lengths free.
+
+    **Metrics**: ``cosine`` between the vectors and the teacher's.
+
+    Source: Reimers and Gurevych 2020, *Making Monolingual Sentence Embeddings Multilingual using Knowledge
+    Distillation*, whose loss is the sum over both sides: twice this mean.
+
+    Example:
+        >>> teacher, student = torch.nn.Embedding(9, 4).requires_grad_(False), torch.nn.Embedding(9, 4)
+        >>> optimizer = torch.optim.SGD(student.parameters(), lr=0.1)
+        >>> loss_function = SentenceDistillation()
+        >>> sources, targets = torch.tensor([1, 2]), torch.tensor([5, 6])
+        >>> for _ in range(2):
+        ...     loss = loss_function(student(torch.cat([sources, targets])), teacher(sources).repeat(2, 1))
+        ...     optimizer.zero_grad()
+        ...     loss.backward()
+        ...     optimizer.step()
+    """
+
+    _: KW_ONLY
+    distance: Literal["mse", "cosine"] = "mse"
+
+    def measure(self, vectors: Tensor, taught: Tensor) -> LossOutput:
+        """Summed distances.
+
+        Args:
+            vectors: the student's.
+            taught: the teacher's.
+
+        **Shape**: both (sentences, hidden).
+        """
+        with torch.autocast(vectors.device.type, enabled=False):
+            vectors, taught = vectors.float(), taught.float()
+            cosines = torch.cosine_similarity(vectors, taught, dim=1)
+            losses = (vectors - taught).square().mean(dim=1) if self.distance == "mse" else 1 - cosines
+            total = losses.sum() + 0.0 * vectors.sum()
+        count = torch.tensor(len(vectors), device=vectors.device)
+        return LossOutput(total, count, {"cosine": cosines.detach().sum() / count.clamp(min=1)})

@@ -1,0 +1,165 @@
+"""Adapters (peft) inside an encoder: put in place, merged into plain weights, written and read by themselves.
+
+The layers are replaced where they stand, so the model keeps its class, its layers and the hooks on them. A model with
+an adapter is saved as if it had been trained whole: the update is merged into copies of the weights.
+"""
+
+import copy
+import json
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+from transformers import PreTrainedModel
+
+from isoglot.checks import missing_package
+from isoglot.errors import ConfigurationError, Problem
+from isoglot.modules.adapter_options import AdapterOptions
+from isoglot.modules.encoder import input_embeddings, layer_modules
+
+WEIGHTS, CONFIG = "adapter_model.safetensors", "adapter_config.json"
+_NAME = "default"
+_PREFIX = "base_model.model."
+"""What peft puts before the names of an adapter's tensors in its files."""
+
+
+def add_adapter(model: PreTrainedModel, options: AdapterOptions, *, seed: int = 0) -> None:
+    """Put an adapter into a model, in place; of the encoder nothing else is trained any more.
+
+    Heads stay as they are. New weights depend on the seed alone.
+
+    Raises:
+        ConfigurationError: peft is not installed, or no linear layer has such a name.
+    """
+    try:
+        from peft import inject_adapter_in_model  # noqa: PLC0415 - an extra
+    except ImportError as error:
+        raise missing_package("adapter", "peft") from error
+    config = _config(options, _targets(model, options))
+    outside = {id(p): p.requires_grad for p in model.parameters()}
+    for parameter in model.base_model.parameters():
+        outside.pop(id(parameter), None)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        inject_adapter_in_model(config, model, adapter_name=_NAME)
+    for parameter in model.parameters():  # peft froze the heads as well
+        if id(parameter) in outside:
+            parameter.requires_grad_(outside[id(parameter)])
+    if options.embeddings:
+        input_embeddings(model).requires_grad_(True)
+    vars(model)["adapter"] = options
+
+
+def adapter_of(model: nn.Module) -> AdapterOptions | None:
+    """The options of a model's adapter; ``None`` for a model without one."""
+    found: AdapterOptions | None = vars(model).get("adapter")
+    return found
+
+
+def plain_state(model: PreTrainedModel) -> dict[str, Any]:
+    """A model's tensors as they are without adapter: its update merged into copies of the weights, which stay exact."""
+    state = dict(model.state_dict())
+    for name, layer in _adapted(model).items():
+        merged: Any = copy.deepcopy(layer)
+        merged.merge()
+        for own in [key for key in state if key.startswith(f"{name}.")]:
+            del state[own]
+        state |= {f"{name}.{key}": value for key, value in merged.get_base_layer().state_dict().items()}
+    return state
+
+
+def load_plain_state(model: PreTrainedModel, state: dict[str, Tensor], folder: Path) -> None:
+    """Read into a model what :func:`plain_state` and :func:`write_adapter` gave; what the adapter froze stays as it is.
+
+    Raises:
+        RuntimeError: The tensors are not those of this model and its adapter.
+        FileNotFoundError: There is no adapter in the folder.
+    """
+    if adapter_of(model) is None:
+        model.load_state_dict(state)
+        return
+    from peft import set_peft_model_state_dict  # noqa: PLC0415 - an extra
+
+    inside = tuple(f"{name}." for name in _adapted(model))
+    rest = {name: value for name, value in state.items() if not name.startswith(inside)}
+    found = model.load_state_dict(rest, strict=False)
+    missing = [name for name in found.missing_keys if not name.startswith(inside)]
+    if not (folder / WEIGHTS).is_file():
+        raise FileNotFoundError(f"no {folder / WEIGHTS}")
+    adapter = {name.removeprefix(_PREFIX): value for name, value in load_file(folder / WEIGHTS).items()}
+    read: Any = set_peft_model_state_dict(model, adapter, adapter_name=_NAME)
+    own = {name for name in model.state_dict() if name.startswith(inside) and ".base_layer." not in name}
+    missing += sorted(own & set(read.missing_keys))
+    unknown = [*found.unexpected_keys, *read.unexpected_keys]
+    if missing or unknown:
+        raise RuntimeError(f"the adapter lacks {missing[:3]}, and has no place for {unknown[:3]}")
+
+
+def write_adapter(model: PreTrainedModel, folder: Path, *, base: str | None = None) -> None:
+    """Write an adapter as peft reads it (``PeftModel.from_pretrained(MODEL, FOLDER)``); ``base`` names its model."""
+    from peft import get_peft_model_state_dict  # noqa: PLC0415 - an extra
+
+    folder.mkdir(parents=True, exist_ok=True)
+    state = get_peft_model_state_dict(model, adapter_name=_NAME, save_embedding_layers=False)
+    save_file({f"{_PREFIX}{name}": value.contiguous() for name, value in state.items()}, folder / WEIGHTS)
+    config = {
+        **vars(model)["peft_config"][_NAME].to_dict(),
+        "base_model_name_or_path": base,
+        "inference_mode": True,
+    }
+    text = json.dumps(config, indent=1, sort_keys=True, default=sorted)
+    (folder / CONFIG).write_text(f"{text}\n", encoding="utf-8")
+
+
+def own_size(model: PreTrainedModel) -> int:
+    """How many parameters a model has without its adapter."""
+    inside = tuple(f"{name}." for name in _adapted(model))
+    return sum(
+        p.numel()
+        for name, p in model.named_parameters()
+        if not name.startswith(inside) or ".base_layer." in name
+    )
+
+
+def _adapted(model: PreTrainedModel) -> dict[str, nn.Module]:
+    """The layers that hold an adapter, by name."""
+    if adapter_of(model) is None:
+        return {}
+    return {name: module for name, module in model.named_modules() if hasattr(module, "base_layer")}
+
+
+def _targets(model: PreTrainedModel, options: AdapterOptions) -> list[str]:
+    """Full names of the linear layers that are adapted."""
+    places = layer_modules(model) or [model.base_model]
+    inside = {id(module) for place in places for module in place.modules() if isinstance(module, nn.Linear)}
+    names = [name for name, module in model.named_modules() if id(module) in inside]
+    wanted = options.modules
+    found = [n for n in names if wanted is None or n.rpartition(".")[2] in wanted]
+    unknown = sorted(set(wanted or ()) - {name.rpartition(".")[2] for name in names})
+    if unknown or not found:
+        known = ", ".join(sorted({name.rpartition(".")[2] for name in names}))
+        text = f"no linear layer is named {', '.join(unknown)}; this {model.config.model_type} has {known}"
+        raise ConfigurationError(Problem(text, ("modules",)))
+    return found
+
+
+def _config(options: AdapterOptions, targets: list[str]) -> Any:
+    import peft  # noqa: PLC0415 - an extra
+
+    alpha = 2 * options.rank if options.alpha is None else options.alpha
+    own: dict[str, Any] = {"target_modules": targets}
+    if options.type == "ia3":
+        return peft.IA3Config(**own, feedforward_modules=[])
+    if options.type in ("loha", "lokr"):
+        kind = peft.LoHaConfig if options.type == "loha" else peft.LoKrConfig
+        return kind(**own, r=options.rank, alpha=alpha, module_dropout=options.dropout)
+    return peft.LoraConfig(
+        **own,
+        r=options.rank,
+        lora_alpha=alpha,
+        lora_dropout=options.dropout,
+        use_dora=options.type == "dora",
+        use_rslora=options.type == "rslora",
+    )

@@ -1,0 +1,119 @@
+"""Sentence vectors learnt from a frozen teacher, in every language of a bitext."""
+
+from dataclasses import KW_ONLY, InitVar, dataclass, field
+from typing import Literal
+
+import torch
+from datasets import Dataset
+from torch import Tensor, nn
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+from isoglot.errors import ConfigurationError
+from isoglot.losses.base import LossOutput
+from isoglot.losses.sentence_distillation import SentenceDistillation
+from isoglot.modules.contrast import pool
+from isoglot.modules.encoder import hidden_size
+from isoglot.modules.encodings import Encodings
+from isoglot.objectives.base import Batch, Objective, chosen_layer, tensor_of
+from isoglot.objectives.teacher import TaughtVectors, Teacher, taught_vectors
+from isoglot.options import Count
+from isoglot.runs.checkpoint import checkpoint_folder
+
+
+@dataclass(eq=False, repr=False)
+class SentenceDistillationObjective(SentenceDistillation, Objective):
+    """Distance from a teacher's vector of the pivot sentence: :class:`~isoglot.losses.SentenceDistillation`.
+
+    The teacher may be any encoder, with a tokenizer of its own. It runs once for each sentence, before training; its
+    vectors are kept in the cache.
+
+    Args:
+        model: the student with its masked-LM head; it is looked at, not kept.
+        bitext: the stream that the view reads.
+        teacher: folder or hub name of an encoder.
+        tokenizer: the student's.
+        view: a sentence pair of that stream.
+        sides: ``both`` sentences learn the vector, or the ``translation`` alone.
+        pivot: the side that the teacher reads, as in the view: ``source`` or ``target``.
+        layer: the student's layer whose states are pooled, 0 the embeddings; the last by default.
+        pooling: of the student: ``cls``, the first token's state, or ``mean``.
+        teacher_layer: the teacher's layer; the last by default.
+        teacher_pooling: of the teacher: ``cls`` or ``mean``.
+        teacher_prefix: text before each sentence that the teacher reads, such as "query: ".
+        teacher_length: most tokens of a sentence that the teacher reads.
+        project: learn a linear map from the student's width to the teacher's, where they differ.
+
+    **Batch**: ``query_*`` and ``key_*`` encoder inputs, ``source_key_ids``, ``query_is_pivot_mask``.
+
+    Raises:
+        ConfigurationError: student and teacher differ in width, or a sentence that the teacher has not read.
+    """
+
+    model: InitVar[PreTrainedModel]
+    _: KW_ONLY
+    bitext: Dataset = field(repr=False)
+    teacher: str
+    tokenizer: InitVar[PreTrainedTokenizerBase | None] = None
+    view: str = "sentences"
+    sides: Literal["both", "translation"] = "both"
+    pivot: Literal["source", "target"] = "source"
+    layer: int | None = None
+    pooling: Literal["cls", "mean"] = "mean"
+    teacher_layer: int | None = None
+    teacher_pooling: Literal["cls", "mean"] = "mean"
+    teacher_prefix: str = ""
+    teacher_length: Count = 128
+    project: bool = False
+    top_layer: int = field(init=False)
+    taught: TaughtVectors = field(init=False)
+
+    def __post_init__(self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase | None) -> None:
+        super().__post_init__()
+        self.layer = self.top_layer = chosen_layer(model, self.layer)
+        if tokenizer is None:
+            raise ConfigurationError(
+                "sentence_distillation: the student's tokenizer is needed too: tokenizer=..."
+            )
+        teacher = Teacher(
+            self.teacher, self.teacher_layer, self.teacher_pooling, self.teacher_prefix, self.teacher_length
+        )
+        corpus, self.bitext = self.bitext, None  # its vectors are kept, not the corpus
+        self.taught = taught_vectors(teacher, corpus, tokenizer, side=self.pivot)
+        own = hidden_size(model)
+        if own != self.taught.size and not self.project:
+            raise ConfigurationError(
+                f"sentence_distillation: vectors of {own} and of {self.taught.size} numbers; take a teacher of the "
+                "student's width, or set `project: true`"
+            )
+        self.map = nn.Linear(own, self.taught.size) if self.project else None
+
+    def check_options(self) -> None:
+        """The teacher is there."""
+        checkpoint_folder(self.teacher)
+
+    def forward(self, encodings: Encodings, batch: Batch) -> LossOutput:
+        """Summed distances of this rank's sentences."""
+        tensors = batch[self.view]
+        is_pivot = tensors["query_is_pivot_mask"].bool().reshape(-1)
+        keys = tensor_of(
+            batch,
+            self.view,
+            "source_key_ids",
+            objective="sentence_distillation",
+            hint="use a `sentence_pair` view",
+        )
+        taught = self.taught.of(keys.reshape(-1))
+        rows = [torch.ones_like(is_pivot)] * 2 if self.sides == "both" else [~is_pivot, is_pivot]
+        sides = zip(("query", "key"), rows, strict=True)
+        pooled = torch.cat([self._pooled(encodings, side)[kept] for side, kept in sides if kept.any()])
+        vectors = pooled if self.map is None else self.map(pooled)
+        return self.measure(vectors, torch.cat([taught[kept] for kept in rows]))
+
+    def count(self, batch: Batch) -> Tensor | None:
+        """The number of sentences."""
+        ids = batch[self.view]["query_input_ids"]
+        return torch.tensor((2 if self.sides == "both" else 1) * len(ids), device=ids.device)
+
+    def _pooled(self, encodings: Encodings, side: str) -> Tensor:
+        states = encodings.hidden(self.view, self.top_layer, side=side)
+        return pool(states, encodings.inputs(self.view, side)["attention_mask"], self.pooling)
