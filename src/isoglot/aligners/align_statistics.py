@@ -10,7 +10,7 @@ from typing import IO
 
 import numpy as np
 
-from isoglot.aligners.alignment import MOST_ENTRIES, WINDOW, LinkTable, PairLinks, pair_links
+from isoglot.aligners.alignment import WINDOW, LinkTable, PairLinks, pair_links, usable_words
 from isoglot.aligners.files.output import NUMBERED
 from isoglot.aligners.files.pairs import RawPair, Warn, bitext_sources, read_pairs
 from isoglot.aligners.options import AlignRequest, Eflomal, Encoder, FastAlign, Hmm, SavedModel
@@ -43,7 +43,7 @@ def by_statistics(sources: Sequence[Source], request: AlignRequest, warn: Warn) 
         shown = request.output not in NUMBERED
         source, target, own = _encoded(sources, aligner, request, warn, spool if shown else None)
         if isinstance(aligner, Eflomal):
-            tables = _program(aligner).align_words(source.sentences(), target.sentences()).windows(own)
+            tables = _program(aligner).table(source.sentences(), target.sentences()).windows(own)
         else:
             own_options = {**aligner.decoding(), **dict(aligner.options), "words": request.words}
             learner = StatisticalAligner(aligner.kind, lowercase=aligner.lowercase, **own_options)
@@ -79,7 +79,7 @@ def _by_loaded(wanted: SavedModel, sources: Sequence[Source], request: AlignRequ
         words = [_usable(pair, number, warn) for number, pair in enumerate(window, first + 1)]
         sides = [[pair[side] for pair in words] for side in (0, 1)]
         one, other = (np.array([len(words) for words in side], np.int64) for side in sides)
-        tables = aligner.align_words(*sides).windows(len(window))
+        tables = aligner.tables(*sides).windows(len(window))
         yield from zip(window, _kept(tables, one, other, wanted), strict=True)
         first += len(window)
 
@@ -116,16 +116,7 @@ def _encoded(
 
 def _usable(pair: RawPair, number: int, warn: Warn) -> tuple[Sequence[str], Sequence[str]]:
     """The words of a pair; none where it cannot be aligned."""
-    source, target = pair.words
-    if not (source and target):
-        warn(number, f"the {'target' if source else 'source'} side is empty; it gets no links")
-    elif len(source) * len(target) > MOST_ENTRIES:
-        warn(
-            number,
-            f"{len(source):,} × {len(target):,} words are too long for one pair; it gets no links: split it",
-        )
-        return (), ()
-    return source, target
+    return usable_words(pair.words, number, warn)
 
 
 def _kept(
