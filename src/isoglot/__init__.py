@@ -46,6 +46,8 @@ if TYPE_CHECKING:  # what editors and type checkers see; a test holds it against
     from isoglot.pretraining.recipe import Recipe as Recipe
     from isoglot.pretraining.trim import trim as trim
     from isoglot.pretraining.trim_options import TrimRequest as TrimRequest
+    from isoglot.report.options import ReportOptions as ReportOptions
+    from isoglot.report.render import render as render
     from isoglot.results import Result as Result
     from isoglot.schema import require as require
     from isoglot.seeding import generator_for as generator_for
@@ -91,6 +93,8 @@ _HOMES: dict[str, str] = {
     "PrepareOptions": "isoglot.corpus.options",
     "pretrain": "isoglot.pretraining.pretrain",
     "Recipe": "isoglot.pretraining.recipe",
+    "render": "isoglot.report.render",
+    "ReportOptions": "isoglot.report.options",
     "require": "isoglot.schema",
     "Result": "isoglot.results",
     "score": "isoglot.aligners.scoring",

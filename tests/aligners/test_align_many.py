@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import itertools
 import json
+from collections.abc import Callable
+from typing import Any
 
-import pandas as pd
+import pandas as pd  # type: ignore[import-untyped]
 import pytest
 from datasets import Dataset, DatasetDict
 
@@ -30,23 +32,23 @@ def expected(how):
     return [iso.align(*pair, **how) for pair in PAIRS]
 
 
-HOLDERS = {
-    "pairs": lambda: ((PAIRS,), {}),
-    "two lists": lambda: ((), {"source": SOURCES, "target": TARGETS}),
-    "rows": lambda: (([{"source": s, "target": t, "id": 1} for s, t in PAIRS],), {}),
-    "columns": lambda: (({"en": SOURCES, "xx": TARGETS},), {"source": "en", "target": "xx"}),
-    "dataset": lambda: (
-        (Dataset.from_dict({"xx": TARGETS, "en": SOURCES}),),
-        {"source": "en", "target": "xx"},
-    ),
-    "frame": lambda: ((pd.DataFrame({"en": SOURCES, "xx": TARGETS}),), {"source": "en", "target": "xx"}),
+HOLDERS: dict[str, Callable[[], dict[str, Any]]] = {
+    "pairs": lambda: {"pairs": PAIRS},
+    "two lists": lambda: {"source": SOURCES, "target": TARGETS},
+    "rows": lambda: {"pairs": [{"source": s, "target": t, "id": 1} for s, t in PAIRS]},
+    "columns": lambda: {"pairs": {"en": SOURCES, "xx": TARGETS}, "source": "en", "target": "xx"},
+    "dataset": lambda: {
+        "pairs": Dataset.from_dict({"xx": TARGETS, "en": SOURCES}),
+        "source": "en",
+        "target": "xx",
+    },
+    "frame": lambda: {"pairs": pd.DataFrame({"en": SOURCES, "xx": TARGETS}), "source": "en", "target": "xx"},
 }
 
 
 @pytest.mark.parametrize("holder", HOLDERS)
 def test_each_pair_is_linked_as_alone_whatever_holds_it(holder, how, expected):
-    given, named = HOLDERS[holder]()
-    found = iso.align_many(*given, **named, **how)
+    found = iso.align_many(**HOLDERS[holder](), **how)
     assert isinstance(found, list)
     assert [pair.links for pair in found] == [pair.links for pair in expected]
     assert [pair.score for pair in found] == pytest.approx([pair.score for pair in expected], abs=1e-5)
@@ -170,6 +172,6 @@ def test_aligners_refuse_text_and_lists_of_sentences_as_words(encoder):
         with pytest.raises(ConfigurationError, match=r"'the river' given, but a sentence is a list of words"):
             list(aligner.align_pairs([("the river", "ta potamo")]))
         with pytest.raises(ConfigurationError, match="given, but a sentence is a list of words"):
-            aligner.align_words([["the", "river"]], [["ta", "potamo"]])
+            aligner.align_words([["the", "river"]], [["ta", "potamo"]])  # type: ignore[list-item]
         words = ["the", "river"], ["ta", "potamo"]
         assert next(iter(aligner.align_pairs([words]))) == aligner.align_words(*words)

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -71,7 +74,7 @@ def test_alignment_error_rate() -> None:
 
 
 WORDS = list("abcde"), list("vwxyz")
-FORMS = {
+FORMS: dict[str, Callable[[list[set[tuple[int, int]]]], Any]] = {
     "alignments": lambda rows: [Alignment(frozenset(row)) for row in rows],
     "sets": lambda rows: [set(row) for row in rows],
     "lists": lambda rows: (list(map(list, row)) for row in rows),
@@ -114,6 +117,6 @@ def test_links_of_other_words_are_refused_and_other_readings_named(tmp_path, cap
     with pytest.raises(InputError, match=r"links:2: .*'0_0'"):
         score(["0-0", "0_0"], ["0-0", "0-0"])
     with pytest.raises(InputError, match=r"gold:1: .*5 given; the links of a sentence"):
-        score([{(0, 0)}], [5])
+        score([{(0, 0)}], [5])  # type: ignore[list-item]
     score([f"{i + 1}-{i + 1}" for i in range(3)], [f"{i}-{i}" for i in range(3)])
     assert "--base 1" in caplog.text

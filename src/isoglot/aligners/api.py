@@ -24,7 +24,6 @@ from isoglot.runs.checkpoint import BOX, checkpoint_folder
 from isoglot.runs.fingerprint import FileState, files_of, states
 
 if TYPE_CHECKING:
-    from datasets import IterableDataset
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
     from isoglot.aligners.embedding.aligner import EmbeddingAligner
@@ -90,7 +89,7 @@ def align(
 
 @overload
 def align_many(
-    pairs: Iterator[tuple[Sentence, Sentence]] | Iterator[Mapping[str, Any]] | IterableDataset,
+    pairs: Iterator[tuple[Sentence, Sentence]] | Iterator[Mapping[str, Any]],
     *,
     source: str | None = None,
     target: str | None = None,

@@ -160,7 +160,9 @@ class StatisticalAligner:
         self.model = METHODS[self.method].estimate(source.side(), target.side(), self.options)
         return self
 
-    def fit_align_sides(self, source: BitextSide, target: BitextSide, *, keep: bool = True) -> SentenceAlignments:
+    def fit_align_sides(
+        self, source: BitextSide, target: BitextSide, *, keep: bool = True
+    ) -> SentenceAlignments:
         """Estimate the model and align the same text, in numbers, in lower case where ``lowercase`` asks for it.
 
         Without ``keep`` the model is not there afterwards, and large ones take less memory.
