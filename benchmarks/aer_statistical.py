@@ -85,7 +85,7 @@ def row(name: str, own: GoldSet) -> tuple[list[float | None], float]:
     else:
         method, options = METHODS[name]
         aligner = StatisticalAligner(method, symmetrisation="agreement", **options)
-        found = aligner.fit_align_words(own.source, own.target)
+        found = aligner.fit_words(own.source, own.target).tables(own.source, own.target)
         forward, reverse, agreement = found.forward, found.reverse, aer(found.links, own)
     taken = time.perf_counter() - started
     return [*(aer(symmetrise_table(forward, reverse, column), own) for column in COLUMNS), agreement], taken

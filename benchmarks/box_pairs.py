@@ -76,9 +76,9 @@ def aligned(
     """Each pair with the links of an HMM that learned from all of them."""
     aligner = StatisticalAligner("hmm", symmetrisation="intersect", threshold=LIKELY, lowercase=True)
     sides = [list(side) for side in zip(*pairs, strict=True)]
-    links = aligner.fit_align_words(*sides).links.lists()
+    links = aligner.fit_words(*sides).tables(*sides).links.lists()
     aligner.symmetrisation = "agreement"
-    table = aligner.align_words(*sides).links
+    table = aligner.tables(*sides).links
     bounds, likely = table.offsets.tolist(), table.lists()
     for number, (pair, own) in enumerate(zip(pairs, links, strict=True)):
         assert table.probability is not None  # the HMM gives one to every link

@@ -332,6 +332,14 @@ def test_type_checkers_see_every_public_name() -> None:
 @pytest.mark.slow
 def test_public_names_have_types_and_unknown_ones_are_errors(tmp_path: Path) -> None:
     names = [*isoglot.__all__, *isoglot._PACKAGES]
+    calls = {
+        'align_many([("a", "b")])': "list[isoglot.aligners.alignment.AlignedPair]",
+        'align_many(iter([("a", "b")]))': "typing.Iterator[isoglot.aligners.alignment.AlignedPair]",
+        'score(["0-0"], [{(0, 0)}]).aer': "float",
+        'tune("box", "gold.jsonl").choice': "dict[str, Any]",
+        'StatisticalAligner().align_words(["a"], ["b"]).word_pairs': "list[tuple[str, str]]",
+    }
+    names += calls
     code = ["import isoglot as iso", *(f"reveal_type(iso.{name})" for name in names), "iso.load_recip"]
     (tmp_path / "user.py").write_text("\n".join(code) + "\n")
     command = [sys.executable, "-m", "mypy", "--strict", str(tmp_path / "user.py")]
@@ -342,6 +350,8 @@ def test_public_names_have_types_and_unknown_ones_are_errors(tmp_path: Path) -> 
     seen = [line for line in found if "Revealed type" in line]
     assert len(seen) == len(names), found
     assert not [line for line in seen if 'is "Any"' in line], "these have no type"
+    for line, wanted in zip(seen[-len(calls) :], calls.values(), strict=True):
+        assert wanted in line
     errors = [line for line in found if " error: " in line]
     assert len(errors) == 1 and "load_recip" in errors[0], errors
 

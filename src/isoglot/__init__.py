@@ -10,13 +10,19 @@ if TYPE_CHECKING:  # what editors and type checkers see; a test holds it against
     from isoglot import losses as losses
     from isoglot import objectives as objectives
     from isoglot import views as views
+    from isoglot.aligners.alignment import AlignedPair as AlignedPair
     from isoglot.aligners.alignment import Aligner as Aligner
     from isoglot.aligners.alignment import Alignment as Alignment
-    from isoglot.aligners.api import AlignedPair as AlignedPair
     from isoglot.aligners.api import align as align
+    from isoglot.aligners.api import align_many as align_many
     from isoglot.aligners.embedding.aligner import EmbeddingAligner as EmbeddingAligner
     from isoglot.aligners.embedding.options import EmbeddingOptions as EmbeddingOptions
+    from isoglot.aligners.files.gold import GoldPairs as GoldPairs
+    from isoglot.aligners.scoring import GoldAlignment as GoldAlignment
+    from isoglot.aligners.scoring import score as score
     from isoglot.aligners.statistical.model import StatisticalAligner as StatisticalAligner
+    from isoglot.aligners.tuning import TuningResult as TuningResult
+    from isoglot.aligners.tuning import tune as tune
     from isoglot.corpus.encode.batch import EncodeOptions as EncodeOptions
     from isoglot.corpus.encode.encode import encode_stream as encode_stream
     from isoglot.corpus.encode.tokenizer import train_tokenizer as train_tokenizer
@@ -29,6 +35,7 @@ if TYPE_CHECKING:  # what editors and type checkers see; a test holds it against
     from isoglot.errors import InputError as InputError
     from isoglot.errors import IsoglotError as IsoglotError
     from isoglot.errors import TrainingError as TrainingError
+    from isoglot.link_counts import AlignmentScore as AlignmentScore
     from isoglot.losses.base import LossOutput as LossOutput
     from isoglot.modules.encodings import Encodings as Encodings
     from isoglot.modules.load import load_masked_lm as load_masked_lm
@@ -37,9 +44,14 @@ if TYPE_CHECKING:  # what editors and type checkers see; a test holds it against
     from isoglot.pretraining.inspect import inspect_recipe as inspect_recipe
     from isoglot.pretraining.pretrain import pretrain as pretrain
     from isoglot.pretraining.recipe import Recipe as Recipe
+    from isoglot.pretraining.trim import trim as trim
+    from isoglot.pretraining.trim_options import TrimRequest as TrimRequest
+    from isoglot.report.options import ReportOptions as ReportOptions
+    from isoglot.report.render import render as render
     from isoglot.results import Result as Result
     from isoglot.schema import require as require
     from isoglot.seeding import generator_for as generator_for
+    from isoglot.tasks.text_vectors import TextEncoder as TextEncoder
     from isoglot.training.collate import Collator as Collator
     from isoglot.training.mixture import Mixture as Mixture
     from isoglot.training.model import AlignmentModel as AlignmentModel
@@ -50,10 +62,12 @@ __version__ = "0.1.0"
 
 _HOMES: dict[str, str] = {
     "align": "isoglot.aligners.api",
-    "AlignedPair": "isoglot.aligners.api",
+    "align_many": "isoglot.aligners.api",
+    "AlignedPair": "isoglot.aligners.alignment",
     "Aligner": "isoglot.aligners.alignment",
     "Alignment": "isoglot.aligners.alignment",
     "AlignmentModel": "isoglot.training.model",
+    "AlignmentScore": "isoglot.link_counts",
     "AlignmentTrainer": "isoglot.training.trainer",
     "Collator": "isoglot.training.collate",
     "ConfigurationError": "isoglot.errors",
@@ -63,6 +77,8 @@ _HOMES: dict[str, str] = {
     "EncodeOptions": "isoglot.corpus.encode.batch",
     "Encodings": "isoglot.modules.encodings",
     "generator_for": "isoglot.seeding",
+    "GoldAlignment": "isoglot.aligners.scoring",
+    "GoldPairs": "isoglot.aligners.files.gold",
     "InputError": "isoglot.errors",
     "inspect_recipe": "isoglot.pretraining.inspect",
     "IsoglotError": "isoglot.errors",
@@ -77,12 +93,20 @@ _HOMES: dict[str, str] = {
     "PrepareOptions": "isoglot.corpus.options",
     "pretrain": "isoglot.pretraining.pretrain",
     "Recipe": "isoglot.pretraining.recipe",
+    "render": "isoglot.report.render",
+    "ReportOptions": "isoglot.report.options",
     "require": "isoglot.schema",
     "Result": "isoglot.results",
+    "score": "isoglot.aligners.scoring",
     "Source": "isoglot.corpus.read.sources",
     "StatisticalAligner": "isoglot.aligners.statistical.model",
+    "TextEncoder": "isoglot.tasks.text_vectors",
     "train_tokenizer": "isoglot.corpus.encode.tokenizer",
     "TrainingError": "isoglot.errors",
+    "trim": "isoglot.pretraining.trim",
+    "TrimRequest": "isoglot.pretraining.trim_options",
+    "tune": "isoglot.aligners.tuning",
+    "TuningResult": "isoglot.aligners.tuning",
     "View": "isoglot.views.base",
 }
 """Public name to the module that has it, sorted without regard to case."""

@@ -89,14 +89,15 @@ def test_a_saved_statistical_model_aligns(tmp_path, encoder):
     aligner.save(tmp_path)
     source, target = corpus[0]["source_words"], corpus[0]["target_words"]
     pair = iso.align(source, target, model=tmp_path)
-    assert pair.links == sorted(aligner.align_words([source], [target]).links.alignments()[0].links)
+    assert pair == aligner.align_words(source, target)
+    assert pair.links == [tuple(link) for link in aligner.tables([source], [target]).links.lists()[0]]
     both = iso.align(source, target, model=tmp_path, symmetrisation="intersect")
     assert set(both.links) <= set(pair.links)
     with pytest.raises(ConfigurationError, match="holds a trained fast_align aligner"):
         iso.align(source, target, model=tmp_path, method="itermax")
     with pytest.raises(ConfigurationError, match="options layer given"):
         iso.align(source, target, model=tmp_path, layer=8)
-    with pytest.raises(ConfigurationError, match="--save FOLDER"):
+    with pytest.raises(ConfigurationError, match=r"align_many\(pairs, method='hmm'\).*--save FOLDER"):
         iso.align(source, target, method="fast_align")
 
 
@@ -114,13 +115,17 @@ def test_text_is_cut_as_asked_or_as_the_aligner_was_trained(tmp_path, encoder):
 
 
 def test_mistakes_are_named(encoder, monkeypatch, tmp_path):
-    with pytest.raises(ConfigurationError, match="align_pairs"):
+    with pytest.raises(
+        ConfigurationError, match=r"not a word; for a list of sentences call isoglot.align_many"
+    ):
         iso.align([["the"], ["a"]], [["ta"], ["un"]], model=encoder)  # type: ignore[list-item]
+    with pytest.raises(ConfigurationError, match=r"'a river' is not a word: .*isoglot.align_many"):
+        iso.align(["the", "a river"], ["ta", "un potamo"], model=encoder)
     with pytest.raises(ConfigurationError, match="did you mean 'layer'"):
         iso.align("the", "ta", model=encoder, layr=2)
     with pytest.raises(ConfigurationError, match="method: 'eflomall' given"):
         iso.align("the", "ta", model=encoder, method="eflomall")
-    with pytest.raises(ConfigurationError, match="isoglot align BITEXT -m eflomal"):
+    with pytest.raises(ConfigurationError, match=r"align_many\(pairs, method='hmm'\)"):
         iso.align("the", "ta", model=encoder, method="eflomal")
     with pytest.raises(ConfigurationError, match="give a checkpoint's folder"):
         iso.align("the", "ta", model=tmp_path / "nothing" / "here")
@@ -150,6 +155,15 @@ def test_threads_get_the_links_of_one(saved, encoder, tmp_path, monkeypatch):
         sys.setswitchinterval(interval)
     assert len(loads) == 1
     assert found == [link(row) for row in range(60)]
+
+
+def test_threads_get_the_links_of_many_pairs(encoder):
+    corpus = tiny_aligned(64)
+    words = list(zip(corpus["source_words"], corpus["target_words"], strict=True))
+    parts = [words[start::8] for start in range(8)]
+    with ThreadPoolExecutor(8) as threads:
+        found = list(threads.map(lambda part: iso.align_many(part, model=encoder), parts))
+    assert found == [iso.align_many(part, model=encoder) for part in parts]
 
 
 def test_a_statistical_model_loads_no_torch_and_an_encoder_no_numba(tmp_path, encoder):

@@ -1,13 +1,17 @@
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from references import reference
 
-from isoglot.aligners.alignment import Alignment
+import isoglot as iso
+from isoglot.aligners.alignment import AlignedPair, Alignment, PairLinks
 from isoglot.aligners.scoring import GoldAlignment, score
-from isoglot.errors import ConfigurationError
+from isoglot.errors import ConfigurationError, InputError
 from isoglot.link_counts import AlignmentScore
 
 links = st.frozensets(st.tuples(st.integers(0, 4), st.integers(0, 4)), max_size=8)
@@ -36,12 +40,17 @@ def test_the_values_of_xlm_aligns_evaluation():
 def test_empty_hypothesis_and_empty_gold():
     nothing = score([Alignment(frozenset())], [GoldAlignment.of([[0, 0]])])
     assert (nothing.precision, nothing.recall, nothing.f1, nothing.aer) == (0.0, 0.0, 0.0, 1.0)
-    assert score([], []).aer == 0.0
+    assert AlignmentScore().aer == 0.0
+    with pytest.raises(ConfigurationError, match="no sure link"):
+        score([], [])
+    with pytest.raises(ConfigurationError, match="no sure link"):
+        score(["0-0"], [[]])
 
 
 @settings(deadline=None)
 @given(st.lists(st.tuples(links, links, links), min_size=1, max_size=5))
 def test_sure_is_possible_and_transposing_both_changes_nothing(rows):
+    assume(any(sure for _, sure, _ in rows))
     found = [Alignment(a) for a, _, _ in rows]
     gold = [GoldAlignment(s, p) for _, s, p in rows]
     total = score(found, gold)
@@ -62,3 +71,52 @@ def test_alignment_error_rate() -> None:
     total = score([Alignment(frozenset(map(tuple, links))) for links in values["hypothesis"]], gold)
     found = [100 * value for value in (total.precision, total.recall, total.f1, total.aer)]
     assert found == pytest.approx(values["precision_recall_f1_aer"])
+
+
+WORDS = list("abcde"), list("vwxyz")
+FORMS: dict[str, Callable[[list[set[tuple[int, int]]]], Any]] = {
+    "alignments": lambda rows: [Alignment(frozenset(row)) for row in rows],
+    "sets": lambda rows: [set(row) for row in rows],
+    "lists": lambda rows: (list(map(list, row)) for row in rows),
+    "lines": lambda rows: [Alignment(frozenset(row)).to_pharaoh() for row in rows],
+    "pairs": lambda rows: [AlignedPair.of(WORDS, PairLinks(sorted(row), [], 1.0)) for row in rows],
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("other", ["sets", "lines", "file"])
+def test_links_in_any_form_score_alike(form, other, tmp_path):
+    found = [{(0, 0), (1, 2), (3, 3)}, set(), {(0, 1)}]
+    gold = [{(0, 0), (1, 1)}, {(2, 2)}, {(0, 1)}]
+    expected = score(FORMS["alignments"](found), [GoldAlignment.of(row) for row in gold])
+    lines = "".join(f"{line}\n" for line in FORMS["lines"](gold))
+    (tmp_path / "gold.txt").write_text(lines)
+    right = tmp_path / "gold.txt" if other == "file" else FORMS[other](gold)
+    assert iso.score(FORMS[form](found), right) == expected
+    (tmp_path / "links.txt").write_text("".join(f"{line}\n" for line in FORMS["lines"](found)))
+    assert iso.score(str(tmp_path / "links.txt"), right) == expected
+
+
+def test_possible_links_of_lines_and_files_without_links_at_the_end(tmp_path):
+    assert score(["0-0 1-1"], ["0-0 1p1"]) == AlignmentScore(links=2, sure=1, sure_hits=1, possible_hits=2)
+    (tmp_path / "gold.wa").write_text("1 1 1 S\n")
+    assert score([{(0, 0)}, {(5, 5)}], tmp_path / "gold.wa").links == 2
+
+
+def test_links_of_other_words_are_refused_and_other_readings_named(tmp_path, caplog):
+    words = (["the", "river"], ["ta", "potamo"])
+    (tmp_path / "gold.jsonl").write_text(
+        '{"src": ["the", "sea"], "tgt": ["ta", "potamo"], "sure": [[0, 0]]}\n'
+    )
+    with pytest.raises(InputError, match="has the word 'river'"):
+        score([AlignedPair.of(words, PairLinks([(0, 0)], [1.0], 1.0))], tmp_path / "gold.jsonl")
+    with pytest.raises(InputError, match="has the link 1-2"):
+        score([{(1, 2)}], tmp_path / "gold.jsonl")
+    with pytest.raises(InputError, match="links: 1 sentences, gold has 2"):
+        score(["0-0"], ["0-0", "0-0"])
+    with pytest.raises(InputError, match=r"links:2: .*'0_0'"):
+        score(["0-0", "0_0"], ["0-0", "0-0"])
+    with pytest.raises(InputError, match=r"gold:1: .*5 given; the links of a sentence"):
+        score([{(0, 0)}], [5])  # type: ignore[list-item]
+    score([f"{i + 1}-{i + 1}" for i in range(3)], [f"{i}-{i}" for i in range(3)])
+    assert "--base 1" in caplog.text

@@ -236,3 +236,21 @@ def test_pointer_and_language_embeddings_stay_and_numbers_of_pieces_do_not(
     # And of a fine-tuned one, which has them in a file of their own.
     again = trim(out, tmp_path / "again", TrimRequest(text=(corpus,))).path
     assert read_vectors(again) is not None
+
+
+def test_texts_in_memory_are_trimmed_to_as_files_are(tmp_path: Path, corpus: str) -> None:
+    source = saved(tmp_path / "encoder", "bert")
+    read = trim(source, tmp_path / "read", TrimRequest(text=(corpus,)))
+    held = trim(source, tmp_path / "held", texts=tiny_bitext(6)["source"])
+    one, other = ((done.path / "tokenizer.json").read_bytes() for done in (read, held))
+    assert one == other and held[1:] == read[1:]
+    assert trim(source, tmp_path / "held", texts=iter(TEXTS)).skipped
+    with pytest.raises(ConfigurationError, match="different: texts"):
+        trim(source, tmp_path / "held", texts=TEXTS[:3])
+    both = trim(source, tmp_path / "both", TrimRequest(text=(corpus,)), texts=["ta potamo"])
+    assert both.pieces[1] > read.pieces[1]
+    for nothing in (None, []):
+        with pytest.raises(ConfigurationError, match="no text given"):
+            trim(source, tmp_path / "nothing", texts=nothing)
+    with pytest.raises(ConfigurationError, match="a list of texts is needed"):
+        trim(source, tmp_path / "nothing", texts=corpus)

@@ -295,3 +295,19 @@ def test_files_of_links_are_drawn_worst_first(tmp_path: Path) -> None:
     run = write_run(tmp_path, "tlm", 1)
     with pytest.raises(ConfigurationError, match="--gold judges word links, and no input has any"):
         render([run], out=tmp_path / "page.html", options=ReportOptions(gold=gold))
+
+
+def test_results_in_memory_are_shown_as_those_of_a_file(tmp_path: Path) -> None:
+    rows = [
+        Result(run=run, task="pos", language=language, metric="accuracy", value=value, examples=100)
+        for run, language, value in (("mlm", "de", 61.25), ("tlm", "de", 73.5), ("tlm", "fr", 70.0))
+    ]
+    read = render([append(tmp_path / "results.jsonl", rows)], out=tmp_path / "read.html")
+    held = render(rows, out=tmp_path / "held.html")
+    both = render(
+        [tmp_path / "results.jsonl", rows[0].model_copy(update={"run": "xlm"})], out=tmp_path / "both.html"
+    )
+    made = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d UTC")
+    one, other = (made.sub("", page.read_text(encoding="utf-8")) for page in (read, held))
+    assert one == other and "73.5" in one
+    assert "xlm" in both.read_text(encoding="utf-8")

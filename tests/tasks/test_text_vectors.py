@@ -5,8 +5,10 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
+from datasets import Dataset
 from tokenizers.pre_tokenizers import ByteLevel
 
 from isoglot.errors import ConfigurationError
@@ -59,3 +61,18 @@ def test_threads_share_one_and_a_model_brings_its_tokenizer(encoder: Path) -> No
     assert all(torch.equal(one, other) for one, other in zip(found, expected, strict=True))
     with pytest.raises(ConfigurationError, match="needs its tokenizer"):
         TextEncoder(shared.model)
+
+
+def test_vectors_as_an_array_from_any_list_of_texts(encoder: Path) -> None:
+    texts = ["the river", "ta potamo sees", "vidas"]
+    own = TextEncoder(encoder, layer=1)
+    found = own.encode(texts)
+    assert found.dtype == np.float32 and np.array_equal(found, own(texts).cpu().numpy())
+    unit = own.encode(iter(texts), normalise=True)
+    np.testing.assert_allclose(unit, found / np.linalg.norm(found, axis=1, keepdims=True), rtol=1e-5)
+    np.testing.assert_allclose(own.encode(texts, max_tokens=8), found, atol=1e-5)
+    assert np.array_equal(own.encode(Dataset.from_dict({"text": texts})["text"]), found)
+    assert own.encode([]).shape == (0, 32)
+    for wrong, message in (("the river", r"\['the river'\]"), (["the", None], "text 2: None given")):
+        with pytest.raises(ConfigurationError, match=message):
+            own.encode(wrong)

@@ -7,7 +7,7 @@ from itertools import islice, zip_longest
 
 import numpy as np
 
-from isoglot.aligners.alignment import MOST_ENTRIES, WINDOW, LinkTable, PairLinks, pair_links
+from isoglot.aligners.alignment import WINDOW, LinkTable, PairLinks, pair_links, usable_words
 from isoglot.aligners.files.output import NUMBERED
 from isoglot.aligners.files.pairs import RawPair, Warn, read_pairs, silent
 from isoglot.aligners.options import AlignRequest, Eflomal, Encoder, FastAlign, Hmm, SavedModel
@@ -47,7 +47,7 @@ def _aligned(
 ) -> SentenceAlignments | LinkTable:
     """Learn from both sides, and align them."""
     if isinstance(aligner, Eflomal):
-        return _program(aligner).align_words(source.sentences(), target.sentences())
+        return _program(aligner).table(source.sentences(), target.sentences())
     own_options = {**aligner.decoding(), **dict(aligner.options), "words": request.words}
     learner = StatisticalAligner(aligner.kind, lowercase=aligner.lowercase, **own_options)
     keep = aligner.save is not None or aligner.lexicon is not None
@@ -88,7 +88,7 @@ def _by_loaded(wanted: SavedModel, corpus: Corpus, request: AlignRequest, warn: 
         words = [_usable(pair, number, warn) for number, pair in enumerate(window, first + 1)]
         sides = [[pair[side] for pair in words] for side in (0, 1)]
         one, other = (np.array([len(words) for words in side], np.int64) for side in sides)
-        tables = aligner.align_words(*sides).windows(len(window))
+        tables = aligner.tables(*sides).windows(len(window))
         yield from zip(window, _kept(tables, one, other, wanted), strict=True)
         first += len(window)
 
@@ -117,16 +117,7 @@ def _encoded(
 
 def _usable(pair: RawPair, number: int, warn: Warn) -> tuple[Sequence[str], Sequence[str]]:
     """The words of a pair; none where it cannot be aligned."""
-    source, target = pair.words
-    if not (source and target):
-        warn(number, f"the {'target' if source else 'source'} side is empty; it gets no links")
-    elif len(source) * len(target) > MOST_ENTRIES:
-        warn(
-            number,
-            f"{len(source):,} × {len(target):,} words are too long for one pair; it gets no links: split it",
-        )
-        return (), ()
-    return source, target
+    return usable_words(pair.words, number, warn)
 
 
 def _kept(

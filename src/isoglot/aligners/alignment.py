@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -13,12 +13,16 @@ from typing import TYPE_CHECKING, Protocol, Self, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from isoglot.corpus.encode.words import split_words
-from isoglot.errors import InputError
+from isoglot.checks import shortened
+from isoglot.corpus.encode.words import locate_words, split_words
+from isoglot.errors import ConfigurationError, InputError
 
 if TYPE_CHECKING:
     from datasets import Dataset
 
+WordPair = tuple[Sequence[str], Sequence[str]]
+"""Source and target words."""
+Span = tuple[int, int]
 IntArray = npt.NDArray[np.integer]
 Lengths = Sequence[int] | IntArray
 LINK_ITEM = re.compile(r"([0-9]{1,9})([-p?])([0-9]{1,9})")
@@ -93,13 +97,101 @@ def link_items(
 
 @dataclass(frozen=True, slots=True)
 class PairLinks:
-    """The links of one sentence pair."""
+    """The links of one sentence pair without its words, which not every pass over a corpus holds."""
 
     links: list[tuple[int, int]]  # 0-based ``(source word, target word)``, sorted
     probabilities: list[float]  # of each link, in [0, 1]; empty of an aligner that has none
     # mean over both sides' words of their best link's probability, 0 for an unaligned word; not a number of
     # an aligner without probabilities
     score: float
+
+
+@dataclass(frozen=True, slots=True)
+class AlignedPair(PairLinks):
+    """Two sentences and their word links: what every aligner returns for a pair.
+
+    Args:
+        links: 0-based ``(source word, target word)``, sorted.
+        probabilities: Probability of each link, in [0, 1]; empty if the aligner has none.
+        score: Mean over both sides' words of their best link's probability, 0 for an unaligned word; not a number if
+            the aligner has no probabilities.
+        source_words: Words of the source side.
+        target_words: Words of the target side.
+        source: The source text as given; the words joined by single spaces if words were given.
+        target: The same of the target side.
+
+    Example:
+        >>> pair = AlignedPair.of((["the", "house"], ["das", "Haus"]), PairLinks([(1, 1)], [0.9], 0.45))
+        >>> pair.word_pairs, pair.source_spans[1], pair.to_pharaoh()
+        ([('house', 'Haus')], (4, 9), '1-1')
+    """
+
+    source_words: list[str]
+    target_words: list[str]
+    source: str
+    target: str
+
+    @classmethod
+    def of(cls, words: WordPair, found: PairLinks, texts: tuple[str, str] | None = None) -> Self:
+        """Words with their links; ``texts`` are what the words were cut from."""
+        source, target = texts or (" ".join(words[0]), " ".join(words[1]))
+        links = found.links, found.probabilities, found.score
+        return cls(*links, list(words[0]), list(words[1]), source, target)
+
+    def __iter__(self) -> Iterator[tuple[int, int]]:
+        return iter(self.links)
+
+    def __len__(self) -> int:
+        return len(self.links)
+
+    @property
+    def alignment(self) -> Alignment:
+        """The links as a set that can be intersected, transposed and written."""
+        return Alignment(frozenset(self.links))
+
+    @property
+    def word_pairs(self) -> list[tuple[str, str]]:
+        """The linked words."""
+        return [(self.source_words[i], self.target_words[j]) for i, j in self.links]
+
+    @property
+    def source_spans(self) -> list[Span]:
+        """Characters ``[start, end)`` of each source word in ``source``."""
+        return locate_words(self.source, self.source_words) or []
+
+    @property
+    def target_spans(self) -> list[Span]:
+        """Characters ``[start, end)`` of each target word in ``target``."""
+        return locate_words(self.target, self.target_words) or []
+
+    def to_pharaoh(self) -> str:
+        """``"0-0 1-2"``."""
+        return self.alignment.to_pharaoh()
+
+
+def require_words(pair: WordPair) -> WordPair:
+    """Refuse text in the place of words, whose characters would be linked, and sentences in that of words."""
+    for side in pair:
+        if isinstance(side, str) or (len(side) and not isinstance(side[0], str)):
+            raise ConfigurationError(
+                f"{shortened(side)} given, but a sentence is a list of words here; call isoglot.align or "
+                "isoglot.align_many for text, align_pairs for many sentences"
+            )
+    return pair
+
+
+def usable_words(pair: WordPair, number: int, warn: Callable[[int, str], None]) -> WordPair:
+    """The words of the pair of this 1-based number; none, with a warning, where they are too many to align."""
+    source, target = pair
+    if not (source and target):
+        warn(number, f"the {'target' if source else 'source'} side is empty; it gets no links")
+    elif len(source) * len(target) > MOST_ENTRIES:
+        warn(
+            number,
+            f"{len(source):,} × {len(target):,} words are too long for one pair; it gets no links: split it",
+        )
+        return (), ()
+    return source, target
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Two sentences in, word links out: the aligners behind one function that remembers what it has loaded.
+"""Sentences in, word links out: the aligners behind two functions that remember what they have loaded.
 
 A statistical aligner runs without torch and an encoder without numba, so each is imported when it is first needed.
 """
@@ -6,17 +6,19 @@ A statistical aligner runs without torch and an encoder without numba, so each i
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
+from itertools import tee
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, cast, overload
 
-from isoglot.aligners.alignment import Alignment, PairLinks, pair_links
+from isoglot.aligners.alignment import AlignedPair
 from isoglot.aligners.embedding.choice import with_kept
 from isoglot.aligners.embedding.options import EmbeddingOptions
+from isoglot.aligners.given_pairs import Sentence, cut_pair, given_pairs
 from isoglot.aligners.options import STATISTICAL
-from isoglot.corpus.encode.words import WordMode, locate_words, split_words
+from isoglot.corpus.encode.words import WordMode
 from isoglot.errors import ConfigurationError
 from isoglot.runs.checkpoint import BOX, checkpoint_folder
 from isoglot.runs.fingerprint import FileState, files_of, states
@@ -34,56 +36,10 @@ _CAPACITY = 4
 _LOADING = threading.Lock()
 """Threads that need the same model wait for one of them to load it."""
 
-Span = tuple[int, int]
-
-
-@dataclass(frozen=True, slots=True)
-class AlignedPair:
-    """Two sentences and their word links.
-
-    Args:
-        source_words: words of the source side.
-        target_words: words of the target side.
-        links: 0-based ``(source word, target word)``, sorted.
-        probabilities: of each link, in [0, 1]; none from a statistical model without them.
-        score: mean over both sides' words of their best link's probability, 0 for an unaligned word.
-        source_spans: characters ``[start, end)`` of each source word in the text as given (of words joined by single
-            spaces, if words were given).
-        target_spans: the same of the target side.
-    """
-
-    source_words: list[str]
-    target_words: list[str]
-    links: list[tuple[int, int]]
-    probabilities: list[float]
-    score: float
-    source_spans: list[Span]
-    target_spans: list[Span]
-
-    def __iter__(self) -> Iterator[tuple[int, int]]:
-        return iter(self.links)
-
-    def __len__(self) -> int:
-        return len(self.links)
-
-    @property
-    def alignment(self) -> Alignment:
-        """The links as a set that can be intersected, transposed and written."""
-        return Alignment(frozenset(self.links))
-
-    @property
-    def word_pairs(self) -> list[tuple[str, str]]:
-        """The linked words."""
-        return [(self.source_words[i], self.target_words[j]) for i, j in self.links]
-
-    def to_pharaoh(self) -> str:
-        """``"0-0 1-2"``."""
-        return self.alignment.to_pharaoh()
-
 
 def align(
-    source: str | Sequence[str],
-    target: str | Sequence[str],
+    source: Sentence,
+    target: Sentence,
     *,
     model: str | Path | PreTrainedModel | None = None,
     method: str | None = None,
@@ -94,8 +50,8 @@ def align(
     """Link the words of two sentences.
 
     The first call with a model loads it, later ones find it loaded (a checkpoint that has changed on disk is loaded
-    again). Threads may call it at the same time. For more than a few pairs use
-    :meth:`isoglot.aligners.embedding.aligner.EmbeddingAligner.align_pairs`, which encodes them in batches.
+    again). Threads may call it at the same time. For more than a few pairs use :func:`align_many`, which encodes them
+    in batches.
 
     Args:
         source: A sentence as text, or its words.
@@ -108,13 +64,14 @@ def align(
             for tokenised text. By default ``unicode``; of a saved statistical aligner the way it was trained.
         tokenizer: Tokenizer of a loaded encoder.
         **options: Options of :class:`isoglot.aligners.embedding.options.EmbeddingOptions`, such as ``layer=8``; of a
-            statistical aligner ``symmetrisation``.
+            statistical aligner ``symmetrisation`` and ``threshold``.
 
     Returns:
         The links, their probabilities, and where the words stand in the text.
 
     Raises:
-        ConfigurationError: An option or method that does not exist, or a model that cannot be loaded.
+        ConfigurationError: An option or method that does not exist, a model that cannot be loaded, or a list of
+            sentences in the place of words.
 
     Example:
         >>> align("The house is small.", "Das Haus ist klein.").word_pairs
@@ -125,31 +82,128 @@ def align(
         >>> pair.source_words, pair.source_spans
         (['The', 'river', '.'], [(0, 3), (4, 9), (9, 10)])
     """
-    if isinstance(model, (str, Path)) and (Path(model) / "model.json").is_file():
-        aligner = _statistical(Path(model), method, options)
-        text = isinstance(source, str) or isinstance(target, str)
-        mode = _trained_words(aligner, words, model) if text else "whitespace"
-        sides = _cut(source, mode), _cut(target, mode)
-        found = _linked(aligner, sides[0][0], sides[1][0])
+    aligner, mode = _aligner(model, method, words, tokenizer, options)
+    pair, texts = cut_pair((source, target), mode)
+    return replace(aligner.align_words(*pair), source=texts[0], target=texts[1])
+
+
+@overload
+def align_many(
+    pairs: Iterator[tuple[Sentence, Sentence]] | Iterator[Mapping[str, Any]],
+    *,
+    source: str | None = None,
+    target: str | None = None,
+    model: str | Path | PreTrainedModel | None = None,
+    method: str | None = None,
+    words: WordMode | None = None,
+    tokenizer: PreTrainedTokenizerBase | None = None,
+    **options: Any,
+) -> Iterator[AlignedPair]: ...
+
+
+@overload
+def align_many(
+    pairs: Any = None,
+    *,
+    source: Any = None,
+    target: Any = None,
+    model: str | Path | PreTrainedModel | None = None,
+    method: str | None = None,
+    words: WordMode | None = None,
+    tokenizer: PreTrainedTokenizerBase | None = None,
+    **options: Any,
+) -> list[AlignedPair]: ...
+
+
+def align_many(
+    pairs: Any = None,
+    *,
+    source: Any = None,
+    target: Any = None,
+    model: str | Path | PreTrainedModel | None = None,
+    method: str | None = None,
+    words: WordMode | None = None,
+    tokenizer: PreTrainedTokenizerBase | None = None,
+    **options: Any,
+) -> list[AlignedPair] | Iterator[AlignedPair]:
+    """Link the words of many sentence pairs, in batches.
+
+    What has no length (a generator, a streamed data set) is read as results are taken from the iterator that is
+    returned, some hundred pairs ahead; results come in the order of the input. A method that learns from the pairs
+    reads all of them first, and holds them.
+
+    Args:
+        pairs: Pairs of sentences (each as text or as words); or a ``datasets.Dataset``, a pandas frame, a dictionary
+            of lists or any dictionaries, of which the columns ``source`` and ``target`` are read.
+        source: Name of the source column; without ``pairs`` the source sentences.
+        target: Name of the target column; without ``pairs`` the target sentences.
+        model: As in :func:`align`.
+        method: As in :func:`align`, or one that learns from the pairs: ``hmm`` or ``fast_align``.
+        words: How text is cut, as in :func:`align`.
+        tokenizer: Tokenizer of a loaded encoder.
+        **options: As in :func:`align`; of a method that learns, those of
+            :class:`isoglot.aligners.statistical.model.StatisticalAligner`, such as ``lowercase=True``.
+
+    Returns:
+        A list; an iterator for input without a length.
+
+    Raises:
+        ConfigurationError: An option or column that does not exist, sides of different lengths, a pair that is
+            neither text nor words.
+
+    Example:
+        >>> pairs = [("the house", "das Haus"), ("a house", "ein Haus"), ("the book", "das Buch")]
+        >>> [pair.to_pharaoh() for pair in align_many(pairs, method="hmm")]
+        ['0-0 1-1', '0-0 1-1', '0-0 1-1']
+        >>> frame = {"en": ["the house", "a house"], "de": ["das Haus", "ein Haus"]}
+        >>> align_many(frame, source="en", target="de", method="fast_align")[1].word_pairs
+        [('a', 'ein'), ('house', 'Haus')]
+    """
+    rows = given_pairs(pairs, source, target)
+    aligner: EmbeddingAligner | StatisticalAligner
+    if method in STATISTICAL and model is None:
+        rows = iter(held := list(rows))
+        aligner, mode = _learned(str(method), held, words, options)
     else:
-        encoder = _encoder_aligner(model, method, tokenizer, options)
-        sides = _cut(source, words or "unicode"), _cut(target, words or "unicode")
-        found = encoder.align_words(sides[0][0], sides[1][0])
-    (source_words, source_spans), (target_words, target_spans) = sides
-    links = found.links, found.probabilities, found.score
-    return AlignedPair(source_words, target_words, *links, source_spans, target_spans)
+        aligner, mode = _aligner(model, method, words, tokenizer, options)
+    cut, same = tee(cut_pair(row, mode, f"pair {number}: ") for number, row in enumerate(rows, 1))
+    found = aligner.align_pairs(pair for pair, _ in same)
+    aligned = (
+        replace(pair, source=one, target=other) for (_, (one, other)), pair in zip(cut, found, strict=True)
+    )
+    return list(aligned) if hasattr(source if pairs is None else pairs, "__len__") else aligned
 
 
-def _cut(side: str | Sequence[str], mode: WordMode) -> tuple[list[str], list[Span]]:
-    if isinstance(side, str):
-        found = split_words(side, mode=mode)
-        return found, locate_words(side, found) or []
-    if wrong := [word for word in side if not isinstance(word, str)]:
+def _learned(
+    method: str, rows: Sequence[tuple[Any, Any]], words: WordMode | None, options: dict[str, Any]
+) -> tuple[StatisticalAligner, WordMode]:
+    """An aligner that learned from these pairs, and how text is cut for it."""
+    from isoglot.aligners.statistical.model import StatisticalAligner  # noqa: PLC0415 - loads numba
+
+    text = any(isinstance(side, str) for row in rows for side in row)
+    mode = words or ("unicode" if text or not rows else "whitespace")
+    aligner = StatisticalAligner(method, words=mode, **options)
+    cut = (cut_pair(row, mode, f"pair {number}: ") for number, row in enumerate(rows, 1))
+    return aligner.fit_pairs(pair for pair, _ in cut), mode
+
+
+def _aligner(
+    model: str | Path | PreTrainedModel | None,
+    method: str | None,
+    words: WordMode | None,
+    tokenizer: PreTrainedTokenizerBase | None,
+    options: dict[str, Any],
+) -> tuple[EmbeddingAligner | StatisticalAligner, WordMode]:
+    """The aligner, and how text is cut for it."""
+    if not isinstance(model, (str, Path)) or not (Path(model) / "model.json").is_file():
+        return _encoder_aligner(model, method, tokenizer, options), words or "unicode"
+    aligner = _statistical(Path(model), method, options)
+    trained = aligner.words or words or "whitespace"
+    if words not in (None, trained):
         raise ConfigurationError(
-            f"{wrong[0]!r} given as a word; for many sentences use EmbeddingAligner(model).align_pairs(pairs)"
+            f"{model} was trained on text cut into {trained} words; give words={trained!r}"
         )
-    words = list(side)
-    return words, locate_words(" ".join(words), words) or []
+    return aligner, cast(WordMode, trained)
 
 
 def _encoder_aligner(
@@ -160,8 +214,8 @@ def _encoder_aligner(
 ) -> EmbeddingAligner:
     if method in STATISTICAL:
         raise ConfigurationError(
-            f"method {method!r} learns from bitext; run `isoglot align BITEXT -m {method}`, or give model=FOLDER "
-            "of an aligner that was kept with --save FOLDER"
+            f"method {method!r} learns from many pairs; call isoglot.align_many(pairs, method='hmm') without a model, "
+            "or give model=FOLDER of an aligner that `isoglot align BITEXT -m hmm --save FOLDER` kept"
         )
     wanted = options if method is None else {"method": method, **options}
     name = DEFAULT_MODEL if model is None else model
@@ -178,7 +232,7 @@ def _encoder_aligner(
 
 
 def _statistical(folder: Path, method: str | None, options: dict[str, Any]) -> StatisticalAligner:
-    if unknown := sorted(set(options) - {"symmetrisation"}):
+    if unknown := sorted(set(options) - {"symmetrisation", "threshold"}):
         raise ConfigurationError(
             f"options {', '.join(unknown)} given, but {folder} holds a statistical aligner; leave them out"
         )
@@ -189,21 +243,6 @@ def _statistical(folder: Path, method: str | None, options: dict[str, Any]) -> S
             f"method {method!r} given, but {folder} holds a trained {aligner.method} aligner; leave method out"
         )
     return aligner
-
-
-def _trained_words(aligner: StatisticalAligner, words: WordMode | None, model: str | Path) -> WordMode:
-    """How text is cut for an aligner: as that which it was trained on."""
-    trained = aligner.words or words or "whitespace"
-    if words not in (None, trained):
-        raise ConfigurationError(
-            f"{model} was trained on text cut into {trained} words; give words={trained!r}"
-        )
-    return cast(WordMode, trained)
-
-
-def _linked(aligner: StatisticalAligner, source: list[str], target: list[str]) -> PairLinks:
-    table = aligner.align_words([source], [target]).links
-    return next(pair_links(table, [len(source)], [len(target)]))
 
 
 def _identity(folder: Path) -> tuple[FileState, ...]:

@@ -1,5 +1,6 @@
 """``isoglot score``: links against gold links, and an encoder's layers against them."""
 
+import logging
 import unicodedata
 from dataclasses import dataclass
 from itertools import chain
@@ -7,15 +8,16 @@ from pathlib import Path
 from typing import Any
 
 from isoglot.aligners.embedding.options import MEASURED
-from isoglot.aligners.files.formats import LinkedSentence, LinkReader
+from isoglot.aligners.files.formats import HeldLinks, LinkedSentence, LinkReader
 from isoglot.aligners.files.matching import matched
 from isoglot.aligners.options import FileScoring, Gold, LayerScoring
 from isoglot.aligners.readings import Readings
-from isoglot.aligners.scoring import no_sure_link
+from isoglot.aligners.scoring import GivenLinks, no_sure_link
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.link_counts import AlignmentScore
 from isoglot.runs.files import write_text
 
+_LOG = logging.getLogger(__name__)
 _FIGURES = ("precision", "recall", "f1", "aer", "links", "sure")
 
 
@@ -38,28 +40,46 @@ def score_file(gold: Gold, given: FileScoring) -> ScoreReport:
     """Score a file of links, one sentence at a time."""
     right = LinkReader(gold.gold, name=gold.gold_format, base=gold.gold_base)
     found = LinkReader(given.links, name=given.format, base=given.base, reverse=given.reverse, predicted=True)
+    return _scored(found, right, each=given.sentences is not None)
+
+
+def score_given(links: GivenLinks, gold: GivenLinks) -> AlignmentScore:
+    """:func:`isoglot.aligners.scoring.score` of what is in a file, or in other forms than its own."""
+    found, right = (
+        LinkReader(given, predicted=given is links)
+        if isinstance(given, str | Path)
+        else HeldLinks(given, called)
+        for given, called in ((links, "links"), (gold, "gold"))
+    )
+    report = _scored(found, right, each=False)
+    if report.hint:
+        _LOG.warning("%s", report.hint)
+    return report.total
+
+
+def _scored(found: LinkReader, right: LinkReader, *, each: bool) -> ScoreReport:
     first = right.first if right.rows else 1
-    readings, each, number = Readings(), list[tuple[str, AlignmentScore]](), first - 1
+    readings, sentences, number = Readings(), list[tuple[str, AlignmentScore]](), first - 1
     outside = ""
     for number, (own, reference) in enumerate(matched(found, right), first):
         name = reference.id or str(number)
-        _require_same_words(own, reference, name, given.links, gold.gold)
-        outside = outside or _link_outside(own, reference, name, gold.gold)
+        _require_same_words(own, reference, name, found.path, right.path)
+        outside = outside or _link_outside(own, reference, name, right.path)
         scored = readings.add(own.gold.possible, reference.gold)
-        if given.sentences is not None:
-            each.append((name, scored))
+        if each:
+            sentences.append((name, scored))
     if not readings.total.sure:
-        raise no_sure_link(gold.gold)
+        raise no_sure_link(right.path)
     hint = readings.hint()
     if outside:
         raise InputError(
             f"{outside}; {hint or 'give the links of its own sentences and words, in its order'}",
-            path=given.links,
+            path=found.path,
         )
-    return ScoreReport(readings.total, number - first + 1, each, hint)
+    return ScoreReport(readings.total, number - first + 1, sentences, hint)
 
 
-def _link_outside(own: LinkedSentence, reference: LinkedSentence, name: str, gold: Path) -> str:
+def _link_outside(own: LinkedSentence, reference: LinkedSentence, name: str, gold: str | Path) -> str:
     """What is wrong with a link of words that the gold sentence does not have, if there is one."""
     if reference.words is None:
         return ""
@@ -73,7 +93,7 @@ def _link_outside(own: LinkedSentence, reference: LinkedSentence, name: str, gol
 
 
 def _require_same_words(
-    own: LinkedSentence, reference: LinkedSentence, name: str, path: str, gold: Path
+    own: LinkedSentence, reference: LinkedSentence, name: str, path: str | Path, gold: str | Path
 ) -> None:
     """Refuse links of other words than the gold ones; case and Unicode's normal forms make no difference."""
     if own.words is None or reference.words is None or own.words == reference.words:

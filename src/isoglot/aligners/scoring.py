@@ -8,12 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
-from isoglot.aligners.alignment import Alignment
+from isoglot.aligners.alignment import AlignedPair, Alignment
 from isoglot.errors import ConfigurationError
 from isoglot.link_counts import AlignmentScore
 
 Links = frozenset[tuple[int, int]]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,10 @@ class GoldAlignment:
         return GoldAlignment.of(((t, s) for s, t in self.sure), ((t, s) for s, t in self.possible))
 
 
+GivenLinks = str | Path | Iterable[AlignedPair | Alignment | GoldAlignment | str | Iterable[tuple[int, int]]]
+"""A file of links, or the links of each sentence in any form."""
+
+
 def require_sure(gold: Iterable[GoldAlignment], path: str | Path) -> None:
     """Refuse gold links without a sure one, against which recall and the error rate say nothing."""
     if not any(own.sure for own in gold):
@@ -49,22 +55,47 @@ def no_sure_link(path: str | Path) -> ConfigurationError:
     )
 
 
-def score(alignments: Sequence[Alignment], gold: Sequence[GoldAlignment]) -> AlignmentScore:
-    """Score a corpus.
+def score(links: GivenLinks, gold: GivenLinks) -> AlignmentScore:
+    """Precision, recall, F1 and alignment error rate of links against gold links.
+
+    Args:
+        links: A file of links, or for each sentence an ``AlignedPair``, an ``Alignment``, any collection of
+            ``(source word, target word)``, or a Pharaoh line.
+        gold: A file of gold links, or for each sentence a :class:`GoldAlignment` or any of the above, whose links are
+            then sure ones; in a Pharaoh line ``3p4`` is a possible link.
+
+    Returns:
+        Counts over the corpus, and the rates (from 0 to 1) that follow from them.
+
+    Raises:
+        ConfigurationError: Different numbers of sentences, or gold links without a sure one.
+        InputError: A file or line that cannot be read; other words, or links of words that the gold sentence lacks.
 
     Example:
-        >>> gold = [GoldAlignment.of([[0, 0]], [[1, 1]])]
-        >>> score([Alignment.from_pharaoh("0-0 1-1")], gold).aer
-        0.0
+        >>> found = score(["0-0 1-1", "0-0"], [{(0, 0), (1, 1)}, GoldAlignment.of([[0, 1]], [[0, 0]])])
+        >>> found.precision, found.recall, round(found.aer, 3), found.links, found.sure
+        (1.0, 0.6666666666666666, 0.167, 3, 3)
     """
-    if len(alignments) != len(gold):
+    found, right = _all(Alignment, links), _all(GoldAlignment, gold)
+    if found is None or right is None:
+        from isoglot.aligners.score_file import score_given  # noqa: PLC0415 - it reads what is defined here
+
+        return score_given(links, gold)
+    if len(found) != len(right):
         raise ConfigurationError(
-            f"{len(alignments)} alignments and {len(gold)} gold alignments given; keep empty lines for empty ones"
+            f"{len(found)} alignments and {len(right)} gold alignments given; keep empty lines for empty ones"
         )
-    total = AlignmentScore()
-    for alignment, own in zip(alignments, gold, strict=True):
-        total += score_pair(alignment.links, own)
-    return total
+    require_sure(right, "gold")
+    pairs = zip(found, right, strict=True)
+    return sum((score_pair(alignment.links, own) for alignment, own in pairs), AlignmentScore())
+
+
+def _all(kind: type[T], given: GivenLinks) -> Sequence[T] | None:
+    """A list that holds nothing else."""
+    if not isinstance(given, list | tuple):
+        return None
+    found = [own for own in given if isinstance(own, kind)]
+    return found if len(found) == len(given) else None
 
 
 def score_pair(links: Links, gold: GoldAlignment) -> AlignmentScore:

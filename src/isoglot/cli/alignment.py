@@ -9,13 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from isoglot.aligners.embedding.choice import (
-    CANDIDATES,
-    Tried,
-    best_choice,
-    choice_file,
-    keep_choice,
-)
+from isoglot.aligners.embedding.choice import CANDIDATES, Tried, choice_file
 from isoglot.aligners.embedding.options import METHODS
 from isoglot.aligners.options import (
     STATISTICAL,
@@ -255,6 +249,7 @@ def tune(
     """
     from isoglot.aligners.files.gold import gold_pairs
     from isoglot.aligners.score_file import layer_numbers
+    from isoglot.aligners.tuning import tune as run
 
     require_writable(choice_file(encoder))
     weights = dict(map(_weighted, gold))
@@ -265,13 +260,12 @@ def tune(
         asked: dict[str, Any] = {"model": encoder, "gold": pairs, "weights": weights}
         asked["layers"] = layer_numbers(layers)
         asked |= {"candidates": CANDIDATES, "progress": console.progress}
-        tried = best_choice(**more.beside(asked))
-        best = tried[0]
-        density = {name: score.links / max(1, pairs[name].size) for name, score in best.scores.items()}
+        tuned = run(**more.beside(asked))
+        best, density = tuned.best, tuned.density
         try:  # before the tables, whose reader may leave
-            place = keep_choice(encoder, best.choice, density=min(density.values()) or None)
+            place = tuned.keep()
         finally:
-            _print_tried(tried[:5])
+            _print_tried(tuned.table[:5])
             typer.echo("\n     AER  precision  recall  links per word  development set")
             for name, score in best.scores.items():
                 rates = f"{100 * score.aer:8.2f}  {100 * score.precision:9.2f}  {100 * score.recall:6.2f}"

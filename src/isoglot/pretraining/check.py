@@ -28,7 +28,7 @@ Sections = Mapping[Location, Any]
 """Typed sections by location; ``None`` for one with a mistake."""
 
 
-def load_recipe(path_or_name: str | Path, overrides: Sequence[str] = ()) -> Recipe:
+def load_recipe(path_or_name: str | Path | Mapping[str, Any], overrides: Sequence[str] = ()) -> Recipe:
     """Read a recipe and find all its mistakes before any data or model is touched.
 
     Each section is read once, as what its ``kind`` or ``type`` says it is. Beside its shape are checked: that names
@@ -37,7 +37,7 @@ def load_recipe(path_or_name: str | Path, overrides: Sequence[str] = ()) -> Reci
     encoder.
 
     Args:
-        path_or_name: a YAML file, or the name of a built-in recipe.
+        path_or_name: a YAML file, the name of a built-in recipe, or what a file would hold as dictionaries.
         overrides: ``section.key=value`` each.
 
     Raises:
@@ -61,7 +61,7 @@ def load_recipe(path_or_name: str | Path, overrides: Sequence[str] = ()) -> Reci
             require_thaw(parts, recipe.steps, bool(recipe.train.get("warmup_steps")))
     if recipe is None or problems or document.problems:
         document.add(problems)
-        raise document.error(f"recipe {path_or_name}")
+        raise document.error("recipe" if isinstance(path_or_name, Mapping) else f"recipe {path_or_name}")
     recipe.remember_raw(document.raw)
     return recipe
 

@@ -12,8 +12,16 @@ from transformers import TrainingArguments
 from isoglot.errors import ConfigurationError
 from isoglot.modules.adapter import write_adapter
 from isoglot.pretraining.build import build_model, build_trainer, explicit, require_columns
+from isoglot.pretraining.check import load_recipe
 from isoglot.pretraining.recipe import Recipe
-from isoglot.pretraining.streams import encoded, encoder_hash, input_hashes, load_tokenizer, prepared
+from isoglot.pretraining.streams import (
+    encoded,
+    encoder_hash,
+    held_streams,
+    input_hashes,
+    load_tokenizer,
+    prepared,
+)
 from isoglot.recipe.document import dump_yaml
 from isoglot.recipe.secrets import Secret
 from isoglot.runs import folder as run_folder
@@ -34,9 +42,10 @@ _PATIENCE = 6 * 3600
 
 
 def pretrain(
-    recipe: Recipe,
+    recipe: Recipe | str | Path | Mapping[str, Any],
     out: str | Path,
     *,
+    streams: Mapping[str, Dataset] | None = None,
     resume: bool = False,
     progress: Reporter | None = None,
     cache: str | Path | None = None,
@@ -49,8 +58,11 @@ def pretrain(
     left alone. Under ``torchrun`` the first rank prepares and writes.
 
     Args:
-        recipe: from :func:`isoglot.pretraining.check.load_recipe`.
+        recipe: A recipe, or what :func:`isoglot.pretraining.check.load_recipe` makes one of: a file, the name of a
+            built-in one, or dictionaries.
         out: the run's folder.
+        streams: Data sets by the name of the stream that they take the place of, whatever ``path`` it has; kept in the
+            cache, where they are read from as files are.
         resume: go on with an unfinished run; starts one where there is none.
         progress: Receives progress reports, losses among them.
         cache: where prepared corpora, tokenizers and streams are kept; by default
@@ -61,11 +73,17 @@ def pretrain(
         InputError: bad input, as ``file:line``.
         TrainingError: training cannot go on.
     """
+    place = cache_folder() if cache is None else Path(cache)
+    if streams and isinstance(recipe, Recipe):
+        raise ConfigurationError(
+            "streams and a checked recipe given; give the recipe as a file, a name or dictionaries"
+        )
+    if not isinstance(recipe, Recipe):
+        recipe = load_recipe(recipe, held_streams(streams or {}, place))
     out, existed = Path(out), Path(out).exists()
     args = training_arguments(recipe, out)
     main = args.process_index == 0
     report = (progress or Silent()) if main else Silent()
-    place = cache_folder() if cache is None else Path(cache)
     with occupied(out) if main else nullcontext():
         return _pretrained(recipe, out, args, resume=resume, existed=existed, report=report, place=place)
 

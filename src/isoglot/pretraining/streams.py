@@ -1,5 +1,6 @@
 """From a recipe's streams to encoded streams: prepare raw files, train or load the tokenizer, encode, pack."""
 
+import json
 from collections.abc import Iterator, Mapping
 from functools import partial
 from importlib.metadata import version
@@ -21,6 +22,7 @@ from isoglot.errors import ConfigurationError
 from isoglot.pretraining.new_pieces import extended
 from isoglot.pretraining.recipe import Recipe, StreamSection
 from isoglot.runs.checkpoint import checkpoint_folder
+from isoglot.runs.files import whole_path
 from isoglot.runs.fingerprint import fingerprint
 from isoglot.runs.folder import TOKENIZER_FILES, hash_checkpoint, key_of, make_once
 from isoglot.runs.lock import locked
@@ -29,6 +31,23 @@ from isoglot.runs.reporter import Reporter
 _LOST = ("empty", "overlong")
 TEXT_COLUMNS = ("text", "source", "target")
 """Columns of prepared corpora that hold sentences."""
+
+
+def held_streams(streams: Mapping[str, Dataset], cache: Path) -> list[str]:
+    """Overrides of a recipe by which streams read data sets, which are written into the cache once."""
+    overrides = []
+    for name, dataset in streams.items():
+        if not isinstance(dataset, Dataset):
+            raise ConfigurationError(
+                f"streams: {name}: a {type(dataset).__name__} given; a datasets.Dataset is needed, such as "
+                "Dataset.from_dict(...)"
+            )
+        file = cache / "given" / f"{content_hash(dataset, dataset.column_names)}.parquet"
+        if not file.is_file():
+            with whole_path(file) as place:
+                dataset.to_parquet(place)
+        overrides.append(f"streams.{name}.path={json.dumps(str(file.resolve()))}")
+    return overrides
 
 
 def prepared(recipe: Recipe, cache: Path, report: Reporter) -> dict[str, Dataset]:

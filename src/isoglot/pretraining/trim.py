@@ -8,6 +8,7 @@ import copy
 import re
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,6 +19,7 @@ from torch import Tensor
 from transformers import AutoModelForMaskedLM, PreTrainedConfig
 from transformers.utils import SAFE_WEIGHTS_NAME
 
+from isoglot.checks import shortened
 from isoglot.corpus.encode.load_tokenizer import load_tokenizer
 from isoglot.corpus.encode.pieces import fast_backend
 from isoglot.corpus.encode.trimming import (
@@ -36,7 +38,7 @@ from isoglot.pretraining.trim_options import TrimRequest
 from isoglot.runs.checkpoint import checkpoint_folder, reading
 from isoglot.runs.files import refuse_overwriting
 from isoglot.runs.fingerprint import files_of
-from isoglot.runs.folder import hash_checkpoint, make_once
+from isoglot.runs.folder import hash_checkpoint, key_of, make_once
 from isoglot.runs.records import parse_json
 from isoglot.tasks.language_vectors import read_vectors, write_vectors
 from isoglot.training.checkpoints import OBJECTIVES
@@ -79,17 +81,36 @@ class TrimSummary(NamedTuple):
 def trim(
     encoder: str | Path,
     out: str | Path,
-    request: TrimRequest,
+    request: TrimRequest | None = None,
     *,
+    texts: Iterable[str] | None = None,
     overwrite: bool = False,
     progress: Any = None,
 ) -> TrimSummary:
     """Write a copy of an encoder (with a masked-LM head or without) that has only the pieces that text uses.
 
     Special tokens and the characters seen stay. With ``min_count`` 1 the text is cut into the same pieces as before;
-    the hidden states of these pieces, and their masked-LM logits, are the same too.
+    the hidden states of these pieces, and their masked-LM logits, are the same too. If the folder is there already
+    and was made from the same encoder and text with the same options, nothing is done.
+
+    Args:
+        encoder: Folder or hub name of an encoder.
+        out: The folder to write.
+        request: Files of text, and how rare or how many pieces may be.
+        texts: More text to keep the pieces of, such as a column of a data set.
+        overwrite: Replace an encoder that was trimmed otherwise.
+        progress: Receives progress reports.
+
+    Raises:
+        ConfigurationError: No text, a checkpoint that cannot be read, or a folder that holds something else.
+        InputError: Bad text, as ``file:line``.
     """
-    if not request.text:
+    if isinstance(texts, str):
+        raise ConfigurationError(
+            f"texts={shortened(texts)} given; a list of texts is needed: for a file give TrimRequest(text=[FILE])"
+        )
+    request, held = request or TrimRequest(), None if texts is None else list(texts)
+    if not request.text and not held:
         raise ConfigurationError("no text given; name the text to keep the pieces of: --text corpus.tsv")
     place, files = checkpoint_folder(encoder), [*request.text, *request.held_out]
     refuse_overwriting(out, [encoder, *files])
@@ -99,10 +120,12 @@ def trim(
         "options": request.model_dump(mode="json"),
         "inputs": [InputFile.of(path).recorded() for path in files],
     }
+    if held is not None:
+        wanted["texts"] = key_of(held)
     manifest, made = make_once(
         out,
         wanted,
-        lambda folder: _write(place, folder, request, progress),
+        lambda folder: _write(place, folder, request, held or (), progress),
         what="trimmed encoder",
         overwrite=overwrite,
         name=_MANIFEST,
@@ -111,7 +134,9 @@ def trim(
     return TrimSummary(Path(out), **found, skipped=not made)  # type: ignore[arg-type]
 
 
-def _write(place: str | Path, folder: Path, request: TrimRequest, progress: Any) -> dict[str, Any]:
+def _write(
+    place: str | Path, folder: Path, request: TrimRequest, texts: Sequence[str], progress: Any
+) -> dict[str, Any]:
     """Write the trimmed encoder into a folder; what the manifest says about it."""
     config, tokenizer, files = masked_lm_config(place), load_tokenizer(place), weight_files(place)
     if not files:
@@ -121,7 +146,7 @@ def _write(place: str | Path, folder: Path, request: TrimRequest, progress: Any)
         )
     axes, special = _vocabulary_axes(config), _special_ids(config)
     backend = fast_backend(tokenizer)
-    usage = count_pieces(backend, _texts(request.text, "count", progress))
+    usage = count_pieces(backend, chain(_texts(request.text, "count", progress), texts))
     kept = chosen_pieces(
         backend, usage, always=special.values(), min_count=request.min_count, limit=request.keep_pieces
     )

@@ -1,13 +1,16 @@
 """A recipe as it is put together: found by path or name, laid over what it ``extends``, changed by ``--set``."""
 
-from collections.abc import Sequence
+import json
+import os
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from ruamel.yaml.nodes import MappingNode
 
 from isoglot.checks import did_you_mean
 from isoglot.errors import ConfigurationError, InputError
-from isoglot.recipe.document import Document, compose, construct, lay_over, overridden
+from isoglot.recipe.document import Document, compose, construct, dump_yaml, lay_over, overridden
 
 _BUILT_IN = Path(__file__).parent.parent / "recipes"
 
@@ -34,18 +37,38 @@ def find(path_or_name: str | Path) -> Path:
 
 
 def read_document(
-    path_or_name: str | Path, overrides: Sequence[str] = (), *, variables: bool = True
+    given: str | Path | Mapping[str, Any], overrides: Sequence[str] = (), *, variables: bool = True
 ) -> Document:
     """Read a recipe, what it extends, and the overrides (``section.key=value``); mistakes are in its ``problems``.
 
-    ``variables``: Whether an environment variable that is not set is a mistake.
+    ``given`` is a file, the name of a built-in recipe, or what a file would hold as dictionaries. ``variables``:
+    Whether an environment variable that is not set is a mistake.
     """
-    document = _read_file(find(path_or_name), seen=())
+    document = _of_values(given) if isinstance(given, Mapping) else _read_file(find(given), seen=())
     for override in overrides:
         document = overridden(document, override)
     if variables:
         document.require_variables()
     return document
+
+
+def _of_values(values: Mapping[str, Any]) -> Document:
+    """A recipe that is no file, read as if it were one: ``${NAME}`` and ``extends`` mean the same."""
+    try:
+        text = dump_yaml(json.loads(json.dumps(values, default=_as_text)))
+    except (TypeError, ValueError) as error:
+        raise ConfigurationError(f"recipe: {error}; its values are those that YAML has") from error
+    document = Document()
+    node = compose(text, "recipe")
+    document.values = {} if node is None else construct(node, (), "recipe", document)
+    document.origins.clear()  # no file, no lines
+    return _extended(document, Path("recipe"), seen=())
+
+
+def _as_text(value: object) -> str:
+    if isinstance(value, os.PathLike):
+        return str(value)
+    raise TypeError(f"a {type(value).__name__} given")
 
 
 def _read_file(path: Path, *, seen: tuple[Path, ...]) -> Document:
@@ -67,6 +90,11 @@ def _read_file(path: Path, *, seen: tuple[Path, ...]) -> Document:
             "a recipe is a YAML mapping (`key: value` lines); see `isoglot recipes`", path=path, line=1
         )
     document.values = construct(node, (), str(path), document)
+    return _extended(document, path, seen=seen)
+
+
+def _extended(document: Document, path: Path, *, seen: tuple[Path, ...]) -> Document:
+    """A recipe laid over the one that it extends."""
     parent = document.values.pop("extends", None)
     if parent is None:
         return document

@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from importlib.resources import files
@@ -27,11 +28,14 @@ from isoglot.report.runs import Material, gather
 from isoglot.report.scores import Combination, ReportScores, collect
 from isoglot.report.table import Column, Table, TableCell, TableRow, figure, slug
 from isoglot.report.viewer import KEYS, Viewer
+from isoglot.results import FILE_NAME, Result, append
 from isoglot.runs.files import refuse_overwriting, require_writable, write_text
 
 
-def render(runs: Sequence[str | Path], *, out: str | Path, options: ReportOptions | None = None) -> Path:
-    """Write one self-contained HTML page on the runs.
+def render(
+    runs: Sequence[str | Path | Result], *, out: str | Path, options: ReportOptions | None = None
+) -> Path:
+    """Write one self-contained HTML page on run folders, files of results, and results in memory.
 
     Raises:
         InputError: a run is missing or holds nothing, or a file in it is wrong (``file:line``).
@@ -42,7 +46,8 @@ def render(runs: Sequence[str | Path], *, out: str | Path, options: ReportOption
         PosixPath('report.html')
     """
     options = options or ReportOptions()
-    refuse_overwriting(out, [path for _, path in map(labelled, runs) if path.is_file()])
+    given = [labelled(run)[1] for run in runs if not isinstance(run, Result)]
+    refuse_overwriting(out, [path for path in given if path.is_file()])
     require_writable(out)
     if options.tables is not None:
         require_writable(options.tables, folder=True)
@@ -66,10 +71,14 @@ def comparison_tables(runs: Sequence[str | Path], options: CompareOptions) -> li
 
 
 def _gathered(
-    runs: Sequence[str | Path], options: CompareOptions, gold: Path | None = None
+    runs: Sequence[str | Path | Result], options: CompareOptions, gold: Path | None = None
 ) -> tuple[Material, ReportScores]:
     combinations = [Combination.parse(text) for text in options.combine]
-    material = gather(runs, combinations, options.rename, gold=gold)
+    paths = [run for run in runs if not isinstance(run, Result)]
+    with tempfile.TemporaryDirectory() as folder:
+        if held := [run for run in runs if isinstance(run, Result)]:
+            paths.append(append(Path(folder) / FILE_NAME, held))
+        material = gather(paths, combinations, options.rename, gold=gold)
     return material, collect(material.rows, combinations)
 
 

@@ -50,7 +50,7 @@ class StatisticalAlignment(Step):
             turn = -1 if self.reverse else 1
             pairs += [tuple(list(words) for words in pair.words[::turn]) for pair in more]
         sources, targets = map(list, zip(*pairs, strict=True))
-        links = StatisticalAligner(self.method).fit_align_words(sources, targets).links
+        links = StatisticalAligner(self.method).fit_words(sources, targets).tables(sources, targets).links
         total = score(links.alignments()[: len(found.gold)], list(found.gold))
         return {"values": {name: 100 * getattr(total, name) for name in _MEASURED}}
 

@@ -2,16 +2,18 @@
 
 import logging
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from isoglot.aligners.embedding.loading import load_encoder
+from isoglot.checks import shortened
 from isoglot.corpus.encode.pieces import PieceEncoder
 from isoglot.errors import ConfigurationError
 from isoglot.modules.encoder import encode_to_layer, hidden_size, input_embeddings, layer_number
@@ -43,8 +45,8 @@ class TextEncoder:
     Example:
         >>> from isoglot.testing import tiny_model, tiny_tokenizer
         >>> encoder = TextEncoder(tiny_model("bert"), tokenizer=tiny_tokenizer("bert"), layer=2)
-        >>> encoder(["the river", "ta potamo"]).shape[0]
-        2
+        >>> encoder.encode(["the river", "ta potamo"], normalise=True).shape
+        (2, 32)
     """
 
     def __init__(
@@ -71,15 +73,36 @@ class TextEncoder:
             raise ConfigurationError(f"max_length {max_length} given; it is {_LEAST_LENGTH} or more tokens")
         self.longest = min(max_length or 512, encoder_length(self.model) or 10**9)
 
+    def encode(
+        self, texts: Iterable[str], *, normalise: bool = False, max_tokens: int = 8192
+    ) -> NDArray[np.float32]:
+        """Vectors of texts as an array, on whatever device the encoder runs.
+
+        Args:
+            texts: A list, a column of a data set or of a frame.
+            normalise: Divide each vector by its length, so that a product of two is their cosine.
+            max_tokens: Tokens of one batch, padding included; no result depends on it.
+
+        **Shape**: (texts, hidden).
+        """
+        vectors = self(texts, max_tokens=max_tokens)
+        if normalise:
+            vectors = torch.nn.functional.normalize(vectors, dim=-1)
+        return vectors.cpu().numpy()
+
     @torch.inference_mode()
     def __call__(
         self,
-        texts: Sequence[str],
+        texts: Iterable[str],
         *,
         max_tokens: int = 8192,
         progress: StepProgress | None = None,
     ) -> Tensor:
         """Vectors of texts. **Shape**: (texts, hidden), float32, on the model's device."""
+        if not (texts := _listed(texts)):  # which a tokenizer refuses
+            static = self.layer == "static"
+            width = input_embeddings(self.model).weight.shape[1] if static else hidden_size(self.model)
+            return torch.zeros(0, width, device=self.model.device)
         with self._tokenizing:
             encoded = self.tokenizer(
                 self.written(texts),
@@ -132,3 +155,13 @@ class TextEncoder:
         if not isinstance(layer, int):
             raise ConfigurationError(f"layer: {layer!r} given; give the number of a layer, or static")
         return layer_number(self.model, layer)
+
+
+def _listed(texts: Iterable[str]) -> list[str]:
+    if isinstance(texts, str):
+        raise ConfigurationError(f"{shortened(texts)} given; a list of texts is needed: [{shortened(texts)}]")
+    found = list(texts)
+    for number, text in enumerate(found, 1):
+        if not isinstance(text, str):
+            raise ConfigurationError(f"text {number}: {shortened(text)} given; a text is needed")
+    return found

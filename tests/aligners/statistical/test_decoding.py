@@ -20,9 +20,9 @@ def test_parts_change_nothing_but_rounding(count, monkeypatch):
 def test_agreeing_links_are_those_of_both_posteriors(method):
     aligner = StatisticalAligner(method, symmetrisation="agreement").fit_words(words(SOURCE), words(TARGET))
     aligner.threshold = 1e-9
-    loose = aligner.align_words(words(SOURCE), words(TARGET))
+    loose = aligner.tables(words(SOURCE), words(TARGET))
     aligner.threshold = 0.5
-    tight = aligner.align_words(words(SOURCE), words(TARGET))
+    tight = aligner.tables(words(SOURCE), words(TARGET))
     assert (tight.links.probability >= 0.5).all()
     assert len(loose.links.source) > len(tight.links.source) > 0
     sides = (tight.links, loose.links, tight.forward, tight.reverse)

@@ -32,20 +32,20 @@ def program(tmp_path):
 
 def test_links_come_back_in_order(program):
     source, target = [["a", "b b", "c"], [], ["d", "e"]], [["A", "B", "C"], ["X"], ["D", " ", "E"]]
-    links = EflomalAligner(program=program, symmetrisation="intersect").align_words(source, target)
+    links = EflomalAligner(program=program, symmetrisation="intersect").table(source, target)
     assert links.lists() == [[[0, 0], [1, 1]], [], [[0, 0]]]
-    union = EflomalAligner(program=program, symmetrisation="union").align_words(source, target)
+    union = EflomalAligner(program=program, symmetrisation="union").table(source, target)
     assert union.lists() == [[[0, 0], [1, 1], [2, 2]], [], [[0, 0], [1, 1]]]
 
 
 def test_a_missing_program_says_what_to_type():
     with pytest.raises(ConfigurationError, match=r"pip install eflomal.*hmm"):
-        EflomalAligner(program="no-such-program").align_words([["a"]], [["b"]])
+        EflomalAligner(program="no-such-program").table([["a"]], [["b"]])
 
 
 def test_a_failure_is_passed_on(program):
     with pytest.raises(ConfigurationError, match="no memory"):
-        EflomalAligner(program=program, arguments="--fail").align_words([["a"]], [["b"]])
+        EflomalAligner(program=program, arguments="--fail").table([["a"]], [["b"]])
 
 
 def test_bad_options():
@@ -57,6 +57,6 @@ def test_bad_options():
 def test_the_real_program():
     source = [["das", "haus"], ["das", "buch"], [], ["ein", "buch"]] * 10
     target = [["the", "house"], ["the", "book"], ["x"], ["a", "book"]] * 10
-    links = EflomalAligner(symmetrisation="intersect").align_words(source, target).to_pharaoh()
+    links = EflomalAligner(symmetrisation="intersect").table(source, target).to_pharaoh()
     assert links[0] == "0-0 1-1"
     assert links[2] == ""

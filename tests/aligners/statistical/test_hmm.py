@@ -8,7 +8,11 @@ from isoglot.aligners.statistical.model import StatisticalAligner
 
 
 def test_links_of_a_small_text():
-    result = StatisticalAligner("hmm").fit_align_words(words(SOURCE * 2), words(TARGET * 2))
+    result = (
+        StatisticalAligner("hmm")
+        .fit_words(words(SOURCE * 2), words(TARGET * 2))
+        .tables(words(SOURCE * 2), words(TARGET * 2))
+    )
     diagonal = [" ".join(f"{k}-{k}" for k in range(len(line.split()))) for line in SOURCE]
     assert result.links.to_pharaoh() == diagonal * 2
 
@@ -17,7 +21,7 @@ def test_prefixes_lend_translations_to_unseen_forms():
     source = ["kleiner hund", "kleine katze", "alter hund", "alte katze", "hund", "katze"] * 4
     target = ["small dog", "small cat", "old dog", "old cat", "dog", "cat"] * 4
     aligner = StatisticalAligner("hmm").fit_words(words(source), words(target))
-    found = aligner.align_words([["hund", "kleinster"]], [["small", "dog"]])
+    found = aligner.tables([["hund", "kleinster"]], [["small", "dog"]])
     assert found.links.to_pharaoh() == ["0-1 1-0"]
 
 

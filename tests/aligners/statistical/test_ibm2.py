@@ -118,7 +118,7 @@ def naive(source, target, options):
 
 def run(source, target, options):
     aligner = StatisticalAligner(**dict(options))
-    found = aligner.fit_align_words(source, target)
+    found = aligner.fit_words(source, target).tables(source, target)
     return (aligner.model.forward, aligner.model.reverse), found
 
 

@@ -13,11 +13,11 @@ from isoglot.errors import InputError
 @pytest.mark.parametrize("method", METHODS)
 def test_training_text_is_aligned_as_in_training_after_save_and_load(method, tmp_path):
     aligner = StatisticalAligner(method, lowercase=True)
-    trained = aligner.fit_align_words(words(SOURCE), words(TARGET))
-    equal(aligner.align_words(words(SOURCE), words(TARGET)), trained)
+    trained = aligner.fit_words(words(SOURCE), words(TARGET)).tables(words(SOURCE), words(TARGET))
+    equal(aligner.tables(words(SOURCE), words(TARGET)), trained)
     aligner.save(tmp_path / "model")
     loaded = StatisticalAligner.load(tmp_path / "model")
-    equal(loaded.align_words(words(SOURCE), words(TARGET)), trained)
+    equal(loaded.tables(words(SOURCE), words(TARGET)), trained)
     assert loaded.options == aligner.options
     assert loaded.model.digest() == aligner.model.digest()
     assert len(trained.links) == len(SOURCE)
@@ -26,10 +26,18 @@ def test_training_text_is_aligned_as_in_training_after_save_and_load(method, tmp
 
 @pytest.mark.parametrize("method", METHODS)
 def test_two_runs_and_any_number_of_threads_are_identical(method, monkeypatch):
-    one = StatisticalAligner(method).fit_align_words(words(SOURCE), words(TARGET))
+    one = (
+        StatisticalAligner(method)
+        .fit_words(words(SOURCE), words(TARGET))
+        .tables(words(SOURCE), words(TARGET))
+    )
     for module in (decoding, hmm_training, methods):
         monkeypatch.setattr(module, "WORKERS", 1)
-    other = StatisticalAligner(method).fit_align_words(words(SOURCE), words(TARGET))
+    other = (
+        StatisticalAligner(method)
+        .fit_words(words(SOURCE), words(TARGET))
+        .tables(words(SOURCE), words(TARGET))
+    )
     equal(one, other)
 
 

@@ -21,9 +21,9 @@ from isoglot.schema import ALIGNED, require
 )
 def test_a_sentence_is_aligned_alike_alone_and_in_company(method, rows):
     aligner = StatisticalAligner(method).fit_words(*zip(*rows, strict=True))
-    together = aligner.align_words(*zip(*rows, strict=True))
+    together = aligner.tables(*zip(*rows, strict=True))
     for k, (source, target) in enumerate(rows):
-        alone = aligner.align_words([source], [target])
+        alone = aligner.tables([source], [target])
         assert alone.score[0] == pytest.approx(together.score[k], rel=1e-5)
 
 
@@ -54,7 +54,7 @@ def test_given_words_are_used_instead_of_white_space():
 @pytest.mark.parametrize("method", METHODS)
 def test_new_text_with_unknown_words(method):
     aligner = StatisticalAligner(method, symmetrisation="intersect").fit_words(words(SOURCE), words(TARGET))
-    result = aligner.align_words(
+    result = aligner.tables(
         words(["das buch", "xyz qqq", "das xyz", ""]), words(["the book", "neu", "the neu", ""])
     )
     assert result.links.to_pharaoh()[0] == "0-0 1-1"
@@ -72,14 +72,14 @@ def test_symmetrisation_can_be_changed_when_loaded(tmp_path):
     aligner = StatisticalAligner().fit(bitext())
     aligner.save(tmp_path)
     other = StatisticalAligner.load(tmp_path, symmetrisation="forward")
-    links = other.align_words(words(SOURCE), words(TARGET))
+    links = other.tables(words(SOURCE), words(TARGET))
     assert links.links.to_pharaoh() == links.forward.to_pharaoh()
     assert other.model.digest() == aligner.model.digest()
 
 
 @pytest.mark.parametrize("method", ["fast_align", "hmm"])
 def test_a_text_without_pairs_has_no_links(method):
-    found = StatisticalAligner(method).fit_align_words([], [])
+    found = StatisticalAligner(method).fit_words([], []).tables([], [])
     assert (len(found.links), len(found.forward), len(found.score)) == (0, 0, 0)
 
 

@@ -15,7 +15,15 @@ import torch
 from datasets import Dataset
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from isoglot.aligners.alignment import MOST_ENTRIES, LinkTable, PairLinks, pair_links
+from isoglot.aligners.alignment import (
+    MOST_ENTRIES,
+    AlignedPair,
+    LinkTable,
+    PairLinks,
+    WordPair,
+    pair_links,
+    require_words,
+)
 from isoglot.aligners.embedding.loading import load_encoder, load_pointer
 from isoglot.aligners.embedding.memory import return_free_memory
 from isoglot.aligners.embedding.options import EmbeddingOptions
@@ -28,8 +36,6 @@ from isoglot.modules.extraction import pair_mask
 from isoglot.modules.finite import require_finite
 
 _LOG = logging.getLogger(__name__)
-WordPair = tuple[Sequence[str], Sequence[str]]
-"""Source and target words."""
 
 # Cells of the padded similarity matrices of one extraction batch. On a CPU 128 KB in float32, which stay in its
 # second cache (0.10 ms a pair for itermax against 0.27 with 4 MB); elsewhere what makes a kernel worth its launch.
@@ -124,20 +130,21 @@ class EmbeddingAligner:
         # Nothing short names an encoder's weights, so no cached result is to be taken for this one's.
         return add_links(bitext, run, batch_size=batch_size, key=uuid.uuid4().hex)
 
-    def align_words(self, source: Sequence[str], target: Sequence[str]) -> PairLinks:
-        """The links of one sentence pair given as words."""
-        return next(self._links([(source, target)]))
+    def align_words(self, source: Sequence[str], target: Sequence[str]) -> AlignedPair:
+        """Link one sentence pair given as words."""
+        pair = require_words((source, target))
+        return AlignedPair.of(pair, next(self._links([pair])))
 
     def align_pairs(
         self, pairs: Iterable[WordPair], *, window: int | None = None, first: int = 0
-    ) -> Iterator[PairLinks]:
-        """The links of any number of pairs, in order, at most ``window`` pairs in memory at a time.
+    ) -> Iterator[AlignedPair]:
+        """Link any number of pairs given as words, in order, at most ``window`` of them in memory at a time.
 
         ``first`` is how many pairs came before these, for the numbers in warnings.
         """
-        iterator = iter(pairs)
+        iterator = map(require_words, pairs)
         while chunk := list(itertools.islice(iterator, window or self.window)):
-            yield from self._links(chunk, first)
+            yield from map(AlignedPair.of, chunk, self._links(chunk, first))
             first += len(chunk)
             return_free_memory()
 

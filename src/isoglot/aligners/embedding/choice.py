@@ -15,7 +15,9 @@ from isoglot.runs.checkpoint import ALIGNER_FILE, BOX, checkpoint_folder, packed
 from isoglot.runs.files import read_json, write_json
 from isoglot.runs.listed import add_to_list
 
-if TYPE_CHECKING:  # it imports numpy, which --help does without
+if TYPE_CHECKING:  # they import numpy and more, which --help does without
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
     from isoglot.link_counts import AlignmentScore
 
 Choice = dict[str, Any]
@@ -129,9 +131,10 @@ def keep_choice(model: str | Path, choice: Choice, *, density: float | None = No
 
 
 def best_choice(
-    model: str | Path,
+    model: str | Path | PreTrainedModel,
     gold: Mapping[str, Any],
     *,
+    tokenizer: PreTrainedTokenizerBase | None = None,
     layers: Sequence[int] | None = None,
     weights: Mapping[str, float] | None = None,
     candidates: Sequence[Choice] = CANDIDATES,
@@ -150,7 +153,7 @@ def best_choice(
     if given := sorted({"layer", *(name for one in candidates for name in one)} & set(options)):
         raise ConfigurationError(f"{', '.join(given)} given, but that is what is chosen here; leave it out")
     options = {**MEASURED, **options}
-    encoder = EmbeddingAligner(model, options=EmbeddingOptions.build(**options))
+    encoder = EmbeddingAligner(model, tokenizer=tokenizer, options=EmbeddingOptions.build(**options))
     aligners = [encoder.with_options(EmbeddingOptions.build(**one, **options)) for one in candidates]
     kept = {name: value for name, value in options.items() if name not in _WHERE}
     errors = {}

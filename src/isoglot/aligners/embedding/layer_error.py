@@ -3,10 +3,9 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from isoglot.aligners.alignment import Alignment
 from isoglot.aligners.embedding.aligner import EmbeddingAligner
 from isoglot.aligners.files.gold import GoldPairs
-from isoglot.aligners.scoring import score
+from isoglot.aligners.scoring import score_pair
 from isoglot.errors import ConfigurationError
 from isoglot.link_counts import AlignmentScore
 from isoglot.modules.encoder import num_layers
@@ -45,8 +44,8 @@ def layer_errors(
             if how not in encoded:
                 encoded[how] = aligner.encode(words, wanted, first=start)
             for layer, table in aligner.extract(*encoded[how]).items():
-                found = [Alignment(frozenset(links.links)) for links in aligner.pair_links(table, words)]
-                total[layer] += score(found, gold)
+                for links, own in zip(aligner.pair_links(table, words), gold, strict=True):
+                    total[layer] += score_pair(frozenset(links.links), own)
         if progress is not None:
             progress(min(start + window, len(pairs.words)), len(pairs.words))
     return totals

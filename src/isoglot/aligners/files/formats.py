@@ -16,19 +16,19 @@ the sure ones. ``base`` overrides where a file counts from; ``reverse`` exchange
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain, pairwise, starmap
 from operator import index
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from isoglot.aligners.alignment import link_items
+from isoglot.aligners.alignment import AlignedPair, link_items
 from isoglot.aligners.scoring import GoldAlignment
-from isoglot.checks import is_number
+from isoglot.checks import is_number, shortened
 from isoglot.corpus.encode.words import split_words
 from isoglot.corpus.read.line_files import numbered_lines
 from isoglot.corpus.read.sources import bare_suffix
@@ -165,6 +165,28 @@ class LinkReader:
             yield LinkedSentence(gold, id=str(number))
 
 
+class HeldLinks(LinkReader):
+    """Links in memory, one sentence after the other, as a reader of a file has them; words count from 0.
+
+    Args:
+        held: For each sentence an :class:`AlignedPair`, an :class:`Alignment`, a :class:`GoldAlignment`, a Pharaoh
+            line, or any collection of links.
+        called: What messages call them.
+    """
+
+    def __init__(self, held: Iterable[Any], called: str) -> None:
+        self.path, self.name, self.rows = called, "held", False
+        self._held, self._numbers = held, np.zeros((0, 4), np.int32)
+
+    def sentences(self, *, first: int = 1) -> Iterator[LinkedSentence]:
+        """The sentences in their order."""
+        for number, own in enumerate(self._held, first):
+            try:
+                yield _from_held(own)
+            except InputError as error:
+                raise error.at(self.path, number) from error.__cause__
+
+
 def read_links(
     path: str | Path, *, name: str | None = None, base: int | None = None, reverse: bool = False
 ) -> LinkFile:
@@ -181,6 +203,22 @@ def _from_items(text: str, start: int) -> GoldAlignment:
         (_shifted(source, target, start), mark == "-") for source, mark, target in link_items(text, wanted)
     ]
     return GoldAlignment.of((link for link, sure in items if sure), (link for link, _ in items))
+
+
+def _from_held(own: Any) -> LinkedSentence:
+    if isinstance(own, GoldAlignment):
+        return LinkedSentence(own)
+    if isinstance(own, str):
+        return LinkedSentence(_from_items(own, 0))
+    words = (own.source_words, own.target_words) if isinstance(own, AlignedPair) else None
+    try:
+        links = [(index(source), index(target)) for source, target in own]
+    except (TypeError, ValueError):
+        raise InputError(
+            f"{shortened(own)} given; the links of a sentence are (source word, target word) pairs or a line such as "
+            "'0-0 1-2'"
+        ) from None
+    return LinkedSentence(GoldAlignment.of(_shifted(*link, 0) for link in links), words=words)
 
 
 def _from_row(text: str, start: int) -> tuple[int, int, int, int]:

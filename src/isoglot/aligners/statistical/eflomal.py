@@ -46,8 +46,8 @@ class EflomalAligner:
             )
         return program
 
-    def align_words(self, source: Iterable[Sequence[str]], target: Iterable[Sequence[str]]) -> LinkTable:
-        """Align lists of words."""
+    def table(self, source: Iterable[Sequence[str]], target: Iterable[Sequence[str]]) -> LinkTable:
+        """The symmetrised links of lists of words as arrays."""
         forward, reverse = self.directions(source, target)
         return symmetrise_table(forward, reverse, self.symmetrisation)
 

@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import logging
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from isoglot.aligners.alignment import LinkTable, windows
-from isoglot.aligners.statistical.bitext import BitextSide, encode
+from isoglot.aligners.alignment import (
+    WINDOW,
+    AlignedPair,
+    LinkTable,
+    WordPair,
+    pair_links,
+    require_words,
+    usable_words,
+    windows,
+)
+from isoglot.aligners.statistical.bitext import BitextSide, WordNumbers, encode
 from isoglot.aligners.statistical.decoding import BestWords
 from isoglot.aligners.statistical.methods import METHODS, TranslationModel, load_model
 from isoglot.aligners.statistical.options import Symmetrisation
@@ -23,6 +33,7 @@ from isoglot.errors import ConfigurationError
 if TYPE_CHECKING:
     from datasets import Dataset
 
+_LOG = logging.getLogger(__name__)
 Sentences = Sequence[Sequence[str]]
 AGREEMENT = "agreement"
 """Symmetrisation by a threshold on both directions' posteriors; see :mod:`isoglot.aligners.statistical.decoding`."""
@@ -98,8 +109,8 @@ class StatisticalAligner:
         >>> source = [["das", "haus"], ["das", "buch"], ["ein", "buch"]]
         >>> target = [["the", "house"], ["the", "book"], ["a", "book"]]
         >>> aligner = StatisticalAligner(symmetrisation="intersect").fit_words(source, target)
-        >>> aligner.align_words([["das", "buch"]], [["the", "book"]]).links.to_pharaoh()
-        ['0-0 1-1']
+        >>> aligner.align_words(["das", "buch"], ["the", "book"]).word_pairs
+        [('das', 'the'), ('buch', 'book')]
     """
 
     def __init__(
@@ -139,14 +150,20 @@ class StatisticalAligner:
         self.model = METHODS[self.method].estimate(*self._encode(source, target), self.options)
         return self
 
-    def fit_align_words(self, source: Sentences, target: Sentences) -> SentenceAlignments:
-        """Estimate the model and align the same text."""
-        return self.fit_align_sides(*self._encode(source, target))
+    def fit_pairs(self, pairs: Iterable[WordPair]) -> Self:
+        """Estimate the model from pairs given as words, which are read once and not kept."""
+        source, target = (WordNumbers(lowercase=self.lowercase) for _ in range(2))
+        for number, pair in enumerate(map(require_words, pairs), 1):
+            words = usable_words(pair, number, lambda *_: None)  # aligning them warns
+            source.add(words[0])
+            target.add(words[1])
+        self.model = METHODS[self.method].estimate(source.side(), target.side(), self.options)
+        return self
 
     def fit_align_sides(
         self, source: BitextSide, target: BitextSide, *, keep: bool = True
     ) -> SentenceAlignments:
-        """:meth:`fit_align_words` of text in numbers, in lower case where ``lowercase`` asks for it.
+        """Estimate the model and align the same text, in numbers, in lower case where ``lowercase`` asks for it.
 
         Without ``keep`` the model is not there afterwards, and large ones take less memory.
         """
@@ -166,7 +183,7 @@ class StatisticalAligner:
         from isoglot.aligners.words import add_links  # noqa: PLC0415 - `datasets` is slow to import
 
         def run(source: list[list[str]], target: list[list[str]]) -> dict[str, list[Any]]:
-            result = self.align_words(source, target)
+            result = self.tables(source, target)
             probability = result.links.probability
             values = [] if probability is None else probability.tolist()
             bounds = result.links.offsets.tolist()
@@ -180,8 +197,27 @@ class StatisticalAligner:
         key = f"{self._trained().digest()} {self.method} {decoding} {self.options}"
         return add_links(bitext, run, batch_size=batch_size, key=key)
 
-    def align_words(self, source: Sentences, target: Sentences) -> SentenceAlignments:
-        """Align lists of words with the model as it is."""
+    def align_words(self, source: Sequence[str], target: Sequence[str]) -> AlignedPair:
+        """Link one sentence pair, given as words, with the model as it is."""
+        return next(self.align_pairs([(source, target)]))
+
+    def align_pairs(self, pairs: Iterable[WordPair], *, window: int = WINDOW) -> Iterator[AlignedPair]:
+        """Link any number of pairs given as words, in order, at most ``window`` of them in memory at a time."""
+        self._trained()
+        return self._aligned(map(require_words, pairs), window)
+
+    def _aligned(self, pairs: Iterator[WordPair], window: int) -> Iterator[AlignedPair]:
+        first = 0
+        while chunk := list(islice(pairs, window)):
+            usable = [usable_words(pair, number, _warn) for number, pair in enumerate(chunk, first + 1)]
+            sides = [[pair[side] for pair in usable] for side in (0, 1)]
+            table = self.tables(*sides).links
+            lengths = ([len(words) for words in side] for side in sides)
+            yield from map(AlignedPair.of, chunk, pair_links(table, *lengths))
+            first += len(chunk)
+
+    def tables(self, source: Sentences, target: Sentences) -> SentenceAlignments:
+        """Both directions' links and the scores of lists of words as arrays, with the model as it is."""
         self._trained()
         return self._decode(*self._encode(source, target))
 
@@ -222,3 +258,7 @@ class StatisticalAligner:
         threshold = self.threshold if self.symmetrisation == AGREEMENT else None
         found = self._trained().decode(source, target, self.options, threshold)
         return SentenceAlignments(source, target, found[0], found[1], self.symmetrisation, found[2])
+
+
+def _warn(number: int, message: str) -> None:
+    _LOG.warning("pair %d: %s", number, message)

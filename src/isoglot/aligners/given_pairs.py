@@ -1,0 +1,98 @@
+"""Sentence pairs as Python users hold them: pairs, two lists, data sets, frames, streams; as text or as words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import zip_longest
+from typing import Any
+
+from isoglot.aligners.alignment import WordPair
+from isoglot.checks import did_you_mean, shortened
+from isoglot.corpus.encode.words import WordMode, split_words
+from isoglot.errors import ConfigurationError
+
+Sentence = str | Sequence[str]
+"""A sentence as text, or its words."""
+Texts = tuple[str, str]
+_MISSING = object()
+
+
+def given_pairs(pairs: Any, source: Any, target: Any) -> Iterator[tuple[Any, Any]]:
+    """Both sides of each pair, whatever holds them; :func:`isoglot.aligners.api.align_many` says what may.
+
+    Example:
+        >>> list(given_pairs({"en": ["a house"], "de": ["ein Haus"]}, "en", "de"))
+        [('a house', 'ein Haus')]
+    """
+    if pairs is None:
+        if source is None or target is None or isinstance(source, str) or isinstance(target, str):
+            raise ConfigurationError(
+                "no pairs given; call align_many(pairs), or align_many(source=[...], target=[...]) with two lists"
+            )
+        return _side_by_side(source, target)
+    names = ("source" if source is None else source, "target" if target is None else target)
+    if wrong := [name for name in names if not isinstance(name, str)]:
+        raise ConfigurationError(
+            f"pairs and {shortened(wrong[0])} given; with pairs, source and target name its columns"
+        )
+    known = getattr(pairs, "column_names", None)  # of datasets; those of a stream may be unknown
+    if isinstance(pairs, Mapping) or hasattr(pairs, "itertuples"):  # a dictionary of lists, a pandas frame
+        known = list(pairs)
+    if known is not None and (lacking := [name for name in names if name not in known]):
+        raise ConfigurationError(
+            f"no column {lacking[0]!r}; {did_you_mean(lacking[0], known)} Name the two columns of text: "
+            "source='en', target='de'"
+        )
+    if isinstance(pairs, Mapping) or hasattr(pairs, "itertuples"):
+        return _side_by_side(pairs[names[0]], pairs[names[1]])
+    if known is not None:
+        pairs = pairs.select_columns(list(names))  # others may be slow to decode
+    return (_pair(row, number, names) for number, row in enumerate(pairs, 1))
+
+
+def _side_by_side(source: Iterable[Any], target: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
+    """Pairs of two columns or lists of the same length."""
+    for number, (one, other) in enumerate(zip_longest(source, target, fillvalue=_MISSING), 1):
+        if one is _MISSING or other is _MISSING:
+            side = "source" if one is _MISSING else "target"
+            raise ConfigurationError(
+                f"pair {number}: the {side} side has only {number - 1} sentences; give both sides the same number"
+            )
+        yield one, other
+
+
+def _pair(row: Any, number: int, names: tuple[str, str]) -> tuple[Any, Any]:
+    if isinstance(row, Mapping) and set(names) <= set(row):
+        return row[names[0]], row[names[1]]
+    if isinstance(row, tuple | list) and len(row) == 2:
+        return row[0], row[1]
+    raise ConfigurationError(
+        f"pair {number}: {shortened(row)} given; a pair is (source, target), or a dictionary with {names[0]!r} and "
+        f"{names[1]!r}"
+    )
+
+
+def cut_pair(pair: tuple[Any, Any], mode: WordMode, place: str = "") -> tuple[WordPair, Texts]:
+    """The words of both sides, and the texts that they stand in."""
+    (source, one), (target, other) = (_cut_side(side, mode, place) for side in pair)
+    return (source, target), (one, other)
+
+
+def _cut_side(side: Any, mode: WordMode, place: str) -> tuple[list[str], str]:
+    if isinstance(side, str):
+        return split_words(side, mode=mode), side
+    if not isinstance(side, Iterable):
+        raise ConfigurationError(f"{place}{shortened(side)} given; a sentence is a text or a list of words")
+    words = list(side)
+    for word in words:
+        if not isinstance(word, str):
+            problem = "is not a word"
+        elif len(split_words(word, mode="whitespace")) > 1:
+            problem = "is not a word: it has white space inside"
+        else:
+            continue
+        raise ConfigurationError(
+            f"{place}{shortened(word)} {problem}; for a list of sentences call "
+            "isoglot.align_many(source=[...], target=[...]); for one sentence give its text or its single words"
+        )
+    return words, " ".join(words)

@@ -1,0 +1,113 @@
+"""``isoglot tune``: the layer and method of an encoder that link words best on development links."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from isoglot.aligners.embedding.choice import Choice, Tried, best_choice, keep_choice
+from isoglot.aligners.files.gold import GoldPairs, gold_pairs
+from isoglot.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+GoldSet = str | Path | GoldPairs
+"""A file or folder of development links, or sentence pairs with theirs."""
+
+
+@dataclass(frozen=True)
+class TuningResult:
+    """What :func:`tune` tried.
+
+    Args:
+        model: The encoder.
+        table: Every method and layer with its mean alignment error rate (%) and its scores, the best first.
+        density: Links per word that the best choice gave on each development set.
+    """
+
+    model: str | Path | PreTrainedModel
+    table: list[Tried]
+    density: dict[str, float]
+
+    @property
+    def best(self) -> Tried:
+        """The first row of the table."""
+        return self.table[0]
+
+    @property
+    def choice(self) -> Choice:
+        """The best options by name; ``isoglot.align(..., model=model, **choice)`` takes them."""
+        return self.best.choice
+
+    def keep(self) -> Path:
+        """Write the choice into ``aligner.json`` beside the encoder's weights, where every aligner finds it."""
+        if not isinstance(self.model, str | Path):
+            raise ConfigurationError(
+                "a model object has no folder to keep the choice in; hand it on: align(..., **found.choice)"
+            )
+        return keep_choice(self.model, self.choice, density=min(self.density.values()) or None)
+
+
+def tune(
+    model: str | Path | PreTrainedModel,
+    gold: GoldSet | Sequence[GoldSet] | Mapping[str, GoldSet],
+    *,
+    tokenizer: PreTrainedTokenizerBase | None = None,
+    layers: Sequence[int] | None = None,
+    weights: Mapping[str, float] | None = None,
+    progress: Callable[[str, int, int], None] | None = None,
+    **options: Any,
+) -> TuningResult:
+    """Choose an encoder's layer and method for word alignment.
+
+    Tries argmax, itermax and softmax with several thresholds at each layer. Nothing is written until
+    :meth:`TuningResult.keep`.
+
+    Args:
+        model: Folder or hub name of an encoder, or a loaded one.
+        gold: Development links, one set or several (by name): a file of JSON lines with ``src``, ``tgt``, ``sure`` and
+            ``possible``, a folder of ``isoglot align --format corpus``, whose first 500 pairs are taken, or
+            :class:`~isoglot.aligners.files.gold.GoldPairs`.
+        tokenizer: Tokenizer of a loaded encoder.
+        layers: Numbers of the layers to try; by default all.
+        weights: Weight of each set in the mean, by name; 1 by default.
+        progress: Called with the set that is measured, its number from 0, and how many there are.
+        **options: Options of all methods that are tried, such as ``level="word"``.
+
+    Raises:
+        ConfigurationError: No set, one without a sure link, or an option that does not exist.
+
+    Example:
+        >>> from isoglot.aligners.scoring import GoldAlignment
+        >>> from isoglot.testing import tiny_model, tiny_tokenizer
+        >>> gold = GoldPairs([(["the", "river"], ["ta", "potamo"])], [GoldAlignment.of([(0, 0), (1, 1)])])
+        >>> found = tune(tiny_model("bert"), gold, tokenizer=tiny_tokenizer("bert"), layers=[1, 2])
+        >>> found.choice["layer"] in (1, 2), found.best.aer == min(tried.aer for tried in found.table)
+        (True, True)
+    """
+    sets = _named(gold)
+    if unknown := [name for name in weights or {} if name not in sets]:
+        raise ConfigurationError(
+            f"weights: {unknown[0]!r} is not a set of gold links; there are {', '.join(sets)}"
+        )
+    table = best_choice(
+        model, sets, tokenizer=tokenizer, layers=layers, weights=weights, progress=progress, **options
+    )
+    density = {name: score.links / max(1, sets[name].size) for name, score in table[0].scores.items()}
+    return TuningResult(model, table, density)
+
+
+def _named(gold: GoldSet | Sequence[GoldSet] | Mapping[str, GoldSet]) -> dict[str, GoldPairs]:
+    if isinstance(gold, Mapping):
+        given = dict(gold)
+    else:
+        several = [gold] if isinstance(gold, str | Path | GoldPairs) else list(gold)
+        given = {
+            f"gold {n}" if isinstance(one, GoldPairs) else str(one): one for n, one in enumerate(several, 1)
+        }
+    if not given:
+        raise ConfigurationError("no gold links given; name a file of development links")
+    return {name: one if isinstance(one, GoldPairs) else gold_pairs(one) for name, one in given.items()}

@@ -1,0 +1,71 @@
+"""Tuning from Python: what the command does, of objects too, and nothing written until it is asked for."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import isoglot as iso
+from isoglot.aligners.embedding.choice import best_choice, kept_choice
+from isoglot.errors import ConfigurationError
+from isoglot.testing import tiny_aligned, tiny_model, tiny_tokenizer
+
+
+def pairs(first: int, last: int) -> iso.GoldPairs:
+    rows = tiny_aligned(24).select(range(first, last))
+    words = list(zip(rows["source_words"], rows["target_words"], strict=True))
+    return iso.GoldPairs(words, [iso.GoldAlignment.of(links) for links in rows["links"]])
+
+
+def write(path, gold: iso.GoldPairs) -> str:
+    rows = [
+        {"src": source, "tgt": target, "sure": sorted(own.sure), "possible": []}
+        for (source, target), own in zip(gold.words, gold.gold, strict=True)
+    ]
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    return str(path)
+
+
+@pytest.fixture
+def own(tmp_path):
+    """A folder of this test's own, in which a choice may be kept."""
+    for part in (tiny_model("bert"), tiny_tokenizer("bert")):
+        part.save_pretrained(tmp_path / "encoder")
+    return tmp_path / "encoder"
+
+
+def test_the_choice_has_the_least_error_and_is_kept_when_asked(own, tmp_path):
+    sets = {"one": pairs(0, 12), "two": pairs(12, 24)}
+    found = iso.tune(own, sets, layers=[1, 2], weights={"two": 3.0})
+    assert found.table == best_choice(own, sets, layers=[1, 2], weights={"two": 3.0})
+    assert found.best.aer == min(tried.aer for tried in found.table)
+    assert not kept_choice(own)
+    file = found.keep()
+    assert file.parent == own and kept_choice(own) == found.choice
+    linked = iso.align_many(sets["one"].words, model=own, dtype="float32")
+    given = iso.align_many(sets["one"].words, model=own, **{"dtype": "float32", **found.choice})
+    assert [pair.links for pair in linked] == [pair.links for pair in given]
+    assert iso.score(linked, sets["one"].gold) == found.best.scores["one"]
+
+
+def test_files_objects_and_models_give_one_table(own, tmp_path):
+    gold = pairs(0, 12)
+    file = write(tmp_path / "gold.jsonl", gold)
+    expected = [(tried.choice, tried.aer) for tried in iso.tune(own, gold, layers=[2]).table]
+    several = iso.tune(own, [file, gold], layers=[2])
+    assert list(several.best.scores) == [file, "gold 2"]
+    for given in (file, {"mine": file}):
+        assert [(tried.choice, tried.aer) for tried in iso.tune(own, given, layers=[2]).table] == expected
+    model, tokenizer = iso.EmbeddingAligner(own).model, tiny_tokenizer("bert")
+    held = iso.tune(model, gold, tokenizer=tokenizer, layers=[2])
+    assert [(tried.choice, tried.aer) for tried in held.table] == expected
+    with pytest.raises(ConfigurationError, match="has no folder to keep the choice in"):
+        held.keep()
+
+
+def test_mistakes_are_named(own):
+    with pytest.raises(ConfigurationError, match="no gold links given"):
+        iso.tune(own, [])
+    with pytest.raises(ConfigurationError, match="weights: 'twoo' is not a set of gold links; there are two"):
+        iso.tune(own, {"two": pairs(0, 2)}, weights={"twoo": 2.0})

@@ -1,0 +1,62 @@
+"""Recipes and streams as Python objects: the run is that of the files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from datasets import Dataset
+from ruamel.yaml import YAML
+from safetensors.torch import load_file
+
+from isoglot.errors import ConfigurationError
+from isoglot.pretraining.check import load_recipe
+from isoglot.pretraining.pretrain import pretrain
+from isoglot.recipe.source import builtin_recipes
+from isoglot.testing import tiny_bitext
+
+
+@pytest.fixture
+def values(tiny_recipe: Path) -> dict:
+    return YAML(typ="safe").load(tiny_recipe)
+
+
+def test_a_dictionary_is_the_recipe_of_its_file(tiny_recipe: Path, values: dict) -> None:
+    recipe = load_recipe(values)
+    assert recipe == load_recipe(tiny_recipe) and recipe.hash == load_recipe(tiny_recipe).hash
+    assert load_recipe(values, ["seed=7"]).seed == 7
+    values["streams"]["bitext"]["path"] = Path(values["streams"]["bitext"]["path"])
+    assert load_recipe({"extends": str(tiny_recipe), "seed": 9}).seed == 9
+    assert load_recipe(values).hash == recipe.hash
+
+
+def test_mistakes_in_a_dictionary_are_named_without_lines(values: dict) -> None:
+    values["views"]["pair"]["probabilty"] = 0.5
+    said = r"recipe: 1 mistake;(?s:.*)- recipe: views\.pair\.probabilty.*did you mean"
+    with pytest.raises(ConfigurationError, match=said):
+        load_recipe(values)
+    with pytest.raises(ConfigurationError, match="a set given; its values are those that YAML has"):
+        load_recipe({"streams": {1, 2}})
+
+
+def test_a_data_set_trains_as_its_file_does(tiny_recipe: Path, values: dict, tmp_path: Path) -> None:
+    expected = pretrain(tiny_recipe, tmp_path / "files")
+    corpus = tiny_bitext(64)
+    held = Dataset.from_dict({"source": corpus["source"], "target": corpus["target"]})
+    values["streams"]["bitext"]["path"] = "not/there.tsv"
+    checkpoint = pretrain(values, tmp_path / "objects", streams={"bitext": held})
+    one, other = (load_file(folder / "model.safetensors") for folder in (expected, checkpoint))
+    assert all(bool((one[name] == other[name]).all()) for name in one) and set(one) == set(other)
+    assert pretrain(values, tmp_path / "objects", streams={"bitext": held}) == checkpoint, "nothing to do"
+    with pytest.raises(ConfigurationError, match="another pre-training run"):
+        pretrain(values, tmp_path / "objects", streams={"bitext": held.select(range(60))})
+
+
+def test_streams_that_cannot_be_read_are_refused(values: dict, tiny_recipe: Path, tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="streams: bitext: a list given"):
+        pretrain(values, tmp_path / "run", streams={"bitext": [("a", "b")]})
+    with pytest.raises(ConfigurationError, match="streams and a checked recipe given"):
+        pretrain(load_recipe(tiny_recipe), tmp_path / "run", streams={"bitext": tiny_bitext(4)})
+    with pytest.raises(ConfigurationError, match=r"streams\.pairs"):
+        pretrain(values, tmp_path / "run", streams={"pairs": tiny_bitext(4)})
+    assert "tlm" in builtin_recipes() and not (tmp_path / "run").exists()
