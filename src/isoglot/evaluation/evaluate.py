@@ -20,6 +20,7 @@ from isoglot.runs.folder import key_of
 from isoglot.runs.reporter import Reporter, Silent
 from isoglot.tasks.base import (
     CheckpointTask,
+    CountedTask,
     Predictions,
     Probe,
     Task,
@@ -85,7 +86,10 @@ def evaluate(
             scores, predictions = measure(data, language=language, progress=step)
             rows = asked[language].rows(scores, len(predictions))
             take(rows)
-            known[language] = keep(asked[language], task, rows, predictions, options)
+            counts = None
+            if options.predictions is not None and isinstance(task, CountedTask):
+                counts = task.counts(data, predictions, language=language)
+            known[language] = keep(asked[language], task, rows, predictions, options, counts)
         report.progress("languages", number, len(languages))
     return [row for language in languages for row in known[language]]
 
@@ -137,7 +141,9 @@ def _evaluations(
     }
     return {
         language: Evaluation(
-            {**shared, "language": language}, key_of({**made_of, "language": language, "data": data})
+            {**shared, "language": language},
+            key_of({**made_of, "language": language, "data": data}),
+            key_of({"data": data}),
         )
         for language, data in content.items()
     }

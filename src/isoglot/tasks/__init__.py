@@ -16,6 +16,7 @@ TASKS: dict[str, str] = {
     "ner": "isoglot.tasks.tagging:NamedEntities",
     "xnli": "isoglot.tasks.pairs:XNLI",
     "pawsx": "isoglot.tasks.pairs:PAWSX",
+    "text_classification": "isoglot.tasks.text_classification:TextClassification",
     "squad": "isoglot.tasks.questions:SQuAD",
     "xquad": "isoglot.tasks.questions:XQuAD",
     "mlqa": "isoglot.tasks.questions:MLQA",

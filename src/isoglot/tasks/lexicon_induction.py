@@ -11,6 +11,7 @@ from isoglot.corpus.labelled.places import DataSource, Place, is_data_set
 from isoglot.corpus.labelled.tables import in_languages, is_table, read_table
 from isoglot.corpus.read.line_files import lexicon_entries, numbered_lines
 from isoglot.errors import ConfigurationError, InputError
+from isoglot.example_counts import ExampleCounts, shares
 from isoglot.modules.neighbours import top_neighbours, unit
 from isoglot.schema import LEXICON
 from isoglot.tasks.base import Predictions
@@ -89,10 +90,7 @@ class LexiconInductionTask:
     ) -> tuple[dict[str, float], Predictions]:
         """Scores, and the nearest candidate of each source word by CSLS."""
         del language
-        gold: dict[str, set[str]] = {}
-        for source, target, asked in zip(dataset["source"], dataset["target"], dataset["asked"], strict=True):
-            if asked:
-                gold.setdefault(source, set()).add(target)
+        gold = _translations(dataset)
         candidates = list(dict.fromkeys(dataset["target"]))
         encoder = TextEncoder(checkpoint, layer=self.layer, entries=True)
         sources = list(dict.fromkeys(dataset["source"])) if self.csls_over == "all" else list(gold)
@@ -113,6 +111,16 @@ class LexiconInductionTask:
                 scores[f"{stem}precision_at_{k}"] = 100 * sum(hits) / len(hits)
             nearest = [candidates[own[0]] for own in top]
         return scores, nearest
+
+    def counts(
+        self, dataset: Dataset, predictions: Predictions, *, language: str
+    ) -> dict[str, ExampleCounts]:
+        """Precision at 1 by CSLS: what the predictions tell."""
+        del language
+        hits = [
+            found in right for found, right in zip(predictions, _translations(dataset).values(), strict=True)
+        ]
+        return {"csls_precision_at_1": shares(hits)}
 
     def places(self, language: str, split: str) -> list[Place]:
         """The dictionary; a folder's file carries both codes."""
@@ -150,6 +158,15 @@ class LexiconInductionTask:
                 path=name,
             )
         return asked
+
+
+def _translations(dataset: Dataset) -> dict[str, set[str]]:
+    """The translations of each word that is asked for."""
+    gold: dict[str, set[str]] = {}
+    for source, target, asked in zip(dataset["source"], dataset["target"], dataset["asked"], strict=True):
+        if asked:
+            gold.setdefault(source, set()).add(target)
+    return gold
 
 
 def _names(path: str | Path, source: str, target: str) -> bool:

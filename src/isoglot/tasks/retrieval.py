@@ -10,6 +10,7 @@ from isoglot.corpus.labelled.hub import HubSides, HubSpec, read_hub, read_hub_si
 from isoglot.corpus.labelled.places import DataSource, Place, find_sides, is_data_set, read_sides
 from isoglot.corpus.labelled.tables import in_languages, is_table, read_table
 from isoglot.errors import ConfigurationError
+from isoglot.example_counts import ExampleCounts, shares
 from isoglot.modules.neighbours import SIMILARITIES, gold_ranks, unit
 from isoglot.schema import BITEXT
 from isoglot.tasks.base import Predictions
@@ -105,6 +106,13 @@ class RetrievalTask:
                 scores[f"{way}{stem}mrr"] = 100 * float((1 / ranks.double()).mean())
                 nearest = nearest or best.tolist()
         return scores, nearest
+
+    def counts(
+        self, dataset: Dataset, predictions: Predictions, *, language: str
+    ) -> dict[str, ExampleCounts]:
+        """Accuracy from the language to the pivot, by cosine: what the predictions tell."""
+        del language
+        return {"accuracy": shares([place == found for place, found in enumerate(predictions)])}
 
 
 @dataclass

@@ -1,9 +1,10 @@
 """Word alignment: an encoder's links against gold links, as alignment error rate."""
 
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
+import numpy as np
 from datasets import Dataset
 
 from isoglot.aligners.alignment import Alignment
@@ -11,8 +12,9 @@ from isoglot.aligners.embedding.aligner import EmbeddingAligner
 from isoglot.aligners.embedding.choice import with_kept
 from isoglot.aligners.embedding.options import MEASURED, EmbeddingOptions
 from isoglot.aligners.files.gold import gold_pairs
-from isoglot.aligners.scoring import GoldAlignment, score
+from isoglot.aligners.scoring import GoldAlignment, score, score_pair
 from isoglot.corpus.labelled.places import DataSource, Place
+from isoglot.example_counts import ExampleCounts
 from isoglot.tasks.base import Predictions
 from isoglot.tasks.features import StepProgress
 
@@ -90,7 +92,28 @@ class WordAlignmentTask:
             found.append(Alignment(frozenset(links.links)))
             if progress is not None:
                 progress(len(found), len(pairs))
-        gold = [GoldAlignment.of(s, p) for s, p in zip(dataset["sure"], dataset["possible"], strict=True)]
-        total = score(found, gold)
+        total = score(found, _gold(dataset))
         names = ("aer", "precision", "recall", "f1")
         return {name: 100 * getattr(total, name) for name in names}, [a.to_pharaoh() for a in found]
+
+    def counts(
+        self, dataset: Dataset, predictions: Predictions, *, language: str
+    ) -> dict[str, ExampleCounts]:
+        """The metrics, counted per sentence pair."""
+        del language
+        links = [Alignment.from_pharaoh(line).links for line in predictions]
+        pairs = [score_pair(own, gold) for own, gold in zip(links, _gold(dataset), strict=True)]
+        found, sure, sure_hits, hits = (
+            np.array([astuple(pair) for pair in pairs], np.float64).reshape(-1, 4).T
+        )
+        both = (np.stack([hits, sure_hits], 1), np.stack([found, sure], 1))
+        return {
+            "aer": ExampleCounts(found + sure - hits - sure_hits, found + sure),
+            "precision": ExampleCounts(hits, found),
+            "recall": ExampleCounts(sure_hits, sure),
+            "f1": ExampleCounts(*both, combine="harmonic"),
+        }
+
+
+def _gold(dataset: Dataset) -> list[GoldAlignment]:
+    return [GoldAlignment.of(s, p) for s, p in zip(dataset["sure"], dataset["possible"], strict=True)]
