@@ -29,6 +29,8 @@ if TYPE_CHECKING:  # what editors and type checkers see; a test holds it against
     from isoglot.errors import InputError as InputError
     from isoglot.errors import IsoglotError as IsoglotError
     from isoglot.errors import TrainingError as TrainingError
+    from isoglot.evaluation.api import evaluate as evaluate
+    from isoglot.finetuning.api import finetune as finetune
     from isoglot.losses.base import LossOutput as LossOutput
     from isoglot.modules.encodings import Encodings as Encodings
     from isoglot.modules.load import load_masked_lm as load_masked_lm
@@ -37,6 +39,8 @@ if TYPE_CHECKING:  # what editors and type checkers see; a test holds it against
     from isoglot.pretraining.inspect import inspect_recipe as inspect_recipe
     from isoglot.pretraining.pretrain import pretrain as pretrain
     from isoglot.pretraining.recipe import Recipe as Recipe
+    from isoglot.report.paired import Comparison as Comparison
+    from isoglot.report.paired import compare as compare
     from isoglot.results import Result as Result
     from isoglot.schema import require as require
     from isoglot.seeding import generator_for as generator_for
@@ -56,12 +60,16 @@ _HOMES: dict[str, str] = {
     "AlignmentModel": "isoglot.training.model",
     "AlignmentTrainer": "isoglot.training.trainer",
     "Collator": "isoglot.training.collate",
+    "compare": "isoglot.report.paired",
+    "Comparison": "isoglot.report.paired",
     "ConfigurationError": "isoglot.errors",
     "EmbeddingAligner": "isoglot.aligners.embedding.aligner",
     "EmbeddingOptions": "isoglot.aligners.embedding.options",
     "encode_stream": "isoglot.corpus.encode.encode",
     "EncodeOptions": "isoglot.corpus.encode.batch",
     "Encodings": "isoglot.modules.encodings",
+    "evaluate": "isoglot.evaluation.api",
+    "finetune": "isoglot.finetuning.api",
     "generator_for": "isoglot.seeding",
     "InputError": "isoglot.errors",
     "inspect_recipe": "isoglot.pretraining.inspect",

@@ -102,7 +102,9 @@ class CountsFile:
         """Write a file in one go."""
         header = {**self.about, "combine": {name: own.combine for name, own in self.metrics.items()}}
         sides = {
-            f"{name}/{side}": getattr(own, side) for name, own in self.metrics.items() for side in _SIDES
+            f"{name}/{side}": np.ascontiguousarray(getattr(own, side))  # the library writes views wrongly
+            for name, own in self.metrics.items()
+            for side in _SIDES
         }
         with whole_path(path) as place:
             save_file(sides, place, metadata={_HEADER: json.dumps(header)})

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Literal
 
-from datasets import Dataset
+from datasets import Dataset, Features
 
+from isoglot.corpus.labelled.given import GivenData, with_languages
 from isoglot.corpus.labelled.places import DataSource, Place, is_data_set
 from isoglot.corpus.labelled.tables import in_languages, is_table, read_table
 from isoglot.corpus.read.line_files import lexicon_entries, numbered_lines
@@ -29,7 +30,7 @@ class LexiconInductionTask:
 
     A language pair is written ``en-de``. The words to translate are MUSE's test slice: those of a file named
     ``en-de.5000-6500.txt``, else source words 5,000 to 6,500 of the whole dictionary in its order (by frequency).
-    Candidates are all target words of the file.
+    Of data in memory all are asked for. Candidates are all target words of the file.
 
     Args:
         data: The dictionary.
@@ -51,6 +52,7 @@ class LexiconInductionTask:
     words: str | None = None
     csls_over: Literal["asked", "all"] = "asked"
     primary_metric: ClassVar[str] = "csls_precision_at_1"
+    schema: ClassVar[Features] = LEXICON
 
     def load(self, language: str, split: str) -> Dataset:
         """LEXICON rows of the whole file, with a column ``asked``: whether a row's source word is to be translated."""
@@ -58,9 +60,12 @@ class LexiconInductionTask:
         if not target:
             raise ConfigurationError(f"{self.name}: language {language!r} given; it is a pair such as en-de")
         rows: dict[str, list[str]] = {"source": [], "target": []}
-        path = self._place(language, split)
-        if is_table(path):
-            table = read_table(path, LEXICON, language=language, split=split, role=f"{self.name} data")
+        (place,) = self.places(language, split)
+        path, given = place.path, place.rows
+        if given is not None or is_table(path):
+            given = None if given is None else with_languages(given, source, target)
+            role = f"{self.name} data"
+            table = read_table(path, LEXICON, language=language, split=split, role=role, rows=given)
             table = in_languages(table, source, target, path)
             rows = {side: list(table[side]) for side in rows}
         else:
@@ -75,7 +80,8 @@ class LexiconInductionTask:
                     raise InputError("a line is a source and a target word; fix it", path=path, line=number)
                 rows["source"].append(parts[0])
                 rows["target"].append(parts[1])
-        asked = self._asked(rows["source"], Path(path).name, split)
+        whole = given is not None and self.words is None
+        asked = [True] * len(rows["source"]) if whole else self._asked(rows["source"], Path(path).name, split)
         count = len(asked)
         columns = {
             **rows,
@@ -124,6 +130,8 @@ class LexiconInductionTask:
 
     def places(self, language: str, split: str) -> list[Place]:
         """The dictionary; a folder's file carries both codes."""
+        if isinstance(self.data, GivenData):
+            return self.data.find(language, split)
         return [Place(self._place(language, split))]
 
     def _place(self, language: str, split: str) -> str:

@@ -64,7 +64,7 @@ class TextClassification(ClassificationTask):
     def read_file(self, place: Place, language: str, split: str) -> Dataset:
         """LABELLED rows of CSV, tab-separated lines or JSON lines, of Parquet, or of a data set on disk."""
         if _LINE_FILES.isdisjoint(suffix.lower() for suffix in Path(place.path).suffixes):
-            rows = shaped(open_table(place.path, split), LABELLED, self._named, {"language": language})
+            rows = shaped(open_table(place.path, split), LABELLED, self._named)
         else:
             rows = self._lines(place.path, language)
         return read_table(

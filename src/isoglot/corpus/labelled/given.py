@@ -32,6 +32,7 @@ ALSO: Mapping[str, tuple[str, ...]] = {
 """Column of a task schema to the other names that data sets have for it."""
 _BESIDE = ("id", "article", "split")
 """Columns that are kept where they are there: translations share an id, questions an article."""
+_OPTIONAL = ("language", "source_language", "target_language", "possible")
 _SPLIT_NAMES = {name: split for split, names in SPLITS.items() for name in names}
 
 
@@ -48,37 +49,27 @@ class GivenData(DataSource):
             if part in ("", split) and (not tag or tag in own):
                 return [Place(f"data of {tag or 'any language'}{f', {part}' * bool(part)}", rows=rows)]
         raise ConfigurationError(
-            f"no {split} data for {language!r}: {self.describe()} given; give data={{{language!r}: rows}}, or "
-            f"{{{split!r}: rows}} for one split"
+            f"no {split} data for {language!r}: {self.describe()} given; give data={{{language!r}: rows}}"
         )
 
 
-def given_data(
-    data: Any,
-    schema: Features,
-    columns: Mapping[str, str] | None = None,
-    *,
-    filled: Mapping[str, Any] | None = None,
-) -> GivenData:
+def given_data(data: Any, schema: Features, columns: Mapping[str, str] | None = None) -> GivenData:
     """Data in memory as a task reads them.
 
     Args:
         data: A ``datasets.Dataset`` or pandas frame; or a mapping from languages or splits to such, in any nesting.
         schema: Columns that the task needs; the others are left alone.
         columns: Column of the schema to the name that it has in the data.
-        filled: Columns that may be missing, and the value of every row then.
 
     Raises:
         ConfigurationError: A column is missing, or the data are of another kind.
     """
-    tables: dict[tuple[str, str], Dataset] = {}
-    for (language, split), rows in _flat(data, "", ""):
-        tables[language, split] = shaped(rows, schema, columns or {}, filled or {})
+    tables = {key: shaped(rows, schema, columns) for key, rows in _flat(data, "", "")}
     if not tables:
         raise ConfigurationError("no data given; give data={'de': rows}")
     # what is of one language or split comes before what is of any
     order = sorted(tables, key=lambda key: (not key[0], not key[1]))
-    names = [f"{' '.join(filter(None, key)) or 'all'}: {len(tables[key])} rows" for key in order]
+    names = [f"{' '.join(filter(None, key)) or 'all'} ({len(tables[key])} rows)" for key in order]
     return GivenData(tuple(names), {key: tables[key] for key in order})
 
 
@@ -99,13 +90,13 @@ def _flat(data: Any, language: str, split: str) -> list[tuple[tuple[str, str], D
     return [((language, split), data)]
 
 
-def shaped(
-    rows: Dataset, schema: Features, columns: Mapping[str, str], filled: Mapping[str, Any] | None = None
-) -> Dataset:
-    """The columns of a schema, called as it has them and with its types; numbers of classes become their names.
+def shaped(rows: Dataset, schema: Features, columns: Mapping[str, str] | None = None) -> Dataset:
+    """The columns of a schema, called as it has them and with its types; names take the place of numbers of classes.
 
-    ``columns`` and ``filled`` are as for :func:`given_data`; an empty data set stays without rows.
+    Languages and possible links may be missing, and stay so; questions without an id are numbered. ``columns`` is as
+    for :func:`given_data`.
     """
+    columns = columns or {}
     known = {**schema, **dict.fromkeys(_BESIDE, Value("string"))}
     if unknown := sorted({*columns} - {*known}):
         raise ConfigurationError(
@@ -118,9 +109,9 @@ def shaped(
         if own is not None:
             values = column_values(rows, own)
             found[name] = [str(value) for value in values] if feature == Value("string") else values
-        elif name in (filled or {}):
-            found[name] = [(filled or {})[name]] * len(rows)
-        elif name in columns or name in schema:
+        elif name == "id" and name in schema and name not in columns:
+            found[name] = list(map(str, range(len(rows))))
+        elif name in columns or (name in schema and name not in _OPTIONAL):
             raise ConfigurationError(
                 f"columns {', '.join(rows.features)} given, but {names[0]!r} is needed; name it with "
                 f"columns={{{name!r}: 'its name in the data'}}"
@@ -131,6 +122,14 @@ def shaped(
         raise ConfigurationError(
             f"the columns {', '.join(found)} do not have the types that the task reads ({error}); convert them"
         ) from error
+
+
+def with_languages(rows: Dataset, source: str, target: str) -> Dataset:
+    """Sentence or word pairs with the languages of both sides, where they do not name them."""
+    for name, language in (("source_language", source), ("target_language", target)):
+        if name not in rows.features:
+            rows = rows.add_column(name, [language] * len(rows))
+    return rows
 
 
 def rows_of_split(rows: Dataset, split: str) -> Dataset:
