@@ -14,7 +14,7 @@ from isoglot.evaluation.head import FinetunedModel
 from isoglot.evaluation.journal import Evaluation, keep, known_rows
 from isoglot.evaluation.options import EvaluateOptions
 from isoglot.results import Result, held
-from isoglot.runs.checkpoint import checkpoint_folder
+from isoglot.runs.checkpoint import checkpoint_folder, packed_file
 from isoglot.runs.files import require_writable
 from isoglot.runs.folder import key_of
 from isoglot.runs.reporter import Reporter, Silent
@@ -65,6 +65,8 @@ def evaluate(
     source = checkpoint_folder(checkpoint)
     places = check_places(task, [(language, split) for language in languages])
     about = origin(source)
+    if (packed := packed_file(checkpoint)) is not None:
+        about = {**about, "run": packed.stem}  # not the folder in the cache that it is unpacked into
     task = task.with_checkpoint(source) if isinstance(task, CheckpointTask) else task
     content = {language: identify(task, language, split) for language in languages}
     asked = _evaluations(source, task, about, content, split, options)

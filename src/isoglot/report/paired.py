@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.example_counts import ENDING, CountsFile, ExampleCounts, combined
 from isoglot.report.stats import shown_p
+from isoglot.report.table import figure
 from isoglot.seeding import seed_for
 
 SAMPLES = 10_000
@@ -67,13 +68,14 @@ class Comparison:
         return self.first - self.second
 
     def __str__(self) -> str:
-        place = " ".join(str(self.about[name]) for name in ("task", "language") if self.about.get(name))
-        text = (
-            f"{place + ' ' if place else ''}{self.metric}: {self.first:.1f} against {self.second:.1f}, "
-            f"{self.difference:+.1f} (95 % interval {self.low:+.1f} to {self.high:+.1f}, {shown_p(self.p)}, "
-            f"{self.examples:,} examples)"
+        place = "".join(f"{self.about[name]} " for name in ("task", "language") if self.about.get(name))
+        difference, low, high = (
+            figure(value, signed=True) for value in (self.difference, self.low, self.high)
         )
-        return text.replace("-", "−")
+        return (
+            f"{place}{self.metric}: {figure(self.first)} against {figure(self.second)}, {difference} (95 % interval "
+            f"{low} to {high}, {shown_p(self.p)}, {self.examples:,} examples)"
+        )
 
 
 def compare(
