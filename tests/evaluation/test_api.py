@@ -209,7 +209,7 @@ def test_mistakes_are_one_line(named: dict[str, object], message: str) -> None:
         "tokenizer": TOKENIZER,
     }
     with pytest.raises(ConfigurationError, match=message):
-        iso.evaluate(**{**usual, **named})  # type: ignore[arg-type]
+        iso.evaluate(**{**usual, **named})
 
 
 def test_cells_that_lack_something_are_named() -> None:

@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from labelled_files import json_lines
 
-from isoglot.corpus.labelled import hub
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.evaluation.evaluate import evaluate
 from isoglot.finetuning.finetune import finetune
@@ -99,7 +98,7 @@ def test_the_hubs_configuration_and_columns_are_those_that_are_named(monkeypatch
             {"text": ["a"], "label": [3], "label_text": ["alarm"], "category": ["science"]}
         )
 
-    monkeypatch.setattr(hub.datasets, "load_dataset", load)
+    monkeypatch.setattr("datasets.load_dataset", load)
     assert build_task("text_classification", ["hub"]).load("de", "test")["label"][:] == ["alarm"]
     sib = build_task("text_classification", ["hub:mteb/sib200:{code}"], label="category")
     assert sib.load("de", "dev")["label"][:] == ["science"]

@@ -81,4 +81,4 @@ def test_accuracy_and_unequal_lengths() -> None:
 
 def test_chunk_f1_of_parts_of_speech() -> None:
     for case in reference("golden")["pos_f1"]["cases_seqeval_0_0_12"]:
-        assert pos_chunk_score(case["gold"], case["pred"])["f1"] == pytest.approx(100 * case["f1"])
+        assert pos_chunk_score(case["gold"], case["pred"])["f1"].value == pytest.approx(100 * case["f1"])
