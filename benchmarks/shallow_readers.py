@@ -111,7 +111,7 @@ def tag_baselines(train: Dataset, test: Dataset, *, task: str) -> list[Baseline]
         right = [a == b for g, h in zip(guess, gold, strict=True) for a, b in zip(g, h, strict=True)]
         found.append(Baseline(task, name, "accuracy", float(np.mean(right))))
         if any(t.startswith("B-") for t in overall):
-            found.append(Baseline(task, name, "entity F1", entity_score(gold, guess)["f1"] / 100))
+            found.append(Baseline(task, name, "entity F1", entity_score(gold, guess)["f1"].value / 100))
     return found
 
 

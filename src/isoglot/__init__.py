@@ -35,6 +35,8 @@ if TYPE_CHECKING:  # what editors and type checkers see; a test holds it against
     from isoglot.errors import InputError as InputError
     from isoglot.errors import IsoglotError as IsoglotError
     from isoglot.errors import TrainingError as TrainingError
+    from isoglot.evaluation.api import evaluate as evaluate
+    from isoglot.finetuning.api import finetune as finetune
     from isoglot.link_counts import AlignmentScore as AlignmentScore
     from isoglot.losses.base import LossOutput as LossOutput
     from isoglot.modules.encodings import Encodings as Encodings
@@ -47,6 +49,8 @@ if TYPE_CHECKING:  # what editors and type checkers see; a test holds it against
     from isoglot.pretraining.trim import trim as trim
     from isoglot.pretraining.trim_options import TrimRequest as TrimRequest
     from isoglot.report.options import ReportOptions as ReportOptions
+    from isoglot.report.paired import Comparison as Comparison
+    from isoglot.report.paired import compare as compare
     from isoglot.report.render import render as render
     from isoglot.results import Result as Result
     from isoglot.schema import require as require
@@ -70,12 +74,16 @@ _HOMES: dict[str, str] = {
     "AlignmentScore": "isoglot.link_counts",
     "AlignmentTrainer": "isoglot.training.trainer",
     "Collator": "isoglot.training.collate",
+    "compare": "isoglot.report.paired",
+    "Comparison": "isoglot.report.paired",
     "ConfigurationError": "isoglot.errors",
     "EmbeddingAligner": "isoglot.aligners.embedding.aligner",
     "EmbeddingOptions": "isoglot.aligners.embedding.options",
     "encode_stream": "isoglot.corpus.encode.encode",
     "EncodeOptions": "isoglot.corpus.encode.batch",
     "Encodings": "isoglot.modules.encodings",
+    "evaluate": "isoglot.evaluation.api",
+    "finetune": "isoglot.finetuning.api",
     "generator_for": "isoglot.seeding",
     "GoldAlignment": "isoglot.aligners.scoring",
     "GoldPairs": "isoglot.aligners.files.gold",

@@ -22,6 +22,7 @@ ARROW: dict[str, pa.Schema] = {
             "language": _TEXT,
         },
         "tagged": {"words": _WORDS, "tags": _WORDS, "language": _TEXT},
+        "labelled": {"text": _TEXT, "label": _TEXT, "language": _TEXT},
         "pair": {"first": _TEXT, "second": _TEXT, "label": _TEXT, "language": _TEXT},
         "span": {
             "id": _TEXT,

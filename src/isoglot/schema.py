@@ -29,6 +29,9 @@ TREEBANK = SCHEMAS["treebank"]
 TAGGED = SCHEMAS["tagged"]
 """Token labels (POS, NER)."""
 
+LABELLED = SCHEMAS["labelled"]
+"""Labelled texts (topics, intents, sentiment)."""
+
 PAIR = SCHEMAS["pair"]
 """Labelled sentence pairs (XNLI: premise and hypothesis; PAWS-X)."""
 

@@ -98,3 +98,11 @@ def test_checkpoints_of_one_name_are_no_seeds(capsys: pytest.CaptureFixture[str]
     seeds = [row.model_copy(update={"seed": 1}), other.model_copy(update={"seed": 2})]
     print_results(seeds)
     assert "85.0 ±7.1" in capsys.readouterr().out
+
+
+def test_a_packed_aligner_goes_by_its_own_name(tmp_path: Path) -> None:
+    row = {"src": ["the", "house"], "tgt": ["das", "Haus"], "sure": [[0, 0], [1, 1]]}
+    task = build_task("word_alignment", [json_lines(tmp_path / "en-de.jsonl", row)])
+    assert {found.run for found in evaluate("box", task, languages=["en-de"])} == {"box"}
+    named = EvaluateOptions(run="mine")
+    assert {found.run for found in evaluate("box", task, languages=["en-de"], options=named)} == {"mine"}

@@ -39,7 +39,7 @@ def test_each_verdict_names_the_margin() -> None:
     )
     assert sure[0] is True and sure[1].startswith("more than chance: with 3 seeds the 95 % margin is ±0.2")
     assert weak[0] is False and weak[1].startswith("could be chance: with 2 seeds the 95 % margin is ±")
-    assert single == (None, "one seed: chance cannot be ruled out")
+    assert single == (None, "one seed: chance between seeds cannot be ruled out")
 
 
 def test_an_unknown_baseline_is_told() -> None:

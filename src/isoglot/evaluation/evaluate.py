@@ -14,12 +14,13 @@ from isoglot.evaluation.head import FinetunedModel
 from isoglot.evaluation.journal import Evaluation, keep, known_rows
 from isoglot.evaluation.options import EvaluateOptions
 from isoglot.results import Result, held
-from isoglot.runs.checkpoint import checkpoint_folder
+from isoglot.runs.checkpoint import checkpoint_folder, packed_file
 from isoglot.runs.files import require_writable
 from isoglot.runs.folder import key_of
 from isoglot.runs.reporter import Reporter, Silent
 from isoglot.tasks.base import (
     CheckpointTask,
+    CountedTask,
     Predictions,
     Probe,
     Task,
@@ -64,6 +65,8 @@ def evaluate(
     source = checkpoint_folder(checkpoint)
     places = check_places(task, [(language, split) for language in languages])
     about = origin(source)
+    if (packed := packed_file(checkpoint)) is not None:
+        about = {**about, "run": packed.stem}  # not the folder in the cache that it is unpacked into
     task = task.with_checkpoint(source) if isinstance(task, CheckpointTask) else task
     content = {language: identify(task, language, split) for language in languages}
     asked = _evaluations(source, task, about, content, split, options)
@@ -85,7 +88,10 @@ def evaluate(
             scores, predictions = measure(data, language=language, progress=step)
             rows = asked[language].rows(scores, len(predictions))
             take(rows)
-            known[language] = keep(asked[language], task, rows, predictions, options)
+            counts = None
+            if options.predictions is not None and isinstance(task, CountedTask):
+                counts = task.counts(data, predictions, language=language)
+            known[language] = keep(asked[language], task, rows, predictions, options, counts)
         report.progress("languages", number, len(languages))
     return [row for language in languages for row in known[language]]
 
@@ -137,7 +143,9 @@ def _evaluations(
     }
     return {
         language: Evaluation(
-            {**shared, "language": language}, key_of({**made_of, "language": language, "data": data})
+            {**shared, "language": language},
+            key_of({**made_of, "language": language, "data": data}),
+            key_of({"data": data}),
         )
         for language, data in content.items()
     }

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from isoglot.evaluation.options import EvaluateOptions
+from isoglot.example_counts import CountsFile, ExampleCounts
 from isoglot.results import Result, append, held
 from isoglot.runs.files import is_stream
 from isoglot.runs.folder import key_of
@@ -19,6 +20,8 @@ from isoglot.tasks.base import Predictions, Task
 
 _IDENTITY = ("run", "task", "language", "split", "checkpoint_hash", "options")
 """Fields by which rows of one evaluation are told from those of others."""
+_ABOUT = (*_IDENTITY, "seed")
+"""Fields that counts of examples keep."""
 
 
 @dataclass(frozen=True)
@@ -27,6 +30,7 @@ class Evaluation:
 
     shared: Mapping[str, Any]  # fields of its rows of results, but for metric, value and number of examples
     key: str  # stands for everything that it depends on
+    data: str = ""  # stands for the examples
 
     @property
     def identity(self) -> list[Any]:
@@ -55,9 +59,14 @@ def known_rows(done: Evaluation, task: Task, options: EvaluateOptions) -> list[R
 
 
 def keep(
-    done: Evaluation, task: Task, rows: list[Result], predictions: Predictions, options: EvaluateOptions
+    done: Evaluation,
+    task: Task,
+    rows: list[Result],
+    predictions: Predictions,
+    options: EvaluateOptions,
+    counts: Mapping[str, ExampleCounts] | None = None,
 ) -> list[Result]:
-    """Write rows and predictions where they are asked for.
+    """Write rows, and predictions with the ``counts`` of each example, where they are asked for.
 
     Returns:
         The rows, or those of another process that has measured the same in the meantime.
@@ -66,6 +75,9 @@ def keep(
     if folder is not None:
         _, language, split = done.place
         submission.write(folder, task, language, split, predictions)
+        if counts:
+            about = {name: done.shared[name] for name in _ABOUT} | {"data": done.data}
+            submission.write_counts(folder, task, language, split, CountsFile(about, counts))
         _note(folder, done.place, done.key)
     if out is None:
         return rows

@@ -9,6 +9,7 @@ from typing import Any, Literal, Self
 from pydantic import field_validator, model_validator
 
 from isoglot.checks import did_you_mean, validated
+from isoglot.corpus.labelled.places import DataSource
 from isoglot.errors import ConfigurationError
 from isoglot.modules.adapter_options import AdapterOptions
 from isoglot.options import Count, Options, Positive, Precision, option
@@ -117,7 +118,7 @@ PRESETS = ("xtreme", "weam", "ppa", "align_mlm", "xlm_align")
 
 
 def task_with_settings(
-    name: str, data: Sequence[str], /, *, paper: str, **values: Any
+    name: str, data: Sequence[str] | DataSource, /, *, paper: str, **values: Any
 ) -> tuple[Any, FinetuneOptions]:
     """A task and how to fine-tune it, from a paper's settings and the ``values`` that replace some of them.
 
@@ -127,7 +128,7 @@ def task_with_settings(
     """
     settings = set(FinetuneOptions.model_fields)
     own = task_options(name).model_fields.keys() - settings
-    every = {**_preset(paper, name), **values}
+    every = {**_preset(paper, task_class(name)), **values}
     unknown = [
         f"fine-tuning on {name} has no setting {key!r}; {did_you_mean(key, own | settings)}"
         for key in every
@@ -139,8 +140,14 @@ def task_with_settings(
     return build_task(name, data, **{k: v for k, v in every.items() if k in own}), train
 
 
-def _preset(name: str, task: str) -> Mapping[str, Any]:
-    facts = TaskFacts.of(task_class(task))
+def settings_for(task: Any, /, *, paper: str, **values: Any) -> FinetuneOptions:
+    """How to fine-tune a task that is there already: as :func:`task_with_settings`, but for the task's own options."""
+    given = {name: value for name, value in _preset(paper, type(task)).items() if not hasattr(task, name)}
+    return FinetuneOptions.build(**{**given, **values})
+
+
+def _preset(name: str, task: type) -> Mapping[str, Any]:
+    facts = TaskFacts.of(task)
     if name not in (*PRESETS, *facts.presets):
         raise ConfigurationError(f"unknown preset {name!r}; {did_you_mean(name, (*PRESETS, *facts.presets))}")
     if not facts.presets:

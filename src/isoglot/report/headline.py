@@ -108,7 +108,7 @@ def _line(scores: ReportScores, measure: Measure, source: str, baseline: str | N
     if against is None:
         return Headline(task, metric, order[0], best, about=about)
     other, beyond = known[against], None
-    verdict = "one seed: chance cannot be ruled out"
+    verdict = "one seed: chance between seeds cannot be ruled out"
     if best.error is not None and other.error is not None:
         bound = margin(best, other)
         beyond = abs(best.mean - other.mean) > bound

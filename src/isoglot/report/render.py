@@ -24,6 +24,7 @@ from isoglot.report.headline import headlines
 from isoglot.report.labels import labelled
 from isoglot.report.languages import common_code
 from isoglot.report.options import CompareOptions, ReportOptions
+from isoglot.report.paired_table import paired_table
 from isoglot.report.runs import Material, gather
 from isoglot.report.scores import Combination, ReportScores, collect
 from isoglot.report.table import Column, Table, TableCell, TableRow, figure, slug
@@ -95,7 +96,8 @@ def _page(material: Material, scores: ReportScores, options: ReportOptions) -> d
     first = overview(scores, source)
     names = list(dict.fromkeys([*scores.runs, *(curve.run for curve in material.curves)]))
     curves, figures = _drawn(curve_figures(material.curves), names), _drawn(material.figures, names)
-    own = [*([first] if first else []), *result_tables(scores, source)]
+    paired = paired_table(material, options.baseline)
+    own = [table for table in (first, paired) if table] + result_tables(scores, source)
     beside = _compared(material, scores, options)
     most, worst = options.worst or options.sentences, options.worst is not None
     viewers = [Viewer(title, pairs, most=most, worst=worst) for title, pairs in material.alignments]

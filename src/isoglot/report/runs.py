@@ -8,6 +8,7 @@ from typing import Any
 
 from isoglot import results
 from isoglot.errors import ConfigurationError, InputError
+from isoglot.example_counts import ENDING, CountsFile
 from isoglot.report.curves import Curve, read_curves
 from isoglot.report.figure_files import ReportFigure, read_figure
 from isoglot.report.labels import RunLabels, labelled
@@ -49,6 +50,9 @@ class Material:
     curves: list[Curve] = field(default_factory=list)
     figures: list[ReportFigure] = field(default_factory=list)
     alignments: list[tuple[str, list[AlignmentRecord]]] = field(default_factory=list)
+    counts: list[tuple[CountsFile, str]] = field(
+        default_factory=list
+    )  # of predictions, and their folder's label
 
 
 def gather(
@@ -62,8 +66,8 @@ def gather(
 
     A path may be ``LABEL=PATH``: then its runs are called so. Runs of one name whose recipes differ are told apart by
     the folders that they came in. A folder is searched through: ``results.jsonl``, ``cells.jsonl``, run folders
-    (``run.json`` or ``checkpoint-*``) and ``figures`` folders at any depth. A file is results, cells where it is called
-    ``cells.jsonl``, or sentence pairs with word links, which ``gold`` links judge.
+    (``run.json`` or ``checkpoint-*``), counts beside predictions, and ``figures`` folders at any depth. A file is
+    results, cells where it is called ``cells.jsonl``, or sentence pairs with word links, which ``gold`` links judge.
 
     Raises:
         InputError: a path is not there, holds nothing to report, or a file in it is wrong.
@@ -83,7 +87,9 @@ def gather(
         files = [f for f in there if f not in tables and (path.is_file() or f.name == results.FILE_NAME)]
         rows += [(row, file) for file in files for row in results.read(file)]
         cells += [(cell, file) for file in tables for cell in results.read_cells(file)]
-        found = path.is_dir() and _search(path, material, records, labels)
+        counts = sorted(path.rglob(f"*{ENDING}")) if path.is_dir() else []
+        material.counts += [(CountsFile.read(file), labels.of(file)) for file in counts]
+        found = (path.is_dir() and _search(path, material, records, labels)) or bool(counts)
         if not files and not tables and not found:
             raise InputError(
                 "no results.jsonl, cells.jsonl, training curves or figures in this folder; "

@@ -46,6 +46,11 @@ def margin(one: Score, other: Score) -> float:
     return float(student.ppf(0.975, freedom)) * math.sqrt(variance)
 
 
+def shown_p(p: float) -> str:
+    """``p = 0.031``, ``p < 0.001``."""
+    return "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
+
+
 @dataclass(frozen=True)
 class Correlation:
     """Spearman's rank correlation: ρ, the two-sided p of no correlation, and how many points."""
@@ -55,8 +60,9 @@ class Correlation:
     points: int
 
     def __str__(self) -> str:
-        p = "p < 0.001" if self.p < 0.001 else f"p = {self.p:.3f}"
-        return f"Spearman ρ = {self.rho:.3f}".replace("-", "−") + f" ({p}, {self.points} points)"
+        return (
+            f"Spearman ρ = {self.rho:.3f}".replace("-", "−") + f" ({shown_p(self.p)}, {self.points} points)"
+        )
 
 
 def rank_correlation(x: Sequence[float], y: Sequence[float]) -> Correlation | None:

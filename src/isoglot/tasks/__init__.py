@@ -9,6 +9,7 @@ from isoglot.checks import resolve
 from isoglot.errors import ConfigurationError
 
 if TYPE_CHECKING:
+    from isoglot.corpus.labelled.places import DataSource
     from isoglot.recipe.spec import Spec
 
 TASKS: dict[str, str] = {
@@ -16,6 +17,7 @@ TASKS: dict[str, str] = {
     "ner": "isoglot.tasks.tagging:NamedEntities",
     "xnli": "isoglot.tasks.pairs:XNLI",
     "pawsx": "isoglot.tasks.pairs:PAWSX",
+    "text_classification": "isoglot.tasks.text_classification:TextClassification",
     "squad": "isoglot.tasks.questions:SQuAD",
     "xquad": "isoglot.tasks.questions:XQuAD",
     "mlqa": "isoglot.tasks.questions:MLQA",
@@ -29,7 +31,7 @@ TASKS: dict[str, str] = {
 """Name of a task to its class."""
 
 
-def build_task(name: str, data: Sequence[str], /, **options: Any) -> Any:
+def build_task(name: str, data: Sequence[str] | DataSource, /, **options: Any) -> Any:
     """A task by name (:data:`TASKS` or ``package.module:Name``), its data, and options of :func:`task_options`.
 
     Raises:
@@ -45,7 +47,8 @@ def build_task(name: str, data: Sequence[str], /, **options: Any) -> Any:
         spec = task_options(name).of(options)
     except ConfigurationError as error:
         raise ConfigurationError([f"task {name}: {problem}" for problem in error.problems]) from error
-    task = spec.make(f"task {name}", data=DataSource(tuple(data)))
+    source = data if isinstance(data, DataSource) else DataSource(tuple(data))
+    task = spec.make(f"task {name}", data=source)
     if hasattr(task, "given"):
         task.given = frozenset(options)
     return task

@@ -1,7 +1,7 @@
 """What a task is, and what all tasks share: finding data and taking parts of them."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
@@ -11,6 +11,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from isoglot.corpus.labelled.places import DataSource, Place
 from isoglot.errors import ConfigurationError, Problem
+from isoglot.example_counts import ExampleCounts
 from isoglot.tasks.features import EncodedRows, RowOutput, StepProgress
 
 _LANGUAGE = re.compile(r"[A-Za-z]{2,8}([-_+][A-Za-z0-9]+)*")
@@ -82,6 +83,16 @@ class TrainableTask(CheckpointTask, Protocol):
 
     def score(self, dataset: Dataset, predictions: Predictions, *, language: str) -> dict[str, float]:
         """Metrics in per cent."""
+
+
+@runtime_checkable
+class CountedTask(Task, Protocol):
+    """A task whose metrics are counted per example, so that two models' predictions can be compared in pairs."""
+
+    def counts(
+        self, dataset: Dataset, predictions: Predictions, *, language: str
+    ) -> Mapping[str, ExampleCounts]:
+        """Metrics that follow from the predictions, as counts of each example."""
 
 
 @runtime_checkable

@@ -6,6 +6,7 @@ from dataclasses import MISSING, asdict, fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
+from isoglot.corpus.labelled.given import row_hash
 from isoglot.corpus.labelled.places import Place
 from isoglot.runs.fingerprint import fingerprint
 from isoglot.tasks.base import Task, places_of
@@ -67,4 +68,6 @@ def identify(task: Task, language: str, split: str) -> list[tuple[str, float, fl
 
 
 def _content(place: Place) -> str:
+    if place.rows is not None:
+        return row_hash(place.rows)
     return place.path if place.on_hub or not Path(place.path).exists() else fingerprint(place.path)

@@ -11,15 +11,17 @@ import torch
 from datasets import Dataset, Features, concatenate_datasets
 from transformers import PretrainedConfig, PreTrainedModel
 
+from isoglot.corpus.labelled.given import rows_of_split
 from isoglot.corpus.labelled.hub import HubSpec, read_hub
 from isoglot.corpus.labelled.places import DataSource, Place
 from isoglot.corpus.labelled.tables import is_table, read_table
 from isoglot.errors import ConfigurationError
+from isoglot.example_counts import ExampleCounts
 from isoglot.modules.checkpoint import load_checkpoint, load_config
 from isoglot.modules.encoder import max_length
 from isoglot.runs.reporter import Reporter
 from isoglot.seeding import seed_for
-from isoglot.tasks.base import TrainableTask, group_column, take_part
+from isoglot.tasks.base import Predictions, TrainableTask, group_column, take_part
 from isoglot.tasks.cards import origin
 from isoglot.tasks.description import changed_options, inherited_options
 
@@ -58,7 +60,7 @@ class HeadTask:
         given = changed_options(self, {}).keys() | self.given
         return replace(self, **{name: value for name, value in inherited.items() if name not in given})
 
-    def read_file(self, place: Place, language: str) -> Dataset:
+    def read_file(self, place: Place, language: str, split: str) -> Dataset:
         """Rows of a file in one of the task's own formats."""
         raise NotImplementedError
 
@@ -76,11 +78,14 @@ class HeadTask:
         for place in self.data.find(language, split):
             if place.on_hub:
                 found = read_hub(place, self.hub, self.schema, language=language, split=split)
-            elif self.is_table(place.path):
+            elif place.rows is not None or self.is_table(place.path):
                 role = f"{self.name} data"
-                found = read_table(place.path, self.schema, language=own, split=split, role=role)
+                found = read_table(
+                    place.path, self.schema, language=own, split=split, role=role, rows=place.rows
+                )
             else:
-                found = self.read_file(place, own)
+                found = self.read_file(place, own, split)
+            found = rows_of_split(found, split)
             if not place.whole:
                 found = take_part(found, place.start, place.stop, group=group_column(found, self.group))
             parts.append(found)
@@ -124,6 +129,17 @@ class HeadTask:
         _require_clear_labels(model.config, checkpoint)
         self.know(model_labels(model))
         return model
+
+    def counts(
+        self, dataset: Dataset, predictions: Predictions, *, language: str
+    ) -> dict[str, ExampleCounts]:
+        """Metrics as counts of each example."""
+        raise NotImplementedError
+
+    def score(self, dataset: Dataset, predictions: Predictions, *, language: str) -> dict[str, float]:
+        """Metrics in per cent."""
+        found = self.counts(dataset, predictions, language=language)
+        return {name: own.value for name, own in found.items()}
 
 
 def fit_length(task: TrainableTask, model: PreTrainedModel, report: Reporter) -> None:

@@ -5,12 +5,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Literal
 
-from datasets import Dataset
+from datasets import Dataset, Features
 
+from isoglot.corpus.labelled.given import GivenData, with_languages
 from isoglot.corpus.labelled.places import DataSource, Place, is_data_set
 from isoglot.corpus.labelled.tables import in_languages, is_table, read_table
 from isoglot.corpus.read.line_files import lexicon_entries, numbered_lines
 from isoglot.errors import ConfigurationError, InputError
+from isoglot.example_counts import ExampleCounts, shares
 from isoglot.modules.neighbours import top_neighbours, unit
 from isoglot.schema import LEXICON
 from isoglot.tasks.base import Predictions
@@ -28,7 +30,7 @@ class LexiconInductionTask:
 
     A language pair is written ``en-de``. The words to translate are MUSE's test slice: those of a file named
     ``en-de.5000-6500.txt``, else source words 5,000 to 6,500 of the whole dictionary in its order (by frequency).
-    Candidates are all target words of the file.
+    Of data in memory all are asked for. Candidates are all target words of the file.
 
     Args:
         data: The dictionary.
@@ -50,6 +52,7 @@ class LexiconInductionTask:
     words: str | None = None
     csls_over: Literal["asked", "all"] = "asked"
     primary_metric: ClassVar[str] = "csls_precision_at_1"
+    schema: ClassVar[Features] = LEXICON
 
     def load(self, language: str, split: str) -> Dataset:
         """LEXICON rows of the whole file, with a column ``asked``: whether a row's source word is to be translated."""
@@ -57,9 +60,12 @@ class LexiconInductionTask:
         if not target:
             raise ConfigurationError(f"{self.name}: language {language!r} given; it is a pair such as en-de")
         rows: dict[str, list[str]] = {"source": [], "target": []}
-        path = self._place(language, split)
-        if is_table(path):
-            table = read_table(path, LEXICON, language=language, split=split, role=f"{self.name} data")
+        (place,) = self.places(language, split)
+        path, given = place.path, place.rows
+        if given is not None or is_table(path):
+            given = None if given is None else with_languages(given, source, target)
+            role = f"{self.name} data"
+            table = read_table(path, LEXICON, language=language, split=split, role=role, rows=given)
             table = in_languages(table, source, target, path)
             rows = {side: list(table[side]) for side in rows}
         else:
@@ -74,7 +80,8 @@ class LexiconInductionTask:
                     raise InputError("a line is a source and a target word; fix it", path=path, line=number)
                 rows["source"].append(parts[0])
                 rows["target"].append(parts[1])
-        asked = self._asked(rows["source"], Path(path).name, split)
+        whole = given is not None and self.words is None
+        asked = [True] * len(rows["source"]) if whole else self._asked(rows["source"], Path(path).name, split)
         count = len(asked)
         columns = {
             **rows,
@@ -89,10 +96,7 @@ class LexiconInductionTask:
     ) -> tuple[dict[str, float], Predictions]:
         """Scores, and the nearest candidate of each source word by CSLS."""
         del language
-        gold: dict[str, set[str]] = {}
-        for source, target, asked in zip(dataset["source"], dataset["target"], dataset["asked"], strict=True):
-            if asked:
-                gold.setdefault(source, set()).add(target)
+        gold = _translations(dataset)
         candidates = list(dict.fromkeys(dataset["target"]))
         encoder = TextEncoder(checkpoint, layer=self.layer, entries=True)
         sources = list(dict.fromkeys(dataset["source"])) if self.csls_over == "all" else list(gold)
@@ -114,8 +118,20 @@ class LexiconInductionTask:
             nearest = [candidates[own[0]] for own in top]
         return scores, nearest
 
+    def counts(
+        self, dataset: Dataset, predictions: Predictions, *, language: str
+    ) -> dict[str, ExampleCounts]:
+        """Precision at 1 by CSLS: what the predictions tell."""
+        del language
+        hits = [
+            found in right for found, right in zip(predictions, _translations(dataset).values(), strict=True)
+        ]
+        return {"csls_precision_at_1": shares(hits)}
+
     def places(self, language: str, split: str) -> list[Place]:
         """The dictionary; a folder's file carries both codes."""
+        if isinstance(self.data, GivenData):
+            return self.data.find(language, split)
         return [Place(self._place(language, split))]
 
     def _place(self, language: str, split: str) -> str:
@@ -150,6 +166,15 @@ class LexiconInductionTask:
                 path=name,
             )
         return asked
+
+
+def _translations(dataset: Dataset) -> dict[str, set[str]]:
+    """The translations of each word that is asked for."""
+    gold: dict[str, set[str]] = {}
+    for source, target, asked in zip(dataset["source"], dataset["target"], dataset["asked"], strict=True):
+        if asked:
+            gold.setdefault(source, set()).add(target)
+    return gold
 
 
 def _names(path: str | Path, source: str, target: str) -> bool:

@@ -1,14 +1,11 @@
 """Sentence-pair classification: natural language inference and paraphrases."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from operator import eq
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
-import numpy as np
 from datasets import Dataset
-from transformers import AutoModelForSequenceClassification, PreTrainedModel, PreTrainedTokenizerBase
 
 from isoglot.corpus.labelled.hub import NO_LABEL, HubSpec
 from isoglot.corpus.labelled.pairs import NLI_LABELS, PARAPHRASE_LABELS, UNTRANSLATED, read_pairs
@@ -16,34 +13,18 @@ from isoglot.corpus.labelled.places import Place
 from isoglot.corpus.read.line_files import jsonl_columns
 from isoglot.errors import ConfigurationError
 from isoglot.schema import PAIR
-from isoglot.tasks.base import Predictions
-from isoglot.tasks.features import FIRST_LANGUAGE, EncodedRows, RowOutput, takes_segments
-from isoglot.tasks.head_task import HeadTask, model_labels
+from isoglot.tasks.classification import ClassificationTask
 from isoglot.tasks.presets import ALIGN_MLM, PPA, XLM_ALIGN, XTREME
-
-_ENCODED_AT_ONCE = 10_000
 
 
 @dataclass
-class PairTask(HeadTask):
-    """A label for two sentences, from the first position.
+class PairTask(ClassificationTask):
+    """A label for two sentences."""
 
-    Args:
-        max_length: Tokens of a row; the longer sentence is cut first.
-
-    **Metrics**: ``accuracy``.
-    """
-
-    max_length: int = 128
-    auto = AutoModelForSequenceClassification
     schema = PAIR
+    texts = ("first", "second")
     spellings: ClassVar[Mapping[str, str]]
-    primary_metric: ClassVar[str] = "accuracy"
     group: ClassVar[tuple[str, ...]] = ("first",)
-
-    def know(self, labels: Sequence[str] | None) -> None:
-        """Labels that data may have from now on."""
-        self._allowed = None if labels is None else tuple(labels)
 
     def load(self, language: str, split: str) -> Dataset:
         """PAIR rows, with an ``id`` where the files have one."""
@@ -55,7 +36,7 @@ class PairTask(HeadTask):
             return False
         return Path(path).suffix not in (".jsonl", ".ndjson") or {"first", "second"} <= jsonl_columns(path)
 
-    def read_file(self, place: Place, language: str) -> Dataset:
+    def read_file(self, place: Place, language: str, split: str) -> Dataset:
         """PAIR rows of the formats of XNLI, MultiNLI, SNLI and PAWS-X."""
         return read_pairs(
             place.path,
@@ -84,10 +65,7 @@ class PairTask(HeadTask):
         if len(kept) < len(given):
             dataset, given = dataset.select(kept), [given[i] for i in kept]
         named = [spellings[label] for label in given]
-        if self._allowed is not None and (lacking := set(named) - set(self._allowed)):
-            raise ConfigurationError(
-                f"{self.name}: label {min(lacking)!r} is not of the model's id2label, {', '.join(self._allowed)}"
-            )
+        self._require_known(named)
         if named == given:
             return dataset
         return dataset.remove_columns("label").add_column("label", named, feature=PAIR["label"])
@@ -96,55 +74,6 @@ class PairTask(HeadTask):
         """The labels of the kind, whether the data have them all or not."""
         del dataset
         return list(dict.fromkeys(self.spellings.values()))
-
-    def encode(
-        self, dataset: Dataset, tokenizer: PreTrainedTokenizerBase, model: PreTrainedModel, *, training: bool
-    ) -> EncodedRows:
-        """One row a pair, in the tokenizer's own pair template."""
-        del training
-        names = {label: i for i, label in enumerate(model_labels(model))}
-        segments = takes_segments(model, tokenizer)
-        inputs: list[dict[str, Any]] = []
-        second: list[int] = []
-        for start in range(0, len(dataset), _ENCODED_AT_ONCE):
-            batch = dataset[start : start + _ENCODED_AT_ONCE]
-            encoded = tokenizer(
-                batch["first"],
-                batch["second"],
-                truncation="longest_first",
-                max_length=self.max_length,
-                return_token_type_ids=segments,
-                return_attention_mask=False,
-            )
-            for row, label in enumerate(batch["label"]):
-                item: dict[str, Any] = {
-                    "input_ids": np.array(encoded["input_ids"][row], np.int32),
-                    "labels": names.get(label, 0),
-                }
-                if segments:
-                    item["token_type_ids"] = np.array(encoded["token_type_ids"][row], np.int8)
-                inputs.append(item)
-                if FIRST_LANGUAGE in dataset.column_names:
-                    second.append(encoded.sequence_ids(row).index(1))
-        return EncodedRows(inputs, range(len(inputs)), [None] * len(inputs), second)
-
-    def reduce(self, logits: Any) -> Any:
-        """All of them."""
-        return logits
-
-    def decode(self, dataset: Dataset, rows: EncodedRows, outputs: Sequence[RowOutput]) -> Predictions:
-        """The best label of each pair."""
-        names = list(self._allowed or self.labels(dataset))
-        predicted = [""] * len(dataset)
-        for example, output in zip(rows.examples, outputs, strict=True):
-            predicted[example] = names[int(output.argmax())]
-        return predicted
-
-    def score(self, dataset: Dataset, predictions: Predictions, *, language: str) -> dict[str, float]:
-        """Accuracy."""
-        del language
-        gold = list(dataset["label"])
-        return {"accuracy": 100 * sum(map(eq, gold, predictions)) / len(gold) if gold else 0.0}
 
 
 @dataclass

@@ -14,6 +14,7 @@ from isoglot.corpus.labelled.hub import HubSpec
 from isoglot.corpus.labelled.places import Place
 from isoglot.corpus.labelled.questions import ARTICLE, language_of_id, read_questions
 from isoglot.errors import ConfigurationError
+from isoglot.example_counts import ExampleCounts
 from isoglot.languages import two_letters
 from isoglot.schema import SPAN
 from isoglot.tasks.base import Predictions
@@ -70,7 +71,7 @@ class QuestionTask(HeadTask):
     presets: ClassVar = {"xtreme": XTREME_QUESTIONS, "ppa": _PPA}
     by_mlqa: ClassVar[bool] = False
 
-    def read_file(self, place: Place, language: str) -> Dataset:
+    def read_file(self, place: Place, language: str, split: str) -> Dataset:
         """SPAN rows of SQuAD's format."""
         return read_questions(place.path, language=language)
 
@@ -165,8 +166,10 @@ class QuestionTask(HeadTask):
             predicted[names[example]] = answer
         return predicted
 
-    def score(self, dataset: Dataset, predictions: Predictions, *, language: str) -> dict[str, float]:
-        """F1 and exact match."""
+    def counts(
+        self, dataset: Dataset, predictions: Predictions, *, language: str
+    ) -> dict[str, ExampleCounts]:
+        """F1 and exact match of each question."""
         gold = {row_id: list(a["text"]) for row_id, a in zip(dataset["id"], dataset["answers"], strict=True)}
         given = dict(predictions) if isinstance(predictions, dict) else {}
         own = two_letters(self.language_of(language))

@@ -4,12 +4,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from datasets import Dataset
+from datasets import Dataset, Features
 
+from isoglot.corpus.labelled.given import GivenData, with_languages
 from isoglot.corpus.labelled.hub import HubSides, HubSpec, read_hub, read_hub_sides
 from isoglot.corpus.labelled.places import DataSource, Place, find_sides, is_data_set, read_sides
 from isoglot.corpus.labelled.tables import in_languages, is_table, read_table
 from isoglot.errors import ConfigurationError
+from isoglot.example_counts import ExampleCounts, shares
 from isoglot.modules.neighbours import SIMILARITIES, gold_ranks, unit
 from isoglot.schema import BITEXT
 from isoglot.tasks.base import Predictions
@@ -41,6 +43,7 @@ class RetrievalTask:
     pooling: TextPooling = "mean"
     max_length: int = 512
     kind: ClassVar[str]
+    schema: ClassVar[Features] = BITEXT
     hub: ClassVar[HubSpec | HubSides]
     primary_metric: ClassVar[str] = "accuracy"
 
@@ -58,7 +61,9 @@ class RetrievalTask:
         if first.on_hub and isinstance(hub, HubSides):
             sides = read_hub_sides(first, hub, languages=(own, pivot), split=split)
         elif len(places) == 1:
-            table = read_table(first.path, BITEXT, language=own, split=split, role=f"{self.name} data")
+            rows = None if first.rows is None else with_languages(first.rows, own, pivot)
+            role = f"{self.name} data"
+            table = read_table(first.path, BITEXT, language=own, split=split, role=role, rows=rows)
             return in_languages(table, own, pivot, first.path, turn=True)
         else:
             sides = read_sides((Path(first.path), Path(places[1].path)))
@@ -69,6 +74,8 @@ class RetrievalTask:
 
     def places(self, language: str, split: str) -> list[Place]:
         """A data set, or the files of both languages."""
+        if isinstance(self.data, GivenData):
+            return self.data.find(language, split)
         specs = self.data.of_split(split)
         if len(specs) == 1:
             place = Place(specs[0])
@@ -105,6 +112,13 @@ class RetrievalTask:
                 scores[f"{way}{stem}mrr"] = 100 * float((1 / ranks.double()).mean())
                 nearest = nearest or best.tolist()
         return scores, nearest
+
+    def counts(
+        self, dataset: Dataset, predictions: Predictions, *, language: str
+    ) -> dict[str, ExampleCounts]:
+        """Accuracy from the language to the pivot, by cosine: what the predictions tell."""
+        del language
+        return {"accuracy": shares([place == found for place, found in enumerate(predictions)])}
 
 
 @dataclass

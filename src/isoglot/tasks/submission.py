@@ -2,13 +2,14 @@
 
 One file a task and language, ``TASK/test-LANGUAGE.tsv`` (``.json`` for questions): tags one a line with blank lines
 between sentences, labels one a line, answers as one JSON object from question to answer, neighbours one 0-based line
-number a line.
+number a line. Beside each lies ``TASK/test-LANGUAGE.counts.safetensors``, by which two models are compared in pairs.
 """
 
 import json
 from collections.abc import Mapping
 from pathlib import Path
 
+from isoglot.example_counts import ENDING, CountsFile
 from isoglot.runs.files import inside, write_text
 from isoglot.tasks.base import Predictions, Task
 from isoglot.tasks.facts import TaskFacts
@@ -25,6 +26,12 @@ def write(folder: Path, task: Task, language: str, split: str, predictions: Pred
     else:
         text = "".join(f"{label}\n" for label in predictions)
     return write_text(stem.with_name(f"{stem.name}.tsv"), text)
+
+
+def write_counts(folder: Path, task: Task, language: str, split: str, counts: CountsFile) -> None:
+    """Write the counts of each example beside its predictions, in a format of isoglot's own."""
+    stem = _stem(folder, task, language, split)
+    counts.write(stem.with_name(f"{stem.name}{ENDING}"))
 
 
 def written(folder: Path, task: Task, language: str, split: str) -> bool:

@@ -14,6 +14,7 @@ from isoglot.corpus.labelled.hub import HubSpec
 from isoglot.corpus.labelled.places import Place
 from isoglot.corpus.labelled.tags import UPOS, check_tag, read_tags
 from isoglot.errors import ConfigurationError, InputError
+from isoglot.example_counts import ExampleCounts
 from isoglot.schema import TAGGED
 from isoglot.tasks.base import Predictions
 from isoglot.tasks.features import IGNORED, EncodedRows, RowOutput, takes_segments
@@ -75,7 +76,7 @@ class TaggingTask(HeadTask):
             )
         return found
 
-    def read_file(self, place: Place, language: str) -> Dataset:
+    def read_file(self, place: Place, language: str, split: str) -> Dataset:
         """TAGGED rows."""
         return read_tags(
             place.path, language=language, labels=self.allowed, name=self.format, surface=self._written
@@ -132,7 +133,9 @@ class TaggingTask(HeadTask):
                 predicted[example][word] = names[int(output[position])]
         return predicted
 
-    def score(self, dataset: Dataset, predictions: Predictions, *, language: str) -> dict[str, float]:
+    def counts(
+        self, dataset: Dataset, predictions: Predictions, *, language: str
+    ) -> dict[str, ExampleCounts]:
         """Chunk F1, precision, recall; token accuracy."""
         del language
         gold, given = list(dataset["tags"]), list(predictions)

@@ -1,22 +1,31 @@
 """Word alignment: an encoder's links against gold links, as alignment error rate."""
 
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
-from datasets import Dataset
+import numpy as np
+from datasets import Dataset, Features
 
 from isoglot.aligners.alignment import Alignment
 from isoglot.aligners.embedding.aligner import EmbeddingAligner
 from isoglot.aligners.embedding.choice import with_kept
 from isoglot.aligners.embedding.options import MEASURED, EmbeddingOptions
 from isoglot.aligners.files.gold import gold_pairs
-from isoglot.aligners.scoring import GoldAlignment, score
+from isoglot.aligners.scoring import GoldAlignment, require_sure, score, score_pair
 from isoglot.corpus.labelled.places import DataSource, Place
+from isoglot.errors import ConfigurationError
+from isoglot.example_counts import ExampleCounts
+from isoglot.schema import ALIGNED
 from isoglot.tasks.base import Predictions
 from isoglot.tasks.features import StepProgress
 
 _WINDOW = 256
+_GOLD = Features(
+    {**{name: ALIGNED[name] for name in ("source_words", "target_words")},
+     **dict.fromkeys(("sure", "possible"), ALIGNED["links"])}
+)  # fmt: skip
+"""Words and gold links of a pair, as data in memory have them."""
 
 
 @dataclass
@@ -42,6 +51,7 @@ class WordAlignmentTask:
     base: int | None = None
     aligner: dict[str, Any] | None = None
     primary_metric: ClassVar[str] = "aer"
+    schema: ClassVar[Features] = _GOLD
 
     def __post_init__(self) -> None:
         """Refuse options that the aligner does not take, before anything is measured."""
@@ -49,10 +59,12 @@ class WordAlignmentTask:
 
     def load(self, language: str, split: str) -> Dataset:
         """Rows of ``source_words``, ``target_words``, ``sure`` and ``possible``."""
-        path = self.places(language, split)[0].path
+        (place,) = self.places(language, split)
+        if place.rows is not None:
+            return self._given(place.rows)
         source, _, target = language.partition("-")
         languages = (source, target) if target else None
-        found = gold_pairs(path, limit=None, languages=languages, base=self.base)
+        found = gold_pairs(place.path, limit=None, languages=languages, base=self.base)
         columns = {
             "source_words": [list(source) for source, _ in found.words],
             "target_words": [list(target) for _, target in found.words],
@@ -60,6 +72,25 @@ class WordAlignmentTask:
             "possible": [[list(link) for link in sorted(gold.possible)] for gold in found.gold],
         }
         return Dataset.from_dict(columns)
+
+    def _given(self, rows: Dataset) -> Dataset:
+        """Rows in memory, whose links count words from 0."""
+        if self.base:
+            raise ConfigurationError(
+                f"base {self.base} given, but links of data in memory count words from 0; leave it out"
+            )
+        if "possible" not in rows.features:
+            rows = rows.add_column("possible", [[] for _ in rows], feature=_GOLD["possible"])
+        gold = _gold(rows)
+        require_sure(gold, self.data.describe())
+        for number, (own, source, target) in enumerate(
+            zip(gold, rows["source_words"], rows["target_words"], strict=True), 1
+        ):
+            if any(not (0 <= s < len(source) and 0 <= t < len(target)) for s, t in own.possible):
+                raise ConfigurationError(
+                    f"row {number} of {self.data.describe()}: a gold link is of no word; links count words from 0"
+                )
+        return rows
 
     def places(self, language: str, split: str) -> list[Place]:
         """The file of gold links."""
@@ -90,7 +121,28 @@ class WordAlignmentTask:
             found.append(Alignment(frozenset(links.links)))
             if progress is not None:
                 progress(len(found), len(pairs))
-        gold = [GoldAlignment.of(s, p) for s, p in zip(dataset["sure"], dataset["possible"], strict=True)]
-        total = score(found, gold)
+        total = score(found, _gold(dataset))
         names = ("aer", "precision", "recall", "f1")
         return {name: 100 * getattr(total, name) for name in names}, [a.to_pharaoh() for a in found]
+
+    def counts(
+        self, dataset: Dataset, predictions: Predictions, *, language: str
+    ) -> dict[str, ExampleCounts]:
+        """The metrics, counted per sentence pair."""
+        del language
+        links = [Alignment.from_pharaoh(line).links for line in predictions]
+        pairs = [score_pair(own, gold) for own, gold in zip(links, _gold(dataset), strict=True)]
+        found, sure, sure_hits, hits = (
+            np.array([astuple(pair) for pair in pairs], np.float64).reshape(-1, 4).T
+        )
+        both = (np.stack([hits, sure_hits], 1), np.stack([found, sure], 1))
+        return {
+            "aer": ExampleCounts(found + sure - hits - sure_hits, found + sure),
+            "precision": ExampleCounts(hits, found),
+            "recall": ExampleCounts(sure_hits, sure),
+            "f1": ExampleCounts(*both, combine="harmonic"),
+        }
+
+
+def _gold(dataset: Dataset) -> list[GoldAlignment]:
+    return [GoldAlignment.of(s, p) for s, p in zip(dataset["sure"], dataset["possible"], strict=True)]

@@ -149,7 +149,7 @@ def test_a_word_without_a_class_gets_no_tag_of_another(monkeypatch: pytest.Monke
 def test_a_row_with_a_hole_is_refused(monkeypatch: pytest.MonkeyPatch, row: tuple[object, ...]) -> None:
     place = ("facebook/xnli", "de", "test")
     monkeypatch.setitem(_HUB, place, _rows(dict(_HUB[place].features), ("a", "b", 0), row))
-    with pytest.raises(InputError, match="row 2 of the hub data set has no"):
+    with pytest.raises(InputError, match="row 2 of the data set has no"):
         build_task("xnli", ["hub"]).load("de", "test")
 
 

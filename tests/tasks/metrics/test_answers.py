@@ -39,17 +39,19 @@ def test_mlqa(language: str, text: str, expected: str) -> None:
 def test_scores_by_question() -> None:
     gold = {"1": ["red house", "the red"], "2": ["blue"], "3": ["green"], "4": []}
     score = answer_score(gold, {"1": "red", "2": "blue sky", "4": "", "other": "x"})
-    assert score["exact_match"] == pytest.approx(50.0)  # 1 by its second gold answer, 4 for saying nothing
-    assert score["f1"] == pytest.approx(100 * (1 + 2 / 3 + 0 + 1) / 4)
-    assert answer_score({"4": []}, {"4": "something"})["f1"] == 0.0
+    assert score["exact_match"].value == pytest.approx(
+        50.0
+    )  # 1 by its second gold answer, 4 for saying nothing
+    assert score["f1"].value == pytest.approx(100 * (1 + 2 / 3 + 0 + 1) / 4)
+    assert answer_score({"4": []}, {"4": "something"})["f1"].value == 0.0
 
 
 def test_the_language_decides() -> None:
     gold, answer = {"1": ["der Hund"]}, {"1": "Hund"}
-    assert answer_score(gold, answer)["exact_match"] == 0.0
-    assert answer_score(gold, answer, mlqa_language="de")["exact_match"] == 100.0
+    assert answer_score(gold, answer)["exact_match"].value == 0.0
+    assert answer_score(gold, answer, mlqa_language="de")["exact_match"].value == 100.0
 
 
 def test_article_only_answer_shares_nothing() -> None:
-    assert answer_score({"1": ["the"]}, {"1": "a"})["exact_match"] == 100.0
-    assert answer_score({"1": ["the"]}, {"1": "a"})["f1"] == 0.0
+    assert answer_score({"1": ["the"]}, {"1": "a"})["exact_match"].value == 100.0
+    assert answer_score({"1": ["the"]}, {"1": "a"})["f1"].value == 0.0

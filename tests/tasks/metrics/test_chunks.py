@@ -54,23 +54,25 @@ def test_pos_chunks_are_runs_but_for_s(tags: list[str]) -> None:
 def test_pos_golden_values_of_seqeval_0_0_12(
     gold: list[list[str]], predicted: list[list[str]], f1: float
 ) -> None:
-    assert pos_chunk_score(gold, predicted)["f1"] == pytest.approx(f1)
+    assert pos_chunk_score(gold, predicted)["f1"].value == pytest.approx(f1)
 
 
 def test_chunks_do_not_cross_sentences() -> None:
-    assert pos_chunk_score([["NOUN"], ["NOUN"]], [["NOUN"], ["VERB"]])["recall"] == 50.0
+    assert pos_chunk_score([["NOUN"], ["NOUN"]], [["NOUN"], ["VERB"]])["recall"].value == 50.0
 
 
 def test_entity_counts() -> None:
     score = entity_score([["B-PER", "I-PER", "O", "B-LOC"]], [["B-PER", "O", "O", "B-LOC"]])
-    assert score["precision"] == score["recall"] == score["f1"] == 50.0
-    assert entity_score([["O"]], [["O"]])["f1"] == 0.0
-    assert entity_score([["I-A-B"]], [["I-B"]])["f1"] == 0, "the type is all that follows the first hyphen"
+    assert {own.value for own in score.values()} == {50.0}
+    assert entity_score([["O"]], [["O"]])["f1"].value == 0.0
+    assert entity_score([["I-A-B"]], [["I-B"]])["f1"].value == 0, (
+        "the type is all that follows the first hyphen"
+    )
 
 
 def test_accuracy_and_unequal_lengths() -> None:
-    assert tag_accuracy([["A", "B"], ["C"]], [["A", "C"], ["C"]]) == pytest.approx(200 / 3)
-    assert tag_accuracy([], []) == 0.0
+    assert tag_accuracy([["A", "B"], ["C"]], [["A", "C"], ["C"]]).value == pytest.approx(200 / 3)
+    assert tag_accuracy([], []).value == 0.0
     with pytest.raises(ConfigurationError, match="sentence 2 has 1 predicted tags for 2"):
         tag_accuracy([["A"], ["A", "B"]], [["A"], ["A"]])
     with pytest.raises(ConfigurationError, match="1 predicted sentences for 2"):
@@ -79,4 +81,4 @@ def test_accuracy_and_unequal_lengths() -> None:
 
 def test_chunk_f1_of_parts_of_speech() -> None:
     for case in reference("golden")["pos_f1"]["cases_seqeval_0_0_12"]:
-        assert pos_chunk_score(case["gold"], case["pred"])["f1"] == pytest.approx(100 * case["f1"])
+        assert pos_chunk_score(case["gold"], case["pred"])["f1"].value == pytest.approx(100 * case["f1"])

@@ -6,6 +6,7 @@ are in Parquet. Each can be replaced by another of the same columns: ``--data hu
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from typing import Any
 
 import datasets
@@ -24,8 +25,9 @@ NO_LABEL = "-"
 class HubSpec:
     """How a task's data set is found on the hub.
 
-    The configuration is a template with ``{language}``, ``{language3}`` (all ISO 639-3 codes of the language are tried)
-    and ``{name}`` (its English name); ``{context}`` and ``{question}`` for crossed languages.
+    The configuration is a template with ``{language}``, ``{language3}`` (all ISO 639-3 codes of the language are
+    tried), ``{code}`` (these with the script, ``deu_Latn``) and ``{name}`` (its English name); ``{context}`` and
+    ``{question}`` for crossed languages.
     """
 
     name: str
@@ -53,7 +55,7 @@ def read_hub(place: Place, spec: HubSpec, schema: Features, *, language: str, sp
     template = config or (None if name else spec.config)
     rows = _load(name, spec, template and list(_filled(template, language)), split)
     if "language" in schema and "language" in rows.features:
-        tags = _values(rows, "language")
+        tags = column_values(rows, "language")
         rows = rows.select([i for i, tag in enumerate(tags) if same_language(str(tag), language)])
         if not len(rows):
             raise InputError(
@@ -71,7 +73,7 @@ def read_hub(place: Place, spec: HubSpec, schema: Features, *, language: str, sp
                 f"{name or spec.name}: {spec.columns.get(column, column)!r} is needed for {column!r}; it has "
                 f"{', '.join(rows.features)}; give another data set"
             )
-        values = _values(rows, source)
+        values = column_values(rows, source)
         columns[column] = [str(v) for v in values] if schema[column] == Value("string") else values
     return Dataset.from_dict(columns, features=schema)
 
@@ -93,7 +95,7 @@ def read_hub_sides(
                 f"hub data set {name or spec.name} has no column {' or '.join(candidates)} for {language!r}; there are "
                 f"{', '.join(list(rows.features)[:8])}: give another data set, or download it and give its files"
             )
-        sides.append([str(text) for text in _values(rows, column)])
+        sides.append([str(text) for text in column_values(rows, column)])
     if len(sides[0]) != len(sides[1]):
         raise InputError(
             f"hub data set {name or spec.name}: {len(sides[0])} and {len(sides[1])} lines; line i must translate line i"
@@ -112,10 +114,12 @@ def _filled(template: str, language: str) -> Iterator[str]:
     """The configurations that may hold a language, the likeliest first."""
     context, _, question = language.partition("-")
     others = [code for code in codes(language) if len(code) == 3] or [language]
-    for code in others if "{language3}" in template else [language]:
+    scripts = script_codes(language) if "{code}" in template else [language]
+    for three, code in product(others if "{language3}" in template else [language], scripts):
         yield template.format(
             language=language,
-            language3=code,
+            language3=three,
+            code=code,
             name=name_of(language),
             context=context,
             question=question or context,
@@ -139,13 +143,13 @@ def _load(name: str, spec: HubSpec | HubSides, filled: Sequence[str] | str | Non
     )
 
 
-def _values(rows: Dataset, column: str) -> list[Any]:
+def column_values(rows: Dataset, column: str) -> list[Any]:
+    """The values of a column: names in place of numbers of classes, ``start`` in place of ``answer_start``."""
     feature = rows.features[column]
     values: list[Any] = list(rows[column])
     if None in values:
         raise InputError(
-            f"row {values.index(None) + 1} of the hub data set has no {column!r}; give another, or download it "
-            "and fill it in"
+            f"row {values.index(None) + 1} of the data set has no {column!r}; fill it in, or leave the row out"
         )
     element = getattr(feature, "feature", feature)
     if not isinstance(element, ClassLabel):

@@ -29,13 +29,16 @@ PARAPHRASE_LABELS: dict[str, str] = {"0": "0", "1": "1"}
 PAIR_WITH_ID = Features({**PAIR, "id": Value("string")})
 """PAIR and what a row is called, or its number in the file: translations share it."""
 
-_NAMES = {
+Names = Mapping[str, Sequence[str]]
+"""Fields of a row, and the columns that may hold each, in lower case; the first one that is there counts."""
+_NAMES: Names = {
     "first": ("premise", "sentence1", "first"),
     "second": ("hypothesis", "hypo", "sentence2", "second"),
     "label": ("gold_label", "label"),
     "language": ("language",),
     "id": ("pairid", "id"),
 }
+_OPTIONAL = ("language", "id", "split")
 _NO_CONSENSUS = "-"
 UNTRANSLATED = "NS"
 """PAWS-X: a sentence that has no translation."""
@@ -61,7 +64,7 @@ def read_pairs(
     columns: dict[str, list[str]] = {name: [] for name in PAIR_WITH_ID}
     others: set[str] = set()
     seen = 0
-    for line, fields in _records(path):
+    for line, fields in labelled_rows(path, _NAMES):
         seen += 1
         if fields.get("language", language).lower() not in codes(language):
             others.add(fields["language"])
@@ -91,18 +94,21 @@ def read_pairs(
     return Dataset.from_dict(columns, features=PAIR_WITH_ID)
 
 
-def _records(path: str | Path) -> Iterator[tuple[int, dict[str, str]]]:
-    """The fields of each row, with its line."""
-    names: list[str] = []
+def labelled_rows(path: str | Path, names: Names) -> Iterator[tuple[int, dict[str, str]]]:
+    """The fields of each row of CSV, JSON lines or tab-separated lines, with its line.
+
+    All but ``language``, ``id`` and ``split`` are needed. Lines without a header have these fields, in their order.
+    """
+    columns: list[str] = []
     plan: dict[str, str] = {}
-    for number, row in _rows(path):
-        if list(row) != names:
-            names = list(row)
-            plan = {field: name for field, usual in _NAMES.items() for name in usual[::-1] if name in row}
-            if missing := [f for f in ("first", "second", "label") if f not in plan]:
-                needed = ", ".join(f"{f} ({' or '.join(_NAMES[f])})" for f in missing)
+    for number, row in _rows(path, names):
+        if list(row) != columns:
+            columns = list(row)
+            plan = {field: name for field, usual in names.items() for name in usual[::-1] if name in row}
+            if missing := [f for f in _needed(names) if f not in plan]:
+                needed = ", ".join(f"{f} ({' or '.join(names[f])})" for f in missing)
                 raise InputError(
-                    f"columns {', '.join(names)} given, but {needed} is needed too; rename a column",
+                    f"columns {', '.join(columns)} given, but {needed} is needed too; rename a column",
                     path=path,
                     line=number,
                 )
@@ -116,7 +122,11 @@ def _records(path: str | Path) -> Iterator[tuple[int, dict[str, str]]]:
         yield number, {field: str(row[name]) for field, name in plan.items()}
 
 
-def _rows(path: str | Path) -> Iterator[tuple[int, dict[str, Any]]]:
+def _needed(names: Names) -> list[str]:
+    return [field for field in names if field not in _OPTIONAL]
+
+
+def _rows(path: str | Path, known: Names) -> Iterator[tuple[int, dict[str, Any]]]:
     """Each row by the names of its columns, in lower case, with its line."""
     suffixes, lines = {s.lower() for s in Path(path).suffixes}, numbered_lines(path)
     if {".jsonl", ".ndjson"} & suffixes:
@@ -135,15 +145,15 @@ def _rows(path: str | Path) -> Iterator[tuple[int, dict[str, Any]]]:
             continue
         if not names:
             names = [cell.strip().lower().removeprefix("\ufeff") for cell in cells]
-            if any(name in names for name in _NAMES["label"]):
-                if twice := [n for own in _NAMES.values() for n in own if names.count(n) > 1]:
+            if any(name in names for name in known["label"]):
+                if twice := [n for own in known.values() for n in own if names.count(n) > 1]:
                     raise InputError(
                         f"the header has column {twice[0]!r} twice; rename one of them",
                         path=path,
                         line=number,
                     )
                 continue
-            names = ["first", "second", "label"]
+            names = _needed(known)
         if len(cells) != len(names):
             raise InputError(
                 f"{len(cells)} columns, and {len(names)} are needed ({', '.join(names)}); fix the line or the header",

@@ -1,5 +1,7 @@
 """Where the data of a task are: files, folders, templates, parts of files, and data sets of the hub."""
 
+from __future__ import annotations
+
 import glob
 import re
 from collections.abc import Mapping, Sequence
@@ -7,11 +9,15 @@ from dataclasses import dataclass, replace
 from fnmatch import translate
 from itertools import product
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from isoglot.corpus.read.line_files import numbered_lines
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.languages import codes, script_codes
 from isoglot.runs.files import refuse_pipe
+
+if TYPE_CHECKING:  # it imports the libraries, which files are found without
+    from datasets import Dataset
 
 SPLITS: dict[str, tuple[str, ...]] = {
     "train": ("train", "training"),
@@ -55,6 +61,7 @@ class Place:
     path: str  # a file or folder; for the hub ``hub`` or ``hub:NAME[:CONFIG]``
     start: float = 0.0  # first part to take, in per cent of the groups
     stop: float = 100.0  # where to end, in per cent
+    rows: Dataset | None = None  # data in memory, which the path only describes
 
     @property
     def on_hub(self) -> bool:

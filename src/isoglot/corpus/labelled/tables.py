@@ -26,12 +26,17 @@ def is_table(path: str) -> bool:
     return place.is_dir() or place.suffix in (".parquet", ".jsonl", ".ndjson", ".arrow")
 
 
-def read_table(path: str, schema: Features, *, language: str, split: str, role: str) -> Dataset:
-    """Read a data set whose columns are those of a schema (``upos`` counts as ``tags``)."""
-    if Path(path).suffix in (".jsonl", ".ndjson"):
+def read_table(
+    path: str, schema: Features, *, language: str, split: str, role: str, rows: Dataset | None = None
+) -> Dataset:
+    """Read a data set whose columns are those of a schema (``upos`` counts as ``tags``).
+
+    ``rows``: What was read already; the path only describes it then.
+    """
+    if rows is None and Path(path).suffix in (".jsonl", ".ndjson"):
         found = _from_jsonl(path, schema, language)
     else:
-        found = _open(path, split)
+        found = open_table(path, split) if rows is None else rows
         for column, others in _ALSO.items():
             other = next((o for o in others if o in found.features), None)
             if column in schema and column not in found.features and other:
@@ -116,7 +121,8 @@ def _check_answers(dataset: Dataset, path: str) -> None:
                 )
 
 
-def _open(path: str, split: str) -> Dataset:
+def open_table(path: str, split: str) -> Dataset:
+    """A data set as it is on disk, whatever its columns."""
     folder = Path(path)
     try:
         if folder.suffix == ".parquet":

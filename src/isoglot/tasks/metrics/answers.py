@@ -12,6 +12,10 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 
+import numpy as np
+
+from isoglot.example_counts import ExampleCounts, shares
+
 _ARTICLES = {
     "en": r"\b(a|an|the)\b",
     "es": r"\b(un|una|unos|unas|el|la|los|las)\b",
@@ -61,8 +65,8 @@ def normalise_mlqa(text: str, language: str) -> str:
 
 def answer_score(
     gold: Mapping[str, Sequence[str]], predicted: Mapping[str, str], *, mlqa_language: str | None = None
-) -> dict[str, float]:
-    """``f1`` and ``exact_match``, after normalisation, with the nearest gold answer: means over questions, in per cent.
+) -> dict[str, ExampleCounts]:
+    """``f1`` and ``exact_match`` of each question, after normalisation, with the nearest gold answer.
 
     A question without a prediction scores 0. One without gold answers is right when the prediction is empty.
 
@@ -71,16 +75,15 @@ def answer_score(
     normalise: Callable[[str], str] = (
         normalise_squad if mlqa_language is None else partial(normalise_mlqa, language=mlqa_language)
     )
-    exact = f1 = 0.0
-    for name, answers in gold.items():
+    exact, f1 = np.zeros(len(gold)), np.zeros(len(gold))
+    for place, (name, answers) in enumerate(gold.items()):
         if name not in predicted:
             continue
         own = normalise(predicted[name])
         others = [normalise(a) for a in answers] or [""]
-        exact += max(own == other for other in others)
-        f1 += max(_f1(own.split(), other.split()) for other in others) if answers else float(own == "")
-    count = max(1, len(gold))
-    return {"f1": 100 * f1 / count, "exact_match": 100 * exact / count}
+        exact[place] = own in others
+        f1[place] = max(_f1(own.split(), other.split()) for other in others) if answers else own == ""
+    return {"f1": shares(f1), "exact_match": shares(exact)}
 
 
 def _f1(own: list[str], other: list[str]) -> float:

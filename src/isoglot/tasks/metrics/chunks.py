@@ -8,16 +8,20 @@ letter from the type, which makes ``CCONJ`` and ``SCONJ`` equal and does not rep
 """
 
 from collections.abc import Callable, Sequence
+from operator import eq
+
+import numpy as np
 
 from isoglot.errors import ConfigurationError
+from isoglot.example_counts import ExampleCounts
 
 _OUTSIDE = ("O", ".")
 _CLOSED_BEFORE = {("B", c) for c in "BSO"} | {("I", c) for c in "BSO"}
 _OPENED_AFTER = {(p, c) for p in "ESO" for c in "EI"}
 
 
-ChunkScores = dict[str, float]
-"""``f1``, ``precision`` and ``recall`` in per cent, 0 where there is nothing to count."""
+ChunkScores = dict[str, ExampleCounts]
+"""``f1``, ``precision`` and ``recall``, counted per sentence."""
 
 
 def chunks(tags: Sequence[str], type_of: Callable[[str], str]) -> list[tuple[str, int, int]]:
@@ -48,7 +52,7 @@ def entity_score(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str
     An ``I-`` that follows nothing of its type opens a chunk.
 
     Example:
-        >>> entity_score([["B-PER", "I-PER"]], [["B-PER", "O"]])["f1"]
+        >>> entity_score([["B-PER", "I-PER"]], [["B-PER", "O"]])["f1"].value
         0.0
     """
     return _score(gold, predicted, lambda tag: tag[1:].split("-", 1)[-1] or "_")
@@ -59,32 +63,30 @@ def pos_chunk_score(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[
 
     Example:
         >>> gold = [["DET", "NOUN", "NOUN", "VERB", "PUNCT"]]
-        >>> pos_chunk_score(gold, [["DET", "NOUN", "VERB", "VERB", "PUNCT"]])["f1"]
+        >>> pos_chunk_score(gold, [["DET", "NOUN", "VERB", "VERB", "PUNCT"]])["f1"].value
         50.0
     """
     return _score(gold, predicted, lambda tag: tag.rsplit("-", maxsplit=1)[-1])
 
 
-def tag_accuracy(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]) -> float:
-    """Share of the tokens whose tag is right, in per cent; 0 without tokens."""
+def tag_accuracy(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]) -> ExampleCounts:
+    """Share of the tokens whose tag is right, counted per sentence."""
     _require_parallel(gold, predicted)
-    pairs = [pair for g, p in zip(gold, predicted, strict=True) for pair in zip(g, p, strict=True)]
-    return 100 * sum(g == p for g, p in pairs) / len(pairs) if pairs else 0.0
+    right = [sum(map(eq, g, p)) for g, p in zip(gold, predicted, strict=True)]
+    return ExampleCounts(right, [len(tags) for tags in gold])
 
 
 def _score(
     gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]], type_of: Callable[[str], str]
 ) -> ChunkScores:
     _require_parallel(gold, predicted)
-    right, guessed = (
-        {(s, *chunk) for s, tags in enumerate(side) for chunk in chunks(tags, type_of)}
-        for side in (gold, predicted)
-    )
-    both = len(right & guessed)
+    found = [[{*chunks(tags, type_of)} for tags in pair] for pair in zip(gold, predicted, strict=True)]
+    counts = [(len(right & guessed), len(guessed), len(right)) for right, guessed in found]
+    both, guessed, right = np.array(counts, np.float64).reshape(-1, 3).T
     return {
-        "f1": 200 * both / (len(guessed) + len(right)) if both else 0.0,
-        "precision": 100 * both / len(guessed) if guessed else 0.0,
-        "recall": 100 * both / len(right) if right else 0.0,
+        "f1": ExampleCounts(2 * both, guessed + right),
+        "precision": ExampleCounts(both, guessed),
+        "recall": ExampleCounts(both, right),
     }
 
 

@@ -1,0 +1,148 @@
+"""Labelled data that are in memory: data sets and data frames in place of files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from typing import Any
+
+from datasets import Dataset, Features, Value
+
+from isoglot.corpus.labelled.hub import column_values
+from isoglot.corpus.labelled.places import SPLITS, DataSource, Place
+from isoglot.errors import ConfigurationError
+from isoglot.languages import codes
+
+ALSO: Mapping[str, tuple[str, ...]] = {
+    "words": ("tokens",),
+    "tags": ("upos", "pos_tags", "ner_tags"),
+    "first": ("premise", "sentence1"),
+    "second": ("hypothesis", "sentence2"),
+    "text": ("sentence", "utterance", "utt"),
+    "label": ("label_text", "category", "intent", "topic"),
+    "language": ("lang",),
+    "source_words": ("src",),
+    "target_words": ("tgt",),
+    "sure": ("links",),
+    "id": ("index_id",),
+    "split": ("partition",),
+}
+"""Column of a task schema to the other names that data sets have for it."""
+_BESIDE = ("id", "article", "split")
+"""Columns that are kept where they are there: translations share an id, questions an article."""
+_OPTIONAL = ("language", "source_language", "target_language", "possible")
+_SPLIT_NAMES = {name: split for split, names in SPLITS.items() for name in names}
+
+
+@dataclass(frozen=True)
+class GivenData(DataSource):
+    """Data sets in memory, by language and split; empty ones stand for all languages, or all splits."""
+
+    tables: Mapping[tuple[str, str], Dataset] = field(default_factory=dict)
+
+    def find(self, language: str, split: str) -> list[Place]:
+        """The data set of a language and split."""
+        own = {*codes(language), language}
+        for (tag, part), rows in self.tables.items():
+            if part in ("", split) and (not tag or tag in own):
+                return [Place(f"data of {tag or 'any language'}{f', {part}' * bool(part)}", rows=rows)]
+        raise ConfigurationError(
+            f"no {split} data for {language!r}: {self.describe()} given; give data={{{language!r}: rows}}"
+        )
+
+
+def given_data(data: Any, schema: Features, columns: Mapping[str, str] | None = None) -> GivenData:
+    """Data in memory as a task reads them.
+
+    Args:
+        data: A ``datasets.Dataset`` or pandas frame; or a mapping from languages or splits to such, in any nesting.
+        schema: Columns that the task needs; the others are left alone.
+        columns: Column of the schema to the name that it has in the data.
+
+    Raises:
+        ConfigurationError: A column is missing, or the data are of another kind.
+    """
+    tables = {key: shaped(rows, schema, columns) for key, rows in _flat(data, "", "")}
+    if not tables:
+        raise ConfigurationError("no data given; give data={'de': rows}")
+    # what is of one language or split comes before what is of any
+    order = sorted(tables, key=lambda key: (not key[0], not key[1]))
+    names = [f"{' '.join(filter(None, key)) or 'all'} ({len(tables[key])} rows)" for key in order]
+    return GivenData(tuple(names), {key: tables[key] for key in order})
+
+
+def _flat(data: Any, language: str, split: str) -> list[tuple[tuple[str, str], Dataset]]:
+    if isinstance(data, Mapping):
+        found = []
+        for key, inner in data.items():
+            own = (language, _SPLIT_NAMES[key]) if key in _SPLIT_NAMES else (str(key), split)
+            found += _flat(inner, *own)
+        return found
+    if hasattr(data, "iloc"):  # a pandas frame, without an import of pandas
+        data = Dataset.from_pandas(data, preserve_index=False)
+    if not isinstance(data, Dataset):
+        raise ConfigurationError(
+            f"data: {type(data).__name__} given; give a path, a datasets.Dataset, a pandas frame, or a dict from "
+            "languages to these"
+        )
+    return [((language, split), data)]
+
+
+def shaped(rows: Dataset, schema: Features, columns: Mapping[str, str] | None = None) -> Dataset:
+    """The columns of a schema, called as it has them and with its types; names take the place of numbers of classes.
+
+    Languages and possible links may be missing, and stay so; questions without an id are numbered. ``columns`` is as
+    for :func:`given_data`.
+    """
+    columns = columns or {}
+    known = {**schema, **dict.fromkeys(_BESIDE, Value("string"))}
+    if unknown := sorted({*columns} - {*known}):
+        raise ConfigurationError(
+            f"columns: {', '.join(unknown)} given; the task's columns are {', '.join(schema)}"
+        )
+    found: dict[str, Any] = {}
+    for name, feature in known.items():
+        names = (columns[name],) if name in columns else (name, *ALSO.get(name, ()))
+        own = next((n for n in names if n in rows.features), None)
+        if own is not None:
+            values = column_values(rows, own)
+            found[name] = [str(value) for value in values] if feature == Value("string") else values
+        elif name == "id" and name in schema and name not in columns:
+            found[name] = list(map(str, range(len(rows))))
+        elif name in columns or (name in schema and name not in _OPTIONAL):
+            raise ConfigurationError(
+                f"columns {', '.join(rows.features)} given, but {names[0]!r} is needed; name it with "
+                f"columns={{{name!r}: 'its name in the data'}}"
+            )
+    try:
+        return Dataset.from_dict(found, features=Features({name: known[name] for name in found}))
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ConfigurationError(
+            f"the columns {', '.join(found)} do not have the types that the task reads ({error}); convert them"
+        ) from error
+
+
+def with_languages(rows: Dataset, source: str, target: str) -> Dataset:
+    """Sentence or word pairs with the languages of both sides, where they do not name them."""
+    for name, language in (("source_language", source), ("target_language", target)):
+        if name not in rows.features:
+            rows = rows.add_column(name, [language] * len(rows))
+    return rows
+
+
+def rows_of_split(rows: Dataset, split: str) -> Dataset:
+    """The rows of a split, where a column ``split`` names one for each; else all of them."""
+    if "split" not in rows.features:
+        return rows
+    parts = [_SPLIT_NAMES.get(str(name)) for name in rows["split"]]
+    return rows if None in parts else rows.select([i for i, part in enumerate(parts) if part == split])
+
+
+def row_hash(rows: Dataset) -> str:
+    """32 hexadecimal digits that stand for the content of rows, whatever their data set was made from."""
+    digest = blake2b(digest_size=16)
+    for batch in rows.iter(1000):
+        digest.update(json.dumps(batch, sort_keys=True).encode())
+    return digest.hexdigest()

@@ -1,0 +1,78 @@
+"""``isoglot.evaluate``: a model and a task, as objects or by their names, to rows of results."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from isoglot.checks import validated
+from isoglot.evaluation import evaluate as verb
+from isoglot.evaluation.options import EvaluateOptions
+from isoglot.modules.model_folder import model_folder
+from isoglot.results import Result
+from isoglot.runs.reporter import Reporter
+from isoglot.tasks.given import given_task
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+    from isoglot.tasks.base import Task
+
+
+def evaluate(
+    model: PreTrainedModel | str | Path,
+    task: str | Task,
+    *,
+    languages: str | Sequence[str],
+    data: Any = None,
+    columns: Mapping[str, str] | None = None,
+    tokenizer: PreTrainedTokenizerBase | None = None,
+    split: str = "test",
+    progress: Reporter | None = None,
+    **options: Any,
+) -> list[Result]:
+    """Measure a model on a task in any number of languages, as ``isoglot evaluate`` does.
+
+    Args:
+        model: Folder of a checkpoint or run, hub name, or a model object, which is saved to a temporary folder first.
+        task: One by name (``isoglot evaluate --tasks`` lists them), or a task object.
+        languages: Languages to test; ``de-es`` for a pair.
+        data: A path or template as ``--data`` takes it, or several; a ``datasets.Dataset`` or pandas frame; or a dict
+            from languages, splits or both to these. A task object may have its data already.
+        columns: Column of the task to its name in the data, such as ``{"text": "utterance"}``. Columns that are called
+            as the task has them need not be named; others are left alone.
+        tokenizer: Tokenizer of a model object.
+        split: Split to test on.
+        progress: Receives progress reports.
+        **options: Options of the task, such as ``layer=8``, and of
+            :class:`isoglot.evaluation.options.EvaluateOptions`: ``out=FILE`` keeps the rows, and what the file has of
+            the same model and data is not measured again; ``predictions=FOLDER`` keeps what :func:`isoglot.compare`
+            reads.
+
+    Returns:
+        One row per language and metric, in %.
+
+    Raises:
+        ConfigurationError: No head for the task, no data, or an unknown option.
+        InputError: Data that cannot be read.
+
+    Example:
+        >>> from isoglot.testing import tiny_bitext, tiny_model, tiny_tokenizer
+        >>> encoder = {"model": tiny_model("bert"), "tokenizer": tiny_tokenizer("bert")}
+        >>> rows = evaluate(task="tatoeba", languages="en-xx", data=tiny_bitext(8), layer=2, **encoder)
+        >>> rows[0].metric, rows[0].examples, rows[0].options
+        ('accuracy', 8, {'layer': 2})
+    """
+    own = {name: options.pop(name) for name in [*options] if name in EvaluateOptions.model_fields}
+    built = given_task(task, data, columns, **options)
+    asked = validated(EvaluateOptions, own, what="evaluation option")
+    with model_folder(model, tokenizer) as checkpoint:
+        return verb.evaluate(
+            checkpoint,
+            built,
+            languages=[languages] if isinstance(languages, str) else languages,
+            split=split,
+            options=asked,
+            progress=progress,
+        )

@@ -1,0 +1,141 @@
+"""A metric as counts of each example, so that two systems can be compared example by example.
+
+With numerators n and denominators d, summed over the examples, a metric is ``100 · Σn / Σd`` per part; it has one part
+(accuracy, F1, error rates), or several that are combined: macro F1 is the mean over classes, F1 of word links the
+harmonic mean of precision and recall.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save_file
+
+from isoglot.errors import InputError
+from isoglot.runs.files import whole_path
+
+Combine = Literal["mean", "harmonic"]
+ENDING = ".counts.safetensors"
+"""How names of files of counts end; they lie beside the predictions that they are of."""
+_HEADER = "isoglot"
+_SIDES = ("numerators", "denominators")
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class ExampleCounts:
+    """One metric of a list of examples.
+
+    Args:
+        numerators: Counts of what is right (of what is wrong, for an error rate). Shape: (examples,) or (examples,
+            parts).
+        denominators: Counts of what there is. Same shape.
+        combine: How parts become one value. ``mean`` leaves out parts without anything to count.
+
+    Example:
+        >>> ExampleCounts([1, 0, 1, 1], [1, 1, 1, 1]).value
+        75.0
+    """
+
+    numerators: NDArray[np.float64]
+    denominators: NDArray[np.float64]
+    combine: Combine = "mean"
+
+    def __init__(self, numerators: ArrayLike, denominators: ArrayLike, combine: Combine = "mean") -> None:
+        top, bottom = (np.asarray(side, np.float64) for side in (numerators, denominators))
+        if top.shape != bottom.shape or top.ndim not in (1, 2):
+            raise ValueError(
+                f"numerators {top.shape} and denominators {bottom.shape} given; give the same shape"
+            )
+        parts = top.shape[1] if top.ndim == 2 else 1
+        object.__setattr__(self, "numerators", top.reshape(len(top), parts))
+        object.__setattr__(self, "denominators", bottom.reshape(len(bottom), parts))
+        object.__setattr__(self, "combine", combine)
+
+    def __len__(self) -> int:
+        return len(self.numerators)
+
+    @property
+    def value(self) -> float:
+        """The metric in per cent; 0 where there is nothing to count."""
+        return float(combined(self.numerators.sum(0), self.denominators.sum(0), self.combine))
+
+
+def shares(right: ArrayLike) -> ExampleCounts:
+    """A metric that is the mean of one number from 0 to 1 per example: accuracy, exact match."""
+    return ExampleCounts(right, np.ones_like(right, np.float64))
+
+
+def combined(
+    numerators: NDArray[np.float64], denominators: NDArray[np.float64], combine: Combine
+) -> NDArray[np.float64]:
+    """Sums over examples to values in per cent. **Shape**: (..., parts) to (...)."""
+    some = denominators > 0
+    parts = np.divide(100 * numerators, denominators, out=np.zeros_like(numerators), where=some)
+    if combine == "mean":
+        return np.asarray(parts.sum(-1) / np.maximum(some.sum(-1), 1))
+    whole = (parts > 0).all(-1)
+    inverse = np.divide(1.0, parts, out=np.ones_like(parts), where=parts > 0).sum(-1)
+    return np.asarray(np.where(whole, parts.shape[-1] / inverse, 0.0))
+
+
+@dataclass(frozen=True, eq=False)
+class CountsFile:
+    """The counts of one evaluation, as they lie beside its predictions.
+
+    Args:
+        about: What was measured, as in rows of results: ``run``, ``task``, ``language``, ``split``, ``seed``,
+            ``checkpoint_hash``, ``options``; and ``data``, which stands for the content of the examples.
+        metrics: Name of a metric to its counts.
+    """
+
+    about: Mapping[str, Any]
+    metrics: Mapping[str, ExampleCounts]
+
+    def write(self, path: Path) -> None:
+        """Write a file in one go."""
+        header = {**self.about, "combine": {name: own.combine for name, own in self.metrics.items()}}
+        sides = {
+            f"{name}/{side}": np.ascontiguousarray(getattr(own, side))  # the library writes views wrongly
+            for name, own in self.metrics.items()
+            for side in _SIDES
+        }
+        with whole_path(path) as place:
+            save_file(sides, place, metadata={_HEADER: json.dumps(header)})
+
+    @classmethod
+    def read(cls, path: Path) -> CountsFile:
+        """Read a file that :meth:`write` wrote.
+
+        Raises:
+            InputError: It is damaged, or holds what are not counts.
+        """
+        try:
+            with safe_open(path, framework="numpy") as tensors:
+                about = json.loads(tensors.metadata()[_HEADER])
+                metrics = {}
+                for name, how in about.pop("combine").items():
+                    top, bottom = (tensors.get_tensor(f"{name}/{side}") for side in _SIDES)
+                    metrics[name] = ExampleCounts(top, bottom, how)
+        except (SafetensorError, OSError, KeyError, TypeError, ValueError) as error:
+            raise InputError(
+                f"holds no counts of examples ({error}); evaluate again with --again", path=path
+            ) from error
+        for name, own in metrics.items():
+            if not all(
+                np.isfinite(side).all() and (side >= 0).all() for side in (own.numerators, own.denominators)
+            ):
+                raise InputError(
+                    f"counts of {name} are negative or not finite; evaluate again with --again", path=path
+                )
+        if len({len(own) for own in metrics.values()}) > 1:
+            raise InputError(
+                "metrics have different numbers of examples; evaluate again with --again", path=path
+            )
+        return cls(about, metrics)

@@ -1,0 +1,46 @@
+"""A model object as the folder that verbs read."""
+
+import copy
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+from isoglot.errors import ConfigurationError
+from isoglot.modules.checkpoint import quiet
+
+
+@contextmanager
+def model_folder(
+    model: PreTrainedModel | str | Path, tokenizer: PreTrainedTokenizerBase | None = None
+) -> Iterator[str | Path]:
+    """A checkpoint's folder or name as it is; of a model object a temporary folder with the model and its tokenizer.
+
+    Saved, a model has a content that runs and results are known by, and measuring it changes neither its weights nor
+    its mode nor its device. The folder is called as the model is.
+    """
+    if isinstance(model, str | Path):
+        if tokenizer is not None:
+            raise ConfigurationError(
+                f"tokenizer given, but {model} has its own; leave it out, or give a model object"
+            )
+        yield model
+        return
+    if not isinstance(model, PreTrainedModel):
+        raise ConfigurationError(
+            f"model: {type(model).__name__} given; give a folder, a hub name, or a transformers model with tokenizer="
+        )
+    if tokenizer is None:
+        raise ConfigurationError("a model object needs its tokenizer too: tokenizer=...")
+    name = Path(model.name_or_path or model.config.model_type).name or "model"
+    with tempfile.TemporaryDirectory(prefix="isoglot-") as around:
+        folder, before = Path(around) / name, copy.deepcopy(vars(model.config))
+        try:
+            with quiet():
+                model.save_pretrained(folder)
+        finally:
+            vars(model.config).update(before)  # saving notes the class and the dtype there
+        tokenizer.save_pretrained(folder)
+        yield folder

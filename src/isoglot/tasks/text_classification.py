@@ -1,0 +1,100 @@
+"""Text classification: topics (SIB-200), intents (MASSIVE), sentiment; any labels, in any language."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+from datasets import Dataset, Features, Value
+
+from isoglot.corpus.labelled.given import ALSO, shaped
+from isoglot.corpus.labelled.hub import HubSpec
+from isoglot.corpus.labelled.pairs import labelled_rows
+from isoglot.corpus.labelled.places import Place
+from isoglot.corpus.labelled.tables import open_table, read_table
+from isoglot.errors import InputError
+from isoglot.example_counts import ExampleCounts
+from isoglot.schema import LABELLED
+from isoglot.tasks.base import Predictions
+from isoglot.tasks.classification import ClassificationTask
+from isoglot.tasks.presets import XTREME
+
+_COLUMNS = Features({**LABELLED, "id": Value("string"), "split": Value("string")})
+_LINE_FILES = frozenset([".csv", ".tsv", ".txt", ".jsonl", ".ndjson"])
+
+
+@dataclass
+class TextClassification(ClassificationTask):
+    """A label for a text, such as its topic, intent or sentiment; the labels are those of the training data.
+
+    Args:
+        max_length: Tokens of a row.
+        text: Column of the text; by default text, sentence, utterance or utt.
+        label: Column of the label; by default label, label_text, category, intent or topic.
+
+    **Metrics**: ``accuracy``, and ``macro_f1``, the mean of the F1 of every label that occurs.
+    """
+
+    text: str | None = None
+    label: str | None = None
+    kind = "text_classification"
+    schema = LABELLED
+    texts = ("text",)
+    group: ClassVar[tuple[str, ...]] = ("id",)
+    hub = HubSpec("mteb/amazon_massive_intent", "{language}", {"label": "label_text"})
+    presets: ClassVar = {"xtreme": {**XTREME, "epochs": 5}}
+
+    def __post_init__(self) -> None:
+        """Look for the columns that were named in data sets of the hub too."""
+        super().__post_init__()
+        self._named = {n: own for n in ("text", "label") if (own := getattr(self, n)) is not None}
+        self.hub = replace(self.hub, columns={**self.hub.columns, **self._named})  # type: ignore[misc]
+
+    def load(self, language: str, split: str) -> Dataset:
+        """LABELLED rows whose labels the model has."""
+        found = super().load(language, split)
+        self._require_known(found.unique("label"))
+        return found
+
+    def is_table(self, path: str) -> bool:
+        """No: its own reader knows more names of columns."""
+        del path
+        return False
+
+    def read_file(self, place: Place, language: str, split: str) -> Dataset:
+        """LABELLED rows of CSV, tab-separated lines or JSON lines, of Parquet, or of a data set on disk."""
+        if _LINE_FILES.isdisjoint(suffix.lower() for suffix in Path(place.path).suffixes):
+            rows = shaped(open_table(place.path, split), LABELLED, self._named)
+        else:
+            rows = self._lines(place.path, language)
+        return read_table(
+            place.path, LABELLED, language=language, split=split, role=f"{self.name} data", rows=rows
+        )
+
+    def _lines(self, path: str, language: str) -> Dataset:
+        """The rows of a file of lines."""
+        names = {name: (name, *ALSO.get(name, ())) for name in _COLUMNS}
+        names |= {name: (own.lower(),) for name, own in self._named.items()}
+        found = [fields for _, fields in labelled_rows(path, names)]
+        if not found:
+            raise InputError("holds no labelled text; check the path and the format", path=path)
+        columns = {name: [fields.get(name) for fields in found] for name in _COLUMNS}
+        columns["language"] = [tag or language for tag in columns["language"]]
+        kept = {name: values for name, values in columns.items() if None not in values}
+        return Dataset.from_dict(kept, features=Features({name: _COLUMNS[name] for name in kept}))
+
+    def labels(self, dataset: Dataset) -> list[str]:
+        """The labels of the training data, sorted."""
+        return sorted(dataset.unique("label"))
+
+    def counts(
+        self, dataset: Dataset, predictions: Predictions, *, language: str
+    ) -> dict[str, ExampleCounts]:
+        """Accuracy and macro F1."""
+        gold, given = np.array(dataset["label"]), np.array(predictions)
+        classes = np.array(sorted({*(self._allowed or given.tolist()), *gold.tolist()}))
+        is_gold, is_given = (side[:, None] == classes for side in (gold, given))
+        return {
+            **super().counts(dataset, predictions, language=language),
+            "macro_f1": ExampleCounts(2.0 * (is_gold & is_given), 1.0 * is_gold + is_given),
+        }
