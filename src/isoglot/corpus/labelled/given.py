@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any
 
-from datasets import Dataset, Features, Value
+from datasets import Dataset, Features, LargeList, List, Value
 
 from isoglot.corpus.labelled.hub import column_values
 from isoglot.corpus.labelled.places import SPLITS, DataSource, Place
@@ -107,6 +107,11 @@ def shaped(rows: Dataset, schema: Features, columns: Mapping[str, str] | None = 
         names = (columns[name],) if name in columns else (name, *ALSO.get(name, ()))
         own = next((n for n in names if n in rows.features), None)
         if own is not None:
+            if isinstance(feature, List) and not isinstance(rows.features[own], List | LargeList):
+                # the library would make a list of characters
+                raise ConfigurationError(
+                    f"column {own!r} is {rows.features[own]}, and a list is needed; split it"
+                )
             values = column_values(rows, own)
             found[name] = [str(value) for value in values] if feature == Value("string") else values
         elif name == "id" and name in schema and name not in columns:

@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from datasets import ClassLabel, Dataset, DatasetDict, concatenate_datasets
+
+from isoglot.corpus.labelled.given import given_data, row_hash, rows_of_split, shaped
+from isoglot.errors import ConfigurationError
+from isoglot.schema import LABELLED, SPAN, TAGGED
+
+
+def _rows(*texts: str, **more: Any) -> Dataset:
+    return Dataset.from_dict({"text": texts, "label": ["a"] * len(texts), **more})
+
+
+def test_what_is_of_one_language_or_split_comes_before_what_is_of_any() -> None:
+    data = {"de": {"test": _rows("own")}, "train": _rows("all train"), "fr": _rows("any split")}
+    given = given_data(data, LABELLED)
+
+    def found(language: str, split: str) -> list[str]:
+        (place,) = given.find(language, split)
+        assert place.rows is not None
+        return list(place.rows["text"])
+
+    assert (found("deu", "test"), found("fr", "test"), found("fr", "train")) == (
+        ["own"],
+        ["any split"],
+        ["any split"],
+    )
+    assert found("de", "train") == ["all train"]
+    with pytest.raises(ConfigurationError, match=r"no test data for 'it': de test \(1 rows\) "):
+        given.find("it", "test")
+    assert not given.has_dev("fr"), "the same rows are not development data"
+    splits = DatasetDict(train=_rows("a"), validation=_rows("b"))
+    assert given_data(splits, LABELLED).has_dev("de")
+
+
+def test_columns_take_the_schemas_names_and_types() -> None:
+    rows = (
+        _rows("x", "y", stars=[5, 1], note=[None, None]).rename_column("text", "body").remove_columns("label")
+    )
+    found = shaped(rows, LABELLED, {"text": "body", "label": "stars"})
+    assert found.to_list() == [{"text": "x", "label": "5"}, {"text": "y", "label": "1"}]
+    named = Dataset.from_dict({"tokens": [["a", "b"]], "pos_tags": [[1, 0]]})
+    with pytest.raises(ConfigurationError, match=r"column 'words' is Value.*, and a list is needed"):
+        shaped(Dataset.from_dict({"words": ["a b"], "tags": ["DET NOUN"]}), TAGGED)
+    feature = type(named.features["pos_tags"])(ClassLabel(names=["DET", "NOUN"]))
+    assert shaped(named.cast_column("pos_tags", feature), TAGGED)["tags"][:] == [["NOUN", "DET"]]
+    asked = Dataset.from_list(
+        [{"question": "q", "context": "c", "answers": {"text": ["c"], "answer_start": [0]}}] * 2
+    )
+    assert shaped(asked, SPAN)["id"][:] == ["0", "1"]
+    with pytest.raises(
+        ConfigurationError, match=r"columns question, context, answers given, but 'text' is needed"
+    ):
+        shaped(asked, LABELLED)
+    with pytest.raises(
+        ConfigurationError, match="columns: txt given; the task's columns are text, label, language"
+    ):
+        shaped(_rows("x"), LABELLED, {"txt": "text"})
+
+
+def test_a_hash_is_of_rows_alone() -> None:
+    whole = _rows("a", "b", "c")
+    pieces = concatenate_datasets([_rows("a"), _rows("b", "c")])
+    assert row_hash(whole) == row_hash(pieces) == row_hash(_rows("c", "a", "b").select([1, 2, 0]))
+    assert (
+        len(
+            {
+                row_hash(r)
+                for r in (whole, _rows("a", "b"), _rows("b", "a", "c"), _rows("a", "b", "c", x=[1, 2, 3]))
+            }
+        )
+        == 4
+    )
+
+
+def test_a_column_of_splits_is_heeded_where_it_names_splits() -> None:
+    rows = _rows("a", "b", "c", split=["train", "validation", "test"])
+    assert rows_of_split(rows, "dev")["text"][:] == ["b"]
+    assert len(rows_of_split(_rows("a", "b", split=["fold1", "test"]), "test")) == 2
