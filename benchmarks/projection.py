@@ -1,7 +1,8 @@
 """How right labels are that `isoglot project` carries from English: parts of speech on PUD, answers on XQuAD.
 
 Both have the same sentences and questions in all languages, with gold labels on each side, so a projected label has a
-gold one to be compared with. Needs ``ISOGLOT_DATA`` (ud/, xquad/, parallel/) and, for SimAlign's method, ``ISOGLOT_ENCODER``.
+gold one to be compared with. Needs ``ISOGLOT_DATA`` (ud/, xquad/, parallel/) and, for SimAlign's method,
+``ISOGLOT_ENCODER``.
 """
 
 from __future__ import annotations
@@ -44,7 +45,11 @@ def parts_of_speech(data: Path, language: str, out: Path, **options: Any) -> dic
     pairs = list(zip(gold, found, strict=True))
     labelled = sum(other != UNLABELLED for _, other in pairs)
     right = sum(one == other for one, other in pairs)
-    return {"coverage": 100 * labelled / len(pairs), "of labelled": 100 * right / labelled, "of all": 100 * right / len(pairs)}
+    return {
+        "coverage": 100 * labelled / len(pairs),
+        "of labelled": 100 * right / labelled,
+        "of all": 100 * right / len(pairs),
+    }
 
 
 def answers(data: Path, language: str, out: Path, **options: Any) -> dict[str, float]:
@@ -64,7 +69,9 @@ def main() -> None:
     parser.add_argument("--systems", default=",".join(SYSTEMS))
     parser.add_argument("--tags", default="de,es,fr,hi,zh", help="Languages of PUD.")
     parser.add_argument("--answers", default="de,es,hi,zh", help="Languages of XQuAD.")
-    parser.add_argument("--whole", action="store_true", help="Answers only, over whole contexts beside sentences.")
+    parser.add_argument(
+        "--whole", action="store_true", help="Answers only, over whole contexts beside sentences."
+    )
     given = parser.parse_args()
     data = Path(os.environ["ISOGLOT_DATA"])
     for name, measure, languages, ways in (
@@ -91,7 +98,10 @@ def _print(name: str, measure: Any, data: Path, language: str, system: str, way:
     ended = resource.getrusage(resource.RUSAGE_SELF)
     seconds = ended.ru_utime + ended.ru_stime - began.ru_utime - began.ru_stime
     cells = "  ".join(f"{key} {value:.1f}" for key, value in found.items())
-    print(f"{name}  {language}  {system + (' whole' if way else ''):20s}  {cells}  ({seconds:.0f} s CPU)", flush=True)
+    print(
+        f"{name}  {language}  {system + (' whole' if way else ''):20s}  {cells}  ({seconds:.0f} s CPU)",
+        flush=True,
+    )
 
 
 if __name__ == "__main__":

@@ -33,7 +33,7 @@ def by_statistics(corpus: Corpus, request: AlignRequest, warn: Warn) -> Found:
         return _by_loaded(aligner, corpus, request, warn)
     if isinstance(aligner, Eflomal):
         _program(aligner).executable()
-    shown = request.output not in NUMBERED
+    shown = request.output not in NUMBERED or bool(request.phrases or request.pieces)
     source, target, own = _encoded(corpus, aligner, request, warn)
     tables = _aligned(aligner, source, target, request).windows(own)
     links = _kept(tables, source.lengths, target.lengths, aligner, shown)
