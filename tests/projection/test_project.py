@@ -214,6 +214,10 @@ def test_the_output_is_no_input_and_links_come_from_one_place(tmp_path: Path) ->
     labels, translation = written(tmp_path, en_conllu=CONLLU, de_txt="das Haus\ngeh\n")
     with pytest.raises(ConfigurationError, match="is also an input"):
         iso.project(labels, translation, translation)
+    with pytest.raises(ConfigurationError, match="is also an input"):
+        iso.project(labels, translation, tmp_path / "out", lexicon=Path(labels))
+    with pytest.raises(ConfigurationError, match="are the same"):
+        iso.project(labels, translation, tmp_path / "out", method="hmm", lexicon=tmp_path / "out")
     with pytest.raises(ConfigurationError, match="--layer"):
         project_request(labels, links_file="x", layer=3)
     with pytest.raises(ConfigurationError, match="does not tell what the labels are"):

@@ -78,6 +78,7 @@ class ProjectOptions(Options):
 class ProjectRequest(ProjectOptions):
     """What is to be done, and where the links come from."""
 
+    kind: Kind = option(..., flags=None)
     links: AnyAligner | ReadyLinks
 
     @model_validator(mode="after")

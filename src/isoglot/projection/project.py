@@ -75,8 +75,8 @@ def project(
         raise ConfigurationError("a request and single options are both given; put everything in the request")
     progress = progress or Silent()
     ready = request.links.links_file if isinstance(request.links, ReadyLinks) else None
-    _check_out(out, [labels, translation, ready], request)
-    kind: LabelKind = KINDS[str(request.kind)](labels, translation, out, request)
+    _check_outputs(out, [labels, translation, ready], request)
+    kind: LabelKind = KINDS[request.kind](labels, translation, out, request)
     with tempfile.TemporaryDirectory(prefix="isoglot-project-") as folder, tempfile.TemporaryFile() as spool:
         pairs = Path(folder) / "pairs.jsonl"
         _spool(kind, spool, None if ready else pairs)
@@ -100,8 +100,17 @@ def project(
     return kind.counts
 
 
-def _check_out(out: str | Path, inputs: list[str | Path | None], request: ProjectRequest) -> None:
-    refuse_overwriting(out, inputs)
+def _check_outputs(out: str | Path, inputs: list[str | Path | None], request: ProjectRequest) -> None:
+    reads = [*inputs, *getattr(request.links, "train_on", ())]
+    for name in ("save", "lexicon"):
+        beside = getattr(request.links, name, None)
+        if beside is not None:
+            refuse_overwriting(beside, [*reads, out])
+            if Path(out).resolve() == Path(beside).resolve():
+                raise ConfigurationError(
+                    f"{out} and --{name} {beside}: are the same; choose another path for one"
+                )
+    refuse_overwriting(out, reads)
     if str(out) == "-":
         return
     require_writable(out)

@@ -35,7 +35,7 @@ class TaggedWords:
             yield Unit(words, translation, tags)
 
     def text(self, unit: Unit, found: PairLinks) -> str:
-        """The words with their tags; a sentence without a translation is left out."""
+        """The words with their tags; a sentence without a translation, or without any tag, is left out."""
         self.counts.examples += 1
         length = len(unit.target)
         if self.request.kind == "pos":
