@@ -23,7 +23,7 @@ from isoglot.tasks.metrics.answers import answer_score
 
 __all__ = ["SYSTEMS", "answers", "main", "parts_of_speech"]
 
-SYSTEMS = {
+SYSTEMS: dict[str, dict[str, Any]] = {
     "box": {},
     "SimAlign": {"method": "itermax", "model": "{encoder}", "layer": 8},
     "HMM": {"method": "hmm"},

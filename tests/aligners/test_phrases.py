@@ -11,9 +11,9 @@ from nltk.translate.phrase_based import phrase_extraction
 
 from isoglot.aligners.align_file import align_file
 from isoglot.aligners.alignment import Alignment
-from isoglot.aligners.files.pairs import bitext_sources
 from isoglot.aligners.options import AlignRequest, aligner_of
 from isoglot.aligners.phrases import PairCounts, phrase_pairs
+from isoglot.corpus.open_corpus import corpus_sources
 from isoglot.testing import tiny_bitext
 
 
@@ -57,7 +57,7 @@ def test_align_writes_phrases_and_an_encoder_s_lexicon(tmp_path: Path, encoder: 
     own = {"model": str(encoder), "layer": 2} if method == "itermax" else {}
     aligner = aligner_of(method=method, lexicon=tmp_path / "words", **own)
     request = AlignRequest(aligner=aligner, phrases=tmp_path / "phrases", phrase_length=3)
-    align_file(bitext_sources([str(pairs)], languages=["en", "xx"]), tmp_path / "links", request)
+    align_file(corpus_sources([str(pairs)], languages=["en", "xx"]), tmp_path / "links", request)
     links = [Alignment.from_pharaoh(line) for line in (tmp_path / "links").read_text().splitlines()]
     naive = Counter(
         (" ".join(s[a:b]), " ".join(t[c:d]))

@@ -10,9 +10,10 @@ from pydantic import ValidationError
 
 from isoglot.aligners.align_file import align_file
 from isoglot.aligners.alignment import Alignment, PairLinks
-from isoglot.aligners.files.pairs import RawPair, bitext_sources
+from isoglot.aligners.files.pairs import RawPair
 from isoglot.aligners.options import AlignRequest, aligner_of
 from isoglot.aligners.pieces import load_cut, piece_links
+from isoglot.corpus.open_corpus import corpus_sources
 from isoglot.errors import ConfigurationError
 from isoglot.testing import tiny_bitext
 
@@ -57,9 +58,9 @@ def test_links_of_whole_words_are_as_they_were(tmp_path: Path, encoder: Path) ->
     pairs.write_text("".join(f"{row['source']}\t{row['target']}\n" for row in tiny_bitext(20)))
     for name, pieces in (("words", ()), ("pieces", (str(encoder),))):
         request = AlignRequest(aligner=aligner_of(method="fast_align"), pieces=pieces)
-        align_file(bitext_sources([str(pairs)], languages=["en", "xx"]), tmp_path / name, request)
+        align_file(corpus_sources([str(pairs)], languages=["en", "xx"]), tmp_path / name, request)
     cut = load_cut(str(encoder))
-    for row, words, pieces in zip(
+    for row, words, linked_pieces in zip(
         tiny_bitext(20),
         (tmp_path / "words").read_text().splitlines(),
         (tmp_path / "pieces").read_text().splitlines(),
@@ -69,7 +70,7 @@ def test_links_of_whole_words_are_as_they_were(tmp_path: Path, encoder: Path) ->
         for text in (row["source"], row["target"]):
             places = cut(text)[1]
             owners.append([text[:start].count(" ") for start, _ in places])
-        linked = {(owners[0][i], owners[1][j]) for i, j in Alignment.from_pharaoh(pieces)}
+        linked = {(owners[0][i], owners[1][j]) for i, j in Alignment.from_pharaoh(linked_pieces)}
         assert linked == Alignment.from_pharaoh(words).links
 
 

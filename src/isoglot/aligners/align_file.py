@@ -8,11 +8,11 @@ from itertools import permutations, tee
 from pathlib import Path
 from typing import Any
 
-from isoglot.aligners.align_statistics import Warnings, by_statistics
+from isoglot.aligners.align_statistics import Warnings, by_statistics, shows_words
 from isoglot.aligners.alignment import PairLinks
 from isoglot.aligners.embedding.choice import kept_density, untaught
 from isoglot.aligners.embedding.memory import keep_few_primitives
-from isoglot.aligners.files.output import NUMBERED, write_corpus, write_lines
+from isoglot.aligners.files.output import write_corpus, write_lines
 from isoglot.aligners.files.pairs import read_pairs
 from isoglot.aligners.options import AlignRequest, AnyAligner, Encoder, SavedModel
 from isoglot.aligners.phrases import counted
@@ -59,7 +59,7 @@ def align_file(
             require_writable(written, folder=written in (saved, out if request.output == "corpus" else None))
     if saved is not None:
         require_room(saved)
-    again = request.output not in NUMBERED and not isinstance(aligner, Encoder | SavedModel)
+    again = shows_words(request) and not isinstance(aligner, Encoder | SavedModel)
     corpus = open_corpus(sources, "bitext", again=again)
     if request.output != "corpus":
         return _align(corpus, out, request, progress)

@@ -6,10 +6,10 @@ from typing import Annotated, Any
 
 import typer
 
-from isoglot.aligners.options import Eflomal, Encoder, FastAlign, Hmm, Saved
+from isoglot.aligners.options import Eflomal, Encoder, FastAlign, Hmm, SavedModel
 from isoglot.cli.alignment import Method, MethodSettings
 from isoglot.cli.console import Console
-from isoglot.cli.flags import Running, with_flags
+from isoglot.cli.flags import RunFlags, with_flags
 from isoglot.projection.options import ProjectOptions, ReadyLinks, project_request
 
 
@@ -31,9 +31,9 @@ def project(
         ),
     ],
     reading: ProjectOptions,
-    given: Annotated[dict[str, Any], Method, ReadyLinks, FastAlign, Hmm, Saved, Eflomal, Encoder],
+    given: Annotated[dict[str, Any], Method, ReadyLinks, FastAlign, Hmm, SavedModel, Eflomal, Encoder],
     more: MethodSettings,
-    running: Running,
+    running: RunFlags,
     out: Annotated[
         str, typer.Option("--out", "-o", help="File to write; .jsonl for questions and offsets.")
     ] = "-",

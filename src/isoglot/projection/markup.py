@@ -41,7 +41,7 @@ class _Element(NamedTuple):
     parent: int | None = None  # the element that holds it, by its number
 
 
-class _Line(NamedTuple):
+class _Segment(NamedTuple):
     text: str  # of the translation
     spans: list[Words]  # characters of its words
     elements: list[_Element]  # in the order in which they open
@@ -75,11 +75,11 @@ class InlineTags:
             except InputError as error:
                 raise error.at(self.labels, number) from None
             spans = word_spans(text, mode=mode)
-            yield Unit(words, [text[a:b] for a, b in spans], _Line(text, spans, elements))
+            yield Unit(words, [text[a:b] for a, b in spans], _Segment(text, spans, elements))
 
     def text(self, unit: Unit, found: PairLinks) -> str:
         """The translation with the tags."""
-        own: _Line = unit.labels
+        own: _Segment = unit.labels
         self.counts.examples += 1
         self.counts.written += 1
         projected = project_spans(
@@ -158,7 +158,7 @@ def _role(tag: str) -> tuple[str, str]:
     return name, "alone" if alone else "open"
 
 
-def place_tags(line: _Line, places: list[Words | None], found: PairLinks) -> str:
+def place_tags(line: _Segment, places: list[Words | None], found: PairLinks) -> str:
     """A translation with its tags; ``places`` are the words of each element there, none for one without."""
     before: dict[
         int, list[tuple[int, int, int, str]]

@@ -14,8 +14,10 @@ from typing import IO, Any
 
 from isoglot.aligners.align_file import align_file
 from isoglot.aligners.align_statistics import Warnings
-from isoglot.aligners.files.pairs import bitext_sources, read_pairs
+from isoglot.aligners.files.pairs import read_pairs
 from isoglot.aligners.options import AlignRequest, AnyAligner
+from isoglot.corpus.open_corpus import open_corpus
+from isoglot.corpus.read.records import UNNAMED
 from isoglot.corpus.read.sources import Source
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.projection.links import linked, ready_links
@@ -35,7 +37,7 @@ KINDS: dict[str, Any] = {
     "offsets": CharacterSpans,
     "markup": InlineTags,
 }
-_PLACEHOLDERS = ("src", "tgt")
+_PLACEHOLDERS = UNNAMED[:2]
 _SPACE = re.compile(r"[\s\u200b]+")
 _EVERY = 1000
 
@@ -152,8 +154,8 @@ def _aligned(pairs: Path, request: ProjectRequest, aligner: AnyAligner, progress
         more = pairs.with_name("more.jsonl")
         with more.open("w", encoding="utf-8") as file:
             for path in train_on:
-                sources = bitext_sources([path], languages=_PLACEHOLDERS)
-                for pair in read_pairs(sources, mode=request.words, warn=Warnings()):
+                more_pairs = open_corpus([path], "bitext", languages=_PLACEHOLDERS)
+                for pair in read_pairs(more_pairs, mode=request.words, warn=Warnings()):
                     file.write(_pair_line(*pair.words))
         aligner = aligner.model_copy(update={"train_on": (str(more),)})
     source = Source(

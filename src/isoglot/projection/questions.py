@@ -29,7 +29,7 @@ from isoglot.runs.records import parse_json, parse_object
 from isoglot.schema import SPAN
 
 
-class _Asked(NamedTuple):
+class _Question(NamedTuple):
     """A question in the translation."""
 
     name: str
@@ -42,7 +42,7 @@ class _Context(NamedTuple):
 
     text: str
     spans: list[Words]  # characters of its words
-    asked: list[_Asked]
+    asked: list[_Question]
 
 
 @dataclass
@@ -78,7 +78,7 @@ class Answers:
                 continue
             spans, others = word_spans(text, mode=mode), word_spans(other, mode=mode)
             asked = [
-                _Asked(row["id"], translated[row["id"]][0], _places(row["answers"], spans)) for row in own
+                _Question(row["id"], translated[row["id"]][0], _places(row["answers"], spans)) for row in own
             ]
             windows = None if self.request.whole else sentence_windows((text, spans), (other, others))
             words = [text[a:b] for a, b in spans], [other[a:b] for a, b in others]
