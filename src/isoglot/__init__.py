@@ -48,6 +48,7 @@ if TYPE_CHECKING:  # what editors and type checkers see; a test holds it against
     from isoglot.pretraining.recipe import Recipe as Recipe
     from isoglot.pretraining.trim import trim as trim
     from isoglot.pretraining.trim_options import TrimRequest as TrimRequest
+    from isoglot.projection.project import project as project
     from isoglot.report.options import ReportOptions as ReportOptions
     from isoglot.report.paired import Comparison as Comparison
     from isoglot.report.paired import compare as compare
@@ -100,6 +101,7 @@ _HOMES: dict[str, str] = {
     "prepare": "isoglot.corpus.prepare",
     "PrepareOptions": "isoglot.corpus.options",
     "pretrain": "isoglot.pretraining.pretrain",
+    "project": "isoglot.projection.project",
     "Recipe": "isoglot.pretraining.recipe",
     "render": "isoglot.report.render",
     "ReportOptions": "isoglot.report.options",

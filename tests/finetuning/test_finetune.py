@@ -12,6 +12,7 @@ from isoglot.evaluation.evaluate import evaluate
 from isoglot.evaluation.options import EvaluateOptions
 from isoglot.finetuning.finetune import finetune
 from isoglot.finetuning.options import FinetuneOptions
+from isoglot.projection.project import project
 from isoglot.results import read
 from isoglot.tasks import build_task
 
@@ -107,3 +108,29 @@ def test_settings_that_would_play_no_part_are_refused(encoder: Path, tmp_path: P
     ids = EvaluateOptions(language_ids={"de": 2})
     with pytest.raises(ConfigurationError, match="language_ids given, but tatoeba measures an encoder"):
         evaluate(encoder, build_task("tatoeba", [str(tmp_path)]), languages=["de"], options=ids)
+
+
+def test_translate_train_on_projected_labels(encoder: Path, tmp_path: Path) -> None:
+    english = tagged_words(tmp_path / "en.tsv", 48)
+    sentences = [block.splitlines() for block in english.read_text().strip().split("\n\n")]
+    lines = [" ".join(f"{line.partition(chr(9))[0]}o" for line in block) for block in sentences]
+    (tmp_path / "xx.txt").write_text("\n".join(lines) + "\n")
+    (tmp_path / "links").write_text(
+        "".join(" ".join(f"{n}-{n}" for n in range(1, len(block))) + "\n" for block in sentences)
+    )
+    out = tmp_path / "xx.tsv"
+    counts = project(english, tmp_path / "xx.txt", out, kind="pos", words="whitespace",
+                     links_file=tmp_path / "links")  # fmt: skip
+    assert counts.words - counts.labelled == 48, "the first word of each sentence has no link"
+    settings = FinetuneOptions.build(
+        learning_rate=5e-3, batch_size=8, epochs=1, setting="translate_train", dev_fraction=0.2
+    )
+    task = build_task("pos", [f"train={out}"])
+    run = finetune(encoder, task, language="xx", seed=3, train=settings, out=tmp_path / "run")
+    (tmp_path / "test.tsv").write_text(english.read_text())
+    rows = evaluate(run, build_task("pos", [str(tmp_path / "test.tsv")]), languages=["xx"])
+    assert {row.metric for row in rows} >= {"f1", "accuracy"}
+    assert (
+        json.loads((tmp_path / "run" / "manifest.json").read_text())["settings"]["setting"]
+        == "translate_train"
+    )

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from labelled_files import json_lines
 
 from isoglot.corpus.labelled.tags import read_tags
+from isoglot.errors import ConfigurationError
 from isoglot.schema import TAGGED
 from isoglot.tasks import build_task
 from isoglot.tasks.tagging import TaggingTask, _windows
@@ -59,3 +60,25 @@ def test_rows_of_a_table_may_name_the_language_by_another_code(tmp_path: Path) -
     rows = [{"words": [code], "tags": ["NOUN"], "language": code} for code in ("deu", "DE", "fr")]
     found = build_task("pos", [json_lines(tmp_path / "a.jsonl", *rows)]).load("de", "test")
     assert (found["words"][:], found["language"][:]) == ([["deu"], ["DE"]], ["de", "de"])
+
+
+def test_words_without_a_tag_are_neither_learned_from_nor_scored(tmp_path: Path) -> None:
+    text = "das\tDET\nneue\t_\nHaus\tNOUN\n\nja\t_\n"
+    (tmp_path / "de.tsv").write_text(text)
+    task = build_task("pos", [str(tmp_path / "de.tsv")])
+    data, tokenizer = task.load("de", "train"), tiny_tokenizer("bert")
+    model = tiny_model("bert", tokenizer=tokenizer)
+    model.config.id2label = dict(enumerate(task.labels(data)))
+    learned = task.encode(data, tokenizer, model, training=True)
+    assert learned.examples == [0] and sum((row["labels"] >= 0).sum() for row in learned.inputs) == 2
+    assert len(task.encode(data, tokenizer, model, training=False)) == 2
+    score = task.score(data, [["DET", "VERB", "VERB"], ["INTJ"]], language="de")
+    assert score["accuracy"] == 50.0
+    with pytest.raises(ConfigurationError, match="words of the test data have no tag"):
+        task.load("de", "test")
+    (tmp_path / "de.tsv").write_text("ja\t_\n")
+    with pytest.raises(ConfigurationError, match="all words of the train data have no tag"):
+        task.load("de", "train")
+    (tmp_path / "ner.tsv").write_text("Anna\tB-PER\nx\t_\ny\tO\n")
+    entities = build_task("ner", [str(tmp_path / "ner.tsv")])
+    assert entities.labels(entities.load("de", "train")) == ["O", "B-PER", "I-PER"]

@@ -8,13 +8,15 @@ from itertools import permutations, tee
 from pathlib import Path
 from typing import Any
 
-from isoglot.aligners.align_statistics import Warnings, by_statistics
+from isoglot.aligners.align_statistics import Warnings, by_statistics, shows_words
 from isoglot.aligners.alignment import PairLinks
 from isoglot.aligners.embedding.choice import kept_density, untaught
 from isoglot.aligners.embedding.memory import keep_few_primitives
-from isoglot.aligners.files.output import NUMBERED, write_corpus, write_lines
+from isoglot.aligners.files.output import write_corpus, write_lines
 from isoglot.aligners.files.pairs import read_pairs
 from isoglot.aligners.options import AlignRequest, AnyAligner, Encoder, SavedModel
+from isoglot.aligners.phrases import counted
+from isoglot.aligners.pieces import piece_links
 from isoglot.aligners.statistical.methods import require_room
 from isoglot.corpus.manifest import MANIFEST, InputFile
 from isoglot.corpus.open_corpus import Corpus, open_corpus
@@ -47,7 +49,8 @@ def align_file(
     reads = [*(path for source in sources for path in source.files()), *getattr(aligner, "train_on", ())]
     reads += [str(path) for name in ("load", "model") if (path := getattr(aligner, name, None)) is not None]
     saved = getattr(aligner, "save", None)
-    writes = [path for path in (out, *(getattr(aligner, name, None) for name in ("save", "lexicon"))) if path]
+    beside = [getattr(aligner, name, None) for name in ("save", "lexicon")]
+    writes = [path for path in (out, *beside, request.phrases) if path]
     for written in writes:
         refuse_overwriting(written, reads)
     _require_apart([Path(written) for written in writes if str(written) != "-"])
@@ -56,7 +59,7 @@ def align_file(
             require_writable(written, folder=written in (saved, out if request.output == "corpus" else None))
     if saved is not None:
         require_room(saved)
-    again = request.output not in NUMBERED and not isinstance(aligner, Encoder | SavedModel)
+    again = shows_words(request) and not isinstance(aligner, Encoder | SavedModel)
     corpus = open_corpus(sources, "bitext", again=again)
     if request.output != "corpus":
         return _align(corpus, out, request, progress)
@@ -69,11 +72,11 @@ def align_file(
     record, made = make_once(
         out,
         wanted,
-        lambda folder: {"pairs": make(folder), "beside": _beside(aligner)},
+        lambda folder: {"pairs": make(folder), "beside": _beside(request)},
         what="aligned corpus",
         name=_RECORD,
     )
-    for path, content in _beside(aligner).items():
+    for path, content in _beside(request).items():
         if content is None or content != record["beside"].get(path):
             raise ConfigurationError(
                 f"{path}: {'is missing' if content is None else 'was changed'}, and {out}, which was made with it, is "
@@ -84,10 +87,10 @@ def align_file(
     return int(record["pairs"])
 
 
-def _beside(aligner: AnyAligner) -> dict[str, str | None]:
+def _beside(request: AlignRequest) -> dict[str, str | None]:
     """The content of the files and folders that are written beside the corpus; ``None`` for what is missing."""
-    paths = [path for name in ("save", "lexicon") if (path := getattr(aligner, name, None)) is not None]
-    return {str(path): fingerprint(path) if path.exists() else None for path in paths}
+    paths = [*(getattr(request.aligner, name, None) for name in ("save", "lexicon")), request.phrases]
+    return {str(path): fingerprint(path) if path.exists() else None for path in paths if path is not None}
 
 
 def _require_apart(outputs: Sequence[Path]) -> None:
@@ -132,6 +135,11 @@ def _align(
             found = _by_embedding(corpus, aligner, request, warn)
         if isinstance(aligner, Encoder):
             found = _judged(found, aligner)
+        lexicon = aligner.lexicon if isinstance(aligner, Encoder) else None  # a statistical model has its own
+        if lexicon or request.phrases:
+            found = counted(found, lexicon=lexicon, phrases=request.phrases, longest=request.phrase_length)
+        if request.pieces:
+            found = piece_links(found, request.pieces)
         links = _shown(found, progress)
         if folder is not None:
             count = write_corpus(links, folder)

@@ -33,7 +33,7 @@ def by_statistics(corpus: Corpus, request: AlignRequest, warn: Warn) -> Found:
         return _by_loaded(aligner, corpus, request, warn)
     if isinstance(aligner, Eflomal):
         _program(aligner).executable()
-    shown = request.output not in NUMBERED
+    shown = shows_words(request)
     source, target, own = _encoded(corpus, aligner, request, warn)
     tables = _aligned(aligner, source, target, request).windows(own)
     links = _kept(tables, source.lengths, target.lengths, aligner, shown)
@@ -63,6 +63,11 @@ def _beside(pairs: Iterator[RawPair], links: Iterator[PairLinks], source: Ints, 
         if pair is None or found is None or tuple(map(len, _usable(pair, number, silent))) != learned:
             raise InputError(f"pair {number} was changed while the input was aligned; align it again")
         yield pair, found
+
+
+def shows_words(request: AlignRequest) -> bool:
+    """Whether the words of a pair are needed beside its links."""
+    return request.output not in NUMBERED or bool(request.phrases or request.pieces)
 
 
 def _program(aligner: Eflomal) -> EflomalAligner:

@@ -27,7 +27,7 @@ _SYMMETRISE = (
 )
 _THRESHOLD = "Least posterior of a link that both directions agree on; 0.5 and more is for precision."
 _MODEL_KEPT = "Keep the model in this folder."
-_LEXICON = "Write the translation table here: source, target, probability."
+_LEXICON = "Write linked words here: source, target, probability; with an encoder also counts."
 _ENCODER_NAME = "Folder or hub name of the encoder; box, the default, is the aligner that comes with isoglot."
 _TRAIN_ON = "More bitext to learn from; it is not written."
 
@@ -102,6 +102,7 @@ class Encoder(Options):
     kind: Literal["encoder"] = option("encoder", flags=None)
     model: str = option(BOX, _ENCODER_NAME, group=_ENCODER)
     options: AnyEmbedding
+    lexicon: OutputFile | None = option(None, _LEXICON, group=_WRITING)
     engine: Literal["local", "ray"] = option(
         "local",
         "ray: the parts of a prepared folder on all machines of a Ray cluster (RAY_ADDRESS; without it on this one). "
@@ -148,6 +149,16 @@ class LinkFormat(Options):
     )
     base: int | None = option(None, "Count words from 0 or 1.", group=_WRITING, ge=0, le=1)
     reverse: bool = option(False, "Write the target side first.", group=_WRITING)
+    phrases: OutputFile | None = option(
+        None,
+        "Write phrase pairs here: source, target, probability, count, both probabilities.",
+        group=_WRITING,
+    )
+    phrase_length: int = option(7, "Most words of a side of a phrase pair.", group=_WRITING, ge=1)
+    pieces: tuple[str, ...] = option(
+        (), "Link pieces of this tokenizer, not words: a folder, hub name or SentencePiece file; twice for both sides.",
+        metavar="TOKENIZER", group=_WRITING, max_length=2,
+    )  # fmt: skip
 
     @model_validator(mode="after")
     def _numbers_are_written(self) -> Self:
@@ -159,6 +170,8 @@ class LinkFormat(Options):
             raise ValueError(
                 "--reverse: a corpus is written as it is read; leave it out, or exchange the input's sides"
             )
+        if self.pieces and self.output in ("corpus", "offsets"):
+            raise ValueError(f"--pieces: format {self.output} is of words; choose pharaoh or jsonl")
         return self
 
 

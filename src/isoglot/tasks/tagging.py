@@ -12,7 +12,7 @@ from isoglot.aligners.embedding.piece_states import cut_words
 from isoglot.corpus.encode.templates import single_template
 from isoglot.corpus.labelled.hub import HubSpec
 from isoglot.corpus.labelled.places import Place
-from isoglot.corpus.labelled.tags import UPOS, check_tag, read_tags
+from isoglot.corpus.labelled.tags import UNLABELLED, UPOS, check_tag, read_tags
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.example_counts import ExampleCounts
 from isoglot.schema import TAGGED
@@ -27,7 +27,8 @@ from isoglot.tasks.presets import ALIGN_MLM, XLM_ALIGN, XTREME
 class TaggingTask(HeadTask):
     """One label a word, on its first piece; a word without any piece gets the unknown token.
 
-    A sentence that is too long goes on in the next row, cut between words, so every word is tagged.
+    A sentence that is too long goes on in the next row, cut between words, so every word is tagged. A word of the
+    training or dev data whose tag is ``_`` is read, and neither learned from nor scored.
 
     Args:
         max_length: Tokens of a row, special ones included.
@@ -60,7 +61,14 @@ class TaggingTask(HeadTask):
     def load(self, language: str, split: str) -> Dataset:
         """TAGGED rows with tags that the task, or the trained model, has."""
         found = super().load(language, split)
-        for tag in sorted({tag for tags in found["tags"] for tag in tags}):
+        seen = {tag for tags in found["tags"] for tag in tags}
+        if UNLABELLED in seen and (split == "test" or len(seen) == 1):
+            lacking = "words" if len(seen) > 1 else "all words"
+            raise ConfigurationError(
+                f"{self.name} data ({self.data.describe()}): {lacking} of the {split} data have no tag ({UNLABELLED}); "
+                "tag them, or give other data"
+            )
+        for tag in sorted(seen):
             try:
                 check_tag(tag, self.allowed)
             except InputError as error:
@@ -87,7 +95,7 @@ class TaggingTask(HeadTask):
         if self.allowed is not None:
             return list(self.allowed)
         seen = {tag for tags in dataset["tags"] for tag in tags}
-        types = sorted({tag[2:] for tag in seen if tag != "O"})
+        types = sorted({tag[2:] for tag in seen - {"O", UNLABELLED}})
         return ["O", *(f"{prefix}-{kind}" for kind in types for prefix in "BI")]
 
     def encode(
@@ -103,13 +111,15 @@ class TaggingTask(HeadTask):
         for number, (cut, tags) in enumerate(
             zip(cut_words(tokenizer, sentences), dataset["tags"], strict=True)
         ):
-            if training and (unknown := set(tags) - set(names)):
+            if training and (unknown := set(tags) - {*names, UNLABELLED}):
                 raise ConfigurationError(
                     f"tag {min(unknown)!r} in the training data is not of the model's, {', '.join(names)}"
                 )
             words = _pieces_by_word(cut.ids, cut.words, len(tags), unknown=tokenizer.unk_token_id)
             for first, kept, last in _windows([len(w) for w in words], room, self.overlap):
                 row = _row(words, tags, names, (first, kept, last), room)
+                if training and all(label == IGNORED for label in row[1]):
+                    continue
                 ids = template.place(np.array(row[0], np.int64))
                 labels = template.surround(np.array(row[1], np.int64), fill=IGNORED)
                 item: dict[str, Any] = {"input_ids": ids.astype(np.int32), "labels": labels.astype(np.int32)}
@@ -139,6 +149,10 @@ class TaggingTask(HeadTask):
         """Chunk F1, precision, recall; token accuracy."""
         del language
         gold, given = list(dataset["tags"]), list(predictions)
+        for number, tags in enumerate(gold):
+            if UNLABELLED in tags:
+                known = [n for n, tag in enumerate(tags) if tag != UNLABELLED]
+                gold[number], given[number] = ([own[n] for n in known] for own in (tags, given[number]))
         return {**self.chunks(gold, given), "accuracy": tag_accuracy(gold, given)}
 
 

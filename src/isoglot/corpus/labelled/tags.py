@@ -2,7 +2,8 @@
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from itertools import chain, islice
 from pathlib import Path
 
 from datasets import Dataset
@@ -17,6 +18,9 @@ from isoglot.schema import TAGGED
 UPOS = ("ADJ", "ADP", "ADV", "AUX", "CCONJ", "DET", "INTJ", "NOUN", "NUM", "PART", "PRON", "PROPN", "PUNCT", "SCONJ",
         "SYM", "VERB", "X")  # fmt: skip
 """Universal Dependencies' parts of speech."""
+
+UNLABELLED = "_"
+"""Tag of a word that has none: it is neither learned from nor scored."""
 
 _ENTITY = re.compile(r"O|[BI]-.+")
 _PREFIXED = re.compile(r"([a-z][a-z-]{1,11}):")
@@ -40,8 +44,31 @@ def read_tags(
     ``name``: One of :data:`TAG_FORMATS`; told from the first lines by default.
     ``surface``: Of CoNLL-U, the words as they are written.
     """
-    lines = list(numbered_lines(path))
-    name = name or tell_format([t for _, t in lines[: 5 * _GUESSED_LINES]])
+    words: list[list[str]] = []
+    tags: list[list[str]] = []
+    for form, rows in tagged_rows(path, language=language, name=name, surface=surface):
+        allowed = UPOS if labels is None and form == "conllu" else labels
+        each(lambda row, allowed=allowed: check_tag(row[1], allowed), rows, path)  # type: ignore[misc]
+        own = [tag for _, (_, tag) in rows]
+        words.append([word for _, (word, _) in rows])
+        tags.append(_iob2(own) if form == "columns" else own)
+    if not words:
+        raise InputError("holds no tagged sentence; check the path and the format", path=path)
+    return Dataset.from_dict(
+        {"words": words, "tags": tags, "language": [language] * len(words)}, features=TAGGED
+    )
+
+
+def tagged_rows(
+    path: str | Path, *, language: str, name: str | None = None, surface: bool = False
+) -> Iterator[tuple[str, list[tuple[int, Row]]]]:
+    """The format, and the numbered lines as word and tag, of one sentence after another; tags are not checked.
+
+    The arguments are those of :func:`read_tags`. One sentence is in memory at a time.
+    """
+    lines = numbered_lines(path)
+    first = list(islice(lines, 5 * _GUESSED_LINES))
+    name = name or tell_format([text for _, text in first])
     if name not in TAG_FORMATS:
         raise InputError(f"format {name!r} asked for; tagged files are {', '.join(TAG_FORMATS)}", path=path)
     if surface and name != "conllu":
@@ -49,26 +76,15 @@ def read_tags(
             f"words as written asked for, which only CoNLL-U has beside others, and this is {name}; leave words out",
             path=path,
         )
-    allowed = UPOS if labels is None and name == "conllu" else labels
-    words: list[list[str]] = []
-    tags: list[list[str]] = []
-    for block in blocks(lines):
+    for block in blocks(chain(first, lines)):
         if name == "panx":
             each(lambda line: _check_prefix(line, language), block, path)
         parsed = zip(block, each(TAG_FORMATS[name], block, path), strict=True)
         rows = [(number, row) for (number, _), row in parsed if row is not None]
         if surface:
             rows = surface_rows(block, language=language)
-        each(lambda row: check_tag(row[1], allowed), rows, path)
         if rows:
-            own = [tag for _, (_, tag) in rows]
-            words.append([word for _, (word, _) in rows])
-            tags.append(_iob2(own) if name == "columns" else own)
-    if not words:
-        raise InputError("holds no tagged sentence; check the path and the format", path=path)
-    return Dataset.from_dict(
-        {"words": words, "tags": tags, "language": [language] * len(words)}, features=TAGGED
-    )
+            yield name, rows
 
 
 def tell_format(lines: Sequence[str]) -> str:
@@ -94,7 +110,9 @@ def tell_format(lines: Sequence[str]) -> str:
 
 
 def check_tag(tag: str, allowed: Collection[str] | None) -> None:
-    """Refuse a tag that is not one of those allowed; ``None``: of IOB2."""
+    """Refuse a tag that is not one of those allowed; ``None``: of IOB2. :data:`UNLABELLED` always is."""
+    if tag == UNLABELLED:
+        return
     if allowed is None and not _ENTITY.fullmatch(tag):
         raise InputError(
             f"tag {tag!r} given, but entity tags are O, B-TYPE or I-TYPE; fix the line, or --set labels=..."

@@ -1,0 +1,102 @@
+"""Word links as links between the pieces of a tokenizer, for guided alignment in Marian and others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from isoglot.aligners.alignment import PairLinks
+from isoglot.checks import missing_package
+from isoglot.corpus.encode.words import word_of_piece
+from isoglot.errors import ConfigurationError
+
+Cut = Callable[[str], tuple[list[str], list[tuple[int, int]]]]
+"""A text to its pieces, and the characters ``[start, end)`` of each."""
+
+_SENTENCEPIECE = (".model", ".spm")
+
+
+def load_cut(name: str) -> Cut:
+    """How a tokenizer cuts text, without special tokens.
+
+    ``name``: A SentencePiece model (``.model``, ``.spm``), or a folder or hub name with a fast tokenizer.
+    """
+    if Path(name).suffix not in _SENTENCEPIECE:
+        return _transformers(name)
+    package = "sentencepiece>=0.2.3"
+    try:
+        from sentencepiece import SentencePieceProcessor  # noqa: PLC0415 - an extra
+    except ImportError as error:
+        raise missing_package(f"--pieces {name}", package, instead="a tokenizer.json") from error
+    if not hasattr(SentencePieceProcessor, "encode_as_offset_mapping"):
+        raise missing_package(f"--pieces {name}", package, instead="a tokenizer.json")
+    try:
+        processor: Any = SentencePieceProcessor(model_file=name)
+    except (OSError, RuntimeError) as error:
+        raise ConfigurationError(
+            f"{name}: is not a SentencePiece model; name a .model or .spm file"
+        ) from error
+
+    def cut(text: str) -> tuple[list[str], list[tuple[int, int]]]:
+        found = processor.encode_as_offset_mapping(text)
+        return found["pieces"], found["offsets"]
+
+    return cut
+
+
+def _transformers(name: str) -> Cut:
+    from isoglot.corpus.encode.load_tokenizer import load_tokenizer  # noqa: PLC0415 - loads transformers
+
+    tokenizer = load_tokenizer(name)
+
+    def cut(text: str) -> tuple[list[str], list[tuple[int, int]]]:
+        found = tokenizer(text, add_special_tokens=False, return_offsets_mapping=True, verbose=False)
+        return list(tokenizer.convert_ids_to_tokens(list(found["input_ids"]))), found["offset_mapping"]
+
+    return cut
+
+
+def piece_links(
+    found: Iterable[tuple[Any, PairLinks]], tokenizers: Sequence[str]
+) -> Iterator[tuple[Any, PairLinks]]:
+    """Pairs whose words are pieces: every piece of a word has the links of the word, to every piece of the other.
+
+    ``tokenizers``: One of both sides, or those of source and target.
+    """
+    cuts = [load_cut(name) for name in tokenizers]
+    for pair, own in found:
+        (source, target), (one, other) = pair.placed
+        (source_pieces, forward), (target_pieces, backward) = (
+            _members(source, one, cuts[0]),
+            _members(target, other, cuts[-1]),
+        )
+        links = {
+            (i, j): place
+            for place, (s, t) in enumerate(own.links)
+            for i in forward.get(s, ())
+            for j in backward.get(t, ())
+        }
+        probabilities = (
+            [own.probabilities[links[link]] for link in sorted(links)] if own.probabilities else []
+        )
+        yield (
+            replace(pair, words=(source_pieces, target_pieces)),
+            PairLinks(sorted(links), probabilities, own.score),
+        )
+
+
+def _members(text: str, spans: Sequence[tuple[int, int]], cut: Cut) -> tuple[list[str], dict[int, list[int]]]:
+    """The pieces of a text, and those of each word; a space or nothing belongs to the piece behind it."""
+    pieces, places = cut(text)
+    bounds, words = np.array(places, np.int64).reshape(-1, 2), np.array(spans, np.int64).reshape(-1, 2)
+    owners = word_of_piece(bounds[:, 0], bounds[:, 1], words[:, 0], words[:, 1]).tolist()
+    members: dict[int, list[int]] = {}
+    owner = -1
+    for piece in reversed(range(len(pieces))):
+        owner = owners[piece] if owners[piece] >= 0 else owner
+        members.setdefault(owner, []).append(piece)
+    return pieces, members

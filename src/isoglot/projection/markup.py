@@ -1,0 +1,200 @@
+"""Inline tags of HTML, XLIFF and TMX: lines with tags and their translations without, in; translations with tags out.
+
+A line is one segment. What stands between an opening tag and its end (``<b> </b>``, ``<g id="1"> </g>``; ``<bpt i="1">
+</bpt>`` and ``<ept i="1"></ept>``; ``<bx/>`` and ``<ex/>``, ``<sc/>`` and ``<ec/>`` of one number) is a span. A tag
+that stands alone (``<br>``, ``<x id="1"/>``, ``<ph> </ph>``), and a span that is lost, goes before the word that is
+linked to the next source word, where there is none behind the one that is linked to the word before it. So every tag of
+the source is in the translation, once, and elements stay inside those that hold them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from isoglot.aligners.alignment import PairLinks
+from isoglot.corpus.encode.words import WordMode, word_spans
+from isoglot.corpus.read.line_files import numbered_lines
+from isoglot.errors import InputError
+from isoglot.projection.options import ProjectRequest
+from isoglot.projection.rule import Words, project_spans
+from isoglot.projection.units import ProjectionCounts, Unit, paired
+
+_TAG = re.compile(r"<(bpt|ept|ph|it|ut)\b[^>]*(?<!/)>.*?</\1\s*>|<!--.*?-->|</?[A-Za-z][^<>]*>", re.DOTALL)
+_NAME = re.compile(r"</?([A-Za-z][\w:.-]*)")
+_NUMBER = {
+    "bpt": "i", "ept": "i", "bx": "rid|id", "ex": "rid|id", "sc": "id", "ec": "startRef",
+}  # fmt: skip
+_ENDS = {"ept": "bpt", "ex": "bx", "ec": "sc"}
+_VOID = frozenset("area base br col embed hr img input link meta source track wbr".split())  # noqa: SIM905
+
+
+class _Element(NamedTuple):
+    """A tag, or a pair of tags and the words between them."""
+
+    opening: str
+    closing: str
+    words: Words  # of the source; empty for a tag that stands alone
+    parent: int | None = None  # the element that holds it, by its number
+
+
+class _Segment(NamedTuple):
+    text: str  # of the translation
+    spans: list[Words]  # characters of its words
+    elements: list[_Element]  # in the order in which they open
+
+
+@dataclass
+class InlineTags:
+    """Lines with inline tags, and their translations."""
+
+    labels: str | Path
+    translation: str | Path
+    out: str | Path
+    request: ProjectRequest
+    counts: ProjectionCounts = field(default_factory=ProjectionCounts)
+
+    def units(self) -> Iterator[Unit]:
+        """One unit per line."""
+        mode = self.request.words
+        both = (self.labels, self.translation)
+        for _, (number, marked), (line, text) in paired(
+            numbered_lines(both[0]), numbered_lines(both[1]), both
+        ):
+            if found := _TAG.search(text):
+                raise InputError(
+                    f"{found[0]} stands in the translation; give it without tags",
+                    path=self.translation,
+                    line=line,
+                )
+            try:
+                words, elements = parse_tags(marked, mode=mode)
+            except InputError as error:
+                raise error.at(self.labels, number) from None
+            spans = word_spans(text, mode=mode)
+            yield Unit(words, [text[a:b] for a, b in spans], _Segment(text, spans, elements))
+
+    def text(self, unit: Unit, found: PairLinks) -> str:
+        """The translation with the tags."""
+        own: _Segment = unit.labels
+        self.counts.examples += 1
+        self.counts.written += 1
+        projected = project_spans(
+            [element.words for element in own.elements],
+            found,
+            len(own.spans),
+            gap=self.request.gap,
+            parents=[element.parent for element in own.elements],
+        )
+        self.counts.add(p for p, e in zip(projected, own.elements, strict=True) if e.words[0] < e.words[1])
+        return place_tags(own, [span.words for span in projected], found) + "\n"
+
+
+def parse_tags(line: str, *, mode: WordMode = "unicode") -> tuple[list[str], list[_Element]]:
+    """The words of a line, and its tags.
+
+    Raises:
+        InputError: An end without its beginning, or the reverse.
+
+    Example:
+        >>> parse_tags("a <b>c</b><br>")  # doctest: +ELLIPSIS
+        (['a', 'c'], [_Element(opening='<b>', closing='</b>', words=(1, 2), parent=None), ...])
+    """
+    words: list[str] = []
+    found: list[_Element] = []
+    open_: list[tuple[str, int]] = []  # what is open: its name and number, its place among the elements
+    at = 0
+    for tag in (*_TAG.finditer(line), None):
+        text = line[at : tag.start() if tag else len(line)]
+        words += [text[a:b] for a, b in word_spans(text, mode=mode)]
+        if tag is None:
+            break
+        at, here = tag.end(), len(words)
+        key, role = _role(tag[0])
+        if role == "close":
+            _close(tag[0], key, here, found, open_)
+            continue
+        holders = [number for name, number in open_ if not _numbered(name)]
+        found.append(_Element(tag[0], "", (here, here), holders[-1] if holders else None))
+        if role == "open":
+            open_.append((key, len(found) - 1))
+    if open_:
+        raise InputError(f"{found[open_[-1][1]].opening} is not closed; correct the line")
+    return words, found
+
+
+def _close(tag: str, key: str, here: int, found: list[_Element], open_: list[tuple[str, int]]) -> None:
+    """Close the innermost open element of a name; only tags with numbers may cross others."""
+    began = next((number for name, number in reversed(open_) if name == key), None)
+    crossed = [name for name, number in open_ if began is not None and number > began]
+    if began is None or not (_numbered(key) or all(map(_numbered, crossed))):
+        raise InputError(f"{tag} does not close what was opened last; correct the line")
+    open_.remove((key, began))
+    own = found[began]
+    found[began] = own._replace(closing=tag, words=(own.words[0], here))
+    for _, number in open_:
+        if found[number].parent == began:  # it goes on behind the end of what held it
+            found[number] = found[number]._replace(parent=own.parent)
+
+
+def _numbered(name: str) -> bool:
+    """Whether tags are paired by their numbers, which may cross elements and hold none."""
+    return " " in name
+
+
+def _role(tag: str) -> tuple[str, str]:
+    """A tag's name, with its number where that pairs it, and whether it opens, closes or stands alone."""
+    match = _NAME.match(tag)
+    name = match[1] if match else ""
+    if name in _NUMBER:
+        number = re.search(rf"\b(?:{_NUMBER[name]})\s*=\s*[\"']?([^\"'\s>]*)", tag)
+        return f"{_ENDS.get(name, name)} {number[1] if number else ''}", "close" if name in _ENDS else "open"
+    if tag.startswith("</"):
+        return name, "close"
+    alone = not name or tag.endswith("/>") or name.lower() in _VOID or name in ("ph", "it", "ut")
+    return name, "alone" if alone else "open"
+
+
+def place_tags(line: _Segment, places: list[Words | None], found: PairLinks) -> str:
+    """A translation with its tags; ``places`` are the words of each element there, none for one without."""
+    before: dict[
+        int, list[tuple[int, int, int, str]]
+    ] = {}  # at a character, what ends there and is inside of it
+    behind: dict[int, list[tuple[int, str]]] = {}  # what begins there
+    bounds = [None if own is None else (line.spans[own[0]][0], line.spans[own[1] - 1][1]) for own in places]
+    for number, (element, own) in enumerate(zip(line.elements, bounds, strict=True)):
+        if own is not None:
+            behind.setdefault(own[0], []).append((number, element.opening))
+            before.setdefault(own[1], []).append((-number, 1, number, element.closing))
+            continue
+        holder = element.parent
+        while holder is not None and bounds[holder] is None:
+            holder = line.elements[holder].parent
+        place = _beside(element.words[0], found, line.spans)
+        start, end = (0, len(line.text)) if holder is None else bounds[holder] or (0, 0)
+        place, tag = min(max(place, start), end), element.opening + element.closing
+        if holder is not None and place == end:
+            before.setdefault(place, []).append((-holder, 0, number, tag))
+        else:
+            behind.setdefault(place, []).append((number, tag))
+    parts, at = [], 0
+    for place in sorted({*before, *behind}):
+        tags = [
+            *(tag for *_, tag in sorted(before.get(place, []))),
+            *(tag for _, tag in sorted(behind.get(place, []))),
+        ]
+        parts += [line.text[at:place], *tags]
+        at = place
+    return "".join([*parts, line.text[at:]])
+
+
+def _beside(word: int, found: PairLinks, spans: list[Words]) -> int:
+    """The character where a tag before a source word belongs."""
+    after = [(source, target) for source, target in found.links if source >= word]
+    if after:
+        return spans[min(after)[1]][0]
+    before = [(source, target) for source, target in found.links if source < word]
+    return spans[max(before)[1]][1] if before else spans[-1][1] if spans else 0

@@ -1,0 +1,122 @@
+"""What `isoglot project` is asked for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal, Self
+
+from pydantic import model_validator
+
+from isoglot.aligners.options import AnyAligner, Encoder, aligner_of
+from isoglot.checks import checked, validated
+from isoglot.corpus.read.sources import READING, bare_suffix
+from isoglot.errors import ConfigurationError
+from isoglot.options import Options, option
+from isoglot.projection.rule import GAP
+
+Kind = Literal["pos", "ner", "questions", "offsets", "markup"]
+_BY_SUFFIX: dict[str, Kind] = {".conllu": "pos", ".json": "questions", ".jsonl": "offsets"}
+_LINKS, _WRITING = "Where links come from", "How to write"
+
+
+class ReadyLinks(Options):
+    """Word links from a file."""
+
+    kind: Literal["ready"] = option("ready", flags=None)
+    links_file: Path = option(
+        ..., "Read the links from this file instead of aligning: line i for the i-th sentence.",
+        flags=["--links"], group=_LINKS,
+    )  # fmt: skip
+    min_probability: float = option(
+        0.0, "Leave out links below this probability.", group=_WRITING, ge=0, le=1
+    )
+
+
+class ProjectOptions(Options):
+    """What is labelled, how it is read, and what becomes of what is uncertain."""
+
+    kind: Kind | None = option(
+        None, "What the labels are; by default from the name: .conllu pos, .json questions, .jsonl offsets.",
+        group=READING,
+    )  # fmt: skip
+    source_language: str = option(
+        "en", "Language of the labelled text.", flags=["--source-lang", "--source-language"], group=READING
+    )
+    target_language: str = option(
+        "", "Language of the translation: de.", flags=["--target-lang", "--target-language"], group=READING
+    )
+    allowed: tuple[str, ...] = option(
+        (), "Tags that may occur, with commas; by default UPOS (pos) or any IOB2 tags (ner).",
+        commas=True, group=READING,
+    )  # fmt: skip
+    format: str | None = option(
+        None, "Format of tagged words: conllu, panx, indexed, pairs or columns; by default from the file.",
+        group=READING,
+    )  # fmt: skip
+    translation_format: str | None = option(
+        None, "Of pos and ner: text (a sentence a line), or a format of tagged words, whose words are taken.",
+        group=READING,
+    )  # fmt: skip
+    written: bool = option(
+        False,
+        "Of CoNLL-U, take words as they are written (zum), not syntactic ones (zu, dem).",
+        group=READING,
+    )
+    words: Literal["unicode", "whitespace"] = option(
+        "unicode", "How running text is cut: unicode, or whitespace for tokenised text.", group=READING
+    )
+    whole: bool = option(False, "Of questions, align whole contexts, not sentence by sentence.", group=_LINKS)
+    gap: int = option(GAP, "Words between two words of a span that are filled in.", group=_WRITING, ge=0)
+    uncertain: Literal["blank", "outside", "drop"] = option(
+        "blank",
+        "Words that may have lost a label: blank leaves them unlabelled (_), outside writes O, drop leaves out the "
+        "sentence.",
+        group=_WRITING,
+    )  # fmt: skip
+
+
+class ProjectRequest(ProjectOptions):
+    """What is to be done, and where the links come from."""
+
+    kind: Kind = option(..., flags=None)
+    links: AnyAligner | ReadyLinks
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Self:
+        if self.uncertain == "outside" and self.kind == "pos":
+            raise ValueError("--uncertain outside: O is a tag of ner; use blank or drop")
+        if self.uncertain == "drop" and self.kind == "markup":
+            raise ValueError(
+                "--uncertain drop: lines of markup stay parallel to the translation; leave it out"
+            )
+        if isinstance(self.links, Encoder) and self.links.engine == "ray":
+            raise ValueError("--engine ray: align with `isoglot align --engine ray`, and give --links FILE")
+        return self
+
+
+def project_request(labels: str | Path, **values: Any) -> ProjectRequest:
+    """The request that options by name describe, those of an aligner or of :class:`ReadyLinks` among them.
+
+    ``labels``: The labelled file, whose name tells the kind where none is given.
+
+    Example:
+        >>> project_request("en.conllu", method="hmm", gap=2).kind
+        'pos'
+    """
+    own = {name: values.pop(name) for name in list(values) if name in ProjectOptions.model_fields}
+    kind = own.get("kind") or _BY_SUFFIX.get(bare_suffix(str(labels)))
+    if kind is None:
+        raise ConfigurationError(
+            f"{labels}: its name does not tell what the labels are; add --kind pos, ner, questions, offsets or markup"
+        )
+    links: AnyAligner | ReadyLinks
+    if "links_file" in values:
+        links = validated(ReadyLinks, values, what="--links", called=_flag)
+    else:
+        links = aligner_of(**values)
+    options = validated(ProjectOptions, {**own, "kind": kind}, what="project", called="option {}".format)
+    return checked(ProjectRequest, {**dict(options), "links": links})
+
+
+def _flag(name: str) -> str:
+    return "--links" if name == "links_file" else "--" + name.replace("_", "-")

@@ -1,0 +1,168 @@
+"""``isoglot project``: labels of one language carried to translations of the text, over word links."""
+
+from __future__ import annotations
+
+import io
+import json
+import pickle
+import re
+import sys
+import tempfile
+from contextlib import nullcontext
+from pathlib import Path
+from typing import IO, Any
+
+from isoglot.aligners.align_file import align_file
+from isoglot.aligners.align_statistics import Warnings
+from isoglot.aligners.files.pairs import read_pairs
+from isoglot.aligners.options import AlignRequest, AnyAligner
+from isoglot.corpus.open_corpus import open_corpus
+from isoglot.corpus.read.records import UNNAMED
+from isoglot.corpus.read.sources import Source
+from isoglot.errors import ConfigurationError, InputError
+from isoglot.projection.links import linked, ready_links
+from isoglot.projection.markup import InlineTags
+from isoglot.projection.offsets import CharacterSpans
+from isoglot.projection.options import ProjectRequest, ReadyLinks, project_request
+from isoglot.projection.questions import Answers
+from isoglot.projection.tagged import TaggedWords
+from isoglot.projection.units import LabelKind, ProjectionCounts
+from isoglot.runs.files import refuse_overwriting, require_writable, whole_file
+from isoglot.runs.reporter import Reporter, Silent
+
+KINDS: dict[str, Any] = {
+    "pos": TaggedWords,
+    "ner": TaggedWords,
+    "questions": Answers,
+    "offsets": CharacterSpans,
+    "markup": InlineTags,
+}
+_PLACEHOLDERS = UNNAMED[:2]
+_SPACE = re.compile(r"[\s\u200b]+")
+_EVERY = 1000
+
+
+def project(
+    labels: str | Path,
+    translation: str | Path,
+    out: str | Path,
+    request: ProjectRequest | None = None,
+    *,
+    progress: Reporter | None = None,
+    **options: Any,
+) -> ProjectionCounts:
+    """Carry the labels of a text to its translation; the rule is that of :mod:`isoglot.projection.rule`.
+
+    Tagged words and lines are read and written one at a time, whatever the size; a file of questions is in memory.
+
+    Args:
+        labels: Labelled text: CoNLL-U or other tagged words, SQuAD's JSON, JSON lines with offsets, inline tags.
+        translation: Its translation, sentence by sentence, or question by question with the same ids.
+        out: File to write, which `isoglot finetune` reads; ``-`` for standard output.
+        request: What to do; by default made of ``options``.
+        progress: Shows how far it is.
+        **options: Fields of :class:`~isoglot.projection.options.ProjectOptions`, and those of an aligner (``model``,
+            ``method``, ``min_probability``, …) or ``links_file``.
+
+    Returns:
+        How many spans were lost, split and shortened, and how many words are labelled.
+
+    Raises:
+        InputError: A file that cannot be read, or is not parallel to the other.
+        ConfigurationError: An unknown option, or an output that cannot be written.
+    """
+    if request is None:
+        request = project_request(labels, **options)
+    elif options:
+        raise ConfigurationError("a request and single options are both given; put everything in the request")
+    progress = progress or Silent()
+    ready = request.links.links_file if isinstance(request.links, ReadyLinks) else None
+    _check_outputs(out, [labels, translation, ready], request)
+    kind: LabelKind = KINDS[request.kind](labels, translation, out, request)
+    with tempfile.TemporaryDirectory(prefix="isoglot-project-") as folder, tempfile.TemporaryFile() as spool:
+        pairs = Path(folder) / "pairs.jsonl"
+        _spool(kind, spool, None if ready else pairs)
+        if isinstance(request.links, ReadyLinks):
+            links = ready_links(request.links)
+        else:
+            aligned = _aligned(pairs, request, request.links, progress)
+            links = ready_links(ReadyLinks(links_file=aligned))
+        spool.seek(0)
+        if str(out) == "-" and isinstance(sys.stdout, io.TextIOWrapper):
+            sys.stdout.reconfigure(encoding="utf-8")
+        with nullcontext(sys.stdout) if str(out) == "-" else whole_file(out) as file:
+            for done, (unit, found) in enumerate(linked(spool, links, whole=ready)):
+                file.write(kind.text(unit, found))
+                if done % _EVERY == 0:
+                    progress.progress("projecting", done, 0)
+            if not kind.counts.written:
+                raise InputError(
+                    "no label could be carried to it; check that it is the translation", path=translation
+                )
+    return kind.counts
+
+
+def _check_outputs(out: str | Path, inputs: list[str | Path | None], request: ProjectRequest) -> None:
+    reads = [*inputs, *getattr(request.links, "train_on", ())]
+    for name in ("save", "lexicon"):
+        beside = getattr(request.links, name, None)
+        if beside is not None:
+            refuse_overwriting(beside, [*reads, out])
+            if Path(out).resolve() == Path(beside).resolve():
+                raise ConfigurationError(
+                    f"{out} and --{name} {beside}: are the same; choose another path for one"
+                )
+    refuse_overwriting(out, reads)
+    if str(out) == "-":
+        return
+    require_writable(out)
+    if request.kind in ("questions", "offsets") and Path(out).suffix != ".jsonl":
+        raise ConfigurationError(
+            f"{out}: {request.kind} are written as JSON lines, which finetune knows by their name; name it .jsonl"
+        )
+
+
+def _spool(kind: LabelKind, spool: IO[bytes], pairs: Path | None) -> None:
+    """Write the units, and the words of their parts as pairs to align."""
+    with nullcontext() if pairs is None else pairs.open("w", encoding="utf-8") as file:
+        count = 0
+        for unit in kind.units():
+            pickle.dump(unit, spool)
+            for (a, b), (c, d) in unit.parts():
+                count += 1
+                if file is not None:
+                    file.write(_pair_line(unit.source[a:b], unit.target[c:d]))
+    if not count:
+        raise InputError(
+            "no sentence has a translation; check the files", path=getattr(kind, "translation", None)
+        )
+
+
+def _pair_line(source: Any, target: Any) -> str:
+    """Words as text that is cut at spaces into as many words."""
+    sides = {
+        name: " ".join(_SPACE.sub("", word) or "_" for word in words)
+        for name, words in (("source", source), ("target", target))
+    }
+    return json.dumps(sides, ensure_ascii=False) + "\n"
+
+
+def _aligned(pairs: Path, request: ProjectRequest, aligner: AnyAligner, progress: Reporter) -> Path:
+    """Align the pairs; the file of their links."""
+    links = pairs.with_name("links.jsonl")
+    if train_on := getattr(aligner, "train_on", ()):
+        more = pairs.with_name("more.jsonl")
+        with more.open("w", encoding="utf-8") as file:
+            for path in train_on:
+                more_pairs = open_corpus([path], "bitext", languages=_PLACEHOLDERS)
+                for pair in read_pairs(more_pairs, mode=request.words, warn=Warnings()):
+                    file.write(_pair_line(*pair.words))
+        aligner = aligner.model_copy(update={"train_on": (str(more),)})
+    source = Source(
+        path=str(pairs),
+        format="jsonl",
+        source_language=request.source_language or _PLACEHOLDERS[0],
+        target_language=request.target_language or _PLACEHOLDERS[1],
+    )
+    align_file([source], links, AlignRequest(aligner=aligner, output="jsonl"), progress=progress)
+    return links

@@ -1,0 +1,180 @@
+"""How labels go over word links: majority, ties, contiguity.
+
+1. *Majority.* A word takes the tag that most of its links carry. It belongs to a span if at least half of its links
+   come from the span's words.
+2. *Ties.* Of tags or spans with equally many links the one with the greater sum of probabilities wins (a link without
+   one counts 1), then the one that stands first in the source. Between a span and words outside it, the span wins.
+3. *Exclusion.* Spans without a common word have none in the translation either: a word that could belong to several
+   belongs to the one with most links.
+4. *Contiguity.* A span stays in one piece. Between two of its words up to :data:`GAP` others are filled in, unless
+   they belong to another span. Of the pieces that remain the one with most links is kept (ties as above).
+
+A word without links has no tag. A span without a word is *lost*; one of several pieces is *split*; one that has a
+source word without a link into the piece is *shortened*.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+if TYPE_CHECKING:  # it imports numpy, which --help does without
+    from isoglot.aligners.alignment import PairLinks
+
+GAP = 3
+"""Words between two words of a span that are filled in."""
+
+Words = tuple[int, int]
+"""First word, and the word after the last."""
+Fate = Literal["whole", "shortened", "split", "lost"]
+_Weight = tuple[int, float]
+"""Links, and the sum of their probabilities."""
+
+
+class ProjectedSpan(NamedTuple):
+    """A span in the translation."""
+
+    words: Words | None  # none where it is lost
+    fate: Fate
+    cut: tuple[int, ...] = ()  # words of the pieces that are not kept
+
+
+def project_tags(tags: Sequence[str], found: PairLinks, length: int) -> list[str | None]:
+    """A tag for each of ``length`` words of the translation, none where a word has no link.
+
+    Example:
+        >>> from isoglot.aligners.alignment import PairLinks
+        >>> project_tags(["DET", "NOUN"], PairLinks([(0, 0), (1, 1)], [], 1.0), 3)
+        ['DET', 'NOUN', None]
+    """
+    result: list[str | None] = []
+    for own in _by_target(found, length):
+        weights: dict[str, _Weight] = {}
+        for source, probability in own:  # from left to right: of equal ones `max` takes the first
+            count, mass = weights.get(tags[source], (0, 0.0))
+            weights[tags[source]] = (count + 1, mass + probability)
+        result.append(max(weights, key=lambda tag: weights[tag]) if weights else None)
+    return result
+
+
+def project_spans(
+    spans: Sequence[Words],
+    found: PairLinks,
+    length: int,
+    *,
+    exclusive: bool = True,
+    gap: int = GAP,
+    parents: Sequence[int | None] = (),
+) -> list[ProjectedSpan]:
+    """Where spans of source words stand in a translation of ``length`` words.
+
+    Args:
+        spans: First source word, and the one after the last, of each span.
+        found: Links and their probabilities.
+        length: Words of the translation.
+        exclusive: Apply the rule's third part; answers to different questions may share words.
+        gap: Words that are filled in between two of a span.
+        parents: For each span the number of an earlier one that it must not leave, or none.
+
+    Example:
+        >>> from isoglot.aligners.alignment import PairLinks
+        >>> links = PairLinks([(0, 1), (1, 3)], [], 1.0)
+        >>> project_spans([(0, 2)], links, 5)[0].words, project_spans([(0, 2)], links, 5, gap=0)[0].words
+        ((1, 4), (1, 2))
+    """
+    by_target = _by_target(found, length)
+    claims = [_claims(span, found, by_target) for span in spans]
+    owners = _owners(spans, claims) if exclusive else {}
+    result: list[ProjectedSpan] = []
+    for number, span in enumerate(spans):
+        parent = parents[number] if parents else None
+        low, high = (0, length) if parent is None else result[parent].words or (0, 0)
+        barred = {
+            word for word, several in owners.items() if any(_apart(span, spans[owner]) for owner in several)
+        }
+        own = {w: weight for w, weight in claims[number].items() if low <= w < high and w not in barred}
+        result.append(_contiguous(span, own, found, barred, gap))
+    return result
+
+
+def _by_target(found: PairLinks, length: int) -> list[list[tuple[int, float]]]:
+    """Source word and probability of the links of each target word, from left to right."""
+    result: list[list[tuple[int, float]]] = [[] for _ in range(length)]
+    for (source, target), probability in zip(
+        found.links, found.probabilities or [1.0] * len(found.links), strict=True
+    ):
+        result[target].append((source, probability))
+    return result
+
+
+def _claims(
+    span: Words, found: PairLinks, by_target: Sequence[Sequence[tuple[int, float]]]
+) -> dict[int, _Weight]:
+    """The target words half of whose links are from a span, with the weight of these."""
+    reached = {target for source, target in found.links if span[0] <= source < span[1]}
+    claims = {}
+    for word in sorted(reached):
+        own = [probability for source, probability in by_target[word] if span[0] <= source < span[1]]
+        if 2 * len(own) >= len(by_target[word]):
+            claims[word] = (len(own), sum(own))
+    return claims
+
+
+def _owners(spans: Sequence[Words], claims: Sequence[dict[int, _Weight]]) -> dict[int, list[int]]:
+    """The spans that may have each word: those that no other one without a common word outweighs."""
+    claimed: dict[int, list[int]] = {}
+    for number, own in enumerate(claims):
+        for word in own:
+            claimed.setdefault(word, []).append(number)
+    order = {number: place for place, number in enumerate(sorted(range(len(spans)), key=lambda n: spans[n]))}
+
+    def strength(number: int, word: int) -> tuple[_Weight, int]:
+        return claims[number][word], -order[number]
+
+    return {
+        word: [
+            one
+            for one in several
+            if not any(
+                _apart(spans[one], spans[other]) and strength(other, word) > strength(one, word)
+                for other in several
+            )
+        ]
+        for word, several in claimed.items()
+    }
+
+
+def _apart(one: Words, other: Words) -> bool:
+    return one[1] <= other[0] or other[1] <= one[0]
+
+
+def _contiguous(
+    span: Words, own: dict[int, _Weight], found: PairLinks, barred: set[int], gap: int
+) -> ProjectedSpan:
+    """The piece with most links, and what became of the span."""
+    pieces = list(_pieces(sorted(own), barred, gap))
+    if not pieces:
+        return ProjectedSpan(None, "lost")
+
+    def weight(piece: Words) -> tuple[int, float, int]:
+        held = [own[word] for word in range(*piece) if word in own]
+        return sum(count for count, _ in held), sum(mass for _, mass in held), -piece[0]
+
+    kept = max(pieces, key=weight)
+    cut = tuple(word for word in sorted(own) if not kept[0] <= word < kept[1])
+    reached = {s for s, t in found.links if kept[0] <= t < kept[1] and span[0] <= s < span[1]}
+    fate: Fate = "split" if cut else "whole" if len(reached) == span[1] - span[0] else "shortened"
+    return ProjectedSpan(kept, fate, cut)
+
+
+def _pieces(words: Sequence[int], barred: set[int], gap: int) -> Iterator[Words]:
+    """Runs of words, those that a gap parts joined where the gap may be filled."""
+    first = last = -1
+    for word in words:
+        between = range(last + 1, word)
+        if first >= 0 and (len(between) > gap or barred.intersection(between)):
+            yield first, last + 1
+            first = -1
+        first, last = (word if first < 0 else first), word
+    if first >= 0:
+        yield first, last + 1

@@ -1,0 +1,98 @@
+"""Sentences of two contexts that translate each other, put together by their lengths.
+
+Source: Gale and Church 1993, *A program for aligning sentences in bilingual corpora*: the variance of a length, and how
+often one sentence becomes one, two or none. The ratio of both languages' lengths is that of the two contexts.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+
+from isoglot.projection.rule import Words
+
+_ENDS, _WIDE_ENDS = ".!?…؟۔।॥", "。！？｡"
+_BEHIND = "\"'”’»«)]）」』”"
+"""Marks that belong to the sentence before them."""
+_VARIANCE = 6.8
+_PRIORS = {(1, 1): 0.89, (1, 0): 0.00495, (0, 1): 0.00495, (2, 1): 0.0445, (1, 2): 0.0445, (2, 2): 0.011}
+Side = tuple[str, Sequence[Words]]
+"""A text, and the characters of its words."""
+
+
+def sentence_windows(source: Side, target: Side) -> list[tuple[Words, Words]]:
+    """Words of both sides that belong together, sentence by sentence.
+
+    Example:
+        >>> from isoglot.corpus.encode.words import word_spans
+        >>> sides = [(text, word_spans(text)) for text in ("It rains. We stay in.", "Es regnet. Wir bleiben drin.")]
+        >>> sentence_windows(*sides)
+        [((0, 3), (0, 3)), ((3, 7), (3, 7))]
+    """
+    sides = [sentences(*side) for side in (source, target)]
+    lengths = [
+        [spans[stop - 1][1] - spans[first][0] for first, stop in own]
+        for own, (_, spans) in zip(sides, (source, target), strict=True)
+    ]
+    windows = []
+    for (a, b), (c, d) in aligned_lengths(*lengths):
+        one, other = sides[0][a:b], sides[1][c:d]
+        if one and other:
+            windows.append(((one[0][0], one[-1][1]), (other[0][0], other[-1][1])))
+    return windows
+
+
+def sentences(text: str, spans: Sequence[Words]) -> list[Words]:
+    """The words of each sentence: one ends at a mark before white space, in Chinese and Japanese at any."""
+    bounds, number = [0], 0
+    while number < len(spans):
+        end = spans[number][1]
+        mark = text[end - 1]
+        number += 1
+        if mark not in _ENDS + _WIDE_ENDS:
+            continue
+        while number < len(spans) and spans[number][0] == end and text[spans[number][0]] in _BEHIND:
+            end = spans[number][1]
+            number += 1
+        if mark in _WIDE_ENDS or end == len(text) or text[end].isspace():
+            bounds.append(number)
+    if bounds[-1] < len(spans):
+        bounds.append(len(spans))
+    return list(pairwise(bounds))
+
+
+def aligned_lengths(source: Sequence[int], target: Sequence[int]) -> list[tuple[Words, Words]]:
+    """Groups of consecutive items whose lengths fit, by dynamic programming: 1-1, 1-0, 0-1, 2-1, 1-2 and 2-2.
+
+    Example:
+        >>> aligned_lengths([20, 70], [22, 40, 30])
+        [((0, 1), (0, 1)), ((1, 2), (1, 3))]
+    """
+    ratio = sum(target) / sum(source) if sum(source) and sum(target) else 1.0
+    best: dict[Words, tuple[float, Words]] = {(0, 0): (0.0, (0, 0))}
+    for i in range(len(source) + 1):
+        for j in range(len(target) + 1):
+            for (n, m), prior in _PRIORS.items():
+                before = best.get((i - n, j - m))
+                if before is None:
+                    continue
+                cost = (
+                    before[0] - math.log(prior) + _cost(sum(source[i - n : i]), sum(target[j - m : j]), ratio)
+                )
+                if (i, j) not in best or cost < best[i, j][0]:
+                    best[i, j] = (cost, (n, m))
+    groups = []
+    i, j = len(source), len(target)
+    while i or j:
+        n, m = best[i, j][1]
+        groups.append(((i - n, i), (j - m, j)))
+        i, j = i - n, j - m
+    return groups[::-1]
+
+
+def _cost(source: int, target: int, ratio: float) -> float:
+    """Minus the logarithm of how likely lengths that differ so much are."""
+    mean = (source + target / ratio) / 2
+    distance = abs(target - ratio * source) / math.sqrt(max(mean, 1) * _VARIANCE)
+    return -math.log(max(math.erfc(distance / math.sqrt(2)), 1e-300))

@@ -1,0 +1,109 @@
+"""Tags of words: parts of speech and named entities, read from tagged files and written as `word<TAB>tag`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from isoglot.aligners.alignment import PairLinks
+from isoglot.corpus.encode.words import split_words
+from isoglot.corpus.labelled.tags import UNLABELLED, UPOS, check_tag, tagged_rows
+from isoglot.corpus.read.line_files import each, numbered_lines
+from isoglot.corpus.read.sources import bare_suffix
+from isoglot.projection.options import ProjectRequest
+from isoglot.projection.rule import ProjectedSpan, project_spans, project_tags
+from isoglot.projection.units import ProjectionCounts, Unit, paired
+from isoglot.tasks.metrics.chunks import chunks
+
+
+@dataclass
+class TaggedWords:
+    """Sentences of tagged words, and their translations as words or as lines of text."""
+
+    labels: str | Path
+    translation: str | Path
+    out: str | Path
+    request: ProjectRequest
+    counts: ProjectionCounts = field(default_factory=ProjectionCounts)
+
+    def units(self) -> Iterator[Unit]:
+        """One unit per sentence."""
+        both = (self.labels, self.translation)
+        for _, (words, tags), translation in paired(self._labelled(), self._translated(), both):
+            yield Unit(words, translation, tags)
+
+    def text(self, unit: Unit, found: PairLinks) -> str:
+        """The words with their tags; a sentence without a translation, or without any tag, is left out."""
+        self.counts.examples += 1
+        length = len(unit.target)
+        if self.request.kind == "pos":
+            tags = [tag or UNLABELLED for tag in project_tags(unit.labels, found, length)]
+            if UNLABELLED in tags and self.request.uncertain == "drop":
+                return ""
+        else:
+            spans = [(kind, (a, b + 1)) for kind, a, b in chunks(unit.labels, _entity_type)]
+            projected = project_spans([s for _, s in spans], found, length, gap=self.request.gap)
+            self.counts.add(projected)
+            own = entity_tags([kind for kind, _ in spans], projected, found, length, self.request.uncertain)
+            if own is None:
+                return ""
+            tags = own
+        if all(tag == UNLABELLED for tag in tags):
+            return ""
+        self.counts.written += 1
+        self.counts.words += length
+        self.counts.labelled += sum(tag != UNLABELLED for tag in tags)
+        if bare_suffix(str(self.out)) == ".jsonl":
+            return json.dumps({"words": unit.target, "tags": tags}, ensure_ascii=False) + "\n"
+        return "".join(f"{word}\t{tag}\n" for word, tag in zip(unit.target, tags, strict=True)) + "\n"
+
+    def _labelled(self) -> Iterator[tuple[list[str], list[str]]]:
+        allowed = self.request.allowed or (UPOS if self.request.kind == "pos" else None)
+        for rows in self._rows(self.labels, self.request.source_language, self.request.format):
+            each(lambda row: check_tag(row[1], allowed), rows, self.labels)
+            yield [word for _, (word, _) in rows], [tag for _, (_, tag) in rows]
+
+    def _translated(self) -> Iterator[Sequence[str]]:
+        form = self.request.translation_format
+        if form == "text" or (form is None and bare_suffix(str(self.translation)) != ".conllu"):
+            for _, line in numbered_lines(self.translation):
+                yield split_words(line, mode=self.request.words)
+            return
+        for rows in self._rows(self.translation, self.request.target_language or "und", form):
+            yield [word for _, (word, _) in rows]
+
+    def _rows(
+        self, path: str | Path, language: str, form: str | None
+    ) -> Iterator[list[tuple[int, tuple[str, str]]]]:
+        found = tagged_rows(path, language=language, name=form, surface=self.request.written)
+        return (rows for _, rows in found)
+
+
+def entity_tags(
+    kinds: Sequence[str], projected: Sequence[ProjectedSpan], found: PairLinks, length: int, uncertain: str
+) -> list[str] | None:
+    """IOB2 tags of a translation; none if it is left out.
+
+    A word that an earlier span has keeps that span's tag. Where a span was split, the words of the pieces that were not
+    kept are uncertain; where one was lost, all words without a link are, for one of them may be it.
+    """
+    changed = [span for span in projected if span.fate in ("lost", "split")]
+    if changed and uncertain == "drop":
+        return None
+    tags = ["O"] * length
+    for kind, span in zip(kinds, projected, strict=True):
+        first, stop = span.words or (0, 0)
+        if first < stop and all(tag == "O" for tag in tags[first:stop]):
+            tags[first:stop] = [f"B-{kind}", *[f"I-{kind}"] * (stop - first - 1)]
+    if changed and uncertain == "blank":
+        doubtful = {word for span in changed for word in span.cut}
+        if any(span.fate == "lost" for span in changed):
+            doubtful |= set(range(length)) - {target for _, target in found.links}
+        tags = [UNLABELLED if n in doubtful and tag == "O" else tag for n, tag in enumerate(tags)]
+    return tags
+
+
+def _entity_type(tag: str) -> str:
+    return tag.partition("-")[2]

@@ -1,0 +1,73 @@
+"""Phrase pairs beside NLTK's extractor, and their counts beside a naive count."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from nltk.translate.phrase_based import phrase_extraction
+
+from isoglot.aligners.align_file import align_file
+from isoglot.aligners.alignment import Alignment
+from isoglot.aligners.options import AlignRequest, aligner_of
+from isoglot.aligners.phrases import PairCounts, phrase_pairs
+from isoglot.corpus.open_corpus import corpus_sources
+from isoglot.testing import tiny_bitext
+
+
+def test_the_pairs_are_nltk_s() -> None:
+    draw = random.Random(7)
+    for _ in range(1_000):
+        source, target = draw.randint(1, 9), draw.randint(1, 9)
+        links = {(draw.randrange(source), draw.randrange(target)) for _ in range(draw.randint(0, 12))}
+        sides = [" ".join(str(n) for n in range(length)) for length in (source, target)]
+        every = {(a, b) for a, b, *_ in phrase_extraction(*sides, sorted(links))} if links else set()
+        for longest in (1, 3, 7, 20):
+            found = list(phrase_pairs(links, source, target, longest=longest))
+            wanted = {p for p in every if all(stop - first <= longest for first, stop in p)}
+            assert set(found) == wanted and len(found) == len(wanted)
+
+
+@pytest.mark.parametrize("most", [2, 1000])
+def test_counts_and_probabilities(most: int) -> None:
+    draw, counts, naive = random.Random(3), PairCounts(most=most), Counter[tuple[str, str]]()
+    for _ in range(300):
+        pair = draw.choice("abc"), draw.choice(["x", "y z"])
+        naive[pair] += 1
+        counts.add([pair[0]], pair[1].split())
+    rows = list(counts.rows())
+    assert {(s, t): n for s, t, n, *_ in rows} == naive
+    for s, t, n, forward, backward in rows:
+        assert forward == pytest.approx(n / sum(m for (a, _), m in naive.items() if a == s))
+        assert backward == pytest.approx(n / sum(m for (_, b), m in naive.items() if b == t))
+    assert rows == sorted(rows, key=lambda row: (row[0], -row[2], row[1]))
+
+
+def read(path: Path) -> list[list[str]]:
+    return [line.split("\t") for line in path.read_text().splitlines()]
+
+
+@pytest.mark.parametrize("method", ["itermax", "fast_align"])
+def test_align_writes_phrases_and_an_encoder_s_lexicon(tmp_path: Path, encoder: Path, method: str) -> None:
+    pairs = tmp_path / "pairs.tsv"
+    rows = [(row["source"].split(), row["target"].split()) for row in tiny_bitext(30)]
+    pairs.write_text("".join(f"{' '.join(s)}\t{' '.join(t)}\n" for s, t in rows))
+    own = {"model": str(encoder), "layer": 2} if method == "itermax" else {}
+    aligner = aligner_of(method=method, lexicon=tmp_path / "words", **own)
+    request = AlignRequest(aligner=aligner, phrases=tmp_path / "phrases", phrase_length=3)
+    align_file(corpus_sources([str(pairs)], languages=["en", "xx"]), tmp_path / "links", request)
+    links = [Alignment.from_pharaoh(line) for line in (tmp_path / "links").read_text().splitlines()]
+    naive = Counter(
+        (" ".join(s[a:b]), " ".join(t[c:d]))
+        for (s, t), own in zip(rows, links, strict=True)
+        for (a, b), (c, d) in phrase_pairs(own.links, len(s), len(t), longest=3)
+    )
+    assert {(s, t): int(n) for s, t, _, n, *_ in read(tmp_path / "phrases")} == naive
+    words = read(tmp_path / "words")
+    if method == "itermax":
+        linked = Counter((s[i], t[j]) for (s, t), own in zip(rows, links, strict=True) for i, j in own.links)
+        assert words and all(linked[s, t] == int(n) and float(p) >= 0.05 for s, t, p, n, *_ in words)
+    else:
+        assert words and all(len(row) == 3 for row in words)

@@ -1,0 +1,226 @@
+"""The verb: labels and a translation in, training data out."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import isoglot as iso
+from isoglot.corpus.labelled.questions import read_questions
+from isoglot.corpus.labelled.tables import read_table
+from isoglot.corpus.labelled.tags import read_tags
+from isoglot.errors import ConfigurationError, InputError, IsoglotError
+from isoglot.projection.options import project_request
+from isoglot.schema import SPAN, TAGGED
+from isoglot.testing import tiny_bitext
+
+CONLLU = (
+    "1\tthe\t_\tDET\t_\t_\t0\troot\t_\t_\n2\thouse\t_\tNOUN\t_\t_\t1\tx\t_\t_\n\n"
+    "1\tgo\t_\tVERB\t_\t_\t0\troot\t_\t_\n\n"
+)
+
+
+def written(folder: Path, **files: str) -> list[str]:
+    """Files of these contents, in their order; ``_`` in a name stands for a dot."""
+    paths = []
+    for name, text in files.items():
+        path = folder / name.replace("_", ".")
+        path.write_text(text, encoding="utf-8")
+        paths.append(str(path))
+    return paths
+
+
+def test_parts_of_speech(tmp_path: Path) -> None:
+    labels, translation, links = written(
+        tmp_path, en_conllu=CONLLU, de_txt="das Haus hier\ngeh\n", links="0-0 1-1\n0-0\n"
+    )
+    out = tmp_path / "de.tsv"
+    counts = iso.project(labels, translation, out, links_file=links)
+    assert out.read_text() == "das\tDET\nHaus\tNOUN\nhier\t_\n\ngeh\tVERB\n\n"
+    assert (counts.examples, counts.written, counts.words, counts.labelled) == (2, 2, 4, 3)
+    assert read_tags(out, language="de", labels=["DET", "NOUN", "VERB"])["tags"][0] == ["DET", "NOUN", "_"]
+    table = tmp_path / "de.jsonl"
+    assert iso.project(labels, translation, table, links_file=links, uncertain="drop").written == 1
+    found = read_table(str(table), TAGGED, language="de", split="train", role="words")
+    assert found["words"][:] == [["geh"]] and found["tags"][:] == [["VERB"]]
+
+
+def test_words_of_a_treebank_are_taken_as_they_are(tmp_path: Path) -> None:
+    other = CONLLU.replace("the", "10 000").replace("house", "\u200b")
+    labels, translation = written(tmp_path, en_conllu=CONLLU, de_conllu=other)
+    out = tmp_path / "out"
+    iso.project(labels, translation, out, method="fast_align")
+    assert out.read_text().split("\n")[:2] == ["10 000\tDET", "\u200b\tNOUN"]
+
+
+def test_entities(tmp_path: Path) -> None:
+    text = "Anna\tB-PER\nBell\tI-PER\nloves\tO\nRome\tB-LOC\n\n"
+    labels, translation = written(tmp_path, en_tsv=text * 2, de_txt="Rom liebt ja Anna Bell\n" * 2)
+    (links,) = written(tmp_path, links="0-3 1-4 2-1 3-0\n0-3 1-4 2-1\n")
+    how = {"kind": "ner", "links_file": links, "gap": 1}
+    for uncertain, blank in (("blank", "_"), ("outside", "O")):
+        counts = iso.project(labels, translation, tmp_path / "out", uncertain=uncertain, **how)
+        assert [line.split() for line in (tmp_path / "out").read_text().split("\n\n")[:2]] == [
+            ["Rom", "B-LOC", "liebt", "O", "ja", "O", "Anna", "B-PER", "Bell", "I-PER"],
+            ["Rom", blank, "liebt", "O", "ja", blank, "Anna", "B-PER", "Bell", "I-PER"],
+        ]
+        assert counts.fates == {"whole": 3, "lost": 1}
+    assert iso.project(labels, translation, tmp_path / "out", uncertain="drop", **how).written == 1
+
+
+def test_a_span_that_is_split_leaves_its_other_pieces_unlabelled(tmp_path: Path) -> None:
+    labels, translation = written(tmp_path, en_tsv="A\tB-X\nB\tI-X\n\n", de_txt="a x x x x b b\n")
+    (links,) = written(tmp_path, links="0-0 1-5 1-6\n")
+    iso.project(labels, translation, tmp_path / "out", kind="ner", links_file=links)
+    assert (tmp_path / "out").read_text().split()[1::2] == ["_", "O", "O", "O", "O", "B-X", "I-X"]
+
+
+def test_offsets_become_offsets_and_tags(tmp_path: Path) -> None:
+    row = {"id": 7, "text": "Anna is in Rome.", "spans": [{"start": 0, "end": 4, "label": "PER"}]}
+    other = {"text": "In Rome.", "label": [[3, 7, "LOC"]]}
+    labels, translation, links = written(
+        tmp_path,
+        en_jsonl=f"{json.dumps(row)}\n{json.dumps(other)}\n",
+        de_txt="In Rom ist Anna.\n„Rom“\n",
+        links="0-3 1-2 2-0 3-1\n1-1\n",
+    )
+    iso.project(labels, translation, tmp_path / "o.jsonl", links_file=links)
+    first, second = map(json.loads, (tmp_path / "o.jsonl").read_text().splitlines())
+    assert first["spans"] == [{"start": 11, "end": 15, "label": "PER"}] and first["id"] == 7
+    assert first["tags"] == ["O", "O", "O", "B-PER", "O"]
+    assert [second["text"][s["start"] : s["end"]] for s in second["spans"]] == ["Rom"]
+    found = read_table(str(tmp_path / "o.jsonl"), TAGGED, language="de", split="train", role="words")
+    assert found["words"][1] == ["„", "Rom", "“"]
+
+
+def squad(context: str, **answers: str | None) -> str:
+    """SQuAD's JSON of one context; an id that has no answer is a question that has none."""
+    qas = [
+        {
+            "id": name,
+            "question": f"{name}?",
+            "answers": [{"text": a, "answer_start": context.index(a)}] if a else [],
+        }
+        for name, a in answers.items()
+    ]
+    return json.dumps({"data": [{"paragraphs": [{"context": context, "qas": qas}]}]})
+
+
+def test_answers_sentence_by_sentence(tmp_path: Path) -> None:
+    english, german = "Anna lives in Rome. Bob left.", "Anna lebt in Rom. Bob ging fort."
+    labels, translation = written(
+        tmp_path,
+        en_json=squad(english, a="Rome", b="Bob left", c=None),
+        de_json=squad(german, a=None, b=None, c=None),
+    )
+    out = tmp_path / "de.jsonl"
+    counts = iso.project(labels, translation, out, method="fast_align", train_on=(_dictionary(tmp_path),))
+    found = read_table(str(out), SPAN, language="de", split="train", role="questions")
+    assert found["context"][0] == german
+    assert found["id"][:] == ["a", "b", "c"] and found["answers"][2] == {"text": [], "start": []}
+    assert found["answers"][0] == {"text": ["Rom"], "start": [13]}
+    assert counts.examples == counts.written == 3
+
+
+def _dictionary(folder: Path) -> str:
+    pairs = {
+        "Anna": "Anna",
+        "lives": "lebt",
+        "in": "in",
+        "Rome": "Rom",
+        ".": ".",
+        "Bob": "Bob",
+        "left": "ging",
+    }
+    (path,) = written(folder, words_tsv="".join(f"{a}\t{b}\n" for a, b in pairs.items()) * 30)
+    return path
+
+
+def test_links_of_whole_contexts_and_lost_answers(tmp_path: Path) -> None:
+    labels, translation, links = written(
+        tmp_path,
+        en_json=squad("Anna lives. Bob left.", a="Anna", b="Bob", z="Anna"),
+        de_json=squad("Anna lebt. Bob ging.", a=None, b=None),
+        links="0-0\n",
+    )
+    out = tmp_path / "de.jsonl"
+    counts = iso.project(labels, translation, out, links_file=links)
+    assert [json.loads(line)["answers"] for line in out.read_text().splitlines()] == [
+        {"text": ["Anna"], "start": [0]}
+    ]
+    assert counts.fates["lost"] == 1 and counts.examples == 3 and counts.written == 1
+    with pytest.raises(ConfigurationError, match=r"name it \.jsonl"):
+        iso.project(labels, translation, tmp_path / "out.json", links_file=links)
+    assert len(read_questions(labels, language="en")) == 3
+
+
+def test_links_below_the_least_probability_carry_nothing(tmp_path: Path) -> None:
+    links = '{"links": [[1, 1], [0, 0]], "probabilities": [0.2, 0.9]}\n{"links": [[0, 0]], "probabilities": [0.3]}\n'
+    labels, translation, path = written(
+        tmp_path, en_conllu=CONLLU, de_txt="das Haus\ngeh\n", links_jsonl=links
+    )
+    iso.project(labels, translation, tmp_path / "o", links_file=path, min_probability=0.25)
+    assert (tmp_path / "o").read_text() == "das\tDET\nHaus\t_\n\ngeh\tVERB\n\n"
+
+
+def test_an_aligner_and_its_links_give_the_same(tmp_path: Path, encoder: Path) -> None:
+    rows = list(tiny_bitext(20))
+    text = "".join("".join(f"{w}\tNOUN\n" for w in row["source"].split()) + "\n" for row in rows)
+    labels, translation = written(tmp_path, en_tsv=text, xx_txt="".join(f"{row['target']}\n" for row in rows))
+    how = {"kind": "pos", "words": "whitespace"}
+    iso.project(labels, translation, tmp_path / "a", model=str(encoder), layer=2, **how)
+    links = tmp_path / "links.jsonl"
+    aligner = iso.EmbeddingAligner(encoder, layer=2)
+    pairs = [(row["source"].split(), row["target"].split()) for row in rows]
+    with links.open("w") as file:
+        for found in aligner.align_pairs(pairs):
+            file.write(json.dumps({"links": found.links, "probabilities": found.probabilities}) + "\n")
+    iso.project(labels, translation, tmp_path / "b", links_file=links, **how)
+    assert (tmp_path / "a").read_text() == (tmp_path / "b").read_text()
+
+
+@pytest.mark.parametrize(
+    ("files", "options", "wanted"),
+    [
+        ({"de_txt": "das Haus\n"}, {}, r"de\.txt: ends after 1 sentences, and .*en\.conllu goes on"),
+        ({"links": "0-0\n"}, {}, r"links: ends before sentence 2"),
+        ({"links": "0-0\n0-0\n0-0\n"}, {}, "has more than the 2 sentences"),
+        ({"links": "0-0\n5-0\n"}, {}, r"links:2: link 5-0 of 1 and 1 words"),
+        ({"links": "0-0\nx\n"}, {}, r"links:2: link 'x' given"),
+        ({"links": "0-0\n0-0\n"}, {"min_probability": 0.5}, "has no probabilities"),
+        ({"links": "\n\n"}, {}, "no label could be carried to it"),
+        ({"en_conllu": CONLLU.replace("VERB", "VRB")}, {}, r"en\.conllu:4: tag 'VRB' given"),
+        ({}, {"uncertain": "outside"}, "O is a tag of ner"),
+        ({}, {"uncertian": "drop"}, "uncertian"),
+        ({}, {"kind": "tree"}, "kind"),
+    ],
+)
+def test_mistakes_are_named_and_nothing_is_written(
+    tmp_path: Path, files: dict[str, str], options: dict[str, object], wanted: str
+) -> None:
+    every = {"en_conllu": CONLLU, "de_txt": "das Haus\ngeh\n", "links": "0-0 1-1\n0-0\n", **files}
+    labels, translation, links = written(tmp_path, **every)
+    out = tmp_path / "out.tsv"
+    out.write_text("before")
+    with pytest.raises(IsoglotError, match=wanted):
+        iso.project(labels, translation, out, links_file=links, **options)
+    assert out.read_text() == "before"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["de.txt", "en.conllu", "links", "out.tsv"]
+
+
+def test_the_output_is_no_input_and_links_come_from_one_place(tmp_path: Path) -> None:
+    labels, translation = written(tmp_path, en_conllu=CONLLU, de_txt="das Haus\ngeh\n")
+    with pytest.raises(ConfigurationError, match="is also an input"):
+        iso.project(labels, translation, translation)
+    with pytest.raises(ConfigurationError, match="is also an input"):
+        iso.project(labels, translation, tmp_path / "out", lexicon=Path(labels))
+    with pytest.raises(ConfigurationError, match="are the same"):
+        iso.project(labels, translation, tmp_path / "out", method="hmm", lexicon=tmp_path / "out")
+    with pytest.raises(ConfigurationError, match="--layer"):
+        project_request(labels, links_file="x", layer=3)
+    with pytest.raises(ConfigurationError, match="does not tell what the labels are"):
+        project_request("labels.txt")
+    with pytest.raises(InputError, match="no sentence has a translation"):
+        iso.project(labels, written(tmp_path, blank_txt="\n\n")[0], tmp_path / "out")

@@ -1,0 +1,105 @@
+"""The rule of projection against a naive reading of its four sentences, and by invariance."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from isoglot.aligners.alignment import PairLinks
+from isoglot.projection.rule import project_spans, project_tags
+
+LINKS = st.dictionaries(
+    st.tuples(st.integers(0, 7), st.integers(0, 9)), st.sampled_from([0.2, 0.5, 0.9]), max_size=20
+)
+SPANS = st.lists(st.tuples(st.integers(0, 7), st.integers(1, 3)), max_size=4).map(
+    lambda several: [(a, min(a + n, 8)) for a, n in several]
+)
+
+
+def found(links: dict[tuple[int, int], float]) -> PairLinks:
+    return PairLinks(sorted(links), [links[link] for link in sorted(links)], 1.0)
+
+
+@given(LINKS)
+def test_tags_are_those_of_most_links(links: dict[tuple[int, int], float]) -> None:
+    tags = ["A", "B", "C", "A", "B", "C", "A", "B"]
+    got = project_tags(tags, found(links), 10)
+    for word in range(10):
+        own = sorted(i for i, j in links if j == word)
+        counts = Counter(tags[i] for i in own)
+        if not own:
+            assert got[word] is None
+            continue
+        assert got[word] is not None and counts[got[word]] == max(counts.values())
+        best = [tag for tag in counts if counts[tag] == max(counts.values())]
+        mass = {tag: sum(links[i, word] for i in own if tags[i] == tag) for tag in best}
+        assert mass[got[word]] == pytest.approx(max(mass.values()))
+
+
+@given(LINKS, SPANS, st.integers(0, 3))
+def test_spans_stay_in_one_piece_and_apart(
+    links: dict[tuple[int, int], float], spans: list[tuple[int, int]], gap: int
+) -> None:
+    got = project_spans(spans, found(links), 10, gap=gap)
+    for (a, b), own in zip(spans, got, strict=True):
+        reached = {j for i, j in links if a <= i < b}
+        if own.words is None:
+            assert own.fate == "lost" and not own.cut
+            continue
+        first, stop = own.words
+        assert 0 <= first < stop <= 10 and {first, stop - 1} <= reached
+        assert set(own.cut) <= reached - set(range(first, stop))
+        assert (own.fate == "split") == bool(own.cut)
+        inside = sorted(reached & set(range(first, stop)))
+        assert all(later - word <= gap + 1 for word, later in pairwise(inside))
+        linked = {i for i, j in links if a <= i < b and first <= j < stop}
+        assert own.fate != "whole" or len(linked) == b - a
+    for one, own in zip(spans, got, strict=True):
+        for other, theirs in zip(spans, got, strict=True):
+            if (one[1] <= other[0] or other[1] <= one[0]) and own.words and theirs.words:
+                assert not set(range(*own.words)) & set(range(*theirs.words))
+
+
+@given(LINKS, SPANS)
+def test_without_exclusion_each_span_is_as_if_alone(
+    links: dict[tuple[int, int], float], spans: list[tuple[int, int]]
+) -> None:
+    together = project_spans(spans, found(links), 10, exclusive=False)
+    assert together == [project_spans([span], found(links), 10)[0] for span in spans]
+
+
+def test_half_of_the_links_make_a_word_the_span_s() -> None:
+    half = PairLinks([(0, 0), (1, 0)], [], 1.0)  # Haustür: house, door
+    assert project_spans([(0, 1)], half, 1)[0].words == (0, 1)
+    less = PairLinks([(0, 0), (1, 0), (2, 0)], [], 1.0)
+    assert project_spans([(0, 1)], less, 1)[0].fate == "lost"
+
+
+def test_of_two_spans_the_one_with_more_links_then_more_probability_then_the_first_has_a_word() -> None:
+    def owners(links: list[tuple[int, int]], probabilities: list[float]) -> list[str]:
+        return [own.fate for own in project_spans([(2, 4), (0, 2)], PairLinks(links, probabilities, 1.0), 1)]
+
+    assert owners([(0, 0), (2, 0), (3, 0)], [0.9, 0.1, 0.1]) == ["whole", "lost"]
+    assert owners([(0, 0), (2, 0)], [0.5, 0.6]) == ["shortened", "lost"]
+    assert owners([(0, 0), (2, 0)], [0.5, 0.5]) == ["lost", "shortened"]
+
+
+def test_a_gap_is_not_filled_with_a_word_of_another_span() -> None:
+    links = PairLinks([(0, 0), (1, 2), (2, 1)], [], 1.0)
+    assert project_spans([(0, 2), (2, 3)], links, 3)[0] == ((0, 1), "split", (2,))
+    assert project_spans([(0, 2)], links, 3)[0].words == (0, 3)
+
+
+def test_of_two_pieces_the_one_with_most_links_stays() -> None:
+    links = PairLinks([(0, 0), (1, 5), (1, 6), (2, 6)], [0.9, 0.1, 0.1, 0.1], 1.0)
+    assert project_spans([(0, 3)], links, 7, gap=1)[0] == ((5, 7), "split", (0,))
+
+
+def test_a_span_stays_inside_its_parent() -> None:
+    links = PairLinks([(0, 0), (1, 1), (2, 8)], [], 1.0)
+    got = project_spans([(0, 3), (2, 3)], links, 9, parents=[None, 0])
+    assert got[0].words == (0, 2) and got[1].fate == "lost"
