@@ -29,7 +29,7 @@ FLOORS: dict[str, int] = {
             ["objectives", "views"],
             ["training", "tasks"],
             ["pretraining", "finetuning", "evaluation", "report"],
-            ["analysis"],
+            ["analysis", "mining"],
             ["studies"],
             ["cli"],
         ]

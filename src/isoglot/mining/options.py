@@ -1,0 +1,74 @@
+"""What `isoglot filter`, `mine` and `align-sentences` take: a field is an argument in Python and a flag."""
+
+from typing import Literal
+
+from isoglot.options import Options, Seed, option
+
+ENCODER = "Sentence vectors"
+_MARGINS = (
+    "margin: ratio of the cosine to the mean of both sides' nearest; csls: twice their difference; cosine."
+)
+
+
+class VectorOptions(Options):
+    """How sentences become vectors, as in the tasks of sentence retrieval."""
+
+    layer: int = option(-1, "Layer of the encoder, negative from the end.", group=ENCODER)
+    pooling: Literal["mean", "cls"] = option(
+        "mean", "mean over the pieces, or the first position.", group=ENCODER
+    )
+    max_length: int | None = option(
+        None, "Tokens of a sentence that count; by default 512 or what the encoder has.", group=ENCODER, ge=3
+    )
+    prefix: str = option(
+        "",
+        "Text before each sentence, where the encoder was trained with one: 'query: ' (E5).",
+        group=ENCODER,
+    )
+
+
+class RequiredEncoder(VectorOptions):
+    """An encoder of sentences, which there has to be."""
+
+    model: str = option(..., "Folder or hub name of an encoder of sentences.", group=ENCODER)
+
+
+class MineOptions(Options):
+    """How translations are found among all sentences of both sides."""
+
+    similarity: Literal["margin", "csls", "cosine"] = option("margin", _MARGINS)
+    neighbours: int = option(
+        4, "Nearest sentences of each sentence that are compared.", flags=["-k", "--neighbours"], ge=1
+    )
+    retrieval: Literal["max", "intersection", "forward", "backward"] = option(
+        "max",
+        "forward, backward: the best target of each source sentence, or the reverse; intersection: both agree; max: "
+        "the best of both, each sentence once.",
+    )
+    min_score: float | None = option(
+        None, "Least score of a pair; by default all are written, the best first."
+    )
+    drop_copies: bool = option(False, "Pair no sentence with itself.")
+    search: Literal["exact", "faiss"] = option(
+        "exact", "faiss: an approximate index, for more than a million sentences."
+    )
+
+
+class SentenceAlignOptions(Options):
+    """How two documents are aligned."""
+
+    max_size: int = option(
+        5,
+        "Most lines of a group, source and target lines together: 5 allows 1-4, 2-3, 3-2, 4-1.",
+        ge=2,
+        le=12,
+    )
+    skip: float = option(
+        0.2, "Price of a line without translation: quantile of the prices of chance pairs.", ge=0, le=1
+    )
+    joined: Literal["encode", "sum"] = option(
+        "encode",
+        "Vectors of several lines: encode them as one text, or sum those of the lines (several times faster).",
+    )
+    one_document: bool = option(False, "Blank lines separate nothing.")
+    seed: Seed = option(0, "Seed for the lines that prices are compared with.")
