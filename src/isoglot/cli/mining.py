@@ -7,9 +7,72 @@ from typing import Annotated
 
 import typer
 
+from isoglot.cli.alignment import BitextReading
 from isoglot.cli.console import Console
 from isoglot.cli.flags import Running, with_flags
-from isoglot.mining.options import MineOptions, RequiredEncoder
+from isoglot.mining.options import FilterOptions, MineOptions, RequiredEncoder, Scorers
+from isoglot.options import Options, OutputFile, option
+
+
+class FilterOutputs(Options):
+    """What else `isoglot filter` writes."""
+
+    dropped: OutputFile | None = option(
+        None, "Write dropped pairs with reason and scores here: .tsv or .jsonl, .gz is packed."
+    )
+    report: OutputFile | None = option(None, "Write counts and histograms here, as JSON.")
+
+
+@with_flags
+def filter_(
+    inputs: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="INPUT",
+            help="Two files (line i translates line i), or one of `source ||| target` lines, TSV, JSONL, TMX or "
+            "Parquet; a folder that `isoglot prepare` wrote; - for standard input.",
+        ),
+    ],
+    options: FilterOptions,
+    scorers: Scorers,
+    pairs: BitextReading,
+    outputs: FilterOutputs,
+    running: Running,
+    out: Annotated[
+        list[str],
+        typer.Option(
+            "--out",
+            "-o",
+            help="Kept pairs: .tsv, .jsonl or .tmx, .gz is packed; - for TSV; twice for a file per side.",
+        ),
+    ] = ["-"],  # noqa: B006 - never changed
+) -> None:
+    """Drop sentence pairs that are no translations.
+
+    Rules of `isoglot prepare` go first. Pairs that pass them are scored: by word links of the aligner that comes with
+    isoglot, and with --model by sentence vectors. Without thresholds the histograms show what each would leave:
+
+    isoglot filter en.txt de.txt --model intfloat/multilingual-e5-small --layer 8 --out scored.tsv --report report.json
+
+    isoglot filter en.txt de.txt --model ENCODER --min-margin 1.02 --min-alignment 0.5 --out kept.en --out kept.de
+    """
+    from isoglot.aligners.files.pairs import bitext_sources
+    from isoglot.mining.filter_pairs import filter_files, scorer_of
+
+    languages = [pairs.source_language or "src", pairs.target_language or "tgt"]
+    sources = bitext_sources(inputs, languages=languages, file_format=pairs.input_format)
+    with Console(quiet=running.quiet) as console:
+        aligner = None if scorers.aligner == "none" else scorers.aligner
+        scorer = partial(scorer_of, options, scorers.model, aligner, scorers)
+        found = filter_files(
+            sources, out, options, scorer, dropped=outputs.dropped, report=outputs.report, progress=console
+        )
+        for name, histogram in found.histograms.items():
+            console.note(histogram.text(name))
+        dropped = ", ".join(f"{name} {count:,}" for name, count in found.dropped.most_common())
+        console.note(
+            f"{found.kept:,} of {found.read:,} pairs kept{f'; dropped: {dropped}' if dropped else ''}"
+        )
 
 
 @with_flags

@@ -29,6 +29,7 @@ _COMMANDS: dict[Any, str] = {
     alignment.align: "two texts, or a corpus -> links between words",
     alignment.score: "links, gold links -> precision, recall, AER",
     alignment.tune: "encoder, gold links -> its best layer and method",
+    mining.filter_: "bitext -> the pairs that are translations",
     mining.mine: "two monolingual texts -> pairs with scores",
     pretraining.pack: "aligner -> one small file, and back",
     pretraining.export: "encoder -> sentence-transformers, ONNX",

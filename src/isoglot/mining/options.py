@@ -2,9 +2,11 @@
 
 from typing import Literal
 
+from isoglot.corpus.options import RULES, RowRules
 from isoglot.options import Options, Seed, option
+from isoglot.runs.checkpoint import BOX
 
-ENCODER = "Sentence vectors"
+ENCODER, _SCORES = "Sentence vectors", "Scores"
 _MARGINS = (
     "margin: ratio of the cosine to the mean of both sides' nearest; csls: twice their difference; cosine."
 )
@@ -72,3 +74,56 @@ class SentenceAlignOptions(Options):
     )
     one_document: bool = option(False, "Blank lines separate nothing.")
     seed: Seed = option(0, "Seed for the lines that prices are compared with.")
+
+
+class FilterOptions(RowRules):
+    """What drops a pair of sentences: the rules of `isoglot prepare`, and scores below a threshold."""
+
+    max_copied: float | None = option(
+        None,
+        "Most words of the shorter side, as a share, that may stand on the other too: 0.6.",
+        group=RULES,
+        ge=0,
+        lt=1,
+    )
+    min_cosine: float | None = option(None, "Least cosine of the sentences' vectors.", group=_SCORES)
+    min_margin: float | None = option(
+        None,
+        "Least ratio of the cosine to the mean of both sides' nearest; 1 is as near as others.",
+        group=_SCORES,
+    )
+    min_alignment: float | None = option(
+        None, "Least mean probability of the words' links, from 0 to 1.", group=_SCORES, ge=0, le=1
+    )
+    min_coverage: float | None = option(
+        None, "Least share of words that are linked, on either side.", group=_SCORES, ge=0, le=1
+    )
+    neighbours: int = option(
+        4, "Nearest sentences for the margin.", flags=["-k", "--neighbours"], group=_SCORES, ge=1
+    )
+    pool: int = option(4096, "Pairs at a time among which the nearest are searched.", group=_SCORES, ge=2)
+
+    @property
+    def thresholds(self) -> dict[str, float]:
+        """The least value of each score that has one."""
+        given = {
+            "cosine": self.min_cosine,
+            "margin": self.min_margin,
+            "alignment": self.min_alignment,
+            "source_coverage": self.min_coverage,
+            "target_coverage": self.min_coverage,
+        }
+        return {name: least for name, least in given.items() if least is not None}
+
+
+class Scorers(VectorOptions):
+    """What scores pairs: an encoder of sentences, an aligner of words, or both."""
+
+    model: str | None = option(
+        None, "Folder or hub name of an encoder of sentences, for cosine and margin.", group=ENCODER
+    )
+    aligner: str = option(
+        BOX,
+        "Aligner for links: box comes with isoglot; another encoder's folder or hub name; none.",
+        group=_SCORES,
+    )
