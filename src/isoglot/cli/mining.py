@@ -10,7 +10,13 @@ import typer
 from isoglot.cli.alignment import BitextReading
 from isoglot.cli.console import Console
 from isoglot.cli.flags import Running, with_flags
-from isoglot.mining.options import FilterOptions, MineOptions, RequiredEncoder, Scorers
+from isoglot.mining.options import (
+    FilterOptions,
+    MineOptions,
+    RequiredEncoder,
+    Scorers,
+    SentenceAlignOptions,
+)
 from isoglot.options import Options, OutputFile, option
 
 
@@ -111,3 +117,32 @@ def mine(
         console.note(
             f"{report.pairs:,} pairs of {sizes} different sentences{'' if out == '-' else f': {out}'}"
         )
+
+
+@with_flags
+def align_sentences(
+    source: Annotated[str, typer.Argument(help="A document, one sentence per line; - for standard input.")],
+    target: Annotated[str, typer.Argument(help="Its translation.")],
+    vectors: RequiredEncoder,
+    options: SentenceAlignOptions,
+    running: Running,
+    out: Annotated[
+        str, typer.Option("--out", "-o", help="File to write: .tsv, .jsonl or .tmx, .gz is packed; - for TSV.")
+    ] = "-",
+) -> None:
+    """Align the sentences of two documents.
+
+    Writes groups of lines that translate each other: one to one, one to two, up to --max-size lines together, and lines
+    without translation. Both documents have the same order. Blank lines on both sides separate documents or paragraphs
+    that belong together:
+
+    isoglot align-sentences book.de book.en --model intfloat/multilingual-e5-small --layer 8 --out book.tsv
+    """
+    from isoglot.mining.align_sentences import align_sentence_files
+    from isoglot.mining.vectors import sentence_encoder
+
+    with Console(quiet=running.quiet) as console:
+        encoder = partial(sentence_encoder, vectors.model, vectors)
+        counts = align_sentence_files((source, target), out, encoder, options, progress=console)
+        sizes = ", ".join(f"{size}: {count:,}" for size, count in sorted(counts.items(), key=lambda item: -item[1]))
+        console.note(f"{sum(counts.values()):,} groups ({sizes}){'' if out == '-' else f': {out}'}")

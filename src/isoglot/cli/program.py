@@ -30,6 +30,7 @@ _COMMANDS: dict[Any, str] = {
     alignment.score: "links, gold links -> precision, recall, AER",
     alignment.tune: "encoder, gold links -> its best layer and method",
     mining.filter_: "bitext -> the pairs that are translations",
+    mining.align_sentences: "two documents -> groups of lines that translate",
     mining.mine: "two monolingual texts -> pairs with scores",
     pretraining.pack: "aligner -> one small file, and back",
     pretraining.export: "encoder -> sentence-transformers, ONNX",

@@ -125,7 +125,7 @@ class PairScorer:
             more = self._before[side][len(own) - self._pool :] if len(own) < self._pool else []
             number = {text: n for n, text in enumerate(dict.fromkeys([*own, *more]))}
             places.append(torch.tensor([number[text] for text in own]))
-            vectors.append(unit_vectors(encoder, list(number)).cpu())
+            vectors.append(unit_vectors(encoder, list(number)))
             self._before[side][:] = [*more, *own][-self._pool :]
         (first, second), (x, y) = vectors, places
         forward, backward = nearest_both_ways(first, second, self._neighbours)

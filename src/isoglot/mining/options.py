@@ -3,7 +3,7 @@
 from typing import Literal
 
 from isoglot.corpus.options import RULES, RowRules
-from isoglot.options import Options, Seed, option
+from isoglot.options import Options, option
 from isoglot.runs.checkpoint import BOX
 
 ENCODER, _SCORES = "Sentence vectors", "Scores"
@@ -66,14 +66,13 @@ class SentenceAlignOptions(Options):
         le=12,
     )
     skip: float = option(
-        0.2, "Price of a line without translation: quantile of the prices of chance pairs.", ge=0, le=1
+        0.4, "Price of a line without translation; a pair of chance costs about 1.", gt=0, le=2
     )
     joined: Literal["encode", "sum"] = option(
         "encode",
         "Vectors of several lines: encode them as one text, or sum those of the lines (several times faster).",
     )
     one_document: bool = option(False, "Blank lines separate nothing.")
-    seed: Seed = option(0, "Seed for the lines that prices are compared with.")
 
 
 class FilterOptions(RowRules):

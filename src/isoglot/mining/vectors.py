@@ -42,9 +42,18 @@ def _prefixed(encoder: SentenceEncoder, prefix: str, texts: Sequence[str]) -> Te
     return found
 
 
+def raw_vectors(encoder: SentenceEncoder, texts: Sequence[str]) -> Tensor:
+    """Vectors as the encoder has them, in windows. **Shape**: (texts, hidden), float32, on the CPU."""
+    parts = [
+        require_finite(torch.as_tensor(encoder(texts[start : start + _WINDOW])), "sentence vectors").float().cpu()
+        for start in range(0, len(texts), _WINDOW)
+    ]
+    return torch.cat(parts) if parts else torch.zeros(0, 1)
+
+
 def unit_vectors(encoder: SentenceEncoder, texts: Sequence[str]) -> Tensor:
-    """Vectors of length 1. **Shape**: (texts, hidden), float32."""
-    return unit(require_finite(torch.as_tensor(encoder(texts)), "sentence vectors"))
+    """Vectors of length 1. **Shape**: (texts, hidden), float32, on the CPU."""
+    return unit(raw_vectors(encoder, texts))
 
 
 @contextmanager
@@ -60,7 +69,7 @@ def stored_vectors(
             with path.open("wb") as file:
                 for start in range(0, len(texts), _WINDOW):
                     window = unit_vectors(encoder, texts[start : start + _WINDOW])
-                    file.write(window.cpu().numpy().tobytes())
+                    file.write(window.numpy().tobytes())
                     size, done = window.shape[1], done + len(window)
                     if progress is not None:
                         progress(done, total)
