@@ -33,7 +33,15 @@ from isoglot.mining.sentence_paths import cheapest_groups
 from isoglot.mining.vectors import sentence_encoder
 
 RATES = (0.0, 0.1, 0.2, 0.4)
-OPERATIONS = ("join_source", "join_target", "cut_source", "cut_target", "delete_source", "delete_target", "move")
+OPERATIONS = (
+    "join_source",
+    "join_target",
+    "cut_source",
+    "cut_target",
+    "delete_source",
+    "delete_target",
+    "move",
+)
 Unit = tuple[list[str], list[str]]
 Group = tuple[tuple[int, ...], tuple[int, ...]]
 
@@ -52,7 +60,9 @@ def news(data: Path, language: str, count: int) -> list[tuple[str, str]]:
 def cut(text: str) -> list[str]:
     """Two halves; a text that is too short stays whole."""
     middle = len(text) // 2
-    places = [k + 1 for k, sign in enumerate(text) if sign in ",;:，；：、"] or [k for k, s in enumerate(text) if s == " "]
+    places = [k + 1 for k, sign in enumerate(text) if sign in ",;:，；：、"] or [
+        k for k, s in enumerate(text) if s == " "
+    ]
     if len(text) < 16 or not (places := [k for k in places or [middle] if 4 < k < len(text) - 4]):
         return [text]
     place = min(places, key=lambda k: abs(k - middle))
@@ -125,7 +135,11 @@ def gale_church(source: list[str], target: list[str]) -> set[Group]:
 
 def scored(found: set[Group], gold: set[Group]) -> dict[str, float]:
     right = len(found & gold)
-    values = {"p": right / max(1, len(found)), "r": right / len(gold), "f1": 2 * right / (len(found) + len(gold))}
+    values = {
+        "p": right / max(1, len(found)),
+        "r": right / len(gold),
+        "f1": 2 * right / (len(found) + len(gold)),
+    }
     return {name: round(100 * value, 2) for name, value in values.items()}
 
 
@@ -144,14 +158,25 @@ def measure_f1(given: argparse.Namespace) -> None:
         for rate in RATES:
             source, target, gold = document(pairs, rate)
             for system in ("gale_church", *given.joined):
-                row = {"language": language, "rate": rate, "lines": [len(source), len(target)], "gold": len(gold)}
+                row = {
+                    "language": language,
+                    "rate": rate,
+                    "lines": [len(source), len(target)],
+                    "gold": len(gold),
+                }
                 for skip in given.skip if system != "gale_church" else [None]:
                     if skip is None:
                         found = gale_church(source, target)
                     else:
                         groups = align_sentences(source, target, remembered, joined=system, skip=skip)
-                        found = {(g.source_lines, g.target_lines) for g in groups if g.source_lines and g.target_lines}
-                    print(json.dumps({**row, "system": system, "skip": skip, **scored(found, gold)}), flush=True)
+                        found = {
+                            (g.source_lines, g.target_lines)
+                            for g in groups
+                            if g.source_lines and g.target_lines
+                        }
+                    print(
+                        json.dumps({**row, "system": system, "skip": skip, **scored(found, gold)}), flush=True
+                    )
     print(f"{time.process_time() - began:.0f} CPU s, {memory():.2f} GiB")
 
 

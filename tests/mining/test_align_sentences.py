@@ -52,7 +52,9 @@ def test_blank_lines_on_one_side_count_as_nothing() -> None:
 
 def test_parts_do_not_reach_into_each_other() -> None:
     assert groups("one\n\ntwo three", "ONE TWO\n\nTHREE") == [((1,), (1,)), ((3,), (3,))]
-    with pytest.raises(ConfigurationError, match=r"source into 2 parts and the target into 3; .*--one-document"):
+    with pytest.raises(
+        ConfigurationError, match=r"source into 2 parts and the target into 3; .*--one-document"
+    ):
         groups("one\n\ntwo", "ONE\n\nTWO\n\nTHREE")
 
 

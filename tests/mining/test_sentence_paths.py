@@ -11,7 +11,6 @@ from isoglot.mining import sentence_paths
 from isoglot.mining.sentence_paths import cheapest_groups
 
 
-
 def unit(table: np.ndarray) -> np.ndarray:
     return (table / np.linalg.norm(table, axis=1, keepdims=True)).astype(np.float32)
 
@@ -53,8 +52,13 @@ def test_small_documents_cost_what_all_ways_tried_cost(n: int, m: int, max_size:
     random = np.random.default_rng(n * m)
     source, target = (runs(random.normal(size=(size, 6)), max_size - 1) for size in (n, m))
     found = cheapest_groups(source, target, max_size=max_size, skip=0.3)
-    assert sum(step[4] for step in found) == pytest.approx(least_cost(source, target, max_size, 0.3), rel=1e-4)
-    lines = [[line for i, j, a, b, _ in found for line in range((i, j)[side], (i + a, j + b)[side])] for side in (0, 1)]
+    assert sum(step[4] for step in found) == pytest.approx(
+        least_cost(source, target, max_size, 0.3), rel=1e-4
+    )
+    lines = [
+        [line for i, j, a, b, _ in found for line in range((i, j)[side], (i + a, j + b)[side])]
+        for side in (0, 1)
+    ]
     assert lines == [list(range(n)), list(range(m))]  # every line once, in order
 
 

@@ -127,7 +127,8 @@ def align_sentences(
     options: SentenceAlignOptions,
     running: Running,
     out: Annotated[
-        str, typer.Option("--out", "-o", help="File to write: .tsv, .jsonl or .tmx, .gz is packed; - for TSV.")
+        str,
+        typer.Option("--out", "-o", help="File to write: .tsv, .jsonl or .tmx, .gz is packed; - for TSV."),
     ] = "-",
 ) -> None:
     """Align the sentences of two documents.
@@ -144,5 +145,7 @@ def align_sentences(
     with Console(quiet=running.quiet) as console:
         encoder = partial(sentence_encoder, vectors.model, vectors)
         counts = align_sentence_files((source, target), out, encoder, options, progress=console)
-        sizes = ", ".join(f"{size}: {count:,}" for size, count in sorted(counts.items(), key=lambda item: -item[1]))
+        sizes = ", ".join(
+            f"{size}: {count:,}" for size, count in sorted(counts.items(), key=lambda item: -item[1])
+        )
         console.note(f"{sum(counts.values()):,} groups ({sizes}){'' if out == '-' else f': {out}'}")

@@ -119,7 +119,12 @@ def _paired(source: list[Block], target: list[Block]) -> list[tuple[Block, Block
         return [([line for block in source for line in block], [line for block in target for line in block])]
     if len(source) != len(target):
         place = next(
-            (n for n, (a, b) in enumerate(zip(source, target, strict=False), 1) if not 1 / 3 <= len(a) / len(b) <= 3), None
+            (
+                n
+                for n, (a, b) in enumerate(zip(source, target, strict=False), 1)
+                if not 1 / 3 <= len(a) / len(b) <= 3
+            ),
+            None,
         )
         hint = f"; part {place} is the first of very different lengths" if place else ""
         raise ConfigurationError(
@@ -167,7 +172,11 @@ def _runs(
     """For each part, and each length of a run, unit vectors of the runs that end at each line."""
     sizes = range(1, options.max_size)
     # a run that would begin before its part has a vector as well, which is not looked at
-    runs = [[" ".join(part[max(0, end - size) : end]) for end in range(1, len(part) + 1)] for size in sizes for part in parts]
+    runs = [
+        [" ".join(part[max(0, end - size) : end]) for end in range(1, len(part) + 1)]
+        for size in sizes
+        for part in parts
+    ]
     if options.joined == "encode":
         different = {text: n for n, text in enumerate(dict.fromkeys(text for run in runs for text in run))}
         table = unit_vectors(encoder, list(different)).numpy()
@@ -178,6 +187,8 @@ def _runs(
         split = (raw * lengths[:, None]).double().split([len(part) for part in parts])
         sums = [torch.nn.functional.pad(own.cumsum(0), (0, 0, 1, 0)) for own in split]
         found = [
-            unit(own[1:] - own[(torch.arange(1, len(own)) - size).clamp(min=0)]).numpy() for size in sizes for own in sums
+            unit(own[1:] - own[(torch.arange(1, len(own)) - size).clamp(min=0)]).numpy()
+            for size in sizes
+            for own in sums
         ]
     return [found[place :: len(parts)] for place in range(len(parts))]

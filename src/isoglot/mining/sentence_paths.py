@@ -77,9 +77,14 @@ def cheapest_groups(
     """
     lengths = len(source[0]), len(target[0])
     if 0 in lengths:
-        return [(i, 0, 1, 0, skip) for i in range(lengths[0])] + [(0, j, 0, 1, skip) for j in range(lengths[1])]
+        return [(i, 0, 1, 0, skip) for i in range(lengths[0])] + [
+            (0, j, 0, 1, skip) for j in range(lengths[1])
+        ]
     sides = [[list(source)], [list(target)]]
-    while max(len(levels[-1][0]) for levels in sides) > _SMALL and min(len(levels[-1][0]) for levels in sides) > 1:
+    while (
+        max(len(levels[-1][0]) for levels in sides) > _SMALL
+        and min(len(levels[-1][0]) for levels in sides) > 1
+    ):
         for levels in sides:
             levels.append([_halved(levels[-1][0])])
     groups = [(a, b) for a in range(1, max_size) for b in range(1, max_size - a + 1)]
@@ -96,7 +101,9 @@ def cheapest_groups(
 
 def spaced(lines: Vectors) -> Vectors:
     """Some lines at equal distances."""
-    return lines[np.unique(np.linspace(0, len(lines) - 1, _SAMPLES).astype(np.int64))] if len(lines) else lines
+    return (
+        lines[np.unique(np.linspace(0, len(lines) - 1, _SAMPLES).astype(np.int64))] if len(lines) else lines
+    )
 
 
 def _halved(vectors: Vectors) -> Vectors:
@@ -139,7 +146,11 @@ def _cheapest(
 
 
 def _prices(
-    source: Document, target: Document, groups: Sequence[tuple[int, int]], band: Band, offsets: NDArray[np.int64]
+    source: Document,
+    target: Document,
+    groups: Sequence[tuple[int, int]],
+    band: Band,
+    offsets: NDArray[np.int64],
 ) -> NDArray[np.float32]:
     """The price of each group that ends at each cell of the band. **Shape**: (cells, groups)."""
     low, high = band

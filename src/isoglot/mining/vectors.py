@@ -45,7 +45,9 @@ def _prefixed(encoder: SentenceEncoder, prefix: str, texts: Sequence[str]) -> Te
 def raw_vectors(encoder: SentenceEncoder, texts: Sequence[str]) -> Tensor:
     """Vectors as the encoder has them, in windows. **Shape**: (texts, hidden), float32, on the CPU."""
     parts = [
-        require_finite(torch.as_tensor(encoder(texts[start : start + _WINDOW])), "sentence vectors").float().cpu()
+        require_finite(torch.as_tensor(encoder(texts[start : start + _WINDOW])), "sentence vectors")
+        .float()
+        .cpu()
         for start in range(0, len(texts), _WINDOW)
     ]
     return torch.cat(parts) if parts else torch.zeros(0, 1)
