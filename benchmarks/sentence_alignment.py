@@ -3,10 +3,10 @@
     python benchmarks/sentence_alignment.py f1 DATA ENCODER [--layer 8] [--languages de zh] [--lines 400] [--joined sum]
     python benchmarks/sentence_alignment.py search --lines 10000
 
-``f1``: consecutive rows of a WMT news test (DATA/parallel). At each of a share of the places (``rate``) one thing happens,
-all equally likely: two lines of one side are joined, a line of one side is cut in two (at a comma near its middle or
-between words), a line of one side is deleted, or a target line is moved ten lines down. Moved lines have no translation
-in the gold groups, for the order is broken. Precision, recall and F1 are of whole groups that have both sides.
+``f1``: consecutive rows of a WMT news test (DATA/parallel). At each of a share of the places (``rate``) one thing
+happens, all equally likely: two lines of one side are joined, a line of one side is cut in two (at a comma near its
+middle or between words), a line of one side is deleted, or a target line is moved ten lines down. Moved lines have no
+translation in the gold groups, for the order is broken. Precision, recall and F1 are of whole groups that have both sides.
 ``gale_church`` is the published model of lengths (Gale and Church 1993: c = 1, s² = 6.8, its priors).
 ``search``: two documents of random vectors, one a noisy copy of the other; user and system CPU seconds, compilation
 apart, and the largest memory of the process.

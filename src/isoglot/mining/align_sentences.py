@@ -128,8 +128,8 @@ def _paired(source: list[Block], target: list[Block]) -> list[tuple[Block, Block
         )
         hint = f"; part {place} is the first of very different lengths" if place else ""
         raise ConfigurationError(
-            f"blank lines divide the source into {len(source)} parts and the target into {len(target)}{hint}; make them "
-            "as many, or align across them: --one-document"
+            f"blank lines divide the source into {len(source)} parts and the target into {len(target)}{hint}; make "
+            "them as many, or align across them: --one-document"
         )
     return list(zip(source, target, strict=True))
 
@@ -146,10 +146,14 @@ def _aligned(
                 one, other, max_size=options.max_size, skip=options.skip, samples=(first, second)
             )
             for i, j, a, b, price in found:
-                sides = source[i : i + a], target[j : j + b]
-                numbers = (tuple(number for number, _ in lines) for lines in sides)
-                joined = (" ".join(text for _, text in lines) for lines in sides)
-                yield SentenceGroup(*numbers, 1 - price / (a * b) if a * b else 0.0, *joined)
+                yield _group(source[i : i + a], target[j : j + b], 1 - price / (a * b) if a * b else 0.0)
+
+
+def _group(source: Block, target: Block, score: float) -> SentenceGroup:
+    lines, texts = zip(
+        *(tuple(zip(*side, strict=True)) or ((), ()) for side in (source, target)), strict=True
+    )
+    return SentenceGroup(lines[0], lines[1], score, " ".join(texts[0]), " ".join(texts[1]))
 
 
 def _windows(pairs: Sequence[tuple[Block, Block]]) -> Iterator[list[tuple[Block, Block]]]:

@@ -5,8 +5,10 @@ A group of a source and b target lines costs, with x and y the vectors of its si
 .. math:: c(x, y) = a b \, \frac{2 (1 - \cos(x, y))}{E_s[1 - \cos(x, y_s)] + E_s[1 - \cos(x_s, y)]}
 
 where the means are over lines at equal distances, without the one that is the most similar, which may be the
-translation. So a pair of chance costs about 1; a line that is skipped has a price of its own. The documents are halved by adding the vectors of neighbouring lines until they are short enough to
-compare all with all; each finer level then searches a band around the way through the coarser one.
+translation. So a pair of chance costs about 1; a line that is skipped has a price of its own.
+
+The documents are halved by adding the vectors of neighbouring lines until they are short enough to compare all with
+all; each finer level then searches a band around the way through the coarser one.
 
 Source: Thompson and Koehn 2019, *Vecalign: Improved sentence alignment in linear time and space* (the cost, Eq. 3, and
 the recursion).
@@ -108,8 +110,9 @@ def spaced(lines: Vectors) -> Vectors:
 
 def _halved(vectors: Vectors) -> Vectors:
     """Two neighbouring lines as one; an odd last one stays alone."""
-    sums = np.add.reduceat(vectors, np.arange(0, len(vectors), 2))
-    return sums / np.maximum(np.linalg.norm(sums, axis=1, keepdims=True), np.float32(1e-12))
+    sums: Vectors = np.add.reduceat(vectors, np.arange(0, len(vectors), 2))
+    norms: Vectors = np.linalg.norm(sums, axis=1, keepdims=True)
+    return (sums / np.maximum(norms, 1e-12)).astype(np.float32)
 
 
 def _everything(rows: int, columns: int) -> Band:
@@ -205,16 +208,16 @@ def _search(prices, rows, columns, band, skip):
                 if cost < best:
                     best, choice = cost, count + 1
             total[cell], taken[cell] = best, choice
-    i, j = len(low) - 1, high[len(low) - 1]
-    found, costs = np.empty((i + j, 4), np.int64), np.empty(i + j)
+    top, left = np.int64(len(low) - 1), high[len(low) - 1]
+    found, costs = np.empty((top + left, 4), np.int64), np.empty(top + left)
     size = 0
-    while i > 0 or j > 0:
-        cell = offsets[i] + j - low[i]
+    while top > 0 or left > 0:
+        cell = offsets[top] + left - low[top]
         choice = taken[cell]
         a = rows[choice] if choice < count else np.int64(choice == count)
         b = columns[choice] if choice < count else np.int64(choice == count + 1)
         costs[size] = prices[cell, choice] if choice < count else skip
-        i, j = i - a, j - b
-        found[size, 0], found[size, 1], found[size, 2], found[size, 3] = i, j, a, b
+        top, left = top - a, left - b
+        found[size, 0], found[size, 1], found[size, 2], found[size, 3] = top, left, a, b
         size += 1
     return found[:size][::-1].copy(), costs[:size][::-1].copy()
