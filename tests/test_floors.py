@@ -29,7 +29,7 @@ FLOORS: dict[str, int] = {
             ["objectives", "views"],
             ["training", "tasks"],
             ["pretraining", "finetuning", "evaluation", "report"],
-            ["analysis", "projection"],
+            ["analysis", "mining", "projection"],
             ["studies"],
             ["cli"],
         ]

@@ -39,6 +39,9 @@ if TYPE_CHECKING:  # what editors and type checkers see; a test holds it against
     from isoglot.finetuning.api import finetune as finetune
     from isoglot.link_counts import AlignmentScore as AlignmentScore
     from isoglot.losses.base import LossOutput as LossOutput
+    from isoglot.mining.align_sentences import align_sentences as align_sentences
+    from isoglot.mining.filter_pairs import filter_pairs as filter_pairs
+    from isoglot.mining.mine import mine as mine
     from isoglot.modules.encodings import Encodings as Encodings
     from isoglot.modules.load import load_masked_lm as load_masked_lm
     from isoglot.objectives.base import Objective as Objective
@@ -68,6 +71,7 @@ __version__ = "0.1.0"
 _HOMES: dict[str, str] = {
     "align": "isoglot.aligners.api",
     "align_many": "isoglot.aligners.api",
+    "align_sentences": "isoglot.mining.align_sentences",
     "AlignedPair": "isoglot.aligners.alignment",
     "Aligner": "isoglot.aligners.alignment",
     "Alignment": "isoglot.aligners.alignment",
@@ -84,6 +88,7 @@ _HOMES: dict[str, str] = {
     "EncodeOptions": "isoglot.corpus.encode.batch",
     "Encodings": "isoglot.modules.encodings",
     "evaluate": "isoglot.evaluation.api",
+    "filter_pairs": "isoglot.mining.filter_pairs",
     "finetune": "isoglot.finetuning.api",
     "generator_for": "isoglot.seeding",
     "GoldAlignment": "isoglot.aligners.scoring",
@@ -95,6 +100,7 @@ _HOMES: dict[str, str] = {
     "load_masked_lm": "isoglot.modules.load",
     "load_recipe": "isoglot.pretraining.check",
     "LossOutput": "isoglot.losses.base",
+    "mine": "isoglot.mining.mine",
     "Mixture": "isoglot.training.mixture",
     "Objective": "isoglot.objectives.base",
     "pack_stream": "isoglot.corpus.pack.packing",

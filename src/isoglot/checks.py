@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 M = TypeVar("M", bound="BaseModel")
 
 EXTRAS = {
+    "faiss-cpu": "faiss",
     "onnxscript": "export",
     "peft": "adapters",
     "ray": "ray",

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 import torch
 
-from isoglot.modules.neighbours import gold_ranks, similarity_blocks, unit
+from isoglot.modules.neighbours import gold_ranks, nearest_both_ways, similarity_blocks, unit
 
 
 @pytest.mark.parametrize("asked", [6, 9])
@@ -31,3 +31,20 @@ def test_similarities_equal_the_loops(similarity: str, asked: int) -> None:
     ranks, best = gold_ranks(x, y, similarity=similarity)
     assert best.tolist() == block.argmax(1).tolist()
     assert ranks.tolist() == [1 + int((block[i] > block[i, i]).sum()) for i in range(6)]
+
+
+@pytest.mark.parametrize(("n", "m", "count"), [(7, 5, 2), (5, 7, 9), (40, 33, 4), (1, 1, 1)])
+def test_a_search_equals_a_stable_sort_whatever_the_blocks(
+    n: int, m: int, count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    generator = torch.Generator().manual_seed(n)
+    # few different values, so that there are ties inside blocks, at their borders and between them
+    x, y = (torch.randint(-1, 2, (size, 3), generator=generator).float() for size in (n, m))
+    table = x @ y.T
+    for rows, columns in ((2048, 8192), (3, 2), (1, 6), (8, 1)):
+        monkeypatch.setattr("isoglot.modules.neighbours._SEARCH_ROWS", rows)
+        monkeypatch.setattr("isoglot.modules.neighbours._SEARCH_COLUMNS", columns)
+        for found, whole in zip(nearest_both_ways(x, y, count), (table, table.T), strict=True):
+            values, order = whole.sort(dim=1, descending=True, stable=True)
+            assert found.numbers.tolist() == order[:, :count].tolist()
+            assert found.similarities.tolist() == values[:, :count].tolist()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 from pydantic import BeforeValidator, model_validator
 
@@ -18,7 +18,9 @@ corpus is filtered first, then capped).
 """
 
 
-_FILTERS, _LANGUAGES, _RUN = "What to drop", "Mixing languages", "Running"
+RULES = "What to drop"
+"""Heading of the flags that say which rows to drop."""
+_LANGUAGES, _RUN = "Mixing languages", "Running"
 
 
 def _names(value: object) -> object:
@@ -26,7 +28,67 @@ def _names(value: object) -> object:
     return tuple(value.split(",")) if isinstance(value, str) else value
 
 
-class PrepareOptions(Options):
+class RowRules(Options):
+    """What drops a row for itself, whatever the others are."""
+
+    held_out_files: tuple[str, ...] = option(
+        (),
+        "Drop rows with a side, or a line of a document, that is a line of this file (case and punctuation ignored).",
+        flags=["--held-out"],
+        group=RULES,
+    )
+    held_out_flags: tuple[str, ...] = option(
+        (),
+        "Drop rows whose `flags` column names this evaluation set; `*` matches any name.",
+        flags=["--held-out-flag"],
+        group=RULES,
+    )
+    min_script_share: float | None = option(
+        None, "Minimum share of a side's letters in a script of its language.", group=RULES, gt=0, le=1
+    )
+    scripts: dict[str, Annotated[tuple[str, ...], BeforeValidator(_names)]] = option(
+        {},
+        "Scripts of a language that the built-in table lacks: zh=Han.",
+        flags=["--script"],
+        metavar="LANG=NAME,...",
+        group=RULES,
+    )
+    tokenizer: str | None = option(
+        None,
+        "Fast tokenizer that measures length in pieces: folder, tokenizer.json or hub name.",
+        group=RULES,
+    )
+    min_pieces: int | None = option(
+        None,
+        "Drop a row if a side has fewer pieces, special tokens not counted (PPA: 10).",
+        group=RULES,
+        ge=1,
+    )
+    max_pieces: int | None = option(
+        None, "Drop a row if a side has more pieces, special tokens included.", group=RULES, ge=1
+    )
+    max_pair_pieces: int | None = option(
+        None,
+        "Drop a pair if both sides together have more pieces, special tokens included (PPA: 128).",
+        group=RULES,
+        ge=1,
+    )
+    max_length_ratio: float | None = option(
+        None, "Drop pairs whose length ratio in characters exceeds this value.", group=RULES, gt=1
+    )
+
+    @model_validator(mode="after")
+    def _have_effect(self) -> Self:
+        """Options that need another one."""
+        for name in ("min_pieces", "max_pieces", "max_pair_pieces"):
+            if self.tokenizer is None and getattr(self, name) is not None:
+                raise ValueError(f"{name} counts pieces of a tokenizer, and none is given: set tokenizer")
+        if self.scripts and self.min_script_share is None:
+            raise ValueError("scripts is without effect: set min_script_share too")
+        return self
+
+
+class PrepareOptions(RowRules):
     """Options of :func:`isoglot.corpus.prepare`, which are also keys of a recipe's stream.
 
     Filters run in the fixed order of :data:`FILTERS`, whatever the order of the options.
@@ -38,58 +100,13 @@ class PrepareOptions(Options):
         "Trim text, collapse white space, remove control characters (documents keep their line ends).",
         group=READING,
     )
-    held_out_files: tuple[str, ...] = option(
-        (),
-        "Drop rows with a side, or a line of a document, that is a line of this file (case and punctuation ignored).",
-        flags=["--held-out"],
-        group=_FILTERS,
-    )
-    held_out_flags: tuple[str, ...] = option(
-        (),
-        "Drop rows whose `flags` column names this evaluation set; `*` matches any name.",
-        flags=["--held-out-flag"],
-        group=_FILTERS,
-    )
-    min_script_share: float | None = option(
-        None, "Minimum share of a side's letters in a script of its language.", group=_FILTERS, gt=0, le=1
-    )
-    scripts: dict[str, Annotated[tuple[str, ...], BeforeValidator(_names)]] = option(
-        {},
-        "Scripts of a language that the built-in table lacks: zh=Han.",
-        flags=["--script"],
-        metavar="LANG=NAME,...",
-        group=_FILTERS,
-    )
-    tokenizer: str | None = option(
-        None,
-        "Fast tokenizer that measures length in pieces: folder, tokenizer.json or hub name.",
-        group=_FILTERS,
-    )
-    min_pieces: int | None = option(
-        None,
-        "Drop a row if a side has fewer pieces, special tokens not counted (PPA: 10).",
-        group=_FILTERS,
-        ge=1,
-    )
-    max_pieces: int | None = option(
-        None, "Drop a row if a side has more pieces, special tokens included.", group=_FILTERS, ge=1
-    )
-    max_pair_pieces: int | None = option(
-        None,
-        "Drop a pair if both sides together have more pieces, special tokens included (PPA: 128).",
-        group=_FILTERS,
-        ge=1,
-    )
-    max_length_ratio: float | None = option(
-        None, "Drop pairs whose length ratio in characters exceeds this value.", group=_FILTERS, gt=1
-    )
     duplicates: Literal["keep", "pair", "source", "target"] = option(
         "keep",
         "Drop later rows with the same text as an earlier one: whole pair, or one side.",
-        group=_FILTERS,
+        group=RULES,
     )
     limit: int | None = option(
-        None, "Keep the first N rows of each language (pair) that pass all filters.", group=_FILTERS, ge=1
+        None, "Keep the first N rows of each language (pair) that pass all filters.", group=RULES, ge=1
     )
     sampling_exponent: float | None = option(
         None,
@@ -102,11 +119,8 @@ class PrepareOptions(Options):
     shard_rows: int = option(200_000, "Approximate rows per Parquet file.", group=_RUN, ge=1)
 
     @model_validator(mode="after")
-    def _consistent(self) -> PrepareOptions:
-        """Options that need another one."""
-        for name in ("min_pieces", "max_pieces", "max_pair_pieces"):
-            if self.tokenizer is None and getattr(self, name) is not None:
-                raise ValueError(f"{name} counts pieces of a tokenizer, and none is given: set tokenizer")
+    def _compare_sides(self) -> Self:
+        """Options that need two sides."""
         if self.kind in ("text", "treebank") and (
             self.max_pair_pieces or self.max_length_ratio or self.duplicates in ("source", "target")
         ):
@@ -114,6 +128,4 @@ class PrepareOptions(Options):
                 "max_pair_pieces, max_length_ratio and duplicates of a side compare two sides, and a "
                 f"{self.kind} corpus has one: remove it"
             )
-        if self.scripts and self.min_script_share is None:
-            raise ValueError("scripts is without effect: set min_script_share too")
         return self

@@ -24,11 +24,11 @@ from isoglot.columns import ARROW
 from isoglot.corpus.filter.filters import hash_texts, held_out_key
 from isoglot.corpus.filter.scripts import scripts_of
 from isoglot.corpus.manifest import InputFile, Manifest, read_manifest
-from isoglot.corpus.options import PrepareOptions
+from isoglot.corpus.options import PrepareOptions, RowRules
 from isoglot.corpus.prepare_worker import ChunkTask, Part, Settings, filter_chunk, start, write_shard
 from isoglot.corpus.read.line_files import Meter, numbered_lines
 from isoglot.corpus.read.readers import READERS
-from isoglot.corpus.read.sources import FORMATS, Source, by_suffix, expand
+from isoglot.corpus.read.sources import FORMATS, Kind, Source, by_suffix, expand
 from isoglot.corpus.shards import Ledger, shard_groups
 from isoglot.errors import ConfigurationError, InputError, IsoglotError, Problem
 from isoglot.runs.checkpoint import reading
@@ -89,9 +89,9 @@ def prepare(
     began = time.monotonic()
     options = options or PrepareOptions()
     sources = expand([inputs] if isinstance(inputs, Source) else inputs, options.kind)
-    _check(sources, options)
+    check_rules(sources, options, options.kind)
     target = Path(out)
-    tokenizer, tokenizer_file = _tokenizer(options)
+    tokenizer, tokenizer_file = rules_tokenizer(options)
     extra = [*options.held_out_files, *([tokenizer_file] if tokenizer_file else [])]
     paths = [*(p for s in sources for p in s.files()), *extra]
     refuse_overwriting(target, paths)
@@ -110,7 +110,7 @@ def prepare(
                 options=options,
                 schema=ARROW[options.kind],
                 tokenizer=tokenizer,
-                held_out=_held_out(options),
+                held_out=held_out_hashes(options),
                 folder=str(folder / "parts"),
                 single_threaded=engine == "ray",
                 kept=engine == "ray",
@@ -232,40 +232,44 @@ def _tasks(settings: Settings, ledger: Ledger, meter: Meter) -> Generator[ChunkT
             number += 1
 
 
-def _check(sources: Sequence[Source], options: PrepareOptions) -> None:
-    """Mistakes that only options and sources together show."""
+def check_rules(sources: Sequence[Source], rules: RowRules, kind: Kind) -> None:
+    """Refuse rules that cannot work for these sources, all of them at once.
+
+    Raises:
+        ConfigurationError: Flags without a column, a language whose script is unknown, files that are not there.
+    """
     problems: list[str | Problem] = []
-    if options.held_out_flags:
+    if rules.held_out_flags:
         problems = [
             f"{s.path}: held_out_flags is set, and no column holds the flags; set --column flags=3"
             for s in sources
             if "flags" not in s.columns or "columns" not in FORMATS[s.format or ""].options
         ]
-    if options.min_script_share is not None:
-        for language in sorted({tag for s in sources for tag in s.languages(options.kind)}):
+    if rules.min_script_share is not None:
+        for language in sorted({tag for s in sources for tag in s.languages(kind)}):
             try:
-                scripts_of(language, options.scripts)
+                scripts_of(language, rules.scripts)
             except ConfigurationError as error:
                 problems.extend(error.problems)
     problems.extend(
         f"held_out_files: {path}: no such file; a file of sentences is needed: check the name"
-        for path in options.held_out_files
+        for path in rules.held_out_files
         if not Path(path).is_file()
     )
     problems.extend(
         f"held_out_files: {path}: {by_suffix(path)} given; lines of one sentence are needed: cut the sentences out"
-        for path in options.held_out_files
+        for path in rules.held_out_files
         if by_suffix(path) is not None
     )
     if problems:
         raise ConfigurationError(problems)
 
 
-def _tokenizer(options: PrepareOptions) -> tuple[str | None, str | None]:
-    """The tokenizer's JSON, and the file or name that it is from."""
-    if options.tokenizer is None:
+def rules_tokenizer(rules: RowRules) -> tuple[str | None, str | None]:
+    """The JSON of the tokenizer that measures length, and the file or name that it is from."""
+    if rules.tokenizer is None:
         return None, None
-    path = Path(options.tokenizer)
+    path = Path(rules.tokenizer)
     if path.is_dir() and (path / "tokenizer.json").is_file():
         path = path / "tokenizer.json"
     if path.is_file():
@@ -275,13 +279,13 @@ def _tokenizer(options: PrepareOptions) -> tuple[str | None, str | None]:
         return text, str(path)
     from isoglot.corpus.encode.load_tokenizer import load_tokenizer  # noqa: PLC0415 (seconds of import that a tokenizer.json does not need)
 
-    return load_tokenizer(options.tokenizer).backend_tokenizer.to_str(), options.tokenizer
+    return load_tokenizer(rules.tokenizer).backend_tokenizer.to_str(), rules.tokenizer
 
 
-def _held_out(options: PrepareOptions) -> NDArray[np.uint64]:
+def held_out_hashes(rules: RowRules) -> NDArray[np.uint64]:
     """Sorted hashes of all held-out sentences."""
     found = [np.zeros(0, np.uint64)]
-    for path in options.held_out_files:
+    for path in rules.held_out_files:
         keys = set()
         for number, line in numbered_lines(path):
             if "\t" in line:

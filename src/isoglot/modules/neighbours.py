@@ -8,7 +8,8 @@ With k-nearest-neighbour means ``r(x) = mean cos(x, its k nearest y)`` and ``r(y
 Source: Conneau et al. 2018 (CSLS, k = 10); Artetxe and Schwenk 2019 (ratio margin, k = 4).
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -20,6 +21,15 @@ NEIGHBOURS = {"csls": 10, "margin": 4}
 """Usual numbers of neighbours in the means."""
 
 _BLOCK = 1024
+_SEARCH_ROWS, _SEARCH_COLUMNS = 2048, 8192
+"""Similarities that a search holds at a time: 64 MB in float32."""
+
+
+class Neighbours(NamedTuple):
+    """The nearest vectors of each query, best first; of equally near ones the first. **Shape**: (n, count)."""
+
+    similarities: Tensor
+    numbers: Tensor
 
 
 def unit(vectors: Tensor) -> Tensor:
@@ -44,17 +54,22 @@ def similarity_blocks(
     if similarity not in SIMILARITIES:
         raise ConfigurationError(f"similarity {similarity!r} given; it is one of {', '.join(SIMILARITIES)}")
     k = neighbours or NEIGHBOURS.get(similarity, 1)
+    own = other = torch.zeros(0)
     if similarity != "cosine":
         own = _neighbour_means(queries, keys, k)
         other = _neighbour_means(keys, queries if others is None else others, k)
     for start in range(0, len(queries), _BLOCK):
         cosine = queries[start : start + _BLOCK] @ keys.T
-        if similarity == "csls":
-            cosine = 2 * cosine - own[start : start + _BLOCK, None] - other[None]
-        elif similarity == "margin":
-            means = (own[start : start + _BLOCK, None] + other[None]) / 2
-            cosine = cosine / means.clamp(min=1e-9)
-        yield start, cosine
+        yield start, compared(cosine, own[start : start + _BLOCK, None], other[None], similarity=similarity)
+
+
+def compared(cosine: Tensor, own: Tensor, other: Tensor, *, similarity: str) -> Tensor:
+    """A similarity from cosines and the neighbour means of both sides, which ``cosine`` does not read."""
+    if similarity == "csls":
+        return 2 * cosine - own - other
+    if similarity == "margin":
+        return cosine / ((own + other) / 2).clamp(min=1e-9)
+    return cosine
 
 
 def gold_ranks(queries: Tensor, keys: Tensor, *, similarity: str = "cosine") -> tuple[Tensor, Tensor]:
@@ -75,6 +90,63 @@ def top_neighbours(
     """The nearest keys of each query, best first; see :func:`similarity_blocks`. **Shape**: (n, count)."""
     blocks = similarity_blocks(queries, keys, similarity=similarity, others=others)
     return torch.cat([block.topk(min(count, block.shape[1]), dim=1).indices for _, block in blocks])
+
+
+def nearest_both_ways(
+    first: Tensor,
+    second: Tensor,
+    count: int,
+    *,
+    device: torch.device | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> tuple[Neighbours, Neighbours]:
+    """The nearest vectors of each set in the other by cosine, exactly, from one product of them in blocks.
+
+    Either set may be mapped from a file: besides the results only some blocks are in memory. ``device``: Where they are
+    multiplied and the results are; by default where ``first`` is.
+
+    Example:
+        >>> one, other = torch.eye(3), torch.eye(3)[[2, 0, 1]]
+        >>> [found.numbers[:, 0].tolist() for found in nearest_both_ways(one, other, 2)]
+        [[1, 2, 0], [2, 0, 1]]
+
+    **Shape**: unit vectors (n, hidden) and (m, hidden); neighbours (n, count) and (m, count), or fewer columns where
+    the other set has fewer vectors.
+    """
+    device = device or first.device
+    forward, backward = (
+        Neighbours(
+            torch.full((len(own), min(count, len(other))), -torch.inf, device=device),
+            torch.full((len(own), min(count, len(other))), -1, dtype=torch.long, device=device),
+        )
+        for own, other in ((first, second), (second, first))
+    )
+    for start in range(0, len(first), _SEARCH_ROWS):
+        rows = first[start : start + _SEARCH_ROWS].to(device)
+        for column in range(0, len(second), _SEARCH_COLUMNS):
+            block = rows @ second[column : column + _SEARCH_COLUMNS].to(device).T
+            _improve(forward, start, block, column)
+            _improve(backward, column, block.T.contiguous(), start)
+        if progress is not None:
+            progress(min(start + _SEARCH_ROWS, len(first)), len(first))
+    return forward, backward
+
+
+def _improve(found: Neighbours, start: int, block: Tensor, first: int) -> None:
+    """Let the columns of a block, which are numbered from ``first``, compete with what its rows have found."""
+    own = slice(start, start + len(block))
+    count = found.numbers.shape[1]
+    values, numbers = block.topk(min(count + 1, block.shape[1]), dim=1)
+    # of equal ones at the border topk takes any; in such rows, which are few, a stable sort takes the first
+    full = values.shape[1] > count
+    if full and len(tied := (values[:, count - 1] == values[:, count]).nonzero()[:, 0]):
+        exact = block[tied].sort(dim=1, descending=True, stable=True)
+        values[tied], numbers[tied] = (part[:, : count + 1] for part in exact)
+    values = torch.cat([found.similarities[own], values], 1)
+    numbers, by_number = torch.cat([found.numbers[own], numbers + first], 1).sort(dim=1)
+    values, order = values.gather(1, by_number).sort(dim=1, descending=True, stable=True)
+    found.similarities[own] = values[:, :count]
+    found.numbers[own] = numbers.gather(1, order)[:, :count]
 
 
 def _neighbour_means(queries: Tensor, keys: Tensor, k: int) -> Tensor:

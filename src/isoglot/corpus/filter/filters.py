@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from isoglot.corpus.filter.scripts import script_share, scripts_of
-from isoglot.corpus.options import PrepareOptions
+from isoglot.corpus.options import FILTERS, PrepareOptions, RowRules
 from isoglot.corpus.read.records import Records
 
 _CONTROL = regex.compile(r"[\p{Cc}\uFEFF--\s]+", regex.V1)
@@ -67,31 +67,28 @@ class FilteredRows:
     keys: NDArray[np.uint64] | None = None
 
 
-class Filters:
-    """All filters that look at one row alone, and the hashes for the one that does not."""
+class RowTests:
+    """All filters that look at one row alone."""
 
     def __init__(
         self,
-        options: PrepareOptions,
+        rules: RowRules,
         *,
         tokenizer: str | None = None,
         held_out: NDArray[np.uint64] | None = None,
     ) -> None:
-        self._options = options
+        self._rules = rules
         self._held_out = held_out if held_out is not None and len(held_out) else None
         if tokenizer is not None:
             self._tokenizer = Tokenizer.from_str(tokenizer)
             self._tokenizer.no_truncation()
             self._tokenizer.no_padding()
 
-    def apply(self, records: Records, languages: Sequence[str]) -> FilteredRows:
-        """Clean and filter the rows of one chunk."""
-        self._clean(records)
+    def reasons(self, records: Records, languages: Sequence[str]) -> NDArray[np.object_]:
+        """The name of the filter that drops each row, empty for rows that stay. **Shape**: (rows,)."""
         sides = records.sides()
         keep = np.arange(len(records))
-        removed: Counter[str] = Counter()
-        if records.incomplete:
-            removed["incomplete"] = records.incomplete
+        reasons = np.full(len(records), "", object)
         tests: list[tuple[str, Callable[[list[list[str]], NDArray[np.int64]], Mask]]] = [
             ("empty", lambda texts, _: self._not_empty(texts)),
             ("held_out", lambda texts, rows: self._not_held_out(texts, rows, records.flags)),
@@ -103,19 +100,9 @@ class Filters:
             if not len(keep):
                 break
             passed = test([[side[i] for i in keep] for side in sides], keep)
-            if not passed.all():
-                removed[name] = int((~passed).sum())
-                keep = keep[passed]
-        columns = {name: [values[i] for i in keep] for name, values in records.columns.items()}
-        flags = frozenset(f for text in set(records.flags or ()) for f in split_flags(text))
-        return FilteredRows(columns, len(keep), removed, flags, self._keys(sides, keep, languages))
-
-    def _clean(self, records: Records) -> None:
-        if self._options.clean_whitespace and "source_words" not in records.columns:
-            for name in {"source", "target"} & records.columns.keys():
-                records.columns[name] = [clean(text.replace("\n", " ")) for text in records.columns[name]]
-            if "text" in records.columns:
-                records.columns["text"] = list(map(clean, records.columns["text"]))
+            reasons[keep[~passed]] = name
+            keep = keep[passed]
+        return reasons
 
     def _not_empty(self, texts: list[list[str]]) -> Mask:
         passed: Mask = np.all([[bool(text.strip()) for text in side] for side in texts], axis=0)
@@ -123,7 +110,7 @@ class Filters:
 
     def _not_held_out(self, texts: list[list[str]], rows: NDArray[np.int64], flags: list[str] | None) -> Mask:
         passed = np.ones(len(rows), dtype=bool)
-        names = set(self._options.held_out_flags)
+        names = set(self._rules.held_out_flags)
         if names and flags is not None:
             found = (split_flags(flags[i]) for i in rows)
             passed &= np.fromiter(
@@ -139,10 +126,10 @@ class Filters:
         return passed
 
     def _right_script(self, texts: list[list[str]], languages: Sequence[str]) -> Mask:
-        least = self._options.min_script_share
+        least = self._rules.min_script_share
         if least is None:
             return np.ones(len(texts[0]), dtype=bool)
-        scripts = [scripts_of(language, self._options.scripts) for language in languages]
+        scripts = [scripts_of(language, self._rules.scripts) for language in languages]
         shares = [script_share(side, own) for side, own in zip(texts, scripts, strict=True)]
         passed: Mask = np.min(shares, axis=0) >= least
         return passed
@@ -150,7 +137,7 @@ class Filters:
     def _right_length(self, texts: list[list[str]]) -> Mask:
         """PPA: `min_pieces` 10 for either side, `max_pair_pieces` 128 for both and their special tokens."""
         least, most, together = (
-            getattr(self._options, name) for name in ("min_pieces", "max_pieces", "max_pair_pieces")
+            getattr(self._rules, name) for name in ("min_pieces", "max_pieces", "max_pair_pieces")
         )
         if (least, most, together) == (None, None, None):
             return np.ones(len(texts[0]), dtype=bool)
@@ -162,11 +149,11 @@ class Filters:
         return passed
 
     def _right_ratio(self, texts: list[list[str]]) -> Mask:
-        if self._options.max_length_ratio is None:
+        if self._rules.max_length_ratio is None:
             return np.ones(len(texts[0]), dtype=bool)
         lengths = np.array([list(map(len, side)) for side in texts])
         shorter = np.maximum(lengths.min(axis=0), 1)
-        passed: Mask = lengths.max(axis=0) <= self._options.max_length_ratio * shorter
+        passed: Mask = lengths.max(axis=0) <= self._rules.max_length_ratio * shorter
         return passed
 
     def _count_pieces(self, texts: list[str]) -> NDArray[np.int64]:
@@ -176,6 +163,38 @@ class Filters:
             encodings = self._tokenizer.encode_batch_fast(batch, add_special_tokens=False)
             counts[start : start + len(batch)] = [len(e) for e in encodings]
         return counts
+
+
+class Filters:
+    """All filters of rows, and the hashes for the one that compares them."""
+
+    def __init__(
+        self,
+        options: PrepareOptions,
+        *,
+        tokenizer: str | None = None,
+        held_out: NDArray[np.uint64] | None = None,
+    ) -> None:
+        self._options = options
+        self._tests = RowTests(options, tokenizer=tokenizer, held_out=held_out)
+
+    def apply(self, records: Records, languages: Sequence[str]) -> FilteredRows:
+        """Clean and filter the rows of one chunk."""
+        self._clean(records)
+        reasons = self._tests.reasons(records, languages)
+        keep = np.flatnonzero(reasons == "")
+        found = Counter({"incomplete": records.incomplete}) + Counter(reasons[reasons != ""].tolist())
+        removed = Counter({name: found[name] for name in FILTERS if name in found})
+        columns = {name: [values[i] for i in keep] for name, values in records.columns.items()}
+        flags = frozenset(f for text in set(records.flags or ()) for f in split_flags(text))
+        return FilteredRows(columns, len(keep), removed, flags, self._keys(records.sides(), keep, languages))
+
+    def _clean(self, records: Records) -> None:
+        if self._options.clean_whitespace and "source_words" not in records.columns:
+            for name in {"source", "target"} & records.columns.keys():
+                records.columns[name] = [clean(text.replace("\n", " ")) for text in records.columns[name]]
+            if "text" in records.columns:
+                records.columns["text"] = list(map(clean, records.columns["text"]))
 
     def _keys(
         self, sides: list[list[str]], keep: NDArray[np.int64], languages: Sequence[str]

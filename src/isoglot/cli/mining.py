@@ -1,0 +1,151 @@
+"""``isoglot filter``, ``isoglot mine`` and ``isoglot align-sentences``."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Annotated
+
+import typer
+
+from isoglot.cli.alignment import BitextReading
+from isoglot.cli.console import Console
+from isoglot.cli.flags import Running, with_flags
+from isoglot.mining.options import (
+    FilterOptions,
+    MineOptions,
+    RequiredEncoder,
+    Scorers,
+    SentenceAlignOptions,
+)
+from isoglot.options import Options, OutputFile, option
+
+
+class FilterOutputs(Options):
+    """What else `isoglot filter` writes."""
+
+    dropped: OutputFile | None = option(
+        None, "Write dropped pairs with reason and scores here: .tsv or .jsonl, .gz is packed."
+    )
+    report: OutputFile | None = option(None, "Write counts and histograms here, as JSON.")
+
+
+@with_flags
+def filter_(
+    inputs: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="INPUT",
+            help="Two files (line i translates line i), or one of `source ||| target` lines, TSV, JSONL, TMX or "
+            "Parquet; a folder that `isoglot prepare` wrote; - for standard input.",
+        ),
+    ],
+    options: FilterOptions,
+    scorers: Scorers,
+    pairs: BitextReading,
+    outputs: FilterOutputs,
+    running: Running,
+    out: Annotated[
+        list[str],
+        typer.Option(
+            "--out",
+            "-o",
+            help="Kept pairs: .tsv, .jsonl or .tmx, .gz is packed; - for TSV; twice for a file per side.",
+        ),
+    ] = ["-"],  # noqa: B006 - never changed
+) -> None:
+    """Drop sentence pairs that are no translations.
+
+    Rules of `isoglot prepare` go first. Pairs that pass them are scored: by word links of the aligner that comes with
+    isoglot, and with --model by sentence vectors. Without thresholds the histograms show what each would leave:
+
+    isoglot filter en.txt de.txt --model intfloat/multilingual-e5-small --layer 8 --out scored.tsv --report report.json
+
+    isoglot filter en.txt de.txt --model ENCODER --min-margin 1.02 --min-alignment 0.5 --out kept.en --out kept.de
+    """
+    from isoglot.aligners.files.pairs import bitext_sources
+    from isoglot.mining.filter_pairs import filter_files, scorer_of
+
+    languages = [pairs.source_language or "src", pairs.target_language or "tgt"]
+    sources = bitext_sources(inputs, languages=languages, file_format=pairs.input_format)
+    with Console(quiet=running.quiet) as console:
+        aligner = None if scorers.aligner == "none" else scorers.aligner
+        scorer = partial(scorer_of, options, scorers.model, aligner, scorers)
+        found = filter_files(
+            sources, out, options, scorer, dropped=outputs.dropped, report=outputs.report, progress=console
+        )
+        for name, histogram in found.histograms.items():
+            console.note(histogram.text(name))
+        dropped = ", ".join(f"{name} {count:,}" for name, count in found.dropped.most_common())
+        console.note(
+            f"{found.kept:,} of {found.read:,} pairs kept{f'; dropped: {dropped}' if dropped else ''}"
+        )
+
+
+@with_flags
+def mine(
+    source: Annotated[
+        str, typer.Argument(help="Sentences of one language, one per line; - for standard input.")
+    ],
+    target: Annotated[str, typer.Argument(help="Sentences of the other language.")],
+    vectors: RequiredEncoder,
+    options: MineOptions,
+    running: Running,
+    out: Annotated[
+        str,
+        typer.Option("--out", "-o", help="File to write: .tsv, .jsonl or .tmx, .gz is packed; - for TSV."),
+    ] = "-",
+) -> None:
+    """Find translations among the sentences of two files.
+
+    Every sentence is compared with all of the other file. A pair's score is the cosine of its vectors, divided by the
+    mean cosine of both sentences with their nearest ones (ratio margin): above 1 a pair is nearer than its neighbours.
+    Repeated lines count once. The table shows how many pairs a threshold leaves:
+
+    isoglot mine news.de news.en --model intfloat/multilingual-e5-small --layer 8 --out mined.tsv
+
+    isoglot mine news.de news.en --model ENCODER --retrieval intersection --min-score 1.06 --out mined.tsv
+    """
+    from isoglot.mining.mine import mine_files
+    from isoglot.mining.vectors import sentence_encoder
+
+    with Console(quiet=running.quiet) as console:
+        encoder = partial(sentence_encoder, vectors.model, vectors)
+        report = mine_files((source, target), out, encoder, options, progress=console)
+        if report.pairs:
+            console.note(report.histogram.text(options.similarity))
+        sizes = " and ".join(f"{count:,}" for count in report.sentences)
+        console.note(
+            f"{report.pairs:,} pairs of {sizes} different sentences{'' if out == '-' else f': {out}'}"
+        )
+
+
+@with_flags
+def align_sentences(
+    source: Annotated[str, typer.Argument(help="A document, one sentence per line; - for standard input.")],
+    target: Annotated[str, typer.Argument(help="Its translation.")],
+    vectors: RequiredEncoder,
+    options: SentenceAlignOptions,
+    running: Running,
+    out: Annotated[
+        str,
+        typer.Option("--out", "-o", help="File to write: .tsv, .jsonl or .tmx, .gz is packed; - for TSV."),
+    ] = "-",
+) -> None:
+    """Align the sentences of two documents.
+
+    Writes groups of lines that translate each other: one to one, one to two, up to --max-size lines together, and lines
+    without translation. Both documents have the same order. Blank lines on both sides separate documents or paragraphs
+    that belong together:
+
+    isoglot align-sentences book.de book.en --model intfloat/multilingual-e5-small --layer 8 --out book.tsv
+    """
+    from isoglot.mining.align_sentences import align_sentence_files
+    from isoglot.mining.vectors import sentence_encoder
+
+    with Console(quiet=running.quiet) as console:
+        encoder = partial(sentence_encoder, vectors.model, vectors)
+        counts = align_sentence_files((source, target), out, encoder, options, progress=console)
+        sizes = ", ".join(
+            f"{size}: {count:,}" for size, count in sorted(counts.items(), key=lambda item: -item[1])
+        )
+        console.note(f"{sum(counts.values()):,} groups ({sizes}){'' if out == '-' else f': {out}'}")

@@ -1,0 +1,1 @@
+"""What sentence vectors and word links are for: filtering, mining and aligning sentences."""

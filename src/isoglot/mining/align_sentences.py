@@ -1,0 +1,198 @@
+"""`isoglot align-sentences`: which lines of two documents translate each other, by vectors of lines and their joins."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from isoglot.checks import validated
+from isoglot.corpus.filter.filters import clean
+from isoglot.corpus.read.line_files import blocks, numbered_lines
+from isoglot.errors import ConfigurationError
+from isoglot.mining.files import check_outputs, pair_format, pair_writer
+from isoglot.mining.options import SentenceAlignOptions
+from isoglot.mining.sentence_paths import cheapest_groups, spaced
+from isoglot.mining.vectors import SentenceEncoder, raw_vectors, sentence_encoder, unit_vectors
+from isoglot.modules.neighbours import unit
+from isoglot.runs.reporter import Reporter, Silent
+
+Block = list[tuple[int, str]]
+"""Numbered lines without a blank one between them."""
+_LINES = 8192
+"""Lines of short documents that are encoded together."""
+
+
+@dataclass(frozen=True, slots=True)
+class SentenceGroup:
+    """Lines that translate each other, or one that has no translation.
+
+    Args:
+        source_lines: Numbers of the source lines, from 1; none of a line that only the target has.
+        target_lines: Numbers of the target lines.
+        score: 1 for the same vectors, about 0 for a pair of chance, and 0 for a line without translation.
+        source: Text of the source lines, joined by spaces.
+        target: Text of the target lines.
+    """
+
+    source_lines: tuple[int, ...]
+    target_lines: tuple[int, ...]
+    score: float
+    source: str
+    target: str
+
+
+def align_sentences(
+    source: Sequence[str], target: Sequence[str], model: str | Path | SentenceEncoder, **options: Any
+) -> list[SentenceGroup]:
+    """Align the lines of two documents, which have the same order.
+
+    Blank lines on both sides separate parts that translate each other, and have to be as many; those on one side alone
+    count as nothing.
+
+    Args:
+        source: Lines of a document.
+        target: Lines of its translation.
+        model: Folder or hub name of an encoder of sentences, or any function from texts to vectors, such as a
+            :class:`isoglot.tasks.text_vectors.TextEncoder`.
+        **options: Fields of :class:`isoglot.mining.options.SentenceAlignOptions`, such as ``max_size=6``.
+
+    Returns:
+        Groups in the order of the documents; every line that is not blank is in one.
+
+    Example:
+        >>> import torch
+        >>> signs = "abcdxy"
+        >>> def encoder(texts):
+        ...     return torch.tensor([[text.lower().count(sign) + 0.1 for sign in signs] for text in texts])
+        >>> groups = align_sentences(["a", "b", "c d", "x"], ["A", "B", "C", "D"], encoder)
+        >>> [(group.source_lines, group.target_lines) for group in groups]
+        [((1,), (1,)), ((2,), (2,)), ((3,), (3, 4)), ((4,), ())]
+
+    Source: Thompson and Koehn 2019 (Vecalign).
+    """
+    wanted = validated(SentenceAlignOptions, options, what="align-sentences option")
+    sides = [_blocks(enumerate(lines, 1), wanted) for lines in (source, target)]
+    return list(_aligned(_paired(*sides), sentence_encoder(model), wanted))
+
+
+def align_sentence_files(
+    paths: tuple[str, str],
+    out: str,
+    encoder: Callable[[], SentenceEncoder],
+    options: SentenceAlignOptions,
+    *,
+    progress: Reporter | None = None,
+) -> dict[str, int]:
+    """Align two files and write the groups; how many there are of each size, such as ``1-2``."""
+    check_outputs([out], paths)
+    pair_format([out])
+    sides = [_blocks(numbered_lines(path), options) for path in paths]
+    pairs = _paired(*sides)
+    total = sum(map(len, sides[0]))
+    show, counts = (progress or Silent()).progress, dict[str, int]()
+    with pair_writer([out]) as write:
+        for group in _aligned(pairs, encoder(), options):
+            size = f"{len(group.source_lines)}-{len(group.target_lines)}"
+            counts[size] = counts.get(size, 0) + 1
+            lines = (",".join(map(str, numbers)) for numbers in (group.source_lines, group.target_lines))
+            values = dict(zip(("source_lines", "target_lines"), lines, strict=True))
+            write(group.source, group.target, {"score": group.score, **values})
+            if group.source_lines:
+                show("aligning", group.source_lines[-1], total)
+    return counts
+
+
+def _blocks(lines: Iterable[tuple[int, str]], options: SentenceAlignOptions) -> list[Block]:
+    found = list(blocks((number, clean(line)) for number, line in lines))
+    return [[line for block in found for line in block]] if options.one_document and found else found
+
+
+def _paired(source: list[Block], target: list[Block]) -> list[tuple[Block, Block]]:
+    """The parts of both sides that belong together."""
+    if min(len(source), len(target)) <= 1:
+        return [([line for block in source for line in block], [line for block in target for line in block])]
+    if len(source) != len(target):
+        place = next(
+            (
+                n
+                for n, (a, b) in enumerate(zip(source, target, strict=False), 1)
+                if not 1 / 3 <= len(a) / len(b) <= 3
+            ),
+            None,
+        )
+        hint = f"; part {place} is the first of very different lengths" if place else ""
+        raise ConfigurationError(
+            f"blank lines divide the source into {len(source)} parts and the target into {len(target)}{hint}; make "
+            "them as many, or align across them: --one-document"
+        )
+    return list(zip(source, target, strict=True))
+
+
+def _aligned(
+    pairs: Sequence[tuple[Block, Block]], encoder: SentenceEncoder, options: SentenceAlignOptions
+) -> Iterator[SentenceGroup]:
+    for window in _windows(pairs):
+        texts = [[[text for _, text in pair[side]] for pair in window] for side in (0, 1)]
+        vectors = [_runs(encoder, own, options) for own in texts]
+        first, second = (spaced(np.concatenate([runs[0] for runs in own])) for own in vectors)
+        for (source, target), one, other in zip(window, *vectors, strict=True):
+            found = cheapest_groups(
+                one, other, max_size=options.max_size, skip=options.skip, samples=(first, second)
+            )
+            for i, j, a, b, price in found:
+                yield _group(source[i : i + a], target[j : j + b], 1 - price / (a * b) if a * b else 0.0)
+
+
+def _group(source: Block, target: Block, score: float) -> SentenceGroup:
+    lines, texts = zip(
+        *(tuple(zip(*side, strict=True)) or ((), ()) for side in (source, target)), strict=True
+    )
+    return SentenceGroup(lines[0], lines[1], score, " ".join(texts[0]), " ".join(texts[1]))
+
+
+def _windows(pairs: Sequence[tuple[Block, Block]]) -> Iterator[list[tuple[Block, Block]]]:
+    """Consecutive parts, so many that they are worth a run of the encoder."""
+    window: list[tuple[Block, Block]] = []
+    size = 0
+    for pair in pairs:
+        window.append(pair)
+        size += len(pair[0]) + len(pair[1])
+        if size >= _LINES:
+            yield window
+            window, size = [], 0
+    if window:
+        yield window
+
+
+def _runs(
+    encoder: SentenceEncoder, parts: Sequence[Sequence[str]], options: SentenceAlignOptions
+) -> list[list[NDArray[np.float32]]]:
+    """For each part, and each length of a run, unit vectors of the runs that end at each line."""
+    sizes = range(1, options.max_size)
+    # a run that would begin before its part has a vector as well, which is not looked at
+    runs = [
+        [" ".join(part[max(0, end - size) : end]) for end in range(1, len(part) + 1)]
+        for size in sizes
+        for part in parts
+    ]
+    if options.joined == "encode":
+        different = {text: n for n, text in enumerate(dict.fromkeys(text for run in runs for text in run))}
+        table = unit_vectors(encoder, list(different)).numpy()
+        found = [table[[different[text] for text in run]] for run in runs]
+    else:
+        raw = raw_vectors(encoder, [text for part in parts for text in part])
+        lengths = torch.tensor([float(len(text)) for part in parts for text in part])
+        split = (raw * lengths[:, None]).double().split([len(part) for part in parts])
+        sums = [torch.nn.functional.pad(own.cumsum(0), (0, 0, 1, 0)) for own in split]
+        found = [
+            unit(own[1:] - own[(torch.arange(1, len(own)) - size).clamp(min=0)]).numpy()
+            for size in sizes
+            for own in sums
+        ]
+    return [found[place :: len(parts)] for place in range(len(parts))]

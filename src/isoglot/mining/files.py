@@ -1,0 +1,105 @@
+"""Scored sentence pairs written in the formats that `isoglot prepare` and `align` read."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import IO, Any
+from xml.sax.saxutils import escape, quoteattr
+
+from isoglot.corpus.read.sources import bare_suffix, by_suffix
+from isoglot.errors import ConfigurationError
+from isoglot.runs.files import refuse_overwriting, require_writable, whole_path
+
+WritePair = Callable[[str, str, Mapping[str, Any]], None]
+"""Takes both sides of a pair and what is known of it, by name, in the same order for every pair."""
+_TMX = (
+    '<?xml version="1.0" encoding="UTF-8"?>\n<tmx version="1.4">\n<header creationtool="isoglot" '
+    'creationtoolversion="1" segtype="sentence" o-tmf="isoglot" adminlang="en" srclang={source} '
+    'datatype="plaintext"/>\n<body>\n'
+)
+
+
+def check_outputs(paths: Sequence[str], inputs: Sequence[str]) -> None:
+    """Refuse outputs that cannot be written, or of which one is an input or given twice, before any work.
+
+    Two paths with one name stand for the two sides of a pair.
+    """
+    named = [path for path in paths if path != "-"]
+    if len(set(map(str, map(Path, paths)))) < len(paths):
+        raise ConfigurationError(f"{', '.join(paths)}: one output given twice; name another file")
+    for path in named:
+        refuse_overwriting(path, inputs)
+        require_writable(path)
+
+
+def pair_format(paths: Sequence[str]) -> str:
+    """The format of pairs in one file, by its name, or of the two files of a Moses pair."""
+    if len(paths) == 2 and "-" not in paths:
+        return "moses"
+    name = "tsv" if paths[0] == "-" else by_suffix(paths[0])
+    packed = Path(paths[0]).suffix if bare_suffix(paths[0]) != Path(paths[0]).suffix.lower() else ".gz"
+    if len(paths) != 1 or name not in ("tsv", "jsonl", "tmx") or packed != ".gz":
+        raise ConfigurationError(
+            f"{' '.join(paths)}: its name does not tell the format; name a .tsv, .jsonl or .tmx file (.gz is packed), "
+            "or two files, one per side"
+        )
+    return name
+
+
+@contextmanager
+def pair_writer(paths: Sequence[str], languages: tuple[str, str] = ("", "")) -> Iterator[WritePair]:
+    """Write pairs; the files take their places when the block ends without an error.
+
+    ``.tsv``: source, target, then the values; ``.jsonl``: an object with them by name; ``.tmx`` and the two files of a
+    Moses pair have the sentences alone. ``-`` is TSV on standard output.
+    """
+    form = pair_format(paths)
+    with ExitStack() as stack:
+        files = [stack.enter_context(_opened(path)) for path in paths]
+
+        def write(source: str, target: str, values: Mapping[str, Any]) -> None:
+            if form == "moses":
+                files[0].write(f"{source}\n")
+                files[1].write(f"{target}\n")
+            elif form == "jsonl":
+                row = {"source": source, "target": target, **values}
+                files[0].write(json.dumps(row, ensure_ascii=False) + "\n")
+            elif form == "tmx":
+                sides = zip(languages, (source, target), strict=True)
+                inside = "".join(
+                    f"<tuv xml:lang={quoteattr(tag)}><seg>{escape(t)}</seg></tuv>" for tag, t in sides
+                )
+                files[0].write(f"<tu>{inside}</tu>\n")
+            else:
+                files[0].write("\t".join([source, target, *map(shown, values.values())]) + "\n")
+
+        if form == "tmx":
+            files[0].write(_TMX.format(source=quoteattr(languages[0])))
+        yield write
+        if form == "tmx":
+            files[0].write("</body>\n</tmx>\n")
+
+
+def shown(value: Any) -> str:
+    """A value in a cell: numbers with four digits."""
+    return f"{value:.4f}" if isinstance(value, float) else str(value)
+
+
+@contextmanager
+def _opened(path: str) -> Iterator[IO[str]]:
+    if path == "-":
+        if isinstance(sys.stdout, io.TextIOWrapper):
+            sys.stdout.reconfigure(encoding="utf-8")  # as a file would be, whatever the terminal shows
+        yield sys.stdout
+        return
+    with whole_path(path) as place, ExitStack() as stack:
+        raw: Any = stack.enter_context(place.open("wb"))
+        if path.lower().endswith(".gz"):
+            raw = stack.enter_context(gzip.GzipFile(fileobj=raw, mode="wb", filename="", mtime=0))
+        yield stack.enter_context(io.TextIOWrapper(raw, encoding="utf-8", newline="\n"))

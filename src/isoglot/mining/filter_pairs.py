@@ -1,0 +1,314 @@
+"""`isoglot filter`: pairs that are no translations, by sentence vectors, word links and the rules of `prepare`.
+
+Rules come first, and only pairs that pass them are scored. Pairs are scored a window at a time, so memory does not grow
+with the input; the last window, which may be short, is filled up with the pairs before it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from itertools import groupby, islice
+from pathlib import Path
+from typing import Any
+
+import regex
+import torch
+
+from isoglot.aligners.embedding.aligner import EmbeddingAligner
+from isoglot.aligners.embedding.choice import with_kept
+from isoglot.aligners.embedding.options import EmbeddingOptions
+from isoglot.aligners.files.pairs import is_prepared, prepared_manifest, prepared_pairs, raw_files
+from isoglot.checks import validated
+from isoglot.corpus.encode.words import split_words
+from isoglot.corpus.filter.filters import RowTests, clean
+from isoglot.corpus.prepare import check_rules, held_out_hashes, rules_tokenizer
+from isoglot.corpus.read.readers import READERS
+from isoglot.corpus.read.records import Records
+from isoglot.corpus.read.sources import Source
+from isoglot.errors import ConfigurationError
+from isoglot.mining.files import check_outputs, pair_format, pair_writer
+from isoglot.mining.histogram import Histogram
+from isoglot.mining.options import FilterOptions, VectorOptions
+from isoglot.mining.vectors import SentenceEncoder, sentence_encoder, unit_vectors
+from isoglot.modules.neighbours import compared, nearest_both_ways
+from isoglot.runs.checkpoint import BOX
+from isoglot.runs.files import write_json
+from isoglot.runs.reporter import Reporter, Silent
+
+_LETTER = regex.compile(r"\p{L}")
+_CHUNK = 4096
+SIMILARITIES, LINKS = ("cosine", "margin"), ("alignment", "source_coverage", "target_coverage")
+"""Scores of sentence vectors and of word links."""
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedPair:
+    """A pair, its scores by name, and the rule or score that drops it, empty for a pair that is kept."""
+
+    source: str
+    target: str
+    reason: str
+    scores: Mapping[str, float]
+
+
+@dataclass(slots=True)
+class FilterReport:
+    """What became of the pairs, and how the scores of those that pass the rules are spread."""
+
+    read: int = 0
+    kept: int = 0
+    dropped: Counter[str] = field(default_factory=Counter)
+    histograms: dict[str, Histogram] = field(default_factory=dict)
+
+    def add(self, pair: JudgedPair) -> None:
+        """Count a pair."""
+        self.read += 1
+        if pair.reason:
+            self.dropped[pair.reason] += 1
+        else:
+            self.kept += 1
+        for name, value in pair.scores.items():
+            self.histograms.setdefault(name, Histogram()).add([value])
+
+    def recorded(self) -> dict[str, Any]:
+        """The report as a JSON object."""
+        spread = {name: histogram.recorded() for name, histogram in self.histograms.items()}
+        return {"read": self.read, "kept": self.kept, "dropped": dict(self.dropped), "histograms": spread}
+
+
+class PairScorer:
+    """Scores windows of pairs by sentence vectors, word links, or both.
+
+    Args:
+        encoder: Texts in, vectors out; without one there are no cosine and margin.
+        aligner: Links words; without one there are no alignment and coverage.
+        neighbours: Nearest sentences for the margin.
+        pool: Pairs among which they are searched at least, where there are so many.
+    """
+
+    def __init__(
+        self,
+        encoder: SentenceEncoder | None,
+        aligner: EmbeddingAligner | None,
+        *,
+        neighbours: int = 4,
+        pool: int = _CHUNK,
+    ) -> None:
+        self._encoder, self._aligner = encoder, aligner
+        self._neighbours, self._pool = neighbours, pool
+        self._before: tuple[list[str], list[str]] = [], []
+        self.names = (*(SIMILARITIES if encoder else ()), *(LINKS if aligner else ()))
+
+    def __call__(self, pairs: Sequence[tuple[str, str]]) -> list[dict[str, float]]:
+        """The scores of each pair of a window."""
+        found: list[dict[str, float]] = [{} for _ in pairs]
+        if self._encoder is not None and pairs:
+            for scores, *values in zip(found, *self._similarities(self._encoder, pairs), strict=True):
+                scores.update(zip(SIMILARITIES, values, strict=True))
+        if self._aligner is not None:
+            words = [(split_words(source), split_words(target)) for source, target in pairs]
+            for scores, sides, own in zip(found, words, self._aligner.align_pairs(words), strict=True):
+                linked = (len({link[side] for link in own.links}) for side in (0, 1))
+                shares = (count / max(1, len(side)) for count, side in zip(linked, sides, strict=True))
+                scores.update(zip(LINKS, (0.0 if math.isnan(own.score) else own.score, *shares), strict=True))
+        return found
+
+    def _similarities(self, encoder: SentenceEncoder, pairs: Sequence[tuple[str, str]]) -> list[list[float]]:
+        """Cosine and margin. A text that stands several times in a window is one neighbour."""
+        vectors, places = [], []
+        for side in (0, 1):
+            own = [pair[side] for pair in pairs]
+            more = self._before[side][len(own) - self._pool :] if len(own) < self._pool else []
+            number = {text: n for n, text in enumerate(dict.fromkeys([*own, *more]))}
+            places.append(torch.tensor([number[text] for text in own]))
+            vectors.append(unit_vectors(encoder, list(number)))
+            self._before[side][:] = [*more, *own][-self._pool :]
+        (first, second), (x, y) = vectors, places
+        forward, backward = nearest_both_ways(first, second, self._neighbours)
+        means = forward.similarities.mean(1)[x], backward.similarities.mean(1)[y]
+        cosine = (first[x] * second[y]).sum(1)
+        return [cosine.tolist(), compared(cosine, *means, similarity="margin").tolist()]
+
+
+def word_aligner(model: str | Path = BOX) -> EmbeddingAligner:
+    """An encoder as an aligner, with the method that it keeps; by default the one that comes with isoglot."""
+    return EmbeddingAligner(model, options=EmbeddingOptions.build(**with_kept(model, {})))
+
+
+def filter_pairs(
+    pairs: Iterable[tuple[str, str]],
+    *,
+    model: str | Path | SentenceEncoder | None = None,
+    aligner: EmbeddingAligner | str | Path | None = BOX,
+    languages: tuple[str, str] = ("", ""),
+    **options: Any,
+) -> Iterator[JudgedPair]:
+    """Judge sentence pairs: their scores, and why a pair is dropped.
+
+    Args:
+        pairs: Sources and targets, of which a few thousand are in memory at a time.
+        model: Encoder of sentences for ``cosine`` and ``margin``: a folder or hub name, or any function from texts
+            to vectors, such as a :class:`isoglot.tasks.text_vectors.TextEncoder`.
+        aligner: Aligner of words for ``alignment``, ``source_coverage`` and ``target_coverage``; None for none.
+        languages: Codes of both languages, for the rule of scripts.
+        **options: Fields of :class:`isoglot.mining.options.FilterOptions`, such as ``min_margin=1.02``.
+
+    Returns:
+        Each pair, cleaned of repeated spaces, in its place.
+
+    Example:
+        >>> found = filter_pairs([("Good morning.", "Guten Morgen."), ("Hello", "Hello")], max_copied=0.6)
+        >>> [(pair.reason, sorted(pair.scores)) for pair in found]
+        [('', ['alignment', 'source_coverage', 'target_coverage']), ('copied', [])]
+    """
+    wanted = validated(FilterOptions, options, what="filter option")
+    scorer = scorer_of(wanted, model, aligner)
+    check_rules(
+        [Source(path="-", source_language=languages[0], target_language=languages[1])], wanted, "bitext"
+    )
+    return _judged(_chunked(pairs, languages), scorer, wanted)
+
+
+def scorer_of(
+    options: FilterOptions,
+    model: str | Path | SentenceEncoder | None,
+    aligner: EmbeddingAligner | str | Path | None,
+    vectors: VectorOptions | None = None,
+) -> PairScorer:
+    """The scorer of a model and an aligner, which have what the thresholds are of.
+
+    Raises:
+        ConfigurationError: A threshold of a score that nothing computes.
+    """
+    lacking = []
+    if model is None and {*SIMILARITIES} & {*options.thresholds}:
+        lacking.append(
+            "min_cosine and min_margin compare sentence vectors, and no encoder is given; add --model ENCODER"
+        )
+    if aligner is None and {*LINKS} & {*options.thresholds}:
+        lacking.append("min_alignment and min_coverage need word links, and --aligner is none; leave it out")
+    if lacking:
+        raise ConfigurationError(lacking)
+    return PairScorer(
+        None if model is None else sentence_encoder(model, vectors),
+        word_aligner(aligner) if isinstance(aligner, str | Path) else aligner,
+        neighbours=options.neighbours,
+        pool=options.pool,
+    )
+
+
+def filter_files(
+    sources: Sequence[Source],
+    out: Sequence[str],
+    options: FilterOptions,
+    scorer: Callable[[], PairScorer],
+    *,
+    dropped: str | Path | None = None,
+    report: str | Path | None = None,
+    progress: Reporter | None = None,
+) -> FilterReport:
+    """Filter bitext files: kept pairs to ``out``, the others with their reasons to ``dropped``, counts to ``report``.
+
+    ``scorer`` makes the scorer, which is done when the inputs have been checked.
+    """
+    inputs = [path for source in sources for path in source.files()]
+    check_outputs([*out, *(str(path) for path in (dropped, report) if path is not None)], inputs)
+    files = raw_files(sources)
+    check_rules(files, options, "bitext")
+    for given in sources:
+        if is_prepared(given.path):
+            prepared_manifest(given.path).require_whole(Path(given.path))
+    pair_format(out)
+    show, found = (progress or Silent()).progress, FilterReport()
+    languages = next(((s.source_language or "", s.target_language or "") for s in sources), ("", ""))
+    with ExitStack() as stack:
+        keep = stack.enter_context(pair_writer(out, languages))
+        drop = stack.enter_context(pair_writer([str(dropped)], languages)) if dropped else None
+        judging = scorer()
+        blank = dict.fromkeys(judging.names, "")
+        for pair in _judged(_chunks(sources), judging, options):
+            found.add(pair)
+            if not pair.reason:
+                keep(pair.source, pair.target, pair.scores)
+            elif drop is not None:
+                drop(pair.source, pair.target, {"reason": pair.reason, **blank, **pair.scores})
+            if found.read % 1024 == 0:
+                show("filtering", found.read, 0)
+        if report is not None:
+            write_json(report, found.recorded())
+    return found
+
+
+_Chunk = tuple[Records, tuple[str, str]]
+
+
+def _chunks(sources: Sequence[Source]) -> Iterator[_Chunk]:
+    """All pairs, a few thousand at a time, and their languages."""
+    for given in sources:
+        if is_prepared(given.path):
+            rows = prepared_pairs(given.path, mode="whitespace")
+            for languages, run in groupby(rows, key=lambda pair: pair.languages):
+                yield from _chunked((pair.texts for pair in run), languages)
+        else:
+            for source in raw_files([given]):
+                reader = READERS[source.format or ""]
+                for chunk in reader.chunks(source, "bitext", None):
+                    languages = (source.source_language or "", source.target_language or "")
+                    yield reader.parse(source, "bitext", chunk), languages
+
+
+def _chunked(pairs: Iterable[tuple[str, str]], languages: tuple[str, str]) -> Iterator[_Chunk]:
+    iterator = iter(pairs)
+    while chunk := list(islice(iterator, _CHUNK)):
+        yield (
+            Records({"source": [one for one, _ in chunk], "target": [other for _, other in chunk]}),
+            languages,
+        )
+
+
+def _judged(chunks: Iterable[_Chunk], scorer: PairScorer, options: FilterOptions) -> Iterator[JudgedPair]:
+    """Pairs in their order: rules chunk by chunk, scores a window of those that pass at a time."""
+    tests = RowTests(options, tokenizer=rules_tokenizer(options)[0], held_out=held_out_hashes(options))
+    waiting: list[tuple[str, str, str]] = []
+    passed = 0
+    for records, languages in chunks:
+        for name in ("source", "target"):
+            records.columns[name] = [clean(text.replace("\n", " ")) for text in records.columns[name]]
+        reasons = tests.reasons(records, languages)
+        for source, target, reason in zip(*records.sides(), reasons.tolist(), strict=True):
+            copied = options.max_copied is not None and copied_share(source, target) > options.max_copied
+            why = reason or ("copied" if copied else "")
+            waiting.append((source, target, why))
+            passed += not why
+            if passed == options.pool or len(waiting) == 16 * options.pool:
+                yield from _scored(waiting, scorer, options.thresholds)
+                waiting, passed = [], 0
+    yield from _scored(waiting, scorer, options.thresholds)
+
+
+def _scored(
+    rows: Sequence[tuple[str, str, str]], scorer: PairScorer, thresholds: Mapping[str, float]
+) -> Iterator[JudgedPair]:
+    scores = iter(scorer([(source, target) for source, target, why in rows if not why]))
+    for source, target, why in rows:
+        own = {} if why else next(scores)
+        low = (name for name, least in thresholds.items() if not why and own[name] < least)
+        yield JudgedPair(source, target, why or next(low, ""), own)
+
+
+def copied_share(source: str, target: str) -> float:
+    """How many words of the shorter side also stand on the other, of those that have a letter; 0 where it has none.
+
+    Example:
+        >>> copied_share("Tokyo is big.", "Tokyo ist groß."), copied_share("1990", "1990")
+        (0.3333333333333333, 0.0)
+    """
+    words = [
+        Counter(word for word in split_words(text.casefold()) if _LETTER.search(word))
+        for text in (source, target)
+    ]
+    return (words[0] & words[1]).total() / max(1, min(own.total() for own in words))

@@ -1,0 +1,232 @@
+"""`isoglot mine`: translations among the sentences of two monolingual files, by the margin of their vectors.
+
+Source: Artetxe and Schwenk 2019, *Margin-based parallel corpus mining with multilingual sentence embeddings*: the ratio
+margin, and retrieval forward, backward, by their intersection, or by the highest score.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from isoglot.checks import missing_package, validated
+from isoglot.corpus.filter.filters import clean
+from isoglot.corpus.read.line_files import numbered_lines
+from isoglot.errors import InputError
+from isoglot.mining.files import check_outputs, pair_format, pair_writer
+from isoglot.mining.histogram import Histogram
+from isoglot.mining.options import MineOptions
+from isoglot.mining.vectors import SentenceEncoder, sentence_encoder, stored_vectors
+from isoglot.modules.devices import resolve_device
+from isoglot.modules.neighbours import Neighbours, compared, nearest_both_ways
+from isoglot.runs.reporter import Reporter, Silent
+
+
+@dataclass(frozen=True, slots=True)
+class MinedPair:
+    """Two sentences that are taken for translations, the lines where they first stand (from 1), and their score."""
+
+    score: float
+    source: str
+    target: str
+    source_line: int
+    target_line: int
+
+
+@dataclass(frozen=True, slots=True)
+class MineReport:
+    """How much was searched and found."""
+
+    sentences: tuple[int, int]  # different ones of each side
+    pairs: int
+    histogram: Histogram
+
+
+def mine(
+    source: Sequence[str],
+    target: Sequence[str],
+    model: str | Path | SentenceEncoder,
+    *,
+    progress: Callable[[str, int, int], None] | None = None,
+    **options: Any,
+) -> list[MinedPair]:
+    """Find translations among the sentences of two languages.
+
+    A sentence that stands several times counts once, as its first line; blank ones count as none. Of equal scores the
+    pair whose lines come first is better.
+
+    Args:
+        source: Sentences of one language.
+        target: Sentences of the other.
+        model: Folder or hub name of an encoder (its last layer, mean pooling), or any function from texts to
+            vectors, such as a :class:`isoglot.tasks.text_vectors.TextEncoder` of another layer.
+        progress: Takes the name of a step, what is done, and of how much.
+        **options: Fields of :class:`isoglot.mining.options.MineOptions`, such as ``neighbours=16``.
+
+    Returns:
+        Pairs, the best first.
+
+    Example:
+        >>> import torch
+        >>> table = {"one": [1.0, 0, 0], "two": [0, 1.0, 0], "eins": [1.0, 0.1, 0], "zwei": [0, 1.0, 0.1]}
+        >>> def encoder(texts):
+        ...     return torch.tensor([table[text] for text in texts])
+        >>> [(pair.source, pair.target) for pair in mine(["one", "two"], ["zwei", "eins"], encoder)]
+        [('one', 'eins'), ('two', 'zwei')]
+
+    Source: Artetxe and Schwenk 2019.
+    """
+    wanted = validated(MineOptions, options, what="mine option")
+    sides = _distinct(enumerate(source, 1)), _distinct(enumerate(target, 1))
+    return _mined(sides, sentence_encoder(model), wanted, progress)
+
+
+def mine_files(
+    paths: tuple[str, str],
+    out: str,
+    encoder: Callable[[], SentenceEncoder],
+    options: MineOptions,
+    *,
+    progress: Reporter | None = None,
+) -> MineReport:
+    """Find translations among the lines of two files, and write them, the best first; see :func:`mine`.
+
+    ``encoder`` makes the encoder, which is done when the files have been read.
+    """
+    check_outputs([out], paths)
+    pair_format([out])
+    sides = _distinct(numbered_lines(paths[0])), _distinct(numbered_lines(paths[1]))
+    for path, own in zip(paths, sides, strict=True):
+        if not own:
+            raise InputError("has no sentence; a sentence a line is needed", path=path)
+    found = _mined(sides, encoder(), options, (progress or Silent()).progress)
+    histogram = Histogram()
+    histogram.add([pair.score for pair in found])
+    with pair_writer([out]) as write:
+        for pair in found:
+            values = {"score": pair.score, "source_line": pair.source_line, "target_line": pair.target_line}
+            write(pair.source, pair.target, values)
+    return MineReport((len(sides[0]), len(sides[1])), len(found), histogram)
+
+
+def _distinct(lines: Iterable[tuple[int, str]]) -> dict[str, int]:
+    """Each sentence once, and the number of its first line."""
+    found: dict[str, int] = {}
+    for number, line in lines:
+        if text := clean(line):
+            found.setdefault(text, number)
+    return found
+
+
+def _mined(
+    sides: tuple[dict[str, int], dict[str, int]],
+    encoder: SentenceEncoder,
+    options: MineOptions,
+    progress: Callable[[str, int, int], None] | None,
+) -> list[MinedPair]:
+    source, target = (list(own) for own in sides)
+    if not source or not target:
+        return []
+    step = progress or Silent().progress
+    with stored_vectors(encoder, (source, target), progress=partial(step, "encoding")) as (first, second):
+        if options.search == "faiss":
+            forward, backward = (
+                _by_faiss(*way, options.neighbours) for way in ((first, second), (second, first))
+            )
+        else:
+            forward, backward = nearest_both_ways(
+                first,
+                second,
+                options.neighbours,
+                device=resolve_device("auto"),
+                progress=partial(step, "searching"),
+            )
+    copies = _copies(source, target) if options.drop_copies else None
+    found = best_pairs(forward, backward, options, copies=copies)
+    lines = tuple(list(own.values()) for own in sides)
+    return [
+        MinedPair(score, source[i], target[j], lines[0][i], lines[1][j])
+        for score, i, j in zip(*(column.tolist() for column in found), strict=True)
+    ]
+
+
+def _copies(source: Sequence[str], target: Sequence[str]) -> NDArray[np.int64]:
+    """The number of each source sentence among the target sentences, −1 where it is not one."""
+    places = {text: number for number, text in enumerate(target)}
+    return np.array([places.get(text, -1) for text in source])
+
+
+def best_pairs(
+    forward: Neighbours,
+    backward: Neighbours,
+    options: MineOptions,
+    *,
+    copies: NDArray[np.int64] | None = None,
+) -> tuple[NDArray[np.float32], NDArray[np.int64], NDArray[np.int64]]:
+    """Pairs from the neighbours of both sides: their scores, source and target numbers, the best first.
+
+    ``copies``: For each source number a target number that it is not paired with, or −1.
+    """
+    own, other = (found.similarities.mean(1) for found in (forward, backward))
+    ways = []
+    for found, one, two in ((forward, own, other), (backward, other, own)):
+        scores = compared(found.similarities, one[:, None], two[found.numbers], similarity=options.similarity)
+        number = torch.arange(len(scores), device=scores.device)[:, None].expand_as(scores)
+        pair = (number, found.numbers) if found is forward else (found.numbers, number)
+        if copies is not None:
+            scores = scores.masked_fill(
+                torch.from_numpy(copies).to(pair[0].device)[pair[0]] == pair[1], -torch.inf
+            )
+        best = scores.argmax(1, keepdim=True)
+        ways.append(torch.cat([part.gather(1, best).double() for part in (scores, *pair)], 1).cpu().numpy())
+    chosen = {"forward": ways[:1], "backward": ways[1:]}.get(options.retrieval, ways)
+    rows = np.concatenate(chosen)
+    score, i, j = rows[:, 0].astype(np.float32), rows[:, 1].astype(np.int64), rows[:, 2].astype(np.int64)
+    if options.retrieval == "intersection":
+        _, place, times = np.unique(np.stack([i, j]), axis=1, return_index=True, return_counts=True)
+        kept = place[times == 2]
+        score, i, j = score[kept], i[kept], j[kept]
+    least = np.finfo(np.float32).min if options.min_score is None else options.min_score
+    order = np.lexsort((j, i, -score))
+    order = order[score[order] >= least]
+    if options.retrieval == "max":
+        order = order[_each_once(i[order].tolist(), j[order].tolist())]
+    return score[order], i[order], j[order]
+
+
+def _each_once(sources: Sequence[int], targets: Sequence[int]) -> list[int]:
+    """Places of the pairs of which neither side is in an earlier one."""
+    kept, seen, met = [], set[int](), set[int]()
+    for place, (i, j) in enumerate(zip(sources, targets, strict=True)):
+        if i not in seen and j not in met:
+            kept.append(place)
+            seen.add(i)
+            met.add(j)
+    return kept
+
+
+def _by_faiss(queries: torch.Tensor, keys: torch.Tensor, count: int) -> Neighbours:
+    """The nearest keys that an inverted index of faiss finds."""
+    try:
+        import faiss  # noqa: PLC0415 - an extra
+    except ImportError as error:
+        raise missing_package("--search faiss", "faiss-cpu", instead="--search exact") from error
+    lists = max(
+        1, min(int(2 * len(keys) ** 0.5), len(keys) // 39)
+    )  # faiss asks for 39 vectors to learn a list from
+    centres = faiss.IndexFlatIP(keys.shape[1])
+    index = faiss.IndexIVFFlat(centres, keys.shape[1], lists, faiss.METRIC_INNER_PRODUCT)
+    index.train(keys.numpy())
+    index.add(keys.numpy())
+    index.nprobe = min(lists, max(8, lists // 64))
+    similarities, numbers = index.search(queries.numpy(), min(count, len(keys)))
+    short = numbers < 0  # where the lists that were searched hold too few, the nearest counts again
+    similarities, numbers = (np.where(short, part[:, :1], part) for part in (similarities, numbers))
+    return Neighbours(torch.from_numpy(similarities), torch.from_numpy(numbers))

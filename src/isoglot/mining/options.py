@@ -1,0 +1,128 @@
+"""What `isoglot filter`, `mine` and `align-sentences` take: a field is an argument in Python and a flag."""
+
+from typing import Literal
+
+from isoglot.corpus.options import RULES, RowRules
+from isoglot.options import Options, option
+from isoglot.runs.checkpoint import BOX
+
+ENCODER, _SCORES = "Sentence vectors", "Scores"
+_MARGINS = (
+    "margin: ratio of the cosine to the mean of both sides' nearest; csls: twice their difference; cosine."
+)
+
+
+class VectorOptions(Options):
+    """How sentences become vectors, as in the tasks of sentence retrieval."""
+
+    layer: int = option(-1, "Layer of the encoder, negative from the end.", group=ENCODER)
+    pooling: Literal["mean", "cls"] = option(
+        "mean", "mean over the pieces, or the first position.", group=ENCODER
+    )
+    max_length: int | None = option(
+        None, "Tokens of a sentence that count; by default 512 or what the encoder has.", group=ENCODER, ge=3
+    )
+    prefix: str = option(
+        "",
+        "Text before each sentence, where the encoder was trained with one: 'query: ' (E5).",
+        group=ENCODER,
+    )
+
+
+class RequiredEncoder(VectorOptions):
+    """An encoder of sentences, which there has to be."""
+
+    model: str = option(..., "Folder or hub name of an encoder of sentences.", group=ENCODER)
+
+
+class MineOptions(Options):
+    """How translations are found among all sentences of both sides."""
+
+    similarity: Literal["margin", "csls", "cosine"] = option("margin", _MARGINS)
+    neighbours: int = option(
+        4, "Nearest sentences of each sentence that are compared.", flags=["-k", "--neighbours"], ge=1
+    )
+    retrieval: Literal["max", "intersection", "forward", "backward"] = option(
+        "max",
+        "forward, backward: the best target of each source sentence, or the reverse; intersection: both agree; max: "
+        "the best of both, each sentence once.",
+    )
+    min_score: float | None = option(
+        None, "Least score of a pair; by default all are written, the best first."
+    )
+    drop_copies: bool = option(False, "Pair no sentence with itself.")
+    search: Literal["exact", "faiss"] = option(
+        "exact", "faiss: an approximate index, for more than a million sentences."
+    )
+
+
+class SentenceAlignOptions(Options):
+    """How two documents are aligned."""
+
+    max_size: int = option(
+        5,
+        "Most lines of a group, source and target lines together: 5 allows 1-4, 2-3, 3-2, 4-1.",
+        ge=2,
+        le=12,
+    )
+    skip: float = option(
+        0.4, "Price of a line without translation; a pair of chance costs about 1.", gt=0, le=2
+    )
+    joined: Literal["encode", "sum"] = option(
+        "encode",
+        "Vectors of several lines: encode them as one text, or sum those of the lines (several times faster).",
+    )
+    one_document: bool = option(False, "Blank lines separate nothing.")
+
+
+class FilterOptions(RowRules):
+    """What drops a pair of sentences: the rules of `isoglot prepare`, and scores below a threshold."""
+
+    max_copied: float | None = option(
+        None,
+        "Most words of the shorter side, as a share, that may stand on the other too: 0.6.",
+        group=RULES,
+        ge=0,
+        lt=1,
+    )
+    min_cosine: float | None = option(None, "Least cosine of the sentences' vectors.", group=_SCORES)
+    min_margin: float | None = option(
+        None,
+        "Least ratio of the cosine to the mean of both sides' nearest; 1 is as near as others.",
+        group=_SCORES,
+    )
+    min_alignment: float | None = option(
+        None, "Least mean probability of the words' links, from 0 to 1.", group=_SCORES, ge=0, le=1
+    )
+    min_coverage: float | None = option(
+        None, "Least share of words that are linked, on either side.", group=_SCORES, ge=0, le=1
+    )
+    neighbours: int = option(
+        4, "Nearest sentences for the margin.", flags=["-k", "--neighbours"], group=_SCORES, ge=1
+    )
+    pool: int = option(4096, "Pairs at a time among which the nearest are searched.", group=_SCORES, ge=2)
+
+    @property
+    def thresholds(self) -> dict[str, float]:
+        """The least value of each score that has one."""
+        given = {
+            "cosine": self.min_cosine,
+            "margin": self.min_margin,
+            "alignment": self.min_alignment,
+            "source_coverage": self.min_coverage,
+            "target_coverage": self.min_coverage,
+        }
+        return {name: least for name, least in given.items() if least is not None}
+
+
+class Scorers(VectorOptions):
+    """What scores pairs: an encoder of sentences, an aligner of words, or both."""
+
+    model: str | None = option(
+        None, "Folder or hub name of an encoder of sentences, for cosine and margin.", group=ENCODER
+    )
+    aligner: str = option(
+        BOX,
+        "Aligner for links: box comes with isoglot; another encoder's folder or hub name; none.",
+        group=_SCORES,
+    )

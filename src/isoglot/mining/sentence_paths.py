@@ -1,0 +1,223 @@
+r"""The cheapest way through two documents: which lines belong together, in time linear in their length.
+
+A group of a source and b target lines costs, with x and y the vectors of its sides,
+
+.. math:: c(x, y) = a b \, \frac{2 (1 - \cos(x, y))}{E_s[1 - \cos(x, y_s)] + E_s[1 - \cos(x_s, y)]}
+
+where the means are over lines at equal distances, without the one that is the most similar, which may be the
+translation. So a pair of chance costs about 1; a line that is skipped has a price of its own.
+
+The documents are halved by adding the vectors of neighbouring lines until they are short enough to compare all with
+all; each finer level then searches a band around the way through the coarser one.
+
+Source: Thompson and Koehn 2019, *Vecalign: Improved sentence alignment in linear time and space* (the cost, Eq. 3, and
+the recursion).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.ndimage import maximum_filter1d, minimum_filter1d
+
+from isoglot.aligners.compiled import compiled
+
+Vectors = NDArray[np.float32]
+Step = tuple[int, int, int, int, float]
+"""First source line, first target line, how many of each, and the price."""
+Band = tuple[NDArray[np.int64], NDArray[np.int64]]
+"""The first and the last number of target lines that are looked at after each number of source lines."""
+
+_SMALL = 256
+"""Lines of a level at which all cells are searched."""
+_WIDTH = 12
+"""Cells on either side of the coarser way."""
+_SAMPLES = 128
+"""Lines that show what chance is."""
+_ROWS = 64
+"""Rows whose prices are computed as one product."""
+
+
+@dataclass(frozen=True)
+class Document:
+    """One side: the unit vectors of runs of lines, and how unlike chance lines of the other side they are.
+
+    Args:
+        runs: For each length from 1, vectors of the runs that end at each line. **Shape**: (lines, hidden).
+        chance: Of each run the mean of 1 − cosine with lines of the other side. **Shape**: (lines,).
+    """
+
+    runs: Sequence[Vectors]
+    chance: Sequence[Vectors]
+
+    @classmethod
+    def of(cls, runs: Sequence[Vectors], others: Vectors) -> "Document":
+        """A side's runs, and some lines of the other side."""
+        if len(others) < 2:
+            return cls(runs, [np.ones(len(vectors), np.float32) for vectors in runs])
+        distances = [1 - vectors @ others.T for vectors in runs]
+        return cls(runs, [(own.sum(1) - own.min(1)) / np.float32(len(others) - 1) for own in distances])
+
+
+def cheapest_groups(
+    source: Sequence[Vectors],
+    target: Sequence[Vectors],
+    *,
+    max_size: int,
+    skip: float,
+    samples: tuple[Vectors, Vectors] | None = None,
+) -> list[Step]:
+    """The groups of lines, in their order, that together cost least; those of one side alone are single lines.
+
+    Args:
+        source: For each length from 1 to ``max_size - 1``, unit vectors of the runs of so many lines that end at each.
+        target: The same of the target.
+        max_size: Most lines of a group, of both sides together.
+        skip: Price of a line without translation; a pair of chance costs about 1.
+        samples: Lines of the source and of the target that show what chance is; by default of the documents.
+    """
+    lengths = len(source[0]), len(target[0])
+    if 0 in lengths:
+        return [(i, 0, 1, 0, skip) for i in range(lengths[0])] + [
+            (0, j, 0, 1, skip) for j in range(lengths[1])
+        ]
+    sides = [[list(source)], [list(target)]]
+    while (
+        max(len(levels[-1][0]) for levels in sides) > _SMALL
+        and min(len(levels[-1][0]) for levels in sides) > 1
+    ):
+        for levels in sides:
+            levels.append([_halved(levels[-1][0])])
+    groups = [(a, b) for a in range(1, max_size) for b in range(1, max_size - a + 1)]
+    path: list[Step] = []
+    for level in reversed(range(len(sides[0]))):
+        runs = [levels[level] for levels in sides]
+        first, second = samples if samples and level == 0 else [spaced(own[0]) for own in runs]
+        one, other = Document.of(runs[0], second), Document.of(runs[1], first)
+        sizes = len(runs[0][0]), len(runs[1][0])
+        band = _around(path, *sizes) if path else _everything(*sizes)
+        path = _cheapest(one, other, groups if level == 0 else [(1, 1)], band, skip)
+    return path
+
+
+def spaced(lines: Vectors) -> Vectors:
+    """Some lines at equal distances."""
+    return (
+        lines[np.unique(np.linspace(0, len(lines) - 1, _SAMPLES).astype(np.int64))] if len(lines) else lines
+    )
+
+
+def _halved(vectors: Vectors) -> Vectors:
+    """Two neighbouring lines as one; an odd last one stays alone."""
+    sums: Vectors = np.add.reduceat(vectors, np.arange(0, len(vectors), 2))
+    norms: Vectors = np.linalg.norm(sums, axis=1, keepdims=True)
+    return (sums / np.maximum(norms, 1e-12)).astype(np.float32)
+
+
+def _everything(rows: int, columns: int) -> Band:
+    return np.zeros(rows + 1, np.int64), np.full(rows + 1, columns, np.int64)
+
+
+def _around(path: Sequence[Step], rows: int, columns: int) -> Band:
+    """The cells near the way through the level with half the lines."""
+    steps = np.array([step[:4] for step in path], np.int64)
+    first, start = 2 * steps[:, 0], 2 * steps[:, 1]
+    last, end = np.minimum(first + 2 * steps[:, 2], rows), start + 2 * steps[:, 3]
+    low, high = np.full(rows + 1, columns, np.int64), np.zeros(rows + 1, np.int64)
+    for offset in range(3):  # a step leads over two lines of this level at most
+        row = np.minimum(first + offset, last)
+        np.minimum.at(low, row, start)
+        np.maximum.at(high, row, end)
+    size = 2 * _WIDTH + 1
+    low = minimum_filter1d(low, size, mode="nearest") - _WIDTH
+    high = maximum_filter1d(high, size, mode="nearest") + _WIDTH
+    low, high = np.clip(low, 0, columns), np.clip(high, 0, columns)
+    low[0], high[-1] = 0, columns
+    return low, high
+
+
+def _cheapest(
+    source: Document, target: Document, groups: Sequence[tuple[int, int]], band: Band, skip: float
+) -> list[Step]:
+    low, high = band
+    offsets = np.concatenate([[0], np.cumsum(high - low + 1)])
+    prices = _prices(source, target, groups, band, offsets)
+    rows, columns = (np.array(sizes, np.int64) for sizes in zip(*groups, strict=True))
+    found, costs = _search(prices, rows, columns, (low, high, offsets), skip)
+    return [(*step, float(cost)) for step, cost in zip(found.tolist(), costs, strict=True)]
+
+
+def _prices(
+    source: Document,
+    target: Document,
+    groups: Sequence[tuple[int, int]],
+    band: Band,
+    offsets: NDArray[np.int64],
+) -> NDArray[np.float32]:
+    """The price of each group that ends at each cell of the band. **Shape**: (cells, groups)."""
+    low, high = band
+    prices = np.full((offsets[-1], len(groups)), np.inf, np.float32)
+    for top in range(1, len(low), _ROWS):
+        end = min(top + _ROWS, len(low))
+        left, right = max(int(low[top:end].min()), 1), int(high[top:end].max())
+        if right < left:
+            continue
+        width = high[top:end] - low[top:end] + 1
+        row = np.repeat(np.arange(end - top), width)
+        cell = np.arange(offsets[top], offsets[end])
+        column = cell - np.repeat(offsets[top:end] - low[top:end], width)
+        inside = column > 0
+        row, cell, column = row[inside], cell[inside], column[inside] - left
+        for number, (a, b) in enumerate(groups):
+            one, other = slice(top - 1, end - 1), slice(left - 1, right)
+            distance = 1 - source.runs[a - 1][one] @ target.runs[b - 1][other].T
+            usual = source.chance[a - 1][one, None] + target.chance[b - 1][None, other]
+            price = a * b * 2 * np.maximum(distance, 0) / np.maximum(usual, np.float32(1e-9))
+            price[: max(0, a - top)] = np.inf  # a run does not begin before the document
+            price[:, : max(0, b - left)] = np.inf
+            prices[cell, number] = price[row, column]
+    return prices
+
+
+@compiled
+def _search(prices, rows, columns, band, skip):
+    """The groups of the cheapest way (first lines and sizes) and their prices."""
+    low, high, offsets = band
+    count = len(rows)
+    total = np.full(len(prices), np.inf)
+    taken = np.full(len(prices), -1, np.int16)
+    for i in range(len(low)):
+        for j in range(low[i], high[i] + 1):
+            cell = offsets[i] + j - low[i]
+            best, choice = np.inf, -1
+            if i == 0 and j == 0:
+                best = 0.0
+            for number in range(count):
+                a, b = i - rows[number], j - columns[number]
+                if a >= 0 and b >= 0 and low[a] <= b <= high[a]:
+                    cost = total[offsets[a] + b - low[a]] + prices[cell, number]
+                    if cost < best:
+                        best, choice = cost, number
+            if i > 0 and low[i - 1] <= j <= high[i - 1]:
+                cost = total[offsets[i - 1] + j - low[i - 1]] + skip
+                if cost < best:
+                    best, choice = cost, count
+            if j > low[i]:
+                cost = total[cell - 1] + skip
+                if cost < best:
+                    best, choice = cost, count + 1
+            total[cell], taken[cell] = best, choice
+    top, left = np.int64(len(low) - 1), high[len(low) - 1]
+    found, costs = np.empty((top + left, 4), np.int64), np.empty(top + left)
+    size = 0
+    while top > 0 or left > 0:
+        cell = offsets[top] + left - low[top]
+        choice = taken[cell]
+        a = rows[choice] if choice < count else np.int64(choice == count)
+        b = columns[choice] if choice < count else np.int64(choice == count + 1)
+        costs[size] = prices[cell, choice] if choice < count else skip
+        top, left = top - a, left - b
+        found[size, 0], found[size, 1], found[size, 2], found[size, 3] = top, left, a, b
+        size += 1
+    return found[:size][::-1].copy(), costs[:size][::-1].copy()

@@ -1,0 +1,80 @@
+"""Unit vectors of sentences, a window at a time, from an encoder or any function that has vectors of texts."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from isoglot.mining.options import VectorOptions
+from isoglot.modules.finite import require_finite
+from isoglot.modules.neighbours import unit
+from isoglot.runs.disk import full_disk_named
+from isoglot.tasks.text_vectors import TextEncoder
+
+SentenceEncoder = Callable[[Sequence[str]], Any]
+"""Texts in, one vector per text out (a tensor or an array): a :class:`isoglot.tasks.text_vectors.TextEncoder`."""
+Progress = Callable[[int, int], None]
+
+_WINDOW = 4096
+
+
+def sentence_encoder(
+    model: str | Path | SentenceEncoder, options: VectorOptions | None = None
+) -> SentenceEncoder:
+    """The encoder of a folder or hub name with options; a function is taken as it is."""
+    if not isinstance(model, str | Path):
+        return model
+    options = options or VectorOptions()
+    encoder = TextEncoder(model, layer=options.layer, pooling=options.pooling, max_length=options.max_length)
+    return partial(_prefixed, encoder, options.prefix) if options.prefix else encoder
+
+
+def _prefixed(encoder: SentenceEncoder, prefix: str, texts: Sequence[str]) -> Tensor:
+    found: Tensor = encoder([prefix + text for text in texts])
+    return found
+
+
+def raw_vectors(encoder: SentenceEncoder, texts: Sequence[str]) -> Tensor:
+    """Vectors as the encoder has them, in windows. **Shape**: (texts, hidden), float32, on the CPU."""
+    parts = [
+        require_finite(torch.as_tensor(encoder(texts[start : start + _WINDOW])), "sentence vectors")
+        .float()
+        .cpu()
+        for start in range(0, len(texts), _WINDOW)
+    ]
+    return torch.cat(parts) if parts else torch.zeros(0, 1)
+
+
+def unit_vectors(encoder: SentenceEncoder, texts: Sequence[str]) -> Tensor:
+    """Vectors of length 1. **Shape**: (texts, hidden), float32, on the CPU."""
+    return unit(raw_vectors(encoder, texts))
+
+
+@contextmanager
+def stored_vectors(
+    encoder: SentenceEncoder, sides: Sequence[Sequence[str]], *, progress: Progress | None = None
+) -> Iterator[list[Tensor]]:
+    """Unit vectors of the sentences of each side, in temporary files that are mapped into memory."""
+    total, done, size = sum(map(len, sides)), 0, 0
+    with tempfile.TemporaryDirectory(prefix="isoglot-") as folder, full_disk_named(folder):
+        found = []
+        for number, texts in enumerate(sides):
+            path = Path(folder) / str(number)
+            with path.open("wb") as file:
+                for start in range(0, len(texts), _WINDOW):
+                    window = unit_vectors(encoder, texts[start : start + _WINDOW])
+                    file.write(window.numpy().tobytes())
+                    size, done = window.shape[1], done + len(window)
+                    if progress is not None:
+                        progress(done, total)
+            # copied on writing, for a tensor has to be writable
+            found.append(torch.from_numpy(np.memmap(path, np.float32, "c", shape=(len(texts), size))))
+        yield found

@@ -1,0 +1,183 @@
+"""Filtering: rules as `prepare` has them, scores against plain loops, and the same verdicts whatever the windows."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+import torch
+
+from isoglot.aligners.embedding.aligner import EmbeddingAligner
+from isoglot.aligners.files.pairs import bitext_sources
+from isoglot.corpus.options import PrepareOptions
+from isoglot.corpus.prepare import prepare
+from isoglot.corpus.read.readers import read
+from isoglot.corpus.read.sources import Source
+from isoglot.errors import ConfigurationError, InputError
+from isoglot.mining.filter_pairs import PairScorer, filter_files, filter_pairs
+from isoglot.mining.options import FilterOptions
+from isoglot.testing import tiny_bitext, tiny_model, tiny_tokenizer
+
+SIZE = 40
+
+
+def table(texts: list[str]) -> torch.Tensor:
+    """Vectors that depend on the text alone."""
+    return torch.stack(
+        [torch.randn(8, generator=torch.Generator().manual_seed(sum(map(ord, text)))) for text in texts]
+    )
+
+
+def pairs(size: int = SIZE) -> list[tuple[str, str]]:
+    rows = tiny_bitext(size)
+    return list(zip(rows["source"], rows["target"], strict=True))
+
+
+def scores(found: object) -> list[dict[str, float]]:
+    return [dict(pair.scores) for pair in found]  # type: ignore[attr-defined]
+
+
+def test_cosine_and_margin_are_those_of_loops_over_different_sentences() -> None:
+    rows = pairs(10)
+    rows += rows[:3]
+    found = scores(filter_pairs(rows, model=table, aligner=None, neighbours=2))
+    sides = [sorted({row[side] for row in rows}) for side in (0, 1)]
+
+    def cosine(one: str, other: str) -> float:
+        return float(torch.cosine_similarity(*table([one, other]), dim=0))
+
+    for (source, target), own in zip(rows, found, strict=True):
+        near = [
+            sum(sorted((cosine(source, y) for y in sides[1]), reverse=True)[:2]) / 2,
+            sum(sorted((cosine(x, target) for x in sides[0]), reverse=True)[:2]) / 2,
+        ]
+        assert own["cosine"] == pytest.approx(cosine(source, target), abs=1e-5)
+        assert own["margin"] == pytest.approx(cosine(source, target) / (sum(near) / 2), rel=1e-4)
+
+
+def test_the_last_window_is_filled_up_and_every_pair_keeps_its_place() -> None:
+    rows = pairs()
+    whole = scores(filter_pairs(rows[-16:], model=table, aligner=None))
+    found = list(filter_pairs(iter(rows), model=table, aligner=None, pool=16))
+    assert [(pair.source, pair.target) for pair in found] == rows
+    for one, other in zip(scores(found)[-8:], whole[-8:], strict=True):  # 40 = 16 + 16 + 8, and 8 before them
+        assert one == pytest.approx(other, rel=1e-5)
+
+
+def test_alignment_and_coverage_are_those_of_the_aligner() -> None:
+    aligner = EmbeddingAligner(tiny_model("bert"), tokenizer=tiny_tokenizer("bert"), layer=2)
+    found = list(filter_pairs([*pairs(5), ("one", "")], aligner=aligner, min_coverage=0.9))
+    for pair in found[:5]:
+        words = [
+            text.replace(".", " .").replace("!", " !").replace("?", " ?").split()
+            for text in (pair.source, pair.target)
+        ]
+        links = aligner.align_words(*words)
+        expected = {
+            "alignment": links.score,
+            "source_coverage": len({i for i, _ in links.links}) / len(words[0]),
+            "target_coverage": len({j for _, j in links.links}) / len(words[1]),
+        }
+        assert dict(pair.scores) == pytest.approx(expected)
+        low = [name for name in ("source_coverage", "target_coverage") if expected[name] < 0.9]
+        assert pair.reason == (low[0] if low else "")
+    assert (found[5].reason, found[5].scores) == ("empty", {})
+
+
+def test_rules_are_those_of_prepare_and_dropped_pairs_are_not_scored(tmp_path: Path) -> None:
+    rows = [
+        ("a plain sentence", "ein schlichter Satz"),
+        ("short", "viel zu lang für diese Quelle hier"),
+        ("some words here", "несколько слов"),
+        ("  ", "leer"),
+        ("the same words", "The same words!"),
+        ("tokyo 1990", "Tokio 1990"),
+    ]
+    asked: list[str] = []
+
+    def seen(texts: list[str]) -> torch.Tensor:
+        asked.extend(texts)
+        return table(texts)
+
+    rules = {"min_script_share": 0.5, "max_length_ratio": 3.0}
+    found = list(
+        filter_pairs(rows, model=seen, aligner=None, languages=("en", "de"), max_copied=0.6, **rules)
+    )
+    assert [pair.reason for pair in found] == ["", "ratio", "script", "empty", "copied", ""]
+    assert set(asked) == {text for row in (rows[0], rows[5]) for text in row}
+    path = tmp_path / "pairs.tsv"
+    path.write_text("".join(f"{one}\t{other}\n" for one, other in rows))
+    source = Source(path=str(path), source_language="en", target_language="de")
+    done = prepare(source, tmp_path / "out", options=PrepareOptions(**rules))
+    assert done.removed == {"empty": 1, "script": 1, "ratio": 1}
+
+
+@pytest.mark.parametrize("form", ["moses", "tsv", "tsv.gz", "jsonl", "tmx"])
+def test_formats_go_in_and_out(form: str, tmp_path: Path) -> None:
+    rows = [(f"{one} <&> \u2028", other) for one, other in pairs(9)]
+    given = tmp_path / "given.jsonl"
+    given.write_text("".join(json.dumps({"source": a, "target": b}) + "\n" for a, b in rows))
+    sources = [Source(path=str(given), source_language="en", target_language="de")]
+    out = [str(tmp_path / f"kept.{part}") for part in (("en", "de") if form == "moses" else (form,))]
+    dropped, report = tmp_path / "dropped.tsv", tmp_path / "report.json"
+    scorer = PairScorer(table, None)
+    found = filter_files(
+        sources, out, FilterOptions(min_cosine=0.1), lambda: scorer, dropped=dropped, report=report
+    )
+    extra = {"target_path": out[1]} if form == "moses" else {}
+    again = [
+        (row["source"], row["target"])
+        for row in read(sources[0].model_copy(update={"path": out[0], **extra}))
+    ]
+    lost = [tuple(line.split("\t")[:3]) for line in dropped.read_text().split("\n")[:-1]]
+    assert 0 < found.kept < 9 and found.kept == len(again) and found.dropped == {"cosine": len(lost)}
+    assert sorted(again + [row[:2] for row in lost]) == sorted((one.strip(), other) for one, other in rows)
+    assert {row[2] for row in lost} == {"cosine"}
+    told = json.loads(report.read_text())
+    assert told["read"] == 9 and sum(row["pairs"] for row in told["histograms"]["margin"]) == 9
+    if form == "tsv.gz":
+        assert len(gzip.decompress(Path(out[0]).read_bytes()).splitlines()[0].split(b"\t")) == 4
+
+
+def test_a_prepared_folder_is_read_with_its_languages(tmp_path: Path) -> None:
+    path = tmp_path / "pairs.tsv"
+    path.write_text("one two\teins zwei\nthree\tтри\n")
+    prepare(Source(path=str(path), source_language="en", target_language="de"), tmp_path / "data")
+    out = str(tmp_path / "kept.tsv")
+    sources = bitext_sources([str(tmp_path / "data")], languages=["src", "tgt"])
+    found = filter_files(sources, [out], FilterOptions(min_script_share=0.5), lambda: PairScorer(None, None))
+    assert (found.kept, found.dropped) == (1, {"script": 1})
+    assert Path(out).read_text() == "one two\teins zwei\n"
+
+
+def test_mistakes_are_named_and_leave_nothing(tmp_path: Path) -> None:
+    good, bad = tmp_path / "good.tsv", tmp_path / "bad.tsv"
+    good.write_text("a\tb\n")
+    bad.write_bytes(b"a\tb\nc\td\xff\n")
+
+    def run(path: Path, out: list[str], languages: tuple[str, str] = ("en", "de"), **options: object) -> None:
+        sources = bitext_sources([str(path)], languages=languages)
+        filter_files(sources, out, FilterOptions(**options), lambda: PairScorer(None, None))
+
+    kept = str(tmp_path / "kept.tsv")
+    for error, text, call in (
+        (InputError, "bad.tsv:2: byte 0xff", lambda: run(bad, [kept])),
+        (ConfigurationError, "good.tsv: is also an input", lambda: run(good, [str(good)])),
+        (ConfigurationError, "one output given twice", lambda: run(good, [kept, kept])),
+        (ConfigurationError, "does not tell the format", lambda: run(good, [str(tmp_path / "kept.txt")])),
+        (
+            ConfigurationError,
+            "script of 'src'",
+            lambda: run(good, [kept], ("src", "de"), min_script_share=0.5),
+        ),
+        (ConfigurationError, "no such file", lambda: run(tmp_path / "none.tsv", [kept])),
+        (ConfigurationError, "add --model", lambda: filter_pairs([], aligner=None, min_margin=1.0)),
+        (ConfigurationError, "--aligner is none", lambda: filter_pairs([], aligner=None, min_coverage=0.1)),
+        (ConfigurationError, "did you mean 'min_margin'", lambda: filter_pairs([], min_margins=1.0)),
+    ):
+        with pytest.raises(error, match=text):
+            call()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["bad.tsv", "good.tsv"]
+    assert good.read_text() == "a\tb\n"

@@ -1,0 +1,178 @@
+"""Mining against LASER's published formula in plain loops, and what becomes of repeated lines, copies and ties."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from isoglot.errors import ConfigurationError, InputError
+from isoglot.mining.histogram import Histogram
+from isoglot.mining.mine import best_pairs, mine, mine_files
+from isoglot.mining.options import MineOptions
+from isoglot.modules.neighbours import nearest_both_ways, unit
+
+
+def laser(x: np.ndarray, y: np.ndarray, k: int, retrieval: str) -> list[tuple[float, int, int]]:
+    """Pairs as Artetxe and Schwenk (2019) define them, one cosine at a time."""
+    cosine = [[float(np.dot(a, b)) for b in y] for a in x]
+    nearest_y = [sorted(range(len(y)), key=lambda j, i=i: -cosine[i][j])[:k] for i in range(len(x))]
+    nearest_x = [sorted(range(len(x)), key=lambda i, j=j: -cosine[i][j])[:k] for j in range(len(y))]
+    mean_x = [sum(cosine[i][j] for j in near) / len(near) for i, near in enumerate(nearest_y)]
+    mean_y = [sum(cosine[i][j] for i in near) / len(near) for j, near in enumerate(nearest_x)]
+
+    def margin(i: int, j: int) -> float:
+        return cosine[i][j] / ((mean_x[i] + mean_y[j]) / 2)
+
+    forward = [
+        (margin(i, j), i, j)
+        for i, near in enumerate(nearest_y)
+        for j in [max(near, key=lambda j, i=i: margin(i, j))]
+    ]
+    backward = [
+        (margin(i, j), i, j)
+        for j, near in enumerate(nearest_x)
+        for i in [max(near, key=lambda i, j=j: margin(i, j))]
+    ]
+    if retrieval == "intersection":
+        found = set(forward) & set(backward)
+    elif retrieval == "max":
+        found, seen, met = set(), set(), set()
+        for score, i, j in sorted({*forward, *backward}, key=lambda row: (-row[0], *row[1:])):
+            if i not in seen and j not in met:
+                found.add((score, i, j))
+                seen.add(i)
+                met.add(j)
+    else:
+        found = set(forward if retrieval == "forward" else backward)
+    return sorted(found, key=lambda row: (-row[0], *row[1:]))
+
+
+@pytest.mark.parametrize("retrieval", ["max", "intersection", "forward", "backward"])
+@pytest.mark.parametrize("neighbours", [1, 4, 50])
+def test_the_pairs_are_those_of_the_published_formula(retrieval: str, neighbours: int) -> None:
+    generator = torch.Generator().manual_seed(3)
+    x = unit(torch.rand(60, 8, generator=generator))
+    y = unit(
+        torch.cat(
+            [x[:30] + 0.2 * torch.rand(30, 8, generator=generator), torch.rand(15, 8, generator=generator)]
+        )
+    )
+    options = MineOptions(retrieval=retrieval, neighbours=neighbours)
+    scores, i, j = best_pairs(*nearest_both_ways(x, y, neighbours), options)
+    expected = laser(x.double().numpy(), y.double().numpy(), neighbours, retrieval)
+    assert list(zip(i.tolist(), j.tolist(), strict=True)) == [row[1:] for row in expected]
+    np.testing.assert_allclose(scores, [row[0] for row in expected], rtol=1e-5)
+
+
+TABLE = {
+    "a": [1.0, 0, 0, 0], "b": [0, 1.0, 0, 0], "c": [0, 0, 1.0, 0], "same": [0, 0, 0, 1.0],
+    "A": [1.0, 0.2, 0, 0], "B": [0, 1.0, 0.2, 0], "C": [0, 0, 1.0, 0.2], "S": [0, 0.1, 0, 0.8],
+}  # fmt: skip
+
+
+def encoder(texts: list[str]) -> torch.Tensor:
+    return torch.tensor([TABLE[text] for text in texts])
+
+
+def pairs(found: object) -> list[tuple[str, str, int, int]]:
+    return [(p.source, p.target, p.source_line, p.target_line) for p in found]  # type: ignore[attr-defined]
+
+
+def test_repeated_and_blank_lines_count_once_as_their_first() -> None:
+    found = mine(["a", "", "b", " a ", "b"], ["B", "A", "\t", "B"], encoder)
+    assert sorted(pairs(found)) == [("a", "A", 1, 2), ("b", "B", 3, 1)]
+    assert mine([], ["A"], encoder) == [] and mine(["a"], [" "], encoder) == []
+
+
+def test_copies_are_paired_with_another_sentence_where_they_are_dropped() -> None:
+    sides = ["same", "a"], ["S", "same", "A"]
+    assert ("same", "same", 1, 2) in pairs(mine(*sides, encoder))
+    found = pairs(mine(*sides, encoder, drop_copies=True))
+    assert ("same", "S", 1, 1) in found and ("same", "same", 1, 2) not in found
+    assert mine(["same"], ["same"], encoder, drop_copies=True) == []
+
+
+def test_ties_go_to_the_first_lines_and_thresholds_keep_their_border() -> None:
+    flat = torch.ones(1, 4)
+    found = mine(["x", "y"], ["u", "v"], lambda texts: flat.expand(len(texts), 4))
+    assert pairs(found) == [("x", "u", 1, 1)]  # both sides' other sentences prefer the first ones too
+    assert found[0].score == 1.0
+    assert mine(["x"], ["u"], lambda texts: flat.expand(len(texts), 4), min_score=1.0)
+    assert not mine(["x"], ["u"], lambda texts: flat.expand(len(texts), 4), min_score=1.001)
+
+
+def test_files_are_read_and_written_whole(tmp_path: Path) -> None:
+    one, other, out = (str(tmp_path / name) for name in ("one.txt", "other.txt", "out.jsonl"))
+    Path(one).write_text("a\nb\nc\n")
+    Path(other).write_text("C\nB\nA\n")
+    report = mine_files((one, other), out, lambda: encoder, MineOptions())
+    rows = [json.loads(line) for line in Path(out).read_text().splitlines()]
+    assert {(r["source"], r["target"], r["source_line"], r["target_line"]) for r in rows} == {
+        ("a", "A", 1, 3), ("b", "B", 2, 2), ("c", "C", 3, 1)
+    }  # fmt: skip
+    assert (report.sentences, report.pairs, report.histogram.count) == ((3, 3), 3, 3)
+    mine_files((one, other), str(tmp_path / "out.tsv"), lambda: encoder, MineOptions(min_score=9))
+    assert (tmp_path / "out.tsv").read_text() == ""
+
+
+def test_mistakes_are_told_before_the_encoder_is_loaded(tmp_path: Path) -> None:
+    def never() -> None:
+        raise AssertionError("loaded")
+
+    one, blank = tmp_path / "one.txt", tmp_path / "blank.txt"
+    one.write_text("a\n")
+    blank.write_text("\n \n")
+    for paths, out, error, text in (
+        ((one, blank), "o.tsv", InputError, "blank.txt: has no sentence"),
+        ((one, one), "one.txt", ConfigurationError, "is also an input"),
+        ((one, one), "o.txt", ConfigurationError, "does not tell the format"),
+        ((one, one), "o.tsv.xz", ConfigurationError, "does not tell the format"),
+        ((one, tmp_path / "none"), "o.tsv", InputError, "cannot be opened"),
+    ):
+        with pytest.raises(error, match=text):
+            mine_files(tuple(map(str, paths)), str(tmp_path / out), never, MineOptions())
+    with pytest.raises(ConfigurationError, match="did you mean 'neighbours'"):
+        mine(["a"], ["A"], encoder, neighbors=3)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["blank.txt", "one.txt"]
+
+
+def test_faiss_finds_what_the_exact_search_finds() -> None:
+    pytest.importorskip("faiss")
+    generator = torch.Generator().manual_seed(0)
+    vectors = torch.randn(600, 16, generator=generator)
+    names = {str(n): row for n, row in enumerate(vectors)}
+    names |= {f"t{n}": row + 0.05 * torch.randn(16, generator=generator) for n, row in enumerate(vectors)}
+
+    def lookup(texts: list[str]) -> torch.Tensor:
+        return torch.stack([names[text] for text in texts])
+
+    sides = [str(n) for n in range(600)], [f"t{n}" for n in range(600)]
+    exact, found = (mine(*sides, lookup, search=search) for search in ("exact", "faiss"))
+    assert len(exact) == 600 and len(set(pairs(found)) & set(pairs(exact))) >= 595
+
+
+def test_non_finite_vectors_become_no_pair() -> None:
+    with pytest.raises(Exception, match="NaN"):
+        mine(["a"], ["b"], lambda texts: torch.full((len(texts), 2), torch.nan))
+
+
+def test_a_histogram_counts_every_score_once() -> None:
+    histogram = Histogram()
+    histogram.add([-5.0, 0.8, 0.8024, 0.8026, 9.0])
+    histogram.add([])
+    assert histogram.count == 5 == sum(n for *_, n in histogram.rows())
+    histogram = Histogram()
+    histogram.add([0.8, 0.8024, 0.8026])
+    assert histogram.rows() == [(0.8, 0.8025, 2), (0.8025, 0.805, 1)]
+    assert "100.0%" in histogram.text("cosine") and histogram.recorded()[0] == {
+        "from": 0.8,
+        "to": 0.8025,
+        "pairs": 2,
+    }
+    for width in (0.1, 1.0, 3.9):
+        histogram.add(np.linspace(-0.9, -0.9 + width, 500).tolist())
+        assert 1 < len(histogram.rows()) <= 20 and sum(n for *_, n in histogram.rows()) == histogram.count

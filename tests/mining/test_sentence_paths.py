@@ -1,0 +1,84 @@
+"""The cheapest way against all ways of small documents, and the band against the whole table of long ones."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pytest
+
+from isoglot.mining import sentence_paths
+from isoglot.mining.sentence_paths import cheapest_groups
+
+
+def unit(table: np.ndarray) -> np.ndarray:
+    return (table / np.linalg.norm(table, axis=1, keepdims=True)).astype(np.float32)
+
+
+def runs(lines: np.ndarray, longest: int) -> list[np.ndarray]:
+    """Unit sums of the lines that end at each."""
+    return [
+        unit(np.stack([lines[max(0, end - size) : end].sum(0) for end in range(1, len(lines) + 1)]))
+        for size in range(1, longest + 1)
+    ]
+
+
+def least_cost(source: list[np.ndarray], target: list[np.ndarray], max_size: int, skip: float) -> float:
+    """By plain recursion over all groups."""
+
+    def chance(vector: np.ndarray, lines: np.ndarray) -> float:
+        distances = sorted(1 - float(vector @ line) for line in lines)[1:]
+        return sum(distances) / len(distances) if distances else 1.0
+
+    def price(i: int, j: int, a: int, b: int) -> float:
+        x, y = source[a - 1][i - 1], target[b - 1][j - 1]
+        return a * b * 2 * (1 - float(x @ y)) / (chance(x, target[0]) + chance(y, source[0]))
+
+    @cache
+    def cost(i: int, j: int) -> float:
+        found = [0.0] if (i, j) == (0, 0) else []
+        found += [cost(a, b) + skip for a, b in ((i - 1, j), (i, j - 1)) if min(a, b) >= 0]
+        for a in range(1, max_size):
+            for b in range(1, max_size - a + 1):
+                if a <= i and b <= j:
+                    found.append(cost(i - a, j - b) + price(i, j, a, b))
+        return min(found)
+
+    return float(cost(len(source[0]), len(target[0])))
+
+
+@pytest.mark.parametrize(("n", "m", "max_size"), [(1, 1, 2), (6, 5, 2), (7, 9, 4), (3, 12, 5), (12, 2, 3)])
+def test_small_documents_cost_what_all_ways_tried_cost(n: int, m: int, max_size: int) -> None:
+    random = np.random.default_rng(n * m)
+    source, target = (runs(random.normal(size=(size, 6)), max_size - 1) for size in (n, m))
+    found = cheapest_groups(source, target, max_size=max_size, skip=0.3)
+    assert sum(step[4] for step in found) == pytest.approx(
+        least_cost(source, target, max_size, 0.3), rel=1e-4
+    )
+    lines = [
+        [line for i, j, a, b, _ in found for line in range((i, j)[side], (i + a, j + b)[side])]
+        for side in (0, 1)
+    ]
+    assert lines == [list(range(n)), list(range(m))]  # every line once, in order
+
+
+def test_an_empty_side_skips_the_other() -> None:
+    lines = runs(np.eye(4), 1)
+    empty = [np.zeros((0, 4), np.float32)]
+    assert cheapest_groups(lines, empty, max_size=2, skip=0.5) == [(i, 0, 1, 0, 0.5) for i in range(4)]
+    assert cheapest_groups(empty, lines, max_size=2, skip=0.5) == [(0, j, 0, 1, 0.5) for j in range(4)]
+    assert cheapest_groups(empty, empty, max_size=2, skip=0.5) == []
+
+
+def test_the_band_finds_the_way_of_the_whole_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    random = np.random.default_rng(5)
+    lines = random.normal(size=(600, 24))
+    noisy = lines + 0.4 * random.normal(size=lines.shape)
+    joined = [noisy[n] + noisy[n + 1] if n % 7 == 0 else noisy[n] for n in range(600) if n % 7 != 1]
+    target = np.delete(np.array(joined), slice(200, 260), axis=0)  # and a long part that is not translated
+    sides = runs(lines, 3), runs(target, 3)
+    found = cheapest_groups(*sides, max_size=4, skip=0.4)
+    monkeypatch.setattr(sentence_paths, "_SMALL", 10**6)
+    whole = cheapest_groups(*sides, max_size=4, skip=0.4)
+    assert [step[:4] for step in found] == [step[:4] for step in whole] and len(whole) > 400
+    assert sum((a, b) == (2, 1) for *_, a, b, _ in whole) > 60
