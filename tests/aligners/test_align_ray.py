@@ -175,7 +175,7 @@ def test_two_ray_workers_give_the_local_links(corpus, encoder, tmp_path, monkeyp
     monkeypatch.setattr(
         align_ray,
         "_read_back",
-        lambda job, n: seen.append(job.part(2).stat().st_mtime_ns) or original(job, n),
+        lambda job, *rest: seen.append(job.part(2).stat().st_mtime_ns) or original(job, *rest),
     )
     align_file([Source(path=str(corpus))], out, asked)
     assert seen == [kept]
