@@ -14,7 +14,7 @@ LINES = 40
 
 
 def test_a_pair_that_is_too_long_is_reported_and_keeps_its_place(tmp_path, monkeypatch, caplog):
-    monkeypatch.setattr("isoglot.aligners.align_statistics.MOST_ENTRIES", 8)
+    monkeypatch.setattr("isoglot.aligners.alignment.MOST_ENTRIES", 8)
     path, saved = tmp_path / "long.txt", tmp_path / "model"
     path.write_text("a b ||| c d\na b a b ||| c d c d\nb a ||| d c\n")
     for flags in (("-m", "fast_align", "--save", saved), ("--load", saved)):

@@ -13,8 +13,8 @@ from datasets import Dataset, DatasetDict
 
 import isoglot as iso
 from isoglot.aligners.align_file import align_file
-from isoglot.aligners.files.pairs import bitext_sources
 from isoglot.aligners.options import AlignRequest, aligner_of
+from isoglot.corpus.open_corpus import corpus_sources
 from isoglot.errors import ConfigurationError
 from isoglot.testing import tiny_aligned, tiny_model, tiny_tokenizer
 
@@ -116,7 +116,7 @@ def test_learning_gives_the_links_of_the_command(method, tmp_path):
     )
     request = AlignRequest(aligner=aligner_of(method=method, lowercase=True), output="jsonl")
     align_file(
-        bitext_sources([str(tmp_path / "text")], languages=["en", "xx"]), tmp_path / "links.jsonl", request
+        corpus_sources([str(tmp_path / "text")], languages=["en", "xx"]), tmp_path / "links.jsonl", request
     )
     rows = [json.loads(line) for line in (tmp_path / "links.jsonl").read_text().splitlines()]
     options = {"method": method, "lowercase": True, "words": "whitespace"}
