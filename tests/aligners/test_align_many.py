@@ -13,8 +13,8 @@ from datasets import Dataset, DatasetDict
 
 import isoglot as iso
 from isoglot.aligners.align_file import align_file
-from isoglot.corpus.open_corpus import corpus_sources
 from isoglot.aligners.options import AlignRequest, aligner_of
+from isoglot.corpus.open_corpus import corpus_sources
 from isoglot.errors import ConfigurationError
 from isoglot.testing import tiny_aligned, tiny_model, tiny_tokenizer
 

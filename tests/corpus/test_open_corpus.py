@@ -74,6 +74,8 @@ def test_what_a_folder_holds_must_be_what_is_wanted(folder: Path) -> None:
         ConfigurationError, match="language en-de given, but it is prepared with en-xx; leave the"
     ):
         open_corpus([folder], "bitext", languages=("en", "de"))
+    with pytest.raises(ConfigurationError, match="language fr given"):
+        open_corpus([folder], "bitext", languages=("fr", "tgt"))
     open_corpus([folder], "bitext", languages=("eng", "xx"))
     open_corpus([folder], "bitext", languages=("src", "tgt"))
     (folder / MANIFEST).write_text(json.dumps({"layout": 99}))

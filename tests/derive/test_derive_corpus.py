@@ -243,6 +243,23 @@ def test_a_prepared_corpus_of_another_kind_or_language_is_refused(tmp_path: Path
     ):
         with pytest.raises((ConfigurationError, InputError), match=message):
             derive_corpus([tmp_path / "en"], tmp_path / "out", DeriveRequest(transform="inv", **fields))
+    source = tmp_path / "pairs.tsv"
+    source.write_text("a b\tc d\n")
+    prepare(Source(path=str(source), source_language="en", target_language="de"), tmp_path / "pairs")
+    with pytest.raises(InputError, match="holds a prepared bitext corpus, and text is needed"):
+        derive_corpus([tmp_path / "pairs"], tmp_path / "out", DeriveRequest(transform="inv", kind="text"))
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_sentences_of_a_prepared_treebank_are_text(tmp_path: Path) -> None:
+    (trees := tmp_path / "trees.conllu").write_text(
+        "1\ta\ta\tDET\t_\t_\t2\tdet\t_\t_\n2\tdog\tdog\tNOUN\t_\t_\t0\troot\t_\t_\n\n"
+    )
+    prepare(
+        Source(path=str(trees), language="en"), tmp_path / "made", options=PrepareOptions(kind="treebank")
+    )
+    derive_corpus([tmp_path / "made"], tmp_path / "out", DeriveRequest(transform="inv", kind="text"))
+    assert (tmp_path / "out" / "derived.txt").read_text() == "dog a\n"
 
 
 def test_mistakes_leave_nothing_behind(tmp_path: Path, text: Path) -> None:

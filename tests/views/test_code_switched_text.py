@@ -97,7 +97,7 @@ def test_no_synonyms_is_masked_text(mode, ids, seed):
 def test_only_selected_tokens_change(mode, ids, seed):
     tensors = build(view(mode, probability=0.5), ids, seed)
     chosen = tensors["labels"] != IGNORE_INDEX
-    assert not (chosen & tensors["special_mask"].bool()).any()
+    assert not chosen[[0, -1]].any(), "specials"
     assert torch.equal(tensors["input_ids"][~chosen], tensors["original_ids"][~chosen])
     plain = build(MaskedText(TOKENIZER, probability=0.5), ids, seed)
     assert torch.equal(chosen, plain["labels"] != IGNORE_INDEX)

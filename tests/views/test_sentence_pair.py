@@ -38,7 +38,6 @@ def test_source_is_query():
     assert tensors["query_input_ids"].tolist() == [CLS, 10, 11, 12, SEP]
     assert tensors["key_input_ids"].tolist() == [CLS, 20, 21, SEP]
     assert tensors["query_attention_mask"].tolist() == [1] * 5
-    assert tensors["query_special_mask"].tolist() == [1, 0, 0, 0, 1]
     assert tensors["query_side_ids"].tolist() == [0, 1, 1, 1, 0]
     assert tensors["key_side_ids"].tolist() == [0, 2, 2, 0]
     assert tensors["query_word_ids"].tolist() == [0, 1, 1, 2, 0]
@@ -58,7 +57,7 @@ def test_query_is_the_first_side_of_the_masked_pair(coin):
 
 def test_the_coin_swaps_everything_but_the_piece_key():
     plain, swapped = build(SentencePair(BERT)), build(SentencePair(BERT), coin=True)
-    for name in ("input_ids", "attention_mask", "special_mask", "side_ids", "word_ids"):
+    for name in ("input_ids", "attention_mask", "side_ids", "word_ids"):
         assert torch.equal(plain[f"query_{name}"], swapped[f"key_{name}"])
         assert torch.equal(plain[f"key_{name}"], swapped[f"query_{name}"])
     assert torch.equal(plain["link_ids"].flip(1), swapped["link_ids"])

@@ -1,7 +1,7 @@
 """Statistical aligners over files: the text is kept as word numbers, and read again where a format shows its words."""
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice, zip_longest
 
@@ -60,7 +60,11 @@ def _beside(pairs: Iterator[RawPair], links: Iterator[PairLinks], source: Ints, 
     """Each pair with its links; an input that is not as long as when it was learned from is refused."""
     lengths = zip(source.tolist(), target.tolist(), strict=True)
     for number, (pair, found, learned) in enumerate(zip_longest(pairs, links, lengths), 1):
-        if pair is None or found is None or tuple(map(len, _usable(pair, number, silent))) != learned:
+        if (
+            pair is None
+            or found is None
+            or tuple(map(len, usable_words(pair.words, number, silent))) != learned
+        ):
             raise InputError(f"pair {number} was changed while the input was aligned; align it again")
         yield pair, found
 
@@ -90,7 +94,7 @@ def _by_loaded(wanted: SavedModel, corpus: Corpus, request: AlignRequest, warn: 
     _keep(aligner, wanted)
     pairs, first = read_pairs(corpus, mode=request.words, warn=warn), 0
     while window := list(islice(pairs, WINDOW)):
-        words = [_usable(pair, number, warn) for number, pair in enumerate(window, first + 1)]
+        words = [usable_words(pair.words, number, warn) for number, pair in enumerate(window, first + 1)]
         sides = [[pair[side] for pair in words] for side in (0, 1)]
         one, other = (np.array([len(words) for words in side], np.int64) for side in sides)
         tables = aligner.tables(*sides).windows(len(window))
@@ -108,7 +112,7 @@ def _encoded(
     def add(corpus: Corpus, warn: Warn) -> int:
         number = 0
         for number, pair in enumerate(read_pairs(corpus, mode=request.words, warn=warn), 1):
-            source, target = _usable(pair, number, warn)
+            source, target = usable_words(pair.words, number, warn)
             one.add(source)
             other.add(target)
         return number
@@ -118,11 +122,6 @@ def _encoded(
     if more:
         add(open_corpus(more, "bitext"), Warnings())
     return one.side(), other.side(), own
-
-
-def _usable(pair: RawPair, number: int, warn: Warn) -> tuple[Sequence[str], Sequence[str]]:
-    """The words of a pair; none where it cannot be aligned."""
-    return usable_words(pair.words, number, warn)
 
 
 def _kept(

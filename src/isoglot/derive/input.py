@@ -62,8 +62,8 @@ def read_rows(
     ``paths``: one file or folder; two files for a bitext, three with word links.
     ``options``: further keys of :class:`isoglot.corpus.read.sources.Source`.
     """
-    if kind == "text" and is_prepared(paths[0]):
-        kind = kind_of(paths[0])  # the sentences of a treebank are text
+    if kind == "text" and is_prepared(paths[0]) and kind_of(paths[0]) == "treebank":
+        kind = "treebank"  # whose sentences are text
     if kind in _CORPORA:
         corpus: Kind = kind  # type: ignore[assignment]
         yield from open_corpus(paths, corpus, languages=languages, **options)

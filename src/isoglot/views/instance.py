@@ -43,7 +43,6 @@ def masked_tensors(
         "attention_mask": present,
         "labels": masked.labels,
         "original_ids": instance.ids,
-        "special_mask": special.astype(np.int64),
         **instance.extras,
     }
     return arrays, masked

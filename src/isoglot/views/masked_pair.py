@@ -56,7 +56,7 @@ class MaskedPair(MaskingOptions):
     apart; its order and positions are the stream's, and so are its language ids unless ``language_ids`` is given here
     and the stream names its languages.
 
-    **Keys**: ``input_ids``, ``attention_mask``, ``labels``, ``original_ids``, ``special_mask``, ``side_ids`` (1
+    **Keys**: ``input_ids``, ``attention_mask``, ``labels``, ``original_ids``, ``side_ids`` (1
     source, 2 target, 0 specials and padding), ``token_type_ids`` unless ``none``, ``position_ids`` if they restart,
     ``language_ids`` if asked for, and with links ``link_ids``, **Shape** (links, 2): source and target position in
     the sequence.

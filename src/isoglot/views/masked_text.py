@@ -101,7 +101,7 @@ class MaskedText(TextOptions):
     **Columns**: ``input_ids``, or ``<side>_ids``; with ``whole_word`` the word ids; with ``language_ids`` the
     language. A packed block (it has ``document_ids`` or ``attention_mask``) holds its specials already.
 
-    **Keys**: ``input_ids``, ``attention_mask``, ``labels``, ``original_ids``, ``special_mask``, ``language_ids`` if
+    **Keys**: ``input_ids``, ``attention_mask``, ``labels``, ``original_ids``, ``language_ids`` if
     asked for; of a packed block also ``document_ids`` and ``position_ids`` where the stream has them.
 
     Source: Devlin et al. 2019, §3.1.

@@ -6,7 +6,6 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from pydantic import Field
 from torch import Tensor
 from transformers import PreTrainedTokenizerBase
@@ -15,7 +14,6 @@ from isoglot.corpus.encode.pieces import piece_key
 from isoglot.corpus.encode.templates import IntArray, Template, as_array, single_template
 from isoglot.recipe.spec import require_options
 from isoglot.views.instance import language_id, length_limit, target_first, to_tensors
-from isoglot.views.masking import special_table
 
 
 @dataclass(eq=False)
@@ -34,9 +32,9 @@ class SentencePair:
     **Columns**: ``source_ids``, ``target_ids``; with ``language_ids`` the languages; ``links`` and the word ids
     where present.
 
-    **Keys**, the first five with the prefix ``query_`` and ``key_``: ``input_ids``, ``attention_mask``,
-    ``special_mask``, ``side_ids`` (1 source, 2 target, 0 specials), ``word_ids`` (the word's number counted from 1,
-    0 for specials, padding and pieces of no word; a word's last piece is the last position of its number),
+    **Keys**, the first four with the prefix ``query_`` and ``key_``: ``input_ids``, ``attention_mask``, ``side_ids``
+    (1 source, 2 target, 0 specials), ``word_ids`` (the word's number counted from 1, 0 for specials, padding and
+    pieces of no word; a word's last piece is the last position of its number),
     ``language_ids`` if asked for. For the pair: ``query_is_source_mask`` (1: the source is the query),
     ``query_is_pivot_mask``, ``source_key_ids`` (:func:`~isoglot.corpus.encode.pieces.piece_key` of the pivot side, to
     mask duplicates in a key queue and to find a teacher's vector), each of **Shape** (1,); with links ``link_ids``,
@@ -55,14 +53,12 @@ class SentencePair:
     _template: Template = field(init=False, repr=False)
     _limit: int = field(init=False, repr=False)
     special_tokens: int = field(init=False, repr=False)
-    _specials: NDArray[np.bool_] = field(init=False, repr=False)
 
     def __post_init__(self, tokenizer: PreTrainedTokenizerBase) -> None:
         require_options(self)
         self._template = single_template(tokenizer)
         self._limit = length_limit(tokenizer, self.max_length, self._template)
         self.special_tokens = 2 * self._template.size
-        self._specials = special_table(tokenizer)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -96,11 +92,9 @@ class SentencePair:
         pieces = as_array(example[f"{side}_ids"])[:room]
         ids = template.place(pieces)
         number = np.full(pieces.size, 1 if side == "source" else 2, dtype=np.int64)
-        special = self._specials.take(ids, mode="clip")
         arrays = {
             "input_ids": ids,
             "attention_mask": np.ones(ids.size, dtype=np.int64),
-            "special_mask": special.astype(np.int64),
             "side_ids": template.surround(number, fill=0),
         }
         words = example.get(f"{side}_word_ids")
