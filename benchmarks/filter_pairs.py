@@ -26,7 +26,9 @@ import gzip
 import json
 import resource
 import time
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -40,7 +42,7 @@ from isoglot.modules.neighbours import nearest_both_ways
 from isoglot.seeding import generator_for
 
 Pair = tuple[str, str]
-RULES = {"max_copied": 0.6, "max_length_ratio": 2.5, "min_script_share": 0.5}
+RULES: dict[str, Any] = {"max_copied": 0.6, "max_length_ratio": 2.5, "min_script_share": 0.5}
 
 
 def rows(data: Path, language: str) -> list[Pair]:
@@ -105,7 +107,7 @@ def main() -> None:
     encoder = sentence_encoder(given.encoder, VectorOptions(layer=given.layer, prefix=given.prefix))
     known: dict[str, torch.Tensor] = {}
 
-    def remembered(texts: list[str]) -> torch.Tensor:
+    def remembered(texts: Sequence[str]) -> torch.Tensor:
         if new := [text for text in dict.fromkeys(texts) if text not in known]:
             known.update(zip(new, encoder(new), strict=True))
         return torch.stack([known[text] for text in texts])

@@ -56,7 +56,7 @@ def drawn(texts: set[str], seed: str) -> list[str]:
 
 def task(
     data: Path, language: str, pools: dict[str, list[tuple[str, str]]]
-) -> tuple[list[str], list[str], set]:
+) -> tuple[list[str], list[str], set[tuple[str, str]]]:
     """Sentences of the language, of English, and the pairs hidden among them."""
     code = CODES[language]
     sides = [
@@ -75,7 +75,7 @@ def task(
     return hidden[0], hidden[1], set(zip(*sides, strict=True))
 
 
-def curve(found: list[MinedPair], gold: set) -> tuple[np.ndarray, np.ndarray]:
+def curve(found: list[MinedPair], gold: set[tuple[str, str]]) -> tuple[np.ndarray, np.ndarray]:
     """F1 in % and score where the pairs are cut after each."""
     right = np.cumsum([(pair.source, pair.target) in gold for pair in found])
     return 200 * right / (np.arange(1, len(found) + 1) + len(gold)), np.array([pair.score for pair in found])
@@ -120,16 +120,16 @@ def measure_search(given: argparse.Namespace) -> None:
             queries = sides[0][: given.queries or size]
             began = time.process_time()
             if given.search == "faiss":
-                ways = [_by_faiss(*way, 4) for way in ((queries, sides[1]), (sides[1], queries))]
+                forward, backward = (_by_faiss(*way, 4) for way in ((queries, sides[1]), (sides[1], queries)))
             else:
-                ways = list(nearest_both_ways(queries, sides[1], 4))
-            pairs = len(best_pairs(*ways, MineOptions())[0])
+                forward, backward = nearest_both_ways(queries, sides[1], 4)
+            pairs = len(best_pairs(forward, backward, MineOptions())[0])
             spent = time.process_time() - began
             memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
             row = {"search": given.search, "queries": len(queries), "keys": size, "pairs": pairs,
                    "cpu_s": round(spent, 1), "gib": round(memory, 2)}  # fmt: skip
             if given.search == "faiss":
-                row["recall"] = recall(queries[:2000], sides[1], ways[0])
+                row["recall"] = recall(queries[:2000], sides[1], forward)
             print(json.dumps(row), flush=True)
 
 

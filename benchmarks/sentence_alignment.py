@@ -6,7 +6,7 @@
 ``f1``: consecutive rows of a WMT news test (DATA/parallel). At each of a share of the places (``rate``) one thing
 happens, all equally likely: two lines of one side are joined, a line of one side is cut in two (at a comma near its
 middle or between words), a line of one side is deleted, or a target line is moved ten lines down. Moved lines have no
-translation in the gold groups, for the order is broken. Precision, recall and F1 are of whole groups that have both sides.
+translation in the gold groups, for the order is broken. Precision, recall and F1 are of whole groups with two sides.
 ``gale_church`` is the published model of lengths (Gale and Church 1993: c = 1, s² = 6.8, its priors).
 ``search``: two documents of random vectors, one a noisy copy of the other; user and system CPU seconds, compilation
 apart, and the largest memory of the process.
@@ -21,6 +21,7 @@ import math
 import random
 import resource
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -148,7 +149,7 @@ def measure_f1(given: argparse.Namespace) -> None:
     encoder = sentence_encoder(given.encoder, VectorOptions(layer=given.layer, prefix=given.prefix))
     known: dict[str, torch.Tensor] = {}
 
-    def remembered(texts: list[str]) -> torch.Tensor:
+    def remembered(texts: Sequence[str]) -> torch.Tensor:
         if new := [text for text in dict.fromkeys(texts) if text not in known]:
             known.update(zip(new, encoder(new), strict=True))
         return torch.stack([known[text] for text in texts])

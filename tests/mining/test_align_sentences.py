@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from isoglot.mining.options import SentenceAlignOptions
 Groups = list[tuple[tuple[int, ...], tuple[int, ...]]]
 
 
-def encoder(texts: list[str]) -> torch.Tensor:
+def encoder(texts: Sequence[str]) -> torch.Tensor:
     """The sum of a random vector for each word, which is much the same in capitals."""
 
     def vector(word: str) -> torch.Tensor:

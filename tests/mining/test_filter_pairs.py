@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import gzip
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 import torch
 
 from isoglot.aligners.embedding.aligner import EmbeddingAligner
-from isoglot.aligners.files.pairs import bitext_sources
+from isoglot.corpus.open_corpus import open_corpus
 from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.prepare import prepare
 from isoglot.corpus.read.readers import read
@@ -23,7 +24,7 @@ from isoglot.testing import tiny_bitext, tiny_model, tiny_tokenizer
 SIZE = 40
 
 
-def table(texts: list[str]) -> torch.Tensor:
+def table(texts: Sequence[str]) -> torch.Tensor:
     """Vectors that depend on the text alone."""
     return torch.stack(
         [torch.randn(8, generator=torch.Generator().manual_seed(sum(map(ord, text)))) for text in texts]
@@ -97,7 +98,7 @@ def test_rules_are_those_of_prepare_and_dropped_pairs_are_not_scored(tmp_path: P
     ]
     asked: list[str] = []
 
-    def seen(texts: list[str]) -> torch.Tensor:
+    def seen(texts: Sequence[str]) -> torch.Tensor:
         asked.extend(texts)
         return table(texts)
 
@@ -146,7 +147,7 @@ def test_a_prepared_folder_is_read_with_its_languages(tmp_path: Path) -> None:
     path.write_text("one two\teins zwei\nthree\tтри\n")
     prepare(Source(path=str(path), source_language="en", target_language="de"), tmp_path / "data")
     out = str(tmp_path / "kept.tsv")
-    sources = bitext_sources([str(tmp_path / "data")], languages=["src", "tgt"])
+    sources = open_corpus([str(tmp_path / "data")], "bitext", languages=["src", "tgt"])
     found = filter_files(sources, [out], FilterOptions(min_script_share=0.5), lambda: PairScorer(None, None))
     assert (found.kept, found.dropped) == (1, {"script": 1})
     assert Path(out).read_text() == "one two\teins zwei\n"
@@ -158,7 +159,7 @@ def test_mistakes_are_named_and_leave_nothing(tmp_path: Path) -> None:
     bad.write_bytes(b"a\tb\nc\td\xff\n")
 
     def run(path: Path, out: list[str], languages: tuple[str, str] = ("en", "de"), **options: object) -> None:
-        sources = bitext_sources([str(path)], languages=languages)
+        sources = open_corpus([str(path)], "bitext", languages=languages)
         filter_files(sources, out, FilterOptions(**options), lambda: PairScorer(None, None))
 
     kept = str(tmp_path / "kept.tsv")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -74,7 +75,7 @@ TABLE = {
 }  # fmt: skip
 
 
-def encoder(texts: list[str]) -> torch.Tensor:
+def encoder(texts: Sequence[str]) -> torch.Tensor:
     return torch.tensor([TABLE[text] for text in texts])
 
 
@@ -147,7 +148,7 @@ def test_faiss_finds_what_the_exact_search_finds() -> None:
     names = {str(n): row for n, row in enumerate(vectors)}
     names |= {f"t{n}": row + 0.05 * torch.randn(16, generator=generator) for n, row in enumerate(vectors)}
 
-    def lookup(texts: list[str]) -> torch.Tensor:
+    def lookup(texts: Sequence[str]) -> torch.Tensor:
         return torch.stack([names[text] for text in texts])
 
     sides = [str(n) for n in range(600)], [f"t{n}" for n in range(600)]

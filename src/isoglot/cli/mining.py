@@ -9,7 +9,7 @@ import typer
 
 from isoglot.cli.alignment import BitextReading
 from isoglot.cli.console import Console
-from isoglot.cli.flags import Running, with_flags
+from isoglot.cli.flags import RunFlags, with_flags
 from isoglot.mining.options import (
     FilterOptions,
     MineOptions,
@@ -43,7 +43,7 @@ def filter_(
     scorers: Scorers,
     pairs: BitextReading,
     outputs: FilterOutputs,
-    running: Running,
+    running: RunFlags,
     out: Annotated[
         list[str],
         typer.Option(
@@ -62,16 +62,16 @@ def filter_(
 
     isoglot filter en.txt de.txt --model ENCODER --min-margin 1.02 --min-alignment 0.5 --out kept.en --out kept.de
     """
-    from isoglot.aligners.files.pairs import bitext_sources
+    from isoglot.corpus.open_corpus import open_corpus
     from isoglot.mining.filter_pairs import filter_files, scorer_of
 
     languages = [pairs.source_language or "src", pairs.target_language or "tgt"]
-    sources = bitext_sources(inputs, languages=languages, file_format=pairs.input_format)
+    corpus = open_corpus(inputs, "bitext", languages=languages, format=pairs.input_format)
     with Console(quiet=running.quiet) as console:
         aligner = None if scorers.aligner == "none" else scorers.aligner
         scorer = partial(scorer_of, options, scorers.model, aligner, scorers)
         found = filter_files(
-            sources, out, options, scorer, dropped=outputs.dropped, report=outputs.report, progress=console
+            corpus, out, options, scorer, dropped=outputs.dropped, report=outputs.report, progress=console
         )
         for name, histogram in found.histograms.items():
             console.note(histogram.text(name))
@@ -89,7 +89,7 @@ def mine(
     target: Annotated[str, typer.Argument(help="Sentences of the other language.")],
     vectors: RequiredEncoder,
     options: MineOptions,
-    running: Running,
+    running: RunFlags,
     out: Annotated[
         str,
         typer.Option("--out", "-o", help="File to write: .tsv, .jsonl or .tmx, .gz is packed; - for TSV."),
@@ -125,7 +125,7 @@ def align_sentences(
     target: Annotated[str, typer.Argument(help="Its translation.")],
     vectors: RequiredEncoder,
     options: SentenceAlignOptions,
-    running: Running,
+    running: RunFlags,
     out: Annotated[
         str,
         typer.Option("--out", "-o", help="File to write: .tsv, .jsonl or .tmx, .gz is packed; - for TSV."),

@@ -21,10 +21,11 @@ import torch
 from isoglot.aligners.embedding.aligner import EmbeddingAligner
 from isoglot.aligners.embedding.choice import with_kept
 from isoglot.aligners.embedding.options import EmbeddingOptions
-from isoglot.aligners.files.pairs import is_prepared, prepared_manifest, prepared_pairs, raw_files
+from isoglot.aligners.files.pairs import prepared_pairs
 from isoglot.checks import validated
 from isoglot.corpus.encode.words import split_words
 from isoglot.corpus.filter.filters import RowTests, clean
+from isoglot.corpus.open_corpus import Corpus
 from isoglot.corpus.prepare import check_rules, held_out_hashes, rules_tokenizer
 from isoglot.corpus.read.readers import READERS
 from isoglot.corpus.read.records import Records
@@ -202,7 +203,7 @@ def scorer_of(
 
 
 def filter_files(
-    sources: Sequence[Source],
+    corpus: Corpus,
     out: Sequence[str],
     options: FilterOptions,
     scorer: Callable[[], PairScorer],
@@ -211,17 +212,14 @@ def filter_files(
     report: str | Path | None = None,
     progress: Reporter | None = None,
 ) -> FilterReport:
-    """Filter bitext files: kept pairs to ``out``, the others with their reasons to ``dropped``, counts to ``report``.
+    """Filter a bitext: kept pairs to ``out``, the others with their reasons to ``dropped``, counts to ``report``.
 
     ``scorer`` makes the scorer, which is done when the inputs have been checked.
     """
-    inputs = [path for source in sources for path in source.files()]
+    inputs = [path for given in corpus.inputs for path in given.files]
     check_outputs([*out, *(str(path) for path in (dropped, report) if path is not None)], inputs)
-    files = raw_files(sources)
-    check_rules(files, options, "bitext")
-    for given in sources:
-        if is_prepared(given.path):
-            prepared_manifest(given.path).require_whole(Path(given.path))
+    sources = [given.source for given in corpus.inputs]
+    check_rules([given.source for given in corpus.inputs if given.manifest is None], options, "bitext")
     pair_format(out)
     show, found = (progress or Silent()).progress, FilterReport()
     languages = next(((s.source_language or "", s.target_language or "") for s in sources), ("", ""))
@@ -230,7 +228,7 @@ def filter_files(
         drop = stack.enter_context(pair_writer([str(dropped)], languages)) if dropped else None
         judging = scorer()
         blank = dict.fromkeys(judging.names, "")
-        for pair in _judged(_chunks(sources), judging, options):
+        for pair in _judged(_chunks(corpus), judging, options):
             found.add(pair)
             if not pair.reason:
                 keep(pair.source, pair.target, pair.scores)
@@ -246,19 +244,19 @@ def filter_files(
 _Chunk = tuple[Records, tuple[str, str]]
 
 
-def _chunks(sources: Sequence[Source]) -> Iterator[_Chunk]:
+def _chunks(corpus: Corpus) -> Iterator[_Chunk]:
     """All pairs, a few thousand at a time, and their languages."""
-    for given in sources:
-        if is_prepared(given.path):
-            rows = prepared_pairs(given.path, mode="whitespace")
+    for given in corpus.inputs:
+        source = given.source
+        if given.manifest is not None:
+            rows = prepared_pairs(given, mode="whitespace")
             for languages, run in groupby(rows, key=lambda pair: pair.languages):
                 yield from _chunked((pair.texts for pair in run), languages)
         else:
-            for source in raw_files([given]):
-                reader = READERS[source.format or ""]
-                for chunk in reader.chunks(source, "bitext", None):
-                    languages = (source.source_language or "", source.target_language or "")
-                    yield reader.parse(source, "bitext", chunk), languages
+            reader = READERS[source.format or ""]
+            languages = (source.source_language or "", source.target_language or "")
+            for chunk in reader.chunks(source, "bitext", None):
+                yield reader.parse(source, "bitext", chunk), languages
 
 
 def _chunked(pairs: Iterable[tuple[str, str]], languages: tuple[str, str]) -> Iterator[_Chunk]:
