@@ -60,7 +60,11 @@ def answers(data: Path, language: str, out: Path, **options: Any) -> dict[str, f
     rows = map(json.loads, out.read_text(encoding="utf-8").splitlines())
     found = {row["id"]: row["answers"]["text"][0] for row in rows}
     score = answer_score(gold, found, mlqa_language=language)
-    return {"coverage": 100 * len(found) / len(gold), "exact": score["exact_match"], "F1": score["f1"]}
+    return {
+        "coverage": 100 * len(found) / len(gold),
+        "exact": score["exact_match"].value,
+        "F1": score["f1"].value,
+    }
 
 
 def main() -> None:
