@@ -124,8 +124,9 @@ def test_formats_go_in_and_out(form: str, tmp_path: Path) -> None:
     out = [str(tmp_path / f"kept.{part}") for part in (("en", "de") if form == "moses" else (form,))]
     dropped, report = tmp_path / "dropped.tsv", tmp_path / "report.json"
     scorer = PairScorer(table, None)
+    corpus = open_corpus(sources, "bitext")
     found = filter_files(
-        sources, out, FilterOptions(min_cosine=0.1), lambda: scorer, dropped=dropped, report=report
+        corpus, out, FilterOptions(min_cosine=0.1), lambda: scorer, dropped=dropped, report=report
     )
     extra = {"target_path": out[1]} if form == "moses" else {}
     again = [
