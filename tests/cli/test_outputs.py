@@ -191,7 +191,7 @@ def analyse(encoder: Path, bitext: Path, gold: Path) -> list[str | Path]:
     ("given", "writer", "figure"),
     [
         (evaluate, "isoglot.evaluation.journal.append", "accuracy"),
-        (tune, "isoglot.cli.alignment.keep_choice", "mean AER  layer"),
+        (tune, "isoglot.aligners.tuning.keep_choice", "mean AER  layer"),
         (score, "isoglot.aligners.score_file.write_sentences", "precision  recall"),
         (analyse, "isoglot.analysis.analyse.append", "alignment"),
     ],

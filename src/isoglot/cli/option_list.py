@@ -58,6 +58,8 @@ def _options(model: type[BaseModel], without: Sequence[str] = ()) -> Iterator[st
             shown = str(shown).lower()
         elif isinstance(shown, tuple):
             shown = ",".join(map(str, shown))
+        elif shown == "":
+            shown = '""'
         if name not in without:
             yield from _filled(f"{name}={shown}  {field.description or ''}", "        ", first="    ")
 

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import product
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from pydantic import field_validator, model_validator
 
 from isoglot.checks import did_you_mean, validated
-from isoglot.corpus.labelled.places import DataSource
 from isoglot.errors import ConfigurationError
 from isoglot.modules.adapter_options import AdapterOptions
 from isoglot.options import Count, Options, Positive, Precision, option
 from isoglot.tasks import build_task, task_class, task_options
 from isoglot.tasks.facts import TaskFacts
+
+if TYPE_CHECKING:  # --help imports nothing heavy
+    from isoglot.corpus.labelled.places import DataSource
 
 
 class FinetuneOptions(Options):

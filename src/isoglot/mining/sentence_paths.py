@@ -40,7 +40,7 @@ _ROWS = 64
 
 
 @dataclass(frozen=True)
-class Document:
+class SentenceRuns:
     """One side: the unit vectors of runs of lines, and how unlike chance lines of the other side they are.
 
     Args:
@@ -52,7 +52,7 @@ class Document:
     chance: Sequence[Vectors]
 
     @classmethod
-    def of(cls, runs: Sequence[Vectors], others: Vectors) -> "Document":
+    def of(cls, runs: Sequence[Vectors], others: Vectors) -> "SentenceRuns":
         """A side's runs, and some lines of the other side."""
         if len(others) < 2:
             return cls(runs, [np.ones(len(vectors), np.float32) for vectors in runs])
@@ -94,7 +94,7 @@ def cheapest_groups(
     for level in reversed(range(len(sides[0]))):
         runs = [levels[level] for levels in sides]
         first, second = samples if samples and level == 0 else [spaced(own[0]) for own in runs]
-        one, other = Document.of(runs[0], second), Document.of(runs[1], first)
+        one, other = SentenceRuns.of(runs[0], second), SentenceRuns.of(runs[1], first)
         sizes = len(runs[0][0]), len(runs[1][0])
         band = _around(path, *sizes) if path else _everything(*sizes)
         path = _cheapest(one, other, groups if level == 0 else [(1, 1)], band, skip)
@@ -138,7 +138,7 @@ def _around(path: Sequence[Step], rows: int, columns: int) -> Band:
 
 
 def _cheapest(
-    source: Document, target: Document, groups: Sequence[tuple[int, int]], band: Band, skip: float
+    source: SentenceRuns, target: SentenceRuns, groups: Sequence[tuple[int, int]], band: Band, skip: float
 ) -> list[Step]:
     low, high = band
     offsets = np.concatenate([[0], np.cumsum(high - low + 1)])
@@ -149,8 +149,8 @@ def _cheapest(
 
 
 def _prices(
-    source: Document,
-    target: Document,
+    source: SentenceRuns,
+    target: SentenceRuns,
     groups: Sequence[tuple[int, int]],
     band: Band,
     offsets: NDArray[np.int64],
