@@ -8,14 +8,13 @@ from itertools import permutations, tee
 from pathlib import Path
 from typing import Any
 
-from isoglot.aligners.align_statistics import Warnings, by_statistics
 from isoglot.aligners.alignment import PairLinks
 from isoglot.aligners.embedding.choice import kept_density, untaught
 from isoglot.aligners.embedding.memory import keep_few_primitives
 from isoglot.aligners.files.output import write_corpus, write_lines
+from isoglot.aligners.files.pair_warnings import Warnings
 from isoglot.aligners.files.pairs import is_prepared, prepared_manifest, raw_files, read_pairs
 from isoglot.aligners.options import AlignRequest, AnyAligner, Encoder, Saved
-from isoglot.aligners.statistical.methods import require_room
 from isoglot.corpus.manifest import MANIFEST, InputFile
 from isoglot.corpus.read.sources import Source
 from isoglot.errors import ConfigurationError
@@ -55,6 +54,8 @@ def align_file(
         if str(written) != "-":
             require_writable(written, folder=written in (saved, out if request.output == "corpus" else None))
     if saved is not None:
+        from isoglot.aligners.statistical.methods import require_room  # noqa: PLC0415 - loads numba
+
         require_room(saved)
     if request.output != "corpus":
         return _align(sources, out, request, progress)
@@ -123,6 +124,8 @@ def _align(
     with ExitStack() as stack:
         found: Found
         if not isinstance(aligner, Encoder):
+            from isoglot.aligners.align_statistics import by_statistics  # noqa: PLC0415 - loads numba
+
             found = by_statistics(sources, request, warn)
         elif aligner.engine == "ray":
             from isoglot.aligners.align_ray import aligned_by_ray  # noqa: PLC0415 - loads torch

@@ -1,6 +1,5 @@
 """Statistical aligners over files: the text is kept as word numbers, on disk too where a format shows its words."""
 
-import logging
 import pickle
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -12,6 +11,7 @@ import numpy as np
 
 from isoglot.aligners.alignment import MOST_ENTRIES, WINDOW, LinkTable, PairLinks, pair_links
 from isoglot.aligners.files.output import NUMBERED
+from isoglot.aligners.files.pair_warnings import Warnings
 from isoglot.aligners.files.pairs import RawPair, Warn, bitext_sources, read_pairs
 from isoglot.aligners.options import AlignRequest, Eflomal, Encoder, FastAlign, Hmm, Saved
 from isoglot.aligners.statistical.bitext import Ints, Side, WordNumbers
@@ -19,9 +19,6 @@ from isoglot.aligners.statistical.eflomal import EflomalAligner
 from isoglot.aligners.statistical.model import AGREEMENT, StatisticalAligner
 from isoglot.corpus.read.sources import Source
 from isoglot.errors import ConfigurationError
-
-_LOG = logging.getLogger(__name__)
-_MOST_WARNINGS = 20
 
 _NONE = ("src", "tgt")
 """Languages of text whose languages play no part."""
@@ -156,20 +153,3 @@ def _keep(aligner: StatisticalAligner, wanted: FastAlign | Hmm | Saved) -> None:
         aligner.save(wanted.save)
     if wanted.lexicon is not None and aligner.model is not None:
         aligner.model.write_lexicon(wanted.lexicon)
-
-
-class Warnings:
-    """Reports what is wrong with pairs: one message per pair, and of very many only the first."""
-
-    def __init__(self) -> None:
-        self._reported: set[int] = set()
-
-    def __call__(self, number: int, message: str) -> None:
-        """Report what is wrong with the pair of this 1-based number."""
-        if number in self._reported or len(self._reported) > _MOST_WARNINGS:
-            return
-        self._reported.add(number)
-        if len(self._reported) > _MOST_WARNINGS:
-            _LOG.warning("there are more warnings of this kind; look at the input")
-        else:
-            _LOG.warning("pair %d: %s", number, message)

@@ -18,7 +18,7 @@ from isoglot.aligners.embedding.options import EmbeddingOptions
 from isoglot.aligners.options import STATISTICAL
 from isoglot.corpus.encode.words import WordMode, locate_words, split_words
 from isoglot.errors import ConfigurationError
-from isoglot.runs.checkpoint import BOX, checkpoint_folder
+from isoglot.runs.checkpoint import BOX, checkpoint_folder, packed_file
 from isoglot.runs.fingerprint import FileState, files_of, states
 
 if TYPE_CHECKING:
@@ -172,7 +172,7 @@ def _encoder_aligner(
         from isoglot.aligners.embedding.aligner import EmbeddingAligner  # noqa: PLC0415 - loads torch
 
         return EmbeddingAligner(name, tokenizer=tokenizer, options=chosen)
-    place = checkpoint_folder(name)
+    place = packed_file(name) or checkpoint_folder(name)
     with _LOADING:
         return _embedding(str(name), _identity(place) if isinstance(place, Path) else (), chosen)
 
@@ -206,9 +206,9 @@ def _linked(aligner: StatisticalAligner, source: list[str], target: list[str]) -
     return next(pair_links(table, [len(source)], [len(target)]))
 
 
-def _identity(folder: Path) -> tuple[FileState, ...]:
-    """What tells a model that is loaded from one that has replaced it in its folder."""
-    return tuple(states(files_of(folder)))
+def _identity(place: Path) -> tuple[FileState, ...]:
+    """What tells a model that is loaded from one that has replaced it in its place."""
+    return tuple(states(files_of(place)))
 
 
 @lru_cache(_CAPACITY)

@@ -4,22 +4,26 @@ Long sentences are encoded in overlapping windows and each piece's state is take
 most centrally, so nothing is cut off.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor
-from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from isoglot.corpus.encode.pieces import PieceEncoder
 from isoglot.corpus.encode.templates import single_template
 from isoglot.errors import ConfigurationError
 from isoglot.modules.encoder import dropout_off, encode, hidden_size, max_length
 from isoglot.modules.finite import require_finite
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 
 @dataclass(frozen=True, slots=True)
