@@ -106,7 +106,12 @@ class PackedEncoder(nn.Module):
     """
 
     def __init__(
-        self, config: Mapping[str, Any], tensors: Mapping[str, NDArray[Any]], *, source: Path, dtype: torch.dtype
+        self,
+        config: Mapping[str, Any],
+        tensors: Mapping[str, NDArray[Any]],
+        *,
+        source: Path,
+        dtype: torch.dtype,
     ) -> None:
         super().__init__()
         self.config = own = SimpleNamespace(**config)
@@ -122,22 +127,24 @@ class PackedEncoder(nn.Module):
         self.encoder = nn.ModuleDict(
             {"layer": nn.ModuleList(_Layer(own) for _ in range(own.num_hidden_layers))}
         )
-        floats = restored({name: values for name, values in tensors.items() if not name.startswith(_WORDS)})
-        loaded = {name: torch.from_numpy(values) for name, values in floats.items()}
         table = self._words(tensors, source, dtype)
+        rest = {name: values for name, values in tensors.items() if not name.startswith(_WORDS)}
+        loaded = {name: torch.from_numpy(values).to(dtype) for name, values in restored(rest)}
         try:
-            self.load_state_dict({name: values.to(dtype) for name, values in loaded.items()}, assign=True)
+            self.load_state_dict(loaded, assign=True)
         except RuntimeError as error:
             raise ConfigurationError(
                 f"{source}: tensors do not fit its configuration ({error.args[0].splitlines()[1].strip()}); make the "
                 "file again with `isoglot pack`"
             ) from error
         self.embeddings["word_embeddings"] = table
-        if wrong := non_finite([*loaded.items(), (_WORDS, table.scale.view(torch.float16))]):
+        if wrong := non_finite([*loaded.items(), (_WORDS, torch.from_numpy(tensors[f"{_WORDS}.scale"]))]):
             raise ConfigurationError(f"{source}: NaN or infinite weights in {wrong[0]}; give a sound file")
         self.requires_grad_(requires_grad=False).eval()
 
-    def _words(self, tensors: Mapping[str, NDArray[Any]], source: Path, dtype: torch.dtype) -> PackedEmbedding:
+    def _words(
+        self, tensors: Mapping[str, NDArray[Any]], source: Path, dtype: torch.dtype
+    ) -> PackedEmbedding:
         kept = tensors.get(f"{_WORDS}.q4", tensors.get(f"{_WORDS}.q8"))
         scale = tensors.get(f"{_WORDS}.scale")
         if kept is None or scale is None or len(kept) != self.config.vocab_size or len(scale) != len(kept):

@@ -14,7 +14,7 @@ import hashlib
 import json
 import re
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -90,7 +90,7 @@ def unpack(file: str | Path, out: str | Path, *, overwrite: bool | None = None) 
         texts, tensors = read_packed(file)
         for name, text in texts.items():
             (folder / name).write_text(text, encoding="utf-8")
-        save_file(restored(tensors), folder / _WEIGHTS, metadata={"format": "pt"})
+        save_file(dict(restored(tensors)), folder / _WEIGHTS, metadata={"format": "pt"})
         return {}
 
     wanted = {"packed": digest(Path(file))}
@@ -139,23 +139,21 @@ def quantised(name: str, values: Floats) -> dict[str, NDArray[Any]]:
     return {f"{name}.q8": whole, f"{name}.scale": scale.astype(np.float32)}
 
 
-def restored(tensors: Mapping[str, NDArray[Any]]) -> dict[str, Floats]:
-    """The tensors of :func:`quantised` as float32."""
-    found: dict[str, Floats] = {}
+def restored(tensors: Mapping[str, NDArray[Any]]) -> Iterator[tuple[str, Floats]]:
+    """The tensors of :func:`quantised` as float32, with their names, one after another."""
     for key, kept in tensors.items():
         name = key.removesuffix(".q4").removesuffix(".q8")
         if key.endswith(".q8"):
-            found[name] = kept.astype(np.float32) * tensors[f"{name}.scale"]
+            yield name, kept.astype(np.float32) * tensors[f"{name}.scale"]
         elif key.endswith(".q4"):
             rows, half = kept.shape
             blocks = kept.reshape(rows, -1, BLOCK // 2)
             whole = np.concatenate([blocks & 15, blocks >> 4], axis=2).astype(np.float32)
             whole -= 8
             whole *= tensors[f"{name}.scale"].astype(np.float32)[:, :, None]
-            found[name] = whole.reshape(rows, 2 * half)
+            yield name, whole.reshape(rows, 2 * half)
         elif not key.endswith(".scale"):
-            found[name] = kept
-    return found
+            yield name, kept
 
 
 def _in_four_bits(values: Floats) -> tuple[NDArray[Any], NDArray[Any]] | None:

@@ -10,6 +10,7 @@ import torch
 from safetensors import safe_open
 from torch import nn
 
+from isoglot.aligners.embedding.memory import return_free_memory
 from isoglot.corpus.encode.plain_tokenizer import PlainTokenizer
 from isoglot.errors import ConfigurationError
 from isoglot.modules.devices import resolve_device
@@ -51,6 +52,7 @@ def _as_packed(file: Path, *, dtype: str, device: str) -> tuple[PackedEncoder, P
     plain = PlainTokenizer.read(texts[TOKENIZER], texts.get("tokenizer_config.json", "{}"))
     if plain is None:
         return None
+    return_free_memory()  # what reading the tokenizer's JSON took
     encoder = PackedEncoder(config, tensors, source=file, dtype=compute_dtype(dtype, place))
     if len(plain) > encoder.config.vocab_size:
         raise ConfigurationError(
