@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import torch
 from numpy.typing import NDArray
@@ -30,6 +30,9 @@ class PackedEmbedding(nn.Module):
 
     **Shape**: (any) -> (any, hidden).
     """
+
+    kept: Tensor
+    scale: Tensor
 
     def __init__(self, kept: NDArray[Any], scale: NDArray[Any], *, dtype: torch.dtype) -> None:
         super().__init__()
@@ -62,22 +65,22 @@ class _Layer(nn.Module):
         super().__init__()
         size, inner, eps = config.hidden_size, config.intermediate_size, config.layer_norm_eps
         self.heads = config.num_attention_heads
-        self.attention = nn.ModuleDict(
+        self.attention: Any = nn.ModuleDict(
             {
                 "self": nn.ModuleDict({name: _Linear(size, size) for name in ("query", "key", "value")}),
                 "output": _closing(size, size, eps),
             }
         )
-        self.intermediate = nn.ModuleDict({"dense": _Linear(size, inner)})
+        self.intermediate: Any = nn.ModuleDict({"dense": _Linear(size, inner)})
         self.output = _closing(inner, size, eps)
 
     def forward(self, hidden_states: Tensor, mask: Tensor | None) -> Tensor:
-        read = [
+        query, key, value = (
             part(hidden_states).unflatten(-1, (self.heads, -1)).transpose(1, 2)
-            for part in self.attention["self"].values()  # type: ignore[operator, union-attr]
-        ]
-        found = nn.functional.scaled_dot_product_attention(*read, attn_mask=mask).transpose(1, 2).flatten(2)
-        states = _closed(self.attention["output"], found, hidden_states)
+            for part in self.attention["self"].values()
+        )
+        read = nn.functional.scaled_dot_product_attention(query, key, value, attn_mask=mask)
+        states = _closed(self.attention["output"], read.transpose(1, 2).flatten(2), hidden_states)
         return _closed(self.output, nn.functional.gelu(self.intermediate["dense"](states)), states)
 
 
@@ -117,14 +120,14 @@ class PackedEncoder(nn.Module):
         self.config = own = SimpleNamespace(**config)
         padding = own.pad_token_id if own.model_type != "bert" else None  # where positions count from
         positions = nn.Embedding(own.max_position_embeddings, own.hidden_size, padding_idx=padding)
-        self.embeddings = nn.ModuleDict(
+        self.embeddings: Any = nn.ModuleDict(
             {
                 "position_embeddings": positions,
                 "token_type_embeddings": nn.Embedding(own.type_vocab_size, own.hidden_size),
                 "LayerNorm": nn.LayerNorm(own.hidden_size, eps=own.layer_norm_eps),
             }
         )
-        self.encoder = nn.ModuleDict(
+        self.encoder: Any = nn.ModuleDict(
             {"layer": nn.ModuleList(_Layer(own) for _ in range(own.num_hidden_layers))}
         )
         table = self._words(tensors, source, dtype)
@@ -161,12 +164,12 @@ class PackedEncoder(nn.Module):
     @property
     def dtype(self) -> torch.dtype:
         """What it computes in."""
-        return self.embeddings["LayerNorm"].weight.dtype  # type: ignore[return-value]
+        return cast(torch.dtype, self.embeddings["LayerNorm"].weight.dtype)
 
     @property
     def device(self) -> torch.device:
         """Where it computes."""
-        return self.embeddings["LayerNorm"].weight.device  # type: ignore[return-value]
+        return cast(torch.device, self.embeddings["LayerNorm"].weight.device)
 
     def forward(
         self, input_ids: Tensor, attention_mask: Tensor | None = None, position_ids: Tensor | None = None
@@ -185,7 +188,7 @@ class PackedEncoder(nn.Module):
         if attention_mask is not None and not bool(attention_mask.all()):
             mask = attention_mask.bool()[:, None, None]
             mask = mask.expand(-1, -1, input_ids.shape[1], -1)
-        for layer in self.encoder["layer"]:  # type: ignore[union-attr]
+        for layer in self.encoder["layer"]:
             states = layer(states, mask)
         return (states,)
 
@@ -193,5 +196,5 @@ class PackedEncoder(nn.Module):
         padding = self.embeddings["position_embeddings"].padding_idx
         if padding is None:
             return torch.arange(input_ids.shape[1], device=input_ids.device)[None]
-        real = input_ids != padding
-        return real.cumsum(1) * real + padding  # type: ignore[no-any-return, operator]
+        real = input_ids.ne(padding)
+        return cast(Tensor, real.cumsum(1) * real + padding)

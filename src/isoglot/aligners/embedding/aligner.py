@@ -162,6 +162,7 @@ class EmbeddingAligner:
             layers=layers,
             joint=self.options.encode == "joint",
             max_tokens=self.options.max_tokens,
+            window=self.options.window(),
         )
         return found, pieces
 

@@ -84,7 +84,8 @@ def _read(model: str | Path) -> tuple[Choice, float | None]:
         choice = json.loads(read_packed(file, texts_alone=True)[0][ALIGNER_FILE])
     else:
         place = checkpoint_folder(model)
-        if not isinstance(place, Path) or not (file := place / ALIGNER_FILE).is_file():
+        file = place / ALIGNER_FILE if isinstance(place, Path) else None
+        if file is None or not file.is_file():
             return {}, None
         choice = read_json(file)
     if choice is None:

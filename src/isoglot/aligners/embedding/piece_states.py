@@ -80,15 +80,20 @@ def layer_states(
     layers: Sequence[int],
     joint: bool = False,
     max_tokens: int | None = None,
+    window: int | None = None,
 ) -> dict[int, PieceStates]:
     """The states of several layers from one run of the encoder, which stops at the last of them.
 
     Each sentence stands alone, ``[CLS] pieces [SEP]``, as in SimAlign and awesome-align; with ``joint`` each pair of
     neighbours is one sequence, ``[CLS] source [SEP] target [SEP]``, as in XLM-Align, and one that is too long is cut
     into windows at the same relative places of both sides.
+
+    ``window``: pieces of a sentence that are encoded together at most; by default as many as the encoder takes.
     """
     longest = max_length(model)
     room = None if longest is None else longest - (3 if joint else 2)
+    if window is not None and not joint:
+        room = window if room is None else min(window, room)
     inputs: list[list[_Part]] = []
     for s in range(0, len(sentences), 2 if joint else 1):
         if joint:
