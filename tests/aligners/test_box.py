@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import subprocess
+import sys
 
 import pytest
 from typer.testing import CliRunner
@@ -11,8 +14,10 @@ from typer.testing import CliRunner
 import isoglot as iso
 from isoglot.aligners.embedding.aligner import EmbeddingAligner
 from isoglot.aligners.embedding.choice import kept_choice
+from isoglot.aligners.embedding.options import EmbeddingOptions
 from isoglot.aligners.options import aligner_of
 from isoglot.cli import app
+from isoglot.corpus.encode.load_tokenizer import load_tokenizer
 from isoglot.modules.load import load_masked_lm
 from isoglot.runs.checkpoint import BOX_FILE, checkpoint_folder
 from isoglot.runs.packed import digest
@@ -71,6 +76,28 @@ def test_it_is_what_is_meant_where_nothing_is_named(tmp_path, caplog) -> None:
     )
 
 
+def test_its_links_are_those_of_the_unpacked_folder() -> None:
+    pairs = [(ENGLISH.split(), sentence.split()) for sentence, _ in SENTENCES.values()]
+    kept = EmbeddingOptions.build(**kept_choice("box"), dtype="float32")
+    found = list(EmbeddingAligner("box", options=kept).align_pairs(pairs))
+    assert found == list(EmbeddingAligner(checkpoint_folder("box"), options=kept).align_pairs(pairs))
+
+
+def test_aligning_loads_neither_transformers_nor_datasets_and_unpacks_nothing(tmp_path) -> None:
+    (tmp_path / "pairs.txt").write_text(f"{ENGLISH} ||| {SENTENCES['de'][0]}\n")
+    program = (
+        "import sys; from isoglot.cli import app\n"
+        f"try: app(['align', {str(tmp_path / 'pairs.txt')!r}])\n"
+        "finally: print(sorted({'transformers', 'datasets', 'numba', 'scipy'} & set(sys.modules)), file=sys.stderr)"
+    )
+    own = {**os.environ, "ISOGLOT_CACHE": str(tmp_path / "cache")}
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, env=own, check=True
+    )
+    assert done.stdout.strip() == SENTENCES["de"][1] and done.stderr.splitlines()[-1] == "[]"
+    assert not (tmp_path / "cache" / "aligners").exists()
+
+
 def test_running_text_needs_no_option() -> None:
     assert iso.align("The house.", "房子。").target_words == ["房", "子", "。"]
     assert iso.align("I saw it.", "Ich sah es.").word_pairs[-1] == (".", ".")
@@ -93,10 +120,9 @@ def test_gold_links_alone_score_it(tmp_path) -> None:
 
 
 def test_its_languages_have_no_unknown_letters() -> None:
-    aligner = EmbeddingAligner("box", layer=0)
-    unknown = aligner.tokenizer.unk_token_id
+    tokenizer = load_tokenizer("box")
     for sentence, _ in SENTENCES.values():
-        assert unknown not in aligner.tokenizer(sentence)["input_ids"]
+        assert tokenizer.unk_token_id not in tokenizer(sentence)["input_ids"]
 
 
 def test_it_is_small_and_its_card_goes_with_it() -> None:

@@ -53,17 +53,17 @@ def test_values_of_four_bits_come_back_as_they_were_and_others_within_half_a_ste
     kept = quantised("a", four)
     assert set(kept) == {"a.q4", "a.scale"}
     assert kept["a.q4"].nbytes == four.size // 2
-    assert np.array_equal(restored(kept)["a"], four)
+    assert np.array_equal(dict(restored(kept))["a"], four)
 
     other = np.random.default_rng(2).normal(size=(20, 96)).astype(np.float32)
     other[3] = 0
     kept = quantised("b", other)
     assert set(kept) == {"b.q8", "b.scale"}
     step = np.abs(other).max(axis=1, keepdims=True) / 127
-    assert np.all(np.abs(restored(kept)["b"] - other) <= 0.501 * step)
+    assert np.all(np.abs(dict(restored(kept))["b"] - other) <= 0.501 * step)
 
     vector = other[0]
-    assert np.array_equal(restored(quantised("c", vector))["c"], vector)
+    assert np.array_equal(dict(restored(quantised("c", vector)))["c"], vector)
 
 
 def test_one_value_off_the_grid_keeps_a_matrix_from_four_bits() -> None:
@@ -84,7 +84,7 @@ def test_unpacked_is_what_was_quantised_without_head_and_unread_layers(encoder, 
     assert not [name for name in found if "layer.1." in name or "head" in name or "pooler" in name]
     assert np.array_equal(found[TABLE], held[prefix + TABLE])
     for name, values in found.items():
-        assert np.array_equal(values, restored(quantised(name, held[prefix + name]))[name]), name
+        assert np.array_equal(values, dict(restored(quantised(name, held[prefix + name])))[name]), name
     assert json.loads((tmp_path / "plain/config.json").read_text())["num_hidden_layers"] == 1
     assert json.loads((tmp_path / "plain/aligner.json").read_text()) == SOFTMAX
     assert (tmp_path / "plain/README.md").read_text() == "# Mine\n"

@@ -8,16 +8,15 @@ from itertools import permutations, tee
 from pathlib import Path
 from typing import Any
 
-from isoglot.aligners.align_statistics import Warnings, by_statistics, shows_words
 from isoglot.aligners.alignment import PairLinks
 from isoglot.aligners.embedding.choice import kept_density, untaught
 from isoglot.aligners.embedding.memory import keep_few_primitives
-from isoglot.aligners.files.output import write_corpus, write_lines
+from isoglot.aligners.files.output import shows_words, write_corpus, write_lines
+from isoglot.aligners.files.pair_warnings import Warnings
 from isoglot.aligners.files.pairs import read_pairs
 from isoglot.aligners.options import AlignRequest, AnyAligner, Encoder, SavedModel
 from isoglot.aligners.phrases import counted
 from isoglot.aligners.pieces import piece_links
-from isoglot.aligners.statistical.methods import require_room
 from isoglot.corpus.manifest import MANIFEST, InputFile
 from isoglot.corpus.open_corpus import Corpus, open_corpus
 from isoglot.corpus.read.records import UNNAMED
@@ -58,6 +57,8 @@ def align_file(
         if str(written) != "-":
             require_writable(written, folder=written in (saved, out if request.output == "corpus" else None))
     if saved is not None:
+        from isoglot.aligners.statistical.methods import require_room  # noqa: PLC0415 - loads numba
+
         require_room(saved)
     again = shows_words(request) and not isinstance(aligner, Encoder | SavedModel)
     corpus = open_corpus(sources, "bitext", again=again)
@@ -125,6 +126,8 @@ def _align(
     with ExitStack() as stack:
         found: Found
         if not isinstance(aligner, Encoder):
+            from isoglot.aligners.align_statistics import by_statistics  # noqa: PLC0415 - loads numba
+
             found = by_statistics(corpus, request, warn)
         elif aligner.engine == "ray":
             from isoglot.aligners.align_ray import aligned_by_ray  # noqa: PLC0415 - loads torch

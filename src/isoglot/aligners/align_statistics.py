@@ -1,6 +1,5 @@
 """Statistical aligners over files: the text is kept as word numbers, and read again where a format shows its words."""
 
-import logging
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice, zip_longest
@@ -8,7 +7,8 @@ from itertools import islice, zip_longest
 import numpy as np
 
 from isoglot.aligners.alignment import WINDOW, LinkTable, PairLinks, pair_links, usable_words
-from isoglot.aligners.files.output import NUMBERED
+from isoglot.aligners.files.output import shows_words
+from isoglot.aligners.files.pair_warnings import Warnings
 from isoglot.aligners.files.pairs import RawPair, Warn, read_pairs, silent
 from isoglot.aligners.options import AlignRequest, Eflomal, Encoder, FastAlign, Hmm, SavedModel
 from isoglot.aligners.statistical.bitext import BitextSide, Ints, WordNumbers
@@ -17,9 +17,6 @@ from isoglot.aligners.statistical.model import AGREEMENT, SentenceAlignments, St
 from isoglot.corpus.open_corpus import Corpus, corpus_sources, open_corpus
 from isoglot.corpus.read.records import UNNAMED
 from isoglot.errors import ConfigurationError, InputError
-
-_LOG = logging.getLogger(__name__)
-_MOST_WARNINGS = 20
 
 Found = Iterator[tuple[RawPair | None, PairLinks]]
 
@@ -67,11 +64,6 @@ def _beside(pairs: Iterator[RawPair], links: Iterator[PairLinks], source: Ints, 
         ):
             raise InputError(f"pair {number} was changed while the input was aligned; align it again")
         yield pair, found
-
-
-def shows_words(request: AlignRequest) -> bool:
-    """Whether the words of a pair are needed beside its links."""
-    return request.output not in NUMBERED or bool(request.phrases or request.pieces)
 
 
 def _program(aligner: Eflomal) -> EflomalAligner:
@@ -152,20 +144,3 @@ def _keep(aligner: StatisticalAligner, wanted: FastAlign | Hmm | SavedModel) -> 
         aligner.save(wanted.save)
     if wanted.lexicon is not None and aligner.model is not None:
         aligner.model.write_lexicon(wanted.lexicon)
-
-
-class Warnings:
-    """Reports what is wrong with pairs: one message per pair, and of very many only the first."""
-
-    def __init__(self) -> None:
-        self._reported: set[int] = set()
-
-    def __call__(self, number: int, message: str) -> None:
-        """Report what is wrong with the pair of this 1-based number."""
-        if number in self._reported or len(self._reported) > _MOST_WARNINGS:
-            return
-        self._reported.add(number)
-        if len(self._reported) > _MOST_WARNINGS:
-            _LOG.warning("there are more warnings of this kind; look at the input")
-        else:
-            _LOG.warning("pair %d: %s", number, message)

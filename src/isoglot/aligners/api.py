@@ -20,7 +20,7 @@ from isoglot.aligners.given_pairs import Sentence, cut_pair, given_pairs
 from isoglot.aligners.options import STATISTICAL
 from isoglot.corpus.encode.words import WordMode
 from isoglot.errors import ConfigurationError
-from isoglot.runs.checkpoint import BOX, checkpoint_folder
+from isoglot.runs.checkpoint import BOX, checkpoint_folder, packed_file
 from isoglot.runs.fingerprint import FileState, files_of, states
 
 if TYPE_CHECKING:
@@ -226,7 +226,7 @@ def _encoder_aligner(
         from isoglot.aligners.embedding.aligner import EmbeddingAligner  # noqa: PLC0415 - loads torch
 
         return EmbeddingAligner(name, tokenizer=tokenizer, options=chosen)
-    place = checkpoint_folder(name)
+    place = packed_file(name) or checkpoint_folder(name)
     with _LOADING:
         return _embedding(str(name), _identity(place) if isinstance(place, Path) else (), chosen)
 
@@ -245,9 +245,9 @@ def _statistical(folder: Path, method: str | None, options: dict[str, Any]) -> S
     return aligner
 
 
-def _identity(folder: Path) -> tuple[FileState, ...]:
-    """What tells a model that is loaded from one that has replaced it in its folder."""
-    return tuple(states(files_of(folder)))
+def _identity(place: Path) -> tuple[FileState, ...]:
+    """What tells a model that is loaded from one that has replaced it in its place."""
+    return tuple(states(files_of(place)))
 
 
 @lru_cache(_CAPACITY)

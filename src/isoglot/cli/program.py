@@ -108,5 +108,5 @@ def _options(
     """Options before the command; without one, the map of all commands."""
     require_numbers()
     if ctx.invoked_subcommand is None:
-        rows = "\n".join(f"  {name_of(command):10} {text}" for command, text in _COMMANDS.items())
+        rows = "\n".join(f"  {name_of(command):15} {text}" for command, text in _COMMANDS.items())
         typer.echo(f"{_PURPOSE}\n\n{rows}\n\n{_NEXT}")

@@ -4,13 +4,17 @@ Restarting the position ids does *not* keep packed sequences apart: every encode
 across them unless it is given the mask of this module.
 """
 
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
-from transformers import PreTrainedModel
 
 from isoglot.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
 
 PACKABLE = (
     "bert",

@@ -8,17 +8,17 @@ Threads may share a model: a hook acts only in the thread that set it, and what 
 changed back when no thread is inside such a block.
 """
 
+from __future__ import annotations
+
 import inspect
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from functools import lru_cache, partial
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import torch
 from torch import Tensor, nn
-from transformers import PreTrainedModel
-from transformers.modeling_layers import GradientCheckpointingLayer
 
 from isoglot.errors import ConfigurationError, Problem
 from isoglot.modules.document_mask import (
@@ -27,6 +27,9 @@ from isoglot.modules.document_mask import (
     require_packable,
     restarted_positions,
 )
+
+if TYPE_CHECKING:  # an encoder that runs as it is packed does without
+    from transformers import PreTrainedModel
 
 _LOCK = threading.Lock()
 _CHANGED: dict[tuple[nn.Module, str], tuple[int, Any]] = {}
@@ -81,6 +84,8 @@ def layer_modules(model: PreTrainedModel) -> Sequence[nn.Module] | None:
             continue
         found.append((name, module))
     if len(found) > 1:
+        from transformers.modeling_layers import GradientCheckpointingLayer  # noqa: PLC0415 - loads transformers
+
         found = [(n, m) for n, m in found if isinstance(m[0], GradientCheckpointingLayer)]
     return list(found[0][1]) if len(found) == 1 else None
 

@@ -9,7 +9,6 @@ Memory is a few times ``batch · n · m``; nothing is built per candidate.
 """
 
 import torch
-from scipy.optimize import linear_sum_assignment
 from torch import Tensor
 
 from isoglot.errors import ConfigurationError
@@ -128,6 +127,8 @@ def max_weight_links(similarity: Tensor, mask: Tensor) -> Tensor:
 
     **Shape**: (batch, n, m) -> bool (batch, n, m); n and m tokens get min(n, m) links.
     """
+    from scipy.optimize import linear_sum_assignment  # noqa: PLC0415 - takes long to load
+
     links = torch.zeros(mask.shape, dtype=torch.bool)
     scores = similarity.detach().double().cpu()
     rows, columns = mask.any(2).cpu(), mask.any(1).cpu()

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from isoglot.aligners.align_file import align_file
-from isoglot.aligners.align_statistics import Warnings
+from isoglot.aligners.files.pair_warnings import Warnings
 from isoglot.aligners.files.pairs import read_pairs
 from isoglot.aligners.options import AlignRequest, AnyAligner
 from isoglot.corpus.open_corpus import open_corpus

@@ -14,7 +14,7 @@ import hashlib
 import json
 import re
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -34,11 +34,12 @@ Floats = NDArray[np.float32]
 FORMAT = "isoglot-packed-1"
 CARD = "README.md"
 """A model card with licence notices, which goes along where a checkpoint has one."""
-_BLOCK = 32
-_FAMILIES = ("bert", "roberta", "xlm-roberta")
+BLOCK = 32
+"""Values of a block of 4 bits."""
+FAMILIES = ("bert", "roberta", "xlm-roberta")
 """Whose layers ``encoder.layer.N`` each end in the states that are compared, so that those above can be left out."""
 _TEXTS = ("config.json", "tokenizer_config.json", ALIGNER_FILE, CARD)
-_TOKENIZER, _WEIGHTS = "tokenizer.json", "model.safetensors"
+TOKENIZER, _WEIGHTS = "tokenizer.json", "model.safetensors"
 _MANIFEST = "unpacked.json"
 _LAYER = re.compile(r"encoder\.layer\.(\d+)\.")
 
@@ -64,14 +65,14 @@ def pack(checkpoint: Path, out: str | Path, *, card: str | None = None) -> Path:
         raise ConfigurationError(
             f"{checkpoint}: has no {ALIGNER_FILE} with a layer; let `isoglot tune` choose one"
         )
-    if config.get("model_type") not in _FAMILIES:
+    if config.get("model_type") not in FAMILIES:
         raise ConfigurationError(
-            f"{checkpoint}: is a {config.get('model_type')!r} model, and {', '.join(_FAMILIES)} can be packed"
+            f"{checkpoint}: is a {config.get('model_type')!r} model, and {', '.join(FAMILIES)} can be packed"
         )
     last = choice["layer"] % (config["num_hidden_layers"] + 1)  # negative ones count from the end
     texts["config.json"] = json.dumps({**config, "num_hidden_layers": last, "dtype": "float32"}, indent=2)
     texts[ALIGNER_FILE] = json.dumps({**choice, "layer": last})
-    tensors = {_TOKENIZER: np.frombuffer(zlib.compress(_plain(checkpoint / _TOKENIZER), 9), np.uint8)}
+    tensors = {TOKENIZER: np.frombuffer(zlib.compress(_plain(checkpoint / TOKENIZER), 9), np.uint8)}
     for name, values in _encoder(checkpoint, config["model_type"], last):
         tensors |= quantised(name, values)
     with whole_path(out) as place:
@@ -86,11 +87,10 @@ def unpack(file: str | Path, out: str | Path, *, overwrite: bool | None = None) 
     """
 
     def make(folder: Path) -> dict[str, Any]:
-        texts, tensors = _read(file)
+        texts, tensors = read_packed(file)
         for name, text in texts.items():
             (folder / name).write_text(text, encoding="utf-8")
-        (folder / _TOKENIZER).write_bytes(zlib.decompress(tensors.pop(_TOKENIZER).tobytes()))
-        save_file(restored(tensors), folder / _WEIGHTS, metadata={"format": "pt"})
+        save_file(dict(restored(tensors)), folder / _WEIGHTS, metadata={"format": "pt"})
         return {}
 
     wanted = {"packed": digest(Path(file))}
@@ -139,23 +139,21 @@ def quantised(name: str, values: Floats) -> dict[str, NDArray[Any]]:
     return {f"{name}.q8": whole, f"{name}.scale": scale.astype(np.float32)}
 
 
-def restored(tensors: Mapping[str, NDArray[Any]]) -> dict[str, Floats]:
-    """The tensors of :func:`quantised` as float32."""
-    found: dict[str, Floats] = {}
+def restored(tensors: Mapping[str, NDArray[Any]]) -> Iterator[tuple[str, Floats]]:
+    """The tensors of :func:`quantised` as float32, with their names, one after another."""
     for key, kept in tensors.items():
         name = key.removesuffix(".q4").removesuffix(".q8")
         if key.endswith(".q8"):
-            found[name] = kept.astype(np.float32) * tensors[f"{name}.scale"]
+            yield name, kept.astype(np.float32) * tensors[f"{name}.scale"]
         elif key.endswith(".q4"):
             rows, half = kept.shape
-            blocks = kept.reshape(rows, -1, _BLOCK // 2)
+            blocks = kept.reshape(rows, -1, BLOCK // 2)
             whole = np.concatenate([blocks & 15, blocks >> 4], axis=2).astype(np.float32)
             whole -= 8
             whole *= tensors[f"{name}.scale"].astype(np.float32)[:, :, None]
-            found[name] = whole.reshape(rows, 2 * half)
+            yield name, whole.reshape(rows, 2 * half)
         elif not key.endswith(".scale"):
-            found[name] = kept
-    return found
+            yield name, kept
 
 
 def _in_four_bits(values: Floats) -> tuple[NDArray[Any], NDArray[Any]] | None:
@@ -164,9 +162,9 @@ def _in_four_bits(values: Floats) -> tuple[NDArray[Any], NDArray[Any]] | None:
     Byte j of a block holds value j (low) and j + 16 (high), each plus 8.
     """
     rows, columns = values.shape
-    if columns % _BLOCK:
+    if columns % BLOCK:
         return None
-    blocks = values.reshape(-1, _BLOCK)
+    blocks = values.reshape(-1, BLOCK)
     largest = blocks[np.arange(len(blocks)), np.abs(blocks).argmax(axis=1)]
     whole, scales = np.zeros(blocks.shape, np.int8), np.zeros(len(blocks), np.float16)
     left = np.flatnonzero(largest)
@@ -183,7 +181,7 @@ def _in_four_bits(values: Floats) -> tuple[NDArray[Any], NDArray[Any]] | None:
     if len(left):
         return None
     nibbles = (whole + 8).astype(np.uint8)
-    packed = nibbles[:, : _BLOCK // 2] | nibbles[:, _BLOCK // 2 :] << 4
+    packed = nibbles[:, : BLOCK // 2] | nibbles[:, BLOCK // 2 :] << 4
     return packed.reshape(rows, columns // 2), scales.reshape(rows, -1)
 
 
@@ -205,14 +203,23 @@ def _plain(file: Path) -> bytes:
     return json.dumps(values, ensure_ascii=False, separators=(",", ":")).encode()
 
 
-def _read(file: str | Path) -> tuple[dict[str, str], dict[str, NDArray[Any]]]:
-    """The texts and tensors of a packed file."""
+def read_packed(
+    file: str | Path, *, texts_alone: bool = False
+) -> tuple[dict[str, str], dict[str, NDArray[Any]]]:
+    """The texts of a packed file by name, ``tokenizer.json`` among them, and its tensors as they are kept.
+
+    ``texts_alone``: Leave out the tensors and the tokenizer.
+    """
     try:
         with safe_open(file, framework="np") as tensors:
             texts = tensors.metadata() or {}
             if texts.pop("format", None) == FORMAT:
-                return texts, {name: tensors.get_tensor(name) for name in tensors.keys()}  # noqa: SIM118
-    except (SafetensorError, OSError) as error:
+                if texts_alone:
+                    return texts, {}
+                kept = {name: tensors.get_tensor(name) for name in tensors.keys()}  # noqa: SIM118
+                texts[TOKENIZER] = zlib.decompress(kept.pop(TOKENIZER).tobytes()).decode()
+                return texts, kept
+    except (SafetensorError, OSError, KeyError, zlib.error) as error:
         raise ConfigurationError(f"{file}: cannot be read as a packed aligner ({error})") from error
     raise ConfigurationError(
         f"{file}: is no packed aligner; make one with `isoglot pack CHECKPOINT --out {file}`"

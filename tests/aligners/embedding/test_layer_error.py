@@ -6,7 +6,8 @@ import pytest
 
 from isoglot.aligners.alignment import Alignment
 from isoglot.aligners.embedding.aligner import EmbeddingAligner
-from isoglot.aligners.embedding.layer_error import layer_error
+from isoglot.aligners.embedding.layer_error import layer_error, layer_errors
+from isoglot.aligners.embedding.options import EmbeddingOptions
 from isoglot.aligners.files.gold import GoldPairs
 from isoglot.aligners.scoring import GoldAlignment, score
 from isoglot.errors import ConfigurationError
@@ -58,3 +59,15 @@ def test_mistakes_are_told() -> None:
         layer_error(aligner, pairs, layers=[4])
     with pytest.raises(ConfigurationError, match="give one a pair"):
         layer_error(aligner, GoldPairs(pairs.words, pairs.gold[:2]))
+
+
+def test_long_sentences_are_read_by_each_method_in_its_own_windows() -> None:
+    pairs = gold_pairs()
+    words = [[word for pair in pairs.words for word in pair[side]] * 3 for side in (0, 1)]
+    long = GoldPairs([*pairs.words, (words[0], words[1])], [*pairs.gold, pairs.gold[0]])
+    encoder = EmbeddingAligner(tiny_model("bert"), tokenizer=tiny_tokenizer("bert"))
+    ways = ({"method": "argmax"}, {"method": "softmax", "compare": "cosine", "temperature": 0.1})
+    aligners = [encoder.with_options(EmbeddingOptions.build(**way)) for way in ways]
+    together = layer_errors(aligners, long, layers=[2])
+    assert together == [layer_errors([own], long, layers=[2])[0] for own in aligners]
+    assert max(map(len, aligners[0].encode(long.words, (2,))[1])) > 126

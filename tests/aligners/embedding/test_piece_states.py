@@ -9,7 +9,7 @@ from tokenizers import Tokenizer, models, pre_tokenizers, processors, trainers
 from transformers import PreTrainedTokenizerFast
 
 from isoglot.aligners.embedding import piece_states
-from isoglot.aligners.embedding.piece_states import cut_words, layer_states
+from isoglot.aligners.embedding.piece_states import Pieces, cut_words, layer_states
 from isoglot.corpus.encode.pieces import PieceEncoder
 from isoglot.corpus.encode.tokenizer import train_tokenizer
 from isoglot.errors import ConfigurationError
@@ -113,3 +113,21 @@ def test_a_tokenizer_without_marks_is_refused() -> None:
     tokenizer = byte_level(True, True, True)
     with pytest.raises(ConfigurationError, match="0 specials before a sentence and 0 behind"):
         layer_states(tiny_model("roberta"), tokenizer, cut_words(tokenizer, [["the"]]), layers=[1])
+
+
+def test_a_window_is_for_sentences_that_are_longer() -> None:
+    model, tokenizer = tiny_model("bert"), tiny_tokenizer("bert")
+    short, long = cut_words(tokenizer, [["the", "river"] * 3, ["the", "ta", "river", "potamo"] * 10])
+    with torch.no_grad():
+        by_window, whole, head = (
+            layer_states(model, tokenizer, sentences, layers=[2], window=window)[2]
+            for sentences, window in (
+                ([short, long], 10),
+                ([short, long], None),
+                ([Pieces(long.ids[:10], long.words[:10])], None),
+            )
+        )
+    assert len(short) <= 10 < len(long)
+    assert torch.allclose(by_window.table[: len(short)], whole.table[: len(short)], atol=1e-5)
+    assert torch.allclose(by_window.table[len(short)], head.table[0], atol=1e-5)
+    assert not torch.allclose(by_window.table[len(short)], whole.table[len(short)], atol=1e-3)

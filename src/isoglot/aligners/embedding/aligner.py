@@ -8,12 +8,10 @@ import logging
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-from datasets import Dataset
-from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from isoglot.aligners.alignment import (
     MOST_ENTRIES,
@@ -24,16 +22,19 @@ from isoglot.aligners.alignment import (
     pair_links,
     require_words,
 )
-from isoglot.aligners.embedding.loading import load_encoder, load_pointer
+from isoglot.aligners.embedding.loading import load_for_aligning, load_pointer
 from isoglot.aligners.embedding.memory import return_free_memory
 from isoglot.aligners.embedding.options import EmbeddingOptions
 from isoglot.aligners.embedding.piece_states import Pieces, PieceStates, cut_words, layer_states, word_states
 from isoglot.aligners.embedding.scores import Scorer, Side, build_scorer, prepared_states
-from isoglot.aligners.words import add_links
 from isoglot.errors import ConfigurationError
 from isoglot.modules.encoder import layer_number, num_layers
 from isoglot.modules.extraction import pair_mask
 from isoglot.modules.finite import require_finite
+
+if TYPE_CHECKING:
+    from datasets import Dataset
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 _LOG = logging.getLogger(__name__)
 
@@ -82,7 +83,7 @@ class EmbeddingAligner:
                 "options and single options are both given; put everything in EmbeddingOptions(...)"
             )
         options = EmbeddingOptions.build(**overrides) if options is None else options
-        self.model, self.tokenizer = load_encoder(
+        self.model, self.tokenizer = load_for_aligning(
             model, tokenizer, dtype=options.dtype, device=options.device
         )
         self._source = model
@@ -115,6 +116,8 @@ class EmbeddingAligner:
 
         **Columns** added: ``link_probabilities`` (one a link) and ``alignment_score`` (one a pair).
         """
+        from isoglot.aligners.words import add_links  # noqa: PLC0415 - loads datasets
+
         number = 0
 
         def run(source: list[list[str]], target: list[list[str]]) -> dict[str, list[Any]]:
@@ -166,6 +169,7 @@ class EmbeddingAligner:
             layers=layers,
             joint=self.options.encode == "joint",
             max_tokens=self.options.max_tokens,
+            window=self.options.window(),
         )
         return found, pieces
 

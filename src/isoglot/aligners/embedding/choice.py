@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -79,11 +80,16 @@ def kept_density(model: str | Path, options: EmbeddingOptions) -> float | None:
 
 
 def _read(model: str | Path) -> tuple[Choice, float | None]:
-    place = checkpoint_folder(model)
-    file = place / ALIGNER_FILE if isinstance(place, Path) else None
-    if file is None or not file.is_file():
-        return {}, None
-    choice = read_json(file)
+    if (file := packed_file(model)) is not None:
+        from isoglot.runs.packed import read_packed  # noqa: PLC0415 - loads numpy
+
+        choice = json.loads(read_packed(file, texts_alone=True)[0][ALIGNER_FILE])
+    else:
+        place = checkpoint_folder(model)
+        file = place / ALIGNER_FILE if isinstance(place, Path) else None
+        if file is None or not file.is_file():
+            return {}, None
+        choice = read_json(file)
     if choice is None:
         raise ConfigurationError(f"{file}: not a JSON object; delete it, or choose again with `isoglot tune`")
     density = choice.pop(_DENSITY, None)

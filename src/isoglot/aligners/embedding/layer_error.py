@@ -4,6 +4,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from isoglot.aligners.embedding.aligner import EmbeddingAligner
+from isoglot.aligners.embedding.options import EmbeddingOptions
+from isoglot.aligners.embedding.piece_states import Pieces
 from isoglot.aligners.files.gold import GoldPairs
 from isoglot.aligners.scoring import score_pair
 from isoglot.errors import ConfigurationError
@@ -38,14 +40,22 @@ def layer_errors(
     for start in range(0, len(pairs.words), window):
         words = pairs.words[start : start + window]
         gold = pairs.gold[start : start + window]
-        encoded: dict[str, Any] = {}
+        encoded: list[tuple[EmbeddingOptions, Any]] = []
         for aligner, total in zip(aligners, totals, strict=True):
-            how = aligner.options.encode
-            if how not in encoded:
-                encoded[how] = aligner.encode(words, wanted, first=start)
-            for layer, table in aligner.extract(*encoded[how]).items():
-                for links, own in zip(aligner.pair_links(table, words), gold, strict=True):
-                    total[layer] += score_pair(frozenset(links.links), own)
+            own = next((held for how, held in encoded if _alike(how, aligner.options, held[1])), None)
+            if own is None:
+                own = aligner.encode(words, wanted, first=start)
+                encoded.append((aligner.options, own))
+            for layer, table in aligner.extract(*own).items():
+                for links, right in zip(aligner.pair_links(table, words), gold, strict=True):
+                    total[layer] += score_pair(frozenset(links.links), right)
         if progress is not None:
             progress(min(start + window, len(pairs.words)), len(pairs.words))
     return totals
+
+
+def _alike(one: EmbeddingOptions, other: EmbeddingOptions, pieces: Sequence[Pieces]) -> bool:
+    """Whether these sentences have the same states by both."""
+    windows = {one.window(), other.window()}
+    narrow = min((window for window in windows if window is not None), default=0)
+    return one.encode == other.encode and (len(windows) == 1 or max(map(len, pieces)) <= narrow)

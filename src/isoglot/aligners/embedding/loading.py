@@ -1,19 +1,65 @@
 """The encoder, tokenizer and pointer network that an embedding aligner needs."""
 
+from __future__ import annotations
+
+import json
 from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
 import torch
 from safetensors import safe_open
 from torch import nn
-from transformers import AutoModel, PreTrainedModel, PreTrainedTokenizerBase
 
-from isoglot.corpus.encode.load_tokenizer import load_tokenizer
+from isoglot.aligners.embedding.memory import return_free_memory
+from isoglot.corpus.encode.plain_tokenizer import PlainTokenizer
 from isoglot.errors import ConfigurationError
-from isoglot.modules.checkpoint import load_checkpoint, require_room_for
 from isoglot.modules.devices import resolve_device
 from isoglot.modules.encoder import hidden_size
+from isoglot.modules.packed_encoder import PackedEncoder, can_run
 from isoglot.modules.pointer import Pointer
-from isoglot.runs.checkpoint import checkpoint_folder
+from isoglot.runs.checkpoint import checkpoint_folder, packed_file
+from isoglot.runs.packed import TOKENIZER, read_packed
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+
+def load_for_aligning(
+    model: PreTrainedModel | str | Path,
+    tokenizer: PreTrainedTokenizerBase | None = None,
+    *,
+    dtype: str = "float32",
+    device: str = "auto",
+) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+    """As :func:`load_encoder`; a packed aligner runs as it is packed, without transformers, in a third of the memory.
+
+    What then comes back has what :mod:`isoglot.modules.encoder` and :func:`cut_words` read of the library's classes.
+    """
+    file = packed_file(model) if isinstance(model, str | Path) and tokenizer is None else None
+    found = None if file is None else _as_packed(file, dtype=dtype, device=device)
+    if found is None:
+        return load_encoder(model, tokenizer, dtype=dtype, device=device)
+    return cast("tuple[PreTrainedModel, PreTrainedTokenizerBase]", found)
+
+
+def _as_packed(file: Path, *, dtype: str, device: str) -> tuple[PackedEncoder, PlainTokenizer] | None:
+    """A packed encoder and its tokenizer; none where the library would do more than they can."""
+    place = resolve_device(device)
+    texts, tensors = read_packed(file)
+    config = json.loads(texts["config.json"])
+    if not can_run(config):
+        return None
+    plain = PlainTokenizer.read(texts[TOKENIZER], texts.get("tokenizer_config.json", "{}"))
+    if plain is None:
+        return None
+    return_free_memory()  # what reading the tokenizer's JSON took
+    encoder = PackedEncoder(config, tensors, source=file, dtype=compute_dtype(dtype, place))
+    if len(plain) > encoder.config.vocab_size:
+        raise ConfigurationError(
+            f"{file}: the tokenizer has {len(plain)} entries, the encoder {encoder.config.vocab_size} word "
+            "embeddings; make the file again with `isoglot pack`"
+        )
+    return encoder.to(place), plain
 
 
 def load_encoder(
@@ -27,7 +73,7 @@ def load_encoder(
 
     A model that is given as an object keeps what is ``auto``.
     """
-    if isinstance(model, PreTrainedModel):
+    if not isinstance(model, str | Path):
         if tokenizer is None:
             raise ConfigurationError("a model object needs its tokenizer too: tokenizer=...")
         if device != "auto":
@@ -35,6 +81,12 @@ def load_encoder(
         if dtype != "auto":
             nn.Module.to(model, dtype=getattr(torch, dtype))
         return model.eval(), tokenizer
+    # They load transformers.
+    from transformers import AutoModel  # noqa: PLC0415
+
+    from isoglot.corpus.encode.load_tokenizer import load_tokenizer  # noqa: PLC0415
+    from isoglot.modules.checkpoint import load_checkpoint, require_room_for  # noqa: PLC0415
+
     place = resolve_device(device)
     checkpoint_folder(model)  # a path that is wrong is said before anything is read
     tokenizer = load_tokenizer(model) if tokenizer is None else tokenizer
@@ -45,7 +97,7 @@ def load_encoder(
 
 def load_pointer(source: PreTrainedModel | str | Path, model: PreTrainedModel) -> tuple[Pointer, int | None]:
     """The pointer network that ``denoising_word_alignment`` left beside an encoder, and its layer where told."""
-    if isinstance(source, PreTrainedModel):
+    if not isinstance(source, str | Path):
         raise ConfigurationError("method pointer reads objectives.safetensors: give the checkpoint's folder")
     path = Path(checkpoint_folder(source)) / "objectives.safetensors"
     if not path.is_file():

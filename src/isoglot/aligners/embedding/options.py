@@ -92,6 +92,10 @@ class EmbeddingOptions(Kept):
         if unknown:
             raise ConfigurationError(unknown)
 
+    def window(self) -> int | None:
+        """Pieces of a long sentence that are encoded together; none: as many as the encoder takes."""
+        return None
+
     def resolved_layer(self, layers: int) -> int:
         """The layer in an encoder of so many layers, from the end where it is negative."""
         return min(8, layers) if self.layer is None else self.layer
@@ -143,6 +147,14 @@ class Threshold(Similarity):
         gt=0,
         le=1,
     )
+
+    def window(self) -> int | None:
+        """Pieces of a long sentence that are encoded together: few with the cosine, which aligners learn by.
+
+        They learn from sentences, and their states get worse in longer text. awesome-align's own, with the dot product,
+        reads as much as the encoder takes.
+        """
+        return 126 if self.compare == "cosine" else None
 
 
 class _TwoDirections(_Growing):

@@ -4,22 +4,26 @@ Long sentences are encoded in overlapping windows and each piece's state is take
 most centrally, so nothing is cut off.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor
-from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from isoglot.corpus.encode.pieces import PieceEncoder
 from isoglot.corpus.encode.templates import single_template
 from isoglot.errors import ConfigurationError
 from isoglot.modules.encoder import dropout_off, encode, hidden_size, max_length
 from isoglot.modules.finite import require_finite
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,15 +80,20 @@ def layer_states(
     layers: Sequence[int],
     joint: bool = False,
     max_tokens: int | None = None,
+    window: int | None = None,
 ) -> dict[int, PieceStates]:
     """The states of several layers from one run of the encoder, which stops at the last of them.
 
     Each sentence stands alone, ``[CLS] pieces [SEP]``, as in SimAlign and awesome-align; with ``joint`` each pair of
     neighbours is one sequence, ``[CLS] source [SEP] target [SEP]``, as in XLM-Align, and one that is too long is cut
     into windows at the same relative places of both sides.
+
+    ``window``: pieces of a sentence that are encoded together at most; by default as many as the encoder takes.
     """
     longest = max_length(model)
     room = None if longest is None else longest - (3 if joint else 2)
+    if window is not None and not joint:
+        room = window if room is None else min(window, room)
     inputs: list[list[_Part]] = []
     for s in range(0, len(sentences), 2 if joint else 1):
         if joint:

@@ -30,6 +30,7 @@ from isoglot.modules.extraction import (
 )
 from isoglot.modules.pointer import Pointer, pointer_alignment
 from isoglot.modules.sinkhorn import sinkhorn
+from isoglot.modules.text_path import near_path
 
 
 class Side(NamedTuple):
@@ -101,6 +102,8 @@ def _by_threshold(
     # A cosine is compared as (cosine + 1) / 2, whose softmax at half the temperature is the cosine's.
     scale = options.temperature / (2.0 if options.compare == "cosine" else 1.0)
     similarity = similarity / scale
+    if (window := options.window()) is not None:
+        similarity = near_path(similarity, mask, longer_than=window)
     if options.method == "softmax":
         forward, backward = softmax_probabilities(similarity, mask)
         threshold = 1e-3 if options.threshold is None else options.threshold

@@ -14,6 +14,7 @@ from typing import Any
 from isoglot.aligners.alignment import PairLinks
 from isoglot.aligners.files.formats import FORMATS
 from isoglot.aligners.files.pairs import RawPair
+from isoglot.aligners.options import AlignRequest
 from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.read.sources import Source
 from isoglot.errors import ConfigurationError
@@ -22,6 +23,11 @@ from isoglot.runs.files import whole_file
 Found = Iterable[tuple[RawPair, PairLinks]]
 NUMBERED = ("pharaoh", "talp", "alignv2", "naacl")
 """Formats of :mod:`isoglot.aligners.files.formats` that hold word numbers alone, for which no words are needed."""
+
+
+def shows_words(request: AlignRequest) -> bool:
+    """Whether the words of a pair are needed beside its links."""
+    return request.output not in NUMBERED or bool(request.phrases or request.pieces)
 
 
 def write_lines(

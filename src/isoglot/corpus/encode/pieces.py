@@ -1,18 +1,22 @@
 """Sentences to pieces: one call of a fast tokenizer a batch, and the word of every piece."""
 
+from __future__ import annotations
+
 import copy
 import hashlib
 import threading
 from collections.abc import Sequence
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from transformers import PreTrainedTokenizerBase
 
 from isoglot.corpus.encode.words import WordMode, locate_words, word_of_piece, word_spans
 from isoglot.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
 
 _Spans = list[tuple[int, int]]
 _LOCK = threading.Lock()

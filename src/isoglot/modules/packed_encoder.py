@@ -1,0 +1,200 @@
+"""A BERT-like encoder that runs as it is packed, without the library: word embeddings become floats row by row."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from isoglot.errors import ConfigurationError
+from isoglot.modules.finite import non_finite
+from isoglot.runs.packed import BLOCK, FAMILIES, restored
+
+_WORDS = "embeddings.word_embeddings.weight"
+
+
+def can_run(config: Mapping[str, Any]) -> bool:
+    """Whether :class:`PackedEncoder` computes what the library's class of this configuration does."""
+    usual = {"hidden_act": "gelu", "position_embedding_type": "absolute", "is_decoder": False}
+    same = all(config.get(name, value) == value for name, value in usual.items())
+    return same and config["model_type"] in FAMILIES
+
+
+class PackedEmbedding(nn.Module):
+    """A table of 4 or 8 bits a value; what a lookup gives is what the restored table would, bit for bit.
+
+    **Shape**: (any) -> (any, hidden).
+    """
+
+    kept: Tensor
+    scale: Tensor
+
+    def __init__(self, kept: NDArray[Any], scale: NDArray[Any], *, dtype: torch.dtype) -> None:
+        super().__init__()
+        self.dtype, self.four_bits = dtype, str(kept.dtype) == "uint8"
+        # As whole numbers, which no change of the module's dtype rounds.
+        self.register_buffer("kept", torch.from_numpy(kept))
+        self.register_buffer("scale", torch.from_numpy(scale.view("int16" if self.four_bits else "int32")))
+
+    def forward(self, ids: Tensor) -> Tensor:
+        """The rows of some ids."""
+        kept, scale = nn.functional.embedding(ids, self.kept), nn.functional.embedding(ids, self.scale)
+        if not self.four_bits:
+            return (kept.float() * scale.view(torch.float32)).to(self.dtype)
+        blocks = kept.unflatten(-1, (-1, BLOCK // 2))
+        whole = torch.cat([blocks & 15, blocks >> 4], dim=-1).float().sub_(8.0)
+        return whole.mul_(scale.view(torch.float16).float()[..., None]).flatten(-2).to(self.dtype)
+
+
+class _Linear(nn.Linear):
+    """Whose weights are about to be replaced, and need not be drawn."""
+
+    def reset_parameters(self) -> None:
+        """Leave the memory untouched."""
+
+
+class _Layer(nn.Module):
+    """A transformer layer with the tensor names of the library's."""
+
+    def __init__(self, config: SimpleNamespace) -> None:
+        super().__init__()
+        size, inner, eps = config.hidden_size, config.intermediate_size, config.layer_norm_eps
+        self.heads = config.num_attention_heads
+        self.attention: Any = nn.ModuleDict(
+            {
+                "self": nn.ModuleDict({name: _Linear(size, size) for name in ("query", "key", "value")}),
+                "output": _closing(size, size, eps),
+            }
+        )
+        self.intermediate: Any = nn.ModuleDict({"dense": _Linear(size, inner)})
+        self.output = _closing(inner, size, eps)
+
+    def forward(self, hidden_states: Tensor, mask: Tensor | None) -> Tensor:
+        query, key, value = (
+            part(hidden_states).unflatten(-1, (self.heads, -1)).transpose(1, 2)
+            for part in self.attention["self"].values()
+        )
+        read = nn.functional.scaled_dot_product_attention(query, key, value, attn_mask=mask)
+        states = _closed(self.attention["output"], read.transpose(1, 2).flatten(2), hidden_states)
+        return _closed(self.output, nn.functional.gelu(self.intermediate["dense"](states)), states)
+
+
+def _closing(given: int, size: int, eps: float) -> nn.ModuleDict:
+    return nn.ModuleDict({"dense": _Linear(given, size), "LayerNorm": nn.LayerNorm(size, eps=eps)})
+
+
+def _closed(parts: Any, inner: Tensor, states: Tensor) -> Tensor:
+    closed: Tensor = parts["LayerNorm"](parts["dense"](inner) + states)
+    return closed
+
+
+class PackedEncoder(nn.Module):
+    """The encoder of a packed file, with what :mod:`isoglot.modules.encoder` reads of the library's models.
+
+    Its hidden states are those of the library's model of the unpacked folder. It has no gradients.
+
+    Args:
+        config: Configuration of the encoder.
+        tensors: Its tensors as they are kept; see :mod:`isoglot.runs.packed`.
+        source: Name of the file in errors.
+        dtype: What it computes in.
+
+    Raises:
+        ConfigurationError: Tensors that are missing, of another shape than the configuration says, or not finite.
+    """
+
+    def __init__(
+        self,
+        config: Mapping[str, Any],
+        tensors: Mapping[str, NDArray[Any]],
+        *,
+        source: Path,
+        dtype: torch.dtype,
+    ) -> None:
+        super().__init__()
+        self.config = own = SimpleNamespace(**config)
+        padding = own.pad_token_id if own.model_type != "bert" else None  # where positions count from
+        positions = nn.Embedding(own.max_position_embeddings, own.hidden_size, padding_idx=padding)
+        self.embeddings: Any = nn.ModuleDict(
+            {
+                "position_embeddings": positions,
+                "token_type_embeddings": nn.Embedding(own.type_vocab_size, own.hidden_size),
+                "LayerNorm": nn.LayerNorm(own.hidden_size, eps=own.layer_norm_eps),
+            }
+        )
+        self.encoder: Any = nn.ModuleDict(
+            {"layer": nn.ModuleList(_Layer(own) for _ in range(own.num_hidden_layers))}
+        )
+        table = self._words(tensors, source, dtype)
+        rest = {name: values for name, values in tensors.items() if not name.startswith(_WORDS)}
+        loaded = {name: torch.from_numpy(values).to(dtype) for name, values in restored(rest)}
+        try:
+            self.load_state_dict(loaded, assign=True)
+        except RuntimeError as error:
+            raise ConfigurationError(
+                f"{source}: tensors do not fit its configuration ({error.args[0].splitlines()[1].strip()}); make the "
+                "file again with `isoglot pack`"
+            ) from error
+        self.embeddings["word_embeddings"] = table
+        if wrong := non_finite([*loaded.items(), (_WORDS, torch.from_numpy(tensors[f"{_WORDS}.scale"]))]):
+            raise ConfigurationError(f"{source}: NaN or infinite weights in {wrong[0]}; give a sound file")
+        self.requires_grad_(requires_grad=False).eval()
+
+    def _words(
+        self, tensors: Mapping[str, NDArray[Any]], source: Path, dtype: torch.dtype
+    ) -> PackedEmbedding:
+        kept = tensors.get(f"{_WORDS}.q4", tensors.get(f"{_WORDS}.q8"))
+        scale = tensors.get(f"{_WORDS}.scale")
+        if kept is None or scale is None or len(kept) != self.config.vocab_size or len(scale) != len(kept):
+            raise ConfigurationError(
+                f"{source}: tensors do not fit its configuration ({_WORDS}); make the file again with `isoglot pack`"
+            )
+        return PackedEmbedding(kept, scale, dtype=dtype)
+
+    @property
+    def base_model(self) -> PackedEncoder:
+        """Itself, which has no head."""
+        return self
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """What it computes in."""
+        return cast(torch.dtype, self.embeddings["LayerNorm"].weight.dtype)
+
+    @property
+    def device(self) -> torch.device:
+        """Where it computes."""
+        return cast(torch.device, self.embeddings["LayerNorm"].weight.device)
+
+    def forward(
+        self, input_ids: Tensor, attention_mask: Tensor | None = None, position_ids: Tensor | None = None
+    ) -> tuple[Tensor]:
+        """The states of the last layer.
+
+        **Shape**: ids and mask (batch, length) -> (batch, length, hidden).
+        """
+        if position_ids is None:
+            position_ids = self._positions(input_ids)
+        parts = self.embeddings
+        words = parts["word_embeddings"](input_ids)
+        states = words + parts["token_type_embeddings"].weight[0] + parts["position_embeddings"](position_ids)
+        states = parts["LayerNorm"](states)
+        mask = None
+        if attention_mask is not None and not bool(attention_mask.all()):
+            mask = attention_mask.bool()[:, None, None]
+            mask = mask.expand(-1, -1, input_ids.shape[1], -1)
+        for layer in self.encoder["layer"]:
+            states = layer(states, mask)
+        return (states,)
+
+    def _positions(self, input_ids: Tensor) -> Tensor:
+        padding = self.embeddings["position_embeddings"].padding_idx
+        if padding is None:
+            return torch.arange(input_ids.shape[1], device=input_ids.device)[None]
+        real = input_ids.ne(padding)
+        return cast(Tensor, real.cumsum(1) * real + padding)

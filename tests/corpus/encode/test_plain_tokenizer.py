@@ -1,0 +1,38 @@
+"""A tokenizer without transformers: the pieces and special tokens of the library's."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from transformers import AutoTokenizer
+
+from isoglot.corpus.encode.pieces import PieceEncoder
+from isoglot.corpus.encode.plain_tokenizer import PlainTokenizer
+from isoglot.testing import tiny_tokenizer
+
+SENTENCES = [["the", "river"], ["ta", "potamo", "."], []]
+
+
+@pytest.mark.parametrize("family", ["bert", "xlm-roberta"])
+def test_it_is_the_librarys_tokenizer(family, tmp_path) -> None:
+    tiny_tokenizer(family).save_pretrained(tmp_path)
+    library = AutoTokenizer.from_pretrained(tmp_path)
+    files = [(tmp_path / name).read_text() for name in ("tokenizer.json", "tokenizer_config.json")]
+    plain = PlainTokenizer.read(*files)
+    assert plain is not None and len(plain) == len(library)
+    for name in ("cls_token_id", "sep_token_id", "pad_token_id", "unk_token_id"):
+        assert getattr(plain, name) == getattr(library, name)
+    texts = [" ".join(words) for words in SENTENCES]
+    found, wanted = (PieceEncoder(own).word_lists(SENTENCES, texts) for own in (plain, library))
+    assert found.ids.tolist() == wanted.ids.tolist() and found.word_ids.tolist() == wanted.word_ids.tolist()
+
+
+def test_where_the_library_makes_more_of_the_files_there_is_none(tmp_path) -> None:
+    tiny_tokenizer("bert").save_pretrained(tmp_path)
+    content, config = ((tmp_path / name).read_text() for name in ("tokenizer.json", "tokenizer_config.json"))
+    settings = json.loads(config)
+    assert PlainTokenizer.read(content, json.dumps({**settings, "tokenizer_class": "BertTokenizer"})) is None
+    assert PlainTokenizer.read(content, json.dumps({**settings, "cls_token": None})) is None
+    named = {**settings, "cls_token": {"content": settings["cls_token"], "lstrip": False}}
+    assert PlainTokenizer.read(content, json.dumps(named)) is not None

@@ -1,0 +1,96 @@
+"""An encoder that runs as it is packed: the states of the library's model of the unpacked folder, bit for bit."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+import torch
+from safetensors.numpy import load_file, save_file
+from transformers import AutoModel
+
+from isoglot.errors import ConfigurationError
+from isoglot.modules.encoder import encode, max_length, num_layers
+from isoglot.modules.packed_encoder import PackedEmbedding, PackedEncoder, can_run
+from isoglot.runs.files import write_json
+from isoglot.runs.packed import pack, quantised, read_packed, restored, unpack
+from isoglot.testing import tiny_model, tiny_tokenizer
+
+WORDS = "embeddings.word_embeddings.weight"
+
+
+@pytest.fixture(params=["bert", "xlm-roberta"])
+def packed(request, tmp_path):
+    """A packed encoder of two layers."""
+    folder = tmp_path / "encoder"
+    tiny_model(request.param).save_pretrained(folder)
+    tiny_tokenizer(request.param).save_pretrained(folder)
+    write_json(folder / "aligner.json", {"method": "argmax", "layer": 2})
+    return pack(folder, tmp_path / "packed.safetensors")
+
+
+def opened(file, dtype=torch.float32, **changes):
+    texts, tensors = read_packed(file)
+    config = {**json.loads(texts["config.json"]), **changes}
+    return PackedEncoder(config, tensors, source=file, dtype=dtype)
+
+
+def inputs(vocabulary: int) -> dict[str, torch.Tensor]:
+    """Rows of several lengths, padded with id 1, one of them full."""
+    lengths = torch.tensor([9, 4, 1])
+    mask = (torch.arange(9)[None] < lengths[:, None]).long()
+    ids = torch.randint(2, vocabulary, (3, 9), generator=torch.Generator().manual_seed(0))
+    return {"input_ids": torch.where(mask.bool(), ids, 1), "attention_mask": mask}
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_its_states_are_those_of_the_librarys_model(packed, tmp_path, dtype) -> None:
+    own = opened(packed, dtype)
+    library = AutoModel.from_pretrained(unpack(packed, tmp_path / "folder"), dtype=dtype).eval()
+    assert (num_layers(own), max_length(own)) == (num_layers(library), max_length(library))
+    rows = inputs(own.config.vocab_size)
+    for given in (rows, {name: values[:1] for name, values in rows.items()}):  # with padding and without
+        with torch.no_grad():
+            found, wanted = (encode(model, given, layers=(0, 1, 2)) for model in (own, library))
+        real = given["attention_mask"].bool()
+        assert all(torch.equal(found[layer][real], wanted[layer][real]) for layer in wanted)
+
+
+@pytest.mark.parametrize("bits", [4, 8])
+def test_rows_of_a_packed_table_are_those_of_the_restored_one(bits) -> None:
+    random = np.random.default_rng(bits)
+    values = random.integers(-8, 8, (50, 64)).astype(np.float32) * np.float32(0.25)
+    values = values if bits == 4 else values + random.normal(size=values.shape).astype(np.float32)
+    tensors = quantised("table", values)
+    assert f"table.q{bits}" in tensors
+    table = PackedEmbedding(tensors[f"table.q{bits}"], tensors["table.scale"], dtype=torch.float32)
+    ids = torch.tensor([[3, 49, 3], [0, 7, 12]])
+    expected = torch.from_numpy(dict(restored(tensors))["table"])[ids]
+    assert torch.equal(table(ids), expected)
+    assert torch.equal(table.to(torch.bfloat16)(ids), expected)  # its scales are not rounded with the module
+
+
+def test_a_configuration_of_another_computation_is_left_to_the_library(packed) -> None:
+    config = json.loads(read_packed(packed)[0]["config.json"])
+    assert can_run(config)
+    for name, value in (
+        ("hidden_act", "relu"),
+        ("position_embedding_type", "relative_key"),
+        ("is_decoder", True),
+    ):
+        assert not can_run({**config, name: value})
+    assert not can_run({**config, "model_type": "deberta-v2"})
+
+
+def test_tensors_that_do_not_fit_and_values_that_are_no_numbers_are_refused(packed) -> None:
+    with pytest.raises(ConfigurationError, match=r"packed\.safetensors: tensors do not fit"):
+        opened(packed, num_hidden_layers=3)
+    with pytest.raises(ConfigurationError, match=f"do not fit its configuration .{WORDS}"):
+        opened(packed, vocab_size=7)
+    tensors = load_file(packed)
+    tensors["embeddings.LayerNorm.bias"][0] = np.nan
+    texts = {"format": "isoglot-packed-1", **read_packed(packed, texts_alone=True)[0]}
+    save_file(tensors, packed, metadata=texts)
+    with pytest.raises(ConfigurationError, match=r"NaN or infinite weights in embeddings\.LayerNorm\.bias"):
+        opened(packed)
