@@ -37,7 +37,8 @@ def measured(name: str, changes: list[str], steps: int) -> list[str]:
     changes = [*changes, f"steps={steps}", "train.logging_steps=10", f"train.save_steps={steps}"]
     command = [sys.executable, "-m", "isoglot.cli", "pretrain", str(RECIPE), "-q", "--out", str(out)]
     command += [part for change in changes for part in ("--set", change)]
-    child = os.posix_spawn(sys.executable, command, os.environ)
+    silent = [(os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)]
+    child = os.posix_spawn(sys.executable, command, os.environ, file_actions=silent)
     _, status, used = os.wait4(child, 0)
     if status:
         raise SystemExit(f"{name}: exit status {status}")

@@ -13,10 +13,10 @@ measure() {
     --out "$runs/distillation.jsonl"
 }
 measure "$runs/trimmed-five" encoder
-contrast='objectives={contrast: {type: in_batch_contrast, view: sentences, pooling: mean, layer: 4}, distillation: null}'
+contrast='objectives.contrast={type: in_batch_contrast, view: sentences, pooling: mean, layer: 4}'
 train() { isoglot pretrain "$recipes/distillation.yaml" -q --set steps="${STEPS:-200}" --set batch.examples="${PAIRS:-32}" \
   --set streams.bitext.limit="${LIMIT:-4000}" "$@"; }
 train --out "$runs/distilled-mse"
 train --set objectives.distillation.distance=cosine --out "$runs/distilled-cosine"
-train --set "$contrast" --out "$runs/contrasted"
+train --set "$contrast" --set objectives.distillation=null --out "$runs/contrasted"
 for name in distilled-mse distilled-cosine contrasted; do measure "$runs/$name" "$name"; done

@@ -11,8 +11,10 @@ from plain_recipes import load
 from pydantic import ValidationError
 
 from isoglot.errors import ConfigurationError, InputError
+from isoglot.pretraining.recipe import Recipe
 from isoglot.recipe.document import dump_yaml
-from isoglot.recipe.source import builtin_recipes
+from isoglot.recipe.sections import typed
+from isoglot.recipe.source import builtin_recipes, read_document
 
 
 def test_a_good_recipe_keeps_norwegian_and_numbers(good: Path) -> None:
@@ -240,3 +242,13 @@ def test_an_override_of_null_takes_an_entry_out() -> None:
     variables = ["streams.text.sources=[{path: text.txt, language: en}]"]
     recipe = load("align_mlm", [*words, *variables])
     assert set(recipe.objectives) == {"masked_lm"} and set(recipe.streams) == {"text"}
+
+
+def test_new_keys_leave_the_hash_of_older_recipes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ISOGLOT_CORPORA", "/anywhere")
+    recipe, _ = typed(read_document("tlm"), Recipe)
+    assert recipe is not None and recipe.hash == "7ccab0d2a59a4abc", "finished runs are known by it"
+    changed, _ = typed(read_document("tlm", ["model.adapter={rank: 4}"]), Recipe)
+    frozen, _ = typed(read_document("tlm", ["parts.freeze_layers=2"]), Recipe)
+    plain, _ = typed(read_document("tlm", ["parts={}"]), Recipe)
+    assert len({r.hash for r in (recipe, changed, frozen, plain) if r is not None}) == 4

@@ -87,8 +87,13 @@ class SecretSafe(Section):
         """
         values = self._without_secrets(self._places, settings=False)
         del values["name"]
-        if values["parts"] is None:
-            del values["parts"]  # finished runs of recipes older than this section are still recognised
+        # Finished runs of recipes older than these keys are still recognised.
+        model, parts = values["model"], values["parts"]
+        for section, key in ((values, "parts"), (model, "adapter"), (model, "new_pieces")):
+            if section[key] is None:
+                del section[key]
+        if parts is not None and parts["freeze_layers"] == 0:
+            del parts["freeze_layers"]
         canonical = json.dumps(values, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
         return hashlib.sha256(canonical.encode()).hexdigest()[:16]
 
