@@ -244,7 +244,9 @@ def test_a_finished_corpus_is_recognised_before_any_work(tmp_path, bitext, monke
     )
     run(*asked)
     before = {path.name: path.read_bytes() for path in out.iterdir()}
-    monkeypatch.setattr("isoglot.aligners.align_statistics.by_statistics", None)  # from here on nothing is aligned
+    monkeypatch.setattr(
+        "isoglot.aligners.align_statistics.by_statistics", None
+    )  # from here on nothing is aligned
     result = CliRunner().invoke(app, [str(a) for a in asked])
     assert result.exception is None, result.output
     assert f"{out}: already made from the same input" in result.stderr
