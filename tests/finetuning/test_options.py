@@ -90,3 +90,11 @@ def test_presets() -> None:
         preset("ppa", "pos")
     with pytest.raises(ConfigurationError, match="did you mean 'learning_rate'"):
         preset("xtreme", "pos", learning_rat=1)
+
+
+def test_a_dropout_is_the_heads_and_makes_no_adapter() -> None:
+    assert FinetuneOptions.build(dropout=0.1).adapter is None
+    adapter = FinetuneOptions.build(dropout=0.1, adapter={"rank": 2}).adapter
+    assert adapter is not None and adapter.dropout == 0.0
+    with pytest.raises(ConfigurationError, match="rank"):
+        FinetuneOptions.build(rank=2)

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -25,6 +27,15 @@ OPTIONS: list[tuple[str, dict[str, Any]]] = [
 
 
 @pytest.fixture(scope="module")
+def taught(encoder: Path) -> Iterator[dict[str, dict[str, Any]]]:
+    """What an objective cannot be without."""
+    corpus, tokenizer = tiny_aligned(8), tiny_tokenizer()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ISOGLOT_CACHE", str(encoder.parent / "cache"))
+        yield {"sentence_distillation": {"bitext": corpus, "teacher": str(encoder), "tokenizer": tokenizer}}
+
+
+@pytest.fixture(scope="module")
 def collator() -> Collator:
     tokenizer = tiny_tokenizer()
     options = EncodeOptions(kind="aligned")
@@ -39,12 +50,12 @@ def collator() -> Collator:
 
 @pytest.mark.parametrize(("name", "options"), OPTIONS)
 def test_every_objective_is_an_exact_zero_without_rows(
-    name: str, options: dict[str, Any], collator: Collator
+    name: str, options: dict[str, Any], collator: Collator, taught: dict[str, dict[str, Any]]
 ) -> None:
     batch = collator([{"position": 0}])
     assert all(len(tensor) == 0 for view in batch.values() for tensor in view.values())
     model = tiny_model("bert", tokenizer=tiny_tokenizer()).train()
-    objective = OBJECTIVES[name](model, **options)
+    objective = OBJECTIVES[name](model, **options, **taught.get(name, {}))
     output = objective(Encodings(model, batch), batch)
     assert float(output.total.detach()) == 0.0
     assert int(output.count) == 0
@@ -65,13 +76,15 @@ def test_every_objective_is_an_exact_zero_without_rows(
     [(n, o) for n, o in OPTIONS if "contrast" not in n] + [("self_training", {"labels": "corpus"})],
 )
 def test_logged_metrics_do_not_depend_on_how_pairs_are_batched(
-    name: str, options: dict[str, Any], collator: Collator
+    name: str, options: dict[str, Any], collator: Collator, taught: dict[str, dict[str, Any]]
 ) -> None:
     tokenizer = tiny_tokenizer()
     stream = encode_stream(tiny_aligned(8), tokenizer, options=EncodeOptions(kind="aligned"))
     mixture = Mixture({"bitext": stream}, primary="bitext", seed=1)
     encoder = tiny_model("bert", tokenizer=tokenizer)
-    model = AlignmentModel(encoder, {"o": OBJECTIVES[name](encoder, **options)}).eval()
+    model = AlignmentModel(
+        encoder, {"o": OBJECTIVES[name](encoder, **options, **taught.get(name, {}))}
+    ).eval()
     meter, logs = StepMeter(), []
     for parts in ((range(8),), (range(1), range(1, 8))):
         meter.flush()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import InitVar, dataclass, field
 from enum import Enum
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import pytest
@@ -14,7 +15,7 @@ from isoglot.errors import ConfigurationError
 from isoglot.objectives import OBJECTIVES
 from isoglot.options import Share
 from isoglot.recipe.spec import require_options, spec_of
-from isoglot.testing import tiny_model, tiny_tokenizer
+from isoglot.testing import tiny_bitext, tiny_model, tiny_tokenizer
 from isoglot.views import VIEWS
 
 
@@ -165,13 +166,16 @@ def test_options_in_python_are_refused_as_a_recipes_are() -> None:
 
 
 @pytest.mark.parametrize("maker", [*VIEWS.values(), *OBJECTIVES.values()])
-def test_options_are_attributes(maker: Any) -> None:
+def test_options_are_attributes(maker: Any, encoder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What a constructor settles from a default of `None` can be shown; the contract of views and objectives."""
     tokenizer = tiny_tokenizer()
     is_view = maker in VIEWS.values()
     first = tokenizer if is_view else tiny_model("bert", tokenizer=tokenizer)
+    monkeypatch.setenv("ISOGLOT_CACHE", str(encoder.parent / "cache"))
     spec, supplied = spec_of(maker), {} if is_view else {"tokenizer": tokenizer}
-    given = {"copied_vocabulary": 40} if "copied_vocabulary" in spec.model_fields else {}
-    made = spec.of(given).make("it", first, **supplied, max_length=32)
+    asked = {"copied_vocabulary": 40, "teacher": str(encoder), "bitext": "pairs"}
+    given = {name: value for name, value in asked.items() if name in spec.model_fields}
+    corpora = {"pairs": tiny_bitext(2)}
+    made = spec.of(given).make("it", first, corpora=corpora, **supplied, max_length=32)
     assert [option for option in spec.model_fields if not hasattr(made, option)] == []
     assert all(field.description for field in spec.model_fields.values()), "each has a meaning"

@@ -104,8 +104,10 @@ class SentenceDistillationObjective(SentenceDistillation, Objective):
         )
         taught = self.taught.of(keys.reshape(-1))
         rows = [torch.ones_like(is_pivot)] * 2 if self.sides == "both" else [~is_pivot, is_pivot]
-        sides = zip(("query", "key"), rows, strict=True)
-        pooled = torch.cat([self._pooled(encodings, side)[kept] for side, kept in sides if kept.any()])
+        sides = list(zip(("query", "key"), rows, strict=True))
+        # a rank without rows takes part in the gradient all the same
+        needed = [(side, kept) for side, kept in sides if kept.any()] or sides[:1]
+        pooled = torch.cat([self._pooled(encodings, side)[kept] for side, kept in needed])
         vectors = pooled if self.map is None else self.map(pooled)
         return self.measure(vectors, torch.cat([taught[kept] for kept in rows]))
 
