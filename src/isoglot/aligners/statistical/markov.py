@@ -109,8 +109,10 @@ def forward_backward(emission, silent, jumps, expected):
     m, n = emission.shape
     weights = _weights(n, jumps.width)
     state, null = np.zeros((m, n)), np.empty((m, n))
-    emission *= 1.0 - p0
-    silent *= p0
+    for j in range(m):  # as a loop, which takes a tenth of the time to compile
+        silent[j] *= p0
+        for i in range(n):
+            emission[j, i] *= 1.0 - p0
     likelihood = _forward(emission, silent, start, weights, state, null)
     counted, beta = np.zeros(2 * n - 1), np.zeros((m, n))
     _backward(emission, silent, weights, state, beta, counted)
@@ -251,9 +253,10 @@ def visit(sides, part, table, start, counts, jumps, own, expected):
             back, back_silent = _predict(others, words, slots.T, here.T, back_null, counts.back)
         ahead, _ = forward_backward(ahead, silent, jumps.ahead, expected.jumps.ahead)
         back, _ = forward_backward(back, back_silent, jumps.back, expected.jumps.back)
-        ahead_null[:] = silent
-        back_null[:] = back_silent
+        for j in range(m):  # assigning to a slice takes seconds to compile, for the words of its errors
+            ahead_null[j] = silent[j]
         for i in range(n):
+            back_null[i] = back_silent[i]
             for j in range(m):
                 fraction = np.uint16(min(ahead[j, i], 1.0) * min(back[i, j], 1.0) * UNIT + 0.5)
                 here[i, j] = fraction
