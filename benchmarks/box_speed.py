@@ -2,8 +2,8 @@
 
     PYTHONPATH=peers python benchmarks/box_speed.py [--pairs 2000] [--peer-pairs 200]
 
-Each row is a process from its start to its end, on en-de pairs of multi30k's training text (ISOGLOT_DATA): three pairs,
-which are start-up alone, and many. The peers run the shape of mBERT with random weights (see ``aligners.py``); simalign,
+Each row is a process from its start to its end, on en-de pairs of multi30k's training text (ISOGLOT_DATA): three, which
+are start-up alone, and many. The peers run the shape of mBERT with random weights (see ``aligners.py``); simalign,
 which has no command, from a script of three lines. Then one pair at a time in a process that has loaded the aligner.
 CPU seconds are of all threads; they stay comparable where a machine does other work as well, as wall time does not.
 """
@@ -45,9 +45,12 @@ AWESOME = [
 def read_pairs(count: int) -> list[str]:
     """Lines ``source ||| target``."""
     folder = Path(os.environ["ISOGLOT_DATA"]) / "multi30k"
-    sides = [gzip.open(folder / f"train.{code}.gz", "rt", encoding="utf-8") for code in ("en", "de")]
-    lines = (f"{source.strip()} ||| {target.strip()}\n" for source, target in zip(*sides, strict=True))
-    return list(islice(lines, count))
+    with (
+        gzip.open(folder / "train.en.gz", "rt", encoding="utf-8") as english,
+        gzip.open(folder / "train.de.gz", "rt", encoding="utf-8") as german,
+    ):
+        pairs = islice(zip(english, german, strict=True), count)
+        return [f"{source.strip()} ||| {target.strip()}\n" for source, target in pairs]
 
 
 def run(arguments: list[str], folder: Path) -> tuple[float, float, int]:

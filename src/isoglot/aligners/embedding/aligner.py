@@ -42,7 +42,7 @@ _LOG = logging.getLogger(__name__)
 # second cache (0.10 ms a pair for itermax against 0.27 with 4 MB); elsewhere what makes a kernel worth its launch.
 _CELLS, _CELLS_DEVICE = 32_000, 4_000_000
 # Pairs that are encoded and linked together; more on a device that is fast enough to wait for the tokenizer.
-_WINDOW, _WINDOW_DEVICE = 512, 4096
+_WINDOW, _WINDOW_DEVICE = 256, 4096
 
 
 class EmbeddingAligner:
