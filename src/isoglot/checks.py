@@ -167,7 +167,7 @@ def validated(
     what: str = "",
     called: Callable[[str], str] | None = None,
 ) -> M:
-    """A model made from values; those of a needed model inside it, or of one of a union, may be given flat.
+    """A model made from values; those of a model inside it, or of one of a union, may be given flat.
 
     Messages say ``what`` the values are (``aligner option``) and what an option is ``called``; by default ``what`` and
     its name.
@@ -205,14 +205,15 @@ def _arranged(model: type[BaseModel], values: Mapping[str, Any], known: set[str]
 
     found: dict[str, Any] = {}
     for name, field in model.model_fields.items():
-        kind, optional = without_none(field.annotation)
-        inside = () if optional else models_in(kind)  # what may be left out is asked for by its own name
+        inside = models_in(without_none(field.annotation)[0])
         if len(inside) > 1:
             key = str(field.discriminator)
             chosen = [one for one in inside if values.get(key) in get_args(one.model_fields[key].annotation)]
             inside = tuple(chosen or inside)[:1]
         if inside and name not in values:
-            own = _arranged(inside[0], values, known)
+            # a name that both have is the outer model's alone
+            left = {key: value for key, value in values.items() if key not in model.model_fields}
+            own = _arranged(inside[0], left, known)
             found |= {name: own} if own or field.is_required() else {}
         else:
             known.add(name)

@@ -96,5 +96,5 @@ def test_a_dropout_is_the_heads_and_makes_no_adapter() -> None:
     assert FinetuneOptions.build(dropout=0.1).adapter is None
     adapter = FinetuneOptions.build(dropout=0.1, adapter={"rank": 2}).adapter
     assert adapter is not None and adapter.dropout == 0.0
-    with pytest.raises(ConfigurationError, match="rank"):
-        FinetuneOptions.build(rank=2)
+    with pytest.raises(ConfigurationError, match="no setting 'rank'"):
+        task_with_settings("pos", [], paper="xtreme", rank=2)
