@@ -26,7 +26,6 @@ import gzip
 import json
 import resource
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +39,7 @@ from isoglot.mining.options import VectorOptions
 from isoglot.mining.vectors import sentence_encoder, unit_vectors
 from isoglot.modules.neighbours import nearest_both_ways
 from isoglot.seeding import generator_for
+from sentence_vectors import remembered
 
 Pair = tuple[str, str]
 RULES: dict[str, Any] = {"max_copied": 0.6, "max_length_ratio": 2.5, "min_script_share": 0.5}
@@ -104,23 +104,17 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, default=2000)
     given = parser.parse_args()
     began = time.process_time()
-    encoder = sentence_encoder(given.encoder, VectorOptions(layer=given.layer, prefix=given.prefix))
-    known: dict[str, torch.Tensor] = {}
-
-    def remembered(texts: Sequence[str]) -> torch.Tensor:
-        if new := [text for text in dict.fromkeys(texts) if text not in known]:
-            known.update(zip(new, encoder(new), strict=True))
-        return torch.stack([known[text] for text in texts])
-
+    options = VectorOptions(layer=given.layer, prefix=given.prefix)
+    encoder = remembered(sentence_encoder(given.encoder, options))
     pairs, wrong = clean_pairs(given.data, given.pairs)
-    kinds = noise(pairs, wrong, unit_vectors(remembered, [e for e, _ in pairs]))
+    kinds = noise(pairs, wrong, unit_vectors(encoder, [e for e, _ in pairs]))
     aligner = word_aligner()
     print(f"{len(pairs):,} clean pairs, layer {given.layer}")
     for kind, noisy in kinds.items():
         both = [*pairs, *noisy]
         order = torch.randperm(len(both), generator=generator_for(1, kind)).tolist()
         table: dict[str, np.ndarray] = {}
-        judged = filter_pairs([both[i] for i in order], model=remembered, aligner=aligner)
+        judged = filter_pairs([both[i] for i in order], model=encoder, aligner=aligner)
         for place, pair in zip(order, judged, strict=True):
             own = dict(pair.scores)
             own["coverage"] = min(own["source_coverage"], own["target_coverage"])

@@ -21,17 +21,16 @@ import math
 import random
 import resource
 import time
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-import torch
 
 from isoglot.corpus.filter.filters import clean
 from isoglot.mining.align_sentences import align_sentences
 from isoglot.mining.options import VectorOptions
 from isoglot.mining.sentence_paths import cheapest_groups
 from isoglot.mining.vectors import sentence_encoder
+from sentence_vectors import remembered
 
 RATES = (0.0, 0.1, 0.2, 0.4)
 OPERATIONS = (
@@ -146,14 +145,8 @@ def scored(found: set[Group], gold: set[Group]) -> dict[str, float]:
 
 def measure_f1(given: argparse.Namespace) -> None:
     began = time.process_time()
-    encoder = sentence_encoder(given.encoder, VectorOptions(layer=given.layer, prefix=given.prefix))
-    known: dict[str, torch.Tensor] = {}
-
-    def remembered(texts: Sequence[str]) -> torch.Tensor:
-        if new := [text for text in dict.fromkeys(texts) if text not in known]:
-            known.update(zip(new, encoder(new), strict=True))
-        return torch.stack([known[text] for text in texts])
-
+    options = VectorOptions(layer=given.layer, prefix=given.prefix)
+    encoder = remembered(sentence_encoder(given.encoder, options))
     for language in given.languages:
         pairs = news(given.data, language, given.lines)
         for rate in RATES:
@@ -169,7 +162,7 @@ def measure_f1(given: argparse.Namespace) -> None:
                     if skip is None:
                         found = gale_church(source, target)
                     else:
-                        groups = align_sentences(source, target, remembered, joined=system, skip=skip)
+                        groups = align_sentences(source, target, encoder, joined=system, skip=skip)
                         found = {
                             (g.source_lines, g.target_lines)
                             for g in groups

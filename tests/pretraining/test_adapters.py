@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import torch
-from recipe_world import build_world, smaller
+from recipe_world import smaller
 from safetensors.torch import load_file
 from transformers import AutoModelForMaskedLM
 
@@ -16,15 +15,6 @@ from isoglot.pretraining.check import load_recipe
 from isoglot.pretraining.pretrain import pretrain
 
 LORA = "model.adapter={type: lora, rank: 2, keep: true}"
-
-
-@pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    folder = tmp_path_factory.mktemp("world")
-    with pytest.MonkeyPatch.context() as patch:
-        for name, value in build_world(folder).items():
-            patch.setenv(name, value)
-        yield folder
 
 
 @pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing` is deprecated")  # peft reads it

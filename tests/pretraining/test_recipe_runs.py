@@ -7,28 +7,18 @@ import os
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import torch
 from recipe_run import STATEFUL, make, remembered
-from recipe_world import build_world, smaller
+from recipe_world import smaller
 
 from isoglot.errors import ConfigurationError, IsoglotError, TrainingError
 from isoglot.pretraining.check import load_recipe
 from isoglot.pretraining.pretrain import pretrain
 
 SUPPORT = Path(__file__).parents[1] / "support"
-
-
-@pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    folder = tmp_path_factory.mktemp("world")
-    with pytest.MonkeyPatch.context() as patch:
-        for name, value in build_world(folder).items():
-            patch.setenv(name, value)
-        yield folder
 
 
 def test_queue_momentum_dictionary_and_schedules_resume_bit_for_bit(world: Path, tmp_path: Path) -> None:

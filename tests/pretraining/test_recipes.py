@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import torch
-from recipe_world import RECIPES, build_world, smaller
+from recipe_world import RECIPES, smaller
 from safetensors.torch import load_file
 
 from isoglot.pretraining.build import build_model, build_trainer, require_columns
@@ -20,15 +19,6 @@ from isoglot.recipe.source import builtin_recipes, read_document
 from isoglot.runs.cache import cache_folder
 from isoglot.runs.reporter import Silent
 from isoglot.training.model import AlignmentModel
-
-
-@pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    folder = tmp_path_factory.mktemp("world")
-    with pytest.MonkeyPatch.context() as patch:
-        for name, value in build_world(folder).items():
-            patch.setenv(name, value)
-        yield folder
 
 
 def model_and_batch(name: str, world: Path, *overrides: str):

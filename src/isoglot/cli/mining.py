@@ -19,6 +19,10 @@ from isoglot.mining.options import (
 )
 from isoglot.options import Options, OutputFile, option
 
+PairsOut = Annotated[
+    str, typer.Option("--out", "-o", help="File to write: .tsv, .jsonl or .tmx, .gz is packed; - for TSV.")
+]
+
 
 class FilterOutputs(Options):
     """What else `isoglot filter` writes."""
@@ -90,10 +94,7 @@ def mine(
     vectors: RequiredEncoder,
     options: MineOptions,
     running: RunFlags,
-    out: Annotated[
-        str,
-        typer.Option("--out", "-o", help="File to write: .tsv, .jsonl or .tmx, .gz is packed; - for TSV."),
-    ] = "-",
+    out: PairsOut = "-",
 ) -> None:
     """Find translations among the sentences of two files.
 
@@ -126,10 +127,7 @@ def align_sentences(
     vectors: RequiredEncoder,
     options: SentenceAlignOptions,
     running: RunFlags,
-    out: Annotated[
-        str,
-        typer.Option("--out", "-o", help="File to write: .tsv, .jsonl or .tmx, .gz is packed; - for TSV."),
-    ] = "-",
+    out: PairsOut = "-",
 ) -> None:
     """Align the sentences of two documents.
 
