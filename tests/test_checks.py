@@ -75,17 +75,17 @@ class Model(BaseModel):
 @pytest.mark.parametrize(
     ("values", "wanted"),
     [
-        ({"needed": 1, "count": 0}, "count: 0 given; input should be greater than or equal to 1"),
-        ({"needed": 1, "kind": "tow"}, "kind: 'tow' given; did you mean 'two'?"),
+        ({"needed": 1, "count": 0}, "count: got 0; it should be greater than or equal to 1"),
+        ({"needed": 1, "kind": "tow"}, "kind: got 'tow'; did you mean 'two'?"),
         ({"needed": 1, "cuont": 0}, "cuont: unknown key; did you mean 'count'?"),
         ({"needed": 1, "Count": 0}, "Count: unknown key; did you mean 'count'?"),
         ({}, "needed: missing"),
         ({"needed": 1, "count": 7}, "not 7"),
-        ({"needed": 1, "weight": -1.0}, "weight: -1.0 given; input should be greater than or equal to 0"),
-        ({"needed": 1, "weight": {"value": "x"}}, "weight.value: 'x' given; input should be a valid integer"),
+        ({"needed": 1, "weight": -1.0}, "weight: got -1.0; it should be greater than or equal to 0"),
+        ({"needed": 1, "weight": {"value": "x"}}, "weight.value: got 'x'; it should be a valid integer"),
         (
             {"needed": 1, "path": 3},
-            "path: 3 given; input should be a valid string or input should be a valid list",
+            "path: got 3; it should be a valid string or it should be a valid list",
         ),
     ],
 )
@@ -103,7 +103,7 @@ def test_a_model_that_is_refused_names_every_value_in_the_users_words() -> None:
     assert validated(Cut, {"limit": 3}, what="cut option").limit == 3
     with pytest.raises(ConfigurationError) as error:
         validated(Cut, {"limit": 0, "limmit": 3}, what="cut option")
-    assert "cut option limit: 0 given; " in str(error.value)
+    assert "cut option limit: got 0; " in str(error.value)
     assert "cut option limmit: unknown key; did you mean 'limit'?" in str(error.value)
 
 

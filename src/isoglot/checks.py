@@ -130,7 +130,7 @@ def problems_of(error: ValidationError, values: Any = None, *models: type[BaseMo
         telling = [item for item in items if not item["type"].endswith("_type")] or items
         known = [key for model in models for key in keys_at(model, place[:-1])]
         start, *more = dict.fromkeys(_reason(item, known) for item in telling)
-        given = f"{shortened(telling[0]['input'])} given; "
+        given = f"got {shortened(telling[0]['input'])}; "
         reason = " or ".join([start, *(text.removeprefix(given) for text in more)])
         problems.append(Problem(reason, place, telling[0]["type"]))
     return problems
@@ -226,10 +226,11 @@ def _reason(item: ErrorDetails, known: list[str]) -> str:
     if kind == "value_error":
         return str(item["ctx"]["error"])
     if kind == "missing":
-        return "too few values given" if isinstance(item["loc"][-1], int) else "missing"
+        return "too few values" if isinstance(item["loc"][-1], int) else "missing"
     if kind == "extra_forbidden":
         return f"unknown key; {did_you_mean(item['loc'][-1], known)}" if known else "unknown key"
     if kind in ("literal_error", "enum"):
         choices = [name.strip(" '") for name in item["ctx"]["expected"].replace(" or ", ",").split(",")]
-        return f"{shortened(item['input'])} given; {did_you_mean(item['input'], choices)}"
-    return f"{shortened(item['input'])} given; {message[0].lower()}{message[1:]}"
+        return f"got {shortened(item['input'])}; {did_you_mean(item['input'], choices)}"
+    message = message.replace("Input should", "it should")
+    return f"got {shortened(item['input'])}; {message[0].lower()}{message[1:]}"

@@ -51,7 +51,7 @@ class ExampleCounts:
         top, bottom = (np.asarray(side, np.float64) for side in (numerators, denominators))
         if top.shape != bottom.shape or top.ndim not in (1, 2):
             raise ValueError(
-                f"numerators {top.shape} and denominators {bottom.shape} given; give the same shape"
+                f"numerators and denominators must have one shape, got {top.shape} and {bottom.shape}"
             )
         parts = top.shape[1] if top.ndim == 2 else 1
         object.__setattr__(self, "numerators", top.reshape(len(top), parts))

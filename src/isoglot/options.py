@@ -18,8 +18,8 @@ def one_component(name: str) -> str:
     """The name, if it can be one component of a path; else a ValueError."""
     if name in ("", ".", "..") or "/" in name or "\0" in name or len(os.fsencode(name)) > _LONGEST_NAME:
         raise ValueError(
-            f"{name!r} given; a file or folder gets this name: leave out / and \\0, and use neither . nor .. alone, "
-            f"nor more than {_LONGEST_NAME} bytes"
+            f"got {name!r}, which names a file or folder: leave out / and \\0, and do not use . or .. alone "
+            f"or more than {_LONGEST_NAME} bytes"
         )
     return name
 
@@ -56,7 +56,7 @@ def fits(value: Any) -> Any:
     """The value if whole numbers in it fit into 64 bits, as the functions need that take them; else a ValueError."""
     for number in value if isinstance(value, tuple | list) else (value,):
         if isinstance(number, int) and abs(number) > sys.maxsize:
-            raise ValueError(f"a number beyond {sys.maxsize:,} given; use a smaller one")
+            raise ValueError(f"the number is greater than {sys.maxsize:,}; use a smaller one")
     return value
 
 

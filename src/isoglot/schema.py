@@ -49,8 +49,8 @@ def require(dataset: Dataset, schema: Features, *, role: str) -> Dataset:
     missing = [c for c in schema if c not in dataset.features]
     if missing:
         raise ConfigurationError(
-            f"{role}: columns {sorted(dataset.features)} given, but the {name} schema needs "
-            f"{', '.join(repr(m) for m in missing)} too; use dataset.rename_column(...) or run `isoglot prepare`"
+            f"{role}: the {name} schema needs {', '.join(repr(m) for m in missing)} too, "
+            f"got columns {sorted(dataset.features)}; use dataset.rename_column(...) or run `isoglot prepare`"
         )
     wrong = [
         f"{role}: column {column!r} is {dataset.features[column]}, the {name} schema needs {kind}"

@@ -162,7 +162,7 @@ def tiny_model(
 
 def _require_family(family: str) -> None:
     if family not in FAMILIES:
-        raise ConfigurationError(f"family {family!r} given; {did_you_mean(family, FAMILIES)}")
+        raise ConfigurationError(f"unknown family {family!r}; {did_you_mean(family, FAMILIES)}")
 
 
 def _sentence(rng: random.Random) -> tuple[list[str], list[int]]:

@@ -114,7 +114,7 @@ def test_flags_that_would_do_nothing_are_refused(tmp_path, bitext, encoder):
             "threshold: method argmax has no such",
         ),
         (("-m", "ot", "--model", encoder, "--set", "passes=3"), "only links=itermax"),
-        (("--min-score", 2), "--min-score: 2.0 given"),
+        (("--min-score", 2), "--min-score: got 2.0"),
         (("-f", "words", "--base", 1), "--base"),
         (("-f", "offsets", "--base", 0), "--base"),
         (("-f", "corpus", "--base", 1), "--base"),

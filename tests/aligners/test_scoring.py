@@ -116,7 +116,7 @@ def test_links_of_other_words_are_refused_and_other_readings_named(tmp_path, cap
         score(["0-0"], ["0-0", "0-0"])
     with pytest.raises(InputError, match=r"links:2: .*'0_0'"):
         score(["0-0", "0_0"], ["0-0", "0-0"])
-    with pytest.raises(InputError, match=r"gold:1: .*5 given; the links of a sentence"):
+    with pytest.raises(InputError, match=r"gold:1: got .*5; the links of a sentence"):
         score([{(0, 0)}], [5])  # type: ignore[list-item]
     score([f"{i + 1}-{i + 1}" for i in range(3)], [f"{i}-{i}" for i in range(3)])
     assert "--base 1" in caplog.text

@@ -65,7 +65,7 @@ def test_files_objects_and_models_give_one_table(own, tmp_path):
 
 
 def test_mistakes_are_named(own):
-    with pytest.raises(ConfigurationError, match="no gold links given"):
+    with pytest.raises(ConfigurationError, match="no gold links; name"):
         iso.tune(own, [])
     with pytest.raises(ConfigurationError, match="weights: 'twoo' is not a set of gold links; there are two"):
         iso.tune(own, {"two": pairs(0, 2)}, weights={"twoo": 2.0})

@@ -104,7 +104,7 @@ def test_ours_and_the_papers_points_are_correlated_apart(tmp_path: Path) -> None
     caption = draw(scatter(tmp_path / "figures" / "correlation-pos.json")).caption
     assert "Ours: Spearman ρ = −1.000" in caption
     assert "ρ = 0.734" in caption
-    with pytest.raises(ConfigurationError, match="no results given"):
+    with pytest.raises(ConfigurationError, match="no results; name"):
         analyse_correlation([], CorrelationRequest(), out=tmp_path)
     with pytest.raises(ConfigurationError, match="'mlqa'"):
         analyse_correlation([tmp_path / "study"], CorrelationRequest(tasks=["mlqa"]), out=tmp_path)

@@ -99,7 +99,7 @@ def test_runs_are_called_by_their_names_and_must_differ(tmp_path: Path, world: A
     assert run_folders([model, model], ["a", "b"]) == {"a": model, "b": model}
     with pytest.raises(ConfigurationError, match="both called model"):
         run_folders([model, model])
-    with pytest.raises(ConfigurationError, match="1 names given for 2"):
+    with pytest.raises(ConfigurationError, match="got 1 names for 2"):
         run_folders([model, model], ["a"])
 
 

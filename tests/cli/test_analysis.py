@@ -83,9 +83,9 @@ def test_alignment_prints_its_rows(world: Path, tmp_path: Path) -> None:
 def test_mistakes_are_the_users(world: Path, tmp_path: Path) -> None:
     model = str(world / "model")
     for arguments, message in (
-        (["alignment", model, "--language-ids", "2"], "--language-ids: too few values given"),
+        (["alignment", model, "--language-ids", "2"], "--language-ids: too few values"),
         (["alignment", model], "nothing says"),
-        (["correlation"], "no results given"),
+        (["correlation"], "no results; name"),
     ):
         found = RUNNER.invoke(app, ["analyse", *arguments, "--out", str(tmp_path / "out")])
         assert isinstance(found.exception, IsoglotError)

@@ -242,7 +242,7 @@ def test_syntax_of_data_without_trees_says_what_to_do(isoglot: Isoglot, data: Pa
             kind,
         )
         assert done.returncode == 2
-        assert f"{name}: syn orders the words of trees, and {kind} data given has none" in done.stderr
+        assert f"{name}: syn orders the words of trees, and {kind} data has none" in done.stderr
         assert "stanza" in done.stderr and "--parses FILE.conllu" in done.stderr
     done = isoglot("derive", data / "trees.conllu", "-t", "syn", "-o", data / "out", "--lang", "en")
     assert done.returncode == 2 and "--models built-in" in done.stderr
@@ -253,12 +253,12 @@ def test_syntax_of_data_without_trees_says_what_to_do(isoglot: Isoglot, data: Pa
     ("flag", "value", "said"),
     [
         ("--transform", "rot13", "'rot13' is unknown"),
-        ("--level", "letter", "--level: 'letter' given; known: token, word"),
-        ("--repair", "some", "--repair: 'some' given"),
-        ("--overlap", "1.5", "--overlap: 1.5 given"),
-        ("--lexicon", "2", "--lexicon: 2.0 given"),
+        ("--level", "letter", "--level: got 'letter'; known: token, word"),
+        ("--repair", "some", "--repair: got 'some'"),
+        ("--overlap", "1.5", "--overlap: got 1.5"),
+        ("--lexicon", "2", "--lexicon: got 2.0"),
         ("--alphabet", "greek", "unknown alphabet 'greek'; known: armenian"),
-        ("--kind", "poem", "--kind: 'poem' given; known: aligned, bitext"),
+        ("--kind", "poem", "--kind: got 'poem'; known: aligned, bitext"),
     ],
 )
 def test_flags_out_of_range(isoglot: Isoglot, data: Path, flag: str, value: str, said: str) -> None:
@@ -281,7 +281,7 @@ def test_flags_that_would_do_nothing_are_refused(isoglot: Isoglot, data: Path) -
          ["--tokenizer is for trans", "--literal is for inv", "--first-parse-only is for syn",
           "--first-parse-only is for --parses"]),
         ("trees.conllu", "inv", ("--split-sentences", "--side", "source", "--repair", "flip", "--lambda", "0.1"),
-         ["--split-sentences is for text data, and treebank is given", "--side is for bitext and aligned data",
+         ["--split-sentences is for text data, got treebank", "--side is for bitext and aligned data",
           "--repair is for tagged data", "--lambda is for syn"]),
     ):  # fmt: skip
         done = isoglot("derive", data / name, "-t", spec, "-o", data / "out", "--lang", "en", *flags)

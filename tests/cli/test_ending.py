@@ -21,7 +21,7 @@ from isoglot.errors import ConfigurationError
     ("arguments", "message"),
     [
         (["--column", "source"], "expected FIELD=COLUMN, for example --column source=0"),
-        (["--max-pair-pieces", "0"], "--max-pair-pieces: 0 given; input should be greater"),
+        (["--max-pair-pieces", "0"], "--max-pair-pieces: got 0; it should be greater"),
         (["--min-pieces", "3"], "min_pieces counts pieces of a tokenizer"),
         (["--format", "tvs"], "did you mean 'tsv'"),
     ],
@@ -44,8 +44,8 @@ def test_a_mistake_exits_with_2_without_traceback_and_output(
         (("pretrain", tiny_recipe, "--out", out, "--set", "sed=3"), "did you mean 'seed'"),
         (("pretrain", "tlmm", "--out", out), "did you mean 'tlm'"),
         (("inspect", tmp_path / "none.yaml"), "no such file"),
-        (("prepare", path, "--out", ""), "--out '': an empty value given"),
-        (("prepare", path, "--out="), "--out=: an empty value given"),
+        (("prepare", path, "--out", ""), "--out '': the value is empty"),
+        (("prepare", path, "--out="), "--out=: the value is empty"),
     )
     for arguments, message in cases:
         result = isoglot(*arguments)

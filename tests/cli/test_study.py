@@ -102,23 +102,23 @@ def test_tables_of_an_empty_folder_say_that_nothing_is_measured(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "no study given"),
-        (["align_mlm/table3"], "--out is not given"),
+        ([], "no study named"),
+        (["align_mlm/table3"], "--out is missing"),
         (["align_mlm/table3", "--scale", "huge", "--out", "x"], "unknown scale 'huge'"),
         (["align_mlm/table3", "--only", "3/2", "--out", "x"], "K/N"),
         (["align_mlm/table3", "--only", "1/3", "--only", "2/3", "--out", "x"], "run one part at a time"),
         (["align_mlm/table3", "--only", "nowhere", "--out", "x"], "no cell matches"),
-        (["align_mlm/table3", "--seeds", "a", "--out", "x"], "--seeds: 'a' given"),
+        (["align_mlm/table3", "--seeds", "a", "--out", "x"], "--seeds: got 'a'"),
         (["align_mlm/tble3", "--out", "x"], "did you mean"),
         (["align_mlm/table3", "--out", "x", "--set", "steps"], "for example --set steps=200"),
         (["align_mlm/table3", "--out", "x", "--set", "stepps=3"], "did you mean 'steps'"),
         (
             ["align_mlm/table3", "--out", "x", "--engine", "slurm"],
-            "--engine: 'slurm' given; known: local, ray",
+            "--engine: got 'slurm'; known: local, ray",
         ),
         (
             ["align_mlm/table3", "--out", "x", "--format", "word"],
-            "--format: 'word' given; known: csv, latex, text",
+            "--format: got 'word'; known: csv, latex, text",
         ),
     ],
 )

@@ -53,10 +53,10 @@ def test_finetune_and_evaluate(tmp_path: Path) -> None:
         (["--task", "nrr"], "did you mean 'ner'"),
         (["--task", "ner", "--preset", "xtrem"], "did you mean 'xtreme'"),
         (["--task", "ner", "--set", "learningrate=1"], "did you mean 'learning_rate'"),
-        (["--task", "ner", "--seed", "a"], "--seed: 'a' given"),
+        (["--task", "ner", "--seed", "a"], "--seed: got 'a'"),
         (
             ["--task", "ner", "--epochs", "0"],
-            "fine-tuning setting epochs: 0.0 given; input should be greater than 0",
+            "fine-tuning setting epochs: got 0.0; it should be greater than 0",
         ),
         (["--task", "ner", "--set", "words=written"], "fine-tuning on ner has no setting 'words'"),
     ],

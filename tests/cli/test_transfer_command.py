@@ -50,8 +50,8 @@ def test_several_checkpoints_and_seeds_and_the_report_of_them(tmp_path: Path, da
     [
         (["--languages", "en"], "two or more different"),
         (["--languages", "en,xx", "--preset", "align_ml"], "did you mean 'align_mlm'"),
-        (["--languages", "en,xx", "--run", "a", "--run", "b"], "2 names given for 1"),
-        (["--languages", "en,xx", "--seed", "one"], "--seed: 'one' given"),
+        (["--languages", "en,xx", "--run", "a", "--run", "b"], "got 2 names for 1"),
+        (["--languages", "en,xx", "--seed", "one"], "--seed: got 'one'"),
     ],
 )
 def test_mistakes_are_told(tmp_path: Path, data: str, arguments: list[str], message: str) -> None:

@@ -71,10 +71,10 @@ def test_what_a_folder_holds_must_be_what_is_wanted(folder: Path) -> None:
     ):
         open_corpus([folder], "lexicon")
     with pytest.raises(
-        ConfigurationError, match="language en-de given, but it is prepared with en-xx; leave the"
+        ConfigurationError, match="got language en-de, but it was prepared with en-xx; leave the"
     ):
         open_corpus([folder], "bitext", languages=("en", "de"))
-    with pytest.raises(ConfigurationError, match="language fr given"):
+    with pytest.raises(ConfigurationError, match="got language fr"):
         open_corpus([folder], "bitext", languages=("fr", "tgt"))
     open_corpus([folder], "bitext", languages=("eng", "xx"))
     open_corpus([folder], "bitext", languages=("src", "tgt"))

@@ -159,7 +159,8 @@ def test_held_out_file_and_misspelt_flag(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "message"), [("held.tsv", "tsv given"), ("held.jsonl", "jsonl given"), ("held", "held:2: a tab")]
+    ("name", "message"),
+    [("held.tsv", "got tsv"), ("held.jsonl", "got jsonl"), ("held", "held:2: found a tab")],
 )
 def test_a_held_out_table_would_hold_nothing_out(tmp_path, name, message):
     (tmp_path / name).write_text("one\none\teins\n")

@@ -238,7 +238,7 @@ def test_each_language_has_its_own_pairs_and_lexicon(tmp_path: Path) -> None:
 def test_a_prepared_corpus_of_another_kind_or_language_is_refused(tmp_path: Path, text: Path) -> None:
     prepare(Source(path=str(text), language="en"), tmp_path / "en", options=PrepareOptions(kind="text"))
     for fields, message in (
-        ({"languages": ("de",)}, "language de given, but it is prepared with en"),
+        ({"languages": ("de",)}, "got language de, but it was prepared with en"),
         ({"kind": "bitext"}, "holds a prepared text corpus, and bitext or aligned is needed"),
     ):
         with pytest.raises((ConfigurationError, InputError), match=message):

@@ -95,7 +95,7 @@ def test_gold_links_in_memory_are_scored_as_those_of_a_file(tmp_path: Path) -> N
     wrong = Dataset.from_list([{**gold[0], "sure": [[99, 0]]}])
     with pytest.raises(ConfigurationError, match=r"row 1 of .*a gold link is of no word"):
         iso.evaluate(MODEL, "word_alignment", data=wrong, **options)
-    with pytest.raises(ConfigurationError, match="base 1 given"):
+    with pytest.raises(ConfigurationError, match="got base 1"):
         iso.evaluate(MODEL, "word_alignment", data=aligned, base=1, **options)
 
 
@@ -174,7 +174,7 @@ def test_a_task_object_keeps_its_options_and_takes_data(tmp_path: Path) -> None:
     (row, *_) = iso.evaluate(MODEL, task, languages="en-xx", data=tiny_bitext(6), tokenizer=TOKENIZER)
     assert row.options == {"layer": 1} and task.data.specs == ()
     with pytest.raises(
-        ConfigurationError, match=r"layer given, but the task is built already; set them on Tatoeba"
+        ConfigurationError, match=r"got layer, but the task is built already; set them on Tatoeba"
     ):
         iso.evaluate(MODEL, task, languages="en-xx", data=tiny_bitext(6), tokenizer=TOKENIZER, layer=2)
     pos = build_task("pos", [])
@@ -189,15 +189,18 @@ def test_a_task_object_keeps_its_options_and_takes_data(tmp_path: Path) -> None:
     ("named", "message"),
     [
         ({"data": None}, "task tatoeba needs data="),
-        ({"data": 5}, "data: int given"),
-        ({"data": {}}, "no data given"),
+        ({"data": 5}, "data: got int"),
+        ({"data": {}}, "no data; pass"),
         ({"layers": 2}, "layers: unknown key; did you mean 'layer'"),
         ({"max_tokens": 0}, "max_tokens"),
         ({"tokenizer": None}, "needs its tokenizer too"),
-        ({"columns": {"text": "a"}}, "columns: text given; the task's columns are source, target"),
-        ({"data": "nowhere", "columns": {"source": "a"}}, "columns source given with the path nowhere"),
-        ({"model": "nowhere"}, "tokenizer given, but nowhere has its own"),
-        ({"model": np.zeros(3)}, "model: ndarray given"),
+        ({"columns": {"text": "a"}}, "columns: unknown column text; the task's columns are source, target"),
+        (
+            {"data": "nowhere", "columns": {"source": "a"}},
+            "columns=source is for data in memory, not for the path nowhere",
+        ),
+        ({"model": "nowhere"}, "got a tokenizer, but nowhere has its own"),
+        ({"model": np.zeros(3)}, "model: got ndarray"),
     ],
 )
 def test_mistakes_are_one_line(named: dict[str, object], message: str) -> None:

@@ -69,7 +69,7 @@ def test_an_evaluation_is_of_its_own_data(encoder: Path, tmp_path: Path) -> None
     assert again == first, "not the rows of what was measured in between"
     with pytest.raises(ConfigurationError, match="read for 'fr-en' and for 'it-en', with the same rows"):
         measured(tasks[0], ["de-en", "fr-en", "it-en"])
-    with pytest.raises(ConfigurationError, match="precision given, but word_alignment measures"):
+    with pytest.raises(ConfigurationError, match="got precision, but word_alignment measures"):
         evaluate(encoder, tasks[0], languages=["de-en"], options=EvaluateOptions(precision="bfloat16"))
 
 

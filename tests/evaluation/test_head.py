@@ -23,7 +23,7 @@ def model(encoder: Path, tmp_path: Path) -> Path:
 
 def test_a_model_is_measured_on_its_own_task_alone(model: Path) -> None:
     about = {"options": {"kind": "pos", "heads": "pos"}}
-    with pytest.raises(ConfigurationError, match="was fine-tuned for pos, task xnli given"):
+    with pytest.raises(ConfigurationError, match="was fine-tuned for pos, not for xnli"):
         FinetunedModel(model, build_task("xnli", []), about, EvaluateOptions(), Mock())
 
 

@@ -91,11 +91,11 @@ def test_no_dev_data_is_told(encoder: Path, tmp_path: Path) -> None:
 
 def test_settings_that_would_play_no_part_are_refused(encoder: Path, tmp_path: Path) -> None:
     with pytest.raises(
-        ConfigurationError, match="select_languages given with select=source; add --set select=joint"
+        ConfigurationError, match="select_languages has no effect with select=source; add --set select=joint"
     ):
         FinetuneOptions.build(select_languages=("de",))
     with pytest.raises(
-        ConfigurationError, match="pivot=de given with setting=zero_shot; add --set setting=code"
+        ConfigurationError, match="pivot=de has no effect with setting=zero_shot; add --set setting=code"
     ):
         FinetuneOptions.build(pivot="de")
     for schedule in ("foo", "warmup_stable_decay", "reduce_lr_on_plateau"):  # two need arguments of their own
@@ -106,7 +106,7 @@ def test_settings_that_would_play_no_part_are_refused(encoder: Path, tmp_path: P
     with pytest.raises(ConfigurationError, match="has no language embeddings; leave them out"):
         finetune(encoder, build_task("pos", data), language="en", train=options, out=tmp_path / "run")
     ids = EvaluateOptions(language_ids={"de": 2})
-    with pytest.raises(ConfigurationError, match="language_ids given, but tatoeba measures an encoder"):
+    with pytest.raises(ConfigurationError, match="got language_ids, but tatoeba measures an encoder"):
         evaluate(encoder, build_task("tatoeba", [str(tmp_path)]), languages=["de"], options=ids)
 
 

@@ -20,5 +20,5 @@ def test_in_batch_contrast_is_symmetric_and_ignores_lengths() -> None:
     torch.testing.assert_close(loss(3 * queries, keys), loss(keys, queries))
     output = loss.measure(queries, keys)
     assert int(output.count) == 5 and torch.equal(output.loss, loss(queries, keys))
-    with pytest.raises(ConfigurationError, match=r"temperature: 0\.0 given"):
+    with pytest.raises(ConfigurationError, match=r"temperature: got 0\.0"):
         InBatchContrast(temperature=0.0)

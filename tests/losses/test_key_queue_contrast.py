@@ -22,7 +22,7 @@ def test_a_queue_without_projection_takes_vectors_as_they_are() -> None:
     assert torch.equal(loss.queue.keys[:2], keys)
     loss.eval()(queries, keys)
     assert int(loss.queue.pointer) == 2, "evaluation enqueues nothing"
-    with pytest.raises(ConfigurationError, match="queue_size: 4 given for a global batch of 5 pairs"):
+    with pytest.raises(ConfigurationError, match="queue_size: 4 is less than the global batch of 5 pairs"):
         loss.train()(torch.randn(5, 6), torch.randn(5, 6))
 
 

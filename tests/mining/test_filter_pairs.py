@@ -167,7 +167,7 @@ def test_mistakes_are_named_and_leave_nothing(tmp_path: Path) -> None:
     for error, text, call in (
         (InputError, "bad.tsv:2: byte 0xff", lambda: run(bad, [kept])),
         (ConfigurationError, "good.tsv: is also an input", lambda: run(good, [str(good)])),
-        (ConfigurationError, "one output given twice", lambda: run(good, [kept, kept])),
+        (ConfigurationError, "two outputs are the same file", lambda: run(good, [kept, kept])),
         (ConfigurationError, "does not tell the format", lambda: run(good, [str(tmp_path / "kept.txt")])),
         (
             ConfigurationError,

@@ -167,13 +167,13 @@ def test_inputs_beyond_the_position_table_are_an_error(build_model, tokens):
     model = build_model("roberta", max_position_embeddings=10)
     assert max_length(model) == 8
     encode(model, tokens(model, lengths=(8,)), layers=(4,))
-    with pytest.raises(ConfigurationError, match=r"9 tokens given, the encoder has 8 positions; set"):
+    with pytest.raises(ConfigurationError, match=r"9 tokens, but the encoder has 8 positions; set"):
         encode(model, tokens(model, lengths=(9,)), layers=(4,))
     assert max_length(build_model("modernbert")) is None
     xlm = XLMConfig(vocab_size=60, emb_dim=16, n_layers=2, n_heads=2, max_position_embeddings=10)
     model = XLMWithLMHeadModel(xlm)
     assert max_length(model) == 10
-    with pytest.raises(ConfigurationError, match="11 tokens given"):
+    with pytest.raises(ConfigurationError, match="11 tokens, but the encoder"):
         encode(model, tokens(model, lengths=(11,)), layers=(2,))
 
 

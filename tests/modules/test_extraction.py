@@ -294,9 +294,9 @@ def test_half_precision_and_empty_sides():
 
 def test_mistakes_are_named():
     one = torch.ones(1, 1, 1)
-    with pytest.raises(ConfigurationError, match="max_count 0 given"):
+    with pytest.raises(ConfigurationError, match="got max_count 0"):
         itermax_links(one, one.bool(), max_count=0)
-    with pytest.raises(ConfigurationError, match="max_count 0 given"):
+    with pytest.raises(ConfigurationError, match="got max_count 0"):
         printed_links(one, one.bool(), max_count=0)
 
 

@@ -83,7 +83,7 @@ def test_the_original_deberta_head_is_recognised(tmp_path):
     [
         ({}, "exactly one of 'path' and 'architecture'"),
         ({"path": "x", "architecture": "bert"}, "exactly one of"),
-        ({"architecture": "brt"}, "'brt' given; did you mean 'bert'"),
+        ({"architecture": "brt"}, "unknown architecture 'brt'; did you mean 'bert'"),
         ({**SPEC, "hiden_size": 3}, "model.hiden_size: bert has no such setting; did you mean 'hidden_size'"),
         ({**SPEC, "attention": "sdp"}, "with attention 'sdp' cannot be built"),
         ({"architecture": "bert", **SIZES}, "no tokenizer and no vocab_size"),
@@ -171,5 +171,5 @@ def test_a_tokenizer_larger_than_the_embeddings_is_an_error(tmp_path, tokenizer)
         load_masked_lm(tmp_path, tokenizer=tokenizer)
     grown = load_masked_lm({"path": tmp_path, "resize_vocabulary": True}, tokenizer=tokenizer)
     assert input_embeddings(grown).num_embeddings == 37
-    with pytest.raises(ConfigurationError, match=r"model.vocab_size: 30 given, the tokenizer has 37"):
+    with pytest.raises(ConfigurationError, match=r"model.vocab_size: got 30, but the tokenizer has 37"):
         load_masked_lm({**SPEC, "vocab_size": 30}, tokenizer=tokenizer)

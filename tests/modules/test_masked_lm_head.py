@@ -157,7 +157,7 @@ def test_a_head_with_another_formula_is_found_out():
 
 def test_models_without_a_masked_lm_head_are_an_error():
     with pytest.raises(
-        ConfigurationError, match=r"BertModel given, its masked-LM head cannot be used .* use a model"
+        ConfigurationError, match=r"the masked-LM head of BertModel cannot be used .* use a model"
     ):
         masked_lm_head(BertModel(BertConfig(**_SMALL)))
     funnel = FunnelForMaskedLM(

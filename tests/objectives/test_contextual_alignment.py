@@ -101,5 +101,5 @@ def test_mistakes_are_named(model):
     del batch["sentences"]["link_ids"]
     with pytest.raises(ConfigurationError, match=r"no word links.*isoglot align"):
         ContextualAlignmentObjective(model)(Encodings(model, batch), batch)
-    with pytest.raises(ConfigurationError, match="pooling: 'middle' given; known: first, last, mean"):
+    with pytest.raises(ConfigurationError, match="pooling: got 'middle'; known: first, last, mean"):
         ContextualAlignmentObjective(model, pooling="middle")

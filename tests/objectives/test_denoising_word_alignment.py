@@ -238,18 +238,20 @@ def test_the_pointers_layer_is_saved_beside_it():
 
 
 def test_mistakes_are_named():
-    with pytest.raises(ConfigurationError, match=r"label_layer: 10 given; this encoder has layers 0 .* to 2"):
+    with pytest.raises(
+        ConfigurationError, match=r"label_layer: got 10, but this encoder has layers 0 .* to 2"
+    ):
         DenoisingWordAlignmentObjective(shell(layers=2), label_layer=10)
     assert DenoisingWordAlignmentObjective(shell(layers=2), labels="corpus", label_layer=10).layer == 2
-    with pytest.raises(ConfigurationError, match="layer: 13 given"):
+    with pytest.raises(ConfigurationError, match="layer: got 13, but"):
         DenoisingWordAlignmentObjective(shell(), layer=13)
-    with pytest.raises(ConfigurationError, match=r"(?s)queries: 'all' given.*labels: 'gold' given"):
+    with pytest.raises(ConfigurationError, match=r"(?s)queries: got 'all'.*labels: got 'gold'"):
         DenoisingWordAlignmentObjective(shell(), queries="all", labels="gold")
     with pytest.raises(ConfigurationError, match="corpus_then_self needs a step"):
         DenoisingWordAlignmentObjective(shell(), labels="corpus_then_self")
-    with pytest.raises(ConfigurationError, match="filtering: 'gdfa' given"):
+    with pytest.raises(ConfigurationError, match="filtering: got 'gdfa'"):
         DenoisingWordAlignmentObjective(shell(), filtering="gdfa")
-    with pytest.raises(ConfigurationError, match="unmasked_share: 15 given"):
+    with pytest.raises(ConfigurationError, match="unmasked_share: got 15"):
         DenoisingWordAlignmentObjective(shell(), unmasked_share=15)
     batch, hidden, _ = make_batch()
     del batch["pair"]["link_ids"]

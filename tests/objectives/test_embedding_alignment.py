@@ -159,9 +159,9 @@ def test_mistakes_are_named(model, tokenizer):
         EmbeddingAlignmentObjective(model)
     with pytest.raises(ConfigurationError, match="rows"):
         EmbeddingAlignmentObjective(model, copied_vocabulary=10_000)
-    with pytest.raises(ConfigurationError, match="share: 0 given"):
+    with pytest.raises(ConfigurationError, match="share: got 0"):
         EmbeddingAlignmentObjective(model, copied_vocabulary=10, share=0)
-    with pytest.raises(ConfigurationError, match="sample: 0 given"):
+    with pytest.raises(ConfigurationError, match="sample: got 0"):
         EmbeddingAlignmentObjective(model, copied_vocabulary=10, sample=0)
     row = {"source": ["☃"], "target": ["☃"], "source_language": ["en"], "target_language": ["xx"]}
     with pytest.raises(ConfigurationError, match="no entry that this tokenizer can use"):

@@ -42,8 +42,8 @@ def test_layers_pooling_and_mistakes():
     torch.testing.assert_close(output.metrics["positive"], (z[0] * z[1]).sum(1).mean().detach())
     assert int(output.count) == int(objective.count(batch)) == 4
     for options, message in (
-        ({"layer": 9}, "layer: 9 given"),
-        ({"temperature": 0.0}, "temperature: 0.0 given"),
+        ({"layer": 9}, "layer: got 9, but"),
+        ({"temperature": 0.0}, "temperature: got 0.0"),
     ):
         with pytest.raises(ConfigurationError, match=message):
             InBatchContrastObjective(model, **options)

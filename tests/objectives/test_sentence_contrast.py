@@ -243,17 +243,17 @@ def test_every_family_in_half_precision(family):
 def test_mistakes_are_named():
     model, batch = quiet_model(), make_batch()
     for options, message in (
-        ({"layer": 8}, "layer: 8 given; this encoder has layers 0"),
-        ({"temperature": 0.0}, "temperature: 0.0 given"),
-        ({"momentum": 2}, "momentum: 2 given"),
-        ({"queue_size": -1}, "queue_size: -1 given"),
-        ({"projection": "cubic"}, "projection: 'cubic' given; known: linear, mlp, none"),
+        ({"layer": 8}, "layer: got 8, but this encoder has layers 0"),
+        ({"temperature": 0.0}, "temperature: got 0.0"),
+        ({"momentum": 2}, "momentum: got 2"),
+        ({"queue_size": -1}, "queue_size: got -1"),
+        ({"projection": "cubic"}, "projection: got 'cubic'; known: linear, mlp, none"),
         ({"mixup": True, "mask_duplicates": "same_source_id"}, "two sources"),
     ):
         with pytest.raises(ConfigurationError, match=message):
             SentenceContrastObjective(model, **options)
     small = SentenceContrastObjective(model, queue_size=3, projection_size=8)
-    with pytest.raises(ConfigurationError, match=r"queue_size: 3 given for a global batch of 4 pairs"):
+    with pytest.raises(ConfigurationError, match=r"queue_size: 3 is less than the global batch of 4 pairs"):
         small(Encodings(model, batch), batch)
     del batch["sentences"]["source_key_ids"]
     duplicates = SentenceContrastObjective(model, mask_duplicates="same_source_id", **SMALL)

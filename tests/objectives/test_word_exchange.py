@@ -206,5 +206,5 @@ def test_a_view_without_links_is_a_clear_error(model):
     batch = linked_pairs(model, links=False)
     with pytest.raises(ConfigurationError, match=r"no word links.*isoglot align"):
         WordExchangeObjective(model)(Encodings(model, batch), batch)
-    with pytest.raises(ConfigurationError, match="many: 'most' given"):
+    with pytest.raises(ConfigurationError, match="many: got 'most'"):
         WordExchangeObjective(model, many="most")

@@ -169,8 +169,8 @@ def test_what_views_refuse_is_told_together(tiny_recipe: Path) -> None:
     with pytest.raises(ConfigurationError) as caught:
         build_model(recipe.model_copy(update={"views": views}), tokenizer, corpora)
     assert [str(problem) for problem in caught.value.problems] == [
-        "views.pair.max_length: 65 given, the encoder has 64 positions; lower it",
-        "views.long.max_length: 640 given, the encoder has 64 positions; lower it",
+        "views.pair.max_length: got 65, but the encoder has 64 positions; lower it",
+        "views.long.max_length: got 640, but the encoder has 64 positions; lower it",
     ]
 
 

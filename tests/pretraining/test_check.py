@@ -50,7 +50,7 @@ def test_shape_and_options_are_told_together_in_the_order_of_lines(tiny_recipe: 
         ":12: streams.bitext.encode.max_lenght: unknown key; did you mean 'max_length'?",
         ":12: streams.bitext.pack.blocks: unknown key; did you mean 'block'?",
         ":14: views.pair.probabilty: unknown key; did you mean 'probability'?",
-        ":14: views.pair.order: 'shuffled' given; did you mean 'shuffle'?",
+        ":14: views.pair.order: got 'shuffled'; did you mean 'shuffle'?",
         ":16: objectives.masked_lm.type: unknown objective 'masked_ml'; did you mean 'masked_lm'?",
         ":18: parts.embedings: unknown key; did you mean 'embeddings'?",
         ":20: train.learning_rat: no setting of TrainingArguments; did you mean 'learning_rate'?",
@@ -65,7 +65,7 @@ def test_shape_and_options_are_told_together_in_the_order_of_lines(tiny_recipe: 
     ("override", "expected"),
     [
         ("streams.bitext.path=nowhere/x.tsv", "nowhere/x.tsv: no such file or folder; check the path"),
-        ("streams.bitext.target_language=null", "target_language is not given"),
+        ("streams.bitext.target_language=null", "target_language is missing"),
         ("streams.bitext.min_pieces=3", "min_pieces counts pieces of a tokenizer"),
         ("views.pair.probability=high", "input should be a valid number"),
         ("views.pair.stream=null", "views.pair.stream"),
@@ -75,14 +75,17 @@ def test_shape_and_options_are_told_together_in_the_order_of_lines(tiny_recipe: 
         ("objectives.masked_lm.type=json:nothing", "module 'json' has no 'nothing'"),
         ("objectives.masked_lm.weight={valu: 1}", "weight.valu: unknown key; did you mean 'value'?"),
         ("objectives.masked_lm.weight=-1", "greater than or equal to 0"),
-        ("parts={freeze_encoder_steps: 6}", "freeze_encoder_steps: 6 given, and the run has 6 steps"),
-        ("parts={freeze_encoder_steps: 1.5}", "parts.freeze_encoder_steps: 1.5 given"),
+        ("parts={freeze_encoder_steps: 6}", "freeze_encoder_steps: got 6, but the run has 6 steps"),
+        ("parts={freeze_encoder_steps: 1.5}", "parts.freeze_encoder_steps: got 1.5"),
         ("parts={heed: 3}", "parts.heed: unknown key; did you mean 'head'?"),
-        ("parts={head: -1}", "parts.head: -1 given; input should be greater than or equal to 0"),
-        ("parts={layer_decay: 0}", "parts.layer_decay: 0 given; input should be greater than 0"),
+        ("parts={head: -1}", "parts.head: got -1; it should be greater than or equal to 0"),
+        ("parts={layer_decay: 0}", "parts.layer_decay: got 0; it should be greater than 0"),
         ("parts={encoder: 0, embeddings: 0, head: 0, objectives: 0}", "every part has rate 0"),
         ("tokenizer=null", "a model from scratch needs a tokenizer"),
-        ("model={path: encoder}", "a new tokenizer given, whose pieces the encoder of model.path was not"),
+        (
+            "model={path: encoder}",
+            "the encoder of model.path was not trained on the pieces of a new tokenizer",
+        ),
         ("model.num_attention_head=3", "did you mean 'num_attention_heads'"),
         ("train.logging_steps=often", "valid number"),
         (
@@ -135,25 +138,25 @@ def test_a_view_that_nothing_reads_is_a_mistake(tiny_recipe: Path) -> None:
     [
         (
             "views.pair.probability=7",
-            "views.pair.probability: 7 given; input should be less than or equal to 1",
+            "views.pair.probability: got 7; it should be less than or equal to 1",
         ),
         ("views.pair.mask_share=0.95", "mask_share 0.95 and random_share 0.1 add up to more than 1"),
-        ("views.pair.max_length=65", "views.pair.max_length: 65 given, the encoder has 64 positions"),
+        ("views.pair.max_length=65", "views.pair.max_length: got 65, but the encoder has 64 positions"),
         (
             "views.pair.max_length=3",
-            "views.pair.max_length: 3 given; input should be greater than or equal to 4",
+            "views.pair.max_length: got 3; it should be greater than or equal to 4",
         ),
-        ("views.pair.random_pool=[9, 4]", "views.pair.random_pool: (9, 4) given"),
+        ("views.pair.random_pool=[9, 4]", "views.pair.random_pool: got (9, 4)"),
         ("steps=null", "exactly one of `epochs"),
         (
             "objectives.masked_lm.weight=.nan",
-            "objectives.masked_lm.weight: '.nan' given; a finite number is needed",
+            "objectives.masked_lm.weight: got '.nan'; a finite number is needed",
         ),
-        ("train.learning_rate=-1", "train.learning_rate: -1 given; it is 0 or more"),
-        ("train.learning_rate=.nan", "train.learning_rate: '.nan' given; a finite number is needed"),
-        ("train.weight_decay=-0.1", "train.weight_decay: -0.1 given; it is 0 or more"),
-        ("train.adam_beta2=1.5", "train.adam_beta2: 1.5 given; it is below 1"),
-        ("train.report_to=tensorbord", "train.report_to: 'tensorbord' given; did you mean 'tensorboard'?"),
+        ("train.learning_rate=-1", "train.learning_rate: got -1; it must be 0 or more"),
+        ("train.learning_rate=.nan", "train.learning_rate: got '.nan'; a finite number is needed"),
+        ("train.weight_decay=-0.1", "train.weight_decay: got -0.1; it must be 0 or more"),
+        ("train.adam_beta2=1.5", "train.adam_beta2: got 1.5; it must be below 1"),
+        ("train.report_to=tensorbord", "train.report_to: got 'tensorbord'; did you mean 'tensorboard'?"),
         (
             "train.eval_strategy=steps",
             "train.eval_strategy: not a setting of a recipe; pre-training does not evaluate",
@@ -212,7 +215,7 @@ def test_a_constructor_s_own_error_is_seen_before_any_data_is(
         "objectives.masked_lm={type: own_of_check:Loss, view: pair, layers: many}",
     ]
     told = complaints(tiny_recipe, *wrong)
-    assert "views.pair.size: 'big' given; input should be a valid integer" in told
+    assert "views.pair.size: got 'big'; it should be a valid integer" in told
     assert "objectives.masked_lm: own_of_check:Loss does not take these options (TypeError: " in told
     load_recipe(tiny_recipe, [text.replace("big", "3").replace("many", "3") for text in wrong])
 

@@ -81,7 +81,7 @@ def test_a_secret_is_in_no_message(
 ) -> None:
     monkeypatch.setenv("MY_TOKEN", "12345")
     with pytest.raises(
-        ConfigurationError, match=r"train\.hub_token: a value that is not shown given"
+        ConfigurationError, match=r"train\.hub_token: must be text; the value is not shown"
     ) as caught:
         load_recipe(tiny_recipe, ["train.hub_token=${MY_TOKEN}"])
     assert "12345" not in str(caught.value)
@@ -119,7 +119,7 @@ def test_the_last_losses_are_printed_however_rarely_it_logs(tiny_recipe: Path, t
 
 def test_freezing_to_the_last_step_of_the_epochs_is_refused(tiny_recipe: Path, tmp_path: Path) -> None:
     epochs = ("steps=null", "epochs={stream: bitext, count: 1}", "parts={freeze_encoder_steps: 200}")
-    with pytest.raises(ConfigurationError, match="freeze_encoder_steps: 200 given, and the run has 8 steps"):
+    with pytest.raises(ConfigurationError, match="freeze_encoder_steps: got 200, but the run has 8 steps"):
         run(tiny_recipe, tmp_path / "run", *epochs)
     assert not (tmp_path / "run").exists()
 
@@ -148,9 +148,9 @@ def test_a_run_that_has_not_trained_an_objective_says_so(
         ("model.hidden_act=gello", r"a bert of these sizes cannot be built"),
         (
             "views.pair.random_pool=[100, 100000]",
-            "views.pair.random_pool: ids below 100000 given, the encoder has",
+            "views.pair.random_pool: ids reach 100000, but the encoder has",
         ),
-        ("views.pair.language_ids={en: -1, xx: 1}", "language_ids: -1 given"),
+        ("views.pair.language_ids={en: -1, xx: 1}", "language_ids: got -1, but"),
     ],
 )
 def test_what_only_the_encoder_can_tell_is_a_user_s_mistake_too(
@@ -216,9 +216,13 @@ def test_the_card_shows_paths_as_the_recipe_writes_them(
         ("text", InputError, r"bitext\.tsv:65"),
         ("empty", InputError, "empty"),
         ("batch", ConfigurationError, "lower train.gradient_accumulation_steps"),
-        ("settings", ConfigurationError, r"train\.warmup_steps: -1 given; it is 0 or more"),
+        ("settings", ConfigurationError, r"train\.warmup_steps: got -1; it must be 0 or more"),
         ("evaluation", ConfigurationError, "isoglot evaluate"),
-        ("positions", ConfigurationError, r"views\.pair\.max_length: 64 given, the encoder has 32 positions"),
+        (
+            "positions",
+            ConfigurationError,
+            r"views\.pair\.max_length: got 64, but the encoder has 32 positions",
+        ),
         ("columns", ConfigurationError, "source_ids"),
     ],
 )

@@ -35,7 +35,7 @@ def test_mistakes_in_a_dictionary_are_named_without_lines(values: dict) -> None:
     said = r"recipe: 1 mistake;(?s:.*)- recipe: views\.pair\.probabilty.*did you mean"
     with pytest.raises(ConfigurationError, match=said):
         load_recipe(values)
-    with pytest.raises(ConfigurationError, match="a set given; its values are those that YAML has"):
+    with pytest.raises(ConfigurationError, match="got a set; its values are those that YAML has"):
         load_recipe({"streams": {1, 2}})
 
 
@@ -53,9 +53,9 @@ def test_a_data_set_trains_as_its_file_does(tiny_recipe: Path, values: dict, tmp
 
 
 def test_streams_that_cannot_be_read_are_refused(values: dict, tiny_recipe: Path, tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match="streams: bitext: a list given"):
+    with pytest.raises(ConfigurationError, match="streams: bitext: got a list"):
         pretrain(values, tmp_path / "run", streams={"bitext": [("a", "b")]})
-    with pytest.raises(ConfigurationError, match="streams and a checked recipe given"):
+    with pytest.raises(ConfigurationError, match="streams cannot be added to a checked recipe"):
         pretrain(load_recipe(tiny_recipe), tmp_path / "run", streams={"bitext": tiny_bitext(4)})
     with pytest.raises(ConfigurationError, match=r"streams\.pairs"):
         pretrain(values, tmp_path / "run", streams={"pairs": tiny_bitext(4)})

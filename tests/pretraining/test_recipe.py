@@ -61,17 +61,17 @@ steps: 5
     found = "\n".join(complaints(path))
     for expected in (
         f"{path}:2: sed: unknown key; did you mean 'seed'?",
-        f"{path}:3: model: 'path' and 'architecture' given; it needs exactly one",
-        f"{path}:5: streams.bitext.kind: 'bitexts' given; did you mean 'bitext'?",
-        f"{path}:5: streams.bitext.path: 7 given",
+        f"{path}:3: model: got 'path' and 'architecture'; exactly one",
+        f"{path}:5: streams.bitext.kind: got 'bitexts'; did you mean 'bitext'?",
+        f"{path}:5: streams.bitext.path: got 7",
         f"{path}:6: streams.spare: no view or objective reads this stream",
         f"{path}:8: views.pair.stream: no stream is named 'bittext'; did you mean 'bitext'?",
         f"{path}:9: views.other.type: missing",
         f"{path}:11: objectives.masked_lm.view: no view is named 'pear'; did you mean 'pair'?",
-        f"{path}:11: objectives.masked_lm.weight: 'heavy' given",
-        f"{path}:12: objectives.masked_lm: given twice, first in line 11",
+        f"{path}:11: objectives.masked_lm.weight: got 'heavy'",
+        f"{path}:12: objectives.masked_lm: repeated, first in line 11",
         f"{path}:13: batch.example: unknown key; did you mean 'examples'?",
-        f"{path}:14: epochs.count: 0 given",
+        f"{path}:14: epochs.count: got 0",
         f"{path}:14: epochs.stream: no stream is named 'text'",
     ):
         assert expected in found, f"{expected}\nnot in\n{found}"

@@ -79,7 +79,7 @@ def test_two_ranks_resume_bit_for_bit_and_agree(world: Path, tmp_path: Path) -> 
             "small/ppa_en_de",
             ["objectives.contrast.queue_size=3"],
             ConfigurationError,
-            r"queue_size: 3 given for a global batch of 4 pairs; .*queue_size: 4 or more",
+            r"queue_size: 3 is less than the global batch of 4 pairs; .*queue_size: 4 or more",
         ),
         (
             "small/tlm_en_de",
@@ -97,13 +97,13 @@ def test_two_ranks_resume_bit_for_bit_and_agree(world: Path, tmp_path: Path) -> 
             "small/xlm_align_en_de",
             ["objectives.word_alignment.label_layer=10"],
             ConfigurationError,
-            r"objectives\.word_alignment\.label_layer: 10 given; this encoder has layers 0 \(embeddings\) to 4",
+            r"objectives\.word_alignment\.label_layer: got 10, but this encoder has layers 0 \(embeddings\) to 4",
         ),
         (
             "small/ppa_en_de",
             ["objectives.contrast.layer=9"],
             ConfigurationError,
-            r"objectives\.contrast\.layer: 9 given; this encoder has layers 0 \(embeddings\) to 4",
+            r"objectives\.contrast\.layer: got 9, but this encoder has layers 0 \(embeddings\) to 4",
         ),
         (
             "small/align_mlm_en_de",

@@ -162,7 +162,7 @@ def test_mistakes_are_told_and_leave_nothing_behind(tmp_path: Path, corpus: str)
         trim(source, out, TrimRequest(text=(str(broken),)))
     with pytest.raises(InputError, match="cannot be opened"):
         trim(source, out, TrimRequest(text=(str(tmp_path / "missing.txt"),)))
-    with pytest.raises(ConfigurationError, match="no text given"):
+    with pytest.raises(ConfigurationError, match="no text; name"):
         trim(source, out, TrimRequest())
     with pytest.raises(ConfigurationError, match="--keep-pieces 7"):
         trim(source, out, TrimRequest(text=(corpus,), keep_pieces=7))
@@ -250,7 +250,7 @@ def test_texts_in_memory_are_trimmed_to_as_files_are(tmp_path: Path, corpus: str
     both = trim(source, tmp_path / "both", TrimRequest(text=(corpus,)), texts=["ta potamo"])
     assert both.pieces[1] > read.pieces[1]
     for nothing in (None, []):
-        with pytest.raises(ConfigurationError, match="no text given"):
+        with pytest.raises(ConfigurationError, match="no text; name"):
             trim(source, tmp_path / "nothing", texts=nothing)
     with pytest.raises(ConfigurationError, match="a list of texts is needed"):
         trim(source, tmp_path / "nothing", texts=corpus)

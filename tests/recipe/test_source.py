@@ -34,7 +34,7 @@ def test_extends_merges_sections_replaces_values_and_deletes_by_null(good: Path,
         tmp_path, GOOD.replace("seed", "seed").replace("steps: 100", "steps: many"), "base.yaml"
     )
     over = recipe_file(tmp_path, "extends: base.yaml\nname: c\n", "c.yaml")
-    assert f"{wrong_base}:14: steps: 'many' given" in complaints(over)[0]
+    assert f"{wrong_base}:14: steps: got 'many'" in complaints(over)[0]
 
 
 def test_extends_in_a_circle_or_nowhere_is_a_mistake(good: Path, tmp_path: Path) -> None:

@@ -85,14 +85,14 @@ def test_unknown_wrong_and_missing_options() -> None:
     assert problems(Thing, needed=1, share=1, lexicon="words") == []
     assert problems(Thing) == ["needed: missing"]
     assert problems(Thing, needed=1, mod="a") == ["mod: unknown key; did you mean 'mode'?"]
-    assert problems(Thing, needed=1, mode="c") == ["mode: 'c' given; known: a, b"]
+    assert problems(Thing, needed=1, mode="c") == ["mode: got 'c'; known: a, b"]
     assert problems(Thing, needed=1, mode="b", lexicon="words") == ["b takes no lexicon"]
     assert problems(Thing, needed="1", max_length=2) == [
-        "needed: '1' given; input should be a valid integer",
-        "max_length: 2 given; input should be greater than or equal to 3",
+        "needed: got '1'; it should be a valid integer",
+        "max_length: got 2; it should be greater than or equal to 3",
     ]
     assert problems(plain, anything=3, layers=[1, 2]) == []
-    assert problems(plain, layers=["one"]) == ["layers.0: 'one' given; input should be a valid integer"]
+    assert problems(plain, layers=["one"]) == ["layers.0: got 'one'; it should be a valid integer"]
 
 
 @pytest.mark.parametrize(
@@ -154,12 +154,12 @@ def test_options_in_python_are_refused_as_a_recipes_are() -> None:
     with pytest.raises(ConfigurationError) as error:
         make(pooling="frist", side="b", weight=float("nan"))
     assert [str(problem) for problem in error.value.problems] == [
-        "pooling: 'frist' given; did you mean 'first'?",
-        "side: 'b' given; known: a",
-        "weight: nan given; input should be a finite number",
+        "pooling: got 'frist'; did you mean 'first'?",
+        "side: got 'b'; known: a",
+        "weight: got nan; it should be a finite number",
     ]
     require_options(Thing("tokenizer", needed=3))
-    with pytest.raises(ConfigurationError, match="mode: 'c' given"):
+    with pytest.raises(ConfigurationError, match="mode: got 'c'"):
         require_options(Thing("tokenizer", needed=3, mode="c"))
     with pytest.raises(ConfigurationError, match="b takes no lexicon"):
         require_options(Thing("tokenizer", needed=3, mode="b", lexicon=Dataset.from_dict({})))

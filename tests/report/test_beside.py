@@ -154,7 +154,7 @@ def test_pairs_are_found_either_way_round() -> None:
         ("weam=weam", "RUN=PAPER:TABLE:ROW"),
         ("=weam:2:weam", "RUN=PAPER:TABLE:ROW"),
         ("weam=weam:9:weam", "weam:9"),
-        ("weam=weam:2:wem", "row 'wem' given"),
+        ("weam=weam:2:wem", "row 'wem' is unknown"),
         ("weam=weam:2", "fits several rows"),
         ("weam=ppa:5:zero-shot / - MoCo", "fits several rows.*600k"),
         ("weam=align_mlm:2:25%", "columns of align_mlm:Table2 are systems; add one of align_mlm, dict_mlm"),

@@ -152,8 +152,8 @@ def test_a_table_of_no_paper_has_ours_alone() -> None:
     ("place", "message"),
     [
         ({"table": "weam:Table9"}, "weam:Table9"),
-        ({"row": ["wem"]}, "row 'wem' given"),
-        ({"column": ["f1"]}, "column 'f1' given"),
+        ({"row": ["wem"]}, "row 'wem' is unknown"),
+        ({"column": ["f1"]}, "column 'f1' is unknown"),
         ({"row": ["translate-train"], "column": ["xnli"]}, "column|fits several"),
         ({"table": "ppa:Table5", "row": ["zero-shot", "- MoCo"]}, "fits several rows.*250k"),
     ],

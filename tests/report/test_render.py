@@ -216,7 +216,7 @@ def test_what_is_missing_is_named_and_nothing_is_left(tmp_path: Path) -> None:
         with pytest.raises(InputError, match=message):
             render(runs, out=tmp_path / "r.html")
     folder = write_run(tmp_path, "tlm", 1)
-    with pytest.raises(ConfigurationError, match="--baseline nobody given; there are results of tlm"):
+    with pytest.raises(ConfigurationError, match="--baseline: no results of nobody; name one of tlm"):
         render([folder], out=tmp_path / "r.html", options=ReportOptions(baseline="nobody"))
     assert not list(tmp_path.glob("r.html*"))
 

@@ -30,7 +30,7 @@ def test_sizes_are_of_the_scale_and_may_be_changed() -> None:
         "p",
     ]
     for seeds in (3, [], ["a"], [1.5], [1, 1], [-1]):
-        with pytest.raises(ConfigurationError, match=r"seeds: .* given; different whole numbers"):
+        with pytest.raises(ConfigurationError, match=r"seeds: got .*; different whole numbers"):
             Lab({"seeds": ([1], [1], [1])}, changes={"seeds": seeds})
     with pytest.raises(ConfigurationError, match="unknown size 'stepps'; did you mean 'steps'"):
         Lab(SIZES, changes={"stepps": 1})

@@ -140,7 +140,7 @@ def _one_cell(measure: Callable[[Lab], None]) -> Program:
                 languages=["de-en"],
                 task=TaskSpec(kind="word_alignment", data=["/none"], options={"method": "otto"}),
             ),
-            "aligner option method: 'otto' given; did you mean 'ot'",
+            "aligner option method: unknown method 'otto'; did you mean 'ot'",
         ),
         (
             Evaluate(
@@ -151,8 +151,8 @@ def _one_cell(measure: Callable[[Lab], None]) -> Program:
             "unknown aligner option 'alhpa'; did you mean 'alpha'",
         ),
         (StatisticalAlignment(gold="/none", method="hmmm"), "unknown statistical aligner 'hmmm'"),
-        (BestLinks(checkpoint="/none", dev={}, test={}, methods=["otto"]), "'otto' given"),
-        (Align(path="/none", source={}, method="hm", symmetrisation="intersect"), "'hm' given"),
+        (BestLinks(checkpoint="/none", dev={}, test={}, methods=["otto"]), "unknown method 'otto'"),
+        (Align(path="/none", source={}, method="hm", symmetrisation="intersect"), "got 'hm'"),
         (Align(path="/none", source={"colums": 1}, method="hmm", symmetrisation="intersect"), "colums"),
         (CollectText(sources=[{"path": "/none", "lang": "en"}]), "lang"),
         (Prepare(source={"path": "/none", "lang": "en"}, options={}), "lang"),
@@ -199,7 +199,7 @@ def test_sizes_that_make_no_sense_are_refused() -> None:
     with pytest.raises(ConfigurationError, match=r"align_mlm/table3 with these sizes:\s*- share: "):
         build_programs(study, scale="tiny", changes={"parallel": 0})
     (program,) = build_programs(study, scale="tiny", changes={"steps": 0}, only=["MLM / trans:pos.zs"])
-    with pytest.raises(ConfigurationError, match="steps: 0 given"):
+    with pytest.raises(ConfigurationError, match="steps: got 0"):
         inspect_programs([program], Store(Path("nowhere")))
 
 

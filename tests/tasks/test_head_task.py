@@ -16,7 +16,7 @@ def test_tables_have_the_tags_and_labels_of_the_model(tmp_path: Path) -> None:
     task = build_task("ner", [tagged])
     assert len(task.load("en", "test")) == 1
     task.know(["O", "B-PER", "I-PER"])
-    with pytest.raises(ConfigurationError, match="tag 'B-LOC' given, but the tags here are B-PER, I-PER, O"):
+    with pytest.raises(ConfigurationError, match="unknown tag 'B-LOC', the tags here are B-PER, I-PER, O"):
         task.load("en", "test")
     pairs = json_lines(tmp_path / "nli.jsonl", {"first": "a", "second": "b", "label": "neutral"})
     task = build_task("xnli", [pairs])

@@ -123,7 +123,9 @@ def test_options_that_leave_no_room_for_a_context_are_refused() -> None:
            "answers": [{"text": ["river"], "start": [4]}], "language": ["en"]}  # fmt: skip
     tokenizer = tiny_tokenizer("bert")
     task = build_task("xquad", [], max_length=32, stride=16, max_question_length=16)
-    with pytest.raises(ConfigurationError, match="max_length 32 given; stride and max_question_length need"):
+    with pytest.raises(
+        ConfigurationError, match="max_length 32 is too small; stride and max_question_length need"
+    ):
         task.encode(
             Dataset.from_dict(row, features=SPAN),
             tokenizer,

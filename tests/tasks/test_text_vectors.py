@@ -48,7 +48,7 @@ def test_texts_that_are_cut_short_are_counted(encoder: Path, caplog: pytest.LogC
 
 
 def test_word_embeddings_have_no_first_position(encoder: Path) -> None:
-    with pytest.raises(ConfigurationError, match="pooling 'cls' given"):
+    with pytest.raises(ConfigurationError, match="got pooling 'cls'"):
         TextEncoder(encoder, layer="static", pooling="cls")
 
 
@@ -73,6 +73,9 @@ def test_vectors_as_an_array_from_any_list_of_texts(encoder: Path) -> None:
     np.testing.assert_allclose(own.encode(texts, max_tokens=8), found, atol=1e-5)
     assert np.array_equal(own.encode(Dataset.from_dict({"text": texts})["text"]), found)
     assert own.encode([]).shape == (0, 32)
-    for wrong, message in (("the river", r"\['the river'\]"), (["the", None], "text 2: None given")):
+    for wrong, message in (
+        ("the river", r"\['the river'\]"),
+        (["the", None], "text 2: expected a text, got None"),
+    ):
         with pytest.raises(ConfigurationError, match=message):
             own.encode(wrong)

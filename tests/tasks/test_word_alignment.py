@@ -13,7 +13,7 @@ from isoglot.tasks import build_task
 def test_one_whole_file_is_read_where_no_more_is(tmp_path: Path, name: str) -> None:
     row = {"src": ["a"], "tgt": ["b"], "sure": [[0, 0]]}
     files = [json_lines(tmp_path / f"{pair}.jsonl", row) for pair in ("de-en", "fr-en")]
-    with pytest.raises(ConfigurationError, match="given for 'fr-en'"):
+    with pytest.raises(ConfigurationError, match="for 'fr-en'"):
         build_task(name, files).load("fr-en", "test")
-    with pytest.raises(ConfigurationError, match="0:50% given for 'de-en'"):
+    with pytest.raises(ConfigurationError, match="0:50% for 'de-en'"):
         build_task(name, [f"{files[0]}#0:50%"]).load("de-en", "test")

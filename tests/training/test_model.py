@@ -139,9 +139,9 @@ def test_a_broken_loss_is_named_with_its_step(batches: list[Any], tmp_path: Path
 
 def test_mistakes() -> None:
     encoder = tiny_model("bert", tokenizer=tokenizer())
-    with pytest.raises(ConfigurationError, match=r"weights of \['b'\] given"):
+    with pytest.raises(ConfigurationError, match=r"got weights of \['b'\]"):
         AlignmentModel(encoder, {"a": MaskedLMObjective(encoder)}, {"b": 1.0})
-    with pytest.raises(ConfigurationError, match="normalisation: 'mean' given; known: batch_mean"):
+    with pytest.raises(ConfigurationError, match="normalisation: got 'mean'; known: batch_mean"):
         AlignmentModel(encoder, {"a": MaskedLMObjective(encoder)}, normalisation="mean")
     model = AlignmentModel(encoder, {"a": MaskedLMObjective(encoder)}, {"a": 0.0})
     with pytest.raises(ConfigurationError, match="weight 0 at step 0"):

@@ -229,7 +229,7 @@ def test_an_encoder_that_would_never_be_trained_is_refused(
     parts = PartsSection(freeze_encoder_steps=frozen)
     if not fits:
         with pytest.raises(
-            ConfigurationError, match=rf"{frozen} given, and the run has 12 steps: the encoder"
+            ConfigurationError, match=rf"got {frozen}, but the run has 12 steps, so the encoder"
         ):
             trainer_with(tmp_path, parts, warmup_steps=warmup)
         return

@@ -187,5 +187,5 @@ def test_a_side_of_a_pair_equals_its_text_alone():
         "source_language",
         "target_language",
     }
-    with pytest.raises(ConfigurationError, match="side: 'left' given"):
+    with pytest.raises(ConfigurationError, match="side: got 'left'"):
         view(side="left")

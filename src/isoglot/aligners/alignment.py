@@ -88,7 +88,7 @@ def link_items(
         match = LINK_ITEM.fullmatch(item)
         if match is None or match[2] not in marks:
             raise InputError(
-                f"link {item[:60]!r} given, but links are {wanted}; correct the line, or name the file's format",
+                f"invalid link {item[:60]!r}; links are {wanted}: correct the line, or name the file's format",
                 path=path,
                 line=line,
             )
@@ -174,7 +174,7 @@ def require_words(pair: WordPair) -> WordPair:
     for side in pair:
         if isinstance(side, str) or (len(side) and not isinstance(side[0], str)):
             raise ConfigurationError(
-                f"{shortened(side)} given, but a sentence is a list of words here; call isoglot.align or "
+                f"got {shortened(side)}, but a sentence is a list of words here; call isoglot.align or "
                 "isoglot.align_many for text, align_pairs for many sentences"
             )
     return pair

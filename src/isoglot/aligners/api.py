@@ -234,13 +234,13 @@ def _encoder_aligner(
 def _statistical(folder: Path, method: str | None, options: dict[str, Any]) -> StatisticalAligner:
     if unknown := sorted(set(options) - {"symmetrisation", "threshold"}):
         raise ConfigurationError(
-            f"options {', '.join(unknown)} given, but {folder} holds a statistical aligner; leave them out"
+            f"{folder} holds a statistical aligner, which does not take {', '.join(unknown)}; leave them out"
         )
     with _LOADING:
         aligner = _saved(folder, _identity(folder), **options)
     if method not in (None, aligner.method):
         raise ConfigurationError(
-            f"method {method!r} given, but {folder} holds a trained {aligner.method} aligner; leave method out"
+            f"got method {method!r}, but {folder} holds a trained {aligner.method} aligner; leave method out"
         )
     return aligner
 

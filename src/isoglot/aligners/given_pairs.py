@@ -27,13 +27,13 @@ def given_pairs(pairs: Any, source: Any, target: Any) -> Iterator[tuple[Any, Any
     if pairs is None:
         if source is None or target is None or isinstance(source, str) or isinstance(target, str):
             raise ConfigurationError(
-                "no pairs given; call align_many(pairs), or align_many(source=[...], target=[...]) with two lists"
+                "no pairs to align; call align_many(pairs), or align_many(source=[...], target=[...]) with two lists"
             )
         return _side_by_side(source, target)
     names = ("source" if source is None else source, "target" if target is None else target)
     if wrong := [name for name in names if not isinstance(name, str)]:
         raise ConfigurationError(
-            f"pairs and {shortened(wrong[0])} given; with pairs, source and target name its columns"
+            f"got pairs and {shortened(wrong[0])}; with pairs, source and target must be column names"
         )
     known = getattr(pairs, "column_names", None)  # of datasets; those of a stream may be unknown
     if isinstance(pairs, Mapping) or hasattr(pairs, "itertuples"):  # a dictionary of lists, a pandas frame
@@ -67,7 +67,7 @@ def _pair(row: Any, number: int, names: tuple[str, str]) -> tuple[Any, Any]:
     if isinstance(row, tuple | list) and len(row) == 2:
         return row[0], row[1]
     raise ConfigurationError(
-        f"pair {number}: {shortened(row)} given; a pair is (source, target), or a dictionary with {names[0]!r} and "
+        f"pair {number}: got {shortened(row)}; a pair is (source, target), or a dictionary with {names[0]!r} and "
         f"{names[1]!r}"
     )
 
@@ -82,7 +82,7 @@ def _cut_side(side: Any, mode: WordMode, place: str) -> tuple[list[str], str]:
     if isinstance(side, str):
         return split_words(side, mode=mode), side
     if not isinstance(side, Iterable):
-        raise ConfigurationError(f"{place}{shortened(side)} given; a sentence is a text or a list of words")
+        raise ConfigurationError(f"{place}got {shortened(side)}; a sentence is a text or a list of words")
     words = list(side)
     for word in words:
         if not isinstance(word, str):

@@ -206,8 +206,8 @@ def aligner_of(**values: Any) -> AnyAligner:
         method = values["method"]
     if method not in _KINDS:
         raise ConfigurationError(
-            f"--method: {method!r} given; {did_you_mean(method, _KINDS)} Statistical: {', '.join(STATISTICAL)}; with "
-            f"an encoder: {', '.join(METHODS)}"
+            f"--method: unknown method {method!r}; {did_you_mean(method, _KINDS)} Statistical: "
+            f"{', '.join(STATISTICAL)}; with an encoder: {', '.join(METHODS)}"
         )
     kind = _KINDS[method]
     own = {name: value for name, value in values.items() if name != "method"}

@@ -149,4 +149,4 @@ def layer_numbers(text: str) -> list[int] | None:
     try:
         return None if text == "all" else [int(part) for part in text.split(",")]
     except ValueError:
-        raise ConfigurationError(f"--layers {text!r} given; it is `all` or numbers such as 4,8,12") from None
+        raise ConfigurationError(f"--layers must be `all` or numbers such as 4,8,12, got {text!r}") from None

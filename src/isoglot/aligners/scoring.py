@@ -83,7 +83,7 @@ def score(links: GivenLinks, gold: GivenLinks) -> AlignmentScore:
         return score_given(links, gold)
     if len(found) != len(right):
         raise ConfigurationError(
-            f"{len(found)} alignments and {len(right)} gold alignments given; keep empty lines for empty ones"
+            f"got {len(found)} alignments but {len(right)} gold alignments; keep empty lines for empty alignments"
         )
     require_sure(right, "gold")
     pairs = zip(found, right, strict=True)

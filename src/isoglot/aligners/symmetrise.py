@@ -30,7 +30,7 @@ from isoglot.errors import ConfigurationError
 def check_symmetriser(method: str) -> None:
     """Refuse what is not the name of a symmetriser."""
     if method not in SYMMETRISERS:
-        raise ConfigurationError(f"symmetrisation {method!r} given; {did_you_mean(method, SYMMETRISERS)}")
+        raise ConfigurationError(f"unknown symmetrisation {method!r}; {did_you_mean(method, SYMMETRISERS)}")
 
 
 def symmetrise_table(
@@ -49,7 +49,7 @@ def symmetrise_table(
     check_symmetriser(method)
     if len(forward) != len(reverse):
         raise ConfigurationError(
-            f"{len(forward)} forward and {len(reverse)} reverse alignments given; align one file in both directions"
+            f"got {len(forward)} forward but {len(reverse)} reverse alignments; align one file in both directions"
         )
     if method in ("forward", "reverse"):
         return forward if method == "forward" else reverse

@@ -109,5 +109,5 @@ def _named(gold: GoldSet | Sequence[GoldSet] | Mapping[str, GoldSet]) -> dict[st
             f"gold {n}" if isinstance(one, GoldPairs) else str(one): one for n, one in enumerate(several, 1)
         }
     if not given:
-        raise ConfigurationError("no gold links given; name a file of development links")
+        raise ConfigurationError("no gold links; name a file of development links")
     return {name: one if isinstance(one, GoldPairs) else gold_pairs(one) for name, one in given.items()}

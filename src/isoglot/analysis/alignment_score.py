@@ -99,7 +99,7 @@ def score_vectors(source: Tensor, target: Tensor, gold: Tensor) -> EmbeddingScor
     rows that are translations.
     """
     if not len(gold):
-        raise ConfigurationError("alignment score: no pair given; at least one is needed")
+        raise ConfigurationError("alignment score: at least one pair is needed, got none")
     forward, backward = nearest_both_ways(source, target)
     width = len(target)
     keys = gold[:, 0] * width + gold[:, 1]
@@ -130,7 +130,7 @@ def nearest_both_ways(source: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
     """
     if not (torch.isfinite(source).all() and torch.isfinite(target).all()):
         raise ConfigurationError(
-            "alignment score: embeddings that are not finite given; the run has diverged, use an earlier checkpoint"
+            "alignment score: some embeddings are not finite, so the run has diverged; use an earlier checkpoint"
         )
     left, right = (torch.nn.functional.normalize(v.float(), dim=-1) for v in (source, target))
     rows = max(1, _CELLS // max(1, len(right)))

@@ -95,10 +95,10 @@ class Job:
         """The checkpoints with names that tell them apart: the runs', or the paths where two runs have one name."""
         checkpoints, labels = self.checkpoints, self.labels
         if not checkpoints:
-            raise ConfigurationError("no checkpoint given; name at least one folder")
+            raise ConfigurationError("no checkpoint; name at least one folder")
         if labels and len(labels) != len(checkpoints):
             raise ConfigurationError(
-                f"{len(labels)} labels and {len(checkpoints)} checkpoints given; give one label each, in their order"
+                f"got {len(labels)} labels for {len(checkpoints)} checkpoints; give one label each, in the same order"
             )
         sources = [checkpoint_folder(c) for c in checkpoints]
         about = [origin(source) for source in sources]

@@ -24,14 +24,14 @@ def analyse_layers(job: Job, request: LayersRequest) -> list[Path]:
     """A figure of AER by layer for each gold file, and of their mean where there are several (XLM-Align, Fig. 2)."""
     if given := sorted({"method", "layer"} & set(request.settings)):
         raise ConfigurationError(
-            f"--set {given[0]}: --method and --layers say what is compared; leave it out"
+            f"--set {given[0]} is not allowed here, --method and --layers choose what is compared; leave it out"
         )
     options = {
         m: EmbeddingOptions.build(**{"method": m, **MEASURED, **request.settings}) for m in request.methods
     }
     names = [_title(path) for path in request.gold]
     if len(set(names)) < len(names):
-        raise ConfigurationError(f"gold files of one name given ({', '.join(names)}); rename one")
+        raise ConfigurationError(f"several gold files have the same name ({', '.join(names)}); rename one")
     gold = {_title(path): gold_pairs(path, limit=None, base=request.base) for path in request.gold}
     found: dict[str, list[LineSeries]] = {name: [] for name in gold}
     for subject in job.subjects:

@@ -118,7 +118,7 @@ def _stop_words(
     if wanted == "english":
         if "en" not in languages:
             raise ConfigurationError(
-                f"--stop-words english given, and the corpus is {'-'.join(languages)}; give frequent:100 or a file"
+                f"--stop-words english does not fit a {'-'.join(languages)} corpus; give frequent:100 or a file"
             )
         english = word_map.english_stop_words()
         source, target = (english if language == "en" else frozenset() for language in languages)
@@ -132,7 +132,7 @@ def _stop_words(
     path = Path(wanted)
     if not path.is_file():
         raise ConfigurationError(
-            f"--stop-words {wanted!r} given; it is auto, english, frequent:100, none, or a file with a word a line"
+            f"--stop-words must be auto, english, frequent:100, none or a file of one word per line, got {wanted!r}"
         )
     listed = {line.strip().lower() for _, line in numbered_lines(path)} - {""}
     return (listed, listed), f"without the {len(listed)} stop words of {path.name}"

@@ -33,7 +33,7 @@ def anisotropy(vectors: Tensor) -> float:
     Source: Ethayarajh 2019, *How Contextual are Contextualized Word Representations?*, §3.3.
     """
     if len(vectors) < 2:
-        raise ConfigurationError(f"{len(vectors)} vectors given; anisotropy needs at least 2")
+        raise ConfigurationError(f"anisotropy needs at least 2 vectors, got {len(vectors)}")
     normal = unit(vectors).double()
     total = normal.sum(0).square().sum() - normal.square().sum()
     return float(total) / (len(vectors) * (len(vectors) - 1))
@@ -47,7 +47,7 @@ def top_component_share(vectors: Tensor) -> float:
     Source: Mu and Viswanath 2018, *All-but-the-Top*.
     """
     if len(vectors) < 2:
-        raise ConfigurationError(f"{len(vectors)} vectors given; a variance needs at least 2")
+        raise ConfigurationError(f"a variance needs at least 2 vectors, got {len(vectors)}")
     mean = vectors.double().mean(0)
     covariance = mean.new_zeros(len(mean), len(mean))
     for start in range(0, len(vectors), _ROWS):  # only a hidden × hidden matrix is held

@@ -104,5 +104,5 @@ def _hsic(first: Tensor, second: Tensor, *, debiased: bool) -> Tensor:
 def _same_rows(first: Tensor, second: Tensor, *, least: int) -> None:
     if len(first) != len(second) or len(first) < least:
         raise ConfigurationError(
-            f"{len(first)} and {len(second)} vectors given; as many of both, at least {least}, are needed"
+            f"both sides need the same number of vectors, at least {least}; got {len(first)} and {len(second)}"
         )

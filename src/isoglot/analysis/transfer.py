@@ -72,7 +72,7 @@ def transfer(
     require_one_process("transfer", "tests and deletes weights")
     if len(languages) < 2 or len(set(languages)) < len(languages):
         raise ConfigurationError(
-            f"languages {', '.join(languages) or 'none'} given; two or more different ones are needed, the source "
+            f"got languages {', '.join(languages) or 'none'}; two or more different ones are needed, the source "
             "first: --languages en,en-x-trans-inv"
         )
     source, *targets = languages
@@ -139,7 +139,7 @@ def run_folders(checkpoints: Sequence[str | Path], names: Sequence[str] = ()) ->
     """Names of runs for checkpoints, by which results and folders are called."""
     if names and len(names) != len(checkpoints):
         raise ConfigurationError(
-            f"{len(names)} names given for {len(checkpoints)} checkpoints; give --run once for each, in their order"
+            f"got {len(names)} names for {len(checkpoints)} checkpoints; give --run once for each, in the same order"
         )
     found: dict[str, str | Path] = {}
     for place, checkpoint in enumerate(checkpoints):

@@ -165,7 +165,7 @@ def project(vectors: Tensor, options: Projection) -> FloatArray:
     """
     points = vectors.double().cpu().numpy()
     if len(points) < 3:
-        raise ConfigurationError(f"{len(points)} points given; a map needs at least 3: raise --count")
+        raise ConfigurationError(f"a map needs at least 3 points, got {len(points)}; raise --count")
     if options.method == "pca":
         return _principal(points)
     try:

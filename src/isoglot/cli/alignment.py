@@ -291,7 +291,7 @@ def _weighted(text: str) -> tuple[str, float]:
         value = 0.0
     if not 0 < value < float("inf"):
         raise ConfigurationError(
-            f"--gold {text}: weight {weight!r} given; a number above 0 is needed, such as {name}=3"
+            f"--gold {text}: the weight must be a number above 0, got {weight!r}; write for example {name}=3"
         )
     return name, value
 

@@ -130,7 +130,7 @@ def _by_language(inputs: list[str], tags: Sequence[str | None]) -> list[tuple[li
     if any(len(names) not in (1, parts) for names in named) or len(inputs) % parts:
         given = ", ".join(",".join(names) for names in named)
         raise ConfigurationError(
-            f"languages {given} given for {len(inputs)} inputs; give as many inputs (or pairs of files) for each "
+            f"got languages {given} for {len(inputs)} inputs; give as many inputs (or pairs of files) for each "
             "language: isoglot prepare en-de.tsv en-fr.tsv --source-lang en --target-lang de,fr"
         )
     size = len(inputs) // parts

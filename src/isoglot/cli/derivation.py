@@ -110,16 +110,16 @@ def _idle(request: DeriveRequest, path: str) -> Iterator[str]:
         if needs in TRANSFORMS and needs not in names:
             yield f"{flag} is for {needs}, and --transform is {request.transform}"
         elif needs and needs not in TRANSFORMS and kind not in needs.split(" and "):
-            yield f"{flag} is for {needs} data, and {kind} is given"
+            yield f"{flag} is for {needs} data, got {kind}"
     tokenizer = request.tokenizer
     copied = tokenizer is not None and (Path(tokenizer) / COPY_FILE).is_file()
     pieces = "trans" in names or ("inv" in names and options.level == "token")
     for name, idle, why in (
         ("tokenizer", not pieces, "is for trans, and for inv with --level token"),
         ("alphabet", tokenizer is not None, "changes letters, and --tokenizer copies pieces"),
-        ("script", tokenizer is None, "is of the copies of a --tokenizer, and none is given"),
-        ("with_replacement", not options.overlap, "is how --overlap is drawn, and none is given"),
-        ("first_parse_only", request.parses is None, "is for --parses, and none are given"),
+        ("script", tokenizer is None, "is about the copies of a --tokenizer; add --tokenizer"),
+        ("with_replacement", not options.overlap, "is about how --overlap is drawn; add --overlap"),
+        ("first_parse_only", request.parses is None, "is for --parses; add --parses"),
         *((name, copied, f"is fixed in the copy {tokenizer}") for name in ("overlap", "with_replacement", "script")),
     ):  # fmt: skip
         if name in given and idle:

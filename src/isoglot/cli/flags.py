@@ -195,9 +195,9 @@ def parse_settings(given: Sequence[str], *, example: str) -> dict[str, Any]:
     for item in given:
         key, separator, text = item.partition("=")
         if not separator or not key:
-            raise ConfigurationError(f"--set {item!r} given; KEY=VALUE is needed, for example {example}")
+            raise ConfigurationError(f"--set expects KEY=VALUE, got {item!r}; for example {example}")
         if key in result:
-            raise ConfigurationError(f"--set {key}=... given twice; give it once")
+            raise ConfigurationError(f"--set {key}=... is repeated; give it once")
         several = "," in text and not text.startswith(("[", "{"))
         try:
             values = [parse_value(part) for part in (text.split(",") if several else [text])]
@@ -250,5 +250,5 @@ KEEP_ADAPTER = "Also write the adapter by itself, in OUT/adapter, as peft reads 
 def require_adapter(given: A | None, example: str) -> A:
     """The adapter that is to be kept."""
     if given is None:
-        raise ConfigurationError(f"--keep-adapter given without an adapter; add {example}")
+        raise ConfigurationError(f"--keep-adapter needs an adapter; add {example}")
     return given

@@ -239,7 +239,7 @@ def pretrain(
     changes: RecipeChanges,
     running: CompareFlags,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Folder of the run; needed unless --check is given.")
+        Path | None, typer.Option("--out", "-o", help="Folder of the run; required without --check.")
     ] = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Resume the unfinished run in the folder.")

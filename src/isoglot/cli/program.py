@@ -60,7 +60,7 @@ class _InOrder(TyperGroup):
         for before, given in pairwise(["isoglot", *args]):
             if not given or (given.startswith("--") and given.find("=") == len(given) - 1):
                 place = given or f"{before} ''"
-                raise ConfigurationError(f"{place}: an empty value given; give one, or leave the option out")
+                raise ConfigurationError(f"{place}: the value is empty; write one, or leave the option out")
         return super().parse_args(ctx, args)
 
     def make_context(self, *args: Any, **kwargs: Any) -> Any:

@@ -75,9 +75,9 @@ def study(
     from isoglot.studies.program import build_programs, inspect_programs
 
     if not names:
-        raise ConfigurationError("no study given; name one: `isoglot study --list` shows them")
+        raise ConfigurationError("no study named; `isoglot study --list` shows them")
     if options.out is None and not options.dry_run:
-        raise ConfigurationError("--out is not given; name a folder: --out runs/study")
+        raise ConfigurationError("--out is missing; name a folder: --out runs/study")
     changes = dict(options.settings)
     if options.seeds is not None:
         changes["seeds"] = options.seeds
@@ -111,7 +111,9 @@ def _only(given: Sequence[str]) -> tuple[tuple[int, int], list[str]]:
         elif not 1 <= int(k) <= int(n):
             raise ConfigurationError(f"--only {text}: K/N is needed with 1 <= K <= N, for example --only 2/8")
         elif part != (1, 1):
-            raise ConfigurationError(f"--only {text}: a part is given already; run one part at a time")
+            raise ConfigurationError(
+                f"--only {text}: another part is selected already; run one part at a time"
+            )
         else:
             part = int(k), int(n)
     return part, patterns

@@ -166,7 +166,7 @@ def language_problem(manifest: Manifest, languages: Sequence[str]) -> str | None
     if all(not tag or same_language(own, tag) for row in held for own, tag in zip(row, given, strict=True)):
         return None
     listed = ", ".join("-".join(row) for row in sorted(held))
-    return f"language {'-'.join(filter(None, given))} given, but it is prepared with {listed}; leave the languages out"
+    return f"got language {'-'.join(filter(None, given))}, but it was prepared with {listed}; leave the languages out"
 
 
 def corpus_sources(

@@ -82,7 +82,7 @@ class RowRules(Options):
         """Options that need another one."""
         for name in ("min_pieces", "max_pieces", "max_pair_pieces"):
             if self.tokenizer is None and getattr(self, name) is not None:
-                raise ValueError(f"{name} counts pieces of a tokenizer, and none is given: set tokenizer")
+                raise ValueError(f"{name} counts pieces of a tokenizer: set tokenizer")
         if self.scripts and self.min_script_share is None:
             raise ValueError("scripts is without effect: set min_script_share too")
         return self

@@ -257,7 +257,7 @@ def check_rules(sources: Sequence[Source], rules: RowRules, kind: Kind) -> None:
         if not Path(path).is_file()
     )
     problems.extend(
-        f"held_out_files: {path}: {by_suffix(path)} given; lines of one sentence are needed: cut the sentences out"
+        f"held_out_files: {path}: got {by_suffix(path)}, but one sentence per line is needed; cut the sentences out"
         for path in rules.held_out_files
         if by_suffix(path) is not None
     )
@@ -290,7 +290,7 @@ def held_out_hashes(rules: RowRules) -> NDArray[np.uint64]:
         for number, line in numbered_lines(path):
             if "\t" in line:
                 raise InputError(
-                    "a tab given; lines of one sentence are needed: cut the sentences out (`cut -f 1`)",
+                    "found a tab, but one sentence per line is needed; cut the sentences out (`cut -f 1`)",
                     path=path,
                     line=number,
                 )

@@ -63,7 +63,7 @@ def derive_corpus(
     kind = request.kind or kind_of(names[0])
     if "syn" in parse_names(request.transform) and kind != "treebank" and request.parses is None:
         raise ConfigurationError(
-            f"{names[0]}: syn orders the words of trees, and {kind} data given has none; parse it to CoNLL-U, for "
+            f"{names[0]}: syn orders the words of trees, but {kind} data has none; parse it to CoNLL-U, for "
             "example with stanza (docs/guides/derived_languages.md), and give --parses FILE.conllu, or derive the "
             "CoNLL-U file"
         )
@@ -149,7 +149,7 @@ def _fitted(
     options = request.options
     if options.literal and schema != "pair":
         raise ConfigurationError(
-            f"the literal inversion is the paper's XNLI code, and {schema} was given; use it with --kind nli or paws"
+            f"the literal inversion is the paper's XNLI code, got {schema} data; use it with --kind nli or paws"
         )
     whole = schema in ("bitext", "pair", "text") and not request.rows.split
     return options.model_copy(

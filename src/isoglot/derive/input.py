@@ -69,7 +69,7 @@ def read_rows(
         yield from open_corpus(paths, corpus, languages=languages, **options)
         return
     if len(paths) > 1:
-        raise ConfigurationError(f"{len(paths)} files of {kind} given; derive them one at a time")
+        raise ConfigurationError(f"got {len(paths)} files of {kind}; derive them one at a time")
     if not languages or not languages[0]:
         raise ConfigurationError(f"{paths[0]}: its language is needed; give --lang en")
     yield from _task_rows(paths[0], kind, languages[0])

@@ -47,8 +47,8 @@ def spellings(tokenizer: PreTrainedTokenizerBase, tokens: Sequence[str]) -> list
     mark = marks_spaces(tokenizer)
     if mark is None:
         raise ConfigurationError(
-            f"a {type(tokenizer.backend_tokenizer.model).__name__} tokenizer with shared ids given, whose pieces do "
-            "not tell where a word begins; derived text with vocabulary overlap needs WordPiece, or BPE or Unigram "
+            f"the pieces of a {type(tokenizer.backend_tokenizer.model).__name__} tokenizer with shared ids do "
+            "not show where a word begins; derived text with vocabulary overlap needs WordPiece, or BPE or Unigram "
             "with Metaspace or ByteLevel; shift encoded ids with VocabularyCopy.shift, or set overlap to 0"
         )
     found: list[Spelling | None] = []

@@ -26,9 +26,9 @@ def parse_names(text: str) -> tuple[str, ...]:
     names = tuple(n.strip() for n in re.split(r"[+∘]", text))
     unknown = [n for n in names if n not in TRANSFORMS]
     if unknown or len(set(names)) != len(names):
-        what = f"{unknown[0]!r} is unknown" if unknown else "one is there twice"
+        what = f"{unknown[0]!r} is unknown" if unknown else "one of them is repeated"
         raise ConfigurationError(
-            f"transform {text!r} given, and {what}; combine {', '.join(TRANSFORMS)} with +, for example trans+inv "
+            f"invalid transform {text!r}: {what}; combine {', '.join(TRANSFORMS)} with +, for example trans+inv "
             "(inv first, then trans)"
         )
     return names

@@ -47,7 +47,7 @@ def parse_spec(text: str) -> tuple[str, dict[str, str]]:
     classes = {kind: language for language, kind in parts}
     if match is None or len(classes) != len(parts):
         raise ConfigurationError(
-            f"syntax {text!r} given; SUBSTRATE~LANGUAGE@N~LANGUAGE@V is needed, for example en~fr@N~fr@V or en~hi@V"
+            f"syntax: expected SUBSTRATE~LANGUAGE@N~LANGUAGE@V, for example en~fr@N~fr@V or en~hi@V, got {text!r}"
         )
     return match[1], classes
 

@@ -151,7 +151,7 @@ class VocabularyCopy:
         missing = [self._tokens[i] for i in sorted(self.shared) if i not in named]
         if missing:
             raise ConfigurationError(
-                f"{len(missing)} shared ids given that are no text, the first {missing[0]!r} (a part of a character, "
+                f"{len(missing)} shared ids are not text, the first {missing[0]!r} (a part of a character, "
                 "or a bare space); leave them out, or draw the ids with VocabularyCopy.draw"
             )
         return marks_spaces(self.original) or "", named
@@ -257,10 +257,10 @@ def _leads(size: int, count: int) -> int:
 
 def _check(tokenizer: PreTrainedTokenizerBase, tokens: list[str], script: str) -> None:
     if script not in SCRIPTS:
-        raise ConfigurationError(f"script {script!r} given; there are {', '.join(SCRIPTS)}")
+        raise ConfigurationError(f"unknown script {script!r}; known: {', '.join(SCRIPTS)}")
     if any(token is None for token in tokens) or not getattr(tokenizer, "is_fast", False):
         raise ConfigurationError(
-            f"{type(tokenizer).__name__} with {len(tokens)} entries given; a fast tokenizer with ids 0 to V − 1 is "
+            f"got a {type(tokenizer).__name__} with {len(tokens)} entries; a fast tokenizer with ids 0 to V − 1 is "
             "needed"
         )
     first, count = SCRIPTS[script]

@@ -99,11 +99,11 @@ def evaluate(
 def _check(task: Task, languages: Sequence[str], options: EvaluateOptions) -> None:
     """Refuse what can be seen before any work."""
     if not languages:
-        raise ConfigurationError("no language given; name them with --languages de,es")
+        raise ConfigurationError("no languages; name them with --languages de,es")
     own = options.model_dump(include=_OWN, exclude_defaults=True)
     if own and not isinstance(task, TrainableTask):
         raise ConfigurationError(
-            f"{' and '.join(sorted(own))} given, but {task.name} measures an encoder in float32, without its language "
+            f"got {' and '.join(sorted(own))}, but {task.name} measures an encoder in float32, without its language "
             "embeddings; leave it out"
         )
     if options.out is not None:

@@ -44,7 +44,7 @@ class FinetunedModel:
         heads = trained_on.get("heads", trained_on.get("kind"))
         if heads is not None and heads != own.heads:
             raise ConfigurationError(
-                f"{source}: was fine-tuned for {trained_on['kind']}, task {own.kind} given; fine-tune the "
+                f"{source} was fine-tuned for {trained_on['kind']}, not for {own.kind}; fine-tune the "
                 "encoder for it"
             )
         model = task.trained(source)

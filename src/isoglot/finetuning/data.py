@@ -84,9 +84,7 @@ def training_rows(
 ) -> tuple[Dataset, dict[str, Dataset]]:
     """The training data, and what of them is held out for development, by language."""
     if options.setting == "code_switch" and len(languages) > 1:
-        raise ConfigurationError(
-            f"setting code_switch with {', '.join(languages)} given; give one --language"
-        )
+        raise ConfigurationError(f"setting code_switch takes one --language, got {', '.join(languages)}")
     parts, held_out = [], {}
     for code in languages:
         own, originals = load_rows(task, code, "train"), None
@@ -119,7 +117,7 @@ def dev_sets(
     if options.select == "joint":
         if not options.select_languages:
             raise ConfigurationError(
-                "select=joint given, which needs the languages to choose by: --set select_languages=en,de,es"
+                "select=joint needs the languages to choose by: --set select_languages=en,de,es"
             )
         wanted = list(options.select_languages)
     missing = [code for code in wanted if code not in held_out and not task.data.has_dev(code)]
@@ -138,7 +136,7 @@ def hold_out(dataset: Dataset, share: float, *, group: str | None, seed: int) ->
     names = list(dict.fromkeys(values))
     if len(names) < 2:
         raise ConfigurationError(
-            f"{len(names)} group of training examples given, at least two are needed to hold some out"
+            f"found {len(names)} group of training examples; at least two are needed to hold some out"
         )
     order = torch.randperm(len(names), generator=generator_for(seed, "hold_out")).tolist()
     count = min(max(1, round(share * len(names))), len(names) - 1)

@@ -191,7 +191,7 @@ class FineTuning:
         grid = self.options.grid()
         if len(grid) > 1 and self.options.select == "last":
             raise ConfigurationError(
-                f"{len(grid)} combinations of settings given and select=last; choose by dev data: --set select=source"
+                f"select=last cannot choose among {len(grid)} combinations of settings; add --set select=source"
             )
         outcomes: list[Outcome] = []
         for number, single in enumerate(grid, 1):

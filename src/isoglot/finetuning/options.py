@@ -80,10 +80,12 @@ class FinetuneOptions(Options):
     @model_validator(mode="after")
     def _languages_are_used(self) -> Self:
         if self.select_languages and self.select != "joint":
-            raise ValueError(f"select_languages given with select={self.select}; add --set select=joint")
+            raise ValueError(
+                f"select_languages has no effect with select={self.select}; add --set select=joint"
+            )
         if self.pivot != "en" and self.setting != "code_switch":
             raise ValueError(
-                f"pivot={self.pivot} given with setting={self.setting}; add --set setting=code_switch"
+                f"pivot={self.pivot} has no effect with setting={self.setting}; add --set setting=code_switch"
             )
         return self
 
@@ -101,7 +103,7 @@ class FinetuneOptions(Options):
         """A setting that may be a list, but is none in a member of :meth:`grid`."""
         value = getattr(self, name)
         if isinstance(value, tuple):
-            raise ConfigurationError(f"{name}={list(value)} given where one value is needed; choose one")
+            raise ConfigurationError(f"{name} needs one value, got {list(value)}; choose one")
         return float(value)
 
     def grid(self) -> list[FinetuneOptions]:

@@ -95,7 +95,7 @@ def train_head(
     switched = ORIGINAL in dataset.features
     if switched and options.single("batch_size") % 2:
         raise ConfigurationError(
-            f"batch_size {options.batch_size} given; with code_switch both copies share a batch: give an even number"
+            f"code_switch needs an even batch_size, as both copies share a batch; got {options.batch_size}"
         )
     items = grouped(rows, dataset) if switched else rows
     chooser = Chooser(task, tokenizer, model, dev) if dev else None

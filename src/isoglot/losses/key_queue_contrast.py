@@ -146,8 +146,8 @@ class KeyQueueContrast(Loss):
         gathered = gather_rows(keys.float())
         if 0 < self.queue.size < len(gathered):
             raise ConfigurationError(
-                f"queue_size: {self.queue.size} given for a global batch of {len(gathered)} pairs; "
-                f"the queue has to hold one batch at least: queue_size: {len(gathered)} or more (PPA: 32000)"
+                f"queue_size: {self.queue.size} is less than the global batch of {len(gathered)} pairs; "
+                f"the queue must hold at least one batch: queue_size: {len(gathered)} or more (PPA: 32000)"
             )
         self.queue.enqueue(gathered, None if source_ids is None else gather_rows(source_ids))
 

@@ -72,7 +72,7 @@ class SelfTraining(Loss):
         """A threshold belongs to its comparison."""
         if self.threshold is not None and self.compare == "cosine":
             raise ConfigurationError(
-                f"threshold {self.threshold} given, but only compare: dot has one; leave it out"
+                f"threshold {self.threshold} has no effect, only compare: dot has one; leave it out"
             )
 
     def measure(

@@ -32,7 +32,7 @@ def check_outputs(paths: Sequence[str], inputs: Sequence[str]) -> None:
     """
     named = [path for path in paths if path != "-"]
     if len(set(map(str, map(Path, paths)))) < len(paths):
-        raise ConfigurationError(f"{', '.join(paths)}: one output given twice; name another file")
+        raise ConfigurationError(f"{', '.join(paths)}: two outputs are the same file; name another file")
     for path in named:
         refuse_overwriting(path, inputs)
         require_writable(path)

@@ -59,18 +59,18 @@ def require_packable(model: PreTrainedModel) -> None:
     config = model.config
     if config.model_type not in PACKABLE:
         raise ConfigurationError(
-            f"document_ids given to a {config.model_type!r} encoder: packed rows are known to be right "
+            f"a {config.model_type!r} encoder got document_ids: packed rows are known to be right "
             f"only for {', '.join(PACKABLE)}; set `pack: null` for its streams"
         )
     kernel = getattr(config, "_attn_implementation", "eager") or "eager"
     if kernel not in ("eager", "sdpa"):
         raise ConfigurationError(
-            f"document_ids given with attention kernel {kernel!r}: packed rows need a dense mask, which sdpa "
-            "and eager take; set `attention: sdpa` in the model's section, or `pack: null` for its streams"
+            f"attention kernel {kernel!r} got document_ids: packed rows need a dense mask, which only sdpa "
+            "and eager accept; set `attention: sdpa` in the model's section, or `pack: null` for its streams"
         )
     if (getattr(config, "conv_kernel_size", 0) or 0) > 0:
         raise ConfigurationError(
-            f"document_ids given to a DeBERTa encoder with a convolution layer (conv_kernel_size="
+            f"got document_ids for a DeBERTa encoder with a convolution layer (conv_kernel_size="
             f"{config.conv_kernel_size}), which reads across documents; set `pack: null` for its streams"
         )
 

@@ -50,7 +50,7 @@ def layer_number(model: PreTrainedModel, layer: int, *, name: str = "layer") -> 
     last = num_layers(model)
     number = layer + last + 1 if layer < 0 else layer
     if not 0 <= number <= last:
-        text = f"{layer} given; this encoder has layers 0 (embeddings) to {last}: {name}: {last}"
+        text = f"got {layer}, but this encoder has layers 0 (embeddings) to {last}: {name}: {last}"
         raise ConfigurationError(Problem(text, (name,)))
     return number
 
@@ -320,7 +320,7 @@ def _check_length(model: PreTrainedModel, length: int) -> None:
     longest = max_length(model)
     if longest is not None and length > longest:
         raise ConfigurationError(
-            f"an input of {length} tokens given, the encoder has {longest} positions; "
+            f"an input has {length} tokens, but the encoder has {longest} positions; "
             f"set `encode: {{max_length: {longest}}}` (specials included) for the stream"
         )
 

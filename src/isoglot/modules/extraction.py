@@ -232,7 +232,7 @@ def distort(similarity: Tensor, mask: Tensor, *, ratio: float = 0.5) -> Tensor:
 def _require_passes(max_count: int) -> None:
     if max_count < 1:
         raise ConfigurationError(
-            f"itermax max_count {max_count} given; at least 1 pass is needed: max_count: 2"
+            f"itermax needs at least 1 pass, got max_count {max_count}; the usual value is max_count: 2"
         )
 
 

@@ -97,7 +97,7 @@ def load_masked_lm(
     settings = dict(spec) if isinstance(spec, Mapping) else {"path": str(spec)}
     if ("path" in settings) == ("architecture" in settings):
         raise ConfigurationError(
-            f"model: {sorted(settings)} given, exactly one of 'path' and 'architecture' is needed; "
+            f"model: exactly one of 'path' and 'architecture' is needed, got {sorted(settings)}; "
             "write `model: {path: FOLDER}` or `model: {architecture: bert, hidden_size: 256, ...}`"
         )
     kernel = settings.get("attention")
@@ -143,17 +143,17 @@ def model_config(
     """The configuration of an encoder from scratch; vocabulary and special ids are the tokenizer's."""
     name = str(settings["architecture"])
     if name not in ARCHITECTURES:
-        text = f"{name!r} given; {did_you_mean(name, ARCHITECTURES)}"
+        text = f"unknown architecture {name!r}; {did_you_mean(name, ARCHITECTURES)}"
         raise ConfigurationError(Problem(text, ("model", "architecture")))
     config_class = type(AutoConfig.for_model(name))
     aliases = _ALIASES.get(name, {})
     given = {aliases.get(k, k): v for k, v in settings.items() if k not in _OPTIONS}
     problems = _unknown(given, config_class, name)
     if tokenizer is None and "vocab_size" not in given:
-        text = "no tokenizer and no vocab_size given, one is needed; add `vocab_size: 32000`"
+        text = "a tokenizer or a vocab_size is needed, got neither; add `vocab_size: 32000`"
         problems.append(Problem(text, ("model",)))
     if tokenizer is not None and given.get("vocab_size", len(tokenizer)) < len(tokenizer):
-        text = f"{given['vocab_size']} given, the tokenizer has {len(tokenizer)} entries; leave it out"
+        text = f"got {given['vocab_size']}, but the tokenizer has {len(tokenizer)} entries; leave it out"
         problems.append(Problem(text, ("model", "vocab_size")))
     if problems:
         raise ConfigurationError(problems, heading=None if len(problems) == 1 else "model:")

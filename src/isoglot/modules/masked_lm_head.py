@@ -148,7 +148,7 @@ def literal_transform(model: PreTrainedModel) -> LiteralTransform:
 
 def _unknown_head(model: PreTrainedModel, why: str) -> ConfigurationError:
     return ConfigurationError(
-        f"{type(model).__name__} given, its masked-LM head cannot be used ({why}); use a model of the BERT, "
+        f"the masked-LM head of {type(model).__name__} cannot be used ({why}); use a model of the BERT, "
         "RoBERTa/XLM-R, DistilBERT, DeBERTa-v2 or ModernBERT families, loaded with AutoModelForMaskedLM"
     )
 

@@ -24,13 +24,13 @@ def model_folder(
     if isinstance(model, str | Path):
         if tokenizer is not None:
             raise ConfigurationError(
-                f"tokenizer given, but {model} has its own; leave it out, or give a model object"
+                f"got a tokenizer, but {model} has its own; leave it out, or pass a model object"
             )
         yield model
         return
     if not isinstance(model, PreTrainedModel):
         raise ConfigurationError(
-            f"model: {type(model).__name__} given; give a folder, a hub name, or a transformers model with tokenizer="
+            f"model: got {type(model).__name__}; pass a folder, a hub name, or a transformers model with tokenizer="
         )
     if tokenizer is None:
         raise ConfigurationError("a model object needs its tokenizer too: tokenizer=...")

@@ -52,7 +52,7 @@ def similarity_blocks(
     **Shape**: queries (n, hidden), keys (m, hidden) and others (o, hidden), all unit vectors; blocks (rows, m).
     """
     if similarity not in SIMILARITIES:
-        raise ConfigurationError(f"similarity {similarity!r} given; it is one of {', '.join(SIMILARITIES)}")
+        raise ConfigurationError(f"unknown similarity {similarity!r}; known: {', '.join(SIMILARITIES)}")
     k = neighbours or NEIGHBOURS.get(similarity, 1)
     own = other = torch.zeros(0)
     if similarity != "cosine":

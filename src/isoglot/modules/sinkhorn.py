@@ -43,7 +43,7 @@ def sinkhorn(
     """
     if epsilon is None and mu != 1.0:
         raise ConfigurationError(
-            f"Sinkhorn epsilon: null given with mu {mu}; without a floor the similarities have no logarithm: mu: 1.0"
+            f"Sinkhorn epsilon: null needs mu: 1.0, got mu {mu}; without a floor the similarities have no logarithm"
         )
     kernel = scores = similarity.double()  # sums, and so an argmax, do not depend on padding
     if epsilon is not None:

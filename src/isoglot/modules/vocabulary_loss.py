@@ -198,6 +198,6 @@ def _check(states: Tensor, labels: Tensor, weight: Tensor, bias: Tensor | None) 
     if not fits:
         raise ConfigurationError(
             f"vocabulary_loss: states {tuple(states.shape)}, labels {tuple(labels.shape)}, weight {tuple(weight.shape)}"
-            f", bias {None if bias is None else tuple(bias.shape)} given, (N, h), (N,), (V, h), (V,) needed; "
+            f", bias {None if bias is None else tuple(bias.shape)}; expected (N, h), (N,), (V, h), (V,): "
             "select the positions and flatten them first"
         )

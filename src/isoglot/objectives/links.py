@@ -30,7 +30,7 @@ def require_step(labels: Labels, self_after_step: int | None) -> None:
     """Refuse a change of labels without its step, and a step without a change."""
     if (labels == "corpus_then_self") != (self_after_step is not None):
         text = (
-            f"{labels} with self_after_step: {self_after_step} given; corpus_then_self needs a step and the others "
+            f"got {labels} with self_after_step: {self_after_step}; corpus_then_self needs a step and the others "
             "take none: labels: corpus_then_self, self_after_step: 10000"
         )
         raise ConfigurationError(Problem(text, ("labels",)))

@@ -75,7 +75,7 @@ class SentenceContrastObjective(KeyQueueContrast, Objective):
         """A mixed sentence has two sources."""
         if self.mixup and self.mask_duplicates != "none":
             text = (
-                "true and mask_duplicates: same_source_id given; a mixed sentence has two sources, so write "
+                "true does not go with mask_duplicates: same_source_id, as a mixed sentence has two sources; write "
                 "mask_duplicates: none"
             )
             raise ConfigurationError(Problem(text, ("mixup",)))

@@ -136,7 +136,7 @@ def _check_ids(views: Mapping[str, tuple[str, View]], rows: int) -> None:
         ends = {"random_pool": pool[1] if isinstance(pool, list | tuple) else 0}
         ends["copied_vocabulary"] = 2 * (getattr(view, "copied_vocabulary", None) or 0)
         problems += [
-            f"views.{name}.{option}: ids below {end} given, the encoder has {rows} embeddings; lower it"
+            f"views.{name}.{option}: ids reach {end}, but the encoder has {rows} embeddings; lower it"
             for option, end in ends.items()
             if end > rows
         ]
@@ -172,7 +172,7 @@ def _language_table(recipe: Recipe, encoder: PreTrainedModel) -> nn.Embedding | 
     if not numbers:
         return None
     if min(numbers) < 0:
-        raise ConfigurationError(f"language_ids: {min(numbers)} given; ids of languages count from 0")
+        raise ConfigurationError(f"language_ids: got {min(numbers)}, but ids of languages count from 0")
     table = nn.Embedding(max(numbers) + 1, input_embeddings(encoder).embedding_dim)
     generator = torch.Generator().manual_seed(seed_for(recipe.seed, "language embeddings"))
     with torch.no_grad():

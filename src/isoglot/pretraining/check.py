@@ -173,7 +173,9 @@ def _encoder_problems(
     if model is None:
         return
     if model.path is not None and tokenizer is not None and tokenizer.path is None:
-        text = "a new tokenizer given, whose pieces the encoder of model.path was not trained on; leave it out (--set "
+        text = (
+            "the encoder of model.path was not trained on the pieces of a new tokenizer; leave it out (--set "
+        )
         yield Problem(f"{text}tokenizer=null)", ("tokenizer",))
     if model.new_pieces is not None and (model.path is None or tokenizer is not None):
         text = "they extend the tokenizer of model.path; leave out `tokenizer`, and give a path"

@@ -49,14 +49,14 @@ def _preparation_problems(stream: StreamSection) -> Iterator[Problem]:
         yield Problem(f"{source.path}: no manifest that can be read; run `isoglot prepare` again", ("path",))
         return
     if manifest.kind != stream.kind:
-        text = f"{stream.kind!r} given, {source.path} holds a prepared {manifest.kind} corpus; change kind"
+        text = f"got {stream.kind!r}, but {source.path} holds a prepared {manifest.kind} corpus; change kind"
         yield Problem(text, ("kind",))
         return
     for key in (key for key in PrepareOptions.model_fields if key in stream.model_fields_set):
         wanted, held = getattr(stream.prepare, key), getattr(manifest.options, key)
         if key not in ("kind", "tokenizer", "seed", "shard_rows") and wanted != held:
             text = (
-                f"{getattr(stream, key)!r} given, but {source.path} is prepared with {held!r}; delete the key"
+                f"got {getattr(stream, key)!r}, but {source.path} was prepared with {held!r}; delete the key"
             )
             yield Problem(text, (key,))
     if problem := language_problem(manifest, source.languages(manifest.kind)):

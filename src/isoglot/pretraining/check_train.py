@@ -55,15 +55,15 @@ def train_problems(document: Document) -> Iterator[Problem]:
             if problem.kind == "extra_forbidden":
                 close = closest(name, spec.model_fields)
                 hint = f"did you mean {close!r}?" if close else "see transformers.TrainingArguments"
-                text = f"no setting of TrainingArguments; {hint}"
+                text = f"not a setting of TrainingArguments; {hint}"
             elif is_secret_setting(("train", name)) or has_secret_variable(
                 document.raw.get(("train", name), "")
             ):
-                text = "a value that is not shown given; a text is needed"
+                text = "must be text; the value is not shown"
             yield Problem(text, ("train", *problem.location))
     for name, value in own.items():
         if name not in wrong and (reason := _out_of_range(name, value)) is not None:
-            yield Problem(f"{value!r} given; {reason}", ("train", name))
+            yield Problem(f"got {value!r}; {reason}", ("train", name))
     yield from _reporter_problems(settings.get("report_to"))
 
 
@@ -72,8 +72,12 @@ def _out_of_range(name: str, value: Any) -> str | None:
     if isinstance(value, bool) or not isinstance(value, int | float) or name in _MAY_BE_NEGATIVE:
         return None
     if not value >= 0:
-        return "it is 0 or more"
-    return "it is below 1, for example 0.98" if name in ("adam_beta1", "adam_beta2") and value >= 1 else None
+        return "it must be 0 or more"
+    return (
+        "it must be below 1, for example 0.98"
+        if name in ("adam_beta1", "adam_beta2") and value >= 1
+        else None
+    )
 
 
 def _reporter_problems(wanted: Any) -> Iterator[Problem]:
@@ -85,6 +89,6 @@ def _reporter_problems(wanted: Any) -> Iterator[Problem]:
             continue
         if name not in integration_utils.INTEGRATION_TO_CALLBACK:
             hint = did_you_mean(name, integration_utils.INTEGRATION_TO_CALLBACK)
-            yield Problem(f"{name!r} given; {hint}", ("train", "report_to"))
+            yield Problem(f"got {name!r}; {hint}", ("train", "report_to"))
         elif name not in integration_utils.get_available_reporting_integrations():
             yield Problem(str(missing_package(repr(name), name)), ("train", "report_to"))

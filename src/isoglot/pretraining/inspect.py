@@ -97,7 +97,7 @@ def inspect_recipe(
         samples=mixture.samples() if mixture.concatenate else None,
     )
     if mixture.length is not None and start >= mixture.length:
-        raise ConfigurationError(f"start: {start} given, the run has positions 0 to {mixture.length - 1}")
+        raise ConfigurationError(f"start: got {start}, but the run has positions 0 to {mixture.length - 1}")
     instances = []
     for position in range(start, min(start + positions, mixture.length or start + positions)):
         item = mixture[position]

@@ -47,7 +47,7 @@ def extended(
     """The tokenizer with the pieces of a language that corpora hold; kept in the cache."""
     texts = LanguageTexts(corpora, options.language)
     if next(iter(texts), None) is None:
-        text = f"{options.language!r} given, and no stream has text in it"
+        text = f"no stream has text in {options.language!r}"
         raise ConfigurationError(Problem(text, ("model", "new_pieces", "language")))
     backend = fast_backend(tokenizer)
     content = [content_hash(corpora[name], columns) for name, columns in texts.columns.items()]

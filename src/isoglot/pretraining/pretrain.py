@@ -76,7 +76,7 @@ def pretrain(
     place = cache_folder() if cache is None else Path(cache)
     if streams and isinstance(recipe, Recipe):
         raise ConfigurationError(
-            "streams and a checked recipe given; give the recipe as a file, a name or dictionaries"
+            "streams cannot be added to a checked recipe; pass the recipe as a file, a name or dictionaries"
         )
     if not isinstance(recipe, Recipe):
         recipe = load_recipe(recipe, held_streams(streams or {}, place))

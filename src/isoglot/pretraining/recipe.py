@@ -226,7 +226,7 @@ class ViewSection(_MadeSection):
         """Refuse an input that is longer than the encoder's positions."""
         given = getattr(self.options, "max_length", None)
         if longest is not None and isinstance(given, int) and given > longest:
-            text = f"{given} given, the encoder has {longest} positions; lower it"
+            text = f"got {given}, but the encoder has {longest} positions; lower it"
             raise ConfigurationError(Problem(text, ("max_length",)))
 
 

@@ -39,7 +39,7 @@ def held_streams(streams: Mapping[str, Dataset], cache: Path) -> list[str]:
     for name, dataset in streams.items():
         if not isinstance(dataset, Dataset):
             raise ConfigurationError(
-                f"streams: {name}: a {type(dataset).__name__} given; a datasets.Dataset is needed, such as "
+                f"streams: {name}: got a {type(dataset).__name__}; a datasets.Dataset is needed, such as "
                 "Dataset.from_dict(...)"
             )
         file = cache / "given" / f"{content_hash(dataset, dataset.column_names)}.parquet"

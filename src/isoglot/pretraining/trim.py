@@ -107,11 +107,11 @@ def trim(
     """
     if isinstance(texts, str):
         raise ConfigurationError(
-            f"texts={shortened(texts)} given; a list of texts is needed: for a file give TrimRequest(text=[FILE])"
+            f"texts must be a list of texts, got {shortened(texts)}; for a file pass TrimRequest(text=[FILE])"
         )
     request, held = request or TrimRequest(), None if texts is None else list(texts)
     if not request.text and not held:
-        raise ConfigurationError("no text given; name the text to keep the pieces of: --text corpus.tsv")
+        raise ConfigurationError("no text; name the text whose pieces are kept: --text corpus.tsv")
     place, files = checkpoint_folder(encoder), [*request.text, *request.held_out]
     refuse_overwriting(out, [encoder, *files])
     hashed = hash_checkpoint(place) if isinstance(place, Path) else None

@@ -74,7 +74,7 @@ def project(
     if request is None:
         request = project_request(labels, **options)
     elif options:
-        raise ConfigurationError("a request and single options are both given; put everything in the request")
+        raise ConfigurationError("got both a request and single options; put everything in the request")
     progress = progress or Silent()
     ready = request.links.links_file if isinstance(request.links, ReadyLinks) else None
     _check_outputs(out, [labels, translation, ready], request)

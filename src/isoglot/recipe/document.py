@@ -157,7 +157,7 @@ def _typed(node: ScalarNode, location: Location, document: Document) -> Any:
     except ValueError:  # thousands of digits
         value = math.inf
     if isinstance(value, float) and not math.isfinite(value):
-        document.problem(location, f"{shortened(node.value)} given; a finite number is needed")
+        document.problem(location, f"got {shortened(node.value)}; a finite number is needed")
     return value
 
 
@@ -170,7 +170,7 @@ def _construct_mapping(
         here = (*location, key)
         origin = Origin(file, key_node.start_mark.line + 1)
         if key in values:
-            text = f"given twice, first in line {document.origins[here].line}; delete one of the two"
+            text = f"repeated, first in line {document.origins[here].line}; delete one of the two"
             document.add([Problem(text, here, origin=origin)])
             continue
         document.origins[here] = origin

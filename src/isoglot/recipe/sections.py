@@ -34,7 +34,7 @@ class Section(BaseModel):
         given = [name for name in self.one_of if getattr(self, name) is not None]
         if self.one_of and len(given) != 1:
             have = " and ".join(repr(g) for g in given) or "neither"
-            raise ValueError(f"{have} given; it needs exactly one of {' | '.join(self.one_of)}")
+            raise ValueError(f"got {have}; exactly one of {' | '.join(self.one_of)} is needed")
         return self
 
 
@@ -134,7 +134,7 @@ class PartsSection(Section):
             asked = {number + layers + 1 if number < 0 else number for number in given}
         least = 1 if isinstance(given, int) else 0
         if any(not least <= number <= layers for number in asked):
-            text = f"{given} given; this encoder has layers 1 to {layers}"
+            text = f"got {given}, but this encoder has layers 1 to {layers}"
             raise ConfigurationError(Problem(text, ("parts", "freeze_layers")))
         return asked
 

@@ -68,7 +68,7 @@ def _of_values(values: Mapping[str, Any]) -> Document:
 def _as_text(value: object) -> str:
     if isinstance(value, os.PathLike):
         return str(value)
-    raise TypeError(f"a {type(value).__name__} given")
+    raise TypeError(f"got a {type(value).__name__}")
 
 
 def _read_file(path: Path, *, seen: tuple[Path, ...]) -> Document:

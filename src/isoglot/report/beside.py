@@ -46,7 +46,7 @@ class PaperPlace:
         number, _, row = rest.partition(":")
         if not (run.strip() and paper.strip() and number.strip()):
             raise ConfigurationError(
-                f"--beside {text!r} given; it needs RUN=PAPER:TABLE:ROW, for example "
+                f"--beside expects RUN=PAPER:TABLE:ROW, got {text!r}; for example "
                 "--beside tlm=weam:Table2:tlm; `isoglot report papers weam:Table2` lists the rows"
             )
         table = paper_table(f"{paper}:{number}")

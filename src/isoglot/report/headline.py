@@ -27,7 +27,7 @@ class Headline:
 
 
 EXPLAINED = {
-    "aer": "Alignment error rate: 0 where every sure link is found and no other than possible ones is given",
+    "aer": "Alignment error rate: 0 where every sure link is found and no link outside the possible ones is predicted",
     "retrieval": "How often a sentence's nearest neighbour in the other language is its translation",
     "mrr": "Mean of 1 / rank of the translation",
     "f1": "Harmonic mean of precision and recall",
@@ -71,12 +71,12 @@ def headlines(scores: ReportScores, *, source: str, baseline: str | None) -> lis
     """
     if baseline is not None and baseline not in scores.runs:
         raise ConfigurationError(
-            f"--baseline {baseline} given; there are results of {', '.join(scores.runs)}; name one of them"
+            f"--baseline: no results of {baseline}; name one of {', '.join(scores.runs)}"
         )
     languages = {lang for measure in scores.values for lang in scores.languages(measure)}
     if source not in ("en", *languages) and languages:
         raise ConfigurationError(
-            f"--source {source} given; there are results in {', '.join(sorted(languages))}; name one of them"
+            f"--source: no results in {source}; name one of {', '.join(sorted(languages))}"
         )
     found = []
     for measure in main_measures([*scores.values]):

@@ -111,7 +111,7 @@ def compare(
     shared = [key for key in sides[0] if key in sides[1]]
     if not shared:
         raise ConfigurationError(
-            f"no task, language and split in common: {_listed(sides[0])} given first, {_listed(sides[1])} second; "
+            f"no task, language and split in common: first {_listed(sides[0])}, second {_listed(sides[1])}; "
             "evaluate both on the same data with --predictions FOLDER"
         )
     found = []

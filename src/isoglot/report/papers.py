@@ -171,7 +171,7 @@ class PaperTable:
         if several:
             shown = "; ".join(known[:8]) + ("; …" if len(known) > 8 else "")
             return ConfigurationError(
-                f"{self.name}: {given!r} fits several {what}s; add what tells them apart: {shown}"
+                f"{self.name}: {given!r} fits several {what}s; add one of these to choose: {shown}"
             )
         return _unknown(f"{self.name}: {what}", given, known)
 
@@ -275,4 +275,4 @@ def _unknown(what: str, given: str, known: Sequence[str]) -> ConfigurationError:
     near = closest(given, known)
     hint = f"did you mean {near!r}?" if near else "type `isoglot report papers` to list what there is"
     shown = ", ".join(known[:8]) + (", …" if len(known) > 8 else "")
-    return ConfigurationError(f"{what} {given!r} given; there is {shown}; {hint}")
+    return ConfigurationError(f"{what} {given!r} is unknown; known: {shown}; {hint}")

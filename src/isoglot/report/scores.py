@@ -70,7 +70,7 @@ class Combination:
         pairs = [part.partition(":") for part in rest.split(",")]
         if not (name and separator and all(language and colon and run for language, colon, run in pairs)):
             raise ConfigurationError(
-                f"combination {text!r} given; NAME=LANGUAGE:RUN,… is needed, "
+                f"--combine expects NAME=LANGUAGE:RUN,…, got {text!r}; "
                 "for example --combine weam=de:weam-en-de,es:weam-en-es"
             )
         models = {common_code(language.strip()): run.strip() for language, _, run in pairs}

@@ -22,7 +22,7 @@ def require_one_process(command: str, work: str) -> None:
     """Refuse to be one of several processes."""
     if world_size() > 1:
         raise ConfigurationError(
-            f"{command} given to torchrun, but it {work} in one process; start it without torchrun"
+            f"torchrun started {command}, which {work} in one process; start it without torchrun"
         )
 
 

@@ -134,5 +134,5 @@ def _check_seeds(name: str, given: Any) -> None:
     whole = isinstance(given, list | tuple) and all(isinstance(s, int) and s >= 0 for s in given)
     if not whole or not given or len(set(given)) != len(given):
         raise ConfigurationError(
-            f"{name}: {given!r} given; different whole numbers are needed, such as [1,2,3]"
+            f"{name}: got {given!r}; different whole numbers are needed, such as [1,2,3]"
         )

@@ -138,11 +138,9 @@ class World:
     def _rows(self, kind: str, n: int, split: str) -> WorldRows:
         """The rows of a data set, before their words are joined."""
         if n < 1:
-            raise ConfigurationError(f"{n} rows given; needed is at least 1; use n=1000")
+            raise ConfigurationError(f"at least 1 row is needed, got {n}; use n=1000")
         if split not in SPLITS:
-            raise ConfigurationError(
-                f"split {split!r} given; needed is one of {', '.join(SPLITS)}; use split='train'"
-            )
+            raise ConfigurationError(f"unknown split {split!r}; known: {', '.join(SPLITS)}")
         return self.engine.rows(kind, self._patterns(kind), split, n, whole=kind == "qa")
 
     def _tagged(self, kind: str, tags: list[str], n: int, split: str) -> Dataset:

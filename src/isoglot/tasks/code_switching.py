@@ -69,7 +69,7 @@ def numbered(target: Dataset, pivot: Dataset) -> tuple[Dataset, Dataset]:
         return target, pivot
     if len(target) != len(pivot):
         raise ConfigurationError(
-            f"{len(target)} translated examples and {len(pivot)} originals without ids given; add an id column"
+            f"got {len(target)} translated examples for {len(pivot)} originals without ids; add an id column"
         )
     names = [str(i) for i in range(len(target))]
     first, second = (

@@ -29,8 +29,8 @@ def data_source(data: Any, task: Any, columns: Mapping[str, str] | None = None) 
     if isinstance(specs, Sequence) and all(isinstance(spec, str | Path) for spec in specs):
         if columns:
             raise ConfigurationError(
-                f"columns {', '.join(columns)} given with the path {', '.join(map(str, specs))}; they are of data in "
-                "memory: read the file with datasets.load_dataset or pandas"
+                f"columns={', '.join(columns)} is for data in memory, not for the path {', '.join(map(str, specs))}; "
+                "read the file with datasets.load_dataset or pandas"
             )
         return DataSource(tuple(map(str, specs)))
     if not hasattr(task, "schema"):
@@ -56,7 +56,7 @@ def given_task(
         return made
     if options:
         raise ConfigurationError(
-            f"{', '.join(options)} given, but the task is built already; set them on {type(task).__name__}(...)"
+            f"got {', '.join(options)}, but the task is built already; set them on {type(task).__name__}(...)"
         )
     if data is not None:
         task = copy.copy(task)

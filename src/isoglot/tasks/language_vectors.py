@@ -64,12 +64,12 @@ def chosen_vectors(checkpoint: Path | str, ids: Mapping[str, int] | None) -> Lan
         return found
     if found is None:
         raise ConfigurationError(
-            f"language_ids {dict(ids)} given, but {checkpoint} has no language embeddings; leave them out"
+            f"got language_ids {dict(ids)}, but {checkpoint} has no language embeddings; leave them out"
         )
     last = len(found.weight) - 1
     if wrong := {code: number for code, number in ids.items() if not 0 <= number <= last}:
         raise ConfigurationError(
-            f"language_ids {wrong} given, the checkpoint's language embeddings have ids 0 to {last}; give one of them"
+            f"language_ids: got {wrong}, but the checkpoint's language embeddings have ids 0 to {last}; use one of them"
         )
     return LanguageVectors(dict(ids), found.weight)
 

@@ -58,7 +58,7 @@ class LexiconInductionTask:
         """LEXICON rows of the whole file, with a column ``asked``: whether a row's source word is to be translated."""
         source, _, target = language.partition("-")
         if not target:
-            raise ConfigurationError(f"{self.name}: language {language!r} given; it is a pair such as en-de")
+            raise ConfigurationError(f"{self.name}: a language is a pair such as en-de, got {language!r}")
         rows: dict[str, list[str]] = {"source": [], "target": []}
         (place,) = self.places(language, split)
         path, given = place.path, place.rows
@@ -152,7 +152,7 @@ class LexiconInductionTask:
             match = re.fullmatch(r"(\d+):(\d+)", self.words)
             if match is None:
                 raise ConfigurationError(
-                    f"words {self.words!r} given; they are first:last, such as 0:1500, or 0:0 for all"
+                    f"words must be first:last, such as 0:1500, or 0:0 for all; got {self.words!r}"
                 )
             low, high = int(match[1]), int(match[2]) or len(order)
         elif _RANGE.search(name):

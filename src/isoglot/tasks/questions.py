@@ -120,8 +120,8 @@ class QuestionTask(HeadTask):
         room = self.max_length - specials - self.max_question_length
         if room <= self.stride:
             raise ConfigurationError(
-                f"max_length {self.max_length} given; stride and max_question_length need more than "
-                f"{self.stride + specials + self.max_question_length}: set it higher, or them lower"
+                f"max_length {self.max_length} is too small; stride and max_question_length need more than "
+                f"{self.stride + specials + self.max_question_length}: raise it, or lower them"
             )
         questions, lengths = _cut([q.strip() for q in batch["question"]], tokenizer, self.max_question_length)
         shared: dict[int, list[int]] = {}

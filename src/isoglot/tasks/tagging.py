@@ -79,9 +79,7 @@ class TaggingTask(HeadTask):
         """Whether a path holds TAGGED rows."""
         found = super().is_table(path)
         if found and self._written:
-            raise ConfigurationError(
-                f"{path}: words=written given, which only CoNLL-U files have; leave words out"
-            )
+            raise ConfigurationError(f"{path}: words=written needs a CoNLL-U file; leave words out")
         return found
 
     def read_file(self, place: Place, language: str, split: str) -> Dataset:

@@ -65,12 +65,12 @@ class TextEncoder:
         require_options(TextEncoder, pooling=pooling)
         if layer == "static" and pooling != "mean":
             raise ConfigurationError(
-                f"pooling {pooling!r} given, but word embeddings have no first position; leave it out, or give a layer"
+                f"got pooling {pooling!r}, but word embeddings have no first position; leave it out, or choose a layer"
             )
         self.pooling = pooling
         self.written = PieceEncoder(self.tokenizer, shared=True).inside if entries else list
         if max_length is not None and max_length < _LEAST_LENGTH:
-            raise ConfigurationError(f"max_length {max_length} given; it is {_LEAST_LENGTH} or more tokens")
+            raise ConfigurationError(f"max_length must be {_LEAST_LENGTH} tokens or more, got {max_length}")
         self.longest = min(max_length or 512, encoder_length(self.model) or 10**9)
 
     def encode(
@@ -153,15 +153,17 @@ class TextEncoder:
         if layer == "static":
             return layer
         if not isinstance(layer, int):
-            raise ConfigurationError(f"layer: {layer!r} given; give the number of a layer, or static")
+            raise ConfigurationError(f"layer must be the number of a layer, or static; got {layer!r}")
         return layer_number(self.model, layer)
 
 
 def _listed(texts: Iterable[str]) -> list[str]:
     if isinstance(texts, str):
-        raise ConfigurationError(f"{shortened(texts)} given; a list of texts is needed: [{shortened(texts)}]")
+        raise ConfigurationError(
+            f"expected a list of texts, got {shortened(texts)}; write [{shortened(texts)}]"
+        )
     found = list(texts)
     for number, text in enumerate(found, 1):
         if not isinstance(text, str):
-            raise ConfigurationError(f"text {number}: {shortened(text)} given; a text is needed")
+            raise ConfigurationError(f"text {number}: expected a text, got {shortened(text)}")
     return found

@@ -77,7 +77,7 @@ class WordAlignmentTask:
         """Rows in memory, whose links count words from 0."""
         if self.base:
             raise ConfigurationError(
-                f"base {self.base} given, but links of data in memory count words from 0; leave it out"
+                f"got base {self.base}, but links of data in memory count words from 0; leave it out"
             )
         if "possible" not in rows.features:
             rows = rows.add_column("possible", [[] for _ in rows], feature=_GOLD["possible"])

@@ -89,7 +89,7 @@ class TokenBudgetBatches(torch.utils.data.Sampler[Sequence[int]]):
         self.rank, self.world_size, self.accumulation = rank, world_size, accumulation
         self.group = world_size * accumulation
         if steps is None and mixture.length is None:
-            raise ConfigurationError("neither steps nor a mixture with a length given; write `steps: 1000`")
+            raise ConfigurationError("steps, or a mixture with a length, is needed; write `steps: 1000`")
         if mixture.epoch_size < self.group:
             raise ConfigurationError(
                 f"stream {mixture.primary!r} has {mixture.epoch_size} examples, one optimiser step needs {self.group}: "
@@ -100,7 +100,7 @@ class TokenBudgetBatches(torch.utils.data.Sampler[Sequence[int]]):
         self.steps = int(self._ends[-1]) if steps is None else steps
         if self.steps == 0:
             raise ConfigurationError(
-                f"{mixture.length} positions given, one optimiser step needs {self.group}; train longer"
+                f"one optimiser step needs {self.group} positions, the run has {mixture.length}; train longer"
             )
 
     def __len__(self) -> int:
@@ -168,7 +168,7 @@ class TokenBudgetBatches(torch.utils.data.Sampler[Sequence[int]]):
             if self.mixture.length == stop:  # the run ends here, in less than one step
                 return []
             raise ConfigurationError(
-                f"a window of {stop - start} positions given, one optimiser step needs {self.group}; raise `bucket`"
+                f"one optimiser step needs {self.group} positions, a window has {stop - start}; raise `bucket`"
             )
         borders = self._borders(window, stop - start)
         pieces = [range(start + a, start + b) for a, b in pairwise(borders)]

@@ -66,7 +66,7 @@ class AlignmentModel(nn.Module):
         require_options(AlignmentModel, normalisation=normalisation)
         if unknown := (weights or {}).keys() - objectives.keys():
             raise ConfigurationError(
-                f"weights of {sorted(unknown)} given, the objectives are {sorted(objectives)}"
+                f"got weights of {sorted(unknown)}, but the objectives are {sorted(objectives)}"
             )
         self.model = model
         self.objectives = nn.ModuleDict(objectives)

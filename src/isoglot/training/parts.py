@@ -116,7 +116,7 @@ def require_thaw(parts: PartsSection, steps: int, warmup: int) -> int:
     trained = steps - frozen - (1 if frozen and warmup else 0)  # the late warm-up begins at a rate of 0
     if frozen and trained < 1:
         text = (
-            f"{parts.freeze_encoder_steps} given, and the run has {steps:,} steps: the encoder would not be trained; "
+            f"got {parts.freeze_encoder_steps}, but the run has {steps:,} steps, so the encoder would not be trained; "
             "train longer, or freeze a share of the steps, for example --set parts.freeze_encoder_steps=0.1"
         )
         raise ConfigurationError(Problem(text, ("parts", "freeze_encoder_steps")))

@@ -136,7 +136,7 @@ class CodeSwitchedText(TextOptions):
             numbers = sorted(set(mapping.values()))
             if len(numbers) != 2:
                 raise ConfigurationError(
-                    f"language_ids: {dict(mapping)} given; a lexicon that does not name its languages needs exactly two"
+                    f"language_ids: a lexicon that does not name its languages needs exactly two, got {dict(mapping)}"
                 )
             flipped[unknown] = sum(numbers) - flipped[unknown]
         return flipped

@@ -72,7 +72,7 @@ def packed_instance(
     ids = as_array(example["input_ids"])
     if ids.size > max_length:
         raise ConfigurationError(
-            f"max_length: {max_length} given, the stream is packed into blocks of {ids.size} tokens; raise max_length"
+            f"max_length: got {max_length}, but the stream is packed into blocks of {ids.size} tokens; raise max_length"
         )
     columns = {
         name: as_array(example[name])
@@ -105,7 +105,7 @@ def length_limit(tokenizer: PreTrainedTokenizerBase, max_length: int | None, tem
     """The most tokens an input may have, specials included: ``max_length``, or the tokenizer's own limit."""
     limit = int(min(tokenizer.model_max_length, 1 << 30)) if max_length is None else max_length
     if limit <= template.size:
-        text = f"{limit} given, but the special tokens alone are {template.size}; raise it, usually to 128"
+        text = f"got {limit}, but the special tokens alone are {template.size}; raise it, usually to 128"
         raise ConfigurationError(Problem(text, ("max_length",)))
     return limit
 
@@ -125,11 +125,11 @@ def language_id(language_ids: Mapping[str, int], language: Any) -> int:
     """The id of a language."""
     if language is None:
         raise ConfigurationError(
-            "language_ids given, but the stream has no 'language' column; encode it with its language"
+            "language_ids needs a 'language' column, which the stream does not have; encode it with its language"
         )
     if language not in language_ids:
         raise ConfigurationError(
-            f"language_ids: {dict(language_ids)} given, the stream has language {language!r}; "
+            f"language_ids: no id for {language!r}, the language of the stream, in {dict(language_ids)}; "
             f"add `{language}: {max(language_ids.values(), default=-1) + 1}`"
         )
     return int(language_ids[language])

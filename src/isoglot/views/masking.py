@@ -65,7 +65,7 @@ class MaskingOptions:
                 f"mask_share {self.mask_share} and random_share {self.random_share} add up to more than 1; lower one"
             )
         if not isinstance(self.random_pool, str) and not 0 <= self.random_pool[0] < self.random_pool[1]:
-            text = f"{self.random_pool!r} given; write an id range [low, high]"
+            text = f"got {self.random_pool!r}; write an id range [low, high]"
             problems.append(Problem(text, ("random_pool",)))
         if problems:
             raise ConfigurationError(problems, heading="masking options:" if len(problems) > 1 else None)

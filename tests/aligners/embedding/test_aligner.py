@@ -229,7 +229,7 @@ def test_unlikely_links_stay_beside_kept_ones_only(model, tokenizer, pairs, meth
 def test_mistakes_are_named(model, tokenizer):
     with pytest.raises(ConfigurationError, match="did you mean 'method'"):
         EmbeddingOptions.build(metod="itermax")
-    with pytest.raises(ConfigurationError, match="layer: 9 given"):
+    with pytest.raises(ConfigurationError, match="layer: got 9, but"):
         aligner(model, tokenizer, layer=9)
     with pytest.raises(ConfigurationError, match="tokenizer too"):
         EmbeddingAligner(model)

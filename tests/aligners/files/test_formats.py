@@ -84,7 +84,7 @@ def test_sentences_without_links_keep_their_place_in_rows(tmp_path):
     later = LinkReader(write(tmp_path / "later.alignv2", ["0001 1 1"]))
     assert [s.id for s in later.sentences()] == ["1"]
     assert [s.id for s in later.sentences(first=zero.first)] == ["0", "1"]
-    with pytest.raises(InputError, match=r"other\.wa:1: 'c 1 1' given"):
+    with pytest.raises(InputError, match=r"other\.wa:1: invalid line 'c 1 1'"):
         LinkReader(write(tmp_path / "other.wa", ["c 1 1"]))
 
 
@@ -99,14 +99,18 @@ def test_packed_files_and_words(tmp_path):
 @pytest.mark.parametrize(
     ("name", "lines", "message"),
     [
-        ("pharaoh", ["0-0", "1-"], r"file\.txt:2: link '1-' given"),
-        ("talp", ["1-1", "0-3"], r"file\.txt:2: link 0-3 given, but words are counted from 1.*--base 0"),
-        ("naacl", ["1 2 S"], r"file\.txt:1: '1 2 S' given"),
+        ("pharaoh", ["0-0", "1-"], r"file\.txt:2: invalid link '1-'"),
+        ("talp", ["1-1", "0-3"], r"file\.txt:2: link 0-3 is too low, words count from 1.*--base 0"),
+        ("naacl", ["1 2 S"], r"file\.txt:1: invalid line '1 2 S'"),
         ("alignv2", ["1 2 3 X"], r"file\.txt:1: "),
         ("jsonl", ['{"sure": [[0]]}'], r"file\.txt:1: not of the form"),
         ("jsonl", ['{"sure": [[0.5, 1]]}'], r"file\.txt:1: not of the form"),
         ("jsonl", ['{"src": [1], "tgt": ["a"], "sure": []}'], r"file\.txt:1: a word is not a string"),
-        ("jsonl", ['{"gold": []}'], r"file\.txt:1: columns \['gold'\] given"),
+        (
+            "jsonl",
+            ['{"gold": []}'],
+            r"file\.txt:1: column 'sure' or 'links' is needed, found only \['gold'\]",
+        ),
         ("jsonl", ["[1]"], r"file\.txt:1: is a JSON list"),
     ],
 )

@@ -97,7 +97,7 @@ def test_an_iterator_that_can_be_read_once(algorithm):
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 @pytest.mark.parametrize("texts", [[], ["", "  "]])
 def test_no_text(algorithm, texts):
-    with pytest.raises(ConfigurationError, match="no text given"):
+    with pytest.raises(ConfigurationError, match="no text to train"):
         train_tokenizer(texts, algorithm=algorithm, vocab_size=300)
 
 

@@ -52,11 +52,11 @@ def test_columns_take_the_schemas_names_and_types() -> None:
     )
     assert shaped(asked, SPAN)["id"][:] == ["0", "1"]
     with pytest.raises(
-        ConfigurationError, match=r"columns question, context, answers given, but 'text' is needed"
+        ConfigurationError, match=r"column 'text' is missing, found question, context, answers"
     ):
         shaped(asked, LABELLED)
     with pytest.raises(
-        ConfigurationError, match="columns: txt given; the task's columns are text, label, language"
+        ConfigurationError, match="columns: unknown column txt; the task's columns are text, label, language"
     ):
         shaped(_rows("x"), LABELLED, {"txt": "text"})
 

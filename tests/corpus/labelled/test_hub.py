@@ -141,7 +141,7 @@ def test_hub_layout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_word_without_a_class_gets_no_tag_of_another(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = _rows({"tokens": List(_TEXT), "pos_tags": List(_labels(*_TAGS))}, (["Hu", "xi"], [1, -1]))
     monkeypatch.setitem(_HUB, ("google/xtreme", "udpos.German", "validation"), rows)
-    with pytest.raises(ConfigurationError, match="tag '-' given"):
+    with pytest.raises(ConfigurationError, match="unknown tag '-'"):
         build_task("pos", ["hub"]).load("de", "dev")
 
 

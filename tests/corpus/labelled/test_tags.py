@@ -42,9 +42,9 @@ def test_tag_formats(tmp_path: Path, text: str, words: list[list[str]], tags: li
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (CONLLU.replace("NOUN", "NN"), r"x:6: tag 'NN' given"),
+        (CONLLU.replace("NOUN", "NN"), r"x:6: unknown tag 'NN'"),
         (CONLLU.replace("3\tHaus\tHaus", "3\tHaus"), r"x:6: 9 columns"),
-        ("de:Hu\tB-LOC\nde:x\tLOC\n", r"x:2: tag 'LOC' given"),
+        ("de:Hu\tB-LOC\nde:x\tLOC\n", r"x:2: unknown tag 'LOC'"),
         ("0\tHu\tB-LOC\n\n1\tx\n", r"x:3: "),
         ("Hu NP B-PER\nXi\n", r"x:2: one column"),
         ("de:New\tB-LOC\nde:York I-LOC\nde:x\tO\n", r"x:2: 1 columns between tabs, but PAN-X"),

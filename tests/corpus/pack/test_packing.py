@@ -174,5 +174,5 @@ def test_mistakes(packed):
 
 
 def test_sentences_of_xlm_are_never_isolated():
-    with pytest.raises(ValueError, match="isolate: true given"):
+    with pytest.raises(ValueError, match="isolate: true is not possible"):
         PackOptions(mode="xlm_pairs", isolate=True)

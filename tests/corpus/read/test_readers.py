@@ -104,10 +104,10 @@ def test_a_row_labelled_with_another_language_is_refused(tmp_path, name, line):
     path = labelled(tmp_path, name, fine)
     assert [r["text"] for r in rows(path, "text", header=header)] == fine
     path = labelled(tmp_path, name, ["en", "en", "en", "de"])
-    with pytest.raises(InputError, match=rf":{line}: lang\w* is 'de', and 'en' is given"):
+    with pytest.raises(InputError, match=rf":{line}: lang\w* is 'de', expected 'en'"):
         rows(path, "text", header=header)
     assert len(rows(path, "text", header=header, language="und")) == 4
-    with pytest.raises(InputError, match="is 'en', and 'en-x-inv' is given"):
+    with pytest.raises(InputError, match="is 'en', expected 'en-x-inv'"):
         rows(path, "text", header=header, language="en-x-inv")
 
 
@@ -177,7 +177,7 @@ def test_paths_of_the_command_line():
             "a.tsv",
             "a\tb\n",
             {"columns": {"source": -1}},
-            "column -1 given for the source; columns count from 0",
+            "got column -1 for the source; columns count from 0",
         ),
         ("a.csv", "source,source,target\na,b,c\n", {"header": True}, "2 columns are called 'source'"),
     ],

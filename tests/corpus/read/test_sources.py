@@ -35,10 +35,10 @@ def test_codes_with_variants_are_taken(tmp_path: Path, tag: str) -> None:
 @pytest.mark.parametrize(
     ("kind", "column", "message"),
     [
-        ("bitext", "src", r"columns: 'src' given; did you mean 'source'\?"),
-        ("bitext", "links", "columns: 'links' given; known: flags, source, target"),
-        ("text", "source", "columns: 'source' given; known: flags, text"),
-        ("treebank", "words", "columns: 'words' given; none is known"),
+        ("bitext", "src", r"columns: unknown column 'src'; did you mean 'source'\?"),
+        ("bitext", "links", "columns: unknown column 'links'; known: flags, source, target"),
+        ("text", "source", "columns: unknown column 'source'; known: flags, text"),
+        ("treebank", "words", "columns: unknown column 'words'; none is known"),
     ],
 )
 def test_a_column_for_a_field_that_is_not_there(

@@ -80,7 +80,7 @@ class EmbeddingAligner:
     ) -> None:
         if options is not None and overrides:
             raise ConfigurationError(
-                "options and single options are both given; put everything in EmbeddingOptions(...)"
+                "got both options= and single options; put everything in EmbeddingOptions(...)"
             )
         options = EmbeddingOptions.build(**overrides) if options is None else options
         self.model, self.tokenizer = load_for_aligning(

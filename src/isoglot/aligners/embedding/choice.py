@@ -98,7 +98,7 @@ def _read(model: str | Path) -> tuple[Choice, float | None]:
     except ConfigurationError as error:
         raise ConfigurationError([f"{file}: {problem}" for problem in error.problems]) from error
     if density is not None and not (isinstance(density, int | float) and 0 < density < float("inf")):
-        raise ConfigurationError(f"{file}: {_DENSITY}: {density!r} given; a number above 0 is needed")
+        raise ConfigurationError(f"{file}: {_DENSITY} must be a number above 0, got {density!r}")
     return choice, density
 
 
@@ -157,7 +157,7 @@ def best_choice(
     from isoglot.aligners.embedding.layer_error import layer_errors  # noqa: PLC0415
 
     if given := sorted({"layer", *(name for one in candidates for name in one)} & set(options)):
-        raise ConfigurationError(f"{', '.join(given)} given, but that is what is chosen here; leave it out")
+        raise ConfigurationError(f"this command chooses {', '.join(given)} itself; leave it out")
     options = {**MEASURED, **options}
     encoder = EmbeddingAligner(model, tokenizer=tokenizer, options=EmbeddingOptions.build(**options))
     aligners = [encoder.with_options(EmbeddingOptions.build(**one, **options)) for one in candidates]

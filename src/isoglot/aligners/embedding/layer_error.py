@@ -33,7 +33,7 @@ def layer_errors(
     """
     if len(pairs.words) != len(pairs.gold):
         raise ConfigurationError(
-            f"{len(pairs.words)} sentence pairs and {len(pairs.gold)} gold alignments given; give one a pair"
+            f"got {len(pairs.words)} sentence pairs but {len(pairs.gold)} gold alignments; give one per pair"
         )
     wanted = list(dict.fromkeys(range(num_layers(aligners[0].model) + 1) if layers is None else layers))
     totals = [dict.fromkeys(wanted, AlignmentScore()) for _ in aligners]

@@ -71,7 +71,7 @@ class EmbeddingOptions(Kept):
         """Options by name, as the model of the method."""
         if not isinstance(method, str) or method not in METHODS:
             raise ConfigurationError(
-                f"aligner option method: {method!r} given; {did_you_mean(method, METHODS)}"
+                f"aligner option method: unknown method {method!r}; {did_you_mean(method, METHODS)}"
             )
         values = {"method": method, **options}
         called = "aligner option {}".format

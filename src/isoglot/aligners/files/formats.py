@@ -88,7 +88,7 @@ class LinkReader:
         self._lines = numbered_lines(path)
         self.name = name or self._guess()
         if self.name not in FORMATS:
-            raise ConfigurationError(f"link format {self.name!r} given; there are {', '.join(FORMATS)}")
+            raise ConfigurationError(f"unknown link format {self.name!r}; known: {', '.join(FORMATS)}")
         self._start = FORMATS[self.name] if base is None else base
         self.rows = self.name in ("alignv2", "naacl")
         """Whether a line is a link, so that sentences without one are not in the file."""
@@ -150,7 +150,7 @@ class LinkReader:
         numbers = found[:, 0]
         if len(found) and (last := int(numbers.max())) > _MOST_EMPTY * (len(np.unique(numbers)) + 1):
             raise InputError(
-                f"sentence {last} given, but only {len(np.unique(numbers))} sentences have links; correct its number",
+                f"found sentence number {last}, but only {len(np.unique(numbers))} sentences have links; correct it",
                 path=self.path,
             )
         return found if np.all(numbers[1:] >= numbers[:-1]) else found[np.argsort(numbers, kind="stable")]
@@ -215,7 +215,7 @@ def _from_held(own: Any) -> LinkedSentence:
         links = [(index(source), index(target)) for source, target in own]
     except (TypeError, ValueError):
         raise InputError(
-            f"{shortened(own)} given; the links of a sentence are (source word, target word) pairs or a line such as "
+            f"got {shortened(own)}; the links of a sentence are (source word, target word) pairs or a line such as "
             "'0-0 1-2'"
         ) from None
     return LinkedSentence(GoldAlignment.of(_shifted(*link, 0) for link in links), words=words)
@@ -226,14 +226,14 @@ def _from_row(text: str, start: int) -> tuple[int, int, int, int]:
     kind = fields[3].upper() if len(fields) > 3 else "S"
     if len(fields) not in (3, 4, 5) or not all(map(is_number, fields[:3])) or kind not in ("S", "P"):
         raise InputError(
-            f"{text.strip()[:60]!r} given, but a line is `sentence source target [S|P]`; name the format, or fix it"
+            f"invalid line {text.strip()[:60]!r}; expected `sentence source target [S|P]`: fix it, or name the format"
         )
     return (int(fields[0]), *_shifted(int(fields[1]), int(fields[2]), start), kind == "P")
 
 
 def _from_object(text: str, start: int, *, predicted: bool) -> LinkedSentence:
     if not text.strip():
-        raise InputError("an empty line given, but each line is a JSON object; remove it")
+        raise InputError("empty line; each line must be a JSON object: remove it")
     row = parse_object(text)
     # A file of `isoglot analyse alignments` has the gold links beside those that were found.
     if predicted and "links" in row:
@@ -246,7 +246,7 @@ def _from_object(text: str, start: int, *, predicted: bool) -> LinkedSentence:
             f'not of the form {{"sure": [[0, 0]], "possible": []}} or {{"links": [[0, 0]]}}: {error}'
         ) from error
     if not {"sure", "links"} & set(row):
-        raise InputError(f"columns {sorted(row)} given, but 'sure' or 'links' is needed")
+        raise InputError(f"column 'sure' or 'links' is needed, found only {sorted(row)}")
     gold = GoldAlignment.of(*([_shifted(i, j, start) for i, j in part] for part in (sure, possible)))
     name = None if row.get("id") is None else str(row["id"])
     source, target = (row.get(a, row.get(b)) for a, b in (("src", "source_words"), ("tgt", "target_words")))
@@ -266,6 +266,6 @@ def _from_object(text: str, start: int, *, predicted: bool) -> LinkedSentence:
 def _shifted(source: int, target: int, start: int) -> Link:
     if source < start or target < start:
         raise InputError(
-            f"link {source}-{target} given, but words are counted from {start}; is it --base {min(source, target)}?"
+            f"link {source}-{target} is too low, words count from {start}; is it --base {min(source, target)}?"
         )
     return source - start, target - start

@@ -44,7 +44,7 @@ def gold_pairs(
     if Path(path).is_dir():
         if given := sorted(name for name, value in reading.items() if value is not None):
             raise ConfigurationError(
-                f"{path}: is a folder, whose links need no {' or '.join(given)} to be read; leave it out"
+                f"{path} is a folder, which is read without {' or '.join(given)}; leave it out"
             )
         return _of_corpus(path, limit, languages)
     found = read_links(path, **reading)

@@ -124,12 +124,14 @@ class StatisticalAligner:
         **options: Any,
     ) -> None:
         if method not in METHODS:
-            raise ConfigurationError(f"statistical method {method!r} given; {did_you_mean(method, METHODS)}")
+            raise ConfigurationError(
+                f"unknown statistical method {method!r}; {did_you_mean(method, METHODS)}"
+            )
         if symmetrisation not in (None, AGREEMENT):
             check_symmetriser(symmetrisation)
         if not 0 < threshold < 1:
             raise ConfigurationError(
-                f"threshold={threshold} given, but a probability between 0 and 1 is needed; the usual value is 0.3"
+                f"threshold must be a probability between 0 and 1, got {threshold}; the usual value is 0.3"
             )
         self.method = method
         self.symmetrisation = symmetrisation or METHODS[method].symmetrisation
@@ -250,7 +252,7 @@ class StatisticalAligner:
     def _encode(self, source: Sentences, target: Sentences) -> tuple[BitextSide, BitextSide]:
         if len(source) != len(target):
             raise ConfigurationError(
-                f"{len(source)} source and {len(target)} target sentences given; check the files for a lost line"
+                f"got {len(source)} source but {len(target)} target sentences; check the files for a lost line"
             )
         return encode(source, lowercase=self.lowercase), encode(target, lowercase=self.lowercase)
 

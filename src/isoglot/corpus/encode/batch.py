@@ -203,7 +203,7 @@ def _read_links(column: Any, first_row: int) -> _Links:
     if (widths != 2).any():
         row = int(rows[np.flatnonzero(widths != 2)[0]]) + first_row
         raise InputError(
-            f"corpus row {row}: a link of {int(widths[widths != 2][0])} numbers given; it is [source word, target word]"
+            f"corpus row {row}: a link has {int(widths[widths != 2][0])} numbers; it must be [source word, target word]"
         )
     return _Links(pairs.flatten().to_numpy(zero_copy_only=False).astype(np.int64).reshape(-1, 2), rows)
 
@@ -215,7 +215,7 @@ def _check_links(links: _Links, sizes: tuple[_Int, _Int], *, unit: str, first_ro
         if len(wrong):
             row = int(links.rows[wrong[0]])
             raise InputError(
-                f"corpus row {row + first_row}: link {links.pairs[wrong[0]].tolist()} given, but the {name} side has "
+                f"corpus row {row + first_row}: link {links.pairs[wrong[0]].tolist()} is too high, the {name} side has "
                 f"{int(size[row])} {unit}s (0-based); check that links and {unit}s belong together"
             )
 

@@ -56,7 +56,7 @@ def detect_kind(corpus: Dataset) -> Kind:
     if columns & {"text", "words"}:
         return "text"
     raise ConfigurationError(
-        f"columns {sorted(columns)} given; encoding needs those of text or pairs, as `isoglot prepare` makes them"
+        f"encoding needs the columns of text or pairs that `isoglot prepare` writes, got {sorted(columns)}"
     )
 
 
@@ -95,7 +95,7 @@ def encode_stream(
     specials = (single_template(tokenizer) if text else pair_template(tokenizer, options.pair_template)).size
     if options.max_length is not None and options.max_length < specials + 2:
         raise ConfigurationError(
-            f"max_length={options.max_length} given, but {specials} specials and a piece a side must fit; raise it"
+            f"max_length={options.max_length} does not fit {specials} specials and one piece per side; raise it"
         )
     encoder = BatchEncoder(kind, options, pieces, specials=specials)
     parts = (

@@ -88,13 +88,13 @@ def train_tokenizer(
     specials = list(_SPECIALS[options.family].values())
     trained = _TRAINERS[options.algorithm](counted, options, specials)
     if counted.characters == 0:
-        raise ConfigurationError("no text given to train a tokenizer on; give it sentences")
+        raise ConfigurationError("no text to train a tokenizer on; pass at least one sentence")
     core = _skeleton(options, trained)
     core.add_special_tokens(_added(options))
     size = core.get_vocab_size()
     if size > options.vocab_size or any(core.token_to_id(token) != i for i, token in enumerate(specials)):
         raise ConfigurationError(
-            f"vocab_size={options.vocab_size} given, but special tokens and characters alone are {size}; raise it"
+            f"vocab_size={options.vocab_size} is too small, special tokens and characters alone are {size}; raise it"
         )
     core.post_processor = _post_processor(options, core)
     return _wrapped(core, options)

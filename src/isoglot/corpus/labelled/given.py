@@ -49,7 +49,7 @@ class GivenData(DataSource):
             if part in ("", split) and (not tag or tag in own):
                 return [Place(f"data of {tag or 'any language'}{f', {part}' * bool(part)}", rows=rows)]
         raise ConfigurationError(
-            f"no {split} data for {language!r}: {self.describe()} given; give data={{{language!r}: rows}}"
+            f"no {split} data for {language!r}, got {self.describe()}; pass data={{{language!r}: rows}}"
         )
 
 
@@ -66,7 +66,7 @@ def given_data(data: Any, schema: Features, columns: Mapping[str, str] | None = 
     """
     tables = {key: shaped(rows, schema, columns) for key, rows in _flat(data, "", "")}
     if not tables:
-        raise ConfigurationError("no data given; give data={'de': rows}")
+        raise ConfigurationError("no data; pass data={'de': rows}")
     # what is of one language or split comes before what is of any
     order = sorted(tables, key=lambda key: (not key[0], not key[1]))
     names = [f"{' '.join(filter(None, key)) or 'all'} ({len(tables[key])} rows)" for key in order]
@@ -84,7 +84,7 @@ def _flat(data: Any, language: str, split: str) -> list[tuple[tuple[str, str], D
         data = Dataset.from_pandas(data, preserve_index=False)
     if not isinstance(data, Dataset):
         raise ConfigurationError(
-            f"data: {type(data).__name__} given; give a path, a datasets.Dataset, a pandas frame, or a dict from "
+            f"data: got {type(data).__name__}; pass a path, a datasets.Dataset, a pandas frame, or a dict from "
             "languages to these"
         )
     return [((language, split), data)]
@@ -100,7 +100,7 @@ def shaped(rows: Dataset, schema: Features, columns: Mapping[str, str] | None = 
     known = {**schema, **dict.fromkeys(_BESIDE, Value("string"))}
     if unknown := sorted({*columns} - {*known}):
         raise ConfigurationError(
-            f"columns: {', '.join(unknown)} given; the task's columns are {', '.join(schema)}"
+            f"columns: unknown column {', '.join(unknown)}; the task's columns are {', '.join(schema)}"
         )
     found: dict[str, Any] = {}
     for name, feature in known.items():
@@ -118,7 +118,7 @@ def shaped(rows: Dataset, schema: Features, columns: Mapping[str, str] | None = 
             found[name] = list(map(str, range(len(rows))))
         elif name in columns or (name in schema and name not in _OPTIONAL):
             raise ConfigurationError(
-                f"columns {', '.join(rows.features)} given, but {names[0]!r} is needed; name it with "
+                f"column {names[0]!r} is missing, found {', '.join(rows.features)}; name it with "
                 f"columns={{{name!r}: 'its name in the data'}}"
             )
     try:

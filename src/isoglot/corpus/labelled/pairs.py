@@ -75,7 +75,7 @@ def read_pairs(
         if label not in labels or (allowed is not None and labels[label] not in allowed):
             known = sorted(set(labels)) if allowed is None else sorted(allowed)
             raise InputError(
-                f"label {label!r} given, but the labels here are {', '.join(known)}; fix the line",
+                f"unknown label {label!r}, the labels here are {', '.join(known)}; fix the line",
                 path=path,
                 line=line,
             )
@@ -108,7 +108,7 @@ def labelled_rows(path: str | Path, names: Names) -> Iterator[tuple[int, dict[st
             if missing := [f for f in _needed(names) if f not in plan]:
                 needed = ", ".join(f"{f} ({' or '.join(names[f])})" for f in missing)
                 raise InputError(
-                    f"columns {', '.join(columns)} given, but {needed} is needed too; rename a column",
+                    f"column {needed} is missing, found {', '.join(columns)}; rename a column",
                     path=path,
                     line=number,
                 )

@@ -125,7 +125,7 @@ class DataSource:
             found += [replace(part, path=path) for path in paths]
         if not found:
             raise ConfigurationError(
-                f"no {split} data for {language!r}: {self.describe() or 'nothing'} given; add --data {split}=PATH, or "
+                f"no {split} data for {language!r}, got {self.describe() or 'nothing'}; add --data {split}=PATH, or "
                 "give a template such as --data 'FOLDER/{language}-{split}.tsv'"
             )
         return found
@@ -135,8 +135,8 @@ class DataSource:
         found = self.find(language, split)
         if len(found) > 1 or not found[0].whole:
             raise ConfigurationError(
-                f"{self.describe()} given for {language!r}, but one whole file is read; name each language's own with "
-                "{language}, or join the files"
+                f"got {self.describe()} for {language!r}, but only one whole file can be read; name one file per "
+                "language with {language}, or join the files"
             )
         return found[0]
 
@@ -173,7 +173,7 @@ def is_data_set(path: str | Path) -> bool:
 def split_names(split: str) -> tuple[str, ...]:
     """The names that a split goes by."""
     if split not in SPLITS:
-        raise ConfigurationError(f"split {split!r} given; it is one of {', '.join(SPLITS)}")
+        raise ConfigurationError(f"unknown split {split!r}; known: {', '.join(SPLITS)}")
     return SPLITS[split]
 
 

@@ -86,7 +86,7 @@ def _question(context: str, qa: Mapping[str, Any]) -> dict[str, Any]:
     texts, starts = ([answer[name] for answer in answers] for name in ("text", "answer_start"))
     for text in (context, qa["question"], *texts):
         if not isinstance(text, str):
-            raise TypeError(f"{shortened(text)} given, and text is needed")
+            raise TypeError(f"expected text, got {shortened(text)}")
     for start in starts:
         if not isinstance(start, int) or not NOT_FOUND <= start < max(len(context), 1):
             raise ValueError(

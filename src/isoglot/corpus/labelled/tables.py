@@ -167,9 +167,7 @@ def _from_jsonl(path: str, schema: Features, language: str) -> Dataset:
         for column in schema:
             name = next((n for n in (column, *_ALSO.get(column, ())) if n in given), None)
             if name is None:
-                raise InputError(
-                    f"fields {', '.join(sorted(given))} given, but {column!r} is needed too; add it"
-                )
+                raise InputError(f"field {column!r} is missing, found {', '.join(sorted(given))}; add it")
             found[column] = given[name]
         if "answers" in found:
             found["answers"] = _answers(found["answers"])

@@ -115,12 +115,10 @@ def check_tag(tag: str, allowed: Collection[str] | None) -> None:
         return
     if allowed is None and not _ENTITY.fullmatch(tag):
         raise InputError(
-            f"tag {tag!r} given, but entity tags are O, B-TYPE or I-TYPE; fix the line, or --set labels=..."
+            f"unknown tag {tag!r}, entity tags are O, B-TYPE or I-TYPE; fix the line, or --set labels=..."
         )
     if allowed is not None and tag not in allowed:
-        raise InputError(
-            f"tag {tag!r} given, but the tags here are {', '.join(sorted(allowed))}; fix the line"
-        )
+        raise InputError(f"unknown tag {tag!r}, the tags here are {', '.join(sorted(allowed))}; fix the line")
 
 
 def _check_prefix(line: str, language: str) -> None:

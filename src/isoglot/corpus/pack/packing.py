@@ -54,7 +54,7 @@ class PackOptions(Options):
     def _xlm_is_never_isolated(self) -> PackOptions:
         if self.isolate and self.mode.startswith("xlm"):
             raise ValueError(
-                f"isolate: true given, but sentences of mode {self.mode} see each other: leave it out"
+                f"isolate: true is not possible with mode {self.mode}, whose sentences see each other: leave it out"
             )
         return self
 
@@ -254,7 +254,7 @@ class _Packer:
         known = self.options.language_ids or {}
         if language not in known:
             raise ConfigurationError(
-                f"pack: no id for language {language!r} given; language_ids has {', '.join(sorted(known)) or 'none'}; "
+                f"pack: language {language!r} has no id, language_ids has {', '.join(sorted(known)) or 'none'}; "
                 f"add {language}: {max(known.values(), default=0) + 1}"
             )
         return known[language]

@@ -180,7 +180,7 @@ def check_languages(
             told = row.get(name)
             if told != given and isinstance(told, str) and not same_language(told, given):
                 raise InputError(
-                    f"{name} is {told!r}, and {given!r} is given; keep the rows of one language in a file, or set "
+                    f"{name} is {told!r}, expected {given!r}; keep the rows of one language in a file, or set "
                     f"{column}: {told} ({LANGUAGE_FLAGS[column]} {told})",
                     path=source.path,
                     line=line,
@@ -226,7 +226,7 @@ def plan_columns(
 def _column_problem(column: int | str, role: str, names: Sequence[str] | None) -> str:
     """Why a column cannot be read, if it cannot."""
     if isinstance(column, int):
-        return f"column {column} given for the {role}; columns count from 0" if column < 0 else ""
+        return f"got column {column} for the {role}; columns count from 0" if column < 0 else ""
     if names is None:
         return f"column {column!r} is asked for by name, but there is no header; set header: true, or give a number"
     name = column.split(".")[0]

@@ -177,9 +177,9 @@ def expand(sources: Iterable[Source], kind: Kind) -> list[Source]:
             found.append(complete)
     problems.extend(_idle(found, kind))
     if not found and not problems:
-        problems.append("no input given; name at least one file")
+        problems.append("no input; name at least one file")
     if sum(s.files().count("-") for s in found) > 1:
-        problems.append("standard input `-` given more than once, but it can be read only once; name a file")
+        problems.append("standard input `-` appears more than once, but can be read only once; name a file")
     if problems:
         raise ConfigurationError(problems)
     return found
@@ -240,23 +240,25 @@ def _problems(source: Source, kind: Kind) -> list[str | Problem]:
         tag = getattr(source, field)
         if not tag or not _TAG.fullmatch(tag):
             problems.append(
-                f"{source.path}: {field} {f'{tag!r} given' if tag else 'is not given'}; a code such as en, deu, pt-BR "
+                f"{source.path}: {field} {f'is {tag!r}' if tag else 'is missing'}; a code such as en, deu, pt-BR "
                 f"or en-x-trans is needed: set {field}: en ({LANGUAGE_FLAGS[field]} en)"
             )
     fields = () if kind == "treebank" else (*ROLES[kind], "flags")
     problems += [
-        f"{source.path}: columns: {field!r} given; {did_you_mean(field, fields)}"
+        f"{source.path}: columns: unknown column {field!r}; {did_you_mean(field, fields)}"
         for field in source.columns
         if field not in fields
     ]
     if source.format == "moses" and source.target_path is None:
-        problems.append(f"{source.path}: a Moses corpus is two files and one is given; set target_path: ...")
+        problems.append(f"{source.path}: a Moses corpus is two files, found one; set target_path: ...")
     if kind == "aligned" and source.format == "moses" and source.links_path is None:
         problems.append(
             f"{source.path}: an aligned corpus needs word links; set links_path: a file of `0-0 1-2` lines"
         )
     if kind != "aligned" and source.links_path is not None:
-        problems.append(f"{source.links_path}: word links given for a {kind} corpus; set kind: aligned")
+        problems.append(
+            f"{source.links_path}: word links do not belong to a {kind} corpus; set kind: aligned"
+        )
     return problems
 
 
@@ -266,6 +268,6 @@ def _idle(sources: Sequence[Source], kind: Kind) -> Iterator[str]:
         formats = [name for name, own in FORMATS.items() if field in own.options]
         given = [s for s in sources if getattr(s, field) != info.default]
         if formats and given and not any(s.format in formats for s in given):
-            yield f"{given[0].path}: {field} is for {', '.join(formats)}, and this is {given[0].format}: leave it out"
+            yield f"{given[0].path}: {field} is for {', '.join(formats)}, not for {given[0].format}; leave it out"
     if kind != "aligned" and any(s.one_based for s in sources):
         yield f"{sources[0].path}: one_based is for word links, and a {kind} corpus has none: leave it out"
