@@ -179,7 +179,7 @@ def validated(
 
     known: set[str] = set()
     arranged = _arranged(model, values, known)
-    unknown = f"{what} has no such option" if what and called else "unknown key"
+    unknown = f"{what} does not have this option" if what and called else "unknown key"
     lacking = f"{what} needs it" if what and called else "missing"
     called = called or f"{what} {{}}".format
     problems = [

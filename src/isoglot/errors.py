@@ -37,7 +37,7 @@ class Problem:
     Args:
         text: what is wrong, what is needed and what to do.
         location: the value it is about, inside what was checked; none where it is about all of it.
-        kind: what sort of mistake it is, where code treats that sort in a way of its own.
+        kind: what sort of mistake it is, where code treats that sort specially.
         origin: where the value is written.
     """
 

@@ -63,7 +63,7 @@ class ExampleCounts:
 
     @property
     def value(self) -> float:
-        """The metric in per cent; 0 where there is nothing to count."""
+        """The metric in %; 0 if there is nothing to count."""
         return float(combined(self.numerators.sum(0), self.denominators.sum(0), self.combine))
 
 
@@ -75,7 +75,7 @@ def shares(right: ArrayLike) -> ExampleCounts:
 def combined(
     numerators: NDArray[np.float64], denominators: NDArray[np.float64], combine: Combine
 ) -> NDArray[np.float64]:
-    """Sums over examples to values in per cent. **Shape**: (..., parts) to (...)."""
+    """Sums over examples to values in %. **Shape**: (..., parts) to (...)."""
     some = denominators > 0
     parts = np.divide(100 * numerators, denominators, out=np.zeros_like(numerators), where=some)
     if combine == "mean":

@@ -58,7 +58,7 @@ def two_letters(language: str) -> str:
 def same_language(tag: str, other: str) -> bool:
     """Whether two tags or English names are of one language, whatever their regions and scripts.
 
-    What is no tag is not compared.
+    Values that are not tags are not compared.
 
     Example:
         >>> same_language("eng_Latn", "en"), same_language("en", "en-x-inv"), same_language("English", "de")

@@ -146,7 +146,7 @@ def read(paths: str | Path | Iterable[str | Path]) -> list[Result]:
     Of a folder every ``results.jsonl`` below it is read, sorted by path.
 
     Raises:
-        InputError: a file is missing or empty, a folder holds no results, or a line is no result (``file:line``).
+        InputError: a file is missing or empty, a folder holds no results, or a line is not a result (``file:line``).
     """
     found = []
     for file in files_named(paths, FILE_NAME, made_by="isoglot evaluate CHECKPOINT ... --out"):

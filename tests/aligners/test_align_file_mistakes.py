@@ -155,7 +155,7 @@ def test_tables_with_a_header_are_read_by_its_names(tmp_path):
 def test_mistakes_are_named_and_leave_nothing(tmp_path, bitext, gold):
     out = tmp_path / "out.txt"
     assert "did you mean 'itermax'" in run("align", bitext, "-m", "itermaxx", fails=ConfigurationError)
-    assert "--model: method hmm has no such option" in run(
+    assert "--model: method hmm does not have this option" in run(
         "align", bitext, "-m", "hmm", "--model", "x", fails=ConfigurationError
     )
     assert "did you mean" in run(

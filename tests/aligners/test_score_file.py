@@ -33,10 +33,10 @@ def test_layers_are_scored(gold, encoder):
     for flags, said in (
         (
             (gold, "--base", 1, "--layers", "2", "--model", encoder),
-            "--base: --layers has no such option",
+            "--base: --layers does not have this option",
         ),
         (("--layers", "2", "--model", encoder, "--set", "layer=1"), "--layer: --layers says"),
-        ((gold, "--model", encoder, "-m", "argmax"), "--model: scoring a file has no such option"),
+        ((gold, "--model", encoder, "-m", "argmax"), "--model: scoring a file does not have this option"),
     ):
         assert said in run("score", "--gold", gold, *flags, fails=ConfigurationError)
     assert "threshold: --layers has no such" in run(

@@ -299,7 +299,7 @@ def test_a_model_or_treebank_that_does_not_do(isoglot: Isoglot, data: Path) -> N
     done = isoglot("derive", data / "trees.conllu", *spec)
     assert (
         done.returncode == 2
-        and "fr@N.orm: no such model" in done.stderr
+        and "fr@N.orm: file not found" in done.stderr
         and "isoglot fit-order" in done.stderr
     )
     (models / "fr@N.orm").write_text("BI_a_b 1.0\nBI_a_c high\n")

@@ -186,7 +186,7 @@ def test_a_command_builds_one_of_several_models() -> None:
     assert got == [Square(side=2), Circle(colour="green", inner=Inner(depth=5))]
     result = CliRunner().invoke(app, ["--side", "-1", "--radius", "2"])
     assert isinstance(result.exception, ConfigurationError)
-    assert "--radius: a square has no such option; known: " in str(result.exception)
+    assert "--radius: a square does not have this option; known: " in str(result.exception)
     assert "--side: got -1.0; it should be greater" in str(result.exception)
     assert CliRunner().invoke(app, ["--help"]).output.count("--colour") == 1
 

@@ -83,7 +83,7 @@ def test_bad_lines_are_named(tmp_path: Path, line: str) -> None:
     path.write_text(f"PRE_a_b 1.0\n{line}\n")
     with pytest.raises(InputError, match=r"bad\.orm:2: .*FEATURE value"):
         OrderModel.load(path)
-    with pytest.raises(InputError, match="no such model"):
+    with pytest.raises(InputError, match="file not found"):
         OrderModel.load(tmp_path / "none.orm")
 
 

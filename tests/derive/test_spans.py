@@ -37,6 +37,6 @@ def test_answers_that_fall_apart_are_dropped_and_counted() -> None:
     third = Deriver(Inversion(), "inv")
     (kept,) = third.rows("span", [{**elsewhere, "context": "a b c d  e f g h"}])
     assert kept.row["answers"] == {"text": ["e d"], "start": [6]}
-    assert third.counts["answer dropped: not in the context as told"] == 1
+    assert third.counts["answer dropped: not in the context as recorded"] == 1
     none = {**row, "answers": {"text": [], "start": []}}
     assert len(list(Deriver(Inversion(), "inv").rows("span", [none]))) == 1

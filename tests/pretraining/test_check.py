@@ -44,7 +44,7 @@ def test_shape_and_options_are_told_together_in_the_order_of_lines(tiny_recipe: 
     found = "\n".join(map(str, caught.value.problems))
     for expected in (
         ":2: nam: unknown key; did you mean 'name'?",
-        ":5: model.hiden_size: bert has no such setting; did you mean 'hidden_size'?",
+        ":5: model.hiden_size: bert does not have this setting; did you mean 'hidden_size'?",
         ":10: tokenizer.vocab: unknown key; did you mean 'vocab_size'?",
         ":12: streams.bitext.limt: unknown key; did you mean 'limit'?",
         ":12: streams.bitext.encode.max_lenght: unknown key; did you mean 'max_length'?",

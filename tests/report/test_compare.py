@@ -1,4 +1,4 @@
-"""The papers' own figures, fed back as cells, differ by nothing; seeds, gaps, means and orderings are told."""
+"""The papers' own figures, fed back as cells, differ by nothing; seeds, gaps, means and orderings are reported."""
 
 from __future__ import annotations
 

@@ -20,4 +20,4 @@ def test_what_a_step_reads_from_outside_is_looked_for(
     assert found == [Input("${HERE}/part-*.txt", there=True)]
     assert not Input.of("${HERE}/part-2.txt").there
     assert not Input.of("${NOWHERE}/part-1.txt").there
-    assert Input.of("bert-base/cased").there, "the hub's names cannot be told from here"
+    assert Input.of("bert-base/cased").there, "the hub's names cannot be checked from here"

@@ -155,7 +155,7 @@ def test_zero_shot_and_translate_train(encoder: Path, tmp_path: Path) -> None:
         rows = evaluate(checkpoint, task, languages=["en", "xx"])
         scores = {(row.language, row.metric): row.value for row in rows}
         assert {metric for _, metric in scores} == {"accuracy", "macro_f1"}
-        assert scores["en", "macro_f1"] > 90, "two words can be told apart"
+        assert scores["en", "macro_f1"] > 90, "two words can be distinguished"
     assert scores["xx", "macro_f1"] > 90
     other = tmp_path / "other.tsv"
     other.write_text("the river\texclamation\n")

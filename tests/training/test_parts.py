@@ -187,7 +187,7 @@ def test_layers_that_share_their_weights_cannot_decay() -> None:
     aligned = AlignmentModel(model, {"masked_lm": MaskedLMObjective(model)})
     assert {rate for _, rate in part_rates(aligned, PartsSection(encoder=2)).values()} == {1.0, 2.0}
     for parts in (PartsSection(layer_decay=0.9), PartsSection(freeze_layers=1)):
-        with pytest.raises(ConfigurationError, match=r"the layers of this albert cannot be told apart"):
+        with pytest.raises(ConfigurationError, match=r"the layers of this albert cannot be separated"):
             part_rates(aligned, parts)
     frozen = part_rates(aligned, PartsSection(freeze_layers=[0]))
     assert frozen[model.get_input_embeddings().weight] == (True, 0.0)

@@ -24,7 +24,7 @@ _LEAST = 0.05
 def phrase_pairs(
     links: Iterable[tuple[int, int]], source: int, target: int, *, longest: int
 ) -> Iterator[tuple[Span, Span]]:
-    """The consistent pairs of phrases of at most ``longest`` words each, in a pair of so many words.
+    """The consistent pairs of phrases of at most ``longest`` words each, in a pair with this many words.
 
     A pair is consistent if it holds a link and no word of one side is linked to a word outside of the other. Words
     without links at the edge of the target phrase may belong to it or not.

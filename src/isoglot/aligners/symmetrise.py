@@ -28,7 +28,7 @@ from isoglot.errors import ConfigurationError
 
 
 def check_symmetriser(method: str) -> None:
-    """Refuse what is not the name of a symmetriser."""
+    """Refuse an unknown symmetriser."""
     if method not in SYMMETRISERS:
         raise ConfigurationError(f"unknown symmetrisation {method!r}; {did_you_mean(method, SYMMETRISERS)}")
 

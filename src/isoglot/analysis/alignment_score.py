@@ -26,7 +26,7 @@ _CELLS = 1 << 24
 class EmbeddingScore:
     """How well two vocabularies are aligned."""
 
-    score: float  # per cent of source entries whose nearest candidate is a translation
+    score: float  # % of source entries whose nearest candidate is a translation
     backward: float  # the same from the target side, among the source entries that were asked for
     cosine: float  # mean cosine of the gold pairs, from −1 to 1
     tokens: int  # source entries that were asked for

@@ -18,7 +18,7 @@ class Hubness:
     # of the k-occurrences, E[(N − μ)³] / σ³; 0 where all are equal, large where a few hubs are everyone's
     # neighbours
     skewness: float
-    anti_hubs: float  # per cent of vectors that are nobody's neighbour
+    anti_hubs: float  # % of vectors that are nobody's neighbour
 
 
 def anisotropy(vectors: Tensor) -> float:
@@ -40,7 +40,7 @@ def anisotropy(vectors: Tensor) -> float:
 
 
 def top_component_share(vectors: Tensor) -> float:
-    """Per cent of the variance that lies in the first principal component.
+    """Percentage of the variance that lies in the first principal component.
 
     **Shape**: (n, hidden), two vectors at least.
 

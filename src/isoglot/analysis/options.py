@@ -103,7 +103,7 @@ class MapRequest(Options):
     layer: int | None = option(
         None, "Map mean contextual vectors of this layer; by default the static input embeddings."
     )
-    limit: int | None = option(None, "Count links in the first so many sentence pairs.", ge=1)
+    limit: int | None = option(None, "Count links in this many sentence pairs from the beginning.", ge=1)
     name: FileName = option("map", "Name of the figure.")
     projection: Projection = Field(default_factory=Projection)
 
@@ -139,7 +139,7 @@ class AlignmentsRequest(Options):
     layer: int | None = option(
         None, "Hidden states to compare; by default what `isoglot tune` chose, else 8."
     )
-    limit: int | None = option(200, "Show the first so many sentence pairs.", ge=1)
+    limit: int | None = option(200, "Show this many sentence pairs from the beginning.", ge=1)
     base: int | None = option(None, _BASE, ge=0, le=1)
     name: FileName = option("alignments", "Name of the files; the checkpoint's name follows it.")
     settings: dict[str, Any] = option({}, _SETTINGS, flags=["--set"], metavar="KEY=VALUE")

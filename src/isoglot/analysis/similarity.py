@@ -45,7 +45,7 @@ def linear_cka(first: Tensor, second: Tensor, *, debiased: bool = True) -> float
 
 
 def neighbour_overlap(first: Tensor, second: Tensor, *, k: int = 10) -> float:
-    """Share of a row's k nearest neighbours in its own language that its partner has too, in per cent.
+    """Share of a row's k nearest neighbours in its own language that its partner has too, in %.
 
     ``100/n · Σ_i |N_k(x_i) ∩ N_k(y_i)| / k``, neighbours by cosine among the other rows of the same side; by chance
     ``100 k / (n − 1)``. Unlike retrieval it does not ask the two languages to lie in the same place.
@@ -63,7 +63,7 @@ def neighbour_overlap(first: Tensor, second: Tensor, *, k: int = 10) -> float:
 
 
 def retrieval(first: Tensor, second: Tensor) -> tuple[float, float]:
-    """How often the partner is the nearest row of the other side by cosine, in per cent.
+    """How often the partner is the nearest row of the other side by cosine, in %.
 
     The first figure is from the first side to the second, the other back. **Shape**: (n, hidden) each.
     """

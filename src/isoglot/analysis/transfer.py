@@ -67,7 +67,7 @@ def transfer(
         measured: Receives the rows before they are written.
 
     Returns:
-        Three rows a target, by the task's primary metric, in per cent.
+        Three rows per target, by the task's primary metric, in %.
     """
     require_one_process("transfer", "tests and deletes weights")
     if len(languages) < 2 or len(set(languages)) < len(languages):

@@ -31,7 +31,7 @@ LinkedWords = tuple[str, str]
 
 _OCCURRENCES = 100
 _EXACT = 1000
-"""Up to so many points t-SNE is computed without Barnes and Hut's approximation."""
+"""Up to this many points, t-SNE is computed without Barnes and Hut's approximation."""
 
 
 def frequent_pairs(

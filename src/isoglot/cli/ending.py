@@ -1,4 +1,4 @@
-"""How a command ends: an exit code, and one line where something went wrong that is no defect."""
+"""How a command ends: an exit code, and one line for an error that is not a defect of isoglot."""
 
 import errno
 import gc
@@ -26,7 +26,7 @@ _CLOSED = {
 def main() -> None:
     """Run the command line.
 
-    Exit codes: 0 done; 2 a mistake of the user or a place that cannot be read or written, told in one message without a
+    Exit codes: 0 done; 2 a mistake of the user or a place that cannot be read or written, reported in one message without a
     traceback; 130 interrupted; 1 anything else, with its traceback.
     """
     _open_streams()
@@ -68,7 +68,7 @@ def _interrupted_once() -> Iterator[None]:
 
 
 class _PassedError(Exception):
-    """Takes its cause past typer, which would end with words and exit codes of its own."""
+    """Takes its cause past typer, which would end with its own words and exit codes."""
 
 
 @contextmanager

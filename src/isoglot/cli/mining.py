@@ -57,7 +57,7 @@ def filter_(
         ),
     ] = ["-"],  # noqa: B006 - never changed
 ) -> None:
-    """Drop sentence pairs that are no translations.
+    """Drop sentence pairs that are not translations.
 
     Rules of `isoglot prepare` go first. Pairs that pass them are scored: by word links of the aligner that comes with
     isoglot, and with --model by sentence vectors. Without thresholds the histograms show what each would leave:

@@ -185,7 +185,7 @@ def _places(checkpoints: Sequence[str], folder: Path | None) -> list[Path | None
     """Where each checkpoint's predictions go."""
     if folder is None or len(checkpoints) == 1:
         return [folder] * len(checkpoints)
-    paths = [os.path.abspath(checkpoint) for checkpoint in checkpoints]  # noqa: PTH100 - hub names are no paths
+    paths = [os.path.abspath(checkpoint) for checkpoint in checkpoints]  # noqa: PTH100 - hub names are not paths
     shared = os.path.commonpath([os.path.dirname(path) for path in paths])  # noqa: PTH120
     return [folder / os.path.relpath(path, shared) for path in paths]
 

@@ -170,7 +170,7 @@ def load_corpus(path: str | Path) -> datasets.Dataset:
         A plain data set, checked against its schema.
 
     Raises:
-        InputError: there is no complete corpus in the folder.
+        InputError: the folder does not hold a complete corpus.
 
     Example:
         >>> corpus = load_corpus("data/en-de")  # doctest: +SKIP

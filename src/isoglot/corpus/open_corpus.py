@@ -1,6 +1,6 @@
 """The door to corpora: whether an input is a prepared folder or raw is decided here, and the rows of both are streamed.
 
-A folder that `isoglot prepare` wrote is told by its manifest; everything else is raw and has a format.
+A folder that `isoglot prepare` wrote has a manifest; everything else is raw and has a format.
 """
 
 import pickle
@@ -25,7 +25,7 @@ _HELD_IN: dict[Kind, tuple[Kind, ...]] = {"bitext": ("bitext", "aligned")}
 
 
 class Spool(Generic[T]):
-    """Items that can be had only once: each is kept on disk when it first comes, so that any number of loops sees all.
+    """Items that can be read only once: each is stored on disk when first read, so any number of loops sees all of them.
 
     Example:
         >>> items = Spool(iter("abc"))

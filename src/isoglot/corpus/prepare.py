@@ -177,7 +177,7 @@ def _run(
 
     def chosen() -> Iterator[tuple[Part, NDArray[np.int32] | None]]:
         """Parts in order with the rows to take, counted."""
-        # What was read ahead of the first N in vain is not counted: how much it is depends on the number of processes.
+        # Rows read beyond the first N are not counted: how many there are depends on the number of processes.
         # A bad line ends the run while the file is open.
         with closing(_tasks(settings, ledger, meter)) as tasks:
             for part in pool.map(filter_chunk, tasks, ignore=lambda task: ledger.full(task.source)):

@@ -26,7 +26,7 @@ _GROUP_ROWS = 65_536
 
 @dataclass(frozen=True)
 class Settings:
-    """What every worker is told once."""
+    """What every worker receives once."""
 
     sources: tuple[Source, ...]
     options: PrepareOptions

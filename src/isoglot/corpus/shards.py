@@ -113,7 +113,7 @@ class Ledger:
         self._held[self._groups[part.source]].append((part, rows))
 
     def sampled(self) -> Iterator[tuple[Part, Rows | None]]:
-        """The parts that were held, so many times that each language has its share.
+        """The parts that were held, repeated until each language has its share.
 
         A language is repeated as a whole, and the last time over only a random choice of rows, in their order.
         """

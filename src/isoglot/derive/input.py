@@ -37,7 +37,7 @@ _SUFFIXES = {".txt": "text", ".conllu": "treebank", ".tmx": "bitext", ".src-tgt"
 
 
 def kind_of(path: str) -> str:
-    """What a file holds, told from its manifest, name or columns."""
+    """What a file holds, detected from its manifest, name or columns."""
     manifest = read_manifest(path)
     if manifest is not None and manifest.kind in INPUT_KINDS:
         return manifest.kind

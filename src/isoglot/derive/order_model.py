@@ -48,7 +48,7 @@ class OrderModel:
         """Read an ``.orm`` file: ``FEATURE value`` lines."""
         if not Path(path).is_file():
             raise InputError(
-                "no such model; a galactic-dependency model (.orm) is needed: fetch it from the project of that "
+                "file not found; a galactic-dependency model (.orm) is needed: fetch it from the project of that "
                 "name, or fit one to a treebank with `isoglot fit-order`",
                 path=path,
             )

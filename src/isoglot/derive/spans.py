@@ -52,7 +52,7 @@ def moved_answers(
     """Answers as they stand in the derived context, whose words are joined by single blanks.
 
     ``counts``: dropped answers are counted here: those that begin or end inside a word, that are not in the context
-    as told, or whose words the new order parts.
+    as recorded, or whose words the new order separates.
 
     Returns:
         Text and first character of each answer that is still in one piece.
@@ -72,7 +72,7 @@ def moved_answers(
             continue
         found = "".join(passage.sentence.words[first[begin] : last[stop] + 1])
         if "".join(found.split()) != "".join(text.split()):
-            counts["answer dropped: not in the context as told"] += 1
+            counts["answer dropped: not in the context as recorded"] += 1
             continue
         moved = sorted(p for old in range(first[begin], last[stop] + 1) for p in places.get(old, ()))
         if not moved or moved[-1] - moved[0] + 1 != len(moved):

@@ -35,7 +35,7 @@ SCRIPTS: dict[str, tuple[int, int]] = {"tangut": (0x17000, 6136), "hangul": (0xA
 class VocabularyCopy:
     """A tokenizer whose vocabulary is doubled, and the script that its second half is written in.
 
-    Each piece of the original has a copy of its own, written as one character (two for large vocabularies) of a
+    Each piece of the original has its own copy, written as one character (two for large vocabularies) of a
     script that the tokenizer does not know. So derived text is text: the doubled tokenizer, a plain one that
     ``AutoTokenizer`` reads back from its folder, gives for a derived word exactly ``id + V`` for every piece that the
     original word has, whatever its algorithm.

@@ -48,12 +48,12 @@ def evaluate(
     """Measure a checkpoint on a task in several languages.
 
     A task with a head needs a fine-tuned checkpoint, the others are put to any encoder: a folder, a run's folder, or a
-    hub name. A fine-tuned model is loaded once, an encoder once a language; rows are batched by length, and each
+    hub name. A fine-tuned model is loaded once, an encoder once per language; rows are batched by length, and each
     language's results are written as soon as they are known. ``languages`` are ISO codes, ``de-es`` for MLQA across
     languages, ``en-de`` for pairs. ``measured`` gets each language's results, even where they cannot be written.
 
     Returns:
-        One row a language and metric, in per cent, in the order of the languages; rows that were there already too.
+        One row per language and metric, in %, in the order of the languages; rows that existed already are included.
 
     Raises:
         ConfigurationError: no head for the task, or no data.

@@ -19,7 +19,7 @@ from isoglot.tasks import submission
 from isoglot.tasks.base import Predictions, Task
 
 _IDENTITY = ("run", "task", "language", "split", "checkpoint_hash", "options")
-"""Fields by which rows of one evaluation are told from those of others."""
+"""Fields that distinguish the rows of one evaluation from those of others."""
 _ABOUT = (*_IDENTITY, "seed")
 """Fields that counts of examples keep."""
 

@@ -66,7 +66,7 @@ class FinetuneOptions(Options):
     )
     pivot: str = option("en", "Language of the originals, for code_switch.")
     dev_fraction: float = option(
-        0.0, "Share of the training data to hold out where there are no dev data.", ge=0, lt=1
+        0.0, "Share of the training data to hold out if there are no dev data.", ge=0, lt=1
     )
     max_train_examples: int | None = option(
         None, "Maximum training examples, the first of each language, as many of each.", ge=2

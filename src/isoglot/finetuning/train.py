@@ -111,7 +111,7 @@ def train_head(
         preprocess_logits_for_metrics=None if chooser is None else _reducer(task),
         callbacks=[Watcher(progress, task.primary_metric)],
     )
-    # heads give means over a batch, and pass over the number of items that they are told
+    # heads return means over a batch and ignore the number of items that they receive
     trainer.model_accepts_loss_kwargs = False
     step = trainer.args.train_batch_size * options.gradient_accumulation
     trainer.order = LengthOrder(items.lengths, step, bucket=options.bucket, seed=seed)

@@ -1,4 +1,4 @@
-"""What looks on while a head is trained: development scores, progress, a loss that is no number."""
+"""Monitoring while a head is trained: development scores, progress, a loss that is not finite."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -65,7 +65,7 @@ class Chooser:
 
 
 class Watcher(TrainerCallback):
-    """Tells the reporter about steps and evaluations, and stops at a loss that is no number."""
+    """Reports steps and evaluations, and stops at a loss that is not finite."""
 
     def __init__(self, progress: Reporter, metric: str) -> None:
         self.progress, self.metric = progress, metric
@@ -84,7 +84,7 @@ class Watcher(TrainerCallback):
         self.progress.progress("fine-tune", state.global_step, state.max_steps)
 
     def on_log(self, args: Any, state: TrainerState, control: Any, logs: Any = None, **_: Any) -> None:
-        """Stop at a loss that is no number, be it the mean of the last steps or of the whole training."""
+        """Stop at a loss that is not finite: the mean of the last steps, or of the whole training."""
         for name in ("loss", "train_loss"):
             loss = (logs or {}).get(name, 0.0)
             if not np.isfinite(loss):

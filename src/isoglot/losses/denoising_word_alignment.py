@@ -52,7 +52,7 @@ class DenoisingWordAlignment(Loss):
             now), ``unmasked`` ones (a random share of those not selected), ``all_aligned`` (of every link one
             of its two tokens at random): three rows of Table 7; the fourth, no query, is training without this
             loss. Of several links of a token the last in the other sentence is its answer (the released
-            code); with ``all_aligned`` every link is a question of its own.
+            code); with ``all_aligned`` every link is a separate question.
         unmasked_share: for ``unmasked``; 0.15 in the paper.
         seed: Seed of the pointer's initial weights and of the draws for ``queries``. Draws are hashes of seed,
             step and sentence, so neither a resume nor the split of a batch changes them.

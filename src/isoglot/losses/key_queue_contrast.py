@@ -44,7 +44,7 @@ class KeyQueueContrast(Loss):
     **Metrics**: ``accuracy`` (the positive scores highest), ``positive`` (mean score of the positives before τ).
 
     Raises:
-        ConfigurationError: an option has no such value, or the queue is smaller than the global batch.
+        ConfigurationError: an option has an unknown value, or the queue is smaller than the global batch.
 
     Source: Pan et al. 2021, *Multilingual BERT Post-Pretraining Alignment*; He et al. 2020 (MoCo).
 
@@ -108,7 +108,7 @@ class KeyQueueContrast(Loss):
         Args:
             queries: h of the sentences, with gradient.
             keys: h of their translations by the momentum encoder.
-            source_ids: what each key is a translation of: keys of the same source are no negatives.
+            source_ids: what each key is a translation of: keys of the same source are not negatives.
 
         **Shape**: queries and keys (batch, hidden); source_ids (batch,), int64.
         """

@@ -57,7 +57,7 @@ class VocabularyLoss(Loss):
 
         Args:
             hidden: states of the encoder.
-            labels: ids, −100 where there is no loss.
+            labels: token ids, −100 at positions without a loss.
             weight: W, usually the word embedding table.
             bias: b.
             transform: t, what the head does to a state before the vocabulary; nothing by default.

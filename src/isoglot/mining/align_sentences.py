@@ -157,7 +157,7 @@ def _group(source: Block, target: Block, score: float) -> SentenceGroup:
 
 
 def _windows(pairs: Sequence[tuple[Block, Block]]) -> Iterator[list[tuple[Block, Block]]]:
-    """Consecutive parts, so many that they are worth a run of the encoder."""
+    """Consecutive parts, enough of them to be worth a run of the encoder."""
     window: list[tuple[Block, Block]] = []
     size = 0
     for pair in pairs:

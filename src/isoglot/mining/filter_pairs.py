@@ -1,4 +1,4 @@
-"""`isoglot filter`: pairs that are no translations, by sentence vectors, word links and the rules of `prepare`.
+"""`isoglot filter`: pairs that are not translations, by sentence vectors, word links and the rules of `prepare`.
 
 Rules come first, and only pairs that pass them are scored. Pairs are scored a window at a time, so memory does not grow
 with the input; the last window, which may be short, is filled up with the pairs before it.
@@ -88,7 +88,7 @@ class PairScorer:
         encoder: Texts in, vectors out; without one there are no cosine and margin.
         aligner: Links words; without one there are no alignment and coverage.
         neighbours: Nearest sentences for the margin.
-        pool: Pairs among which they are searched at least, where there are so many.
+        pool: Least number of pairs among which they are searched, if there are that many.
     """
 
     def __init__(

@@ -37,7 +37,7 @@ class Histogram:
         self._counts += np.bincount(np.clip(places, 0, _BINS - 1).astype(np.int64), minlength=_BINS)
 
     def rows(self, most: int = 20) -> list[tuple[float, float, int]]:
-        """Lower bound, upper bound and count of bins of equal width, at most so many, none empty at either end."""
+        """Lower bound, upper bound and count of bins of equal width, at most this many, none empty at either end."""
         held = np.flatnonzero(self._counts)
         if not len(held):
             return []

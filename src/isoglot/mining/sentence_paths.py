@@ -5,7 +5,7 @@ A group of a source and b target lines costs, with x and y the vectors of its si
 .. math:: c(x, y) = a b \, \frac{2 (1 - \cos(x, y))}{E_s[1 - \cos(x, y_s)] + E_s[1 - \cos(x_s, y)]}
 
 where the means are over lines at equal distances, without the one that is the most similar, which may be the
-translation. So a pair of chance costs about 1; a line that is skipped has a price of its own.
+translation. So a pair of chance costs about 1; a skipped line has its own price.
 
 The documents are halved by adding the vectors of neighbouring lines until they are short enough to compare all with
 all; each finer level then searches a band around the way through the coarser one.
@@ -71,7 +71,7 @@ def cheapest_groups(
     """The groups of lines, in their order, that together cost least; those of one side alone are single lines.
 
     Args:
-        source: For each length from 1 to ``max_size - 1``, unit vectors of the runs of so many lines that end at each.
+        source: For each length from 1 to ``max_size - 1``, unit vectors of the runs of that many lines that end at each line.
         target: The same of the target.
         max_size: Most lines of a group, of both sides together.
         skip: Price of a line without translation; a pair of chance costs about 1.

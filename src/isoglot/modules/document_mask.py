@@ -31,7 +31,7 @@ PACKABLE = (
 
 
 def document_mask(document_ids: Tensor, attention_mask: Tensor | None = None) -> Tensor:
-    """Which position may read which: M[q, k] = (d_q = d_k and k is no padding) or q = k.
+    """Which position may read which: M[q, k] = (d_q = d_k and k is not padding) or q = k.
 
     The diagonal stays allowed, because a query with nothing to read would turn into NaN.
 

@@ -72,7 +72,7 @@ def max_length(model: PreTrainedModel) -> int | None:
 
 
 def layer_modules(model: PreTrainedModel) -> Sequence[nn.Module] | None:
-    """The encoder's transformer layers in order; ``None`` where they cannot be told (ALBERT shares its own).
+    """The encoder's transformer layers in order; ``None`` where they cannot be separated (ALBERT shares its own).
 
     They are the one outermost ``ModuleList`` of as many members as the encoder has layers, all of one class.
     """

@@ -146,7 +146,7 @@ def joined_links(links: Tensor, sure: Tensor) -> Tensor:
     A word that is written as several in the other language has links side by side, each with a part of its weight;
     a link that is as weak and has no neighbour is rather a mistake.
 
-    **Shape**: bool (batch, n, m) -> bool (batch, n, m). A cell has eight neighbours; ``sure`` cells that are no links
+    **Shape**: bool (batch, n, m) -> bool (batch, n, m). A cell has eight neighbours; ``sure`` cells that are not links
     take no part.
     """
     kept = links & sure

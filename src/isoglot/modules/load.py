@@ -85,7 +85,7 @@ def load_masked_lm(
 
     Raises:
         ConfigurationError: unknown keys, a missing folder, an unreachable hub, weights that are not
-            safetensors, a model that is no masked-LM encoder, or a tokenizer with more entries than the
+            safetensors, a model that is not a masked-LM encoder, or a tokenizer with more entries than the
             embeddings have rows.
 
     Example:
@@ -196,7 +196,7 @@ def _unknown(given: Mapping[str, Any], config_class: type[PreTrainedConfig], nam
     known |= set(_ALIASES.get(name, ())) | set(_OPTIONS)
     known = {k for k in known if not k.startswith("_")}
     return [
-        Problem(f"{name} has no such setting; {did_you_mean(key, known)}", ("model", key))
+        Problem(f"{name} does not have this setting; {did_you_mean(key, known)}", ("model", key))
         for key in given
         if key not in known
     ]

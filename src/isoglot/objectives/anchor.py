@@ -40,7 +40,7 @@ class AnchorObjective(Objective):
     **Metrics**: ``cosine`` between the vectors and the initial ones.
 
     Raises:
-        ConfigurationError: the side holds another language too (a shuffled view), or an option has no such value.
+        ConfigurationError: the side holds another language too (a shuffled view), or an option has an unknown value.
 
     Source: Cao, Kitaev, Klein 2020, §3, the regularisation term with λ = 1.
     """

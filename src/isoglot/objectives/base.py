@@ -20,7 +20,7 @@ class Objective(OptionsModule, ABC):
     """A loss over the encodings of one batch.
 
     The shared encoder comes in through the :class:`~isoglot.modules.encodings.Encodings`; an objective holds only
-    parameters and buffers of its own (heads, momentum copies, queues, dictionaries), which are saved in
+    its own parameters and buffers (heads, momentum copies, queues, dictionaries), which are saved in
     ``objectives.safetensors``.
 
     **Constructor**. Its signature is the schema of the objective's section in a recipe: name, default and type of each
@@ -32,7 +32,7 @@ class Objective(OptionsModule, ABC):
     * ``view`` and names that end in ``_view``: names of views, checked; each view of a recipe has to be read.
     * A parameter annotated :class:`datasets.Dataset`: the corpus of the stream that the recipe names.
 
-    An option is kept as an attribute of its own name, so that ``isoglot pretrain --check`` can show the value in use.
+    An option is kept as an attribute of the same name, so that ``isoglot pretrain --check`` can show the value in use.
     A dataclass (``eq=False, repr=False``) names each option once; its ``__post_init__`` begins with :meth:`settle`.
     One that inherits from a loss of :mod:`isoglot.losses` has that loss's options and hands :meth:`measure` what it
     reads. Options that exclude each other are refused by a method ``check_options``, which reads options alone.

@@ -70,7 +70,7 @@ class EmbeddingAlignmentObjective(EmbeddingAlignment, Objective):
     def _pairs(
         self, rows: int, tokenizer: PreTrainedTokenizerBase | None, lexicon: Dataset | None
     ) -> list[tuple[EntryPieces, EntryPieces]]:
-        """The drawn part of the dictionary; the encoder has so many ``rows`` of embeddings."""
+        """The drawn part of the dictionary; ``rows`` is the number of the encoder's embeddings."""
         if self.copied_vocabulary is not None:
             special = set() if tokenizer is None else set(tokenizer.all_special_ids)
             if rows < 2 * self.copied_vocabulary:

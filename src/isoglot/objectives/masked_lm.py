@@ -24,7 +24,7 @@ class MaskedLMObjective(VocabularyLoss, Objective):
 
     Args:
         model: the encoder with its masked-LM head; it is looked at, not kept.
-        view: a masked view, which gives ``labels`` (−100 where there is no loss).
+        view: a masked view, which gives ``labels`` (−100 at positions without a loss).
         head: ``model``: the encoder's own head; ``literal``: WEAM's Eq. 3-4, dense, GELU, linear and the tied
             decoder without bias. It starts untrained, is kept in ``objectives.safetensors``, and is one for all
             objectives of the model that ask for it: ``share_linear`` of
@@ -34,7 +34,7 @@ class MaskedLMObjective(VocabularyLoss, Objective):
     **Metrics**: ``accuracy`` of the masked tokens.
 
     Raises:
-        ConfigurationError: the model's head cannot be told, there is no such ``head``, or the view has no
+        ConfigurationError: the model's head cannot be identified, ``head`` is unknown, or the view has no
             ``labels``.
 
     Example:

@@ -89,7 +89,7 @@ class SelfTrainingObjective(SelfTraining, Objective):
         return link_matrix(ids, *self._masks(batch))
 
     def _masks(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """Pieces of both sides that are no special tokens."""
+        """Pieces of both sides that are not special tokens."""
         tensors = batch[self.view]
         return tensors["query_side_ids"] > 0, tensors["key_side_ids"] > 0
 

@@ -38,7 +38,7 @@ class SentenceContrastObjective(KeyQueueContrast, Objective):
         pooling: ``cls``, the first token's state (not the pooler), or ``mean``.
         key_dropout: dropout in the momentum encoder too, as in MoCo's code.
         mask_duplicates: ``same_source_id``: keys that are translations of the query's own sentence (corpora
-            of several languages share their English side) are no negatives; ``none``: PPA.
+            of several languages share their English side) are not negatives; ``none``: PPA.
         mixup: contrast concatenations of two sentences of the batch (InfoXLM; its pairs are the batch's items
             2i and 2i + 1), each side in its own random order. The mixed queries take a forward of their own.
         seed: Seed of the projection's weights, the random keys and the orders of ``mixup``.

@@ -24,7 +24,7 @@ from isoglot.runs.checkpoint import checkpoint_folder
 class SentenceDistillationObjective(SentenceDistillation, Objective):
     """Distance from a teacher's vector of the pivot sentence: :class:`~isoglot.losses.SentenceDistillation`.
 
-    The teacher may be any encoder, with a tokenizer of its own. It runs once for each sentence, before training; its
+    The teacher may be any encoder, with its own tokenizer. It runs once for each sentence, before training; its
     vectors are kept in the cache.
 
     Args:

@@ -103,7 +103,7 @@ def build_model(
 
 
 def _each(section: str, entries: Mapping[str, S], make: Callable[[str, S], T]) -> dict[str, T]:
-    """Something made of each entry, all refusals told together."""
+    """Something made of each entry; all refusals are reported together."""
     made: dict[str, T] = {}
     problems: list[Problem] = []
     for name, entry in entries.items():

@@ -188,7 +188,7 @@ def _encoder_problems(
     with collected(problems):
         config = model.config(training=None if tokenizer is None else tokenizer.training)
     if config is None:
-        yield from problems if model.path is None else ()  # of a checkpoint it is told when it is loaded
+        yield from problems if model.path is None else ()  # for a checkpoint it is reported when it is loaded
         return
     for location, section in sections.items():
         if isinstance(section, ViewSection):

@@ -15,13 +15,13 @@ from isoglot.pretraining.recipe import StreamSection
 
 
 def file_problems(stream: StreamSection | None, given: Mapping[str, Any]) -> Iterator[Problem]:
-    """The files are there, also those of a stream with mistakes; of one without, of a format that can be told.
+    """The files exist, also those of a stream with mistakes; without mistakes, their format is detected too.
 
     ``given``: The stream as it is written.
     """
     inputs = [] if stream is None else stream.inputs
     if stream is None:
-        with suppress(ConfigurationError):  # told already
+        with suppress(ConfigurationError):  # reported already
             inputs = StreamSection.sources_of(given)
     if any(is_prepared(source.path) for source in inputs):
         if len(inputs) > 1:

@@ -43,7 +43,7 @@ def new_recipe(
     require_writable(out)
     sources = expand(sources_from(paths, languages=languages, **(reading or {})), "bitext")
     for source in sources:
-        next(read(source), None)  # what the first rows tell is told now
+        next(read(source), None)  # mistakes in the first rows are reported now
     shared = {"source_language": languages[0], "target_language": languages[1], **(reading or {})}
     if len(sources) > 1:
         places: dict[str, Any] = {"path": [source.path for source in sources]}

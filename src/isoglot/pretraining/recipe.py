@@ -175,7 +175,7 @@ def _sources(path: Any, kind: Any, options: Mapping[str, Any]) -> list[Source]:
         or not isinstance(paths, list)
         or not all(isinstance(p, str) for p in paths)
     ):
-        return []  # told as the section's own mistake
+        return []  # reported as the section's own mistake
     names = ("language",) if kind == "text" else ("source_language", "target_language")
     rest = {k: v for k, v in options.items() if not k.endswith("language")}
     return sources_from(paths, kind=kind, languages=[options.get(name) for name in names], **rest)  # type: ignore[misc]

@@ -99,7 +99,7 @@ def paired(
 
 
 def span_words(spans: Sequence[Words], first: int, stop: int) -> Words | None:
-    """The words that share a character with ``[first, stop)``; none where there is no such word.
+    """The words that share a character with ``[first, stop)``; none if there is no such word.
 
     ``spans`` are the characters of each word, from left to right.
     """

@@ -184,7 +184,7 @@ def expand(text: str) -> str:
 
 
 def _expand(text: str, location: Location, document: Document, *, plain: bool) -> Any:
-    """Replace ``${NAME}``; a plain scalar that is nothing but one variable is typed by its value."""
+    """Replace ``${NAME}``; a plain scalar that consists of one variable is typed by its value."""
     names = VARIABLE.findall(text)
     if not names:
         return text

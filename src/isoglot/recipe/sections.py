@@ -122,7 +122,7 @@ class PartsSection(Section):
     freeze_encoder_steps: Annotated[int, Field(ge=0)] | Annotated[float, Field(ge=0, lt=1)] = 0
 
     def frozen_layers(self, layers: int) -> set[int]:
-        """The numbers of the frozen layers of an encoder with so many: 0 for the embeddings, 1 for the lowest layer.
+        """The numbers of the frozen layers of an encoder with this many: 0 for the embeddings, 1 for the lowest layer.
 
         Raises:
             ConfigurationError: A layer that the encoder does not have.
@@ -139,7 +139,7 @@ class PartsSection(Section):
         return asked
 
     def frozen_steps(self, steps: int) -> int:
-        """The steps of a run of so many in which the encoder is frozen."""
+        """The number of steps, of a run with this many, in which the encoder is frozen."""
         given = self.freeze_encoder_steps
         return int(given if given >= 1 else given * steps)
 

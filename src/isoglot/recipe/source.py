@@ -31,7 +31,7 @@ def find(path_or_name: str | Path) -> Path:
     if name in known:
         return known[name]
     raise ConfigurationError(
-        f"recipe {str(path_or_name)!r}: no such file and no built-in recipe of that name; "
+        f"recipe {str(path_or_name)!r}: not a file, and not the name of a built-in recipe; "
         f"{did_you_mean(name, known)} (`isoglot recipes` lists them)"
     )
 
@@ -53,7 +53,7 @@ def read_document(
 
 
 def _of_values(values: Mapping[str, Any]) -> Document:
-    """A recipe that is no file, read as if it were one: ``${NAME}`` and ``extends`` mean the same."""
+    """A recipe in memory, read like a file: ``${NAME}`` and ``extends`` mean the same."""
     try:
         text = dump_yaml(json.loads(json.dumps(values, default=_as_text)))
     except (TypeError, ValueError) as error:
@@ -101,7 +101,7 @@ def _extended(document: Document, path: Path, *, seen: tuple[Path, ...]) -> Docu
     base_path = _find_parent(parent, path)
     if base_path is None or base_path.resolve() in (*seen, path.resolve()):
         reason = (
-            "extends itself" if base_path is not None else "no such recipe file beside this one or built in"
+            "extends itself" if base_path is not None else "no recipe file of this name beside this one, and no built-in one"
         )
         document.problem(("extends",), f"{parent!r}: {reason}; name a YAML file relative to this one")
         return document

@@ -34,7 +34,7 @@ _SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down")
 _DASHES = ([1, 0], [6, 4], [2, 3])
 _WIDTH, _HEIGHT, _MAP_HEIGHT, _MARGIN = 420.0, 240.0, 370.0, 34.0
 _FEW = 16
-"""Lines of at most so many values have a point at each."""
+"""Lines of at most this many values have a point at each."""
 _THOUSANDS = "datum.value >= 10000 ? datum.value / 1000 + 'k' : datum.label"
 _SVG = "{http://www.w3.org/2000/svg}"
 _TAGS = frozenset(

@@ -172,7 +172,7 @@ def _average(paper: PaperTable, line: _Line, column: PaperColumn) -> None:
     printed = {name for name, value in line.row.values.items() if isinstance(value, int | float)}
     shared = {name: values for name, values in there.items() if name in printed} or there
     apart = {(c.task, c.language) for c in paper.columns if c.id in shared}
-    if len(apart) < 2:  # EM and F1 of one language are no average
+    if len(apart) < 2:  # EM and F1 of one language are not an average
         return
     seeds: Sequence[int | None] = sorted(
         {seed for values in shared.values() for seed in values if seed is not None}

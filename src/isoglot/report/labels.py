@@ -64,7 +64,7 @@ class RunLabels:
 def _apart(read: Sequence[tuple[Result, Path]]) -> list[Result]:
     """Give runs of one name other names where they have several recipes in one place: by their folder, or the recipe.
 
-    A recipe's hash covers its seed, so that seeds of one run are told by their numbers.
+    A recipe's hash covers its seed, so the seeds of one run are distinguished by their numbers.
     """
     runs: dict[str, list[tuple[Result, Path]]] = defaultdict(list)
     for row, file in read:

@@ -31,7 +31,7 @@ class ReportOptions(CompareOptions):
     sentences: int = option(30, "Pairs shown in each word-alignment viewer, spread over the file.", ge=1)
     worst: int | None = option(
         None,
-        "Show so many of the worst pairs instead: most wrong links first, without gold the lowest score.",
+        "Show this many of the worst pairs: most wrong links first, without gold the lowest score.",
         ge=1,
     )
     gold: Path | None = option(

@@ -41,7 +41,7 @@ class Comparison:
     """Two systems on the same examples.
 
     Args:
-        metric: What was measured, in per cent.
+        metric: What was measured, in %.
         first: The first system's value.
         second: The second system's.
         low: Lower end of the 95 % interval of the difference, first − second.

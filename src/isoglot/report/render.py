@@ -40,7 +40,7 @@ def render(
 
     Raises:
         InputError: a run is missing or holds nothing, or a file in it is wrong (``file:line``).
-        ConfigurationError: a place, combination or baseline names what is not there.
+        ConfigurationError: a place, combination or baseline does not exist.
 
     Example:
         >>> render(["runs/tlm", "runs/weam"], out="report.html")  # doctest: +SKIP

@@ -64,7 +64,7 @@ def gather(
 ) -> Material:
     """Read folders and files.
 
-    A path may be ``LABEL=PATH``: then its runs are called so. Runs of one name whose recipes differ are told apart by
+    A path may be ``LABEL=PATH``: then its runs are called so. Runs of one name whose recipes differ are distinguished by
     the folders that they came in. A folder is searched through: ``results.jsonl``, ``cells.jsonl``, run folders
     (``run.json`` or ``checkpoint-*``), counts beside predictions, and ``figures`` folders at any depth. A file is
     results, cells where it is called ``cells.jsonl``, or sentence pairs with word links, which ``gold`` links judge.

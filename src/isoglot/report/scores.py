@@ -56,7 +56,7 @@ class Measure:
 class Combination:
     """Several bilingual models shown as one row, as WEAM's tables do.
 
-    A language that has a model of its own is read from that model alone; any other one (English) is the mean over
+    A language that has its own model is read from that model alone; any other one (English) is the mean over
     the models.
     """
 
@@ -139,7 +139,7 @@ class ReportScores:
 
         A seed that lacks a language is left out: means over different languages are not means of one thing.
 
-        ``None`` where there is no language or no seed has them all.
+        ``None`` if there is no language, or no seed has them all.
         """
         cells = [self.values.get(measure, {}).get(run, {}).get(lang, {}) for lang in languages]
         seeds = [seed for seed in (cells[0] if cells else ()) if all(seed in cell for cell in cells)]

@@ -150,7 +150,7 @@ class SentenceView(NamedTuple):
 
 
 class Viewer:
-    """What the page shows of one file: of more than ``most`` pairs so many.
+    """What the page shows of one file: at most ``most`` pairs.
 
     They are evenly spread over the file; with ``worst`` they are those with the most wrong and missed links, or without
     gold links those of the lowest score, the worst first.

@@ -141,7 +141,7 @@ def remove(folder: Path, *patterns: str, keep: bool = False) -> None:
 
 
 def listed_in(folder: Path) -> dict[str, Any]:
-    """The files that a folder's list names, with sizes and hashes; none where there is no list that can be read.
+    """The files that a folder's list names, with sizes and hashes; none if there is no readable list.
 
     Names that lead out of the folder are none of its files, whoever wrote the list.
     """

@@ -51,7 +51,7 @@ def pack(checkpoint: Path, out: str | Path, *, card: str | None = None) -> Path:
 
     Raises:
         ConfigurationError: no choice of a layer beside the weights, a family whose layers are built otherwise, or a
-            file in the way that is no packed aligner.
+            file of this name that is not a packed aligner.
     """
     if (place := Path(out)).exists() and not is_packed(place):
         raise ConfigurationError(f"{out}: is there and no packed aligner; choose another --out")
@@ -222,5 +222,5 @@ def read_packed(
     except (SafetensorError, OSError, KeyError, zlib.error) as error:
         raise ConfigurationError(f"{file}: cannot be read as a packed aligner ({error})") from error
     raise ConfigurationError(
-        f"{file}: is no packed aligner; make one with `isoglot pack CHECKPOINT --out {file}`"
+        f"{file} is not a packed aligner; make one with `isoglot pack CHECKPOINT --out {file}`"
     )

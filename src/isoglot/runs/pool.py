@@ -88,7 +88,7 @@ class WorkPool:
     def submit(self, function: Callable[..., Any], *arguments: object, gpu: bool = False) -> Future[Any]:
         """Do one piece of work; without workers, now.
 
-        ``gpu``: Whether it needs a GPU of its own, in a cluster that has any.
+        ``gpu``: Whether it needs its own GPU, in a cluster that has any.
         """
         del gpu
         if self._executor is not None:

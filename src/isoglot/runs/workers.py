@@ -36,7 +36,7 @@ def uninterrupted() -> Iterator[None]:
 def starting() -> Iterator[None]:
     """Start processes in the block: none looks for modules in the current folder, and none ends by Ctrl-C.
 
-    A new interpreter has the current folder first on its path until it is told its parent's. Data lie there, and a
+    A new interpreter has the current folder first on its path until it receives its parent's. Data lie there, and a
     ``random.py`` beside them is not what the library means. Ctrl-C reaches every process of a terminal; the main one
     tells the others to stop.
     """

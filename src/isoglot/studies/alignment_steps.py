@@ -17,7 +17,7 @@ _MEASURED = ("aer", "precision", "recall", "f1")
 
 
 class StatisticalAlignment(Step):
-    """AER of a statistical aligner on gold links, trained on their sentences and on more bitext, in per cent."""
+    """AER of a statistical aligner on gold links, trained on their sentences and on more bitext, in %."""
 
     kind: ClassVar[str] = "analyse"
     gold: str
@@ -58,7 +58,7 @@ class StatisticalAlignment(Step):
 class BestLinks(Step):
     """AER of an encoder on gold links, at the layer and by the method of its least mean AER on development links.
 
-    Values: each test set's name, ``dev`` (the least mean) and ``layer``, in per cent; facts: ``method``, ``layer``.
+    Values: each test set's name, ``dev`` (the least mean) and ``layer``, in %; facts: ``method``, ``layer``.
     """
 
     kind: ClassVar[str] = "analyse"

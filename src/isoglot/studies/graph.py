@@ -21,7 +21,7 @@ NO_ROW = ("", "", "")
 
 
 class Step(BaseModel):
-    """One piece of work in a folder of its own; the result depends on its fields and nothing else.
+    """One piece of work in its own folder; the result depends on its fields and nothing else.
 
     ``label`` is a name for people and no part of the hash.
     """
@@ -86,7 +86,7 @@ class Call:
         Args:
             metric: its name among the ``values`` that the step returns.
             row: Task, language and metric of its row in the results; by default the step's kind and ``metric``;
-                :data:`NO_ROW` for a number that is no result.
+                :data:`NO_ROW` for a number that is not a result.
         """
         return Value(self, metric, row=row)
 

@@ -31,7 +31,7 @@ class Input(NamedTuple):
 
     @property
     def content(self) -> str:
-        """A hash of the files' names and contents, or of any other value; empty for what is not there."""
+        """A hash of the files' names and contents, or of any other value; empty for a missing one."""
         if not self.there:
             return ""
         name = str(Path(expanded(self.path)).expanduser())

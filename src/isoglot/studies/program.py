@@ -234,7 +234,7 @@ def _cell(program: Program, cell: CellPlan, store: Store, blocked: Mapping[Call,
 def _results(program: Program, store: Store) -> Iterator[Result]:
     """One row a cell of a task or analysis; a mean over languages or models has the language ``mean``.
 
-    A number that is no result, such as a layer, has none.
+    A number that is not a result, such as a layer, has none.
     """
     for cell in (*program.cells, *program.others):
         number = cell.value.known(store.value)

@@ -220,7 +220,7 @@ class Evaluate(Step):
 
 
 class ScoreEmbeddings(Step):
-    """ALIGN-MLM's alignment score of an encoder, in per cent."""
+    """ALIGN-MLM's alignment score of an encoder, in %."""
 
     kind: ClassVar[str] = "analyse"
     checkpoint: str

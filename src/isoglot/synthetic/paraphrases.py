@@ -77,7 +77,7 @@ def _deeds() -> Told:
 
 
 def _relatives() -> Told:
-    """A relative clause or a second predicate: the same two facts, told around one person or the other."""
+    """A relative clause or a second predicate: the same two facts, centred on one person or the other."""
     for (y, z), (v, w) in product(permutations("YZ"), permutations("VW")):
         meaning = frozenset({(v, y), (w, z)})
         did, did_too = f"{v}.past (obj {y}.form)", f"{w}.past (obj {z}.form)"

@@ -160,7 +160,7 @@ class CompiledPatterns:
             ``entities`` and the arrays ``variable`` and ``base`` go.
         pools: by pattern, the pools of its variables.
         sentences: by pattern, how many tokens its sentences have.
-        twins: by pattern, pairs of variables that must differ: "Anna met Anna" is no English and spoils labels.
+        twins: by pattern, pairs of variables that must differ: "Anna met Anna" is not English and spoils labels.
     """
 
     def __init__(self, patterns: Sequence[Pattern], vocabulary: Vocabulary) -> None:

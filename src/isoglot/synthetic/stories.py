@@ -53,7 +53,7 @@ class Scene:
         self.sentences.append(texts[0] if len(texts) == 1 else self.random.choice(texts))
 
     def ask(self, text: str, answer: str, sentence: int = -1) -> None:
-        """Add a question, about the last sentence told by default."""
+        """Add a question, by default about the last sentence of the story so far."""
         self.questions.append(Question(text, answer, sentence % len(self.sentences)))
 
     def tell_deed(self, a: str, b: str, place: str, day: str) -> None:

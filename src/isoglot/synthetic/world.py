@@ -164,7 +164,7 @@ class World:
         """Character offsets of token spans: each token is as long as its piece, with the space before it."""
         pieces, begin = self.engine.vocabulary.arrays.pieces[rows.ids.values], rows.ids.offsets[:-1]
         at = np.cumsum([0, *map(len, pieces)])
-        # The first piece of a row has lost its space: hence the one more in what lies before.
+        # The first piece of a row has lost its space, so what lies before has one more.
         first, last, before = begin + spans[:, 0], begin + spans[:, 1], at[begin] + 1
         spaces = np.array([p.startswith(" ") for p in pieces[first]])
         return (at[first] - before + spaces).tolist(), (at[last] - before).tolist()
@@ -178,7 +178,7 @@ def _lists(offsets: Ints, values: Sequence[Any], chosen: Ints) -> pa.Array:
 
 
 def _dataset(columns: Mapping[str, Any], features: Features, count: int) -> Dataset:
-    """A data set of so many rows in English, its columns in the order of the features."""
+    """A data set of this many rows in English, its columns in the order of the features."""
     filled = {**columns, "language": ["en"] * count}
     table = pa.table({name: filled[name] for name in features}).cast(features.arrow_schema)
     return Dataset(InMemoryTable(table), info=DatasetInfo(features=features))

@@ -82,7 +82,7 @@ class TrainableTask(CheckpointTask, Protocol):
         """Outputs of rows as predictions of examples."""
 
     def score(self, dataset: Dataset, predictions: Predictions, *, language: str) -> dict[str, float]:
-        """Metrics in per cent."""
+        """Metrics in %."""
 
 
 @runtime_checkable
@@ -108,7 +108,7 @@ class Probe(Task, Protocol):
 def places_of(task: Task, language: str, split: str) -> list[Place]:
     """What :meth:`Task.load` will read for a language and split: files, folders, or data sets of the hub.
 
-    Nothing is read. A task whose languages are pairs, or have several files, has a method ``places`` of its own.
+    Nothing is read. A task whose languages are pairs, or have several files, has its own method ``places``.
     """
     own = getattr(task, "places", None)
     found: list[Place] = task.data.find(language, split) if own is None else own(language, split)

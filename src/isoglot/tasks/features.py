@@ -18,7 +18,7 @@ from isoglot.options import Precision
 
 RowOutput = NDArray[Any]
 StepProgress = Callable[[int, int], None]
-"""Told how far a long step is: done, and in all."""
+"""Receives the progress of a long step: items done, and items in all."""
 
 _MODEL_COLUMNS = ("input_ids", "token_type_ids", "language_ids")
 

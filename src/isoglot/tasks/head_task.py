@@ -137,7 +137,7 @@ class HeadTask:
         raise NotImplementedError
 
     def score(self, dataset: Dataset, predictions: Predictions, *, language: str) -> dict[str, float]:
-        """Metrics in per cent."""
+        """Metrics in %."""
         found = self.counts(dataset, predictions, language=language)
         return {name: own.value for name, own in found.items()}
 
@@ -153,7 +153,7 @@ def fit_length(task: TrainableTask, model: PreTrainedModel, report: Reporter) ->
 
 
 def _require_clear_labels(config: PretrainedConfig, checkpoint: str | Path) -> None:
-    """Refuse a head whose outputs are named in two ways, or not each by a name of its own."""
+    """Refuse a head whose outputs are named in two ways, or that have the same name."""
     names = {int(number): str(name) for number, name in (config.id2label or {}).items()}
     numbers = {str(name): int(number) for name, number in (config.label2id or {}).items()}
     problem = ""

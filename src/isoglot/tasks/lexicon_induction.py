@@ -41,7 +41,7 @@ class LexiconInductionTask:
         csls_over: The source words among which CSLS looks for a candidate's neighbours: those ``asked``, or ``all`` of
             the file, as MUSE takes its whole source vocabulary (slower by as much as there are more).
 
-    **Metrics**: ``precision_at_1`` and ``precision_at_5`` by cosine; with CSLS ``csls_…``; in per cent.
+    **Metrics**: ``precision_at_1`` and ``precision_at_5`` by cosine; with CSLS ``csls_…``; in %.
 
     Source: Conneau et al. 2018, *Word Translation Without Parallel Data*.
     """

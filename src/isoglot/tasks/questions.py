@@ -245,7 +245,7 @@ class TyDiQA(QuestionTask):
 
 
 def _cut(questions: list[str], tokenizer: PreTrainedTokenizerBase, most: int) -> tuple[list[str], list[int]]:
-    """Questions of at most so many pieces, cut in the text, so that the pair is tokenised as one; their pieces."""
+    """Questions cut in the text to at most this many pieces, so the pair is tokenised as one; their pieces."""
     encoded = tokenizer(questions, add_special_tokens=False, return_offsets_mapping=True, verbose=False)
     offsets = encoded["offset_mapping"]
     texts = [

@@ -33,7 +33,7 @@ class RetrievalTask:
         max_length: Tokens of a sentence.
 
     **Metrics**, language → pivot, and ``reverse_…`` back, with the cosine, and with ``csls_…`` and ``margin_…``:
-    ``accuracy`` (the nearest is the translation) and ``mrr`` (mean reciprocal rank), both in per cent.
+    ``accuracy`` (the nearest is the translation) and ``mrr`` (mean reciprocal rank), both in %.
     """
 
     data: DataSource

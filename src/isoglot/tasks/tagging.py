@@ -34,7 +34,7 @@ class TaggingTask(HeadTask):
         max_length: Tokens of a row, special ones included.
         overlap: Words of the row before that a further row begins with, as context (XTREME: 0).
         allowed: Tags that the data may have; by default UPOS, or any IOB2 tags. A trained model sets it to its own.
-        format: Of the files: conllu, panx, indexed, pairs or columns; by default told from the file.
+        format: Format of the files: conllu, panx, indexed, pairs or columns; detected from the file by default.
 
     **Metrics**: ``f1`` (chunks; of POS as XTREME counts them), ``precision``, ``recall``, ``accuracy`` (tokens).
     """

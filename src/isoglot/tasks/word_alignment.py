@@ -41,7 +41,7 @@ class WordAlignmentTask:
         base: What the file counts words from.
         aligner: Further options of :class:`isoglot.aligners.embedding.aligner.EmbeddingAligner`.
 
-    **Metrics**: ``aer``, ``precision``, ``recall``, ``f1`` in per cent.
+    **Metrics**: ``aer``, ``precision``, ``recall``, ``f1`` in %.
     """
 
     data: DataSource

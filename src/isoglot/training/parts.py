@@ -55,7 +55,7 @@ def frozen_layers(encoder: PreTrainedModel, parts: PartsSection) -> set[int]:
 
 
 def _not_separate(encoder: PreTrainedModel, option: str) -> ConfigurationError:
-    text = f"the layers of this {encoder.config.model_type} cannot be told apart; remove it"
+    text = f"the layers of this {encoder.config.model_type} cannot be separated; remove it"
     return ConfigurationError(Problem(text, ("parts", option)))
 
 

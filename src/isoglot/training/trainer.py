@@ -1,4 +1,4 @@
-"""Hugging Face's Trainer, taught about alignment models, runs without epochs of its own and complete checkpoints."""
+"""Hugging Face's Trainer, extended for alignment models, runs that count steps instead of epochs, and complete checkpoints."""
 
 import sys
 from pathlib import Path
@@ -122,7 +122,7 @@ class AlignmentTrainer(CheckpointingTrainer):
         return optimizer
 
     def create_scheduler(self, num_training_steps: int, optimizer: Any = None) -> Any:
-        """The library's, with a warm-up of its own for an encoder that waits."""
+        """The library's, with a separate warm-up for an encoder that stays frozen at first."""
         new = self.lr_scheduler is None
         scheduler = super().create_scheduler(num_training_steps, optimizer)
         if new:

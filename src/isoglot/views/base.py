@@ -28,7 +28,7 @@ class View(Protocol):
     * ``max_length``: unless the recipe gives it, the number of tokens that the encoder has positions for.
     * A parameter annotated :class:`datasets.Dataset`: the corpus of the stream that the recipe names.
 
-    An option is kept as an attribute of its own name, so that ``isoglot pretrain --check`` can show the value in use.
+    An option is kept as an attribute of the same name, so that ``isoglot pretrain --check`` can show the value in use.
     Options that exclude each other are refused by a method ``check_options``, which reads options alone.
     """
 

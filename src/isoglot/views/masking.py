@@ -155,7 +155,7 @@ def mask_tokens(
 
 
 def _units(word_ids: IntArray) -> IntArray:
-    """Number of the run that each position is in; a position of no word is a run of its own."""
+    """Number of the run that each position is in; a position outside words is its own run."""
     starts = np.ones(word_ids.size, dtype=bool)
     starts[1:] = (word_ids[1:] != word_ids[:-1]) | (word_ids[1:] < 0)
     return starts.cumsum() - 1

@@ -96,7 +96,7 @@ def load_encoder(
 
 
 def load_pointer(source: PreTrainedModel | str | Path, model: PreTrainedModel) -> tuple[Pointer, int | None]:
-    """The pointer network that ``denoising_word_alignment`` left beside an encoder, and its layer where told."""
+    """The pointer network that ``denoising_word_alignment`` left beside an encoder, and its layer where recorded."""
     if not isinstance(source, str | Path):
         raise ConfigurationError("method pointer reads objectives.safetensors: give the checkpoint's folder")
     path = Path(checkpoint_folder(source)) / "objectives.safetensors"

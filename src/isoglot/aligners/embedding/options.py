@@ -97,7 +97,7 @@ class EmbeddingOptions(Kept):
         return None
 
     def resolved_layer(self, layers: int) -> int:
-        """The layer in an encoder of so many layers, from the end where it is negative."""
+        """The layer in an encoder with this many layers, counted from the end if it is negative."""
         return min(8, layers) if self.layer is None else self.layer
 
 
@@ -202,7 +202,7 @@ class PointerNetwork(_TwoDirections, EmbeddingOptions):
     method: Literal["pointer"] = option("pointer", flags=None)
 
     def resolved_layer(self, layers: int) -> int:
-        """The layer's number in an encoder of so many layers."""
+        """The layer's number in an encoder with this many layers."""
         return layers if self.layer is None else super().resolved_layer(layers)
 
 

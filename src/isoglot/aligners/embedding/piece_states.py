@@ -126,7 +126,7 @@ def word_states(states: PieceStates, pieces: list[Pieces]) -> tuple[PieceStates,
 
 
 def _parts(sentence: int, length: int, size: int, count: int) -> list[_Part]:
-    """So many parts of one size, which overlap; neighbours meet in the middle of their overlap."""
+    """This many parts of one size, which overlap; neighbours meet in the middle of their overlap."""
     starts = np.linspace(0, length - size, count).round().astype(int).tolist()
     meets = [0, *((a + size + b) // 2 for a, b in pairwise(starts)), length]
     return [_Part(sentence, a, a + size, meets[k], meets[k + 1]) for k, a in enumerate(starts)]

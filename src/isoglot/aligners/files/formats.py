@@ -68,7 +68,7 @@ class LinkReader:
 
     Args:
         path: the file, possibly packed; ``-`` is standard input.
-        name: the format; by default told from the file's name and first line.
+        name: Name of the format; detected from the file's name and first line by default.
         base: what the first word is counted as, 0 or 1; by default the format's own.
         reverse: the file has the target side first.
         predicted: of ``jsonl`` read the column ``links``, though ``sure`` may stand beside it.

@@ -27,7 +27,10 @@ Warn = Callable[[int, str], None]
 
 _LINE_FORMATS = ("bars", "moses", "tsv")
 _SAMPLE, _GLUED_SHARE = 1000, 0.3
-"""Pairs of which running text is told by, and how many of them: abbreviations end some sentences of tokenised text."""
+"""Pairs that decide whether text is tokenised, and the share of glued ones in running text.
+
+Abbreviations end some sentences of tokenised text, so a few glued pairs prove nothing.
+"""
 _GLUED = re.compile(r"\w[.,;:!?…。，！？।؟]+(?:\s|$)")
 
 
@@ -151,7 +154,7 @@ def _with_words(texts: tuple[str, str], mode: WordMode, languages: tuple[str, st
 
 
 def _named(source: Source) -> bool:
-    """Whether columns are told by name, which a header must explain."""
+    """Whether columns are named, which requires a header."""
     return any(isinstance(source.columns.get(role), str) for role in ("source", "target"))
 
 

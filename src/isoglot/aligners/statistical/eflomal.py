@@ -1,4 +1,4 @@
-"""eflomal as an external program: it is started as a process of its own, and nothing of it is imported or copied.
+"""eflomal as an external program: it runs as a separate process, and none of its code is imported or copied.
 
 Source: Östling & Tiedemann 2016 (*Efficient word alignment with Markov chain Monte Carlo*). The program is under the
 GPL and is not a dependency; ``pip install eflomal`` brings ``eflomal-align``.

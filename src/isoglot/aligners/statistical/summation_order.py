@@ -114,7 +114,7 @@ def _row_order(first, sentences, ids, offsets, numbers, start, key, order):
 
 @compiled
 def _room(elements):
-    """Buckets of a map of so many elements."""
+    """Buckets of a map with this many elements."""
     for size in _BUCKETS:
         if size >= elements:
             return size

@@ -69,7 +69,7 @@ def count_pieces(backend: Tokenizer, texts: Iterable[str]) -> Usage:
 
 
 def pieces_at(usage: Usage, times: float) -> int:
-    r"""About how many pieces so many times as much text of the same kind would use, by Heaps' law.
+    r"""An estimate, by Heaps' law, of how many pieces this many times as much text of the same kind would use.
 
     .. math:: V(t\,n) = V(n)\, t^{\,V_1 / V(n)}
 

@@ -113,6 +113,6 @@ def _classes(scripts: tuple[str, ...]) -> NDArray[np.uint8]:
     for pattern, value in ((neutral, 1), (inside, 2)):
         for match in pattern.finditer(every):
             first, last = ord(every[match.start()]), ord(every[match.end() - 1])
-            # a run of letters never spans the surrogates: the code points around them are no letters
+            # a run of letters never spans the surrogates: the code points around them are not letters
             classes[first : last + 1] = value
     return classes

@@ -59,8 +59,8 @@ class Place:
     """One thing to read."""
 
     path: str  # a file or folder; for the hub ``hub`` or ``hub:NAME[:CONFIG]``
-    start: float = 0.0  # first part to take, in per cent of the groups
-    stop: float = 100.0  # where to end, in per cent
+    start: float = 0.0  # first part to take, in % of the groups
+    stop: float = 100.0  # where to end, in %
     rows: Dataset | None = None  # data in memory, which the path only describes
 
     @property
@@ -70,7 +70,7 @@ class Place:
 
     @property
     def divided(self) -> bool:
-        """Whether it has splits of its own: a data set of the hub, or a ``DatasetDict`` on disk."""
+        """Whether it has its own splits: a data set of the hub, or a ``DatasetDict`` on disk."""
         return self.on_hub or (Path(self.path) / "dataset_dict.json").is_file()
 
     @property
@@ -97,7 +97,7 @@ class DataSource:
     specs: Sequence[str]
 
     def __post_init__(self) -> None:
-        """Refuse what is no part."""
+        """Refuse an invalid part."""
         for spec in self.specs:
             _part(spec)
 
@@ -160,7 +160,7 @@ def _part(spec: str) -> Place:
         return Place(spec)
     start, stop = float(part[1]), float(part[2])
     if not part[3] or not 0 <= start < stop <= 100:
-        wrong = f"the part {start:g}:{stop:g}% is empty" if part[3] else "a part is in per cent"
+        wrong = f"the part {start:g}:{stop:g}% is empty" if part[3] else "a part must lie between 0 and 100 %"
         raise ConfigurationError(f"{spec}: {wrong}; write for example #0:80%")
     return Place(spec[: part.start()], start, stop)
 
@@ -189,7 +189,7 @@ def _paths(spec: str, language: str, split: str) -> list[str]:
     if glob.has_magic(spec) and (matches := sorted(glob.glob(spec))):  # noqa: PTH207
         return matches
     raise ConfigurationError(
-        f"{spec}: there is no such file or folder; check --data (hub data sets are written hub:NAME)"
+        f"{spec}: no such file or folder; check --data (hub data sets are written hub:NAME)"
     )
 
 

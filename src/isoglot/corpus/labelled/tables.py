@@ -66,7 +66,7 @@ _TURNED |= {f"{one}_language": f"{other}_language" for one, other in _TURNED.ite
 def in_languages(table: Dataset, source: str, target: str, path: str, *, turn: bool = False) -> Dataset:
     """The rows of a table of sentence or word pairs that are in these languages.
 
-    With ``turn`` rows from the target to the source language are turned where there are no others.
+    With ``turn``, rows from the target to the source language are turned if there are no others.
     """
     pairs = list(zip(table["source_language"], table["target_language"], strict=True))
     known = set(pairs)

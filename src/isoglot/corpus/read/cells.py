@@ -105,6 +105,6 @@ def cell_fields(
 
 
 def wrong_width(wanted: int, source: Source, *, header: bool = False) -> str:
-    """What is wrong with a row of other than so many cells."""
+    """What is wrong with a row that has another number of cells."""
     remedy = _REMEDY[str(source.format)]
     return f"the {'header' if header else 'first line'} has {wanted}; {remedy}, or fix the line"

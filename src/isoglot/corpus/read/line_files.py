@@ -91,9 +91,9 @@ class LineFile:
             self._handle.close()
 
     def take(self, most: int = CHUNK_LINES, size: int | None = CHUNK_BYTES) -> tuple[bytes, int]:
-        """The next whole lines, at most so many, and their number; ``(b"", 0)`` at the end.
+        """The next whole lines, at most ``most``, and their number; ``(b"", 0)`` at the end.
 
-        ``size``: Stop after about so many bytes; None for exactly ``most`` lines unless the file ends.
+        ``size``: Stop after about this many bytes; None for exactly ``most`` lines unless the file ends.
         """
         blocks = [self._carry]
         total, ends = len(self._carry), self._carry.count(b"\n")
@@ -258,7 +258,7 @@ def lexicon_entries(line: str) -> list[str]:
 
 
 def jsonl_columns(path: str) -> set[str]:
-    """The names in the first object of a file of JSON lines; none where it is no object."""
+    """The names in the first object of a file of JSON lines; none if it is not an object."""
     for _, text in numbered_lines(path):
         if text.strip():
             try:

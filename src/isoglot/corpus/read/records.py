@@ -228,7 +228,7 @@ def _column_problem(column: int | str, role: str, names: Sequence[str] | None) -
     if isinstance(column, int):
         return f"got column {column} for the {role}; columns count from 0" if column < 0 else ""
     if names is None:
-        return f"column {column!r} is asked for by name, but there is no header; set header: true, or give a number"
+        return f"column {column!r} is a name, but the file has no header; set header: true, or give a number"
     name = column.split(".")[0]
     if (count := names.count(name)) == 1:
         return ""

@@ -1,1 +1,1 @@
-"""Metrics of the tasks, on plain Python values: counts of each example, whose ``value`` is in per cent."""
+"""Metrics of the tasks, on plain Python values: counts of each example, whose ``value`` is in %."""
