@@ -150,7 +150,7 @@ def test_mistakes_are_named(how, tmp_path):
         ("pair 3: the target side has only 2 sentences", None, {"source": ["a"] * 3, "target": ["x", "y"]}),
         ("no column 'trg'; did you mean 'tgt'", {"src": [], "tgt": []}, {"source": "src", "target": "trg"}),
         ("no column 'source'; known: test, train", splits, {}),
-        ("source and target name its columns", PAIRS, {"source": SOURCES}),
+        ("source and target must be column names", PAIRS, {"source": SOURCES}),
         ("pair 1: 'the river' is not a word: it has white space", [(["the river", "a"], ["ta"])], {}),
     ]
     for message, pairs, named in refused:

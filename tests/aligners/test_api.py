@@ -123,7 +123,7 @@ def test_mistakes_are_named(encoder, monkeypatch, tmp_path):
         iso.align(["the", "a river"], ["ta", "un potamo"], model=encoder)
     with pytest.raises(ConfigurationError, match="did you mean 'layer'"):
         iso.align("the", "ta", model=encoder, layr=2)
-    with pytest.raises(ConfigurationError, match="method: got 'eflomall'"):
+    with pytest.raises(ConfigurationError, match="unknown method 'eflomall'"):
         iso.align("the", "ta", model=encoder, method="eflomall")
     with pytest.raises(ConfigurationError, match=r"align_many\(pairs, method='hmm'\)"):
         iso.align("the", "ta", model=encoder, method="eflomal")

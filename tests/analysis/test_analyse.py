@@ -156,7 +156,7 @@ def test_mistakes_are_told_before_anything_is_written(world: Path, tmp_path: Pat
     out = tmp_path / "out"
     gold = str(world / "en-xx.jsonl")
     calls = {
-        "got 'itermx'": lambda: analyse_layers(
+        "unknown method 'itermx'": lambda: analyse_layers(
             Job(run, out=out), LayersRequest(gold=[gold], methods=["itermx"])
         ),
         "layers 0": lambda: analyse_layers(Job(run, out=out), LayersRequest(gold=[gold], layers="9")),

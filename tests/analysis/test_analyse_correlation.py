@@ -30,7 +30,7 @@ def test_correlations_of_the_paper_are_its_own(tmp_path: Path) -> None:
     assert len(pos.points) == 12
     assert {p.group for p in pos.points} == {"MLM", "XLM", "DICT-MLM", "ALIGN-MLM"}
     assert "ρ = 0.734" in draw(pos).caption
-    with pytest.raises(ConfigurationError, match="there is xnli"):
+    with pytest.raises(ConfigurationError, match="known: xnli"):
         paper_points("mlqa")
 
 

@@ -197,8 +197,8 @@ def test_models_are_fitted_and_used(isoglot: Isoglot, data: Path) -> None:
 WRONG = {
     "a.conllu": ("1\tthe\t_\tDET\t_\t_\t0\troot\t_\t_\n2\tcat\n\n", None, r"a\.conllu:2"),
     "b.conllu": ("1\tthe\t_\tDET\t_\t_\tx\troot\t_\t_\n\n", None, r"b\.conllu:1"),
-    "ner": ("en:New\tB-LOC\nen:York\tPLACE\n\n", "tagged", r"ner:2: tag 'PLACE'"),
-    "nli.tsv": ("premise\thypothesis\tlabel\na\tb\tneutral\nc\td\tmaybe\n", "nli", r"nli\.tsv:3: label 'maybe'"),
+    "ner": ("en:New\tB-LOC\nen:York\tPLACE\n\n", "tagged", r"ner:2: unknown tag 'PLACE'"),
+    "nli.tsv": ("premise\thypothesis\tlabel\na\tb\tneutral\nc\td\tmaybe\n", "nli", r"nli\.tsv:3: unknown label 'maybe'"),
     "paws.tsv": ("sentence1\tsentence2\tlabel\na\tb\n", "paws", r"paws\.tsv:2: 2 columns"),
     "qa.json": ('{"data": [\n{"paragraphs": ]}', "qa", r"qa\.json:2"),
     "qa2.json": ('{"data": [{"paragraphs": [{"context": "a"}]}]}', "qa", r"qa2\.json: is not.*no 'qas'"),
@@ -242,7 +242,7 @@ def test_syntax_of_data_without_trees_says_what_to_do(isoglot: Isoglot, data: Pa
             kind,
         )
         assert done.returncode == 2
-        assert f"{name}: syn orders the words of trees, and {kind} data has none" in done.stderr
+        assert f"{name}: syn orders the words of trees, but {kind} data has none" in done.stderr
         assert "stanza" in done.stderr and "--parses FILE.conllu" in done.stderr
     done = isoglot("derive", data / "trees.conllu", "-t", "syn", "-o", data / "out", "--lang", "en")
     assert done.returncode == 2 and "--models built-in" in done.stderr
@@ -273,13 +273,13 @@ def test_flags_that_would_do_nothing_are_refused(isoglot: Isoglot, data: Path) -
     (data / "copy" / "vocabulary_copy.json").write_text("{}")
     for name, spec, flags, said in (
         ("text.txt", "inv", ("--overlap", "0.5", "--best", "--split-sentences", "--lexicon", "0"),
-         ["--overlap is for trans, and --transform is inv", "--best is for syn"]),
+         ["--overlap is for trans, but --transform is inv", "--best is for syn"]),
         ("text.txt", "trans", ("--tokenizer", "x", "--alphabet", "armenian", "--with-replacement"),
-         ["--alphabet changes letters", "--with-replacement is how --overlap is drawn"]),
+         ["--alphabet changes letters", "--with-replacement needs --overlap"]),
         ("text.txt", "trans", ("--tokenizer", data / "copy", "--overlap", "0.5"), ["--overlap is fixed in the copy"]),
         ("text.txt", "perm", ("--tokenizer", "x", "--literal", "--first-parse-only"),
          ["--tokenizer is for trans", "--literal is for inv", "--first-parse-only is for syn",
-          "--first-parse-only is for --parses"]),
+          "--first-parse-only needs --parses"]),
         ("trees.conllu", "inv", ("--split-sentences", "--side", "source", "--repair", "flip", "--lambda", "0.1"),
          ["--split-sentences is for text data, got treebank", "--side is for bitext and aligned data",
           "--repair is for tagged data", "--lambda is for syn"]),

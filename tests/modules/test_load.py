@@ -84,9 +84,12 @@ def test_the_original_deberta_head_is_recognised(tmp_path):
         ({}, "exactly one of 'path' and 'architecture'"),
         ({"path": "x", "architecture": "bert"}, "exactly one of"),
         ({"architecture": "brt"}, "unknown architecture 'brt'; did you mean 'bert'"),
-        ({**SPEC, "hiden_size": 3}, "model.hiden_size: bert does not have this setting; did you mean 'hidden_size'"),
+        (
+            {**SPEC, "hiden_size": 3},
+            "model.hiden_size: bert does not have this setting; did you mean 'hidden_size'",
+        ),
         ({**SPEC, "attention": "sdp"}, "with attention 'sdp' cannot be built"),
-        ({"architecture": "bert", **SIZES}, "no tokenizer and no vocab_size"),
+        ({"architecture": "bert", **SIZES}, "a tokenizer or a vocab_size is needed"),
         (
             {**SPEC, "num_attention_heads": 3},
             "not a multiple of the number of attention heads (3)); change them",

@@ -53,7 +53,7 @@ def test_shape_and_options_are_told_together_in_the_order_of_lines(tiny_recipe: 
         ":14: views.pair.order: got 'shuffled'; did you mean 'shuffle'?",
         ":16: objectives.masked_lm.type: unknown objective 'masked_ml'; did you mean 'masked_lm'?",
         ":18: parts.embedings: unknown key; did you mean 'embeddings'?",
-        ":20: train.learning_rat: no setting of TrainingArguments; did you mean 'learning_rate'?",
+        ":20: train.learning_rat: not a setting of TrainingArguments; did you mean 'learning_rate'?",
         ":20: train.max_steps: not a setting of a recipe; write `steps: 1000`",
     ):
         assert f"{tiny_recipe}{expected}" in found, f"{expected}\nnot in\n{found}"
@@ -67,7 +67,7 @@ def test_shape_and_options_are_told_together_in_the_order_of_lines(tiny_recipe: 
         ("streams.bitext.path=nowhere/x.tsv", "nowhere/x.tsv: no such file or folder; check the path"),
         ("streams.bitext.target_language=null", "target_language is missing"),
         ("streams.bitext.min_pieces=3", "min_pieces counts pieces of a tokenizer"),
-        ("views.pair.probability=high", "input should be a valid number"),
+        ("views.pair.probability=high", "it should be a valid number"),
         ("views.pair.stream=null", "views.pair.stream"),
         ("objectives.masked_lm={type: masked_lm}", "reads view 'pair' by default"),
         ("objectives.masked_lm.type=json:dumps", "json:dumps does not take these options (TypeError"),

@@ -121,7 +121,7 @@ def test_two_ranks_resume_bit_for_bit_and_agree(world: Path, tmp_path: Path) -> 
             "small/xlm_en_de",
             ["views.pair.language_ids={en: 1}"],
             ConfigurationError,
-            r"the stream has language 'de'; add `de: 2`",
+            r"no id for 'de', the language of the stream, .*; add `de: 2`",
         ),
     ],
     ids=["queue", "links", "corpus-links", "label-layer", "layer", "dictionary", "nan", "language"],

@@ -37,7 +37,7 @@ def test_what_never_ends_is_refused_with_its_line(tmp_path: Path, text: str, tol
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("seed: " + "1" * 6000, ":2: seed: '11111111111111111111"),
+        ("seed: " + "1" * 6000, ":2: seed: got '11111111111111111111"),
         ("seed: .inf", ":2: seed: got '.inf'; a finite number is needed"),
         ("train: {learning_rate: -.NAN}", None),
         ("train: {learning_rate: .nan}", ":2: train.learning_rate: got '.nan'; a finite number is needed"),

@@ -41,7 +41,8 @@ def test_extends_in_a_circle_or_nowhere_is_a_mistake(good: Path, tmp_path: Path)
     recipe_file(tmp_path, "extends: b.yaml\n", "a.yaml")
     assert "extends itself" in complaints(recipe_file(tmp_path, "extends: a.yaml\n", "b.yaml"))[0]
     assert (
-        "no recipe file of this name beside this one" in complaints(recipe_file(tmp_path, "extends: gone.yaml\n"))[0]
+        "no recipe file of this name beside this one"
+        in complaints(recipe_file(tmp_path, "extends: gone.yaml\n"))[0]
     )
 
 

@@ -152,7 +152,7 @@ def _one_cell(measure: Callable[[Lab], None]) -> Program:
         ),
         (StatisticalAlignment(gold="/none", method="hmmm"), "unknown statistical aligner 'hmmm'"),
         (BestLinks(checkpoint="/none", dev={}, test={}, methods=["otto"]), "unknown method 'otto'"),
-        (Align(path="/none", source={}, method="hm", symmetrisation="intersect"), "got 'hm'"),
+        (Align(path="/none", source={}, method="hm", symmetrisation="intersect"), "unknown method 'hm'"),
         (Align(path="/none", source={"colums": 1}, method="hmm", symmetrisation="intersect"), "colums"),
         (CollectText(sources=[{"path": "/none", "lang": "en"}]), "lang"),
         (Prepare(source={"path": "/none", "lang": "en"}, options={}), "lang"),

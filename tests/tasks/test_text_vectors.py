@@ -38,7 +38,7 @@ def test_entries_are_cut_as_words_inside_a_sentence(encoder: Path) -> None:
 
 def test_texts_that_are_cut_short_are_counted(encoder: Path, caplog: pytest.LogCaptureFixture) -> None:
     for length in (0, 2, -3):
-        with pytest.raises(ConfigurationError, match="3 or more tokens"):
+        with pytest.raises(ConfigurationError, match="3 tokens or more"):
             TextEncoder(encoder, max_length=length)
     short = TextEncoder(encoder, max_length=8)
     short(["the river"])

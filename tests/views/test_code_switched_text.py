@@ -130,7 +130,7 @@ def test_a_data_set_names_its_languages():
     assert build(a_view, [river], language="fr")["input_ids"].tolist()[1] == river
     assert a_view.columns == ("input_ids", "language")
     assert a_view.lexicon is None
-    with pytest.raises(ConfigurationError, match="no 'language' column"):
+    with pytest.raises(ConfigurationError, match="needs a 'language' column"):
         a_view.build({"input_ids": [river]}, coin=False, generator=generator_for(0))
 
 
@@ -154,7 +154,7 @@ def test_clear_errors():
         CodeSwitchedText(TOKENIZER)
     with pytest.raises(ConfigurationError, match="exactly one of"):
         CodeSwitchedText(TOKENIZER, lexicon=lexicon([(1, 2)]), copied_vocabulary=10)
-    with pytest.raises(ConfigurationError, match="mode: 'x'"):
+    with pytest.raises(ConfigurationError, match="mode: got 'x'"):
         view("x")
     with pytest.raises(ConfigurationError, match="synonym_probability"):
         view(synonym_probability=2)

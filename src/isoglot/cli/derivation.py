@@ -108,7 +108,7 @@ def _idle(request: DeriveRequest, path: str) -> Iterator[str]:
     }
     for flag, needs in given.values():
         if needs in TRANSFORMS and needs not in names:
-            yield f"{flag} is for {needs}, and --transform is {request.transform}"
+            yield f"{flag} is for {needs}, but --transform is {request.transform}"
         elif needs and needs not in TRANSFORMS and kind not in needs.split(" and "):
             yield f"{flag} is for {needs} data, got {kind}"
     tokenizer = request.tokenizer
@@ -117,9 +117,9 @@ def _idle(request: DeriveRequest, path: str) -> Iterator[str]:
     for name, idle, why in (
         ("tokenizer", not pieces, "is for trans, and for inv with --level token"),
         ("alphabet", tokenizer is not None, "changes letters, and --tokenizer copies pieces"),
-        ("script", tokenizer is None, "is about the copies of a --tokenizer; add --tokenizer"),
-        ("with_replacement", not options.overlap, "is about how --overlap is drawn; add --overlap"),
-        ("first_parse_only", request.parses is None, "is for --parses; add --parses"),
+        ("script", tokenizer is None, "needs --tokenizer, whose copies it is about"),
+        ("with_replacement", not options.overlap, "needs --overlap, whose pieces it draws"),
+        ("first_parse_only", request.parses is None, "needs --parses"),
         *((name, copied, f"is fixed in the copy {tokenizer}") for name in ("overlap", "with_replacement", "script")),
     ):  # fmt: skip
         if name in given and idle:

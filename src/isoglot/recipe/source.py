@@ -101,7 +101,9 @@ def _extended(document: Document, path: Path, *, seen: tuple[Path, ...]) -> Docu
     base_path = _find_parent(parent, path)
     if base_path is None or base_path.resolve() in (*seen, path.resolve()):
         reason = (
-            "extends itself" if base_path is not None else "no recipe file of this name beside this one, and no built-in one"
+            "extends itself"
+            if base_path is not None
+            else "no recipe file of this name beside this one, and no built-in one"
         )
         document.problem(("extends",), f"{parent!r}: {reason}; name a YAML file relative to this one")
         return document

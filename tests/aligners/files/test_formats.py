@@ -120,7 +120,7 @@ def test_bad_lines_are_named(tmp_path, name, lines, message):
 
 
 def test_unknown_format(tmp_path):
-    with pytest.raises(ConfigurationError, match="there are pharaoh"):
+    with pytest.raises(ConfigurationError, match="known: pharaoh"):
         read_links(write(tmp_path / "file.txt", ["0-0"]), name="moses")
 
 

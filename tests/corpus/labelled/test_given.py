@@ -29,7 +29,7 @@ def test_what_is_of_one_language_or_split_comes_before_what_is_of_any() -> None:
         ["any split"],
     )
     assert found("de", "train") == ["all train"]
-    with pytest.raises(ConfigurationError, match=r"no test data for 'it': de test \(1 rows\) "):
+    with pytest.raises(ConfigurationError, match=r"no test data for 'it', got de test \(1 rows\) "):
         given.find("it", "test")
     assert not given.has_dev("fr"), "the same rows are not development data"
     splits = DatasetDict(train=_rows("a"), validation=_rows("b"))

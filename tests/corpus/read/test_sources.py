@@ -68,10 +68,10 @@ def test_a_folder_with_a_broken_file_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "kind", "options", "message"),
     [
-        ("a.jsonl", "text", {"header": True}, "header is for tsv, csv, and this is jsonl"),
-        ("a.tsv", "text", {"documents": True}, "documents is for text, and this is tsv"),
-        ("a.txt", "text", {"columns": {"text": 1}}, "columns is for tsv, .*, and this is text"),
-        ("a.csv", "text", {"split": "dev"}, "split is for huggingface, and this is csv"),
+        ("a.jsonl", "text", {"header": True}, "header is for tsv, csv, not for jsonl"),
+        ("a.tsv", "text", {"documents": True}, "documents is for text, not for tsv"),
+        ("a.txt", "text", {"columns": {"text": 1}}, "columns is for tsv, .*, not for text"),
+        ("a.csv", "text", {"split": "dev"}, "split is for huggingface, not for csv"),
         ("a.txt", "text", {"one_based": True}, "one_based is for word links"),
     ],
 )
