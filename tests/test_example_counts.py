@@ -38,7 +38,7 @@ def test_sums_of_many_samples_are_combined_at_once() -> None:
         ]
         assert combined(tops, bottoms, how).tolist() == pytest.approx(one_by_one)
     assert shares([True, False, 0.5]).value == 50.0
-    with pytest.raises(ValueError, match="same shape"):
+    with pytest.raises(ValueError, match="one shape"):
         ExampleCounts([1, 2], [1])
 
 

@@ -200,7 +200,7 @@ class Cell(BaseModel):
     @model_validator(mode="after")
     def _value_or_reason(self) -> Self:
         if self.value is not None and self.unavailable is not None:
-            raise ValueError("a cell has a value or a reason why it is unavailable, not both")
+            raise ValueError("a cell has either a value or a reason why it is unavailable")
         return self
 
 

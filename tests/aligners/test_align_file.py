@@ -249,7 +249,7 @@ def test_a_finished_corpus_is_recognised_before_any_work(tmp_path, bitext, monke
     )  # from here on nothing is aligned
     result = CliRunner().invoke(app, [str(a) for a in asked])
     assert result.exception is None, result.output
-    assert f"{out}: already made from the same input" in result.stderr
+    assert f"{out}: already exists for the same input" in result.stderr
     assert {path.name: path.read_bytes() for path in out.iterdir()} == before
     message = run(*asked, "--lowercase", fails=ConfigurationError)
     assert "holds another aligned corpus (different: request.aligner.lowercase)" in message
@@ -380,4 +380,4 @@ def test_a_prepared_folder_alone_becomes_a_corpus(tmp_path):
     run("align", tmp_path / "corpus", "-m", "fast_align", "-f", "corpus", "-o", tmp_path / "aligned")
     assert load_corpus(tmp_path / "aligned")["links"][0] == [[0, 0], [1, 1]]
     said = run("align", tmp_path / "aligned", "-m", "fast_align", "--words", "unicode", fails=InputError)
-    assert "is cut into words already" in said
+    assert "is already split into words" in said

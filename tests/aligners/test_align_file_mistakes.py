@@ -68,7 +68,7 @@ def test_an_output_that_is_an_input_is_refused(tmp_path, bitext):
 )
 def test_outputs_of_which_one_would_destroy_another_are_refused(tmp_path, bitext, flags):
     placed = [tmp_path / flag if number % 2 else flag for number, flag in enumerate(flags)]
-    assert "one would be written over the other" in run(
+    assert "one would overwrite the other" in run(
         "align", bitext, "-m", "fast_align", *placed, fails=ConfigurationError
     )
 

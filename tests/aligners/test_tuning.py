@@ -60,7 +60,7 @@ def test_files_objects_and_models_give_one_table(own, tmp_path):
     model, tokenizer = iso.EmbeddingAligner(own).model, tiny_tokenizer("bert")
     held = iso.tune(model, gold, tokenizer=tokenizer, layers=[2])
     assert [(tried.choice, tried.aer) for tried in held.table] == expected
-    with pytest.raises(ConfigurationError, match="has no folder to keep the choice in"):
+    with pytest.raises(ConfigurationError, match="has no folder to save the choice in"):
         held.keep()
 
 

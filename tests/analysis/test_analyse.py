@@ -163,7 +163,7 @@ def test_mistakes_are_told_before_anything_is_written(world: Path, tmp_path: Pat
         "`all` or numbers": lambda: analyse_layers(
             Job(run, out=out), LayersRequest(gold=[gold], layers="top")
         ),
-        "--method and --layers say what": lambda: analyse_layers(
+        "--method and --layers choose what": lambda: analyse_layers(
             Job(run, out=out), LayersRequest(gold=[gold], settings={"method": "argmax"})
         ),
         "has no words to align": lambda: analyse_alignments(
@@ -182,7 +182,7 @@ def test_mistakes_are_told_before_anything_is_written(world: Path, tmp_path: Pat
         "no special tokens": lambda: analyse_alignment(
             Job(run, out=out), AlignmentRequest(lexicon="x", options=ScoreOptions(include_special=True))
         ),
-        "nothing says": lambda: analyse_alignment(Job(run, out=out), AlignmentRequest()),
+        "it is unknown": lambda: analyse_alignment(Job(run, out=out), AlignmentRequest()),
         "is a file": lambda: analyse_layers(Job(run, out=tmp_path / "empty.txt"), LayersRequest(gold=[gold])),
     }
     for message, call in calls.items():

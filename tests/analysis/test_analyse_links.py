@@ -79,7 +79,7 @@ def test_alignments_to_look_at_hold_links_and_gold(world: Path, tmp_path: Path) 
     request = AlignmentsRequest(gold=str(world / "en-xx.jsonl"), method="argmax", layer=2, limit=5)
     (path,) = analyse_alignments(Job([world / "after"], out=tmp_path, labels=["our best"]), request)
     assert path.name == "alignments_our-best.jsonl"
-    with pytest.raises(ConfigurationError, match=r"would have one name \(a-b, a-b\)"):
+    with pytest.raises(ConfigurationError, match=r"would have the same name \(a-b, a-b\)"):
         analyse_alignments(
             Job([world / "after", world / "before"], out=tmp_path, labels=["a b", "a-b"]), request
         )

@@ -52,7 +52,7 @@ def test_figures_are_of_one_pair_of_languages(world: Path, tmp_path: Path) -> No
         (analyse_geometry, GeometryRequest(corpus=corpus)),
         (analyse_map, MapRequest(corpus=corpus)),
     ):
-        with pytest.raises(InputError, match="holds rows of en-de and of en-fr; prepare them apart"):
+        with pytest.raises(InputError, match="holds rows of en-de and of en-fr; prepare them separately"):
             analyse(job, request)
 
 

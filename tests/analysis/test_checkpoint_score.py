@@ -122,7 +122,7 @@ def test_lexicon_takes_the_mean_of_pieces(tmp_path: Path) -> None:
 
 def test_what_says_which_rows_belong_together(copied: tuple[Path, VocabularyCopy]) -> None:
     folder, copy = copied
-    with pytest.raises(ConfigurationError, match="nothing says"):
+    with pytest.raises(ConfigurationError, match="it is unknown"):
         checkpoint_alignment_score(folder)
     with pytest.raises(ConfigurationError, match="give one of vocabulary"):
         checkpoint_alignment_score(folder, vocabulary=copy, copied_from=3)

@@ -94,7 +94,7 @@ def test_retrieval_counts_both_ways() -> None:
 def test_mistakes_are_told() -> None:
     x = normal(6, 3, 0)
     for call in (lambda: linear_cka(x, x[:5]), lambda: linear_cka(x[:3], x[:3]), lambda: retrieval(x, x[:2])):
-        with pytest.raises(ConfigurationError, match="as many of both"):
+        with pytest.raises(ConfigurationError, match="same number of vectors"):
             call()
     for k in (0, 6):
         with pytest.raises(ConfigurationError, match="give 1 to 5"):

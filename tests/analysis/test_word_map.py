@@ -48,7 +48,7 @@ def test_most_frequent_pairs_without_stop_words_and_numbers() -> None:
     assert once == [("house", "Haus"), ("green", "grün"), ("tree", "Baum")]
     kept = frequent_pairs(COUNTS, stop_words=(english, {"grün"}), keep=lambda s, t: s != "house")
     assert kept == [("tree", "Baum")]
-    with pytest.raises(ConfigurationError, match="none is left"):
+    with pytest.raises(ConfigurationError, match="word links is left"):
         frequent_pairs(COUNTS, keep=lambda s, t: False)
 
 

@@ -84,7 +84,7 @@ def test_mistakes_are_the_users(world: Path, tmp_path: Path) -> None:
     model = str(world / "model")
     for arguments, message in (
         (["alignment", model, "--language-ids", "2"], "--language-ids: too few values"),
-        (["alignment", model], "nothing says"),
+        (["alignment", model], "it is unknown"),
         (["correlation"], "no results; name"),
     ):
         found = RUNNER.invoke(app, ["analyse", *arguments, "--out", str(tmp_path / "out")])

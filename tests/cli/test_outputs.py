@@ -118,7 +118,7 @@ def test_an_output_that_can_be_written_is_not_made(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["..", ".", "../x", "a/b", "", "a\0b", "x" * 300])
 def test_a_name_is_one_component_of_a_path(tmp_path: Path, name: str) -> None:
-    with pytest.raises(ConfigurationError, match="a file or folder gets this name"):
+    with pytest.raises(ConfigurationError, match="which names a file or folder"):
         inside(tmp_path, name)
     assert inside(tmp_path, "de..en") == tmp_path / "de..en"
 
@@ -154,9 +154,9 @@ def test_names_do_not_lead_out_of_their_folder(
         done = isoglot(*(values.get(word, word) for word in command.split()))
         assert done.returncode == 2 and "Traceback" not in done.stderr
         # a slash in a run is of a hub name, and is replaced
-        assert name not in done.stdout and ("gets this name" in done.stderr or "--data" in command), (
-            done.stderr
-        )
+        assert name not in done.stdout and (
+            "which names a file or folder" in done.stderr or "--data" in command
+        ), done.stderr
     assert set(tmp_path.rglob("*")) == before
 
 

@@ -55,7 +55,7 @@ def test_a_model_is_not_saved_over_something_else(isoglot: Isoglot, bitext: Path
     (tmp_path / "thesis").mkdir()
     (tmp_path / "thesis" / "thesis.tex").touch()
     result = isoglot("align", bitext, "-m", "fast_align", "--out", os.devnull, "--save", tmp_path / "thesis")
-    assert result.returncode == 2 and "holds no alignment model" in result.stderr
+    assert result.returncode == 2 and "does not hold an alignment model" in result.stderr
     for _ in range(2):
         assert (
             isoglot(

@@ -79,7 +79,7 @@ def test_what_a_folder_holds_must_be_what_is_wanted(folder: Path) -> None:
     open_corpus([folder], "bitext", languages=("eng", "xx"))
     open_corpus([folder], "bitext", languages=("src", "tgt"))
     (folder / MANIFEST).write_text(json.dumps({"layout": 99}))
-    with pytest.raises(InputError, match=r"made: no manifest that can be read; run `isoglot prepare"):
+    with pytest.raises(InputError, match=r"made: no readable manifest; run `isoglot prepare"):
         open_corpus([folder], "bitext")
 
 

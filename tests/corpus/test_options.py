@@ -10,7 +10,7 @@ from isoglot.corpus.options import PrepareOptions
         ({"min_pieces": 10}, "min_pieces counts pieces of a tokenizer"),
         ({"kind": "text", "max_length_ratio": 2}, "compare two sides"),
         ({"kind": "text", "duplicates": "source"}, "compare two sides"),
-        ({"scripts": {"en": ["Latin"]}}, "scripts is without effect"),
+        ({"scripts": {"en": ["Latin"]}}, "scripts has no effect without min_script_share"),
         ({"limt": 5}, "Extra inputs"),
     ],
 )

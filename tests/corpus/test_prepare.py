@@ -104,7 +104,7 @@ def test_a_file_cut_off_far_ahead_does_not_hide_an_earlier_mistake(tmp_path, sma
         with pytest.raises(InputError, match=r"a\.tsv\.gz:26: 1 columns"):
             prepare(source, tmp_path / "out", processes=processes)
         (tmp_path / "a.tsv.gz").write_bytes(whole[: len(whole) // 2])
-        with pytest.raises(InputError, match=r"a\.tsv\.gz:1[0-9][0-9]: the packed file is cut off"):
+        with pytest.raises(InputError, match=r"a\.tsv\.gz:1[0-9][0-9]: the compressed file is cut off"):
             prepare(source, tmp_path / "out", processes=processes)
     assert not (tmp_path / "out").exists()
 

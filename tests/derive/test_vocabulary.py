@@ -135,7 +135,7 @@ def test_large_vocabularies_have_two_characters_a_piece() -> None:
 def test_mistakes_are_named(tmp_path: Path) -> None:
     split = tokenizer_of("bpe")
     split.backend_tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
-    with pytest.raises(ConfigurationError, match="do not tell where a word begins"):
+    with pytest.raises(ConfigurationError, match="do not show where a word begins"):
         VocabularyCopy.draw(split, overlap=0.5)
     with pytest.raises(ConfigurationError, match="hangul"):
         VocabularyCopy(tokenizer_of("wordpiece"), script="runes")

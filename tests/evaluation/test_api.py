@@ -93,7 +93,7 @@ def test_gold_links_in_memory_are_scored_as_those_of_a_file(tmp_path: Path) -> N
     for data in (aligned, Dataset.from_list(gold)):
         assert _same(iso.evaluate(MODEL, "word_alignment", data=data, **options), of_file)
     wrong = Dataset.from_list([{**gold[0], "sure": [[99, 0]]}])
-    with pytest.raises(ConfigurationError, match=r"row 1 of .*a gold link is of no word"):
+    with pytest.raises(ConfigurationError, match=r"row 1 of .*a gold link points to no word"):
         iso.evaluate(MODEL, "word_alignment", data=wrong, **options)
     with pytest.raises(ConfigurationError, match="got base 1"):
         iso.evaluate(MODEL, "word_alignment", data=aligned, base=1, **options)

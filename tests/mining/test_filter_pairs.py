@@ -168,7 +168,7 @@ def test_mistakes_are_named_and_leave_nothing(tmp_path: Path) -> None:
         (InputError, "bad.tsv:2: byte 0xff", lambda: run(bad, [kept])),
         (ConfigurationError, "good.tsv: is also an input", lambda: run(good, [str(good)])),
         (ConfigurationError, "two outputs are the same file", lambda: run(good, [kept, kept])),
-        (ConfigurationError, "does not tell the format", lambda: run(good, [str(tmp_path / "kept.txt")])),
+        (ConfigurationError, "the format is not clear", lambda: run(good, [str(tmp_path / "kept.txt")])),
         (
             ConfigurationError,
             "script of 'src'",

@@ -38,7 +38,7 @@ def test_a_device_that_is_there(name: str, count: int, found: str, monkeypatch: 
         ("cuda:x", 1, "unknown device 'cuda:x'"),
         ("cuda:-1", 1, "unknown device 'cuda:-1'"),
         ("meta", 1, "unknown device 'meta'"),
-        ("cuda", 0, r"device 'cuda': PyTorch finds 0 cuda device\(s\) on this machine; write auto"),
+        ("cuda", 0, r"device 'cuda': PyTorch finds 0 cuda device\(s\) on this machine; use auto"),
         ("cuda:7", 2, r"finds 2 cuda device\(s\)"),
         ("mps", 1, "finds 0 mps"),
         ("xpu", 0, "finds 0 xpu"),

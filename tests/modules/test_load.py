@@ -135,7 +135,7 @@ def test_an_unreachable_hub_is_named(monkeypatch):
 def test_a_decoder_is_an_error(tmp_path):
     GPT2LMHeadModel(GPT2Config(n_embd=8, n_layer=1, n_head=1, vocab_size=20)).save_pretrained(tmp_path)
     with pytest.raises(
-        ConfigurationError, match=r"is a 'gpt2' model, an encoder with a masked-LM head is needed"
+        ConfigurationError, match=r"is a 'gpt2' model, but an encoder with a masked-LM head is needed"
     ):
         load_masked_lm(tmp_path)
 

@@ -94,8 +94,8 @@ def test_shape_and_options_are_told_together_in_the_order_of_lines(tiny_recipe: 
         ),
         ("train.train_sampling_strategy=group_by_length", "write `batch: {bucket: 50}`"),
         ("train.neftune_noise_alpha=5", "views make the inputs"),
-        ("objectives={train: {type: masked_lm}}", "'train' is the name of something else; choose another"),
-        ("streams={position: {kind: bitext}}", "'position' is the name of something else"),
+        ("objectives={train: {type: masked_lm}}", "'train' is already in use; choose another"),
+        ("streams={position: {kind: bitext}}", "'position' is already in use"),
         ("objectives.dict={type: embedding_alignment, lexicon: lex}", "'lex' is not a stream"),
     ],
 )

@@ -22,9 +22,9 @@ def test_a_prepared_corpus_keeps_its_filters(tiny_recipe: Path, tmp_path: Path) 
     prepare([source], tmp_path / "made", options=PrepareOptions(duplicates="pair"))
     path = f"streams.bitext.path={tmp_path / 'made'}"
     load_recipe(tiny_recipe, [path, "streams.bitext.duplicates=pair"])
-    assert "is prepared with ()" in complaints(tiny_recipe, path, "streams.bitext.held_out_flags=[xnli]")
+    assert "was prepared with ()" in complaints(tiny_recipe, path, "streams.bitext.held_out_flags=[xnli]")
     assert "holds a prepared bitext corpus" in complaints(tiny_recipe, path, "streams.bitext.kind=aligned")
-    assert "is prepared with en-xx" in complaints(tiny_recipe, path, "streams.bitext.target_language=de")
+    assert "was prepared with en-xx" in complaints(tiny_recipe, path, "streams.bitext.target_language=de")
 
 
 @pytest.mark.parametrize(

@@ -106,7 +106,7 @@ def test_sparsemax_is_the_nearest_point_of_the_simplex() -> None:
 def test_what_cannot_be_extended_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="a BPE tokenizer cannot be extended"):
         extended_tokenizer(fast_backend(tiny_tokenizer("roberta")), ["a b"], 5)
-    with pytest.raises(ConfigurationError, match="no stream has text in it"):
+    with pytest.raises(ConfigurationError, match="no stream has text in 'qq'"):
         extended(tiny_tokenizer("bert"), CORPORA, options(language="qq"), tmp_path)
     with pytest.raises(ValueError, match="init: lexicon needs"):
         options(init="lexicon")

@@ -35,7 +35,7 @@ def test_mistakes_in_a_dictionary_are_named_without_lines(values: dict) -> None:
     said = r"recipe: 1 mistake;(?s:.*)- recipe: views\.pair\.probabilty.*did you mean"
     with pytest.raises(ConfigurationError, match=said):
         load_recipe(values)
-    with pytest.raises(ConfigurationError, match="got a set; its values are those that YAML has"):
+    with pytest.raises(ConfigurationError, match="got a set; a recipe can only hold YAML values"):
         load_recipe({"streams": {1, 2}})
 
 

@@ -84,7 +84,7 @@ def test_an_encoder_ends_in_the_layer_or_says_that_it_cannot(family: str) -> Non
     with pytest.raises(ConfigurationError, match=r"layer 0 is the embeddings.*1 to"):
         encoder_up_to(model, 0)
     if family == "modernbert":
-        with pytest.raises(ConfigurationError, match=r"cannot end in it.*export layer"):
+        with pytest.raises(ConfigurationError, match=r"cannot end there.*export layer"):
             encoder_up_to(model, 1)
         return
     ids = torch.arange(7)[None]

@@ -186,11 +186,11 @@ def test_an_aligner_and_its_links_give_the_same(tmp_path: Path, encoder: Path) -
     [
         ({"de_txt": "das Haus\n"}, {}, r"de\.txt: ends after 1 sentences, and .*en\.conllu goes on"),
         ({"links": "0-0\n"}, {}, r"links: ends before sentence 2"),
-        ({"links": "0-0\n0-0\n0-0\n"}, {}, "has more than the 2 sentences"),
+        ({"links": "0-0\n0-0\n0-0\n"}, {}, "has more lines than the text has sentences"),
         ({"links": "0-0\n5-0\n"}, {}, r"links:2: link 5-0 of 1 and 1 words"),
         ({"links": "0-0\nx\n"}, {}, r"links:2: invalid link 'x'"),
         ({"links": "0-0\n0-0\n"}, {"min_probability": 0.5}, "has no probabilities"),
-        ({"links": "\n\n"}, {}, "no label could be carried to it"),
+        ({"links": "\n\n"}, {}, "no label could be transferred to it"),
         ({"en_conllu": CONLLU.replace("VERB", "VRB")}, {}, r"en\.conllu:4: unknown tag 'VRB'"),
         ({}, {"uncertain": "outside"}, "O is a tag of ner"),
         ({}, {"uncertian": "drop"}, "uncertian"),
@@ -220,7 +220,7 @@ def test_the_output_is_no_input_and_links_come_from_one_place(tmp_path: Path) ->
         iso.project(labels, translation, tmp_path / "out", method="hmm", lexicon=tmp_path / "out")
     with pytest.raises(ConfigurationError, match="--layer"):
         project_request(labels, links_file="x", layer=3)
-    with pytest.raises(ConfigurationError, match="does not tell what the labels are"):
+    with pytest.raises(ConfigurationError, match="does not show the kind of labels"):
         project_request("labels.txt")
     with pytest.raises(InputError, match="no sentence has a translation"):
         iso.project(labels, written(tmp_path, blank_txt="\n\n")[0], tmp_path / "out")

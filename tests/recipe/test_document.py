@@ -19,8 +19,8 @@ from isoglot.recipe.source import read_document
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("name: x\nmodel: &a [*a]\n", ":2: an alias (*) stands inside what it refers to"),
-        ("name: x\nmodel: &a {path: {b: *a}}\n", ":2: an alias (*) stands inside what it refers to"),
+        ("name: x\nmodel: &a [*a]\n", ":2: an alias (*) is inside the value that it refers to"),
+        ("name: x\nmodel: &a {path: {b: *a}}\n", ":2: an alias (*) is inside the value that it refers to"),
         ("name: x\n\nx: " + "[" * 5000 + "]" * 5000 + "\n", ":3: not valid YAML"),
         ("".join(" " * i + f"k{i}:\n" for i in range(3000)), ":50: not valid YAML"),
     ],

@@ -42,7 +42,7 @@ def write(path: Path, values: object) -> Path:
                 "title": "t",
                 "panels": [{"title": "p", "points": [POINT], "pairs": [[0, 1]]}],
             },
-            "names a point that is not there",
+            "names a point that does not exist",
         ),
         (
             {

@@ -202,7 +202,7 @@ def test_a_file_of_results_alone_does(tmp_path: Path) -> None:
 def test_results_are_not_replaced_by_a_page(tmp_path: Path) -> None:
     folder = write_run(tmp_path, "tlm", 1)
     before = (folder / "results.jsonl").read_bytes()
-    with pytest.raises(ConfigurationError, match="holds results, which a page would destroy"):
+    with pytest.raises(ConfigurationError, match="holds results, which the page would overwrite"):
         render([folder], out=folder / "results.jsonl")
     assert (folder / "results.jsonl").read_bytes() == before
 
@@ -293,7 +293,7 @@ def test_files_of_links_are_drawn_worst_first(tmp_path: Path) -> None:
     text = render([links], out=tmp_path / "page.html", options=ReportOptions(gold=gold, worst=1)).read_text()
     assert "2 pairs, the 1 worst shown; over all pairs precision 50.0, recall 50.0, AER 50.0" in text
     run = write_run(tmp_path, "tlm", 1)
-    with pytest.raises(ConfigurationError, match="--gold judges word links, and no input has any"):
+    with pytest.raises(ConfigurationError, match="--gold checks word links, but no input has any"):
         render([run], out=tmp_path / "page.html", options=ReportOptions(gold=gold))
 
 

@@ -155,10 +155,13 @@ def test_the_wrong_kind_of_place_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(ConfigurationError, match=r"is a folder.*name a file"):
         write_text(tmp_path, "")
-    with pytest.raises(ConfigurationError, match="is a file, and a folder"), whole_folder(tmp_path / "file"):
+    with (
+        pytest.raises(ConfigurationError, match="is a file, but the output is a folder"),
+        whole_folder(tmp_path / "file"),
+    ):
         pass
     for below in (tmp_path / "file" / "out", tmp_path / "file" / "deep" / "out"):
-        with pytest.raises(ConfigurationError, match=r"cannot be made, because .*file is a file"):
+        with pytest.raises(ConfigurationError, match=r"cannot be created, because .*file is a file"):
             make_folder(below)
     for nowhere in ("/proc/out.txt", "/proc/nowhere/out.txt"):
         with pytest.raises((ConfigurationError, OSError), match=r"/proc/(nowhere|out\.txt)"):

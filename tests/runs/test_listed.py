@@ -97,7 +97,9 @@ def test_what_isoglot_did_not_write_is_never_replaced(tmp_path: Path, name: str)
         write_text(out / name, "mine")
     before, began = names(out), False
     with (
-        pytest.raises(ConfigurationError, match=rf"out: holds what isoglot did not write.*{name}.*move it"),
+        pytest.raises(
+            ConfigurationError, match=rf"out: holds files that isoglot did not write.*{name}.*move them"
+        ),
         whole_folder(out) as folder,
     ):
         began = folder.exists()

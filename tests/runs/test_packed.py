@@ -127,7 +127,7 @@ def test_the_command_packs_unpacks_and_says_what_is_wrong(encoder, tmp_path) -> 
         return str(error)
 
     assert "holds no unpacked aligner" in refused(str(file), "--out", str(encoder))
-    assert "no packed aligner" in refused(str(encoder), "--out", str(encoder / "config.json"))
+    assert "not a packed aligner" in refused(str(encoder), "--out", str(encoder / "config.json"))
     (encoder / "aligner.json").unlink()
     assert "isoglot tune" in refused(str(encoder), "--out", str(file))
 
@@ -144,7 +144,7 @@ def test_a_cut_off_file_and_another_file_are_refused(encoder, tmp_path) -> None:
     for wrong in (file, encoder / "model.safetensors"):
         with pytest.raises(ConfigurationError, match="packed aligner"):
             checkpoint_folder(wrong)
-    with pytest.raises(ConfigurationError, match="no packed aligner"):
+    with pytest.raises(ConfigurationError, match="not a packed aligner"):
         unpack(encoder / "model.safetensors", tmp_path / "plain")
 
 

@@ -133,7 +133,7 @@ def test_mistakes_leave_nothing_behind(tmp_path: Path) -> None:
     for wrong, said in (
         ({"text": -1}, "greater than or equal to 0"),
         ({"size": 5}, "greater than or equal to 200"),
-        (dict.fromkeys(("text", "pos", "ner", "nli", "paws", "qa"), 0), "nothing is asked for"),
+        (dict.fromkeys(("text", "pos", "ner", "nli", "paws", "qa"), 0), "nothing to write"),
     ):
         with pytest.raises((ConfigurationError, ValidationError), match=said):
             write_world(tmp_path / "w", WorldRequest.model_validate({**dict(SMALL), **wrong}))

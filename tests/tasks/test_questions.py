@@ -72,7 +72,7 @@ def test_questions_of_one_id_are_refused_where_they_are_scored() -> None:
            "answers": {"text": ["dog"], "start": [4]}}  # fmt: skip
     data = Dataset.from_list([row, {**row, "context": "the old dog"}], features=SPAN)
     task = build_task("squad", [], max_length=32, stride=4, max_question_length=8)
-    with pytest.raises(ConfigurationError, match="stand for several questions"):
+    with pytest.raises(ConfigurationError, match="are used for several questions"):
         task.encode(data, tokenizer, model, training=False)
     assert len(task.encode(data, tokenizer, model, training=True)) == 2
 

@@ -170,7 +170,7 @@ def test_bucket_positions() -> None:
 
 def test_mistakes() -> None:
     endless = Mixture({"a": stream(4)}, primary="a", seed=0)
-    with pytest.raises(ConfigurationError, match="neither steps"):
+    with pytest.raises(ConfigurationError, match="steps, or a mixture"):
         TokenBudgetBatches(endless, BatchOptions(examples=2))
     with pytest.raises(ConfigurationError, match="one optimiser step needs 8"):
         TokenBudgetBatches(endless, BatchOptions(examples=2), world_size=4, accumulation=2, steps=3)

@@ -84,7 +84,7 @@ def align_file(
                 f"finished; delete {out} to make both again"
             )
     if not made:
-        progress.note(f"{out}: already made from the same input; nothing to do")
+        progress.note(f"{out}: already exists for the same input; nothing to do")
     return int(record["pairs"])
 
 
@@ -98,7 +98,7 @@ def _require_apart(outputs: Sequence[Path]) -> None:
     """Refuse outputs of which one would be written over another or into it."""
     for first, second in permutations(outputs, 2):
         if second.resolve().is_relative_to(first.resolve()):
-            raise ConfigurationError(f"{first} and {second}: one would be written over the other; move one")
+            raise ConfigurationError(f"{first} and {second}: one would overwrite the other; move one")
 
 
 def _read_by(corpus: Corpus, aligner: AnyAligner) -> dict[str, Any]:

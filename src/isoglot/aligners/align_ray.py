@@ -156,7 +156,7 @@ def aligned_by_ray(
         todo = [number for number in range(count) if not job.part(number).is_file()]
         done = (count - len(todo)) * job.part_pairs
         if done:
-            progress.note(f"{count - len(todo)} of {count} parts are there already: {job.parts}")
+            progress.note(f"{count - len(todo)} of {count} parts exist already: {job.parts}")
         if todo:
             gpu = encoder.options.device != "cpu"
             with ResidentPool(encoder.workers, start, job, most=len(todo), gpu=gpu) as pool:

@@ -77,7 +77,7 @@ def _by_loaded(wanted: SavedModel, corpus: Corpus, request: AlignRequest, warn: 
     aligner = StatisticalAligner.load(wanted.load, **wanted.decoding())
     if aligner.words not in (None, request.words):
         raise ConfigurationError(
-            f"{wanted.load} was trained on text cut by --words {aligner.words}; add --words {aligner.words}"
+            f"{wanted.load} was trained on text split with --words {aligner.words}; add --words {aligner.words}"
         )
     if wanted.threshold is not None and aligner.symmetrisation != AGREEMENT:
         raise ConfigurationError(

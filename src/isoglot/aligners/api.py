@@ -201,7 +201,7 @@ def _aligner(
     trained = aligner.words or words or "whitespace"
     if words not in (None, trained):
         raise ConfigurationError(
-            f"{model} was trained on text cut into {trained} words; give words={trained!r}"
+            f"{model} was trained on text split into {trained} words; pass words={trained!r}"
         )
     return aligner, cast(WordMode, trained)
 

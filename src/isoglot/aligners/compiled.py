@@ -57,7 +57,7 @@ def _code(load: Callable[[Any], Any], key: Any) -> Any:
     try:
         return load(key)
     except _DAMAGED as error:
-        _LOGGER.warning("a loop that numba kept compiled cannot be read (%s); it is compiled again", error)
+        _LOGGER.warning("a cached compiled loop cannot be read (%s); compiling it again", error)
         return None
 
 

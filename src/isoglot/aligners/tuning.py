@@ -46,7 +46,7 @@ class TuningResult:
         """Write the choice into ``aligner.json`` beside the encoder's weights, where every aligner finds it."""
         if not isinstance(self.model, str | Path):
             raise ConfigurationError(
-                "a model object has no folder to keep the choice in; hand it on: align(..., **found.choice)"
+                "a model object has no folder to save the choice in; pass the choice on:  align(..., **found.choice)"
             )
         return keep_choice(self.model, self.choice, density=min(self.density.values()) or None)
 

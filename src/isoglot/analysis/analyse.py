@@ -184,7 +184,7 @@ def _of_one_pair(rows: Iterable[dict[str, Any]], path: str) -> Iterator[dict[str
         first = first or pair
         if pair != first:
             raise InputError(
-                f"holds rows of {'-'.join(first)} and of {'-'.join(pair)}; prepare them apart", path=path
+                f"holds rows of {'-'.join(first)} and of {'-'.join(pair)}; prepare them separately", path=path
             )
         yield row
 
@@ -196,7 +196,7 @@ def _check(request: AlignmentRequest) -> None:
     if request.lexicon is not None and request.options.include_special:
         raise ConfigurationError("--include-special: a lexicon has no special tokens; leave it out")
     if request.words is not None and not request.induction:
-        raise ConfigurationError("--words are those that --induction translates; add --induction")
+        raise ConfigurationError("--words only applies to --induction; add --induction")
 
 
 def _lexicon(request: AlignmentRequest) -> Dataset:

@@ -76,7 +76,7 @@ def study_points(rows: Iterable[Result], *, each_seed: bool = False) -> dict[str
                 scores[key][row.language][row.seed] = row.value
     if not scores or not drops:
         lacking = f"{_SCORE} (isoglot analyse alignment)" if not scores else "drops (isoglot transfer)"
-        raise ConfigurationError(f"the results have no {lacking}; both are needed to correlate them")
+        raise ConfigurationError(f"the results have no {lacking}; a correlation needs both")
     found: dict[str, list[ScatterPoint]] = defaultdict(list)
     for (task, label, language), recipes in drops.items():
         pairs: list[tuple[float, float, int | None]] = []

@@ -71,7 +71,7 @@ def analyse_alignments(job: Job, request: AlignmentsRequest) -> list[Path]:
     files = [re.sub(r"[^\w.+-]+", "-", subject.label).strip("-") or "checkpoint" for subject in job.subjects]
     if len(set(files)) < len(files):
         raise ConfigurationError(
-            f"checkpoints whose files would have one name ({', '.join(files)}); label them"
+            f"the files of these checkpoints would have the same name ({', '.join(files)}); label them"
         )
     for name, subject in zip(files, job.subjects, strict=True):
         aligner = EmbeddingAligner(str(subject.source), **with_kept(subject.source, given))

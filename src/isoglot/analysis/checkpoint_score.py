@@ -146,7 +146,7 @@ def _copied(
     if vocabulary is None:
         if not (Path(folder) / COPY_FILE).is_file():
             raise ConfigurationError(
-                f"{folder}: nothing says which embeddings belong together; give --vocabulary (the tokenizer folder "
+                f"{folder}: it is unknown which embeddings belong together; give --vocabulary (the tokenizer folder "
                 "that `isoglot derive` wrote), --copied-from V, or --lexicon FILE"
             )
         vocabulary = folder

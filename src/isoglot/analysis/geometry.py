@@ -67,7 +67,9 @@ def hubness(queries: Tensor, keys: Tensor, *, k: int = 10) -> Hubness:
     Source: Radovanović et al. 2010, *Hubs in Space*; Dinu et al. 2015 (in cross-lingual retrieval).
     """
     if not 1 <= k <= len(keys):
-        raise ConfigurationError(f"k={k} neighbours asked for of {len(keys)} vectors; give 1 to {len(keys)}")
+        raise ConfigurationError(
+            f"k={k} neighbours requested, but there are {len(keys)} vectors; choose 1 to {len(keys)}"
+        )
     nearest = top_neighbours(unit(queries), unit(keys), k)
     counts = torch.bincount(nearest.flatten(), minlength=len(keys)).double()
     centred = counts - counts.mean()

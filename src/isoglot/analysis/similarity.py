@@ -55,7 +55,7 @@ def neighbour_overlap(first: Tensor, second: Tensor, *, k: int = 10) -> float:
     _same_rows(first, second, least=2)
     if not 1 <= k < len(first):
         raise ConfigurationError(
-            f"k={k} neighbours asked for of {len(first)} rows; give 1 to {len(first) - 1}"
+            f"k={k} neighbours requested, but there are {len(first)} rows; choose 1 to {len(first) - 1}"
         )
     mine, theirs = own_neighbours(first, k), own_neighbours(second, k)
     shared = (mine[:, :, None] == theirs[:, None, :]).any(2).sum(1)

@@ -146,7 +146,7 @@ def run_folders(checkpoints: Sequence[str | Path], names: Sequence[str] = ()) ->
         name = names[place] if names else str(origin(checkpoint_folder(checkpoint))["run"])
         if name in found:
             raise ConfigurationError(
-                f"{found[name]} and {checkpoint} are both called {name}; name them apart with --run, once for each"
+                f"{found[name]} and {checkpoint} are both called {name}; give each a name with --run"
             )
         found[name] = checkpoint
     return found

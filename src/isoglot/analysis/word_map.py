@@ -64,7 +64,7 @@ def frequent_pairs(
             side.add(word)
     if not found:
         raise ConfigurationError(
-            f"of {len(counts)} different word links none is left; give a larger corpus, or fewer stop words"
+            f"none of {len(counts)} different word links is left; give a larger corpus, or fewer stop words"
         )
     return found
 
@@ -148,7 +148,7 @@ def contextual_vectors(
     if len(source[layer]) != len(which) or not bool((times > 0).all()):
         lacking = next((pair for pair, n in zip(pairs, times.tolist(), strict=True) if not n), pairs[0])
         raise ConfigurationError(
-            f"{lacking} are not linked, or have no piece; give the corpus they were counted in"
+            f"{lacking} are not linked, or have no piece; use the corpus in which they were counted"
         )
     means = []
     for vectors in (source[layer], target[layer]):

@@ -57,7 +57,9 @@ class MethodSettings(Options):
     def beside(self, given: dict[str, Any]) -> dict[str, Any]:
         """These options and those that have a flag, each of which is given once."""
         if twice := sorted(set(self.settings) & set(given)):
-            raise ConfigurationError(f"--set {twice[0]}: {twice[0]} has a flag, which is read; leave it out")
+            raise ConfigurationError(
+                f"--set {twice[0]}: {twice[0]} has its own flag, which is used; leave it out"
+            )
         return {**given, **self.settings}
 
 

@@ -26,8 +26,8 @@ _CLOSED = {
 def main() -> None:
     """Run the command line.
 
-    Exit codes: 0 done; 2 a mistake of the user or a place that cannot be read or written, reported in one message without a
-    traceback; 130 interrupted; 1 anything else, with its traceback.
+    Exit codes: 0 done; 2 a mistake of the user or a place that cannot be read or written, reported in one message
+    without a traceback; 130 interrupted; 1 anything else, with its traceback.
     """
     _open_streams()
     with _interrupted_once():

@@ -184,7 +184,7 @@ def load_corpus(path: str | Path) -> datasets.Dataset:
     if manifest is None:
         reason = "has no manifest that can be read" if folder.is_dir() else "does not exist"
         raise InputError(
-            f"{reason}; a folder written to its end by `isoglot prepare` is needed: run it with --out {folder}",
+            f"{reason}; a complete folder of `isoglot prepare` is needed: run it with --out {folder}",
             path=folder,
         )
     manifest.require_whole(folder)
@@ -204,7 +204,7 @@ def _unpacked(folder: Path, manifest: Manifest, features: datasets.Features) -> 
         if kept.is_file() and (held := read_json(kept.with_suffix(".json"))) is not None:
             if held.get("hash") == fingerprint(kept):
                 return kept
-            _LOGGER.warning("%s: is not as it was written; it is made anew", kept)
+            _LOGGER.warning("%s: changed since it was written; it is rebuilt", kept)
     place = next(p for p in places if os.access(next(q for q in (p, *p.parents) if q.exists()), os.W_OK))
     with (
         whole_path(place / f"{name}.arrow") as file,

@@ -25,7 +25,7 @@ _HELD_IN: dict[Kind, tuple[Kind, ...]] = {"bitext": ("bitext", "aligned")}
 
 
 class Spool(Generic[T]):
-    """Items that can be read only once: each is stored on disk when first read, so any number of loops sees all of them.
+    """Items that can be read only once: each is stored on disk when first read, so any number of loops sees all.
 
     Example:
         >>> items = Spool(iter("abc"))
@@ -145,9 +145,7 @@ def prepared_input(source: Source, kind: Kind) -> CorpusInput:
     """A prepared folder, if it holds what is wanted; its shards are not looked at."""
     path, manifest = source.path, read_manifest(source.path)
     if manifest is None:
-        raise InputError(
-            f"no manifest that can be read; run `isoglot prepare ... --out {path}` (again)", path=path
-        )
+        raise InputError(f"no readable manifest; run `isoglot prepare ... --out {path}` (again)", path=path)
     if manifest.kind not in (kinds := _HELD_IN.get(kind, (kind,))):
         raise InputError(
             f"holds a prepared {manifest.kind} corpus, and {' or '.join(kinds)} is needed; name another folder, or "

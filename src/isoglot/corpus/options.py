@@ -84,7 +84,7 @@ class RowRules(Options):
             if self.tokenizer is None and getattr(self, name) is not None:
                 raise ValueError(f"{name} counts pieces of a tokenizer: set tokenizer")
         if self.scripts and self.min_script_share is None:
-            raise ValueError("scripts is without effect: set min_script_share too")
+            raise ValueError("scripts has no effect without min_script_share: set both")
         return self
 
 
@@ -125,7 +125,7 @@ class PrepareOptions(RowRules):
             self.max_pair_pieces or self.max_length_ratio or self.duplicates in ("source", "target")
         ):
             raise ValueError(
-                "max_pair_pieces, max_length_ratio and duplicates of a side compare two sides, and a "
+                "max_pair_pieces, max_length_ratio and duplicates of a side compare two sides, but a "
                 f"{self.kind} corpus has one: remove it"
             )
         return self

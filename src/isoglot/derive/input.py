@@ -50,7 +50,7 @@ def kind_of(path: str) -> str:
     if suffix in _SUFFIXES:
         return _SUFFIXES[suffix]
     raise ConfigurationError(
-        f"{path}: its name does not tell what it holds; give --kind {', '.join(INPUT_KINDS)}"
+        f"{path}: its content is not clear from its name; give --kind {', '.join(INPUT_KINDS)}"
     )
 
 

@@ -30,7 +30,7 @@ def sentence_bounds(words: Sequence[str], marks: str = END_MARKS) -> Iterator[tu
 
 
 def _spans(size: int, ends: Iterable[int]) -> Iterator[tuple[int, int]]:
-    """``[start, stop)`` of the sentences in this many words: each ends with one of these, the last with the last word."""
+    """``[start, stop)`` of sentences in this many words: each ends with one of these, the last with the last word."""
     start = 0
     for stop in sorted({*(end + 1 for end in ends), size}):
         if stop > start:

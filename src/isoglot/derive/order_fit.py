@@ -80,7 +80,7 @@ def fit_order_models(
         fitted.model.save(path)
         if not fitted.converged:
             _LOGGER.warning(
-                "%s is not at its optimum after %d iterations; give more iterations", path, request.iterations
+                "%s did not converge after %d iterations; use more iterations", path, request.iterations
             )
         found.append((path, fitted))
     return found

@@ -55,7 +55,7 @@ def build(
     names = parse_names(text)
     if options.level == "token" and "inv" in names and "syn" in names[: names.index("inv")]:
         raise ConfigurationError(
-            f"{text}: syntax orders words, and level: token leaves pieces; use level: word"
+            f"{text}: syntax orders words, but level: token keeps pieces; use level: word"
         )
 
     def one(name: str) -> Transform:

@@ -125,7 +125,7 @@ class VocabularyCopy:
         last = doubled.convert_tokens_to_ids(self._code(self.size - 1))
         if len(doubled) != 2 * self.size or last != 2 * self.size - 1:
             raise ConfigurationError(
-                f"the doubled tokenizer has {len(doubled)} entries and not 2 x {self.size}: the original's ids "
+                f"the doubled tokenizer has {len(doubled)} entries instead of 2 x {self.size}: the original's ids "
                 "have gaps; save it with ids 0 to V − 1"
             )
         return doubled

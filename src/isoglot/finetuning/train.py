@@ -87,7 +87,7 @@ def train_head(
     fit_length(task, model, progress)
     rows = task.encode(dataset, tokenizer, model, training=True)
     if not len(rows):
-        raise ConfigurationError("no row to train on is left; check the training data")
+        raise ConfigurationError("no training rows are left; check the training data")
     unknown = number_rows(rows, dataset, attached(model))
     if unknown:
         progress.note(f"no language embedding for {', '.join(sorted(unknown))}: the mean of the others is added; "
@@ -134,8 +134,8 @@ def _arguments(
     batch = int(options.single("batch_size")) // copies
     if batch % options.gradient_accumulation:
         raise ConfigurationError(
-            f"batch_size {options.batch_size} cannot be spread over {options.gradient_accumulation} forwards; change "
-            "gradient_accumulation"
+            f"batch_size {options.batch_size} cannot be split over {options.gradient_accumulation} forward passes; "
+            "change gradient_accumulation"
         )
     every = "epoch" if options.evaluate_every is None else "steps"
     steps: dict[str, Any] = {}
@@ -196,7 +196,7 @@ def _drop_damaged(work: Path, progress: Reporter) -> None:
         why = why_incomplete(path)
         if why is None:
             return
-        progress.note(f"{path} cannot be used ({why}); the run goes back before it")
+        progress.note(f"{path} cannot be used ({why}); the run continues from an earlier one")
         discard(path)
 
 

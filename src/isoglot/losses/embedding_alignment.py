@@ -67,7 +67,7 @@ class EmbeddingAlignment(Loss):
     def set_dictionary(self, pairs: Sequence[tuple[EntryPieces, EntryPieces]]) -> None:
         """Keep the pieces of each entry and its translation as buffers."""
         if not pairs:
-            raise ConfigurationError("the dictionary has no pair; give one at least")
+            raise ConfigurationError("the dictionary has no pair; give at least one")
         self.pairs = ()  # the buffers have them
         self.register_buffer("source_pieces", _pad([s for s, _ in pairs]))
         self.register_buffer("target_pieces", _pad([t for _, t in pairs]))

@@ -46,7 +46,7 @@ def pair_format(paths: Sequence[str]) -> str:
     packed = Path(paths[0]).suffix if bare_suffix(paths[0]) != Path(paths[0]).suffix.lower() else ".gz"
     if len(paths) != 1 or name not in ("tsv", "jsonl", "tmx") or packed != ".gz":
         raise ConfigurationError(
-            f"{' '.join(paths)}: its name does not tell the format; name a .tsv, .jsonl or .tmx file (.gz is packed), "
+            f"{' '.join(paths)}: the format is not clear from its name; name a .tsv, .jsonl or .tmx file (or .gz), "
             "or two files, one per side"
         )
     return name

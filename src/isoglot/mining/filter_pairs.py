@@ -191,7 +191,7 @@ def scorer_of(
             "min_cosine and min_margin compare sentence vectors, which need an encoder; add --model ENCODER"
         )
     if aligner is None and {*LINKS} & {*options.thresholds}:
-        lacking.append("min_alignment and min_coverage need word links, and --aligner is none; leave it out")
+        lacking.append("min_alignment and min_coverage need word links, but --aligner is none; leave it out")
     if lacking:
         raise ConfigurationError(lacking)
     return PairScorer(

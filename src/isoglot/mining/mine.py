@@ -105,7 +105,7 @@ def mine_files(
     sides = _distinct(numbered_lines(paths[0])), _distinct(numbered_lines(paths[1]))
     for path, own in zip(paths, sides, strict=True):
         if not own:
-            raise InputError("has no sentence; a sentence a line is needed", path=path)
+            raise InputError("has no sentence; one sentence per line is needed", path=path)
     found = _mined(sides, encoder(), options, (progress or Silent()).progress)
     histogram = Histogram()
     histogram.add([pair.score for pair in found])

@@ -71,7 +71,7 @@ def cheapest_groups(
     """The groups of lines, in their order, that together cost least; those of one side alone are single lines.
 
     Args:
-        source: For each length from 1 to ``max_size - 1``, unit vectors of the runs of that many lines that end at each line.
+        source: For each length from 1 to ``max_size - 1``, unit vectors of the runs of that many lines, by last line.
         target: The same of the target.
         max_size: Most lines of a group, of both sides together.
         skip: Price of a line without translation; a pair of chance costs about 1.

@@ -87,7 +87,7 @@ def require_finite_weights(weights: Iterable[tuple[str, Tensor]], source: str | 
     wrong = non_finite(weights)
     if wrong:
         raise ConfigurationError(
-            f"{source}: NaN or infinite weights in {few(wrong)}; give a checkpoint of a training that did not diverge"
+            f"{source}: NaN or infinite weights in {few(wrong)}; use a checkpoint of a run that did not diverge"
         )
 
 
@@ -112,7 +112,7 @@ def _require_weights_for_layers(config: PreTrainedConfig, place: str | Path, rev
         held = len(weight_names(place, revision))
         if count > held:
             raise ConfigurationError(
-                f"{place}: config.json has {name}: {count:,}, and the weights are {held:,} tensors; restore the "
+                f"{place}: config.json has {name}: {count:,}, but the weights are {held:,} tensors; restore the "
                 "configuration that they were saved with"
             )
 

@@ -18,7 +18,7 @@ def resolve_device(name: str = "auto") -> torch.device:
         ) from error
     if (device.index or 0) >= count:
         raise ConfigurationError(
-            f"device {name!r}: PyTorch finds {count} {device.type} device(s) on this machine; write auto for one "
-            "that is there"
+            f"device {name!r}: PyTorch finds {count} {device.type} device(s) on this machine; use auto for one "
+            "that is available"
         )
     return device

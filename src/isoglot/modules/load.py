@@ -118,7 +118,7 @@ def masked_lm_config(path: str | Path, *, revision: str = "main") -> PreTrainedC
     kind = config.model_type
     if kind not in MODEL_FOR_MASKED_LM_MAPPING_NAMES or getattr(config, "is_encoder_decoder", False):
         raise ConfigurationError(
-            f"{path}: is a {kind!r} model, an encoder with a masked-LM head is needed; give one of the BERT, "
+            f"{path}: is a {kind!r} model, but an encoder with a masked-LM head is needed; use one of the BERT, "
             "RoBERTa/XLM-R, DistilBERT, DeBERTa-v2, ModernBERT or EuroBERT families"
         )
     if kind == "deberta-v2" and any(n.startswith("lm_predictions.") for n in weight_names(path, revision)):

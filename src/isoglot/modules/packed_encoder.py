@@ -142,7 +142,7 @@ class PackedEncoder(nn.Module):
             ) from error
         self.embeddings["word_embeddings"] = table
         if wrong := non_finite([*loaded.items(), (_WORDS, torch.from_numpy(tensors[f"{_WORDS}.scale"]))]):
-            raise ConfigurationError(f"{source}: NaN or infinite weights in {wrong[0]}; give a sound file")
+            raise ConfigurationError(f"{source}: NaN or infinite weights in {wrong[0]}; use an intact file")
         self.requires_grad_(requires_grad=False).eval()
 
     def _words(

@@ -82,7 +82,7 @@ def _name_problems(values: Mapping[str, Any], sections: Sections) -> Iterator[Pr
         if not _NAME.fullmatch(name):
             yield Problem("names are letters, digits, _ and -, and begin with a letter", (key, name))
         elif name in taken.get(key, ()):
-            yield Problem(f"{name!r} is the name of something else; choose another", (key, name))
+            yield Problem(f"{name!r} is already in use; choose another", (key, name))
     for location, kind, value in _references(values):
         if isinstance(value, str) and known[kind] and value not in known[kind]:
             text = f"no {kind.removesuffix('s')} is named {value!r}; {did_you_mean(value, known[kind])}"

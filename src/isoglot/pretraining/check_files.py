@@ -25,7 +25,7 @@ def file_problems(stream: StreamSection | None, given: Mapping[str, Any]) -> Ite
             inputs = StreamSection.sources_of(given)
     if any(is_prepared(source.path) for source in inputs):
         if len(inputs) > 1:
-            yield Problem("a prepared folder stands alone; name it as the only path")
+            yield Problem("a prepared folder cannot be combined with other files; name it as the only path")
         elif stream is not None:
             yield from _preparation_problems(stream)
         return
@@ -46,7 +46,7 @@ def _preparation_problems(stream: StreamSection) -> Iterator[Problem]:
     source = stream.inputs[0]
     manifest = read_manifest(source.path)
     if manifest is None:
-        yield Problem(f"{source.path}: no manifest that can be read; run `isoglot prepare` again", ("path",))
+        yield Problem(f"{source.path}: no readable manifest; run `isoglot prepare` again", ("path",))
         return
     if manifest.kind != stream.kind:
         text = f"got {stream.kind!r}, but {source.path} holds a prepared {manifest.kind} corpus; change kind"

@@ -26,5 +26,5 @@ class NewPiecesOptions(Options):
     @model_validator(mode="after")
     def _has_its_lexicon(self) -> Self:
         if (self.init == "lexicon") != (self.lexicon is not None):
-            raise ValueError("init: lexicon needs `lexicon: STREAM`, and the other ways to start take none")
+            raise ValueError("init: lexicon needs `lexicon: STREAM`; the other ways to start take none")
         return self

@@ -39,7 +39,7 @@ def new_recipe(
     """
     out = Path(out)
     if out.exists() and not overwrite:
-        raise ConfigurationError(f"{out}: is there already; choose another name, or add --overwrite")
+        raise ConfigurationError(f"{out} exists already; choose another name, or add --overwrite")
     require_writable(out)
     sources = expand(sources_from(paths, languages=languages, **(reading or {})), "bitext")
     for source in sources:

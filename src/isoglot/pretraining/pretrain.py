@@ -111,7 +111,7 @@ def _pretrained(
             run_folder.state_of(out, made_from, what=f"{what} on other data")
         if state == "finished" and not (out / CHECKPOINT / "config.json").is_file():
             raise ConfigurationError(
-                f"{out}: is finished, but its {CHECKPOINT} is gone; delete {out / run_folder.MANIFEST} and add "
+                f"{out} is finished, but its {CHECKPOINT} is missing; delete {out / run_folder.MANIFEST} and add "
                 "--resume to write it again, or delete the folder to train again"
             )
         if state == "finished":

@@ -149,7 +149,7 @@ def encoder_up_to(model: PreTrainedModel, layer: int) -> PreTrainedModel:
         last = small(**inputs)[0]
     if not (torch.allclose(states[0], states[1], atol=1e-5) and torch.allclose(last, states[0], atol=1e-5)):
         raise ConfigurationError(
-            f"layer {layer}: a {config.model_type} encoder cannot end in it, since it changes the states of its last "
+            f"layer {layer}: a {config.model_type} encoder cannot end there, as it changes the states of its last "
             f"layer; export layer {num_layers(model)}"
         )
     return small

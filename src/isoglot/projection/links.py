@@ -37,7 +37,7 @@ def ready_links(given: ReadyLinks) -> Iterator[tuple[int | None, PairLinks]]:
         links, probabilities = row.get("links", []), row["probabilities"]
         if len(links) != len(probabilities) or not all(isinstance(p, int | float) for p in probabilities):
             raise InputError(
-                f"{len(links)} links and {len(probabilities)} probabilities; one number for each link is needed",
+                f"{len(links)} links but {len(probabilities)} probabilities; one number per link is needed",
                 path=given.links_file,
                 line=line,
             )
@@ -71,8 +71,8 @@ def linked(
             wrong = [(i, j) for i, j in own.links if i >= b - a or j >= d - c]
             if wrong:
                 raise InputError(
-                    f"link {wrong[0][0]}-{wrong[0][1]} of {b - a} and {d - c} words; give links of the words that "
-                    "this text is cut into (--words)",
+                    f"link {wrong[0][0]}-{wrong[0][1]} of {b - a} and {d - c} words; use links that count the "
+                    "words of this text (--words)",
                     path=whole,
                     line=line,
                 )
@@ -81,5 +81,5 @@ def linked(
         yield unit, PairLinks([link for link, _ in found], [p for _, p in found], 1.0)
     if whole is not None and next(links, None) is not None:
         raise InputError(
-            f"has more than the {number:,} sentences of the text; give links of this text", path=whole
+            f"has more lines than the text has sentences ({number:,}); use links of this text", path=whole
         )

@@ -66,7 +66,7 @@ class InlineTags:
         ):
             if found := _TAG.search(text):
                 raise InputError(
-                    f"{found[0]} stands in the translation; give it without tags",
+                    f"{found[0]} is in the translation; remove its tags",
                     path=self.translation,
                     line=line,
                 )

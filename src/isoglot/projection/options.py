@@ -107,7 +107,7 @@ def project_request(labels: str | Path, **values: Any) -> ProjectRequest:
     kind = own.get("kind") or _BY_SUFFIX.get(bare_suffix(str(labels)))
     if kind is None:
         raise ConfigurationError(
-            f"{labels}: its name does not tell what the labels are; add --kind pos, ner, questions, offsets or markup"
+            f"{labels}: its name does not show the kind of labels; add --kind pos, ner, questions, offsets or markup"
         )
     links: AnyAligner | ReadyLinks
     if "links_file" in values:

@@ -97,7 +97,7 @@ def project(
                     progress.progress("projecting", done, 0)
             if not kind.counts.written:
                 raise InputError(
-                    "no label could be carried to it; check that it is the translation", path=translation
+                    "no label could be transferred to it; check that it is the translation", path=translation
                 )
     return kind.counts
 
@@ -110,7 +110,7 @@ def _check_outputs(out: str | Path, inputs: list[str | Path | None], request: Pr
             refuse_overwriting(beside, [*reads, out])
             if Path(out).resolve() == Path(beside).resolve():
                 raise ConfigurationError(
-                    f"{out} and --{name} {beside}: are the same; choose another path for one"
+                    f"{out} and --{name} {beside} are the same file; choose another path for one"
                 )
     refuse_overwriting(out, reads)
     if str(out) == "-":
@@ -118,7 +118,7 @@ def _check_outputs(out: str | Path, inputs: list[str | Path | None], request: Pr
     require_writable(out)
     if request.kind in ("questions", "offsets") and Path(out).suffix != ".jsonl":
         raise ConfigurationError(
-            f"{out}: {request.kind} are written as JSON lines, which finetune knows by their name; name it .jsonl"
+            f"{out}: {request.kind} are written as JSON lines, which finetune knows by the suffix; name it .jsonl"
         )
 
 

@@ -65,7 +65,7 @@ class Answers:
             rows = read_questions(self.labels, language=language)
         if not any(name in translated for name in rows["id"]):
             raise InputError(
-                f"has no question of {self.labels}; questions go together by their ids", path=self.translation
+                f"has no question of {self.labels}; questions are matched by their ids", path=self.translation
             )
 
         def contexts(row: Any) -> tuple[str, str | None]:
@@ -145,7 +145,7 @@ def _translations(path: str | Path) -> dict[str, tuple[str, str]]:
                 found[str(name)] = (question, context)
             case _:
                 raise InputError(
-                    f"a translated question has an id, a question and a context, and not {shortened(row)}; correct it",
+                    f"a translated question has an id, a question and a context, got {shortened(row)}; correct it",
                     path=path,
                     line=number,
                 )

@@ -92,7 +92,7 @@ def paired(
         if sides[0] is None or sides[1] is None:
             short, long = paths if sides[0] is None else paths[::-1]
             raise InputError(
-                f"ends after {number - 1:,} sentences, and {long} goes on; sentence i must translate sentence i",
+                f"ends after {number - 1:,} sentences, but {long} continues; sentence i must translate sentence i",
                 path=short,
             )
         yield number, sides[0], sides[1]

@@ -132,7 +132,7 @@ def construct(node: Node, location: Location, file: str, document: Document) -> 
     document.origins.setdefault(location, Origin(file, line))
     if len(location) > _DEEPEST:
         raise InputError(
-            "an alias (*) stands inside what it refers to; write the values out", path=file, line=line
+            "an alias (*) is inside the value that it refers to; write the values out", path=file, line=line
         )
     if len(document.origins) > _MOST_VALUES:
         raise InputError(

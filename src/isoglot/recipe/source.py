@@ -57,7 +57,7 @@ def _of_values(values: Mapping[str, Any]) -> Document:
     try:
         text = dump_yaml(json.loads(json.dumps(values, default=_as_text)))
     except (TypeError, ValueError) as error:
-        raise ConfigurationError(f"recipe: {error}; its values are those that YAML has") from error
+        raise ConfigurationError(f"recipe: {error}; a recipe can only hold YAML values") from error
     document = Document()
     node = compose(text, "recipe")
     document.values = {} if node is None else construct(node, (), "recipe", document)

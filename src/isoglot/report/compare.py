@@ -293,7 +293,7 @@ def _tell_orderings(
     told = []
     if each:
         told.append(
-            f"Pairs of rows of one setting that stand in the paper's order here too: {', '.join(each)}."
+            f"Pairs of rows of one setting that are in the paper's order here too: {', '.join(each)}."
         )
     if close := total["close"]:
         pairs = "pair" if close == 1 else "pairs"

@@ -39,7 +39,7 @@ class MapPanel(_FigurePart):
     def _pairs_exist(self) -> Self:
         wrong = [pair for pair in self.pairs if not all(0 <= i < len(self.points) for i in pair)]
         if wrong:
-            raise ValueError(f"pair {list(wrong[0])} names a point that is not there; points count from 0")
+            raise ValueError(f"pair {list(wrong[0])} names a point that does not exist; points count from 0")
         return self
 
 
@@ -85,7 +85,9 @@ class LineSeries(_FigurePart):
     @model_validator(mode="after")
     def _same_length(self) -> Self:
         if len(self.y) != len(self.x) or (self.sd is not None and len(self.sd) != len(self.x)):
-            raise ValueError(f"{self.label!r} has {len(self.x)} x and {len(self.y)} y; they must be as many")
+            raise ValueError(
+                f"{self.label!r} has {len(self.x)} x and {len(self.y)} y; both must have the same length"
+            )
         if self.x != sorted(self.x):
             raise ValueError(f"x of {self.label!r} does not ascend")
         return self
@@ -137,7 +139,7 @@ def read_figure(path: str | Path) -> ReportFigure:
         ) from error
     except ValidationError as error:
         raise InputError(
-            f"no figure ({problems_of(error)[0]}); a figure is one object whose kind is embedding_map, scatter, "
-            "layers, lines or bars; write it anew, or take it out of the figures folder",
+            f"not a figure ({problems_of(error)[0]}); a figure is one object whose kind is embedding_map, scatter, "
+            "layers, lines or bars; write it again, or remove it from the figures folder",
             path=path,
         ) from error

@@ -119,7 +119,7 @@ def compare(
         one, other = (side[key] for side in sides)
         if one.about.get("data") != other.about.get("data"):
             raise ConfigurationError(
-                f"{' '.join(key)}: the two were measured on other examples; evaluate both on the same data"
+                f"{' '.join(key)}: the two were measured on different examples; evaluate both on the same data"
             )
         about = dict(zip(("task", "language", "split"), key, strict=True))
         about |= {"first": str(one.about.get("run", "")), "second": str(other.about.get("run", ""))}
@@ -242,8 +242,8 @@ def _evaluations(side: str | Path | Mapping[str, ExampleCounts]) -> dict[tuple[s
     files = sorted(place.rglob(f"*{ENDING}")) if place.is_dir() else [place]
     if not files or not files[0].is_file():
         raise InputError(
-            f"holds no counts of examples (*{ENDING}); evaluate with --predictions {place}, or with --again too where "
-            "predictions are there already",
+            f"holds no counts of examples (*{ENDING}); evaluate with --predictions {place}, and add --again if "
+            "predictions exist already",
             path=place,
         )
     found: dict[tuple[str, str, str], CountsFile] = {}

@@ -53,7 +53,7 @@ def render(
     if options.tables is not None:
         require_writable(options.tables, folder=True)
     if Path(out).suffix in (".json", ".jsonl") and Path(out).exists():
-        raise ConfigurationError(f"{out}: holds results, which a page would destroy; name it report.html")
+        raise ConfigurationError(f"{out}: holds results, which the page would overwrite; name it report.html")
     material, scores = _gathered(runs, options, options.gold)
     scores.runs.sort(key=lambda run: run != options.baseline)
     page = _page(material, scores, options)

@@ -64,7 +64,7 @@ def gather(
 ) -> Material:
     """Read folders and files.
 
-    A path may be ``LABEL=PATH``: then its runs are called so. Runs of one name whose recipes differ are distinguished by
+    A path may be ``LABEL=PATH``, which names its runs. Runs of one name with different recipes are distinguished by
     the folders that they came in. A folder is searched through: ``results.jsonl``, ``cells.jsonl``, run folders
     (``run.json`` or ``checkpoint-*``), counts beside predictions, and ``figures`` folders at any depth. A file is
     results, cells where it is called ``cells.jsonl``, or sentence pairs with word links, which ``gold`` links judge.
@@ -98,7 +98,7 @@ def gather(
             )
     if gold is not None and not material.alignments:
         raise ConfigurationError(
-            "--gold judges word links, and no input has any; add a file of `isoglot align --format jsonl`"
+            "--gold checks word links, but no input has any; add a file of `isoglot align --format jsonl`"
         )
     material.rows, material.cells = labels.rows(rows), labels.cells(cells)
     _shorten(material, [label for label, _ in given if label])

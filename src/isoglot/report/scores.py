@@ -128,7 +128,7 @@ class ReportScores:
         if self.doubtful:
             row = self.doubtful[0]
             found.append(
-                f"{len(self.doubtful)} results below 1 stand beside others in percent and are not converted "
+                f"{len(self.doubtful)} results below 1 are mixed with results in percent and are not converted "
                 f"(first: {row.run}, {row.task}, {row.language}, {row.metric} {row.value:g}); "
                 "give all of them in percent."
             )
@@ -261,7 +261,7 @@ def _combine(scores: ReportScores, combination: Combination) -> None:
     if missing:
         raise ConfigurationError(
             f"--combine {combination.name}: no results of {', '.join(missing)}; there are {', '.join(scores.runs)}; "
-            "name runs as they stand in results.jsonl, without their seed"
+            "name runs as in results.jsonl, without their seed"
         )
     for runs in scores.values.values():
         together: dict[str, dict[int | None, tuple[float, int]]] = {}

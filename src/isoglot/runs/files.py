@@ -90,7 +90,7 @@ def whole_path(path: str | Path) -> Iterator[Path]:
         return
     if target.is_dir():
         raise ConfigurationError(
-            f"{path}: is a folder, and a file is to be written; name a file, for example {Path(path) / 'out.txt'}"
+            f"{path} is a folder, but the output is a file; name a file, for example {Path(path) / 'out.txt'}"
         )
     make_folder(target.parent)
     held = target.stat() if target.exists() else None
@@ -131,11 +131,11 @@ def make_folder(path: str | Path) -> Path:
     except (FileExistsError, NotADirectoryError):
         file = next(p for p in (folder, *folder.parents) if p.exists() and not p.is_dir())
         raise ConfigurationError(
-            f"{folder}: cannot be made, because {file} is a file; choose another path"
+            f"{folder} cannot be created, because {file} is a file; choose another path"
         ) from None
     except (PermissionError, FileNotFoundError) as error:
         raise ConfigurationError(
-            f"{folder}: cannot be made ({error.strerror}); choose a place that you may write to"
+            f"{folder} cannot be created ({error.strerror}); choose a writable place"
         ) from error
     return folder
 
@@ -162,7 +162,7 @@ def require_writable(path: str | Path, *, folder: bool = False) -> None:
         return
     if target.exists() and target.is_dir() != folder:
         wanted, held = ("folder", "file") if folder else ("file", "folder")
-        raise ConfigurationError(f"{path}: is a {held}, and a {wanted} is to be written; choose another path")
+        raise ConfigurationError(f"{path} is a {held}, but the output is a {wanted}; choose another path")
     try:
         if target.is_file():
             os.close(os.open(target, os.O_WRONLY | os.O_APPEND))
@@ -171,9 +171,7 @@ def require_writable(path: str | Path, *, folder: bool = False) -> None:
         tempfile.TemporaryFile(dir=place).close()
     except OSError as error:
         reason = disk_problem(error) or os.strerror(error.errno or errno.EIO)
-        raise ConfigurationError(
-            f"{path}: cannot be written ({reason}); choose a place that you may write to"
-        ) from error
+        raise ConfigurationError(f"{path} is not writable ({reason}); choose a writable place") from error
 
 
 def file_to_write(path: str | Path) -> Path:
@@ -198,7 +196,7 @@ def refuse_overwriting(output: str | Path, inputs: Iterable[str | Path | None]) 
         path = Path(name).resolve()
         if out.samefile(path) or (out.is_dir() and any(out.samefile(parent) for parent in path.parents)):
             what = "is also an input" if out.samefile(path) else f"holds the input {name}"
-            raise ConfigurationError(f"{output}: {what}, which writing would destroy; choose another --out")
+            raise ConfigurationError(f"{output}: {what}, which would be overwritten; choose another --out")
 
 
 def digest_of(paths: Iterable[Path], *, size: int, named: bool = False) -> str:

@@ -85,8 +85,8 @@ def forget() -> None:
                 entry.unlink(missing_ok=True)
             except OSError as error:
                 raise ConfigurationError(
-                    f"{entry}: a remembered hash cannot be removed ({error.strerror}); set ISOGLOT_CACHE to a folder "
-                    "that you may write to"
+                    f"{entry}: a remembered hash cannot be removed ({error.strerror}); set ISOGLOT_CACHE to a "
+                    "writable folder"
                 ) from error
 
 

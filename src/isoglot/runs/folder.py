@@ -89,7 +89,7 @@ def state_of(
     held = {**(started or {}), **(manifest or {})}
     if not wanted.keys() <= held.keys():
         raise ConfigurationError(
-            f"{folder}: is not empty and holds no {what}; choose another --out, or empty it"
+            f"{folder}: is not empty and does not hold a {what}; choose another --out, or empty it"
         )
     if _differences(held, wanted):
         if overwrite:
@@ -148,7 +148,7 @@ def make_once(
     def finished() -> dict[str, Any] | None:
         kept = Path(folder)
         if cached and (wrong := damage(kept)) is not None:
-            _LOGGER.warning("%s: is not as it was written (%s); it is made anew", folder, wrong)
+            _LOGGER.warning("%s: changed since it was written (%s); it is rebuilt", folder, wrong)
             remove(kept)
         state = state_of(folder, wanted, what=what, overwrite=overwrite, name=name)
         return read_json(kept / name) if state == "finished" else None
@@ -248,7 +248,7 @@ def _warn_of_versions(folder: Path, held: Any) -> None:
     ]
     if changed:
         _LOGGER.warning(
-            "%s: was begun with other versions (%s); the run will not be bit-identical",
+            "%s: was started with other versions (%s); the run will not be bit-identical",
             folder,
             ", ".join(changed),
         )

@@ -39,10 +39,10 @@ def whole_folder(path: str | Path) -> Iterator[Path]:
     target = followed(Path(path))
     if target.name in ("", ".."):
         raise ConfigurationError(
-            f"{path}: cannot be replaced by a new folder; name one in it: {Path(path) / 'out'}"
+            f"{path} cannot be replaced by a new folder; name a folder inside it: {Path(path) / 'out'}"
         )
     if target.exists() and not target.is_dir():
-        raise ConfigurationError(f"{path}: is a file, and a folder is to be written; choose another name")
+        raise ConfigurationError(f"{path} is a file, but the output is a folder; choose another name")
     make_folder(target.parent)
     if not target.exists() and _replaced(target).exists():
         _replaced(target).rename(target)  # its writer was killed between two renames
@@ -120,7 +120,7 @@ def require_own(folder: Path, *, called: Path | None = None) -> None:
             f" and {len(foreign) - _SHOWN} more" if foreign[_SHOWN:] else ""
         )
         raise ConfigurationError(
-            f"{called or folder}: holds what isoglot did not write there and will not delete ({names}); move it away, "
+            f"{called or folder}: holds files that isoglot did not write and will not delete ({names}); move them, "
             "or choose another folder"
         )
 

@@ -43,7 +43,7 @@ def locked(path: str | Path, *, wait: bool = True) -> Iterator[None]:
         _acquire(lock, Path(path), wait=wait)
     except FileNotFoundError as error:
         raise ConfigurationError(
-            f"{path}: cannot be written ({error.strerror}); choose a place that you may write to"
+            f"{path} is not writable ({error.strerror}); choose a writable place"
         ) from error
     except OSError as error:
         if error.errno == errno.ELOOP:

@@ -54,7 +54,7 @@ def pack(checkpoint: Path, out: str | Path, *, card: str | None = None) -> Path:
             file of this name that is not a packed aligner.
     """
     if (place := Path(out)).exists() and not is_packed(place):
-        raise ConfigurationError(f"{out}: is there and no packed aligner; choose another --out")
+        raise ConfigurationError(f"{out} exists and is not a packed aligner; choose another --out")
     texts = {
         name: path.read_text(encoding="utf-8") for name in _TEXTS if (path := checkpoint / name).is_file()
     }
@@ -106,7 +106,7 @@ def unpacked(file: Path) -> Path:
 def digest(file: Path) -> str:
     """SHA-256 of a file."""
     if not file.is_file():
-        raise ConfigurationError(f"{file}: does not exist; install isoglot anew, or name another model")
+        raise ConfigurationError(f"{file} does not exist; reinstall isoglot, or name another model")
     status = file.stat()
     return _digest(file, status.st_size, status.st_mtime_ns)
 

@@ -38,7 +38,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
         twice = next(name for name, count in Counter(name for name, _ in pairs).items() if count > 1)
-        raise ValueError(f"the name {shortened(twice)} stands twice in one object")
+        raise ValueError(f"the name {shortened(twice)} is repeated in one object")
     return found
 
 
@@ -47,7 +47,7 @@ def parse_object(text: str, *, path: str | Path | None = None, line: int | None 
     value = parse_json(text, path=path, line=line)
     if not isinstance(value, dict):
         raise InputError(
-            f"is a JSON {type(value).__name__}, and an object with named fields is needed; correct it",
+            f"is a JSON {type(value).__name__}, but an object with named fields is needed; correct it",
             path=path,
             line=line,
         )

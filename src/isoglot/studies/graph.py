@@ -72,9 +72,7 @@ class Call:
         return Output(self) / path
 
     def __format__(self, spec: str) -> str:
-        raise TypeError(
-            f"{self.title} has no folder yet; write call / 'path', and + for what stands around it"
-        )
+        raise TypeError(f"{self.title} has no folder yet; write call / 'path', and + for text around it")
 
     def fact(self, name: str) -> Output:
         """A number that is known once the call is made."""

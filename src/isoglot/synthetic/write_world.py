@@ -34,7 +34,7 @@ def write_world(
         if request.rows(kind, split)
     ]
     if not planned:
-        raise ConfigurationError("nothing is asked for; give for example --text 20000 --pos 4000")
+        raise ConfigurationError("nothing to write; add for example --text 20000 --pos 4000")
 
     def make(folder: Path) -> dict[str, Any]:
         world, files = World(request.seed, request.size), dict[str, int]()

@@ -147,7 +147,7 @@ def fit_length(task: TrainableTask, model: PreTrainedModel, report: Reporter) ->
     longest = max_length(model)
     if longest is not None and task.max_length > longest:
         report.note(
-            f"max_length {task.max_length} is more than the encoder's {longest} positions; {longest} taken"
+            f"max_length {task.max_length} is more than the encoder's {longest} positions; {longest} is used"
         )
         task.max_length = longest
 

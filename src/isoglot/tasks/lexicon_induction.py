@@ -71,7 +71,7 @@ class LexiconInductionTask:
         else:
             if _names(path, target, source) and not _names(path, source, target):
                 raise InputError(
-                    f"is named as {target}-{source}, and {language} is asked for; name that direction's dictionary",
+                    f"is named as {target}-{source}, but {language} is requested; name that direction's dictionary",
                     path=path,
                 )
             for number, line in numbered_lines(path):
@@ -162,7 +162,7 @@ class LexiconInductionTask:
         asked = [low <= order[word] < high for word in source]
         if not any(asked):
             raise InputError(
-                f"source words {low} to {high} asked for, the dictionary has {len(order)}; set words=0:0 for all",
+                f"source words {low} to {high} requested, but the dictionary has {len(order)}; set words=0:0 for all",
                 path=name,
             )
         return asked

@@ -88,7 +88,7 @@ class QuestionTask(HeadTask):
         """
         if not training and (twice := [name for name, n in Counter(dataset["id"]).items() if n > 1]):
             raise ConfigurationError(
-                f"{self.name}: {len(twice)} ids ({twice[0]!r}, …) stand for several questions; give each its own id"
+                f"{self.name}: {len(twice)} ids ({twice[0]!r}, …) are used for several questions; give each its own id"
             )
         segments = takes_segments(model, tokenizer)
         inputs: list[dict[str, Any]] = []

@@ -88,7 +88,7 @@ class WordAlignmentTask:
         ):
             if any(not (0 <= s < len(source) and 0 <= t < len(target)) for s, t in own.possible):
                 raise ConfigurationError(
-                    f"row {number} of {self.data.describe()}: a gold link is of no word; links count words from 0"
+                    f"row {number} of {self.data.describe()}: a gold link points to no word; links count words from 0"
                 )
         return rows
 

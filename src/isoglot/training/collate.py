@@ -88,7 +88,7 @@ def pad(
         if example.keys() != examples[0].keys():
             differing = sorted(example.keys() ^ examples[0].keys())
             raise ConfigurationError(
-                f"view {view!r}: some examples have {', '.join(differing)} and others do not; encode the stream anew"
+                f"view {view!r}: some examples have {', '.join(differing)} and others do not; encode the stream again"
             )
     lengths = {key: [example[key].size(0) for example in examples] for key in keys}
     token_lengths = [lengths[key] for key in keys if key.endswith("input_ids")]

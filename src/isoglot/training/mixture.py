@@ -192,7 +192,7 @@ class Mixture(torch.utils.data.Dataset[dict[str, Any]]):
 def _check(streams: Mapping[str, datasets.Dataset], primary: str) -> None:
     if primary not in streams:
         raise ConfigurationError(
-            f"epochs of stream {primary!r} asked for, the streams are {sorted(streams)}; name one of them"
+            f"epochs of stream {primary!r} requested, but the streams are {sorted(streams)}; name one of them"
         )
     problems = [
         f"stream {n!r} has no examples; look at what its filters dropped"

@@ -134,7 +134,7 @@ class AlignmentModel(nn.Module):
         loss = self._combined(outputs, counts or {}, accumulation)
         if self.training and torch.is_grad_enabled() and not loss.requires_grad:
             raise ConfigurationError(
-                f"nothing is trained at step {self.step}: all of {', '.join(active)} is frozen; raise a part's rate"
+                f"nothing is trained at step {self.step}: {', '.join(active)} is frozen; raise a part's rate"
             )
         if self.training and torch.is_grad_enabled():
             self._require_gradients(outputs)

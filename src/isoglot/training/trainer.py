@@ -1,4 +1,4 @@
-"""Hugging Face's Trainer, extended for alignment models, runs that count steps instead of epochs, and complete checkpoints."""
+"""Hugging Face's Trainer, extended for alignment models, runs counted in steps, and complete checkpoints."""
 
 import sys
 from pathlib import Path

@@ -82,7 +82,7 @@ def packed_instance(
     wrong = [f"{name} has {values.size}" for name, values in columns.items() if values.size != ids.size]
     if wrong:
         raise ConfigurationError(
-            f"packed block: input_ids has {ids.size} tokens, but {', '.join(wrong)}; encode the stream anew"
+            f"packed block: input_ids has {ids.size} tokens, but {', '.join(wrong)}; encode the stream again"
         )
     documents = columns.get("document_ids")
     attention = columns.pop("attention_mask", None)

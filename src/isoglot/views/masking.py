@@ -135,7 +135,7 @@ def mask_tokens(
     if masking.whole_word:
         if word_ids is None:
             raise ConfigurationError(
-                "whole_word: the stream has no word_ids; encode it anew with word maps, or set whole_word: false"
+                "whole_word: the stream has no word_ids; encode it again with word maps, or set whole_word: false"
             )
         scores = scores[_units(word_ids)]
     if masking.count == "exact":

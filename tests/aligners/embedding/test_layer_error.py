@@ -57,7 +57,7 @@ def test_mistakes_are_told() -> None:
     pairs = gold_pairs(3)
     with pytest.raises(ConfigurationError, match="layers 0"):
         layer_error(aligner, pairs, layers=[4])
-    with pytest.raises(ConfigurationError, match="give one a pair"):
+    with pytest.raises(ConfigurationError, match="give one per pair"):
         layer_error(aligner, GoldPairs(pairs.words, pairs.gold[:2]))
 
 

@@ -68,5 +68,5 @@ def test_an_unfinished_stream_is_no_stream(tmp_path, monkeypatch):
     stream = encode_stream(tiny_text(5), tiny_tokenizer(), cache_dir=tmp_path)
     folder = Path(stream.cache_files[0]["filename"]).parent
     (folder / "manifest.json").unlink()
-    with pytest.raises(InputError, match="no whole stream"):
+    with pytest.raises(InputError, match="no complete stream"):
         open_stream(folder)

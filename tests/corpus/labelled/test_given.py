@@ -43,7 +43,7 @@ def test_columns_take_the_schemas_names_and_types() -> None:
     found = shaped(rows, LABELLED, {"text": "body", "label": "stars"})
     assert found.to_list() == [{"text": "x", "label": "5"}, {"text": "y", "label": "1"}]
     named = Dataset.from_dict({"tokens": [["a", "b"]], "pos_tags": [[1, 0]]})
-    with pytest.raises(ConfigurationError, match=r"column 'words' is Value.*, and a list is needed"):
+    with pytest.raises(ConfigurationError, match=r"column 'words' is Value.*, but a list is needed"):
         shaped(Dataset.from_dict({"words": ["a b"], "tags": ["DET NOUN"]}), TAGGED)
     feature = type(named.features["pos_tags"])(ClassLabel(names=["DET", "NOUN"]))
     assert shaped(named.cast_column("pos_tags", feature), TAGGED)["tags"][:] == [["NOUN", "DET"]]

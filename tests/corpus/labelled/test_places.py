@@ -23,7 +23,7 @@ def test_sources(tmp_path: Path) -> None:
     for language, split, wrong in (("fr", "test", "no test data for 'fr'"), ("de", "train", "no such file")):
         with pytest.raises(ConfigurationError, match=wrong):
             template.find(language, split)
-    with pytest.raises(ConfigurationError, match="there is no such file"):
+    with pytest.raises(ConfigurationError, match="no such file"):
         DataSource([str(tmp_path / "nothing")]).find("de", "test")
     for part, wrong in (("#0:3000", "a part must lie between 0 and 100 %"), ("#20:120%", "20:120% is empty")):
         with pytest.raises(ConfigurationError, match=f"{wrong}; write for example #0:80%"):

@@ -26,7 +26,7 @@ def test_answers_that_move_are_counted(tmp_path: Path, caplog: pytest.LogCapture
     answers = [("abc", 4), ("abc", 5), ("abc", -1), ("x", 2)]
     path = text_file(tmp_path, "a.json", json.dumps(squad("abc abc abc", *answers)))
     assert read_questions(path, language="en")[0]["answers"]["start"] == [4, 4, 0, NOT_FOUND]
-    assert "2 of 4 answers do not stand at their answer_start; the nearest place" in caplog.text
+    assert "2 of 4 answers are not at their answer_start; the nearest place" in caplog.text
     caplog.clear()
     path = text_file(tmp_path, "b.json", json.dumps(squad("abc abc abc", ("abc", 4))))
     read_questions(path, language="en")

@@ -15,9 +15,9 @@ from isoglot.schema import PAIR, SPAN, TAGGED
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        ({"words": ["a", None], "tags": ["O", "O"]}, "a null stands in column 'words'"),
-        ({"words": ["a"], "tags": ["O"], "language": None}, "a null stands in column 'language'"),
-        ({"words": None, "tags": None}, "words and tags are lists|a null stands in column 'words'"),
+        ({"words": ["a", None], "tags": ["O", "O"]}, "column 'words' has a null"),
+        ({"words": ["a"], "tags": ["O"], "language": None}, "column 'language' has a null"),
+        ({"words": None, "tags": None}, "words and tags are lists|column 'words' has a null"),
         ({"words": ["a", "b"], "tags": ["O"]}, "jsonl:1: 2 words and 1 tags|row 1 has 2 words and 1 tags"),
     ],
 )

@@ -109,7 +109,7 @@ def test_a_header_is_not_taken_for_data(
 ) -> None:
     path = write(tmp_path, name, text)
     with pytest.raises(
-        InputError, match=r"a\.[ct]sv:1: .* reads like a header; set header: true \(--header\)"
+        InputError, match=r"a\.[ct]sv:1: .* looks like a header; set header: true \(--header\)"
     ):
         rows(path, kind)
     columns = {role: n for n, role in enumerate(ROLES[kind])}
@@ -117,7 +117,7 @@ def test_a_header_is_not_taken_for_data(
     if kind != "aligned":
         with caplog.at_level(logging.WARNING, logger="isoglot"):
             assert len(rows(path, kind, columns=columns)) == 2
-        assert "reads like a header and counts as a row" in caplog.text
+        assert "looks like a header but counts as a row" in caplog.text
 
 
 @pytest.mark.parametrize("text", ["text\tText\n", "source\tQuelle\n", "the\tdie\n", "en\ten\n"])
@@ -147,14 +147,14 @@ def test_lines_that_end_in_carriage_returns_alone_are_refused(
 ) -> None:
     path = tmp_path / name
     path.write_bytes(text.encode())
-    with pytest.raises(InputError, match=re.escape(f"{name}:1: lines end in a carriage return alone")):
+    with pytest.raises(InputError, match=re.escape(f"{name}:1: lines end in carriage returns")):
         rows(path, kind)
 
 
 def test_lines_to_align_that_end_in_carriage_returns_alone_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     path.write_bytes(b"a ||| b\rc ||| d\r")
-    with pytest.raises(InputError, match=r"a\.txt:1: lines end in a carriage return alone"):
+    with pytest.raises(InputError, match=r"a\.txt:1: lines end in carriage returns"):
         align_file(
             corpus_sources([str(path)], languages=TAGS), tmp_path / "links", AlignRequest(aligner=FastAlign())
         )

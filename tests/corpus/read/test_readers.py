@@ -30,7 +30,7 @@ def test_moses_of_different_lengths(tmp_path, short, monkeypatch):
     monkeypatch.setattr(streams.LineFile.take, "__defaults__", (2, 1 << 20))
     long_, short_ = write(tmp_path, "long", "a\n" * 7), write(tmp_path, "short", "b\n" * 4)
     first, second = (short_, long_) if short == "source" else (long_, short_)
-    with pytest.raises(InputError, match=r"short:5: no line here.*long goes on") as caught:
+    with pytest.raises(InputError, match=r"short:5: the file ends here.*long continues") as caught:
         rows(first, target_path=second)
     assert caught.value.line == 5
 
@@ -127,7 +127,7 @@ def test_formats_are_told_by_name_or_refused(tmp_path):
         resolve_format(Source(path="x", format="jsnl"), "bitext")
     with pytest.raises(ConfigurationError, match="holds treebank, not a bitext"):
         resolve_format(Source(path="x.conllu"), "bitext")
-    with pytest.raises(ConfigurationError, match="does not tell the format"):
+    with pytest.raises(ConfigurationError, match="the format is not clear"):
         resolve_format(Source(path="x.txt"), "bitext")
 
 
@@ -236,14 +236,14 @@ def test_gold_links_count_from_one_and_possible_ones_are_left_out(tmp_path):
             "links:2: word link 0-1 .* outside the sentence of 1 source and 1 target words; .* one_based",
         ),
         ("0-0\n0:x\n", "links:2: word link '0:x' cannot be read"),
-        ("0-0\n", "links:2: no line here"),
+        ("0-0\n", "links:2: the file ends here"),
     ],
 )
 def test_aligned_mistakes(tmp_path, links, message):
     pairs = write(tmp_path, "a.txt", "a ||| b\na ||| b\n")
     with pytest.raises(InputError, match=message):
         rows(pairs, "aligned", links_path=write(tmp_path, "links", links))
-    with pytest.raises(InputError, match=r"x\.txt:1: 1 fields, and 3 are needed"):
+    with pytest.raises(InputError, match=r"x\.txt:1: 1 fields, but 3 are needed"):
         rows(write(tmp_path, "x.txt", "a b\n"), "aligned", format="bars")
 
 

@@ -41,7 +41,7 @@ def test_jsonl(tmp_path):
         ('{"source": 5, "target": "b"}', "3: the source is 5"),
         (
             '{"source": "a", "target": "b", "source": "c"}',
-            "3: .*the name 'source' stands twice in one object",
+            "3: .*the name 'source' is repeated in one object",
         ),
         ('{"source": "a", "target": "b", "x": [{"y": 1, "y": 1}]}', "3: .*the name 'y' stands twice"),
     ],

@@ -61,7 +61,9 @@ def test_a_folder_with_a_broken_file_is_named(tmp_path: Path) -> None:
     folder.mkdir()
     (folder / "train.txt").write_bytes(b"good\ncaf\xe9\n")
     source = Source(path=str(folder), source_language="en", target_language="de")
-    with pytest.raises(InputError, match=r"raw: was read as a data set, and a file of it cannot be .*0xe9"):
+    with pytest.raises(
+        InputError, match=r"raw: was read as a data set, but one of its files cannot be .*0xe9"
+    ):
         list(read(source))
 
 

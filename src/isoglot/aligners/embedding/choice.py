@@ -118,12 +118,12 @@ def choice_file(model: str | Path) -> Path:
     """Where a choice is kept beside an encoder's weights."""
     if packed_file(model) is not None:
         raise ConfigurationError(
-            f"{model}: is packed, and a choice is kept in a folder; first `isoglot pack {model} --out FOLDER`"
+            f"{model} is a packed file, but a choice needs a folder; first run `isoglot pack {model} --out FOLDER`"
         )
     place = checkpoint_folder(model)
     if not isinstance(place, Path):
         raise ConfigurationError(
-            f"{model}: is not a folder, where a choice can be kept; `hf download {model} --local-dir FOLDER`"
+            f"{model} is not a folder to save the choice in; first run `hf download {model} --local-dir FOLDER`"
         )
     return place / ALIGNER_FILE
 

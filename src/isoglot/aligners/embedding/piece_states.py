@@ -250,7 +250,7 @@ def _marks(tokenizer: PreTrainedTokenizerBase) -> tuple[int, int]:
     template = single_template(tokenizer)
     if len(template.prefix) != 1 or len(template.suffix) != 1:
         raise ConfigurationError(
-            f"the tokenizer puts {len(template.prefix)} specials before a sentence and {len(template.suffix)} behind "
-            "it, and one of each is needed; set its cls_token and sep_token"
+            f"the tokenizer puts {len(template.prefix)} specials before a sentence and {len(template.suffix)} after "
+            "it, but one of each is needed; set its cls_token and sep_token"
         )
     return int(template.prefix[0]), int(template.suffix[0])

@@ -50,7 +50,7 @@ def gold_pairs(
     found = read_links(path, **reading)
     if found.words is None:
         raise ConfigurationError(
-            f"{path}: has no words to align; give JSON lines with src and tgt, sure and possible"
+            f"{path}: has no words to align; use JSON lines with src and tgt, sure and possible"
         )
     if sure:
         require_sure(found.gold, path)

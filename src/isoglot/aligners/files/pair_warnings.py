@@ -18,6 +18,6 @@ class Warnings:
             return
         self._reported.add(number)
         if len(self._reported) > _MOST:
-            _LOG.warning("there are more warnings of this kind; look at the input")
+            _LOG.warning("more warnings of this kind follow; check the input")
         else:
             _LOG.warning("pair %d: %s", number, message)

@@ -84,7 +84,9 @@ def prepared_pairs(
     aligned = given.manifest is not None and given.manifest.kind == "aligned"
     if mode == "unicode" and aligned:
         path = given.source.path
-        raise InputError("is cut into words already, which its links are of; leave --words out", path=path)
+        raise InputError(
+            "is already split into words, and its links count them; leave --words out", path=path
+        )
     for row in given.rows(start, stop):
         texts = (row["source"], row["target"])
         languages = (row["source_language"] or "", row["target_language"] or "")
@@ -133,7 +135,7 @@ class _Notices:
     def _warn_of_running_text(self) -> None:
         if sum(self._running) >= max(_GLUED_SHARE * len(self._running), 1):
             _LOG.warning(
-                "words end in punctuation marks, which stay part of them; for text that is not tokenised use "
+                "punctuation stays part of words; for text that is not tokenised, use "
                 "--words unicode (%d of the first %d pairs)",
                 sum(self._running),
                 len(self._running),

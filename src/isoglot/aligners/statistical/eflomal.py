@@ -69,7 +69,7 @@ class EflomalAligner:
             paths = [folder / side for side in ("forward", "reverse")]
             if done.returncode or not all(path.exists() for path in paths):
                 raise ConfigurationError(
-                    f"{self.program} ended with code {done.returncode} and said: {done.stderr.strip()[-500:]!r}"
+                    f"{self.program} failed with exit code {done.returncode}: {done.stderr.strip()[-500:]!r}"
                 )
             one, other = (path.read_text(encoding="utf-8").splitlines() for path in paths)
         return LinkTable.from_pharaoh(one), LinkTable.from_pharaoh(other)

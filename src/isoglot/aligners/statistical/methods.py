@@ -122,7 +122,7 @@ def require_room(path: str | Path) -> None:
     held = Path(path)
     if held.is_dir() and any(held.iterdir()) and not (held / "model.json").is_file():
         raise ConfigurationError(
-            f"{path}: is not empty and holds no alignment model; choose another folder to save it in"
+            f"{path}: is not empty and does not hold an alignment model; choose another folder"
         )
     require_own(held)
 

@@ -41,13 +41,13 @@ def extended_tokenizer(backend: Tokenizer, texts: Iterable[str], count: int) -> 
     ]
     if not found:
         raise ConfigurationError(
-            "model.new_pieces: the text has no piece that the tokenizer lacks; give another language or more text"
+            "model.new_pieces: the text has no piece that the tokenizer lacks; use another language or more text"
         )
     first = max(old.values()) + 1
     if model["type"] == "Unigram":
         if first != len(model["vocab"]):
             raise ConfigurationError(
-                "model.new_pieces: added tokens stand behind the tokenizer's pieces; save it with them among the pieces"
+                "model.new_pieces: added tokens come after the tokenizer's pieces; save it with them among the pieces"
             )
         model["vocab"] += [[piece, score] for piece, score in found[:count]]
     else:

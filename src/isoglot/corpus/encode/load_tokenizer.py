@@ -16,6 +16,6 @@ def load_tokenizer(checkpoint: str | Path, **where: Any) -> PreTrainedTokenizerF
         tokenizer = AutoTokenizer.from_pretrained(str(place), use_fast=True, trust_remote_code=False, **where)
     if not tokenizer.is_fast:
         raise ConfigurationError(
-            f"{checkpoint}: {type(tokenizer).__name__} is a slow tokenizer, and a fast one (tokenizer.json) is needed"
+            f"{checkpoint}: {type(tokenizer).__name__} is a slow tokenizer, but a fast one (tokenizer.json) is needed"
         )
     return cast(PreTrainedTokenizerFast, tokenizer)

@@ -112,7 +112,9 @@ def open_stream(path: str | Path) -> Dataset:
     place = Path(path)
     files = sorted(place.glob("*.arrow"))
     if not files or not (place / MANIFEST).is_file():
-        raise InputError(f"no whole stream here ({MANIFEST} and *.arrow needed); encode it again", path=place)
+        raise InputError(
+            f"no complete stream here ({MANIFEST} and *.arrow needed); encode it again", path=place
+        )
     try:
         parts = [Dataset.from_file(str(file)) for file in files]
     except (pa.ArrowInvalid, OSError) as error:

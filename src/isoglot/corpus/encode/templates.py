@@ -106,5 +106,5 @@ def _specials(tokenizer: PreTrainedTokenizerBase, *, sides: int) -> list[list[in
             starts, stops = [0, *(own[-1] + 1 for own in places)], [*(own[0] for own in places), len(ids)]
             return [ids[a:b] for a, b in zip(starts, stops, strict=True)]
     raise ConfigurationError(
-        "tokenizer: it cuts no text into pieces; check its vocabulary with tokenizer.tokenize('a')"
+        "tokenizer: it produces no pieces; check its vocabulary with tokenizer.tokenize('a')"
     )

@@ -125,7 +125,7 @@ def trimmed_tokenizer(backend: Tokenizer, kept: NDArray[np.int64]) -> Tokenizer:
     trimmed = Tokenizer.from_str(json.dumps(values, ensure_ascii=False))
     if trimmed.get_vocab(with_added_tokens=True) != {t: number[i] for t, i in old.items() if i in number}:
         raise ConfigurationError(
-            "added tokens stand between the tokenizer's pieces; save it with them behind the others, then trim it"
+            "added tokens are between the tokenizer's pieces; save it with them at the end, then trim it"
         )
     return trimmed
 

@@ -110,7 +110,7 @@ def shaped(rows: Dataset, schema: Features, columns: Mapping[str, str] | None = 
             if isinstance(feature, List) and not isinstance(rows.features[own], List | LargeList):
                 # the library would make a list of characters
                 raise ConfigurationError(
-                    f"column {own!r} is {rows.features[own]}, and a list is needed; split it"
+                    f"column {own!r} is {rows.features[own]}, but a list is needed; split it"
                 )
             values = column_values(rows, own)
             found[name] = [str(value) for value in values] if feature == Value("string") else values

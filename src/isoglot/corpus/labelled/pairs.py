@@ -115,7 +115,7 @@ def labelled_rows(path: str | Path, names: Names) -> Iterator[tuple[int, dict[st
         for name in plan.values():
             if not isinstance(row[name], str | int):
                 raise InputError(
-                    f"{name} is {row[name]!r}, and text or a label's number is needed; fix it",
+                    f"{name} is {row[name]!r}, but text or a label's number is needed; fix it",
                     path=path,
                     line=number,
                 )
@@ -156,7 +156,7 @@ def _rows(path: str | Path, known: Names) -> Iterator[tuple[int, dict[str, Any]]
             names = _needed(known)
         if len(cells) != len(names):
             raise InputError(
-                f"{len(cells)} columns, and {len(names)} are needed ({', '.join(names)}); fix the line or the header",
+                f"{len(cells)} columns, but {len(names)} are needed ({', '.join(names)}); fix the line or the header",
                 path=path,
                 line=number,
             )

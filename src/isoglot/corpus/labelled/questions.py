@@ -48,7 +48,7 @@ def read_questions(path: str | Path, *, language: str) -> Dataset:
             rows[name].append(language if name == "language" else question[name])
     if moved:
         _LOGGER.warning(
-            "%s: %d of %d answers do not stand at their answer_start; the nearest place in the context is taken",
+            "%s: %d of %d answers are not at their answer_start; the nearest place in the context is used",
             path, moved, sum(len(answers["text"]) for answers in rows["answers"]),
         )  # fmt: skip
     lost = sum(NOT_FOUND in answers["start"] for answers in rows["answers"])

@@ -91,7 +91,7 @@ def _check_cells(dataset: Dataset, schema: Features, path: str) -> None:
     for name in schema:
         cells = table[name]
         if cells.null_count or (pa.types.is_list(cells.type) and pc.list_flatten(cells).null_count):
-            raise InputError(f"a null stands in column {name!r}; fill it in, or leave its row out", path=path)
+            raise InputError(f"column {name!r} has a null; fill it in, or remove the row", path=path)
     if {"words", "tags"} <= set(schema):
         differ = pc.not_equal(*(pc.list_value_length(table[name]) for name in ("words", "tags")))
         if (row := pc.index(differ, True).as_py()) >= 0:
@@ -107,7 +107,7 @@ def _check_answers(dataset: Dataset, path: str) -> None:
     for name, context, answers in zip(dataset["id"], dataset["context"], dataset["answers"], strict=True):
         parts = [answers and answers[name] for name in ("text", "start")]
         if None in parts or any(None in part for part in parts):
-            raise InputError(f"a null stands in the answers of question {name!r}; fill it in", path=path)
+            raise InputError(f"the answers of question {name!r} have a null; fill it in", path=path)
         if len(answers["text"]) != len(answers["start"]):
             raise InputError(
                 f"question {name!r} has {len(answers['text'])} answers and {len(answers['start'])} starts; correct it",

@@ -70,10 +70,10 @@ def tagged_rows(
     first = list(islice(lines, 5 * _GUESSED_LINES))
     name = name or tell_format([text for _, text in first])
     if name not in TAG_FORMATS:
-        raise InputError(f"format {name!r} asked for; tagged files are {', '.join(TAG_FORMATS)}", path=path)
+        raise InputError(f"unknown format {name!r}; tagged files are {', '.join(TAG_FORMATS)}", path=path)
     if surface and name != "conllu":
         raise InputError(
-            f"words as written asked for, which only CoNLL-U has beside others, and this is {name}; leave words out",
+            f"words=written needs CoNLL-U, but this is {name}; leave words out",
             path=path,
         )
     for block in blocks(chain(first, lines)):
@@ -125,7 +125,7 @@ def _check_prefix(line: str, language: str) -> None:
     """PAN-X marks each token with the code of its language, which must not be another one that we know."""
     found = _PREFIXED.match(line)
     if found and {found[1], two_letters(language)} <= SCRIPTS.keys() and found[1] not in codes(language):
-        raise InputError(f"the token is marked {found[1]}:, and {language!r} is asked for; give its own file")
+        raise InputError(f"the token is marked {found[1]}:, but {language!r} is requested; give its own file")
 
 
 def _conllu(text: str) -> Row | None:

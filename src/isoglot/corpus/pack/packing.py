@@ -115,7 +115,7 @@ def pack_stream(
         blocks = packer.pairs(stream) if options.mode == "xlm_pairs" else packer.texts(stream)
         if (first := next(blocks, None)) is None:
             raise ConfigurationError(
-                f"pack: no block of {options.block} tokens came of {len(stream)} examples ({packer.counts}); add text"
+                f"pack: {len(stream)} examples gave no block of {options.block} tokens ({packer.counts}); add text"
             )
         features = Features(
             {

@@ -38,17 +38,17 @@ def first_row(source: Source, kind: Kind, rows: Iterable[tuple[int, list[str]]])
     if _is_header(row, source, kind):
         shown = ", ".join(map(repr, row))
         if source.columns:
-            _LOG.warning("%s:%d: %s reads like a header and counts as a row", source.path, line, shown)
+            _LOG.warning("%s:%d: %s looks like a header but counts as a row", source.path, line, shown)
         else:
             raise InputError(
-                f"{shown} reads like a header; set header: true (--header), or name the columns if it is a row "
+                f"{shown} looks like a header; set header: true (--header), or name the columns if it is a row "
                 f"({by_place})",
                 path=source.path,
                 line=line,
             )
     if source.format == "csv" and not source.columns and len(row) != len(roles) and len(row) > 1:
         raise InputError(
-            f"{len(row)} columns, and {len(roles)} are read ({', '.join(roles)}); {_REMEDY['csv']}, or name the "
+            f"{len(row)} columns, but {len(roles)} are read ({', '.join(roles)}); {_REMEDY['csv']}, or name the "
             f"columns ({by_place})",
             path=source.path,
             line=line,

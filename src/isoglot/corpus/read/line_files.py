@@ -63,7 +63,7 @@ def open_bytes(path: str) -> tuple[IO[bytes], IO[bytes]]:
     head = handle.peek(6)[:6]
     if head.startswith((b"\xff\xfe", b"\xfe\xff")):
         handle.close()
-        raise InputError("is UTF-16, and UTF-8 is needed; run `iconv -f utf-16 -t utf-8`", path=path)
+        raise InputError("is UTF-16, but UTF-8 is needed; run `iconv -f utf-16 -t utf-8`", path=path)
     unpack = next((unpack for magic, unpack, _ in _PACKED.values() if head.startswith(magic)), None)
     return handle if unpack is None else unpack(handle), handle
 
@@ -161,7 +161,7 @@ class LineFile:
         except (EOFError, OSError, zlib.error, lzma.LZMAError) as error:
             program = _PACKED.get(Path(self.path).suffix.lower(), _PACKED[".gz"])[2]
             raise InputError(
-                f"the packed file is cut off or damaged here ({error}); check it with `{program} -t {self.path}`",
+                f"the compressed file is cut off or damaged here ({error}); check it with `{program} -t {self.path}`",
                 path=self.path,
                 line=line,
             ) from error
@@ -194,7 +194,7 @@ def refuse_bare_returns(data: bytes, path: str) -> None:
     r"""Refuse the first chunk of a file whose lines end in ``\r`` alone, which would count as one line."""
     if b"\r" in data.removesuffix(b"\r") and b"\n" not in data:
         raise InputError(
-            "lines end in a carriage return alone, and a line feed is needed; convert it: tr '\\r' '\\n'",
+            "lines end in carriage returns, but line feeds are needed; convert it: tr '\\r' '\\n'",
             path=path,
             line=1,
         )

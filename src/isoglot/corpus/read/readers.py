@@ -99,7 +99,7 @@ def _unequal(files: list[LineFile]) -> InputError:
     """The error for files of different lengths."""
     shortest, longest = (choose(files, key=lambda f: f.lines) for choose in (min, max))
     return InputError(
-        f"no line here, but {longest.path} goes on; find where the files part, or fetch them again",
+        f"the file ends here, but {longest.path} continues; find where the files diverge, or download them again",
         path=shortest.path,
         line=shortest.lines + 1,
     )
@@ -179,7 +179,7 @@ def _huggingface_chunks(source: Source, kind: Kind, meter: Meter | None) -> Iter
         )
     except (OSError, ValueError, RuntimeError) as error:
         raise InputError(
-            f"was read as a data set, and a file of it cannot be read ({reason(error)}); fix that file",
+            f"was read as a data set, but one of its files cannot be read ({reason(error)}); fix that file",
             path=source.path,
         ) from error
 
@@ -234,7 +234,7 @@ def _bars_fields(source: Source, kind: Kind, chunk: Chunk) -> Fields:
         if len(parts) not in needed:
             links = " ||| 0-0 1-2" if needed[0] == 3 else ""
             raise InputError(
-                f"{len(parts)} fields, and {needed[0]} are needed: `source ||| target{links}`; fix the line"
+                f"{len(parts)} fields, but {needed[0]} are needed: `source ||| target{links}`; fix the line"
             )
         return parts
 
@@ -251,7 +251,7 @@ def _lexicon_fields(source: Source, kind: Kind, chunk: Chunk) -> Fields:
         parts = lexicon_entries(line)
         if len(parts) not in (0, 2):
             raise InputError(
-                f"{len(parts)} entries, and two are needed: fix the line, put a tab between them, or set format: tsv"
+                f"{len(parts)} entries, but two are needed: fix the line, put a tab between them, or set format: tsv"
             )
         return parts or ["", ""]
 

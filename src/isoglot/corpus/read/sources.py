@@ -150,7 +150,7 @@ def resolve_format(source: Source, kind: Kind) -> str:
     name = source.format or _guess(source, kind)
     if name is None:
         raise ConfigurationError(
-            f"{source.path}: its name does not tell the format; set format to one of "
+            f"{source.path}: the format is not clear from its name; set format to one of "
             f"{', '.join(n for n, own in FORMATS.items() if kind in own.kinds)}, or target_path for a Moses pair"
         )
     if name not in FORMATS:
@@ -231,7 +231,7 @@ def _problems(source: Source, kind: Kind) -> list[str | Problem]:
             problems.append(Problem(text, kind=MISSING_FILE))
         elif not Path(path).is_file():
             problems.append(
-                f"{path or '.'}: is not a regular file; name one, give the content of a pipe on standard input (-), or "
+                f"{path or '.'}: is not a regular file; name one, pass the content of a pipe on standard input (-), or "
                 "set format: huggingface for a saved data set"
             )
     if "-" in source.files() and not FORMATS[source.format or ""].streamed:
