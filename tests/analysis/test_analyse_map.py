@@ -81,7 +81,10 @@ def test_stop_words_of_each_kind(world: Path, tmp_path: Path) -> None:
     assert "river" not in notes[str(own)][1]
     assert "river" in notes["english"][1]
     assert "3 most frequent" in notes["frequent:3"][0]
-    for wanted, message in (("nowhere.txt", "a file with a word a line"), ("english", "the corpus is xx-yy")):
+    for wanted, message in (
+        ("nowhere.txt", "a file of one word per line"),
+        ("english", "the corpus is xx-yy"),
+    ):
         request = MapRequest(corpus=[str(world / "aligned.jsonl")], languages=("xx", "yy"), stop_words=wanted)
         with pytest.raises(ConfigurationError, match=message):
             analyse_map(Job([world / "after"], out=tmp_path), request)

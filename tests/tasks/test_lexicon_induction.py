@@ -26,7 +26,7 @@ def test_a_dictionary_of_the_other_direction_is_refused(tmp_path: Path) -> None:
     (tmp_path / "en-de.txt").write_text("house\tHaus\n")
     task = build_task("lexicon_induction", [str(tmp_path / "en-de.txt")], words="0:0")
     assert task.load("en-de", "test")["target"][:] == ["Haus"]
-    with pytest.raises(InputError, match=r"is named as en-de, and de-en is asked for"):
+    with pytest.raises(InputError, match=r"is named as en-de, but de-en is requested"):
         task.load("de-en", "test")
     with pytest.raises(ConfigurationError, match="a pair such as en-de"):
         task.load("en", "test")

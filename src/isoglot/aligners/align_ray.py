@@ -1,6 +1,6 @@
 """``isoglot align --engine ray``: the parts of a prepared folder aligned by workers on a Ray cluster, one encoder each.
 
-A part is a run of consecutive pairs; a part that is there is whole. A run that died goes on where it stood. Parts
+A part is a run of consecutive pairs; a part that is there is whole. The same command continues a run that died. Parts
 begin at multiples of the windows in which the aligner encodes, so the links are those of the local engine.
 The folders of corpus, output and model must be at the same place on every machine of the cluster.
 """

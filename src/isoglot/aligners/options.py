@@ -29,7 +29,7 @@ _THRESHOLD = "Least posterior of a link that both directions agree on; 0.5 and m
 _MODEL_KEPT = "Keep the model in this folder."
 _LEXICON = "Write linked words here: source, target, probability; with an encoder also counts."
 _ENCODER_NAME = "Folder or hub name of the encoder; box, the default, is the aligner that comes with isoglot."
-_TRAIN_ON = "More bitext to learn from; it is not written."
+_TRAIN_ON = "More bitext to learn from; its links are not written."
 
 
 class _Model(Kept):
@@ -106,7 +106,7 @@ class Encoder(Options):
     engine: Literal["local", "ray"] = option(
         "local",
         "ray: the parts of a prepared folder on all machines of a Ray cluster (RAY_ADDRESS; without it on this one). "
-        "A run that died goes on where it stood.",
+        "The same command continues a run that died.",
         group=_SCALE,
     )
     workers: Workers | None = option(

@@ -49,7 +49,7 @@ class AlignmentRequest(Options):
         None, "Derived language: `tokenizer` folder that `isoglot derive` wrote; by default the recipe's."
     )
     copied_from: int | None = option(
-        None, "Or the size V of a vocabulary whose copy stands at id + V: 40000.", ge=1
+        None, "Or the size V of a vocabulary whose copies have id + V: 40000.", ge=1
     )
     lexicon: str | None = option(
         None, "Natural languages: dictionary, `source target` per line (MUSE), or a prepared folder."
@@ -94,12 +94,12 @@ class MapRequest(Options):
     stop_words: str = option(
         "auto",
         "Words to leave out: english (scikit-learn's list), frequent:100 (the most frequent of each side), none, or a "
-        "file with a word a line. auto: english if one side is, else frequent:100.",
+        "file with one word per line. auto: english if one side is, else frequent:100.",
     )
     pieces: Literal["mean", "single"] = option(
         "mean", "Words of several pieces: `mean` takes their mean, `single` leaves them out."
     )
-    distinct: bool = option(False, "Take no word twice, though it has two frequent translations.")
+    distinct: bool = option(False, "Use each word once, even with two frequent translations.")
     layer: int | None = option(
         None, "Map mean contextual vectors of this layer; by default the static input embeddings."
     )
@@ -112,11 +112,11 @@ class LayersRequest(Options):
     """A sweep over layers."""
 
     gold: tuple[str, ...] = option(
-        ..., f"{_GOLD}; repeatable: a figure each.", flags=["--gold", "-g"], min_length=1
+        ..., f"{_GOLD}; repeatable, one figure each.", flags=["--gold", "-g"], min_length=1
     )
     methods: tuple[str, ...] = option(
         ("itermax",),
-        "itermax, argmax, ot, pointer, …; repeatable: a line each.",
+        "itermax, argmax, ot, pointer, …; repeatable, one line each.",
         flags=["--method", "-m"],
         min_length=1,
     )
@@ -154,7 +154,7 @@ class SimilarityRequest(Options):
         "sentence", "sentence: mean of pieces. word: linked words of an aligned corpus."
     )
     measures: tuple[Literal["cka", "neighbours", "retrieval"], ...] = option(
-        ("cka", "neighbours", "retrieval"), "Repeatable: a figure each.", flags=["--measure"], min_length=1
+        ("cka", "neighbours", "retrieval"), "Repeatable, one figure each.", flags=["--measure"], min_length=1
     )
     layers: str = option("all", _LAYERS)
     neighbours: int = option(10, "How many neighbours are compared.", flags=["-k"], ge=1)
@@ -173,7 +173,7 @@ class GeometryRequest(Options):
     unit: Literal["sentence", "word", "piece"] = option("sentence", "What has a vector.")
     measures: tuple[Literal["anisotropy", "variance", "hubness", "anti-hubs"], ...] = option(
         ("anisotropy", "variance", "hubness", "anti-hubs"),
-        "Repeatable: a figure each.",
+        "Repeatable, one figure each.",
         flags=["--measure"],
         min_length=1,
     )
@@ -181,5 +181,5 @@ class GeometryRequest(Options):
     neighbours: int = option(10, "Neighbours that make a hub.", flags=["-k"], ge=1)
     sentences: int = option(1000, "Sentence pairs that are read.", ge=2)
     limit: int = option(5000, "Vectors of each language, drawn at random.", ge=2)
-    seed: Seed = option(0, "Seed of that draw.")
+    seed: Seed = option(0, "Seed for that sample.")
     name: FileName = option("geometry", "Name of the figures; the measure follows it.")

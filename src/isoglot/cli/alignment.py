@@ -153,7 +153,8 @@ def align(
 
     isoglot align pairs.txt -m itermax --model bert-base-multilingual-cased -o links.txt
 
-    Every input line has its line in the output: what cannot be aligned is left empty and named on standard error.
+    Every input line has its line in the output: a pair that cannot be aligned gets an empty line and a warning on
+    standard error.
     """
     from isoglot.aligners.align_file import align_file
     from isoglot.corpus.open_corpus import corpus_sources
@@ -188,7 +189,7 @@ def score(
 
     Prints precision, recall, F1 and alignment error rate, of a file of links or of an encoder's layers; without either
     of the aligner that comes with isoglot. Sure gold links count as possible ones whether the file
-    repeats them or not. Where the score suggests that a file counts its words from another base or has its sides in
+    repeats them or not. If the score suggests that a file counts words from another base or has its sides in
     another order, a line on standard error says so.
     """
     from isoglot.aligners.score_file import score_file, score_layers, write_sentences
@@ -244,8 +245,8 @@ def tune(
 
     Tries argmax, itermax and softmax with several thresholds at each layer, and keeps the one with the least mean
     alignment error rate in aligner.json beside the weights, where `isoglot align --model` finds it. Of a folder the
-    first 500 pairs are taken. What suits close languages may leave distant ones almost without links: look at the
-    recall of each set, and give one of each kind of language that you will align.
+    first 500 pairs are taken. Settings for close languages may leave distant ones almost without links: check the
+    recall of each set, and include one for each kind of language that you will align.
 
     isoglot tune runs/aligner --gold dev.en-de.jsonl --gold dev.en-ja.jsonl
     """

@@ -66,8 +66,8 @@ def alignment(
 
     ALIGN-MLM's alignment score, in % of the vocabulary: how often is a token's nearest input embedding in the other
     language its translation? The recipe's tokenizer is a vocabulary that `isoglot derive` doubled, or --lexicon gives a
-    dictionary of natural languages. Where training had a dictionary, its entries (alignment_trained) and all others
-    (alignment_held_out) are also scored by themselves.
+    dictionary of natural languages. If training had a dictionary, its entries (alignment_trained) and all others
+    (alignment_held_out) are also scored separately.
 
     isoglot analyse alignment runs/align_mlm --out runs/align_mlm
 

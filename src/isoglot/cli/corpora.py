@@ -44,8 +44,8 @@ class PrepareFlags(RemakeFlags):
     processes: Workers | None = option(None, "Worker processes; by default one per core.", group="Running")
     engine: Literal["local", "ray"] = option(
         "local",
-        "ray: on all machines of a Ray cluster (RAY_ADDRESS; without it on this one). A run that died goes on where it "
-        "stood.",
+        "ray: on all machines of a Ray cluster (RAY_ADDRESS; without it on this one). The same command continues a run "
+        "that died.",
         group="Running",
     )
 

@@ -43,7 +43,7 @@ def derive(
 ) -> None:
     """Derive a language: another script, word order or syntax.
 
-    The derived corpus differs from its input in that alone; labels, trees and answers follow their words. Beside it
+    The derived corpus differs from its input only in that; labels, trees and answers follow their words. Beside it
     stand an aligned corpus from each original sentence to its image with gold links, the gold lexicon, and, with
     --tokenizer, the doubled tokenizer.
 
@@ -82,7 +82,7 @@ def fit_order(
 ) -> None:
     """Fit the word-order models that `derive` needs for syn.
 
-    Any UD treebank will do.
+    Any UD treebank works.
 
     isoglot fit-order fr_gsd-ud-train.conllu --lang fr --out models
     """

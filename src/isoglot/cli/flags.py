@@ -244,7 +244,7 @@ class EvaluateFlags(ReportFlags, CompareFlags):
 
 
 A = TypeVar("A")
-KEEP_ADAPTER = "Also write the adapter by itself, in OUT/adapter, as peft reads it."
+KEEP_ADAPTER = "Also write the adapter separately, to OUT/adapter, as peft reads it."
 
 
 def require_adapter(given: A | None, example: str) -> A:

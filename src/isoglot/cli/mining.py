@@ -20,7 +20,7 @@ from isoglot.mining.options import (
 from isoglot.options import Options, OutputFile, option
 
 PairsOut = Annotated[
-    str, typer.Option("--out", "-o", help="File to write: .tsv, .jsonl or .tmx, .gz is packed; - for TSV.")
+    str, typer.Option("--out", "-o", help="File to write: .tsv, .jsonl or .tmx, also .gz; - for TSV.")
 ]
 
 
@@ -28,7 +28,7 @@ class FilterOutputs(Options):
     """What else `isoglot filter` writes."""
 
     dropped: OutputFile | None = option(
-        None, "Write dropped pairs with reason and scores here: .tsv or .jsonl, .gz is packed."
+        None, "Write dropped pairs with reason and scores here: .tsv or .jsonl, also .gz."
     )
     report: OutputFile | None = option(None, "Write counts and histograms here, as JSON.")
 
@@ -53,13 +53,13 @@ def filter_(
         typer.Option(
             "--out",
             "-o",
-            help="Kept pairs: .tsv, .jsonl or .tmx, .gz is packed; - for TSV; twice for a file per side.",
+            help="Kept pairs: .tsv, .jsonl or .tmx, also .gz; - for TSV; twice for a file per side.",
         ),
     ] = ["-"],  # noqa: B006 - never changed
 ) -> None:
     """Drop sentence pairs that are not translations.
 
-    Rules of `isoglot prepare` go first. Pairs that pass them are scored: by word links of the aligner that comes with
+    The rules of `isoglot prepare` come first. Pairs that pass are scored: by word links of the aligner that comes with
     isoglot, and with --model by sentence vectors. Without thresholds the histograms show what each would leave:
 
     isoglot filter en.txt de.txt --model intfloat/multilingual-e5-small --layer 8 --out scored.tsv --report report.json
@@ -99,8 +99,8 @@ def mine(
     """Find translations among the sentences of two files.
 
     Every sentence is compared with all of the other file. A pair's score is the cosine of its vectors, divided by the
-    mean cosine of both sentences with their nearest ones (ratio margin): above 1 a pair is nearer than its neighbours.
-    Repeated lines count once. The table shows how many pairs a threshold leaves:
+    mean cosine of both sentences with their nearest neighbours (ratio margin): above 1 the pair is closer than its
+    neighbours. Repeated lines count once. The table shows how many pairs each threshold keeps:
 
     isoglot mine news.de news.en --model intfloat/multilingual-e5-small --layer 8 --out mined.tsv
 

@@ -42,7 +42,7 @@ def trim(
     Most of a multilingual encoder is its vocabulary. Without the pieces of other languages it takes less memory and
     trains faster. Your text is cut into the same pieces as before, and each has the same hidden states and masked-LM
     logits. Special tokens and the characters of your text always stay, so that no other text in these scripts becomes
-    unknown. Other text loses pieces that it needs: where the estimate for ten times the text is far above what is
+    unknown. Other text loses pieces that it needs. If the estimate for ten times the text is far above the number
     kept, give more text.
 
     isoglot trim xlm-roberta-base --text en-de.tsv.gz --held-out dev.txt --out encoders/en-de
@@ -80,7 +80,7 @@ def pack(
     out: Annotated[Path, typer.Option("--out", "-o", help="File to write, or the folder to unpack into.")],
     running: ReplaceFlags,
 ) -> None:
-    """Make an aligner one small file, or such a file a folder again.
+    """Pack an aligner into one small file, or unpack such a file.
 
     The file holds tokenizer, layers up to the one that is read, and method; weights in 8 bits, embeddings in 4 where
     they were published so. `isoglot align --model FILE` takes it, and so does every command that takes a folder. The
@@ -162,7 +162,7 @@ def init(
 
     isoglot pretrain recipe.yaml --out runs/mine
 
-    It trains masked words that may look at their translation (TLM); sentence retrieval and word alignment stand in it
+    It trains masked words that may look at their translation (TLM); sentence retrieval and word alignment are in it
     as comments.
     """
     from isoglot.pretraining.new_recipe import new_recipe
@@ -188,7 +188,7 @@ def recipes(
 
     --objectives and --views list what a recipe can be made of.
 
-    Save one under a name of your own and change it:
+    Save one under another name and change it:
 
     isoglot recipes tlm > mine.yaml
     """
@@ -258,8 +258,8 @@ def pretrain(
     Raw files that the recipe names are prepared, tokenised and cached on the way. The checkpoint is written to
     OUT/checkpoint; plain transformers loads it. A finished run is not run again.
 
-    Look before you train: `isoglot pretrain tlm --check` prints every value, `isoglot inspect tlm` what the model will
-    see, and `isoglot recipes --objectives --views` what a recipe can be made of.
+    To look before you train, `isoglot pretrain tlm --check` prints every value, `isoglot inspect tlm` what the model
+    will see, and `isoglot recipes --objectives --views` what a recipe can be made of.
 
     With several devices: torchrun --nproc-per-node 2 -m isoglot.cli pretrain RECIPE --out DIR
     """

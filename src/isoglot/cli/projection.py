@@ -38,10 +38,10 @@ def project(
         str, typer.Option("--out", "-o", help="File to write; .jsonl for questions and offsets.")
     ] = "-",
 ) -> None:
-    """Carry labels to a translation over word links.
+    """Transfer labels to a translation along word links.
 
     What is written is training data for `isoglot finetune`: translate-train for tagging and questions. A word takes the
-    tag that most of its links carry; a span stays in one piece; what has no link is left unlabelled.
+    tag that most of its links carry; a span stays in one piece; words without a link stay unlabelled.
 
     isoglot project en.conllu de.txt --target-lang de -o de.tsv
 
@@ -49,7 +49,7 @@ def project(
 
     isoglot project squad.en.json squad.de.json --target-lang de -o de.jsonl
 
-    With links that are there already, or another aligner:
+    With existing links, or another aligner:
 
     isoglot project en.conllu de.txt --links en-de.pharaoh -o de.tsv
 

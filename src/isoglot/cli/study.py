@@ -41,8 +41,10 @@ class StudyOptions(Options):
         {}, "Change a size of the study: --set steps=200; repeatable.", flags=["--set"], metavar="SIZE=VALUE"
     )
     listed: bool = option(False, "List the studies.", flags=["--list"])
-    dry_run: bool = option(False, "Check everything; print calls, files and what is missing; make nothing.")
-    tables_only: bool = option(False, "Print the tables from what there is so far.")
+    dry_run: bool = option(
+        False, "Check everything, print calls, files and missing inputs, and write nothing."
+    )
+    tables_only: bool = option(False, "Print the tables from the results so far.")
     form: Form = option("text", "Format of the tables.", flags=["--format", "-f"])
     keep: bool = option(False, "Keep fine-tuned weights after they are evaluated.")
     engine: Literal["local", "ray"] = option("local", "ray runs each call as a task on a Ray cluster.")
@@ -64,8 +66,8 @@ def study(
 
     isoglot study align_mlm/table3 --scale tiny --out runs/study
 
-    A run that several cells or studies need is done once; a finished one is not done again; a stopped study goes on
-    where it was. `isoglot study --list` shows what there is.
+    A run that several cells or studies need is done once; finished runs are not repeated; a stopped study
+    continues. `isoglot study --list` shows what there is.
     """
     if options.listed:
         _list(names)
@@ -194,7 +196,7 @@ def _list(names: Sequence[str] | None) -> None:
 class DemoOptions(Options):
     """Size and place of the demo."""
 
-    out: Path = option(Path("runs/demo"), "Folder to write; nothing is done twice.", flags=["--out", "-o"])
+    out: Path = option(Path("runs/demo"), "Folder to write; finished parts are kept.", flags=["--out", "-o"])
     steps: int | None = option(None, "Optimiser steps of each pre-training; by default 800.", ge=1)
     seed: Seed = option(1, "Seed of the generated text and of all runs.")
     workers: Workers | None = option(

@@ -40,7 +40,9 @@ class TaskFlags(Options):
 class TrainingFlags(Options):
     """Settings of fine-tuning."""
 
-    preset: str = option("xtreme", "Paper whose settings hold: xtreme, weam, ppa, align_mlm or xlm_align.")
+    preset: str = option(
+        "xtreme", "Paper whose settings are used: xtreme, weam, ppa, align_mlm or xlm_align."
+    )
     seeds: tuple[Seed, ...] = option(
         (1,), "Seed; 1,2,3 for three runs.", flags=["--seed"], commas=True, min_length=1
     )

@@ -17,7 +17,7 @@ _LABELS = "Labels of the trees: ud2 (renamed to UD 1.2) or literal (as they are)
 class TransformOptions(Options):
     """Options of the transformations. ``needs`` names the one that a field is for."""
 
-    seed: int = option(0, "Seed of everything that is drawn.")
+    seed: int = option(0, "Seed for all sampling.")
     tokenizer: Any = option(
         None, "Fast tokenizer, loaded: trans copies its pieces.", flags=None, exclude=True
     )
@@ -39,7 +39,7 @@ class TransformOptions(Options):
         le=1,
     )
     with_replacement: bool = option(
-        False, "Draw that share as the paper's code does: 22.1 % for 0.25.", group=_SCRIPT, needs="trans"
+        False, "Sample that share as the paper's code does: 22.1 % for 0.25.", group=_SCRIPT, needs="trans"
     )
     level: Literal["word", "token"] = option(
         "word", "inv: units that change places; token needs --tokenizer.", group=_ORDER, needs="inv"
@@ -73,7 +73,7 @@ class TransformOptions(Options):
         group=_SYNTAX,
         needs="syn",
     )
-    best: bool = option(False, "Take the most probable order, not a drawn one.", group=_SYNTAX, needs="syn")
+    best: bool = option(False, "Take the most probable order, not a sampled one.", group=_SYNTAX, needs="syn")
 
 
 class DeriverOptions(Options):
@@ -126,7 +126,7 @@ class DeriveRequest(Options):
     rows: DeriverOptions = Field(default_factory=DeriverOptions)
     tokenizer: str | None = option(
         None,
-        "Copy this tokenizer's pieces, id to id + V, and write the doubled tokenizer; or go on with such a copy.",
+        "Copy this tokenizer's pieces, id to id + V, and write the doubled tokenizer; or continue with such a copy.",
         group=_SCRIPT,
     )
     parses: str | None = option(

@@ -11,7 +11,7 @@ class MeasureOptions(Options):
     run: str | None = option(None, "Name of the run in results; by default the checkpoint's.")
     max_tokens: int = option(8192, "Padded tokens in a batch.", ge=1)
     precision: Precision = option("float32", "Precision of the forward pass.")
-    again: bool = option(False, "Measure even what the file of results already has.")
+    again: bool = option(False, "Measure again, even if the file of results has the row.")
 
 
 class EvaluateOptions(MeasureOptions):

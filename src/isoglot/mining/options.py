@@ -24,7 +24,7 @@ class VectorOptions(Options):
     )
     prefix: str = option(
         "",
-        "Text before each sentence, where the encoder was trained with one: 'query: ' (E5).",
+        "Text before each sentence, if the encoder was trained with one: 'query: ' (E5).",
         group=ENCODER,
     )
 
@@ -66,13 +66,13 @@ class SentenceAlignOptions(Options):
         le=12,
     )
     skip: float = option(
-        0.4, "Price of a line without translation; a pair of chance costs about 1.", gt=0, le=2
+        0.4, "Cost of a line without a translation; a random pair costs about 1.", gt=0, le=2
     )
     joined: Literal["encode", "sum"] = option(
         "encode",
         "Vectors of several lines: encode them as one text, or sum those of the lines (several times faster).",
     )
-    one_document: bool = option(False, "Blank lines separate nothing.")
+    one_document: bool = option(False, "Ignore blank lines.")
 
 
 class FilterOptions(RowRules):

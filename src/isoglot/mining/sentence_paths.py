@@ -74,7 +74,7 @@ def cheapest_groups(
         source: For each length from 1 to ``max_size - 1``, unit vectors of the runs of that many lines, by last line.
         target: The same of the target.
         max_size: Most lines of a group, of both sides together.
-        skip: Price of a line without translation; a pair of chance costs about 1.
+        skip: Cost of a line without a translation; a random pair costs about 1.
         samples: Lines of the source and of the target that show what chance is; by default of the documents.
     """
     lengths = len(source[0]), len(target[0])

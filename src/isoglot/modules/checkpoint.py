@@ -23,7 +23,7 @@ _BUILT = ("num_hidden_layers", "num_hidden_groups", "inner_group_num")
 """What a configuration may have any number of, and the library builds one by one."""
 _MANY_LAYERS = 100
 _NO_WEIGHTS = ("position_ids", "token_type_ids", "inv_freq")
-"""Last names of tensors that old checkpoints hold and that are made anew from the configuration."""
+"""Last names of tensors that old checkpoints hold and that are rebuilt from the configuration."""
 
 
 def load_config(checkpoint: str | Path, **settings: Any) -> PreTrainedConfig:

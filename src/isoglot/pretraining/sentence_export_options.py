@@ -14,4 +14,4 @@ class SentenceExport(Options):
         "mean", "mean over the text's pieces, special tokens left out; cls: the first position."
     )
     normalize: bool = option(True, "Scale each vector to length 1.")
-    max_length: int = option(512, "Tokens of a text; what follows is cut off.", ge=3)
+    max_length: int = option(512, "Tokens of a text; longer texts are truncated.", ge=3)

@@ -8,7 +8,7 @@ class TrimRequest(Options):
 
     text: tuple[str, ...] = option(
         (),
-        "Text to keep the pieces of: plain text, .tsv, .jsonl, packed or not, or a folder of `isoglot prepare`.",
+        "Text to keep the pieces of: plain text, .tsv, .jsonl, compressed or not, or a folder of `isoglot prepare`.",
         metavar="FILE",
     )
     min_count: int = option(1, "Drop pieces that occur less often.", ge=1)

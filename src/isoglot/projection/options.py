@@ -54,7 +54,7 @@ class ProjectOptions(Options):
         group=READING,
     )  # fmt: skip
     translation_format: str | None = option(
-        None, "Of pos and ner: text (a sentence a line), or a format of tagged words, whose words are taken.",
+        None, "Of pos and ner: text (one sentence per line), or a format of tagged words, whose words are taken.",
         group=READING,
     )  # fmt: skip
     written: bool = option(
@@ -63,10 +63,10 @@ class ProjectOptions(Options):
         group=READING,
     )
     words: Literal["unicode", "whitespace"] = option(
-        "unicode", "How running text is cut: unicode, or whitespace for tokenised text.", group=READING
+        "unicode", "How text is split into words: unicode, or whitespace for tokenised text.", group=READING
     )
     whole: bool = option(False, "Of questions, align whole contexts, not sentence by sentence.", group=_LINKS)
-    gap: int = option(GAP, "Words between two words of a span that are filled in.", group=_WRITING, ge=0)
+    gap: int = option(GAP, "Longest gap in a span that is filled in, in words.", group=_WRITING, ge=0)
     uncertain: Literal["blank", "outside", "drop"] = option(
         "blank",
         "Words that may have lost a label: blank leaves them unlabelled (_), outside writes O, drop leaves out the "

@@ -22,7 +22,7 @@ if TYPE_CHECKING:  # it imports numpy, which --help does without
     from isoglot.aligners.alignment import PairLinks
 
 GAP = 3
-"""Words between two words of a span that are filled in."""
+"""Longest gap in a span that is filled in, in words."""
 
 Words = tuple[int, int]
 """First word, and the word after the last."""

@@ -97,7 +97,7 @@ def parse_value(text: str) -> Any:
 
 
 def dump_yaml(values: Any) -> str:
-    """Values as YAML 1.2 in the order given; :func:`parse_value` reads them back equal."""
+    """Values as YAML 1.2 in their order; :func:`parse_value` reads them back equal."""
     yaml = YAML(typ="safe", pure=True)
     yaml.default_flow_style = False
     yaml.width = 110

@@ -23,11 +23,11 @@ class ReportOptions(CompareOptions):
     """What a page shows."""
 
     title: str = option("isoglot report", "Heading of the page.")
-    headline: str = option("", "A sentence of your own above the computed headline.")
+    headline: str = option("", "Your own sentence above the computed headline.")
     baseline: str | None = option(
         None, "The run that the headline compares with; by default the second best."
     )
-    source: str = option("en", "Fine-tuning language; zero-shot means leave it out.")
+    source: str = option("en", "Fine-tuning language; left out of zero-shot means.")
     sentences: int = option(30, "Pairs shown in each word-alignment viewer, spread over the file.", ge=1)
     worst: int | None = option(
         None,
@@ -35,6 +35,6 @@ class ReportOptions(CompareOptions):
         ge=1,
     )
     gold: Path | None = option(
-        None, "Gold links that judge the files of links (isoglot align --format jsonl) among the inputs."
+        None, "Gold links to check the files of links (isoglot align --format jsonl) among the inputs."
     )
     tables: Path | None = option(None, "Also write every table here as CSV and LaTeX.")

@@ -142,7 +142,7 @@ def make_once(
 
     ``wanted``: What it is made from, as the manifest records it.
     ``make``: Writes into the folder it is given and returns what else the manifest should record.
-    ``cached``: It is kept to save time alone: where its files are not as they were written it is made anew.
+    ``cached``: It is only kept to save time: if its files changed since they were written, it is rebuilt.
     """
 
     def finished() -> dict[str, Any] | None:

@@ -13,7 +13,7 @@ _Rows = Annotated[int, Field(ge=0, le=10_000_000)]  # all of a file are in memor
 class WorldRequest(Options):
     """How much of what; see :class:`isoglot.synthetic.World`."""
 
-    seed: int = option(0, "Seed of the world and of everything drawn from it.")
+    seed: int = option(0, "Seed of the world and all its samples.")
     size: int | None = option(None, "Number of lexemes; by default all.", ge=200)
     text: _Rows = option(20_000, "Lines of text to train on.", group=_ROWS)
     pos: _Rows = option(4_000, "Trees to train on.", group=_ROWS)

@@ -90,7 +90,7 @@ class Vocabulary:
     @property
     def arrays(self) -> Arrays:
         """The strings' properties as arrays."""
-        # Compiling patterns adds fixed words, so the arrays are made anew when the table has grown.
+        # Compiling patterns adds fixed words, so the arrays are rebuilt when the table has grown.
         if self._cache is None or len(self._cache[0]) != len(self.strings):
             pieces = [s if s in NO_SPACE_BEFORE else " " + s for s in self.strings]
             self._cache = Arrays(

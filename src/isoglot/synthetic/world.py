@@ -62,7 +62,7 @@ class World:
         :meth:`nli` and :meth:`paws` (two a row) or :meth:`qa` (the story's, then the question).
         """
         if of not in _KINDS:
-            raise ConfigurationError(f"trees of {of!r} asked for; there are those of {', '.join(_KINDS)}")
+            raise ConfigurationError(f"no trees of {of!r}; there are trees of {', '.join(_KINDS)}")
         rows, compiled = self._rows(of, n, split), self._patterns(of)
         sentences, tokens = rows.sentence_offsets, rows.tokens.values
         columns = {

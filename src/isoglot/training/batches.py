@@ -148,7 +148,7 @@ class TokenBudgetBatches(torch.utils.data.Sampler[Sequence[int]]):
                 if steps is None:
                     break
                 raise ConfigurationError(
-                    f"{steps} steps requested, but {self.mixture.length} positions of the mixture make {total}; train less"
+                    f"{steps} steps requested, but {self.mixture.length} positions make {total}; train less"
                 )
             total += self._groups_in(len(ends), start, stop)
             ends.append(total)

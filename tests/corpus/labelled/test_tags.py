@@ -61,7 +61,7 @@ def test_bad_tags_name_the_line(tmp_path: Path, text: str, message: str) -> None
 
 def test_tokens_marked_with_another_language(tmp_path: Path) -> None:
     path = text_file(tmp_path, "dev", "fr:le\tO\nfr:chat\tO\n")
-    with pytest.raises(InputError, match=r"dev:1: the token is marked fr:, and 'de' is asked for"):
+    with pytest.raises(InputError, match=r"dev:1: the token is marked fr:, but 'de' is requested"):
         read_tags(path, language="de")
     assert len(read_tags(path, language="fra")) == 1
 

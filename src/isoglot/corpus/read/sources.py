@@ -77,7 +77,7 @@ class Reading(Options):
     )
     columns: dict[str, int | str] = option(
         {},
-        "Where a field stands: source=0, target=1, links=2, text=body, source=translation.de.",
+        "Column of a field: source=0, target=1, links=2, text=body, source=translation.de.",
         flags=["--column"],
         metavar="FIELD=COLUMN",
         group=READING,
