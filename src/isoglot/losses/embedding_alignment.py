@@ -30,7 +30,7 @@ class EmbeddingAlignment(Loss):
 
     Args:
         pairs: The pieces of each entry and of its translation; several are averaged.
-        sample: draw that many pairs anew at each step instead of using all.
+        sample: sample this many new pairs at each step instead of using all.
         lexicon_seed: Seed of the dictionary's own generator, apart from the run's.
 
     **Metrics**: ``cosine``.

@@ -29,7 +29,7 @@ class DenoisingWordAlignmentObjective(DenoisingWordAlignment, Objective):
         label_layer: layer whose states label the links, 0 the embeddings. By default ten twelfths of the depth,
             rounded: 10 of 12 in the paper (Table 11), 3 of 4.
         layer: layer whose states the pointer reads; the last by default (Table 5 also tries 8 and 10).
-        labels: ``self``, ``corpus`` (the view's links) or ``corpus_then_self``, which changes over after
+        labels: ``self``, ``corpus`` (the view's links) or ``corpus_then_self``, which switches after
             optimiser step ``self_after_step``.
         self_after_step: see ``labels``. To start the objective later, write its weight as a schedule.
 

@@ -30,7 +30,7 @@ class EmbeddingAlignmentObjective(EmbeddingAlignment, Objective):
         tokenizer: needed with ``lexicon``, to cut its entries into pieces.
         lexicon: a LEXICON data set (MUSE and the like).
         copied_vocabulary: instead of a lexicon: the size ``V`` of a vocabulary whose copy stands at ``id + V``, as
-            transliterated derived languages have it.
+            in transliterated derived languages.
         share: the part of the dictionary that is drawn; the paper's default is 25 %.
         pieces: ``mean`` averages the embeddings of a multi-piece entry; ``single`` keeps one-piece pairs only.
 

@@ -26,8 +26,8 @@ class MaskedLMObjective(VocabularyLoss, Objective):
         model: the encoder with its masked-LM head; it is looked at, not kept.
         view: a masked view, which gives ``labels`` (−100 at positions without a loss).
         head: ``model``: the encoder's own head; ``literal``: WEAM's Eq. 3-4, dense, GELU, linear and the tied
-            decoder without bias. It starts untrained, is kept in ``objectives.safetensors``, and is one for all
-            objectives of the model that ask for it: ``share_linear`` of
+            decoder without bias. It starts untrained, is kept in ``objectives.safetensors``, and is shared by
+            all objectives of the model that use it: ``share_linear`` of
             :class:`~isoglot.losses.WordExchange` takes its ``linear``. The exported encoder's own head is then not
             trained.
 

@@ -40,7 +40,7 @@ class SentenceContrastObjective(KeyQueueContrast, Objective):
         mask_duplicates: ``same_source_id``: keys that are translations of the query's own sentence (corpora
             of several languages share their English side) are not negatives; ``none``: PPA.
         mixup: contrast concatenations of two sentences of the batch (InfoXLM; its pairs are the batch's items
-            2i and 2i + 1), each side in its own random order. The mixed queries take a forward of their own.
+            2i and 2i + 1), each side in its own random order. The mixed queries need a separate forward pass.
         seed: Seed of the projection's weights, the random keys and the orders of ``mixup``.
 
     **Batch**: ``query_*`` and ``key_*`` encoder inputs; ``source_key_ids`` for ``mask_duplicates``.

@@ -41,7 +41,7 @@ class SentenceDistillationObjective(SentenceDistillation, Objective):
         teacher_pooling: of the teacher: ``cls`` or ``mean``.
         teacher_prefix: text before each sentence that the teacher reads, such as "query: ".
         teacher_length: most tokens of a sentence that the teacher reads.
-        project: learn a linear map from the student's width to the teacher's, where they differ.
+        project: learn a linear map from the student's width to the teacher's, if they differ.
 
     **Batch**: ``query_*`` and ``key_*`` encoder inputs, ``source_key_ids``, ``query_is_pivot_mask``.
 

@@ -45,7 +45,7 @@ class MaskedPair(MaskingOptions):
         language_ids: id of each language, for models with language embeddings; ``None``: no language ids.
         order: ``source_first``, ``target_first``, or ``shuffle`` by the coin (true: target first), the
             same coin as the sentence pair's.
-        max_length: most tokens with specials; the tokenizer's limit where not given. A guard: the longer side is
+        max_length: most tokens with specials; the tokenizer's limit by default. A safeguard: the longer side is
             cut first, and links to what was cut are dropped. Filter long pairs out when preparing the corpus.
 
     The masking options (``probability`` …) are those of :class:`~isoglot.views.masking.MaskingOptions`.

@@ -31,8 +31,8 @@ class TextOptions(MaskingOptions):
         language_ids: id of each language, for models with language embeddings; ``None``: no language ids.
         side: ``None`` for a text stream; of a bitext stream ``source``, ``target``, or by the coin
             ``first`` or ``second`` (true: the target is first).
-        max_length: most tokens with specials, the rest is cut off; the tokenizer's limit where not given. Packed
-            blocks are never cut.
+        max_length: most tokens with specials, longer inputs are truncated; the tokenizer's limit by default.
+            Packed blocks are never truncated.
     """
 
     language_ids: Mapping[str, int] | None = None

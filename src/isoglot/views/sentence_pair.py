@@ -27,7 +27,7 @@ class SentencePair:
         pivot: the side whose sentences recur over language pairs (English in Europarl): ``source`` or ``target``.
         language_ids: id of each language, for models with language embeddings; ``None``: no language ids.
         max_length: most tokens a side with specials, the rest and its links are dropped; the tokenizer's limit
-            where not given.
+            by default.
 
     **Columns**: ``source_ids``, ``target_ids``; with ``language_ids`` the languages; ``links`` and the word ids
     where present.

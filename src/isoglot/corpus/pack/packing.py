@@ -31,7 +31,7 @@ class PackOptions(Options):
     """How a stream is packed.
 
     Attributes:
-        mode: ``group_texts``: all texts after one another, cut every ``block`` tokens (Hugging Face's recipe for MLM:
+        mode: ``group_texts``: all texts in sequence, cut every ``block`` tokens (Hugging Face's recipe for MLM:
             what is left of every 1,000 rows is dropped). ``documents``: as many whole texts as fit; one that exceeds a
             block is split. ``xlm_text``: XLM's MLM instances, whole sentences up to
             ``block``, padded. ``xlm_pairs``: XLM's TLM instances, source sentences up to ``block / 2``, padded to it,
