@@ -83,7 +83,7 @@ def test_stop_words_of_each_kind(world: Path, tmp_path: Path) -> None:
     assert "3 most frequent" in notes["frequent:3"][0]
     for wanted, message in (
         ("nowhere.txt", "a file of one word per line"),
-        ("english", "the corpus is xx-yy"),
+        ("english", "does not fit a xx-yy corpus"),
     ):
         request = MapRequest(corpus=[str(world / "aligned.jsonl")], languages=("xx", "yy"), stop_words=wanted)
         with pytest.raises(ConfigurationError, match=message):

@@ -66,5 +66,5 @@ def test_mistakes_are_told() -> None:
         anisotropy(x[:1])
     with pytest.raises(ConfigurationError, match="at least 2"):
         top_component_share(x[:1])
-    with pytest.raises(ConfigurationError, match="give 1 to 5"):
+    with pytest.raises(ConfigurationError, match="choose 1 to 5"):
         hubness(x, x, k=6)

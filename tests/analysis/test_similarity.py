@@ -97,5 +97,5 @@ def test_mistakes_are_told() -> None:
         with pytest.raises(ConfigurationError, match="same number of vectors"):
             call()
     for k in (0, 6):
-        with pytest.raises(ConfigurationError, match="give 1 to 5"):
+        with pytest.raises(ConfigurationError, match="choose 1 to 5"):
             neighbour_overlap(x, x, k=k)

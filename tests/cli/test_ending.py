@@ -92,7 +92,7 @@ def test_a_place_that_cannot_be_written_is_a_mistake(
     made = ("prepare", text, "--kind", "text", "--lang", "en", "--out")
     below = isoglot(*made, text / "out")
     assert below.returncode == 2 and "Traceback" not in below.stderr
-    assert re.search(r"^isoglot: .*: cannot be created, because .*text\.txt is a file", below.stderr)
+    assert re.search(r"^isoglot: .* cannot be created, because .*text\.txt is a file", below.stderr)
     for number, words in ((errno.EACCES, "cannot be read or written"), (errno.ENOSPC, "the disk is full")):
 
         def refuse(*_: object, number: int = number, **__: object) -> None:

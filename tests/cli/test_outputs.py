@@ -100,7 +100,7 @@ def test_a_place_that_cannot_be_written_is_refused_before_the_work(
         (encoder / "aligner.json").mkdir()
     values = {"OUT": out, "NONE": "missing", "PAIRS": str(bitext)}
     done = isoglot(*(values.get(word, word) for word in command.split()))
-    assert done.returncode == 2 and ("cannot be written" in done.stderr or "is a folder" in done.stderr)
+    assert done.returncode == 2 and ("is not writable" in done.stderr or "is a folder" in done.stderr)
     assert (NOWHERE in done.stderr or "aligner.json" in done.stderr) and done.stderr.count("isoglot: ") == 1
 
 

@@ -115,7 +115,7 @@ def test_nothing_is_written_for_what_cannot_run(encoder: Path, isoglot: Isoglot)
             ("pairs.tsv", "--model", encoder, *LANGUAGES, "--header", "--column", "target=b"),
             "no column 'source' for the source",
         ),
-        (("pairs.tsv", "--model", encoder, *LANGUAGES, "-o", "mine.yaml"), "mine.yaml: is there already"),
+        (("pairs.tsv", "--model", encoder, *LANGUAGES, "-o", "mine.yaml"), "mine.yaml exists already"),
     ):
         done = isoglot("init", *arguments)
         assert done.returncode == 2 and message in done.stderr, done.stderr

@@ -113,5 +113,5 @@ def test_unpacked_rows_that_are_damaged_are_unpacked_again(
     whole = kept.read_bytes()
     kept.unlink()  # what is mapped into memory stays
     kept.write_bytes(whole[: len(whole) // 2] if damage == "cut" else whole.replace(b"house", b"mouse"))
-    assert load_corpus(tmp_path / "out")[:] == rows and "made anew" in caplog.text
+    assert load_corpus(tmp_path / "out")[:] == rows and "rebuilt" in caplog.text
     assert kept.read_bytes() == whole

@@ -103,7 +103,7 @@ def test_settings_reach_the_trainer(
 
 def test_a_batch_that_cannot_be_divided_is_refused(tmp_path: Path) -> None:
     options = FinetuneOptions.build(batch_size=8, gradient_accumulation=3)
-    with pytest.raises(ConfigurationError, match="batch_size 8 cannot be split over 3 forwards"):
+    with pytest.raises(ConfigurationError, match="batch_size 8 cannot be split over 3 forward passes"):
         _arguments(options, seed=1, work=tmp_path, chooses=False, copies=1)
 
 

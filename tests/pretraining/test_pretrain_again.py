@@ -107,7 +107,7 @@ def test_a_finished_run_whose_checkpoint_was_deleted_is_not_done(tiny_recipe: Pa
     weights = load_file(checkpoint / "model.safetensors")
     shutil.rmtree(checkpoint)
     with pytest.raises(
-        ConfigurationError, match=r"its checkpoint is gone; delete .*manifest.json and add --resume"
+        ConfigurationError, match=r"its checkpoint is missing; delete .*manifest.json and add --resume"
     ):
         run(tiny_recipe, tmp_path / "run")
     (tmp_path / "run" / "manifest.json").unlink()

@@ -83,5 +83,5 @@ def test_lines_of_a_file(tmp_path: Path) -> None:
     iso.project(tmp_path / "en.html", tmp_path / "de.txt", out, **how)
     assert out.read_text() == "<b>C</b> A\n\nD\n"
     (tmp_path / "de.txt").write_text("C A\n\n<i>D</i>\n")
-    with pytest.raises(InputError, match=r"de\.txt:3: <i> stands in the translation"):
+    with pytest.raises(InputError, match=r"de\.txt:3: <i> is in the translation"):
         iso.project(tmp_path / "en.html", tmp_path / "de.txt", out, **how)

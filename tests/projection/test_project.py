@@ -184,7 +184,7 @@ def test_an_aligner_and_its_links_give_the_same(tmp_path: Path, encoder: Path) -
 @pytest.mark.parametrize(
     ("files", "options", "wanted"),
     [
-        ({"de_txt": "das Haus\n"}, {}, r"de\.txt: ends after 1 sentences, and .*en\.conllu goes on"),
+        ({"de_txt": "das Haus\n"}, {}, r"de\.txt: ends after 1 sentences, but .*en\.conllu continues"),
         ({"links": "0-0\n"}, {}, r"links: ends before sentence 2"),
         ({"links": "0-0\n0-0\n0-0\n"}, {}, "has more lines than the text has sentences"),
         ({"links": "0-0\n5-0\n"}, {}, r"links:2: link 5-0 of 1 and 1 words"),

@@ -128,7 +128,7 @@ def test_folders_of_predictions_are_compared_where_both_have_counts(tmp_path: Pa
     assert of_file == found
     with pytest.raises(ConfigurationError, match="pos de test of several checkpoints"):
         compare(tmp_path, second)
-    with pytest.raises(ConfigurationError, match="no task, language and split in common: pos de test"):
+    with pytest.raises(ConfigurationError, match="no task, language and split in common: first pos de test"):
         compare(second, _write(tmp_path / "x", [1], task="ner"))
     with pytest.raises(ConfigurationError, match="pos de test: the two were measured on different examples"):
         compare(first, _write(tmp_path / "y", [1, 1, 1, 1], data="b"))

@@ -203,7 +203,7 @@ def test_what_is_kept_to_save_time_is_made_anew_where_it_is_damaged(
     assert not make_once(out, {}, make, **asked)[1]
     (out / name).write_text(broken)
     assert make_once(out, {}, make, **asked)[1] and (out / "rows").read_text() == "1"
-    assert name in caplog.text and "made anew" in caplog.text
+    assert name in caplog.text and "rebuilt" in caplog.text
 
 
 def test_a_disk_that_is_read_only_is_named_by_the_output(

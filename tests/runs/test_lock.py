@@ -67,7 +67,7 @@ def test_who_waits_says_so_and_gets_it(tmp_path: Path, caplog: pytest.LogCapture
 
 
 def test_a_place_without_files_is_not_waited_for() -> None:
-    with pytest.raises(ConfigurationError, match="/proc/out: cannot be written"), locked("/proc/out"):
+    with pytest.raises(ConfigurationError, match="/proc/out is not writable"), locked("/proc/out"):
         pass
 
 

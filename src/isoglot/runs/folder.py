@@ -89,7 +89,7 @@ def state_of(
     held = {**(started or {}), **(manifest or {})}
     if not wanted.keys() <= held.keys():
         raise ConfigurationError(
-            f"{folder}: is not empty and does not hold a {what}; choose another --out, or empty it"
+            f"{folder}: is not empty and holds no {what}; choose another --out, or empty it"
         )
     if _differences(held, wanted):
         if overwrite:

@@ -66,7 +66,7 @@ def test_untranslated_paraphrases_are_left_out_and_ids_kept(tmp_path: Path) -> N
     ("text", "message"),
     [
         ("a\tb\tneutral\na\tneutral\n", r"a\.tsv:2: 2 columns"),
-        ("a\tb\n", r"a\.tsv:1: 2 columns, and 3 are needed"),
+        ("a\tb\n", r"a\.tsv:1: 2 columns, but 3 are needed"),
         ("premise\tlabel\na\tneutral\n", r"a\.tsv:2: column second .*is missing"),
         ("label\tpremise\thypothesis\tlabel\n", r"a\.tsv:1: the header has column 'label' twice"),
         ("language\tlabel\tsentence1\tsentence2\nfr\t0\ta\tb\n", "languages there are fr"),
@@ -79,5 +79,5 @@ def test_bad_pairs_name_the_line(tmp_path: Path, text: str, message: str) -> Non
 
 def test_a_name_that_stands_twice_in_a_pair_is_refused(tmp_path: Path) -> None:
     text = '{"premise": "a", "hypothesis": "b", "label": "0", "label": "1"}\n'
-    with pytest.raises(InputError, match=r"p\.jsonl:1: .*the name 'label' stands twice"):
+    with pytest.raises(InputError, match=r"p\.jsonl:1: .*the name 'label' is repeated"):
         read_pairs(text_file(tmp_path, "p.jsonl", text), language="de", labels=NLI_LABELS)

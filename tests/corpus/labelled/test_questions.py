@@ -35,7 +35,7 @@ def test_answers_that_move_are_counted(tmp_path: Path, caplog: pytest.LogCapture
 
 def test_a_name_that_stands_twice_in_questions_is_refused(tmp_path: Path) -> None:
     text = json.dumps(squad("abc", ("abc", 0))).replace('"context"', '"context": "xyz", "context"')
-    with pytest.raises(InputError, match=r"q\.json.*the name 'context' stands twice"):
+    with pytest.raises(InputError, match=r"q\.json.*the name 'context' is repeated"):
         read_questions(text_file(tmp_path, "q.json", text), language="en")
 
 

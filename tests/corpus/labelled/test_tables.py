@@ -34,7 +34,7 @@ def test_holes_in_tables(tmp_path: Path, row: dict[str, object], message: str, p
 
 def test_a_name_that_stands_twice_in_a_row_is_refused(tmp_path: Path) -> None:
     text = '{"words": ["a"], "tags": ["X"]}\n{"words": ["a"], "tags": ["X"], "tags": ["Y"]}\n'
-    with pytest.raises(InputError, match=r"a\.jsonl:2: .*the name 'tags' stands twice"):
+    with pytest.raises(InputError, match=r"a\.jsonl:2: .*the name 'tags' is repeated"):
         read_table(
             str(text_file(tmp_path, "a.jsonl", text)), TAGGED, language="en", split="test", role="data"
         )

@@ -43,7 +43,7 @@ def test_jsonl(tmp_path):
             '{"source": "a", "target": "b", "source": "c"}',
             "3: .*the name 'source' is repeated in one object",
         ),
-        ('{"source": "a", "target": "b", "x": [{"y": 1, "y": 1}]}', "3: .*the name 'y' stands twice"),
+        ('{"source": "a", "target": "b", "x": [{"y": 1, "y": 1}]}', "3: .*the name 'y' is repeated"),
     ],
 )
 def test_jsonl_mistakes(tmp_path, line, message):
