@@ -65,7 +65,7 @@ def test_spearman_of_align_mlm_follows_from_its_tables(task: str, rho: float) ->
 
 @pytest.mark.parametrize("name", ["weam:Table9", "weam", "", "nobody:1"])
 def test_an_unknown_table_is_named_with_the_ones_there_are(name: str) -> None:
-    with pytest.raises(ConfigurationError, match=r"there is weam:Table1"):
+    with pytest.raises(ConfigurationError, match=r"known: weam:Table1"):
         paper_table(name)
 
 
