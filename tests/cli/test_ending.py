@@ -43,7 +43,7 @@ def test_a_mistake_exits_with_2_without_traceback_and_output(
         (("prepare", path, "--source-lang", "en", "--target-lang", "de", "--out", out), r"pairs\.tsv:31: "),
         (("pretrain", tiny_recipe, "--out", out, "--set", "sed=3"), "did you mean 'seed'"),
         (("pretrain", "tlmm", "--out", out), "did you mean 'tlm'"),
-        (("inspect", tmp_path / "none.yaml"), "no such file"),
+        (("inspect", tmp_path / "none.yaml"), "not a file"),
         (("prepare", path, "--out", ""), "--out '': the value is empty"),
         (("prepare", path, "--out="), "--out=: the value is empty"),
     )

@@ -58,7 +58,7 @@ def test_without_gold_links_nothing_is_judged(tmp_path: Path) -> None:
         ({**PAIR, "links": [[-1, 0]]}, "greater than or equal to 0"),
         ({**PAIR, "src": "abc"}, "src"),
         ({"src": ["a"]}, "tgt"),
-        ([], "input should be an object"),
+        ([], "it should be an object"),
     ],
 )
 def test_a_wrong_line_is_named(tmp_path: Path, pair: object, message: str) -> None:

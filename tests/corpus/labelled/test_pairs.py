@@ -34,7 +34,7 @@ def test_nli_formats(tmp_path: Path, name: str, text: str) -> None:
 def test_what_is_no_text_is_no_premise(tmp_path: Path, premise: object) -> None:
     row = {"premise": premise, "hypothesis": "b", "label": 1}
     path = text_file(tmp_path, "a.jsonl", json.dumps(row))
-    with pytest.raises(InputError, match=r"a\.jsonl:1: premise is .* and text"):
+    with pytest.raises(InputError, match=r"a\.jsonl:1: premise is .* but text"):
         read_pairs(path, language="de", labels=NLI_LABELS)
 
 

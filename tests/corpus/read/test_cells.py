@@ -27,7 +27,7 @@ TAGS = ("en", "de")
             "a.csv",
             "Hello, world,Hallo Welt\n",
             {},
-            "1: 3 columns, and 2 are read (source, target); put a field",
+            "1: 3 columns, but 2 are read (source, target); put a field",
         ),
         (
             "a.csv",
@@ -127,7 +127,7 @@ def test_words_that_name_columns_too_are_data(tmp_path: Path, text: str) -> None
 
 def test_what_is_aligned_has_no_header_either(tmp_path: Path) -> None:
     path, out = write(tmp_path, "a.tsv", "source\ttarget\na b\tc d\n"), tmp_path / "links"
-    with pytest.raises(InputError, match=r"a\.tsv:1: .* reads like a header"):
+    with pytest.raises(InputError, match=r"a\.tsv:1: .* looks like a header"):
         align_file(corpus_sources([path], languages=TAGS), out, AlignRequest(aligner=FastAlign()))
     assert not out.exists()
 
