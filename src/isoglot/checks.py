@@ -136,14 +136,17 @@ def problems_of(error: ValidationError, values: Any = None, *models: type[BaseMo
     return problems
 
 
-def checked(model: type[M], values: Any) -> M:
-    """A model made from values; what is wrong with them, all of it, is a :class:`ConfigurationError`."""
+def checked(model: type[M], values: Any, *models: type[BaseModel]) -> M:
+    """A model made from values; what is wrong with them, all of it, is a :class:`ConfigurationError`.
+
+    ``models``: others whose keys an unknown one could have meant.
+    """
     from pydantic import ValidationError  # noqa: PLC0415 - the command line does without where nothing is wrong
 
     try:
         return model.model_validate(values)
     except ValidationError as error:
-        raise ConfigurationError(problems_of(error, values, model)) from error
+        raise ConfigurationError(problems_of(error, values, model, *models)) from error
 
 
 def _place(item: ErrorDetails, values: Any) -> Location:

@@ -152,12 +152,12 @@ def prepared_input(source: Source, kind: Kind) -> CorpusInput:
             f"prepare one with --kind {kind}",
             path=path,
         )
-    if problem := language_problem(manifest, source.languages(manifest.kind)):
+    if problem := _language_problem(manifest, source.languages(manifest.kind)):
         raise ConfigurationError(f"{path}: {problem}")
     return CorpusInput(source, kind, manifest)
 
 
-def language_problem(manifest: Manifest, languages: Sequence[str]) -> str | None:
+def _language_problem(manifest: Manifest, languages: Sequence[str]) -> str | None:
     """What is wrong with languages that are given for a prepared folder; ``None`` if all of its rows are in them."""
     given = ["" if tag in UNNAMED else tag for tag in languages]
     held = [count.languages for count in manifest.languages]

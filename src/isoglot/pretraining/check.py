@@ -98,10 +98,14 @@ def _unread(
     model = sections.get(("model",))
     if model is not None and model.new_pieces is not None and model.new_pieces.lexicon is not None:
         read.add(model.new_pieces.lexicon)
-        yield from _new_piece_problems(model, known["streams"])
+        yield from _corpus_problems(
+            ("model", "new_pieces"), {"lexicon": model.new_pieces.lexicon}, known["streams"]
+        )
     for location, section in sections.items():
         if isinstance(section, ViewSection | ObjectiveSection):
-            yield from _corpus_problems(location, section, known["streams"])
+            options = section.options
+            asked = {name: getattr(options, name) for name in options.corpora & options.model_fields_set}
+            yield from _corpus_problems(location, asked, known["streams"])
         for option, view in _views_read(section) if isinstance(section, ObjectiveSection) else ():
             read.add(view)
             if option not in section.options.model_fields_set and view not in known["views"]:
@@ -141,22 +145,13 @@ def _references(values: Mapping[str, Any]) -> Iterator[tuple[Location, str, Any]
 
 
 def _corpus_problems(
-    location: Location, section: ViewSection | ObjectiveSection, streams: Sequence[str]
+    location: Location, given: Mapping[str, str | None], streams: Sequence[str]
 ) -> Iterator[Problem]:
-    """A corpus that is asked for is a stream."""
-    for option in section.options.corpora & section.options.model_fields_set:
-        value = getattr(section.options, option)
+    """Corpora that are asked for, by option, are streams."""
+    for option, value in given.items():
         if value is not None and value not in streams:
             text = f"{value!r} is not a stream, and a corpus is needed; {did_you_mean(value, streams)}"
             yield Problem(text, (*location, option))
-
-
-def _new_piece_problems(model: ModelSection, streams: Sequence[str]) -> Iterator[Problem]:
-    """The lexicon of new pieces is a stream."""
-    name = model.new_pieces.lexicon if model.new_pieces is not None else None
-    if name not in streams:
-        text = f"{name!r} is not a stream; {did_you_mean(str(name), streams)}"
-        yield Problem(text, ("model", "new_pieces", "lexicon"))
 
 
 def _strings(tree: object) -> list[str]:

@@ -6,11 +6,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from isoglot.corpus.manifest import is_prepared, read_manifest
-from isoglot.corpus.open_corpus import language_problem
+from isoglot.corpus.manifest import is_prepared
+from isoglot.corpus.open_corpus import prepared_input
 from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.read.sources import Source, expand
-from isoglot.errors import MISSING_FILE, ConfigurationError, Problem, collected
+from isoglot.errors import MISSING_FILE, ConfigurationError, IsoglotError, Problem, collected
 from isoglot.pretraining.recipe import StreamSection
 
 
@@ -44,23 +44,19 @@ def file_problems(stream: StreamSection | None, given: Mapping[str, Any]) -> Ite
 def _preparation_problems(stream: StreamSection) -> Iterator[Problem]:
     """A prepared corpus is read as it is: filters that the stream names must be those it was made with."""
     source = stream.inputs[0]
-    manifest = read_manifest(source.path)
-    if manifest is None:
-        yield Problem(f"{source.path}: no readable manifest; run `isoglot prepare` again", ("path",))
+    try:
+        corpus = prepared_input(source, stream.kind)
+    except IsoglotError as error:
+        yield Problem(str(error), ("path",))
         return
-    if manifest.kind != stream.kind:
-        text = f"got {stream.kind!r}, but {source.path} holds a prepared {manifest.kind} corpus; change kind"
-        yield Problem(text, ("kind",))
-        return
+    made_with = corpus.manifest and corpus.manifest.options
     for key in (key for key in PrepareOptions.model_fields if key in stream.model_fields_set):
-        wanted, held = getattr(stream.prepare, key), getattr(manifest.options, key)
+        wanted, held = getattr(stream.prepare, key), getattr(made_with, key)
         if key not in ("kind", "tokenizer", "seed", "shard_rows") and wanted != held:
             text = (
                 f"got {getattr(stream, key)!r}, but {source.path} was prepared with {held!r}; delete the key"
             )
             yield Problem(text, (key,))
-    if problem := language_problem(manifest, source.languages(manifest.kind)):
-        yield Problem(f"{source.path}: {problem}")
 
 
 def _is_missing(path: str, source: Source, *, aligned: bool) -> bool:

@@ -5,16 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Self, TypeVar, get_args, get_origin
 
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Field,
-    ValidationError,
-    field_validator,
-    model_validator,
-)
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from isoglot.checks import problems_of
+from isoglot.checks import checked
 from isoglot.errors import ConfigurationError, Location, Problem, collected
 from isoglot.options import Count, NotNegative, Positive, PositiveShare, fits, without_none
 from isoglot.recipe.document import Document
@@ -72,10 +65,9 @@ class OpenSection(Section):
             with collected(problems):
                 made = cls.typed(values, recipe or {})
         try:
-            found = cls.model_validate({**values, **made} if isinstance(values, dict) else values)
-        except ValidationError as error:
-            own = problems_of(error, values, cls)
-            problems[:0] = [p for p in own if p.kind != "missing" or p.location[0] in keys]
+            found = checked(cls, {**values, **made} if isinstance(values, dict) else values)
+        except ConfigurationError as error:
+            problems[:0] = [p for p in error.problems if p.kind != "missing" or p.location[0] in keys]
         if problems:
             raise ConfigurationError(problems)
         return found
@@ -195,11 +187,10 @@ def typed(document: Document, recipe: type[M]) -> tuple[M | None, dict[Location,
             values[key] = {name: section((key, name), model, one) for name, one in given.items()}
     made = None
     try:
-        made = recipe.model_validate(values)
-    except ValidationError as error:
+        made = checked(recipe, values)
+    except ConfigurationError as error:
         wrong = [place for place, one in found.items() if one is None]
-        own = problems_of(error, values, recipe)
-        problems += [p for p in own if not any(p.location[: len(place)] == place for place in wrong)]
+        problems += [p for p in error.problems if not any(p.location[: len(w)] == w for w in wrong)]
     if problems:
         document.add(problems)
     return made, found

@@ -12,10 +12,10 @@ from functools import cache
 from typing import Annotated, Any, ClassVar, Literal, Self, Union, get_args, get_origin
 
 from datasets import Dataset
-from pydantic import BaseModel, ConfigDict, Field, Strict, TypeAdapter, ValidationError, create_model
+from pydantic import BaseModel, ConfigDict, Field, Strict, TypeAdapter, create_model
 from pydantic.errors import PydanticSchemaGenerationError, PydanticUserError
 
-from isoglot.checks import problems_of
+from isoglot.checks import checked
 from isoglot.errors import ConfigurationError
 from isoglot.options import Options
 
@@ -42,10 +42,7 @@ class Spec(Options):
         Raises:
             ConfigurationError: All that is wrong, each with its option.
         """
-        try:
-            found = cls.model_validate(values)
-        except ValidationError as error:
-            raise ConfigurationError(problems_of(error, values, cls, *models)) from error
+        found = checked(cls, values, *models)
         if hasattr(cls.maker, "check_options"):
             cls.maker.check_options(found)
         return found
@@ -114,10 +111,9 @@ def require_options(made: Any, **values: Any) -> None:
     if own:
         values = {n: getattr(made, n) for n in spec.model_fields.keys() - spec.corpora if hasattr(made, n)}
     try:
-        spec.model_validate(values)
-    except ValidationError as error:
-        problems = [p for p in problems_of(error, values, spec) if p.kind != "missing"]
-        if problems:
+        checked(spec, values)
+    except ConfigurationError as error:
+        if problems := [p for p in error.problems if p.kind != "missing"]:
             raise ConfigurationError(problems) from error
     if own and hasattr(made, "check_options"):
         made.check_options()
