@@ -28,7 +28,7 @@ from isoglot.corpus.read.sources import Source
 from isoglot.finetuning.options import FinetuneOptions
 from isoglot.modules.adapter_options import AdapterOptions
 from isoglot.options import Options
-from isoglot.pretraining.new_pieces_options import NewPiecesOptions
+from isoglot.pretraining.options import NewPiecesOptions
 from isoglot.pretraining.recipe import MADE
 from isoglot.recipe.sections import PartsSection
 from isoglot.recipe.source import builtin_recipes

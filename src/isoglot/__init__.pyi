@@ -40,10 +40,10 @@ from isoglot.modules.load import load_masked_lm as load_masked_lm
 from isoglot.objectives.base import Objective as Objective
 from isoglot.pretraining.check import load_recipe as load_recipe
 from isoglot.pretraining.inspect import inspect_recipe as inspect_recipe
+from isoglot.pretraining.options import TrimRequest as TrimRequest
 from isoglot.pretraining.pretrain import pretrain as pretrain
 from isoglot.pretraining.recipe import Recipe as Recipe
 from isoglot.pretraining.trim import trim as trim
-from isoglot.pretraining.trim_options import TrimRequest as TrimRequest
 from isoglot.projection.project import project as project
 from isoglot.report.options import ReportOptions as ReportOptions
 from isoglot.report.paired import Comparison as Comparison

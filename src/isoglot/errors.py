@@ -111,6 +111,15 @@ def collected(problems: list[Problem], *keys: str | int) -> Iterator[None]:
         problems += [problem.below(*keys) for problem in error.problems]
 
 
+def causes(error: BaseException | None) -> Iterator[BaseException]:
+    """An exception, what it was raised from, and so on."""
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        yield error
+        error = error.__cause__ or error.__context__
+
+
 class TrainingError(IsoglotError):
     """Training cannot go on (a loss that is not a number, no checkpoint that can be read)."""
 

@@ -28,9 +28,9 @@ from isoglot.finetuning.options import FinetuneOptions
 from isoglot.modules.encoder import encode
 from isoglot.modules.load import load_masked_lm, longest_input
 from isoglot.pretraining.check import load_recipe
+from isoglot.pretraining.options import TrimRequest
 from isoglot.pretraining.pretrain import pretrain
 from isoglot.pretraining.trim import trim
-from isoglot.pretraining.trim_options import TrimRequest
 from isoglot.tasks import build_task
 from isoglot.testing import tiny_bitext
 

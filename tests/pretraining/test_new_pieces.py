@@ -17,7 +17,7 @@ from isoglot.errors import ConfigurationError
 from isoglot.modules.load import load_masked_lm
 from isoglot.pretraining.check import load_recipe
 from isoglot.pretraining.new_pieces import extended, mixing_weights, sparsemax, start_new_pieces
-from isoglot.pretraining.new_pieces_options import NewPiecesOptions
+from isoglot.pretraining.options import NewPiecesOptions
 from isoglot.pretraining.pretrain import pretrain
 from isoglot.testing import tiny_aligned, tiny_lexicon, tiny_model, tiny_tokenizer
 

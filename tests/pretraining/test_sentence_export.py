@@ -13,8 +13,8 @@ from transformers import AutoTokenizer
 
 from isoglot.errors import ConfigurationError
 from isoglot.modules.encoder import encode_to_layer, num_layers
+from isoglot.pretraining.options import SentenceExport
 from isoglot.pretraining.sentence_export import encoder_up_to, export_sentences
-from isoglot.pretraining.sentence_export_options import SentenceExport
 from isoglot.tasks.text_vectors import TextEncoder
 from isoglot.testing import FAMILIES, tiny_bitext, tiny_model, tiny_tokenizer
 

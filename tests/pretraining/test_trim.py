@@ -19,8 +19,8 @@ from isoglot.cli import app
 from isoglot.corpus.prepare import prepare
 from isoglot.corpus.read.sources import Source
 from isoglot.errors import ConfigurationError, InputError
+from isoglot.pretraining.options import TrimRequest
 from isoglot.pretraining.trim import trim
-from isoglot.pretraining.trim_options import TrimRequest
 from isoglot.tasks.language_vectors import read_vectors
 from isoglot.testing import FAMILIES, tiny_bitext, tiny_model, tiny_tokenizer
 

@@ -38,6 +38,14 @@ if TYPE_CHECKING:
     from isoglot.link_counts import AlignmentScore
 
 
+Bitext = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="INPUT",
+        help="Two files (line i translates line i), or one of `source ||| target` lines, TSV, JSONL, TMX or "
+        "Parquet; a folder that `isoglot prepare` wrote; - for standard input.",
+    ),
+]
 _FEW = 0.6
 """The share of another set's links per word below which a development set has few."""
 
@@ -119,14 +127,7 @@ def _list_methods(wanted: bool) -> None:
 @with_flags
 def align(
     *,
-    inputs: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="INPUT",
-            help="Two files (line i translates line i), or one of `source ||| target` lines, TSV, JSONL, TMX or "
-            "Parquet; a folder that `isoglot prepare` wrote; - for standard input.",
-        ),
-    ],
+    inputs: Bitext,
     given: Annotated[dict[str, Any], Method, FastAlign, Hmm, SavedModel, Eflomal, Encoder],
     form: LinkFormat,
     pairs: BitextReading,

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from isoglot.cli.alignment import BitextReading
+from isoglot.cli.alignment import Bitext, BitextReading
 from isoglot.cli.console import Console
 from isoglot.cli.flags import RunFlags, with_flags
 from isoglot.mining.options import (
@@ -35,14 +35,7 @@ class FilterOutputs(Options):
 
 @with_flags
 def filter_(
-    inputs: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="INPUT",
-            help="Two files (line i translates line i), or one of `source ||| target` lines, TSV, JSONL, TMX or "
-            "Parquet; a folder that `isoglot prepare` wrote; - for standard input.",
-        ),
-    ],
+    inputs: Bitext,
     options: FilterOptions,
     scorers: Scorers,
     pairs: BitextReading,

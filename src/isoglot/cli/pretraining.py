@@ -19,8 +19,7 @@ from isoglot.cli.flags import (
 from isoglot.corpus.read.sources import Reading
 from isoglot.errors import ConfigurationError
 from isoglot.options import Options, option
-from isoglot.pretraining.sentence_export_options import SentenceExport
-from isoglot.pretraining.trim_options import TrimRequest
+from isoglot.pretraining.options import SentenceExport, TrimRequest
 from isoglot.runs.files import file_to_write
 
 

@@ -116,6 +116,7 @@ class FineTuning:
                 require_checkpoint(self.folder)
                 self.report.note(f"{self.folder}: already done")
                 if main:
+                    _drop_work(self.folder)  # of a process that was killed after it had finished
                     self._rename()
                 return self.folder / CHECKPOINT
             require_writable(self.folder, folder=True)
@@ -206,6 +207,8 @@ class FineTuning:
                     _write_card(card_file, {**card, "selection": found["selection"]})
                     _finish(place, found)
                 self.ranks.wait_for_everyone()
+            elif self.ranks.is_main_process:
+                _drop_work(place)
             tried[place] = found
         best = max(tried, key=lambda place: -1.0 if (own := tried[place]["selection"]) is None else own)
         if self.ranks.is_main_process and best != self.folder:
@@ -229,9 +232,14 @@ class FineTuning:
 
 
 def _finish(folder: Path, found: Mapping[str, Any]) -> None:
-    """Write the manifest of a run, and drop what it would resume from."""
+    """Write the manifest of a run, after which nothing resumes it."""
     weights = {"checkpoint": CHECKPOINT, "checkpoint_hash": hash_checkpoint(folder / CHECKPOINT)}
     finish(folder, {**found, **weights})
+    _drop_work(folder)
+
+
+def _drop_work(folder: Path) -> None:
+    """Delete what an unfinished run would resume from."""
     for checkpoint in checkpoints_in(folder / WORK):
         discard(checkpoint)
     remove(folder / WORK, f"{STAGING}/**/*")

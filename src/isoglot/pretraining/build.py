@@ -18,9 +18,8 @@ from isoglot.modules.encoder import input_embeddings
 from isoglot.modules.load import load_masked_lm, longest_input
 from isoglot.modules.masked_lm_head import start_new_head
 from isoglot.objectives.base import Objective
-from isoglot.pretraining.new_pieces import start_new_pieces
+from isoglot.pretraining.new_pieces import TEXT_COLUMNS, start_new_pieces
 from isoglot.pretraining.recipe import MADE, ObjectiveSection, Recipe, ViewSection
-from isoglot.pretraining.streams import TEXT_COLUMNS
 from isoglot.runs.checkpoint import checkpoint_folder
 from isoglot.seeding import seed_for
 from isoglot.tasks.language_vectors import read_vectors

@@ -34,18 +34,19 @@ from isoglot.corpus.encode.pieces import PieceEncoder, fast_backend
 from isoglot.corpus.encode.store import content_hash
 from isoglot.errors import ConfigurationError, Problem
 from isoglot.modules.encoder import input_embeddings
-from isoglot.pretraining.new_pieces_options import NewPiecesOptions
+from isoglot.pretraining.options import NewPiecesOptions
 from isoglot.runs.folder import make_once
 
 _WINDOW, _DIMENSIONS, _LEAST, _SENTENCES = 5, 100, 3, 500_000
-_COLUMNS = {"text": "language", "source": "source_language", "target": "target_language"}
+TEXT_COLUMNS = {"text": "language", "source": "source_language", "target": "target_language"}
+"""Columns of prepared corpora that hold sentences, and those of their languages."""
 
 
 def extended(
     tokenizer: PreTrainedTokenizerFast, corpora: Mapping[str, Dataset], options: NewPiecesOptions, cache: Path
 ) -> PreTrainedTokenizerFast:
     """The tokenizer with the pieces of a language that corpora hold; kept in the cache."""
-    texts = LanguageTexts(corpora, options.language)
+    texts = Texts(corpora, options.language)
     if next(iter(texts), None) is None:
         text = f"no stream has text in {options.language!r}"
         raise ConfigurationError(Problem(text, ("model", "new_pieces", "language")))
@@ -64,13 +65,13 @@ def extended(
     return load_tokenizer(folder)
 
 
-class LanguageTexts:
-    """The sentences of corpora in a language, which can be read more than once."""
+class Texts:
+    """The sentences of corpora, all or those in a language, which can be read more than once."""
 
-    def __init__(self, corpora: Mapping[str, Dataset], language: str) -> None:
+    def __init__(self, corpora: Mapping[str, Dataset], language: str | None = None) -> None:
         self.corpora, self.language = corpora, language
         self.columns = {
-            name: [c for pair in _COLUMNS.items() if set(pair) <= set(corpus.column_names) for c in pair]
+            name: [c for pair in TEXT_COLUMNS.items() if set(pair) <= set(corpus.column_names) for c in pair]
             for name, corpus in corpora.items()
         }
 
@@ -79,7 +80,7 @@ class LanguageTexts:
             for batch in self.corpora[name].select_columns(columns).iter(batch_size=1000):
                 for column, code in zip(columns[::2], columns[1::2], strict=True):
                     pairs = zip(batch[column], batch[code], strict=True)
-                    yield from (text for text, own in pairs if own == self.language)
+                    yield from (text for text, own in pairs if self.language in (None, own))
 
 
 @torch.no_grad()
@@ -126,7 +127,7 @@ def mixing_weights(
     if options.init == "mean":
         return weights
     if options.init == "focus":
-        texts = list(islice(LanguageTexts(corpora, options.language), _SENTENCES))
+        texts = list(islice(Texts(corpora, options.language), _SENTENCES))
         informed = _by_similarity(new, texts, first, count)
     else:
         lexicon = corpora[options.lexicon or ""]

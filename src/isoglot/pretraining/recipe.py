@@ -23,7 +23,7 @@ from isoglot.modules.checkpoint import load_config
 from isoglot.modules.load import model_config
 from isoglot.objectives import OBJECTIVES
 from isoglot.options import Count, NotNegative, Options, Seed
-from isoglot.pretraining.new_pieces_options import NewPiecesOptions
+from isoglot.pretraining.options import NewPiecesOptions
 from isoglot.recipe.secrets import SecretSafe
 from isoglot.recipe.sections import (
     BatchSection,

@@ -19,7 +19,7 @@ from isoglot.corpus.manifest import is_prepared, load_corpus
 from isoglot.corpus.pack.packing import pack_stream
 from isoglot.corpus.prepare import prepare
 from isoglot.errors import ConfigurationError
-from isoglot.pretraining.new_pieces import extended
+from isoglot.pretraining.new_pieces import TEXT_COLUMNS, Texts, extended
 from isoglot.pretraining.recipe import Recipe, StreamSection
 from isoglot.runs.checkpoint import checkpoint_folder
 from isoglot.runs.files import whole_path
@@ -29,8 +29,6 @@ from isoglot.runs.lock import locked
 from isoglot.runs.reporter import Reporter
 
 _LOST = ("empty", "overlong")
-TEXT_COLUMNS = ("text", "source", "target")
-"""Columns of prepared corpora that hold sentences."""
 
 
 def held_streams(streams: Mapping[str, Dataset], cache: Path) -> list[str]:
@@ -123,12 +121,10 @@ def load_tokenizer(
 ) -> PreTrainedTokenizerFast:
     """The run's tokenizer: the one named, the model's own, the one that a checkpoint ``kept``, or a new one."""
     training = None if recipe.tokenizer is None else recipe.tokenizer.training
-    if recipe.model.new_pieces is not None and kept is not None:
+    if kept is not None and (training is not None or recipe.model.new_pieces is not None):
         return read_tokenizer(kept)
-    if training is not None and kept is None:
+    if training is not None:
         return _trained(training, recipe, corpora, cache, report)
-    if training is not None and kept is not None:
-        return read_tokenizer(kept)
     path = recipe.tokenizer.path if recipe.tokenizer is not None else recipe.model.path
     if path is None:
         raise ConfigurationError(
@@ -155,24 +151,11 @@ def _trained(
 
     def train(place: Path) -> dict[str, Any]:
         report.note(f"tokenizer: training {options.algorithm} with {options.vocab_size:,} pieces")
-        train_tokenizer(_Texts(list(used.values())), options).save_pretrained(str(place))
+        train_tokenizer(Texts(used), options).save_pretrained(str(place))
         return {"options": options.model_dump(mode="json")}
 
     make_once(folder, {}, train, what="tokenizer", cached=True)
     return read_tokenizer(folder)
-
-
-class _Texts:
-    """All sentences of some corpora, which can be read more than once."""
-
-    def __init__(self, corpora: list[Dataset]) -> None:
-        self.corpora = corpora
-
-    def __iter__(self) -> Iterator[str]:
-        for corpus in self.corpora:
-            for batch in corpus.iter(batch_size=1000):
-                for column in TEXT_COLUMNS:
-                    yield from batch.get(column, ())
 
 
 def encoded(

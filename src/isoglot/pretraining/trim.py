@@ -34,7 +34,7 @@ from isoglot.corpus.read.line_files import LineFile, Meter, decode_lines
 from isoglot.errors import ConfigurationError
 from isoglot.modules.checkpoint import quiet, weight_files
 from isoglot.modules.load import masked_lm_config
-from isoglot.pretraining.trim_options import TrimRequest
+from isoglot.pretraining.options import TrimRequest
 from isoglot.runs.checkpoint import checkpoint_folder, reading
 from isoglot.runs.files import refuse_overwriting
 from isoglot.runs.fingerprint import files_of

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from isoglot.errors import DiskError, IsoglotError
+from isoglot.errors import DiskError, IsoglotError, causes
 
 _REASONS = {
     errno.ENOSPC: "the disk is full",
@@ -29,15 +29,12 @@ def disk_problem(error: BaseException | None) -> str | None:
         >>> disk_problem(RuntimeError("I/O error: No space left on device (os error 28)"))
         'the disk is full'
     """
-    seen: set[int] = set()
-    while error is not None and id(error) not in seen:
-        seen.add(id(error))
-        number = error.errno if isinstance(error, OSError) else None
-        if number not in _REASONS and not isinstance(error, IsoglotError):
-            number = _number_in(str(error))
+    for cause in causes(error):
+        number = cause.errno if isinstance(cause, OSError) else None
+        if number not in _REASONS and not isinstance(cause, IsoglotError):
+            number = _number_in(str(cause))
         if number in _REASONS:
             return _REASONS[number]
-        error = error.__cause__ or error.__context__
     return None
 
 

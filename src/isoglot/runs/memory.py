@@ -3,6 +3,8 @@
 import errno
 import re
 
+from isoglot.errors import causes
+
 _WORDINGS = re.compile(
     r"can't allocate memory|not enough memory|out of memory|Cannot allocate memory|failed to map segment|"
     r"std::bad_alloc",
@@ -18,10 +20,7 @@ def memory_problem(error: BaseException) -> str | None:
         >>> memory_problem(MemoryError())
         'there is not enough memory; use smaller batches, fewer processes or a smaller file, or raise `ulimit -v`'
     """
-    seen: set[int] = set()
-    cause: BaseException | None = error
-    while cause is not None and id(cause) not in seen:
-        seen.add(id(cause))
+    for cause in causes(error):
         number = cause.errno if isinstance(cause, OSError) else None
         worded = isinstance(cause, RuntimeError | ImportError | OSError) and _WORDINGS.search(str(cause))
         if isinstance(cause, MemoryError) or number == errno.ENOMEM or worded:
@@ -29,5 +28,4 @@ def memory_problem(error: BaseException) -> str | None:
                 "there is not enough memory; use smaller batches, fewer processes or a smaller file, or raise "
                 "`ulimit -v`"
             )
-        cause = cause.__cause__ or cause.__context__
     return None

@@ -1,0 +1,59 @@
+"""Options of the verbs around encoders: new pieces of a recipe, `isoglot trim` and `isoglot export`."""
+
+from __future__ import annotations
+
+from typing import Literal, Self
+
+from pydantic import model_validator
+
+from isoglot.options import Count, Label, Options, option
+
+
+class NewPiecesOptions(Options):
+    """Pieces that a tokenizer gets for a language, and how their embeddings start."""
+
+    language: Label = option(
+        ..., "Language of the text in the recipe's streams that they are learnt from: ta."
+    )
+    count: Count = option(4000, "How many pieces to add.")
+    init: Literal["mean", "focus", "lexicon", "random"] = option(
+        "mean", "Start: mean of the old pieces that a new one is cut into, focus, lexicon, or random."
+    )
+    lexicon: str | None = option(
+        None, "For lexicon: a stream of entries or word-aligned pairs whose target is in the language."
+    )
+
+    @model_validator(mode="after")
+    def _has_its_lexicon(self) -> Self:
+        if (self.init == "lexicon") != (self.lexicon is not None):
+            raise ValueError("init: lexicon needs `lexicon: STREAM`; the other ways to start take none")
+        return self
+
+
+class TrimRequest(Options):
+    """Which pieces of an encoder's tokenizer to keep."""
+
+    text: tuple[str, ...] = option(
+        (),
+        "Text to keep the pieces of: plain text, .tsv, .jsonl, compressed or not, or a folder of `isoglot prepare`.",
+        metavar="FILE",
+    )
+    min_count: int = option(1, "Drop pieces that occur less often.", ge=1)
+    keep_pieces: int | None = option(
+        None, "Keep at most this many pieces, the most frequent ones.", ge=1, metavar="N"
+    )
+    held_out: tuple[str, ...] = option(
+        (), "Other text: report how many of its tokens are cut differently.", metavar="FILE"
+    )
+
+
+class SentenceExport(Options):
+    """Form of a sentence encoder for other libraries."""
+
+    to: Literal["sentence-transformers", "onnx"] = option(..., "Library or format to write for.")
+    layer: int = option(-1, "Layer of the hidden states; -1 is the last. Layers above it are left out.")
+    pooling: Literal["mean", "cls"] = option(
+        "mean", "mean over the text's pieces, special tokens left out; cls: the first position."
+    )
+    normalize: bool = option(True, "Scale each vector to length 1.")
+    max_length: int = option(512, "Tokens of a text; longer texts are truncated.", ge=3)
