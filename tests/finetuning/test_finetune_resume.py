@@ -13,10 +13,10 @@ import torch
 from safetensors.torch import load_file
 
 from isoglot.errors import ConfigurationError
-from isoglot.finetuning import finetune as fine_tuning
 from isoglot.finetuning import watch as finetune_watch
 from isoglot.finetuning.finetune import finetune, remove_weights
 from isoglot.finetuning.options import FinetuneOptions
+from isoglot.finetuning.train import train_head
 from isoglot.runs.files import write_text
 from isoglot.runs.folder import RUN
 from isoglot.tasks import build_task
@@ -173,16 +173,16 @@ def test_settings_that_were_tried_are_not_tried_again_while_their_weights_are_th
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, task: Any
 ) -> None:
     settings = FinetuneOptions.build(**SETTINGS | {"learning_rate": (1e-3, 1e-4), "epochs": 1})
-    original, tried = fine_tuning.train_head, list[float]()
+    tried = list[float]()
 
     def train(*given: Any, **named: Any) -> Any:
         options = given[4]
         tried.append(options.learning_rate)
         if len(tried) == 2:
             raise _KilledError
-        return original(*given, **named)
+        return train_head(*given, **named)
 
-    monkeypatch.setattr(fine_tuning, "train_head", train)
+    monkeypatch.setattr("isoglot.finetuning.finetune.train_head", train)
 
     def run() -> None:
         finetune(tmp_path / "model", task(), language="en", train=settings, out=tmp_path / "run")
