@@ -34,8 +34,9 @@ class Kept(Options):
     """Which links with probabilities are kept."""
 
     min_probability: float = option(
-        0.0, "Leave out links below this probability.", group=_WRITING, ge=0, le=1
-    )
+        0.0, "Leave out links below this probability; of argmax, itermax and match: similarity.",
+        group=_WRITING, ge=0, le=1,
+    )  # fmt: skip
     min_score: float = option(
         0.0, "Leave out all links of a pair whose score (mean of its words' best links) is below.",
         group=_WRITING, ge=0, le=1,
@@ -209,6 +210,20 @@ class PointerNetwork(_TwoDirections, EmbeddingOptions):
 AnyEmbedding = Annotated[
     IterMax | Similarity | Threshold | Transport | PointerNetwork, Field(discriminator="method")
 ]
+
+
+def values_of(options: EmbeddingOptions) -> Literal["probabilities", "similarities"]:
+    """What the values of links are: of SimAlign's methods the similarity ``(cosine + 1) / 2``, which only orders them.
+
+    Example:
+        >>> values_of(EmbeddingOptions.build()), values_of(EmbeddingOptions.build(method="softmax"))
+        ('similarities', 'probabilities')
+    """
+    if isinstance(options, Threshold | Transport) or getattr(options, "compare", "dot") == "dot":
+        return "probabilities"
+    return "similarities"
+
+
 _KINDS: dict[str, type[EmbeddingOptions]] = {
     method: kind
     for kind in (IterMax, Similarity, Threshold, Transport, PointerNetwork)
