@@ -411,7 +411,7 @@ def test_a_memory_of_two_languages_needs_no_flags(tmp_path):
         (str(n), f"d{n}", f"e{n}") for n in range(9)
     ]
     assert all(row["src_tags"] == [[1, "<ph></ph>"]] and row["tgt_tags"] == [] for row in rows)
-    assert "which of its languages" in run(
-        "align", path.rename(tmp_path / "b.tmx"), "--source-lang", "en", "-m", "hmm", "--train-on", tmp_path / "b.tmx",
-        "--target-lang", "und", fails=ConfigurationError,
-    )  # fmt: skip
+    (tmp_path / "a.txt").write_text("e1 ||| d1\n")
+    learning = (tmp_path / "a.txt", "-m", "fast_align", "--train-on", path)
+    assert "which of its languages" in run("align", *learning, fails=ConfigurationError)
+    assert run("align", *learning, "--source-lang", "en", "--target-lang", "de") == "0-0\n"

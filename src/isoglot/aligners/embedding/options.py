@@ -16,7 +16,7 @@ METHODS: dict[str, str] = {
     "match": "maximum-weight matching (SimAlign)",
     "forward": "each source word's best target",
     "backward": "each target word's best source",
-    "softmax": "softmax of the dot product above a threshold in both directions (awesome-align)",
+    "softmax": "softmax above a threshold in both directions (awesome-align's with compare=dot)",
     "entmax": "1.5-entmax above a threshold in both directions (awesome-align)",
     "ot": "optimal transport, a few Sinkhorn normalisations (XLM-Align)",
     "pointer": "the pointer network of a checkpoint trained with denoising_word_alignment",
@@ -126,7 +126,10 @@ class IterMax(Similarity, _Growing):
 
 
 class Threshold(Similarity):
-    """awesome-align's methods."""
+    """awesome-align's methods, with its options; an encoder that was not tuned has others for softmax by default.
+
+    They are :data:`isoglot.aligners.embedding.choice.UNTUNED`, wherever an encoder's own choice would be taken.
+    """
 
     method: Literal["softmax", "entmax"] = option(flags=None)  # type: ignore[assignment]
     compare: Compare = option("dot", "(cosine + 1) / 2, or raw dot product.", flags=None)
