@@ -385,8 +385,8 @@ def test_a_prepared_folder_alone_becomes_a_corpus(tmp_path):
 
 
 def test_gold_links_are_aligned_and_scored_as_they_stand(tmp_path, corpus):
-    rows = zip(corpus["source_words"], corpus["target_words"], corpus["links"], strict=True)
-    gold = [{"id": f"s{n}", "src": s, "tgt": t, "sure": links} for n, (s, t, links) in enumerate(rows)]
+    sides = zip(corpus["source_words"], corpus["target_words"], corpus["links"], strict=True)
+    gold = [{"id": f"s{n}", "src": s, "tgt": t, "sure": links} for n, (s, t, links) in enumerate(sides)]
     gold[3]["src"] = ["two words", *gold[3]["src"][1:]]
     path, found = tmp_path / "gold.jsonl", tmp_path / "found.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in gold))

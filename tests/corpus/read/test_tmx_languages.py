@@ -7,6 +7,7 @@ from reading import write
 
 from isoglot.corpus.prepare import prepare
 from isoglot.corpus.read import tmx_languages as module
+from isoglot.corpus.read.line_files import LineFile
 from isoglot.corpus.read.readers import read
 from isoglot.corpus.read.sources import Source, expand
 from isoglot.errors import ConfigurationError, InputError
@@ -90,7 +91,7 @@ def test_standard_input_has_no_languages(tmp_path):
 def test_a_file_is_read_to_its_end_once_until_it_changes(tmp_path, monkeypatch):
     opened = []
 
-    class Counted(module.LineFile):
+    class Counted(LineFile):
         def __init__(self, path):
             opened.append(path)
             super().__init__(path)

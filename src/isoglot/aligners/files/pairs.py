@@ -55,9 +55,7 @@ class RawPair:
     languages: tuple[str, str] = ("", "")
     id: str | int | None = None  # what the input calls it
     tags: tuple[Tags, Tags] = ((), ())  # in-line tags of TMX
-    spans: tuple[Spans, Spans] | None = (
-        None  # characters of the words, where they do not follow from the text
-    )
+    spans: tuple[Spans, Spans] | None = None  # characters of the words, where the text alone does not say it
 
     @property
     def placed(self) -> tuple[tuple[str, str], tuple[Spans, Spans]]:
@@ -238,13 +236,13 @@ def _objects(source: Source, mode: WordMode) -> Iterator[_Row]:
         found: dict[int, _Row] = {}
         if rows:
             values, _ = from_rows(rows, numbers, chunk.names or (), source, "bitext", words=True)
-            for line, *sides, row in zip(numbers, values["source"], values["target"], rows, strict=True):
-                if mode == "unicode" and not all(isinstance(side, str) for side in sides):
+            for line, one, other, row in zip(numbers, values["source"], values["target"], rows, strict=True):
+                if mode == "unicode" and not (isinstance(one, str) and isinstance(other, str)):
                     raise InputError(
                         "is cut into words already; leave --words out", path=source.path, line=line
                     )
                 name = row.get("id")
-                found[line] = _Row(*sides, name if name is None or type(name) is int else str(name))
+                found[line] = _Row(one, other, name if name is None or type(name) is int else str(name))
         data = chunk.payload[0]
         lines = data.count(b"\n") + (not data.endswith(b"\n"))
         yield from (

@@ -168,8 +168,7 @@ def resolve_format(source: Source, kind: Kind) -> str:
 def expand(sources: Iterable[Source], kind: Kind) -> list[Source]:
     """Sources with their format filled in, globs replaced by the files that match, and all mistakes found at once.
 
-    So are the languages of a TMX file that nobody names, see
-    :func:`~isoglot.corpus.read.tmx_languages.tmx_languages`.
+    The languages of a TMX file that nobody names are read from it.
     """
     problems: list[str | Problem] = []
     found: list[Source] = []
@@ -293,10 +292,8 @@ def _turned(sources: Sequence[Source]) -> Iterator[str]:
     for one in sources[1:]:
         source, target = one.languages("bitext")
         if (target, source) == sources[0].languages("bitext"):
-            yield (
-                f"{one.path}: goes from {source} to {target}, and {sources[0].path} the other way; add --source-lang "
-                f"{target} --target-lang {source}"
-            )
+            turn = f"add --source-lang {target} --target-lang {source}"
+            yield f"{one.path}: goes from {source} to {target}, and {sources[0].path} the other way; {turn}"
 
 
 def _idle(sources: Sequence[Source], kind: Kind) -> Iterator[str]:

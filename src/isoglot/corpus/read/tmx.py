@@ -45,10 +45,7 @@ class _Units:
 
     def __init__(self, source: Source) -> None:
         self._path = source.path
-        self._wanted = (
-            language_tag(source.source_language or ""),
-            language_tag(source.target_language or ""),
-        )
+        self._wanted = [language_tag(tag) for tag in source.languages("bitext")]
         self.pairs: list[tuple[int, str, str, str | None, Tags, Tags]] = []
         self.incomplete = 0
         self._seen: set[str] = set()

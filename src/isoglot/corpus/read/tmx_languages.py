@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple
 from xml.parsers import expat
 
 from isoglot.corpus.read.line_files import LineFile
@@ -12,31 +11,22 @@ from isoglot.errors import InputError
 _MOST_NAMED = 8
 
 
-class _FileLanguages(NamedTuple):
-    """What a file says of its languages."""
-
-    source: str  # of the header: srclang
-    lines: Mapping[str, int]  # each tag in the order of appearance, and its first line
-
-
 def tmx_languages(path: str, given: Sequence[str]) -> tuple[str, str]:
     """Source and target language of a file of exactly two languages, which is read to its end.
 
     The source is the one that the header names, else the one that comes first. ``en-GB`` counts as ``en``, unless both
     are variants of one language.
 
-    Args:
-        path: The file.
-        given: Source and target language as the user names them; empty for one that is open.
+    ``given``: Source and target language as the user names them; empty for one that is open.
 
     Raises:
         InputError: There are more or fewer languages than two.
     """
     state = Path(path).stat()
-    found = _file_languages(path, state.st_size, state.st_mtime_ns)
-    names = list(dict.fromkeys(tag.partition("-")[0] for tag in found.lines))
+    header, lines = _languages(path, state.st_size, state.st_mtime_ns)
+    names = list(dict.fromkeys(tag.partition("-")[0] for tag in lines))
     if len(names) == 1:
-        names = list(found.lines)
+        names = list(lines)
     if len(names) < 2:
         raise InputError(f"holds {names[0] if names else 'no language'} alone, and two are needed", path=path)
     if names[2:]:
@@ -45,9 +35,9 @@ def tmx_languages(path: str, given: Sequence[str]) -> tuple[str, str]:
             f"holds {listed}, and two languages are read; choose them: --source-lang {names[0]} --target-lang "
             f"{names[1]}",
             path=path,
-            line=next(line for tag, line in found.lines.items() if _is(tag, names[2])),
+            line=next(line for tag, line in lines.items() if _is(tag, names[2])),
         )
-    if _is(found.source, names[1]):
+    if _is(header, names[1]):
         names.reverse()
     if not any(given):
         return names[0], names[1]
@@ -62,8 +52,8 @@ def _is(tag: str, language: str) -> bool:
 
 
 @lru_cache(8)
-def _file_languages(path: str, size: int, time: int) -> _FileLanguages:
-    """The languages of a file; it is read again when its size or time has changed."""
+def _languages(path: str, size: int, time: int) -> tuple[str, Mapping[str, int]]:
+    """The source that the header names, and each tag of a unit with its first line; read again after a change."""
     del size, time
     parser, source, lines = tmx_parser(path), [""], dict[str, int]()
 
@@ -78,7 +68,7 @@ def _file_languages(path: str, size: int, time: int) -> _FileLanguages:
         for _, data in file.chunks():
             feed(parser, data, path)
     feed(parser, b"", path, last=True)
-    return _FileLanguages(source[0], lines)
+    return source[0], lines
 
 
 def language_tag(language: str) -> str:
