@@ -146,7 +146,7 @@ def test_what_is_neither_text_nor_words_is_a_mistake(tmp_path: Path) -> None:
     ):
         pairs_of(path)
     path = write(tmp_path / "b.jsonl", '{"src": "a", "tgt": "b"}\n{"src": ["a"], "tgt": ["b"]}\n')
-    with pytest.raises(InputError, match=r"b.jsonl:2: is cut into words already; leave --words out"):
+    with pytest.raises(InputError, match=r"b.jsonl:2: is already split into words; leave --words out"):
         list(read_pairs(open_corpus([path], "bitext", languages=TAGS), mode="unicode"))
 
 

@@ -239,7 +239,7 @@ def _objects(source: Source, mode: WordMode) -> Iterator[_Row]:
             for line, one, other, row in zip(numbers, values["source"], values["target"], rows, strict=True):
                 if mode == "unicode" and not (isinstance(one, str) and isinstance(other, str)):
                     raise InputError(
-                        "is cut into words already; leave --words out", path=source.path, line=line
+                        "is already split into words; leave --words out", path=source.path, line=line
                     )
                 name = row.get("id")
                 found[line] = _Row(one, other, name if name is None or type(name) is int else str(name))
