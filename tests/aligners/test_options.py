@@ -7,6 +7,7 @@ from isoglot.aligners.embedding.choice import (
     kept_choice,
     with_kept,
 )
+from isoglot.aligners.embedding.options import METHODS, EmbeddingOptions, values_of
 from isoglot.aligners.options import aligner_of, scoring_of
 from isoglot.testing import tiny_model, tiny_tokenizer
 
@@ -37,3 +38,26 @@ def test_an_encoder_without_the_file_has_the_usual_options(encoder):
     assert kept_choice(encoder) == {}
     assert kept_choice("some/hub-name") == {}
     assert aligner_of(model=str(encoder)).options.method == "itermax"
+
+
+def test_an_untuned_softmax_has_options_that_suit_any_length_of_states(encoder):
+    usual = {"compare": "cosine", "temperature": 0.05, "word_weights": True, "min_probability": 0.3}
+    assert with_kept(encoder, {"method": "softmax", "layer": 2}) == {"method": "softmax", "layer": 2, **usual}
+    assert with_kept(encoder, {"method": "softmax", "min_probability": 0.1})["min_probability"] == 0.1
+    source = {"method": "softmax", "compare": "dot"}
+    assert with_kept(encoder, source) == source, "awesome-align's"
+    assert with_kept(encoder, {"method": "itermax"}) == {"method": "itermax"}
+    keep_choice(encoder, {"method": "argmax", "layer": 1})
+    assert with_kept(encoder, {"method": "softmax"}) == {"method": "softmax", "layer": 1, **usual}
+    keep_choice(encoder, SOFTMAX)
+    assert with_kept(encoder, {"method": "softmax"}) == SOFTMAX
+    assert aligner_of(method="softmax", model="some/hub-name").options.temperature == 0.05
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_values_that_are_no_probabilities_are_called_so(method):
+    by_cosine = {"argmax", "itermax", "match", "forward", "backward"}
+    wanted = "similarities" if method in by_cosine else "probabilities"
+    assert values_of(EmbeddingOptions.build(method=method)) == wanted
+    if method != "pointer":
+        assert values_of(EmbeddingOptions.build(method=method, compare="dot")) == "probabilities"

@@ -156,8 +156,10 @@ def test_links_of_whole_contexts_and_lost_answers(tmp_path: Path) -> None:
     assert len(read_questions(labels, language="en")) == 3
 
 
-def test_links_below_the_least_probability_carry_nothing(tmp_path: Path) -> None:
-    links = '{"links": [[1, 1], [0, 0]], "probabilities": [0.2, 0.9]}\n{"links": [[0, 0]], "probabilities": [0.3]}\n'
+@pytest.mark.parametrize("name", ["probabilities", "similarities"])
+def test_links_below_the_least_probability_carry_nothing(tmp_path: Path, name: str) -> None:
+    rows = [{"links": [[1, 1], [0, 0]], name: [0.2, 0.9]}, {"links": [[0, 0]], name: [0.3]}]
+    links = "".join(json.dumps(row) + "\n" for row in rows)
     labels, translation, path = written(
         tmp_path, en_conllu=CONLLU, de_txt="das Haus\ngeh\n", links_jsonl=links
     )

@@ -11,6 +11,7 @@ from typing import Any
 from isoglot.aligners.alignment import PairLinks
 from isoglot.aligners.embedding.choice import kept_density, untaught
 from isoglot.aligners.embedding.memory import keep_few_primitives
+from isoglot.aligners.embedding.options import values_of
 from isoglot.aligners.files.output import shows_words, write_corpus, write_lines
 from isoglot.aligners.files.pair_warnings import Warnings
 from isoglot.aligners.files.pairs import read_pairs
@@ -19,8 +20,7 @@ from isoglot.aligners.phrases import counted
 from isoglot.aligners.pieces import piece_links
 from isoglot.corpus.manifest import MANIFEST, InputFile
 from isoglot.corpus.open_corpus import Corpus, open_corpus
-from isoglot.corpus.read.records import UNNAMED
-from isoglot.corpus.read.sources import Source
+from isoglot.corpus.read.sources import UNNAMED, Source
 from isoglot.errors import ConfigurationError
 from isoglot.runs.checkpoint import checkpoint_folder
 from isoglot.runs.files import refuse_overwriting, require_writable
@@ -147,7 +147,14 @@ def _align(
         if folder is not None:
             count = write_corpus(links, folder)
         else:
-            count = write_lines(links, out, name=request.output, base=request.base, reverse=request.reverse)
+            count = write_lines(
+                links,
+                out,
+                name=request.output,
+                base=request.base,
+                reverse=request.reverse,
+                values=values_of(aligner.options) if isinstance(aligner, Encoder) else "probabilities",
+            )
     return count
 
 

@@ -9,13 +9,12 @@ import numpy as np
 from isoglot.aligners.alignment import WINDOW, LinkTable, PairLinks, pair_links, usable_words
 from isoglot.aligners.files.output import shows_words
 from isoglot.aligners.files.pair_warnings import Warnings
-from isoglot.aligners.files.pairs import RawPair, Warn, read_pairs, silent
+from isoglot.aligners.files.pairs import RawPair, Warn, more_bitext, read_pairs, silent
 from isoglot.aligners.options import AlignRequest, Eflomal, Encoder, FastAlign, Hmm, SavedModel
 from isoglot.aligners.statistical.bitext import BitextSide, Ints, WordNumbers
 from isoglot.aligners.statistical.eflomal import EflomalAligner
 from isoglot.aligners.statistical.model import AGREEMENT, SentenceAlignments, StatisticalAligner
-from isoglot.corpus.open_corpus import Corpus, corpus_sources, open_corpus
-from isoglot.corpus.read.records import UNNAMED
+from isoglot.corpus.open_corpus import Corpus
 from isoglot.errors import ConfigurationError, InputError
 
 Found = Iterator[tuple[RawPair | None, PairLinks]]
@@ -110,9 +109,8 @@ def _encoded(
         return number
 
     own = add(corpus, warn)
-    more = [source for path in aligner.train_on for source in corpus_sources([path], languages=UNNAMED[:2])]
-    if more:
-        add(open_corpus(more, "bitext"), Warnings())
+    if aligner.train_on:
+        add(more_bitext(aligner.train_on, corpus.inputs[0].source.languages("bitext")), Warnings())
     return one.side(), other.side(), own
 
 

@@ -100,7 +100,9 @@ class PairLinks:
     """The links of one sentence pair without its words, which not every pass over a corpus holds."""
 
     links: list[tuple[int, int]]  # 0-based ``(source word, target word)``, sorted
-    probabilities: list[float]  # of each link, in [0, 1]; empty of an aligner that has none
+    # of each link, in [0, 1]; of SimAlign's methods similarities, which are not probabilities; empty of an aligner
+    # that has none
+    probabilities: list[float]
     # mean over both sides' words of their best link's probability, 0 for an unaligned word; not a number of
     # an aligner without probabilities
     score: float
@@ -112,7 +114,8 @@ class AlignedPair(PairLinks):
 
     Args:
         links: 0-based ``(source word, target word)``, sorted.
-        probabilities: Probability of each link, in [0, 1]; empty if the aligner has none.
+        probabilities: Probability of each link, in [0, 1]; of ``argmax``, ``itermax``, ``match``, ``forward`` and
+            ``backward`` the similarity ``(cosine + 1) / 2``, which is not a probability; empty if the aligner has none.
         score: Mean over both sides' words of their best link's probability, 0 for an unaligned word; not a number if
             the aligner has no probabilities.
         source_words: Words of the source side.

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast, overload
 
 from isoglot.aligners.alignment import AlignedPair
-from isoglot.aligners.embedding.choice import with_kept
+from isoglot.aligners.embedding.choice import untuned, with_kept
 from isoglot.aligners.embedding.options import EmbeddingOptions
 from isoglot.aligners.given_pairs import Sentence, cut_pair, given_pairs
 from isoglot.aligners.options import STATISTICAL
@@ -219,8 +219,7 @@ def _encoder_aligner(
         )
     wanted = options if method is None else {"method": method, **options}
     name = DEFAULT_MODEL if model is None else model
-    if isinstance(name, (str, Path)):
-        wanted = with_kept(name, wanted)
+    wanted = with_kept(name, wanted) if isinstance(name, (str, Path)) else untuned(wanted)
     chosen = EmbeddingOptions.build(**wanted)
     if not isinstance(name, (str, Path)) or tokenizer is not None:
         from isoglot.aligners.embedding.aligner import EmbeddingAligner  # noqa: PLC0415 - loads torch

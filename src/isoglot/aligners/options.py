@@ -142,7 +142,7 @@ class LinkFormat(Options):
     )
     output: Literal["pharaoh", "talp", "alignv2", "naacl", "jsonl", "offsets", "words", "corpus"] = option(
         "pharaoh",
-        "jsonl: words, probabilities, score; offsets: characters of the text; corpus: a folder for recipes' "
+        "jsonl: all that is known of a pair; offsets: characters of the text; corpus: a folder for recipes' "
         "`kind: aligned`.",
         flags=["--format", "-f"],
         group=_WRITING,

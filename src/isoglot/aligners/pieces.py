@@ -70,7 +70,7 @@ def piece_links(
     cuts = [load_cut(name) for name in tokenizers]
     for pair, own in found:
         (source, target), (one, other) = pair.placed
-        (source_pieces, forward), (target_pieces, backward) = (
+        (source_pieces, source_places, forward), (target_pieces, target_places, backward) = (
             _members(source, one, cuts[0]),
             _members(target, other, cuts[-1]),
         )
@@ -84,13 +84,20 @@ def piece_links(
             [own.probabilities[links[link]] for link in sorted(links)] if own.probabilities else []
         )
         yield (
-            replace(pair, words=(source_pieces, target_pieces)),
+            replace(
+                pair,
+                texts=(source, target),
+                words=(source_pieces, target_pieces),
+                spans=(source_places, target_places),
+            ),
             PairLinks(sorted(links), probabilities, own.score),
         )
 
 
-def _members(text: str, spans: Sequence[tuple[int, int]], cut: Cut) -> tuple[list[str], dict[int, list[int]]]:
-    """The pieces of a text, and those of each word; a space or nothing belongs to the piece behind it."""
+def _members(
+    text: str, spans: Sequence[tuple[int, int]], cut: Cut
+) -> tuple[list[str], list[tuple[int, int]], dict[int, list[int]]]:
+    """The pieces of a text, their characters, and those of each word; a space or nothing belongs to the one behind."""
     pieces, places = cut(text)
     bounds, words = np.array(places, np.int64).reshape(-1, 2), np.array(spans, np.int64).reshape(-1, 2)
     owners = word_of_piece(bounds[:, 0], bounds[:, 1], words[:, 0], words[:, 1]).tolist()
@@ -99,4 +106,4 @@ def _members(text: str, spans: Sequence[tuple[int, int]], cut: Cut) -> tuple[lis
     for piece in reversed(range(len(pieces))):
         owner = owners[piece] if owners[piece] >= 0 else owner
         members.setdefault(owner, []).append(piece)
-    return pieces, members
+    return pieces, places, members

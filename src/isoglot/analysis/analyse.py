@@ -20,8 +20,7 @@ from isoglot.analysis.checkpoint_score import CheckpointScore, checkpoint_alignm
 from isoglot.analysis.options import ALIGNMENT, AlignmentRequest, ScoreOptions
 from isoglot.corpus.labelled.places import DataSource
 from isoglot.corpus.open_corpus import open_corpus
-from isoglot.corpus.read.records import UNNAMED
-from isoglot.corpus.read.sources import Kind
+from isoglot.corpus.read.sources import UNNAMED, Kind
 from isoglot.derive.sharing import COPY_FILE
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.modules.encoder import layer_number, num_layers

@@ -14,8 +14,7 @@ from typing import Any, Generic, TypeVar
 
 from isoglot.corpus.manifest import Manifest, is_prepared, read_manifest, row_batches
 from isoglot.corpus.read.readers import read
-from isoglot.corpus.read.records import UNNAMED
-from isoglot.corpus.read.sources import Kind, Source, expand, sources_from
+from isoglot.corpus.read.sources import UNNAMED, Kind, Source, expand, sources_from
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.languages import same_language
 

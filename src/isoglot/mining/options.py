@@ -92,7 +92,7 @@ class FilterOptions(RowRules):
         group=_SCORES,
     )
     min_alignment: float | None = option(
-        None, "Least mean probability of the words' links, from 0 to 1.", group=_SCORES, ge=0, le=1
+        None, "Least mean value of the words' best links, from 0 to 1.", group=_SCORES, ge=0, le=1
     )
     min_coverage: float | None = option(
         None, "Least share of words that are linked, on either side.", group=_SCORES, ge=0, le=1

@@ -28,21 +28,22 @@ def ready_links(given: ReadyLinks) -> Iterator[tuple[int | None, PairLinks]]:
         return
     for line, text in reader.lines():
         own, row = reader.parse(line, text), parse_object(text)
-        if not row.get("probabilities"):
+        values = row.get("probabilities") or row.get("similarities")
+        if not values:
             if given.min_probability and own.gold.possible:
                 raise InputError("has no probabilities, which --min-probability needs; leave it out",
                                  path=given.links_file, line=line)  # fmt: skip
             yield line, PairLinks(sorted(own.gold.possible), [], 1.0)
             continue
-        links, probabilities = row.get("links", []), row["probabilities"]
-        if len(links) != len(probabilities) or not all(isinstance(p, int | float) for p in probabilities):
+        links = row.get("links", [])
+        if len(links) != len(values) or not all(isinstance(value, int | float) for value in values):
             raise InputError(
-                f"{len(links)} links but {len(probabilities)} probabilities; one number per link is needed",
+                f"{len(links)} links but {len(values)} probabilities; one number per link is needed",
                 path=given.links_file,
                 line=line,
             )
         kept = sorted(
-            ((i, j), p) for (i, j), p in zip(links, probabilities, strict=True) if p >= given.min_probability
+            ((i, j), p) for (i, j), p in zip(links, values, strict=True) if p >= given.min_probability
         )
         yield line, PairLinks([link for link, _ in kept], [p for _, p in kept], 1.0)
 

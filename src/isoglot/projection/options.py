@@ -28,7 +28,7 @@ class ReadyLinks(Options):
         flags=["--links"], group=_LINKS,
     )  # fmt: skip
     min_probability: float = option(
-        0.0, "Leave out links below this probability.", group=_WRITING, ge=0, le=1
+        0.0, "Leave out links below this probability or similarity.", group=_WRITING, ge=0, le=1
     )
 
 

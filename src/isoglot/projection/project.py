@@ -14,11 +14,9 @@ from typing import IO, Any
 
 from isoglot.aligners.align_file import align_file
 from isoglot.aligners.files.pair_warnings import Warnings
-from isoglot.aligners.files.pairs import read_pairs
+from isoglot.aligners.files.pairs import more_bitext, read_pairs
 from isoglot.aligners.options import AlignRequest, AnyAligner
-from isoglot.corpus.open_corpus import open_corpus
-from isoglot.corpus.read.records import UNNAMED
-from isoglot.corpus.read.sources import Source
+from isoglot.corpus.read.sources import UNNAMED, Source
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.projection.links import linked, ready_links
 from isoglot.projection.markup import InlineTags
@@ -153,10 +151,9 @@ def _aligned(pairs: Path, request: ProjectRequest, aligner: AnyAligner, progress
     if train_on := getattr(aligner, "train_on", ()):
         more = pairs.with_name("more.jsonl")
         with more.open("w", encoding="utf-8") as file:
-            for path in train_on:
-                more_pairs = open_corpus([path], "bitext", languages=_PLACEHOLDERS)
-                for pair in read_pairs(more_pairs, mode=request.words, warn=Warnings()):
-                    file.write(_pair_line(*pair.words))
+            more_pairs = more_bitext(train_on, [request.source_language or "", request.target_language or ""])
+            for pair in read_pairs(more_pairs, mode=request.words, warn=Warnings()):
+                file.write(_pair_line(*pair.words))
         aligner = aligner.model_copy(update={"train_on": (str(more),)})
     source = Source(
         path=str(pairs),

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from isoglot.aligners.align_file import align_file
-from isoglot.aligners.files.pairs import read_pairs
+from isoglot.aligners.files.pairs import RawPair, more_bitext, read_pairs
 from isoglot.aligners.options import AlignRequest, FastAlign, Hmm
 from isoglot.corpus.open_corpus import corpus_sources, open_corpus
 from isoglot.corpus.read import line_files
-from isoglot.errors import InputError
+from isoglot.errors import ConfigurationError, InputError
 
 TAGS = ("en", "de")
 
@@ -118,3 +118,52 @@ def test_of_very_many_odd_lines_the_first_are_told(tmp_path: Path, caplog: pytes
     assert told[:20] == [f"pair {n}: no '|||' between two sentences; it gets no links" for n in range(2, 22)]
     assert len(told) == 21 and told[-1].endswith("more warnings of this kind follow; check the input")
     assert (tmp_path / "links.txt").read_text().count("\n") == 51
+
+
+def pairs_of(path: str) -> list[RawPair]:
+    return list(read_pairs(open_corpus([path], "bitext", languages=TAGS), mode="whitespace"))
+
+
+def test_objects_keep_their_ids_and_lists_of_words(tmp_path: Path) -> None:
+    lines = [
+        '{"src": ["New York", "!"], "tgt": ["neu"], "id": "a-1", "sure": [[0, 0]]}',
+        "",
+        '{"src": "two words", "tgt": ["zwei"], "id": 7}',
+        '{"src": ["x"], "tgt": ["y"]}',
+    ]
+    found = pairs_of(write(tmp_path / "a.jsonl", "\n".join(lines)))
+    assert [pair.words for pair in found] == [
+        (["New York", "!"], ["neu"]), ([], []), (["two", "words"], ["zwei"]), (["x"], ["y"])
+    ]  # fmt: skip
+    assert [pair.id for pair in found] == ["a-1", None, 7, None]
+    assert found[0].placed == (("New York !", "neu"), ([(0, 8), (9, 10)], [(0, 3)]))
+
+
+def test_what_is_neither_text_nor_words_is_a_mistake(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.jsonl", '{"src": ["a"], "tgt": ["b"]}\n{"src": ["a", 3], "tgt": ["b"]}\n')
+    with pytest.raises(
+        InputError, match=r'a.jsonl:2: the source is \["a", 3\], neither text nor a list of words'
+    ):
+        pairs_of(path)
+    path = write(tmp_path / "b.jsonl", '{"src": "a", "tgt": "b"}\n{"src": ["a"], "tgt": ["b"]}\n')
+    with pytest.raises(InputError, match=r"b.jsonl:2: is already split into words; leave --words out"):
+        list(read_pairs(open_corpus([path], "bitext", languages=TAGS), mode="unicode"))
+
+
+def test_units_have_their_ids_and_tags(tmp_path: Path) -> None:
+    sides = '<tuv xml:lang="de"><seg>eins</seg></tuv><tuv xml:lang="en"><seg>o<ph/>ne two</seg></tuv>'
+    path = write(tmp_path / "a.tmx", f'<tmx><tu tuid="u">{sides}</tu><tu>{sides}</tu></tmx>')
+    assert [(pair.words, pair.id, pair.tags) for pair in pairs_of(path)] == [
+        ((["one", "two"], ["eins"]), name, (((1, "<ph></ph>"),), ())) for name in ("u", None)
+    ]
+
+
+def test_more_text_to_learn_from_goes_in_the_direction_of_the_first(tmp_path: Path) -> None:
+    unit = '<tu><tuv xml:lang="de"><seg>eins</seg></tuv><tuv xml:lang="en"><seg>one</seg></tuv></tu>'
+    path = write(tmp_path / "a.tmx", f"<tmx>{unit}</tmx>")
+    assert [pair.words for pair in read_pairs(more_bitext([path], TAGS), mode="whitespace")] == [
+        (["one"], ["eins"])
+    ]
+    for unnamed in (("", ""), ("src", "tgt")):
+        with pytest.raises(ConfigurationError, match=r"a\.tmx: which of its languages.*--source-lang"):
+            more_bitext([path], unnamed)

@@ -1,3 +1,5 @@
+from xml.sax.saxutils import escape
+
 import pytest
 from reading import PAIR, rows, write
 
@@ -67,3 +69,22 @@ def test_an_encoding_that_the_parser_has_not_is_told(tmp_path, encoding):
     path = write(tmp_path, "a.tmx", TMX.replace("UTF-8", encoding))
     with pytest.raises(InputError, match=r"a\.tmx:1: .*iconv"):
         rows(path)
+
+
+def test_ids_and_tags_are_kept(tmp_path):
+    segments = {
+        "en": '<bpt i="1">&lt;b&gt;</bpt>A &amp; <hi type="x">B</hi> <ph>&nbsp;<sub>in</sub></ph>C<ept i="1"/>',
+        "de": "D",
+    }
+    unit = "".join(f'<tuv xml:lang="{tag}"><seg>{text}</seg></tuv>' for tag, text in segments.items())
+    head = TMX.split("<tu>", maxsplit=1)[0]
+    text = f'{head}<tu tuid="7-x">{unit}</tu><tu>{unit}</tu></body></tmx>'
+    source = Source(path=write(tmp_path, "a.tmx", text), format="tmx", **PAIR)
+    [chunk] = READERS["tmx"].chunks(source, "bitext", None)
+    values, _ = READERS["tmx"].fields(source, "bitext", chunk)
+    assert values["id"] == ["7-x", None] and values["target_tags"] == [(), ()]
+    assert values["source"] == ["A & B C"] * 2
+    rebuilt, end = "", 0  # the segment again, of the text and the tags before its characters
+    for place, tag in values["source_tags"][0]:
+        rebuilt, end = rebuilt + escape("A & B C"[end:place]) + tag, place
+    assert rebuilt == segments["en"].replace('<ept i="1"/>', '<ept i="1"></ept>')

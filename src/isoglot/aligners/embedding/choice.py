@@ -43,6 +43,13 @@ CANDIDATES: tuple[Choice, ...] = (
     ),
 )
 """What :func:`best_choice` tries at each layer."""
+UNTUNED: Mapping[str, Choice] = {
+    "softmax": {"compare": "cosine", "temperature": 0.05, "word_weights": True, "min_probability": 0.3}
+}
+"""Options of a method with an encoder that was not tuned for it, in place of those of its source.
+
+The dot product depends on how long the states are; ``docs/results/untuned_methods.md`` has the errors of both.
+"""
 BOX_LANGUAGES = frozenset(
     "ar bg bn da de el en es fa fi fr he hi hu id is it ja lt lv mk mr ms nl no pl pt ro ru ta tl uk ur zh".split()  # noqa: SIM905 - thirty-four quoted ones are harder to read
 )
@@ -106,12 +113,26 @@ def with_kept(model: str | Path, options: Mapping[str, Any]) -> Choice:
     """Options for an encoder: those given, then those that it keeps.
 
     For another method only the layer is taken, and nothing for a pointer network, which reads the layer it was
-    trained on.
+    trained on; the rest is :func:`untuned`.
     """
     kept = kept_choice(model)
     if (method := options.get("method", kept.get("method"))) != kept.get("method"):
         kept = {name: value for name, value in kept.items() if name == "layer" and method != "pointer"}
+        return {**kept, **untuned(options)}
     return {**kept, **options}
+
+
+def untuned(options: Mapping[str, Any]) -> Choice:
+    """Options for an encoder that keeps none for this method: those given, then :data:`UNTUNED`.
+
+    With ``compare="dot"`` they are those of the method's source, awesome-align.
+
+    Example:
+        >>> untuned({"method": "softmax", "compare": "dot"})
+        {'method': 'softmax', 'compare': 'dot'}
+    """
+    usual = {} if options.get("compare") == "dot" else UNTUNED.get(options.get("method", ""), {})
+    return {**usual, **options}
 
 
 def choice_file(model: str | Path) -> Path:

@@ -16,7 +16,7 @@ METHODS: dict[str, str] = {
     "match": "maximum-weight matching (SimAlign)",
     "forward": "each source word's best target",
     "backward": "each target word's best source",
-    "softmax": "softmax of the dot product above a threshold in both directions (awesome-align)",
+    "softmax": "softmax above a threshold in both directions (awesome-align's with compare=dot)",
     "entmax": "1.5-entmax above a threshold in both directions (awesome-align)",
     "ot": "optimal transport, a few Sinkhorn normalisations (XLM-Align)",
     "pointer": "the pointer network of a checkpoint trained with denoising_word_alignment",
@@ -34,8 +34,9 @@ class Kept(Options):
     """Which links with probabilities are kept."""
 
     min_probability: float = option(
-        0.0, "Leave out links below this probability.", group=_WRITING, ge=0, le=1
-    )
+        0.0, "Leave out links below this probability; of argmax, itermax and match: similarity.",
+        group=_WRITING, ge=0, le=1,
+    )  # fmt: skip
     min_score: float = option(
         0.0, "Leave out all links of a pair whose score (mean of its words' best links) is below.",
         group=_WRITING, ge=0, le=1,
@@ -125,7 +126,10 @@ class IterMax(Similarity, _Growing):
 
 
 class Threshold(Similarity):
-    """awesome-align's methods."""
+    """awesome-align's methods, with its options; an encoder that was not tuned has others for softmax by default.
+
+    They are :data:`isoglot.aligners.embedding.choice.UNTUNED`, wherever an encoder's own choice would be taken.
+    """
 
     method: Literal["softmax", "entmax"] = option(flags=None)  # type: ignore[assignment]
     compare: Compare = option("dot", "(cosine + 1) / 2, or raw dot product.", flags=None)
@@ -209,6 +213,20 @@ class PointerNetwork(_TwoDirections, EmbeddingOptions):
 AnyEmbedding = Annotated[
     IterMax | Similarity | Threshold | Transport | PointerNetwork, Field(discriminator="method")
 ]
+
+
+def values_of(options: EmbeddingOptions) -> Literal["probabilities", "similarities"]:
+    """What the values of links are: of SimAlign's methods the similarity ``(cosine + 1) / 2``, which only orders them.
+
+    Example:
+        >>> values_of(EmbeddingOptions.build()), values_of(EmbeddingOptions.build(method="softmax"))
+        ('similarities', 'probabilities')
+    """
+    if isinstance(options, Threshold | Transport) or getattr(options, "compare", "dot") == "dot":
+        return "probabilities"
+    return "similarities"
+
+
 _KINDS: dict[str, type[EmbeddingOptions]] = {
     method: kind
     for kind in (IterMax, Similarity, Threshold, Transport, PointerNetwork)

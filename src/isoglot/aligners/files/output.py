@@ -37,23 +37,27 @@ def write_lines(
     name: str = "pharaoh",
     base: int | None = None,
     reverse: bool = False,
+    values: str = "probabilities",
 ) -> int:
     """Write one line (or, in ``alignv2`` and ``naacl``, one line a link) a pair; ``-`` is standard output.
 
     The formats are those of :mod:`isoglot.aligners.files.formats`; ``offsets`` with character spans ``[source start,
-    end, target start, end]`` in the text as given; ``words`` with the linked words.
+    end, target start, end]`` in the text as given; ``words`` with the linked words. ``values`` is the name of what
+    JSON lines have for each link.
     """
     pairs = 0
     if str(out) == "-" and isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(encoding="utf-8")  # as a file would be, whatever the terminal shows
     with nullcontext(sys.stdout) if str(out) == "-" else whole_file(out) as file:
         for pair, links in found:
-            file.write(_text(pairs, pair, links, name, base, reverse))
+            file.write(_text(pairs, pair, links, name, base, reverse, values))
             pairs += 1
     return pairs
 
 
-def _text(number: int, pair: Any, found: PairLinks, name: str, base: int | None, reverse: bool) -> str:
+def _text(
+    number: int, pair: Any, found: PairLinks, name: str, base: int | None, reverse: bool, values: str
+) -> str:
     """A pair's lines."""
     start = FORMATS.get(name, 0) if base is None else base
     turn = -1 if reverse else 1
@@ -66,15 +70,19 @@ def _text(number: int, pair: Any, found: PairLinks, name: str, base: int | None,
     if name == "words":
         source, target = pair.words
         return "\t".join("|||".join((source[i], target[j])[::turn]) for i, j in found.links) + "\n"
-    row: dict[str, Any] = {"id": number}
+    row: dict[str, Any] = {"id": number if pair.id is None else pair.id}
+    texts, (one, other) = pair.placed
     if name == "offsets":
-        texts, (one, other) = pair.placed
         row["source"], row["target"] = texts[::turn]
         row["spans"] = [[*chain(*(one[i], other[j])[::turn])] for i, j in found.links]
     else:
         row["src"], row["tgt"] = pair.words[::turn]
+        row["src_text"], row["tgt_text"] = texts[::turn]
+        row["src_spans"], row["tgt_spans"] = (one, other)[::turn]
+        if any(pair.tags):
+            row["src_tags"], row["tgt_tags"] = pair.tags[::turn]
         row["links"] = [[i + start, j + start][::turn] for i, j in found.links]
-    row["probabilities"] = [round(p, 6) for p in found.probabilities]
+    row[values] = [round(p, 6) for p in found.probabilities]
     if name == "jsonl":
         row["score"] = None if math.isnan(found.score) else round(found.score, 6)
     return json.dumps(row, ensure_ascii=False) + "\n"

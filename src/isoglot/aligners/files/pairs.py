@@ -2,8 +2,9 @@
 
 import logging
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from isoglot.aligners.alignment import LINK_ITEM
 from isoglot.corpus.encode.words import (
@@ -14,12 +15,14 @@ from isoglot.corpus.encode.words import (
     other_space,
     split_words,
 )
-from isoglot.corpus.open_corpus import Corpus, CorpusInput
+from isoglot.corpus.open_corpus import Corpus, CorpusInput, corpus_sources, open_corpus
 from isoglot.corpus.read.cells import wrong_width
 from isoglot.corpus.read.line_files import refuse_bare_returns
-from isoglot.corpus.read.readers import READERS, read
-from isoglot.corpus.read.sources import Source
-from isoglot.errors import InputError
+from isoglot.corpus.read.readers import READERS, read, row_objects
+from isoglot.corpus.read.records import from_rows
+from isoglot.corpus.read.sources import UNNAMED, Source, by_suffix
+from isoglot.corpus.read.tmx import Tags
+from isoglot.errors import ConfigurationError, InputError
 
 _LOG = logging.getLogger(__name__)
 Spans = list[tuple[int, int]]
@@ -34,6 +37,15 @@ Abbreviations end some sentences of tokenised text, so a few glued pairs prove n
 _GLUED = re.compile(r"\w[.,;:!?…。，！？।؟]+(?:\s|$)")
 
 
+class _Row(NamedTuple):
+    """Both sides of a row, each a text or its words, and what else the row says."""
+
+    source: str | list[str]
+    target: str | list[str]
+    id: str | int | None = None
+    tags: tuple[Tags, Tags] = ((), ())
+
+
 @dataclass(frozen=True, slots=True)
 class RawPair:
     """One sentence pair."""
@@ -41,10 +53,15 @@ class RawPair:
     texts: tuple[str, str]
     words: tuple[list[str], list[str]]
     languages: tuple[str, str] = ("", "")
+    id: str | int | None = None  # what the input calls it
+    tags: tuple[Tags, Tags] = ((), ())  # in-line tags of TMX
+    spans: tuple[Spans, Spans] | None = None  # characters of the words, where the text alone does not say it
 
     @property
     def placed(self) -> tuple[tuple[str, str], tuple[Spans, Spans]]:
         """Both texts and the characters of each word in them; a text that the words do not spell is joined anew."""
+        if self.spans is not None:
+            return self.texts, self.spans
         (source, one), (target, other) = (
             _placed(text, words) for text, words in zip(self.texts, self.words, strict=True)
         )
@@ -57,7 +74,8 @@ def read_pairs(corpus: Corpus, *, mode: WordMode, warn: Warn | None = None) -> I
     A line of a Moses pair, a TSV or a ``source ||| target`` file that cannot be read (invalid UTF-8, a missing
     separator) keeps its place, and ``warn`` is called with its number. Other formats, and tables with a header, are
     read strictly; a blank line of JSON lines or of a table is a pair without words. Words of a prepared folder that
-    has word links are kept. Without ``warn`` nothing is reported, as in a second loop over a corpus.
+    has word links are kept, and lists of words in JSON lines. Without ``warn`` nothing is reported, as in a second
+    loop over a corpus.
     """
     number = 0
     noticed = _Notices() if warn is not None and mode == "whitespace" else None
@@ -68,13 +86,23 @@ def read_pairs(corpus: Corpus, *, mode: WordMode, warn: Warn | None = None) -> I
                 yield pair
             continue
         languages = (given.source.source_language or "", given.source.target_language or "")
-        for both in given.loop(_raw_texts(given.source, number, warn or silent)):
+        for row in given.loop(_rows(given.source, number, warn or silent, mode)):
             number += 1
-            if noticed is not None:
-                noticed.look(both)
-            yield _with_words(both, mode, languages)
+            if noticed is not None and isinstance(row.source, str) and isinstance(row.target, str):
+                noticed.look((row.source, row.target))
+            yield _with_words(row, mode, languages)
     if noticed is not None:
         noticed.end()
+
+
+def more_bitext(paths: Sequence[str], languages: Sequence[str]) -> Corpus:
+    """Bitext to learn from beside another of these languages, whose direction it must have."""
+    tags = [tag or unnamed for tag, unnamed in zip(languages, UNNAMED, strict=False)]
+    if set(tags) & set(UNNAMED) and (unsure := [path for path in paths if by_suffix(path) == "tmx"]):
+        raise ConfigurationError(
+            f"{unsure[0]}: which of its languages is the source? Add --source-lang en --target-lang de"
+        )
+    return open_corpus([one for path in paths for one in corpus_sources([path], languages=tags)], "bitext")
 
 
 def prepared_pairs(
@@ -93,16 +121,18 @@ def prepared_pairs(
         if aligned:
             yield RawPair(texts, (row["source_words"], row["target_words"]), languages)
         else:
-            yield _with_words(texts, mode, languages)
+            yield _with_words(_Row(*texts), mode, languages)
 
 
-def _raw_texts(source: Source, before: int, warn: Warn) -> Iterator[tuple[str, str]]:
-    """Both sides of each row, in its place; ``before`` pairs have been read of other inputs."""
+def _rows(source: Source, before: int, warn: Warn, mode: WordMode) -> Iterator[_Row]:
+    """Each row, in its place; ``before`` pairs have been read of other inputs."""
     if source.format in _LINE_FORMATS and not (source.header or _named(source)):
-        return _tolerant(source, before, warn)
+        return (_Row(*both) for both in _tolerant(source, before, warn))
     if source.format == "jsonl":
-        return _objects(source)
-    return ((row["source"], row["target"]) for row in read(source))
+        return _objects(source, mode)
+    if source.format == "tmx":
+        return _units(source)
+    return (_Row(row["source"], row["target"]) for row in read(source))
 
 
 def silent(number: int, message: str) -> None:
@@ -151,8 +181,12 @@ def _placed(text: str, words: list[str]) -> tuple[str, list[tuple[int, int]]]:
     return text, spans
 
 
-def _with_words(texts: tuple[str, str], mode: WordMode, languages: tuple[str, str]) -> RawPair:
-    return RawPair(texts, (split_words(texts[0], mode=mode), split_words(texts[1], mode=mode)), languages)
+def _with_words(row: _Row, mode: WordMode, languages: tuple[str, str]) -> RawPair:
+    (source, one), (target, other) = (
+        (side, split_words(side, mode=mode)) if isinstance(side, str) else (" ".join(side), side)
+        for side in (row.source, row.target)
+    )
+    return RawPair((source, target), (one, other), languages, row.id, row.tags)
 
 
 def _named(source: Source) -> bool:
@@ -195,15 +229,34 @@ def _tolerant(source: Source, before: int, warn: Warn) -> Iterator[tuple[str, st
         )
 
 
-def _objects(source: Source) -> Iterator[tuple[str, str]]:
-    """Both sides of each line of JSON; of a blank one both are empty, which keeps its place."""
-    reader = READERS["jsonl"]
-    for chunk in reader.chunks(source, "bitext", None):
-        values, numbers = reader.fields(source, "bitext", chunk)
-        pairs = dict(zip(numbers, zip(values["source"], values["target"], strict=True), strict=True))
+def _objects(source: Source, mode: WordMode) -> Iterator[_Row]:
+    """Each line of JSON, of which a side may be a list of words; of a blank one both are empty: it keeps its place."""
+    for chunk in READERS["jsonl"].chunks(source, "bitext", None):
+        rows, numbers = row_objects(source, chunk)
+        found: dict[int, _Row] = {}
+        if rows:
+            values, _ = from_rows(rows, numbers, chunk.names or (), source, "bitext", words=True)
+            for line, one, other, row in zip(numbers, values["source"], values["target"], rows, strict=True):
+                if mode == "unicode" and not (isinstance(one, str) and isinstance(other, str)):
+                    raise InputError(
+                        "is already split into words; leave --words out", path=source.path, line=line
+                    )
+                name = row.get("id")
+                found[line] = _Row(one, other, name if name is None or type(name) is int else str(name))
         data = chunk.payload[0]
         lines = data.count(b"\n") + (not data.endswith(b"\n"))
-        yield from (pairs.get(line, ("", "")) for line in range(chunk.first_line, chunk.first_line + lines))
+        yield from (
+            found.get(line, _Row("", "")) for line in range(chunk.first_line, chunk.first_line + lines)
+        )
+
+
+def _units(source: Source) -> Iterator[_Row]:
+    """Each translation unit of a TMX file that has both languages."""
+    reader = READERS["tmx"]
+    for chunk in reader.chunks(source, "bitext", None):
+        values, _ = reader.fields(source, "bitext", chunk)
+        tags = zip(values["source_tags"], values["target_tags"], strict=True)
+        yield from map(_Row, values["source"], values["target"], values["id"], tags)
 
 
 def _texts(data: bytes, path: str, first: int, before: int, warn: Warn) -> Iterator[str]:

@@ -269,14 +269,19 @@ def _csv_fields(source: Source, kind: Kind, chunk: Chunk) -> Fields:
     return cell_fields(source, kind, chunk.names, chunk.width, list(rows), numbers)
 
 
-def _jsonl_fields(source: Source, kind: Kind, chunk: Chunk) -> Fields:
-    """Rows of the fields that are asked for; blank lines are passed over."""
+def row_objects(source: Source, chunk: Chunk) -> tuple[list[dict[str, Any]], list[int]]:
+    """The objects of a chunk of JSON lines and the line of each; blank lines are passed over."""
     (lines,), numbers = _decoded(source, chunk)
     full = [(number, line) for number, line in zip(numbers, lines, strict=True) if line.strip()]
-    if not full:
+    return each(parse_object, full, source.path), [number for number, _ in full]
+
+
+def _jsonl_fields(source: Source, kind: Kind, chunk: Chunk) -> Fields:
+    """Rows of the fields that are asked for."""
+    rows, numbers = row_objects(source, chunk)
+    if not rows:
         return {role: [] for role in ("text", "source", "target", "links")}, []
-    rows = each(parse_object, full, source.path)
-    return from_rows(rows, [number for number, _ in full], chunk.names or (), source, kind)
+    return from_rows(rows, numbers, chunk.names or (), source, kind)
 
 
 def _table_fields(source: Source, kind: Kind, chunk: Chunk) -> Fields:

@@ -11,15 +11,13 @@ from typing import Any
 
 from isoglot.corpus.encode.words import other_space, split_words
 from isoglot.corpus.read.line_files import each
-from isoglot.corpus.read.sources import LANGUAGE_FLAGS, LANGUAGES, ROLES, Kind, Source
+from isoglot.corpus.read.sources import LANGUAGE_FLAGS, LANGUAGES, ROLES, UNNAMED, Kind, Source
 from isoglot.errors import InputError
 from isoglot.languages import same_language
 
 Fields = tuple[dict[str, list[Any]], Sequence[int]]
 """The raw fields of a chunk by role, and the line of each row."""
 
-UNNAMED = ("src", "tgt", "und")
-"""Tags for languages that a command need not know."""
 _LINK = re.compile(r"(\d{1,9})([-p?:])(\d{1,9})", re.ASCII)
 
 
@@ -137,14 +135,22 @@ def _words(value: Any, role: str) -> list[str]:
 
 
 def from_rows(
-    rows: Sequence[Mapping[str, Any]], lines: Sequence[int], names: Sequence[str], source: Source, kind: Kind
+    rows: Sequence[Mapping[str, Any]],
+    lines: Sequence[int],
+    names: Sequence[str],
+    source: Source,
+    kind: Kind,
+    *,
+    words: bool = False,
 ) -> Fields:
-    """The fields of rows that name their columns."""
+    """The fields of rows that name their columns; with ``words`` a list of words may stand for its text."""
     plan = plan_columns(source, kind, names=names, line=lines[0] if lines else 1)
     check_languages(rows, lines, source, language_columns(source, kind))
     return {
         role: each(
-            partial(_field, column=str(column), role=role, text=kind != "aligned" and role != "flags"),
+            partial(
+                _field, column=str(column), role=role, text=kind != "aligned" and role != "flags", words=words
+            ),
             zip(lines, rows, strict=True),
             source.path,
         )
@@ -187,15 +193,18 @@ def check_languages(
                 )
 
 
-def _field(row: Mapping[str, Any], *, column: str, role: str, text: bool) -> Any:
+def _field(row: Mapping[str, Any], *, column: str, role: str, text: bool, words: bool) -> Any:
     """One field of a row; `a.b` reaches into nested ones."""
     value: Any = row
     for part in [column] if column in row else column.split("."):
         if not isinstance(value, Mapping) or part not in value:
             raise InputError(f"no column {column!r} in this row; {_set(role)}")
         value = value[part]
+    if words and isinstance(value, list) and all(isinstance(word, str) for word in value):
+        return value
     if text and not isinstance(value, str | None):
-        raise InputError(f"the {role} is {json.dumps(value, default=str)[:60]}, not text; {_set(role)}")
+        wanted = "neither text nor a list of words" if words else "not text"
+        raise InputError(f"the {role} is {json.dumps(value, default=str)[:60]}, {wanted}; {_set(role)}")
     return "" if text and value is None else value
 
 

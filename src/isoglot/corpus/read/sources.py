@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple, get_args
 
 from isoglot.checks import did_you_mean
+from isoglot.corpus.read.tmx_languages import tmx_languages
 from isoglot.errors import MISSING_FILE, ConfigurationError, Problem
 from isoglot.options import Options, option
 
@@ -62,6 +63,8 @@ ROLES: dict[Kind, tuple[str, ...]] = {
     "treebank": ("words", "upos", "heads", "deprels"),
 }
 """The fields that a format must deliver for each kind of corpus."""
+UNNAMED = ("src", "tgt", "und")
+"""Tags for languages that a command need not know."""
 _TAG = re.compile(r"[a-z]{2,3}([-_]\S+)?")  # what stands behind the code is free: en-x-trans+inv
 
 
@@ -163,19 +166,26 @@ def resolve_format(source: Source, kind: Kind) -> str:
 
 
 def expand(sources: Iterable[Source], kind: Kind) -> list[Source]:
-    """Sources with their format filled in, globs replaced by the files that match, and all mistakes found at once."""
+    """Sources with their format filled in, globs replaced by the files that match, and all mistakes found at once.
+
+    The languages of a TMX file that nobody names are read from it.
+    """
     problems: list[str | Problem] = []
     found: list[Source] = []
+    completed: list[Source] = []  # of languages that nobody names
     for given in sources:
         for source in _globbed(given):
             try:
-                complete = source.model_copy(update={"format": resolve_format(source, kind)})
+                known = source.model_copy(update={"format": resolve_format(source, kind)})
+                complete = _with_languages(known)
             except ConfigurationError as error:
                 problems.extend(error.problems)
                 continue
             problems.extend(_problems(complete, kind))
             found.append(complete)
+            completed += [complete] * (complete is not known)
     problems.extend(_idle(found, kind))
+    problems.extend(_turned(completed))
     if not found and not problems:
         problems.append("no input; name at least one file")
     if sum(s.files().count("-") for s in found) > 1:
@@ -183,6 +193,21 @@ def expand(sources: Iterable[Source], kind: Kind) -> list[Source]:
     if problems:
         raise ConfigurationError(problems)
     return found
+
+
+def _with_languages(source: Source) -> Source:
+    """A TMX file with its languages, where one of them is not named."""
+    names = ("source_language", "target_language")
+    given = ["" if (tag := getattr(source, name)) in UNNAMED else tag or "" for name in names]
+    if source.format != "tmx" or all(given):
+        return source
+    if source.path == "-":
+        raise ConfigurationError(
+            "-: of a TMX file on standard input the languages must be named: --source-lang en --target-lang de"
+        )
+    if not Path(source.path).is_file():
+        return source
+    return source.model_copy(update=dict(zip(names, tmx_languages(source.path, given), strict=True)))
 
 
 def by_suffix(path: str) -> str | None:
@@ -260,6 +285,15 @@ def _problems(source: Source, kind: Kind) -> list[str | Problem]:
             f"{source.links_path}: word links do not belong to a {kind} corpus; set kind: aligned"
         )
     return problems
+
+
+def _turned(sources: Sequence[Source]) -> Iterator[str]:
+    """Files that go from the target language of the first to its source language."""
+    for one in sources[1:]:
+        source, target = one.languages("bitext")
+        if (target, source) == sources[0].languages("bitext"):
+            turn = f"add --source-lang {target} --target-lang {source}"
+            yield f"{one.path}: goes from {source} to {target}, and {sources[0].path} the other way; {turn}"
 
 
 def _idle(sources: Sequence[Source], kind: Kind) -> Iterator[str]:

@@ -1,14 +1,17 @@
 """TMX translation memories, read as events: no tree is ever built, so size does not matter."""
 
 from collections.abc import Iterator
-from xml.parsers import expat
+from xml.sax.saxutils import escape, quoteattr
 
 from isoglot.corpus.read.line_files import CHUNK_LINES, LineFile, Meter
 from isoglot.corpus.read.records import Chunk, Fields
 from isoglot.corpus.read.sources import Kind, Source
+from isoglot.corpus.read.tmx_languages import feed, language_tag, tmx_parser, unit_language
 from isoglot.errors import InputError
 
 _CODES = frozenset({"bpt", "ept", "ph", "it", "ut", "sub"})
+Tags = tuple[tuple[int, str], ...]
+"""In-line tags of a segment: the character of its text before which each stands, and its XML."""
 
 
 def tmx_chunks(source: Source, kind: Kind, meter: Meter | None) -> Iterator[Chunk]:
@@ -16,24 +19,25 @@ def tmx_chunks(source: Source, kind: Kind, meter: Meter | None) -> Iterator[Chun
 
     ``xml:lang="en-GB"`` counts as ``en``, unless a variant is asked for by its own name. Text inside in-line codes
     (`bpt ept ph it ut`) is mark-up and left out; text inside `hi` is kept. Units that lack one of the languages are
-    passed over and counted. Entity declarations are refused, so no file can make the reader fetch or blow up anything.
+    passed over and counted.
     """
     units = _Units(source)
     with LineFile(source.path, meter) as file:
         for _, data in file.chunks():
-            units.feed(data)
+            feed(units.parser, data, source.path)
             while len(units.pairs) >= CHUNK_LINES:
                 yield units.pop()
-        units.feed(b"", last=True)
+        feed(units.parser, b"", source.path, last=True)
         while units.pairs or units.incomplete:
             yield units.pop()
     units.check_languages()
 
 
 def tmx_fields(source: Source, kind: Kind, chunk: Chunk) -> Fields:
-    """The pairs of one chunk."""
-    lines, sources, targets = ([pair[i] for pair in chunk.payload] for i in range(3))
-    return {"source": sources, "target": targets}, lines
+    """The pairs of one chunk; beside their text ``id`` (``tuid``), ``source_tags`` and ``target_tags``."""
+    names = ("source", "target", "id", "source_tags", "target_tags")
+    columns = [[pair[i] for pair in chunk.payload] for i in range(1 + len(names))]
+    return dict(zip(names, columns[1:], strict=True)), columns[0]
 
 
 class _Units:
@@ -41,40 +45,24 @@ class _Units:
 
     def __init__(self, source: Source) -> None:
         self._path = source.path
-        self._wanted = (_tag(source.source_language or ""), _tag(source.target_language or ""))
-        self.pairs: list[tuple[int, str, str]] = []
+        self._wanted = [language_tag(tag) for tag in source.languages("bitext")]
+        self.pairs: list[tuple[int, str, str, str | None, Tags, Tags]] = []
         self.incomplete = 0
         self._seen: set[str] = set()
         self._found: set[str] = set()
-        self._unit: dict[str, str] = {}
+        self._unit: dict[str, tuple[str, Tags]] = {}
+        self._id: str | None = None
         self._line = 1
         self._language = ""
         self._text: list[str] | None = None
-        self._codes = 0
-        self._parser = expat.ParserCreate()
-        self._parser.buffer_text = True
-        self._parser.EntityDeclHandler = self._refuse
-        self._parser.SkippedEntityHandler = self._unknown
-        self._parser.StartElementHandler = self._start
-        self._parser.EndElementHandler = self._end
-        self._parser.CharacterDataHandler = self._characters
-
-    def feed(self, data: bytes, *, last: bool = False) -> None:
-        """Parse some bytes."""
-        try:
-            self._parser.Parse(data, last)
-        except expat.ExpatError as error:
-            raise InputError(
-                f"not well-formed XML ({expat.ErrorString(error.code)}, column {error.offset}): fix or fetch the file",
-                path=self._path,
-                line=error.lineno,
-            ) from error
-        except (LookupError, ValueError) as error:
-            raise InputError(
-                f"its encoding cannot be read ({error}); convert it: iconv -t utf-8, and say so in its first line",
-                path=self._path,
-                line=1,
-            ) from error
+        self._tags: list[tuple[int, str]] = []
+        self._codes = 0  # how many elements are open from the outermost in-line code on
+        self._code: list[str] = []  # its XML so far
+        self.parser = tmx_parser(source.path)
+        self.parser.SkippedEntityHandler = self._unknown
+        self.parser.StartElementHandler = self._start
+        self.parser.EndElementHandler = self._end
+        self.parser.CharacterDataHandler = self._characters
 
     def pop(self) -> Chunk:
         """The next pairs, and the units passed over before."""
@@ -92,33 +80,53 @@ class _Units:
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
         if name == "tu":
-            self._unit, self._line = {}, self._parser.CurrentLineNumber
+            self._unit, self._line = {}, self.parser.CurrentLineNumber
+            self._id = attributes.get("tuid")
         elif name == "tuv":
-            self._language = _tag(attributes.get("xml:lang") or attributes.get("lang") or "")
+            self._language = unit_language(attributes)
             self._seen.add(self._language)
         elif name == "seg":
-            self._text, self._codes = [], 0
-        elif self._text is not None and name in _CODES:
-            self._codes += 1
+            self._text, self._tags, self._codes = [], [], 0
+        elif self._text is not None:
+            tag = f"<{name}{''.join(f' {k}={quoteattr(v)}' for k, v in attributes.items())}>"
+            if self._codes or name in _CODES:
+                self._codes += 1
+                self._code.append(tag)
+            else:
+                self._tag(tag)
 
     def _end(self, name: str) -> None:
         if name == "seg" and self._text is not None:
-            self._unit.setdefault(self._language, "".join(self._text))
+            self._unit.setdefault(self._language, ("".join(self._text), tuple(self._tags)))
             self._text = None
         elif name == "tu":
             source, target = (self._side(w) for w in self._wanted)
             if source is None or target is None:
                 self.incomplete += 1
             else:
-                self.pairs.append((self._line, source, target))
-        elif self._text is not None and name in _CODES:
+                self.pairs.append((self._line, source[0], target[0], self._id, source[1], target[1]))
+        elif self._text is not None and self._codes:
             self._codes -= 1
+            self._code.append(f"</{name}>")
+            if not self._codes:
+                self._tag("".join(self._code))
+                self._code.clear()
+        elif self._text is not None:
+            self._tag(f"</{name}>")
 
     def _characters(self, text: str) -> None:
-        if self._text is not None and not self._codes:
+        if self._text is None:
+            return
+        if self._codes:
+            self._code.append(escape(text))
+        else:
             self._text.append(text)
 
-    def _side(self, wanted: str) -> str | None:
+    def _tag(self, xml: str) -> None:
+        """A tag at the end of the text so far."""
+        self._tags.append((sum(map(len, self._text or ())), xml))
+
+    def _side(self, wanted: str) -> tuple[str, Tags] | None:
         """The segment in a language: its exact tag first, then any variant of it."""
         tag = (
             wanted
@@ -130,19 +138,14 @@ class _Units:
         self._found.add(wanted)
         return self._unit[tag]
 
-    def _refuse(self, name: str, *_: object) -> None:
-        raise self._wrong(f"declares the entity {name!r}; a TMX file needs none: remove the declaration")
-
     def _unknown(self, name: str, is_parameter: bool) -> None:
         """An entity of a file beside, which is not read: without this, it would vanish from the text."""
-        if not is_parameter and self._text is not None and not self._codes:
+        if self._codes:
+            self._code.append(f"&{name};")
+        elif not is_parameter and self._text is not None:
             raise self._wrong(
                 f"&{name}; is not one of XML's own entities, and no other file is read; write the character itself"
             )
 
     def _wrong(self, message: str) -> InputError:
-        return InputError(message, path=self._path, line=self._parser.CurrentLineNumber)
-
-
-def _tag(language: str) -> str:
-    return language.replace("_", "-").lower()
+        return InputError(message, path=self._path, line=self.parser.CurrentLineNumber)
