@@ -13,8 +13,9 @@ import torch
 from safetensors.torch import load_file
 
 from isoglot.errors import ConfigurationError
+from isoglot.finetuning import finetune as fine_tuning
 from isoglot.finetuning import watch as finetune_watch
-from isoglot.finetuning.finetune import finetune
+from isoglot.finetuning.finetune import finetune, remove_weights
 from isoglot.finetuning.options import FinetuneOptions
 from isoglot.runs.folder import RUN
 from isoglot.tasks import build_task
@@ -165,6 +166,36 @@ def test_a_run_with_truncated_files_goes_back_and_ends_the_same(
             assert started == [steps]
             assert any("cannot be used" in line for line in notes.lines) == bool(damaged)
     assert all(torch.equal(found[0][name], found[1][name]) for name in found[0])
+
+
+def test_settings_that_were_tried_are_not_tried_again_while_their_weights_are_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, task: Any
+) -> None:
+    settings = FinetuneOptions.build(**SETTINGS | {"learning_rate": (1e-3, 1e-4), "epochs": 1})
+    original, tried = fine_tuning.train_head, list[float]()
+
+    def train(*given: Any, **named: Any) -> Any:
+        options = given[4]
+        tried.append(options.learning_rate)
+        if len(tried) == 2:
+            raise _KilledError
+        return original(*given, **named)
+
+    monkeypatch.setattr(fine_tuning, "train_head", train)
+
+    def run() -> None:
+        finetune(tmp_path / "model", task(), language="en", train=settings, out=tmp_path / "run")
+
+    with pytest.raises(_KilledError):
+        run()
+    first = tmp_path / "run" / "grid" / "1"
+    assert (first / "manifest.json").is_file() and not (first / "work").exists()
+    run()
+    assert tried == [1e-3, 1e-4, 1e-4]
+    remove_weights(tmp_path / "run")
+    assert not first.exists() and (tmp_path / "run" / "manifest.json").is_file()
+    run()
+    assert tried[3:] == [1e-3, 1e-4]
 
 
 def test_a_run_whose_folder_was_moved_still_knows_its_best_checkpoint(

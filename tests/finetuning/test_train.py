@@ -15,7 +15,7 @@ from transformers.trainer_utils import IntervalStrategy, SaveStrategy
 from isoglot.errors import ConfigurationError
 from isoglot.finetuning.finetune import finetune
 from isoglot.finetuning.options import FinetuneOptions
-from isoglot.finetuning.train import Outcome, _arguments, _items
+from isoglot.finetuning.train import _arguments, _items
 from isoglot.tasks import build_task
 from isoglot.tasks.features import IGNORED
 from isoglot.testing import tiny_bitext
@@ -112,13 +112,3 @@ def test_a_loss_is_the_mean_over_labels_that_count_or_else_rows() -> None:
     assert _items({"input_ids": ids, "labels": torch.tensor([[1, IGNORED, 2], [IGNORED, IGNORED, 3]])}) == 3
     assert _items({"input_ids": ids, "labels": torch.tensor([1, 0])}) == 2
     assert _items({"input_ids": ids, "start_positions": torch.tensor([1, 2])}) == 2
-
-
-def test_an_outcome_counts_while_its_checkpoint_is_there(tmp_path: Path) -> None:
-    options = FinetuneOptions.build()
-    written = Outcome(tmp_path, options, 71.5, 12)
-    written.write()
-    assert Outcome.read(tmp_path, options) is None, "weights were deleted"
-    (tmp_path / "checkpoint").mkdir()
-    (tmp_path / "checkpoint" / "config.json").write_text("{}")
-    assert Outcome.read(tmp_path, options) == written

@@ -16,14 +16,16 @@ from isoglot.corpus.encode.load_tokenizer import load_tokenizer
 from isoglot.errors import ConfigurationError
 from isoglot.finetuning.data import dev_sets, training_rows
 from isoglot.finetuning.options import FinetuneOptions
-from isoglot.finetuning.train import Outcome, TrainingData, train_head
+from isoglot.finetuning.train import TrainingData, train_head
 from isoglot.modules.adapter import add_adapter
 from isoglot.modules.checkpoint import require_room_for
 from isoglot.runs.checkpoint import checkpoint_folder
 from isoglot.runs.files import read_json, require_writable, write_json
 from isoglot.runs.folder import (
     CHECKPOINT,
-    OUTCOME,
+    MANIFEST,
+    STAGING,
+    WORK,
     begin,
     clear,
     finish,
@@ -40,6 +42,7 @@ from isoglot.tasks.base import Task, TrainableTask, check_places
 from isoglot.tasks.cards import TASK_FILE, origin
 from isoglot.tasks.description import describe_task, identify
 from isoglot.tasks.language_vectors import attach_chosen
+from isoglot.training.checkpoints import checkpoints_in, discard
 
 
 def finetune(
@@ -172,20 +175,11 @@ class FineTuning:
         }
         if self.ranks.is_main_process:
             begin(self.folder, {**card, "inputs": inputs})
-        best = self._best_of_grid(card)
-        if self.ranks.is_main_process:
-            if best.folder != self.folder:
-                with whole_folder(self.folder / CHECKPOINT) as place:
-                    shutil.copytree(best.folder / CHECKPOINT, place, dirs_exist_ok=True)
-            settings = best.options.model_dump(mode="json")
-            found = {"selection": best.value, "steps": best.steps, "settings": settings}
-            weights = {"checkpoint": CHECKPOINT, "checkpoint_hash": hash_checkpoint(self.folder / CHECKPOINT)}
-            finish(self.folder, {**found, **weights})
-        self.ranks.wait_for_everyone()
+        self._try_grid(card)
         return self.folder / CHECKPOINT
 
-    def _best_of_grid(self, card: Mapping[str, Any]) -> Outcome:
-        """Train once for each combination of settings."""
+    def _try_grid(self, card: Mapping[str, Any]) -> None:
+        """Train once for each combination of settings, and keep the best; each of several is a run of its own."""
         tokenizer = load_tokenizer(self.source)
         dataset, held_out = training_rows(self.task, self.languages, self.options, seed=self.seed)
         grid = self.options.grid()
@@ -193,29 +187,36 @@ class FineTuning:
             raise ConfigurationError(
                 f"select=last cannot choose among {len(grid)} combinations of settings; add --set select=source"
             )
-        outcomes: list[Outcome] = []
+        tried: dict[Path, dict[str, Any]] = {}
         for number, single in enumerate(grid, 1):
             place = self.folder if len(grid) == 1 else self.folder / "grid" / f"{number}"
-            done = Outcome.read(place, single)
+            found = read_json(place / MANIFEST) if (place / CHECKPOINT / "config.json").is_file() else None
             self.ranks.wait_for_everyone()
-            if done is None:
+            if found is None:
                 if len(grid) > 1:
                     self.report.note(
                         f"settings {number} of {len(grid)}: lr {single.learning_rate:g}, batch {single.batch_size}, "
                         f"{single.epochs:g} epochs"
                     )
                 dev = dev_sets(self.task, self.languages, single, held_out)
-                done = self._train_one(tokenizer, TrainingData(dataset, dev), single, place)
+                found = self._train_one(tokenizer, TrainingData(dataset, dev), single, place)
+                found["settings"] = single.model_dump(mode="json")
                 if self.ranks.is_main_process:
-                    _write_card(place / CHECKPOINT / TASK_FILE, {**card, "selection": done.value})
-                    done.write()
+                    card_file = place / CHECKPOINT / TASK_FILE
+                    _write_card(card_file, {**card, "selection": found["selection"]})
+                    _finish(place, found)
                 self.ranks.wait_for_everyone()
-            outcomes.append(done)
-        return max(outcomes, key=lambda outcome: -1.0 if outcome.value is None else outcome.value)
+            tried[place] = found
+        best = max(tried, key=lambda place: -1.0 if (own := tried[place]["selection"]) is None else own)
+        if self.ranks.is_main_process and best != self.folder:
+            with whole_folder(self.folder / CHECKPOINT) as place:
+                shutil.copytree(best / CHECKPOINT, place, dirs_exist_ok=True)
+            _finish(self.folder, {name: tried[best][name] for name in ("selection", "steps", "settings")})
+        self.ranks.wait_for_everyone()
 
     def _train_one(
         self, tokenizer: PreTrainedTokenizerBase, data: TrainingData, options: FinetuneOptions, place: Path
-    ) -> Outcome:
+    ) -> dict[str, Any]:
         labels = self.task.labels(data.dataset)
         model = self.task.head(self.source, labels=labels, seed=self.seed, dropout=options.dropout)
         require_room_for(tokenizer, model, self.source)
@@ -227,6 +228,15 @@ class FineTuning:
         )
 
 
+def _finish(folder: Path, found: Mapping[str, Any]) -> None:
+    """Write the manifest of a run, and drop what it would resume from."""
+    weights = {"checkpoint": CHECKPOINT, "checkpoint_hash": hash_checkpoint(folder / CHECKPOINT)}
+    finish(folder, {**found, **weights})
+    for checkpoint in checkpoints_in(folder / WORK):
+        discard(checkpoint)
+    remove(folder / WORK, f"{STAGING}/**/*")
+
+
 def _write_card(file: Path, card: Mapping[str, Any]) -> None:
     write_json(file, card)
     add_to_list(file)
@@ -236,4 +246,4 @@ def remove_weights(folder: Path) -> None:
     """Delete the fine-tuned weights in a run's folder; what is recorded of the run stays."""
     for place in (folder, *folder.glob("grid/*")):
         remove(place / CHECKPOINT)
-    remove(folder / "grid", f"*/{OUTCOME}")
+    remove(folder / "grid", f"*/{MANIFEST}")

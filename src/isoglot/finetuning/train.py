@@ -23,9 +23,8 @@ from isoglot.finetuning.watch import LOWER, Chooser, Watcher
 from isoglot.modules.adapter import adapter_of, plain_state, write_adapter
 from isoglot.modules.checkpoint import few, quiet
 from isoglot.modules.finite import all_finite, non_finite
-from isoglot.runs.files import read_json, write_json
-from isoglot.runs.folder import CHECKPOINT, OUTCOME, STAGING, WORK
-from isoglot.runs.listed import remove, whole_folder
+from isoglot.runs.folder import CHECKPOINT, WORK
+from isoglot.runs.listed import whole_folder
 from isoglot.runs.reporter import Reporter
 from isoglot.tasks.base import TrainableTask
 from isoglot.tasks.code_switching import ORIGINAL
@@ -36,31 +35,6 @@ from isoglot.training.checkpoints import ADAPTER, checkpoints_in, discard, why_i
 from isoglot.training.saving import StagedTrainer
 
 _EVALUATION_FACTOR = 2
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What one run gave."""
-
-    folder: Path
-    options: FinetuneOptions
-    value: float | None  # the metric that the checkpoint was chosen by; `None` for the last one
-    steps: int
-
-    @classmethod
-    def read(cls, folder: Path, options: FinetuneOptions) -> Outcome | None:
-        """A finished run's outcome, or ``None``."""
-        values = read_json(folder / OUTCOME)
-        if values is None or not (folder / CHECKPOINT / "config.json").is_file():
-            return None
-        return cls(folder, options, values["value"], values["steps"])
-
-    def write(self) -> None:
-        """Mark the run as finished and drop what it would resume from."""
-        write_json(self.folder / OUTCOME, {"value": self.value, "steps": self.steps})
-        for checkpoint in checkpoints_in(self.folder / WORK):
-            discard(checkpoint)
-        remove(self.folder / WORK, f"{STAGING}/**/*")
 
 
 @dataclass(frozen=True)
@@ -81,8 +55,12 @@ def train_head(
     seed: int,
     folder: Path,
     progress: Reporter,
-) -> Outcome:
-    """Train a model with a head and write its best checkpoint; go on with an unfinished run in the folder."""
+) -> dict[str, Any]:
+    """Train a model with a head and write its best checkpoint; go on with an unfinished run in the folder.
+
+    Returns:
+        ``selection``, the metric that the checkpoint was chosen by (``None`` for the last one), and ``steps``.
+    """
     dataset, dev = data.dataset, data.dev
     fit_length(task, model, progress)
     rows = task.encode(dataset, tokenizer, model, training=True)
@@ -125,7 +103,7 @@ def train_head(
     if trainer.is_world_process_zero():
         _save(model, tokenizer, folder)
     best = trainer.state.best_metric
-    return Outcome(folder, options, None if best is None else float(best), int(trainer.state.global_step))
+    return {"selection": None if best is None else float(best), "steps": int(trainer.state.global_step)}
 
 
 def _arguments(

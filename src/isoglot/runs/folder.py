@@ -23,12 +23,11 @@ CHECKPOINT = "checkpoint"
 RUN = "run.json"
 RECIPE = "recipe.yaml"
 """In a run's folder: the recipe with everything explicit."""
-OUTCOME = "outcome.json"
 WORK = "work"
 """Where fine-tuning keeps what it resumes from."""
 STAGING = ".saving"
 """Where a trainer's checkpoint is written before it has its name."""
-_RECORDS = (RUN, MANIFEST, RECIPE, f"**/{OUTCOME}", "trainer_state.json", "**/events.out.tfevents.*",
+_RECORDS = (RUN, MANIFEST, RECIPE, f"grid/*/{MANIFEST}", "trainer_state.json", "**/events.out.tfevents.*",
             f"**/{STAGING}/**/*")  # fmt: skip
 _CHECKPOINTS = (CHECKPOINT, "checkpoint-*", f"grid/*/{CHECKPOINT}", f"**/{WORK}/checkpoint-*")
 """Folders with lists of their own."""
@@ -121,13 +120,6 @@ def finish(folder: Path, values: Mapping[str, Any]) -> None:
     write_json(folder / MANIFEST, {**started, **values, "versions": versions(), "finished": _now()})
 
 
-def write_manifest(folder: Path, values: Mapping[str, Any], *, name: str = MANIFEST) -> dict[str, Any]:
-    """Write what a folder was made from, with the versions of what made it."""
-    manifest = {**values, "versions": versions()}
-    write_json(folder / name, manifest)
-    return manifest
-
-
 def make_once(
     folder: str | Path,
     wanted: Mapping[str, Any],
@@ -177,7 +169,9 @@ def make_unless(
         if (held := finished()) is not None:
             return held, False
         with nullcontext(make_folder(folder)) if resumes else whole_folder(folder) as place:
-            return write_manifest(place, make(place), name=name), True
+            manifest = {**make(place), "versions": versions()}
+            write_json(place / name, manifest)
+            return manifest, True
 
 
 def clear(folder: Path, *names: str, keep: bool = False) -> None:
