@@ -124,7 +124,7 @@ class _Notes:
         (["checkpoint-8/optimizer.pt"], 4),
         (["checkpoint-8/trainer_state.json"], 4),
         (["checkpoint-8/rng_state.pth"], 4),
-        (["checkpoint-8/complete.json"], 4),
+        (["checkpoint-8/.isoglot.json"], 4),
         (["checkpoint-4/model.safetensors"], 0),  # the best: without it the later one is of no use
         (["checkpoint-8/model.safetensors", "checkpoint-4/scheduler.pt"], 0),
     ],

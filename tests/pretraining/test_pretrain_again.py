@@ -17,7 +17,7 @@ from pretrain_runs import command, run
 from safetensors.torch import load_file
 
 from isoglot.errors import ConfigurationError
-from isoglot.runs.listed import entry
+from isoglot.runs.listed import add_to_list
 from isoglot.studies.training_steps import _hours
 
 
@@ -143,10 +143,7 @@ def test_a_resumed_run_keeps_the_tokenizer_it_began_with(tiny_recipe: Path, tmp_
         first, last = (p for p, i in ids.items() if i in (20, len(ids) - 1))
         ids[first], ids[last] = ids[last], ids[first]
         (path / "tokenizer.json").write_text(json.dumps(kept))
-        held = json.loads((path / "complete.json").read_text())
-        size, digest = entry(path / "tokenizer.json")
-        held["files"]["tokenizer.json"] = [size, digest]
-        (path / "complete.json").write_text(json.dumps(held))
+        add_to_list(path / "tokenizer.json")
     shutil.rmtree(checkpoint)
     shutil.rmtree(tmp_path / "cache")
     again, notes = run(tiny_recipe, out, resume=True)
@@ -181,7 +178,7 @@ def test_killed_and_resumed_from_the_command_line(tiny_recipe: Path, tmp_path: P
     subprocess.run(command(tiny_recipe, tmp_path / "whole", *sets), check=True, env=environment)
     process = subprocess.Popen(command(tiny_recipe, tmp_path / "cut", *sets), env=environment)
     deadline = time.monotonic() + 120
-    while not list((tmp_path / "cut").glob("checkpoint-*/complete.json")) and time.monotonic() < deadline:
+    while not list((tmp_path / "cut").glob("checkpoint-*/.isoglot.json")) and time.monotonic() < deadline:
         time.sleep(0.02)
     process.send_signal(signal.SIGKILL)
     process.wait()

@@ -56,8 +56,8 @@ def _flip(path: Path) -> None:
         ("model.safetensors", _truncate, "model.safetensors is missing or damaged"),
         ("optimizer.pt", _flip, "damaged"),
         ("rng_state.pth", Path.unlink, "missing"),
-        ("complete.json", Path.unlink, "not written to the end"),
-        ("complete.json", _truncate, "cannot be read"),
+        (".isoglot.json", Path.unlink, "not written to the end"),
+        (".isoglot.json", _truncate, "cannot be read"),
     ],
 )
 def test_a_damaged_last_one_falls_back(

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import errno
-import json
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ from own_pickle import Touch
 from training_fakes import differing, make_trainer, weights
 
 from isoglot.errors import TrainingError
-from isoglot.runs.listed import entry
+from isoglot.runs.listed import add_to_list
 from isoglot.training import checkpoints
 
 
@@ -19,9 +18,7 @@ from isoglot.training import checkpoints
 def test_a_pickle_in_a_checkpoint_is_an_error_and_not_loaded(run: Path, tmp_path: Path, file: str) -> None:
     checkpoint, left = run / "checkpoint-6", tmp_path / "left"
     torch.save(Touch(left), checkpoint / file)
-    manifest = checkpoints.read_manifest(checkpoint)
-    manifest["files"][file] = entry(checkpoint / file)  # as if the checkpoint came with it
-    (checkpoint / checkpoints.MANIFEST).write_text(json.dumps(manifest))
+    add_to_list(checkpoint / file)  # as if the checkpoint came with it
     with pytest.raises(TrainingError, match=r"checkpoint-6: .*holds pickled objects other than tensors"):
         make_trainer(tmp_path / "again").train(resume_from_checkpoint=str(checkpoint))
     assert not left.exists()

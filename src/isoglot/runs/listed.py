@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from stat import S_IMODE
@@ -22,9 +22,6 @@ from isoglot.runs.files import (
 
 LIST = ".isoglot.json"
 """In a folder: its files with sizes and hashes."""
-CHECKPOINT_LIST = "complete.json"
-"""The same in a trainer's checkpoint, with more."""
-_LISTS = (LIST, CHECKPOINT_LIST)
 _SHOWN = 3
 _UNPACKED = re.compile(r"[0-9a-f]+\.(arrow|json)")
 
@@ -61,6 +58,7 @@ def exchange(place: Path, target: Path, *, unlisted: str = "") -> None:
     ``unlisted``: The name of a file that the list leaves out.
     """
     _list_files(place, but=unlisted)
+    flush(place)
     old = _replaced(target)
     if old.exists():
         remove(old)  # of a writer that was killed after its two renames
@@ -99,10 +97,9 @@ def entry(file: Path) -> list[Any]:
     return [file.stat().st_size, digest_of([file], size=16)]
 
 
-def damage(folder: Path, files: Mapping[str, Any] | None = None) -> str | None:
+def damage(folder: Path) -> str | None:
     """A listed file that is missing or not as it was written; ``None`` if all are as the list has them."""
-    listed = listed_in(folder) if files is None else files
-    for name, held in listed.items():
+    for name, held in listed_in(folder).items():
         file = folder / name
         if not file.is_file() or [file.stat().st_size] != held[:1] or entry(file) != held:
             return name
@@ -145,7 +142,7 @@ def listed_in(folder: Path) -> dict[str, Any]:
 
     Names that lead out of the folder are none of its files, whoever wrote the list.
     """
-    files = next((held for name in _LISTS if (held := (read_json(folder / name) or {}).get("files"))), None)
+    files = (read_json(folder / LIST) or {}).get("files")
     if not isinstance(files, dict):
         return {}
     inside = folder.resolve()
@@ -157,14 +154,14 @@ def listed_in(folder: Path) -> dict[str, Any]:
 
 
 def _own_files(folder: Path) -> list[Path]:
-    """What isoglot wrote into a folder: what its list and listed lists name, and is kept beside; the lists last."""
-    listed, lists = [folder / name for name in listed_in(folder)], [folder / name for name in _LISTS]
-    inner = [file.parent for file in listed if file.name in _LISTS]
-    found = [file for file in listed if file.name not in _LISTS]
+    """What isoglot wrote into a folder: what its list and listed lists name, and is kept beside; the list last."""
+    listed = [folder / name for name in listed_in(folder)]
+    inner = [file.parent for file in listed if file.name == LIST]
+    found = [file for file in listed if file.name != LIST]
     found += [file for place in inner for file in _own_files(place)]
     for place in {folder, *(file.parent for file in found)}:
         found += _kept_in(place)
-    return [*found, *(file for file in lists if file.exists())]
+    return [*found, folder / LIST]
 
 
 def _kept_in(folder: Path) -> Iterator[Path]:

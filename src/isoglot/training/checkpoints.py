@@ -1,6 +1,5 @@
 """Checkpoints that are complete or not there: written aside, renamed when done, checked before they are read."""
 
-import json
 import logging
 import re
 import shutil
@@ -16,13 +15,13 @@ from torch import nn
 from isoglot.errors import ConfigurationError, TrainingError
 from isoglot.modules.adapter import load_plain_state
 from isoglot.modules.checkpoint import load_checkpoint
-from isoglot.runs.files import flush, read_json
+from isoglot.runs.files import read_json, write_json
 from isoglot.runs.folder import STAGING
-from isoglot.runs.listed import CHECKPOINT_LIST, damage, entry, remove
+from isoglot.runs.listed import LIST, damage, exchange, listed_in, remove
 from isoglot.training.model import AlignmentModel
 
-MANIFEST = CHECKPOINT_LIST
-"""Written last: a checkpoint's files with sizes and hashes, and the plan of batches it was made with."""
+PLAN = "plan.json"
+"""In a checkpoint: what the order of the batches depends on that it was made with."""
 
 OBJECTIVES = "objectives.safetensors"
 """Parameters and buffers of the objectives, and the language embeddings."""
@@ -47,16 +46,11 @@ def checkpoints_in(output: str | Path) -> list[Path]:
 
 
 def commit(name: str, output: str | Path, *, plan: Mapping[str, Any]) -> Path:
-    """Write the manifest of a staged checkpoint, flush everything to disk and give it its name."""
+    """List the files of a staged checkpoint, flush everything to disk and give it its name."""
     source, target = staging(output) / name, Path(output) / name
-    files = {str(f.relative_to(source)): entry(f) for f in sorted(source.rglob("*")) if f.is_file()}
-    manifest = source / MANIFEST
-    manifest.write_text(json.dumps({"plan": plan, "files": files}, indent=1), encoding="utf-8")
-    for path in [*(source / f for f in files), manifest, source]:
-        flush(path)
+    write_json(source / PLAN, plan)
     discard(target)  # an incomplete or abandoned one of the same step
-    source.rename(target)
-    flush(target.parent)
+    exchange(source, target)
     shutil.rmtree(staging(output), ignore_errors=True)
     return target
 
@@ -78,14 +72,11 @@ def discard(checkpoint: Path) -> None:
 
 def why_incomplete(folder: str | Path) -> str | None:
     """What is wrong with a checkpoint, in words; ``None`` if every file is there as it was written."""
-    try:
-        files = read_manifest(folder)["files"]
-        damaged = damage(Path(folder), files)
-    except FileNotFoundError:
-        return f"no {MANIFEST}: it was not written to the end"
-    except (ValueError, KeyError, TypeError):
-        return f"{MANIFEST} cannot be read"
-    if damaged:
+    if not (Path(folder) / LIST).is_file():
+        return f"no {LIST}: it was not written to the end"
+    if not (files := listed_in(Path(folder))):
+        return f"{LIST} cannot be read"
+    if damaged := damage(Path(folder)):
         return f"{damaged} is missing or damaged"
     if "trainer_state.json" not in files or not any(n.startswith("optimizer") for n in files):
         return "it holds no optimiser state (saved with save_only_model)"
@@ -123,7 +114,7 @@ def chosen(
         raise TrainingError(problem)
     if main and folder is None:
         logger.warning("no checkpoint in %s yet; starting at step 0", output)
-    if main and folder is not None and read_manifest(folder)["plan"] != plan:
+    if main and folder is not None and read_json(Path(folder) / PLAN) != plan:
         logger.warning(
             "%s was made with other data, batches or ranks; the run will not be bit-identical", folder
         )
@@ -146,12 +137,6 @@ def newest(checkpoints: Sequence[Path]) -> Path | None:
             "and run again without --resume"
         )
     return None
-
-
-def read_manifest(folder: str | Path) -> dict[str, Any]:
-    """A checkpoint's manifest: ``plan`` and ``files`` (name to size and hash)."""
-    content: dict[str, Any] = json.loads((Path(folder) / MANIFEST).read_text(encoding="utf-8"))
-    return content
 
 
 def save_objectives(
