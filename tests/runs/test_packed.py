@@ -17,7 +17,8 @@ from isoglot.errors import ConfigurationError
 from isoglot.modules.load import load_masked_lm
 from isoglot.runs.cache import cache_folder
 from isoglot.runs.checkpoint import checkpoint_folder
-from isoglot.runs.packed import digest, is_packed, pack, quantised, restored, unpack
+from isoglot.runs.fingerprint import fingerprint
+from isoglot.runs.packed import is_packed, pack, quantised, restored, unpack
 from isoglot.testing import tiny_model, tiny_tokenizer
 
 SOFTMAX = {"method": "softmax", "layer": 1, "compare": "cosine", "temperature": 0.1, "min_probability": 0.05}
@@ -103,7 +104,7 @@ def test_a_packed_file_aligns_as_the_folder_it_was_made_of(encoder, tmp_path) ->
 def test_a_file_is_unpacked_once_and_anew_when_it_changes(encoder, tmp_path) -> None:
     file = pack(encoder, tmp_path / "a.safetensors")
     first = checkpoint_folder(file)
-    assert first == cache_folder() / "aligners" / digest(file)[:16]
+    assert first == cache_folder() / "aligners" / fingerprint(file)[:16]
     written = (first / "model.safetensors").stat().st_mtime_ns
     assert checkpoint_folder(file) == first
     assert (first / "model.safetensors").stat().st_mtime_ns == written

@@ -10,12 +10,10 @@ The file is a safetensors file. Each matrix is kept
 Everything else stays float32. Layers above the one that the aligner reads are left out.
 """
 
-import hashlib
 import json
 import re
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +26,7 @@ from isoglot.errors import ConfigurationError
 from isoglot.runs.cache import cache_folder
 from isoglot.runs.checkpoint import ALIGNER_FILE
 from isoglot.runs.files import read_json, whole_path
+from isoglot.runs.fingerprint import fingerprint
 from isoglot.runs.folder import make_once
 
 Floats = NDArray[np.float32]
@@ -93,30 +92,21 @@ def unpack(file: str | Path, out: str | Path, *, overwrite: bool | None = None) 
         save_file(dict(restored(tensors)), folder / _WEIGHTS, metadata={"format": "pt"})
         return {}
 
-    wanted = {"packed": digest(Path(file))}
-    make_once(out, wanted, make, what="unpacked aligner", overwrite=overwrite, name=_MANIFEST)
+    make_once(
+        out, {"packed": _content(file)}, make, what="unpacked aligner", overwrite=overwrite, name=_MANIFEST
+    )
     return Path(out)
 
 
 def unpacked(file: Path) -> Path:
     """The folder in the cache that holds what a packed file holds; made where it is missing."""
-    return unpack(file, cache_folder() / "aligners" / digest(file)[:16])
+    return unpack(file, cache_folder() / "aligners" / _content(file)[:16])
 
 
-def digest(file: Path) -> str:
-    """SHA-256 of a file."""
-    if not file.is_file():
+def _content(file: str | Path) -> str:
+    if not Path(file).is_file():
         raise ConfigurationError(f"{file} does not exist; reinstall isoglot, or name another model")
-    status = file.stat()
-    return _digest(file, status.st_size, status.st_mtime_ns)
-
-
-@lru_cache(8)
-def _digest(file: Path, size: int, changed: int) -> str:
-    """Computed again when the file has changed."""
-    del size, changed
-    with file.open("rb") as content:
-        return hashlib.file_digest(content, "sha256").hexdigest()
+    return fingerprint(file)
 
 
 def is_packed(file: Path) -> bool:
