@@ -62,7 +62,7 @@ def filter_(
     The rules of `isoglot prepare` come first. Pairs that pass are scored: by word links of the aligner that comes with
     isoglot, and with --model by sentence vectors. Without thresholds the histograms show what each would leave:
 
-    isoglot filter en.txt de.txt --model intfloat/multilingual-e5-small --layer 8 --out scored.tsv --report report.json
+    isoglot filter en.txt de.txt --model box --out scored.tsv --report report.json
 
     isoglot filter en.txt de.txt --model ENCODER --min-margin 1.02 --min-alignment 0.5 --out kept.en --out kept.de
     """
