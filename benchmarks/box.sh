@@ -31,8 +31,21 @@ second 2 200 "$runs/first/checkpoint" "$runs/second-begun" --set train.learning_
   --set train.lr_scheduler_type=polynomial --set 'train.lr_scheduler_kwargs={lr_end: 5.19e-5, power: 1.0}'
 second 4 250 "$runs/second-begun/checkpoint" "$runs/second" --set train.learning_rate=5e-5 --set train.warmup_steps=10
 
-final=$runs/final
-[ -d "$final" ] || python "$here/box_mix.py" "$final" "$runs/second/checkpoint" "$runs/trimmed" 0.8
+
+# Later rounds: each learns from the links of the last one's aligner, drawn back, and starts from its weights as they were trained.
+drawn() { [ -d "$2" ] || python "$here/box_mix.py" "$2" "$1/checkpoint" "$runs/trimmed" 0.8; }
+later() {   # name, the teacher, start, pairs a language, steps, seed
+  python "$here/box_relabel.py" "$runs/hmm" "$2" "$runs/$1-links" --count "$4" --seed "$6"
+  ISOGLOT_ENCODER=$3 BOX_LINKS=$runs/$1-links isoglot pretrain "$here/box.yaml" --set seed="$6" --set steps="$5" --out "$runs/$1" \
+    --set streams.bitext.sampling_exponent=null --set streams.bitext.encode.max_length=256 --set train.learning_rate=8e-5
+  drawn "$runs/$1" "$runs/$1-drawn"
+}
+drawn "$runs/second" "$runs/second-drawn"
+later third "$runs/second-drawn" "$runs/second-drawn" 800 480 5
+later fourth "$runs/third-drawn" "$runs/third/checkpoint" 1600 1000 6
+later fifth "$runs/fourth-drawn" "$runs/fourth/checkpoint" 1600 900 7
+
+final=$runs/fifth-drawn
 cp "$here/../src/isoglot/models/box.md" "$final/README.md"
 python "$here/box_measure.py" "$ISOGLOT_DATA" "$final" dev 8 --pud 100 --keep
 isoglot pack "$final" --out "$runs/box.safetensors"

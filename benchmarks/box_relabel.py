@@ -1,6 +1,6 @@
 """Links of a later round: what the last round's aligner and the HMM together find likely.
 
-    python box_relabel.py PAIRS MODEL OUT [--pairs 600] [--seed 2]
+    python box_relabel.py PAIRS MODELS OUT [--count 600] [--seed 2]
 
 PAIRS is the folder of box_pairs.py. Of each language so many pairs are drawn, a quarter of them TICO-19's long
 sentences where there are any; a link is kept where 0.8 times the aligner's probability and 0.2 times the HMM's is 0.3
@@ -19,7 +19,7 @@ from isoglot.aligners.embedding.aligner import EmbeddingAligner
 from isoglot.aligners.embedding.options import EmbeddingOptions
 
 HMM, LEAST = 0.2, 0.3
-LONG, JOINED, WORDS = 25, 0.25, 90
+LONG, JOINED, WORDS = 25, 0.3, 110
 """Words of a long sentence; share of what is written that is several pairs in one; the most words of such a one."""
 
 
@@ -33,14 +33,15 @@ def drawn(pairs: list[dict[str, Any]], count: int, generator: random.Random) -> 
     return found
 
 
-def linked(aligner: EmbeddingAligner, pairs: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The pairs with the links that both teachers find likely."""
+def linked(aligners: list[EmbeddingAligner], pairs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The pairs with the links that all teachers together find likely."""
     found = []
     words = [(pair["source"], pair["target"]) for pair in pairs]
-    for pair, links in zip(pairs, aligner.align_pairs(words), strict=True):
+    for pair, *answers in zip(pairs, *(aligner.align_pairs(words) for aligner in aligners), strict=True):
         likely = {(i, j): HMM * p for i, j, p in pair["likely"]}
-        for link, p in zip(links.links, links.probabilities, strict=True):
-            likely[link] = likely.get(link, 0.0) + (1 - HMM) * p
+        for links in answers:
+            for link, p in zip(links.links, links.probabilities, strict=True):
+                likely[link] = likely.get(link, 0.0) + (1 - HMM) * p / len(answers)
         kept = sorted(link for link, p in likely.items() if p >= LEAST)
         found.append(
             {"source": pair["source"], "target": pair["target"], "links": [[int(i), int(j)] for i, j in kept]}
@@ -53,7 +54,7 @@ def joined(pairs: list[dict[str, Any]], generator: random.Random) -> list[dict[s
     found: list[dict[str, Any]] = []
     left = list(pairs)
     while left:
-        several = generator.choice((2, 3, 4)) if generator.random() < JOINED else 1
+        several = generator.choice((2, 3, 4, 5)) if generator.random() < JOINED else 1
         one: dict[str, list[Any]] = {"source": [], "target": [], "links": []}
         while left and several:
             pair, several = left.pop(), several - 1
@@ -71,7 +72,7 @@ def joined(pairs: list[dict[str, Any]], generator: random.Random) -> list[dict[s
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("pairs", type=Path)
-    parser.add_argument("model")
+    parser.add_argument("models", help="one aligner's folder, or several with commas: their mean")
     parser.add_argument("out", type=Path)
     parser.add_argument("--count", type=int, default=600)
     parser.add_argument("--seed", type=int, default=2)
@@ -81,9 +82,9 @@ def main() -> None:
     given.out.mkdir(parents=True, exist_ok=True)
     options = EmbeddingOptions.build(
         method="softmax", compare="cosine", temperature=0.05, threshold=1e-4, min_probability=0.02,
-        word_weights=True, layer=given.layer,
+        word_weights=True, layer=given.layer, dtype="bfloat16",
     )  # fmt: skip
-    aligner = EmbeddingAligner(given.model, options=options)
+    aligners = [EmbeddingAligner(model, options=options) for model in given.models.split(",")]
     for path in sorted(given.pairs.glob("en-??.jsonl")):
         language = path.name[3:5]
         if (given.languages and language not in given.languages) or (given.out / path.name).exists():
@@ -91,7 +92,7 @@ def main() -> None:
         generator = random.Random(f"{given.seed} {language}")
         with path.open(encoding="utf-8") as file:
             pairs = drawn([json.loads(line) for line in file], given.count, generator)
-        pairs = linked(aligner, pairs)
+        pairs = linked(aligners, pairs)
         if language in UNSPACED:
             cut = [characters(pair) for pair in pairs[: given.count // 2]]
             write(given.out / f"en-{language}.characters.jsonl", joined(cut, generator))

@@ -37,6 +37,13 @@ def test_lines_with_other_spaces_are_counted(tmp_path, small_chunks):
     assert load_corpus(tmp_path / "out")["source_words"][0] == ["a\u00a0b", "c"]
 
 
+def test_possible_links_are_left_out_and_counted(tmp_path, small_chunks):
+    lines = ["a b\tc d\t0-0 1p1 1?0", *["a\tb\t0-0"] * 20, "e\tf\t0p0"]
+    summary = prepare(tsv(tmp_path, lines), tmp_path / "out", options=PrepareOptions(kind="aligned"))
+    assert summary.notes == ("3 possible links (`ipj`) are left out; write `i-j` to learn from them",)
+    assert load_corpus(tmp_path / "out")["links"][0] == [[0, 0]]
+
+
 def test_what_is_behind_the_first_n_is_not_read(tmp_path, small_chunks):
     lines = [f"s{i}\tt{i}" for i in range(50)] + ["broken"]
     source = tsv(tmp_path, lines)

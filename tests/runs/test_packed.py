@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -18,7 +19,7 @@ from isoglot.modules.load import load_masked_lm
 from isoglot.runs.cache import cache_folder
 from isoglot.runs.checkpoint import checkpoint_folder
 from isoglot.runs.fingerprint import fingerprint
-from isoglot.runs.packed import is_packed, pack, quantised, restored, unpack
+from isoglot.runs.packed import is_packed, pack, quantised, restored, sentence_file, unpack
 from isoglot.testing import tiny_model, tiny_tokenizer
 
 SOFTMAX = {"method": "softmax", "layer": 1, "compare": "cosine", "temperature": 0.1, "min_probability": 0.05}
@@ -156,3 +157,57 @@ def test_families_whose_layers_end_otherwise_are_not_packed(tmp_path) -> None:
     keep_choice(folder, SOFTMAX)
     with pytest.raises(ConfigurationError, match="modernbert"):
         pack(folder, tmp_path / "a.safetensors")
+
+
+def grown(encoder, folder, *, changed: str | None = None):
+    """The encoder with one layer more than the aligner reads, and perhaps another weight below."""
+    shutil.copytree(encoder, folder)
+    held = load_file(encoder / "model.safetensors")
+    if changed is not None:
+        name = next(name for name in held if name.endswith(changed))
+        held[name] = held[name] + np.float32(0.01)
+    save_file(held, folder / "model.safetensors", metadata={"format": "pt"})
+    return folder
+
+
+def test_upper_layers_go_into_a_second_file_and_give_vectors_of_sentences(encoder, tmp_path) -> None:
+    whole = grown(encoder, tmp_path / "whole", changed="encoder.layer.1.output.dense.weight")
+    file = pack(encoder, tmp_path / "aligner.safetensors", sentences=whole)
+    alone = pack(encoder, tmp_path / "alone.safetensors")
+    assert abs(file.stat().st_size - alone.stat().st_size) < 16
+    assert not sentence_file(alone).exists()
+
+    texts = ["the river", "ta potamo"]
+    vectors = iso.TextEncoder(str(file)).encode(texts)
+    expected = iso.TextEncoder(whole).encode(texts)
+    assert np.abs(vectors - expected).max() < 0.01
+    assert np.abs(iso.TextEncoder(str(alone)).encode(texts) - expected).max() > 0.02
+
+    unpacked = unpack(file, tmp_path / "folder")
+    assert load_masked_lm({"path": str(unpacked), "new_head": True}).config.num_hidden_layers == 3
+    pair = (["the", "river"], ["ta", "potamo"])
+    assert iso.align(*pair, model=str(unpacked)).links == iso.align(*pair, model=str(file)).links
+
+    pack(encoder, file)
+    assert not sentence_file(file).exists()
+
+
+def test_upper_layers_of_another_encoder_are_refused(encoder, tmp_path) -> None:
+    out = tmp_path / "aligner.safetensors"
+    other = grown(encoder, tmp_path / "other", changed="encoder.layer.0.output.dense.weight")
+    with pytest.raises(
+        ConfigurationError, match=r"encoder\.layer\.0\.output\.dense.* differs from the aligner"
+    ):
+        pack(encoder, out, sentences=other)
+    short = unpack(pack(encoder, tmp_path / "short.safetensors"), tmp_path / "short")
+    with pytest.raises(ConfigurationError, match="encoder of more than 1 layers"):
+        pack(encoder, out, sentences=short)
+    assert not out.exists()
+
+    pack(encoder, out, sentences=grown(encoder, tmp_path / "whole"))
+    upper = sentence_file(out).read_bytes()
+    keep_choice(encoder, {**SOFTMAX, "temperature": 0.2})
+    pack(encoder, out)
+    sentence_file(out).write_bytes(upper)
+    with pytest.raises(ConfigurationError, match="continues another file"):
+        unpack(out, tmp_path / "folder")

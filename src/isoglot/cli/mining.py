@@ -13,7 +13,7 @@ from isoglot.cli.flags import RunFlags, with_flags
 from isoglot.mining.options import (
     FilterOptions,
     MineOptions,
-    RequiredEncoder,
+    NamedEncoder,
     Scorers,
     SentenceAlignOptions,
 )
@@ -55,7 +55,7 @@ def filter_(
     The rules of `isoglot prepare` come first. Pairs that pass are scored: by word links of the aligner that comes with
     isoglot, and with --model by sentence vectors. Without thresholds the histograms show what each would leave:
 
-    isoglot filter en.txt de.txt --model intfloat/multilingual-e5-small --layer 8 --out scored.tsv --report report.json
+    isoglot filter en.txt de.txt --model box --out scored.tsv --report report.json
 
     isoglot filter en.txt de.txt --model ENCODER --min-margin 1.02 --min-alignment 0.5 --out kept.en --out kept.de
     """
@@ -84,7 +84,7 @@ def mine(
         str, typer.Argument(help="Sentences of one language, one per line; - for standard input.")
     ],
     target: Annotated[str, typer.Argument(help="Sentences of the other language.")],
-    vectors: RequiredEncoder,
+    vectors: NamedEncoder,
     options: MineOptions,
     running: RunFlags,
     out: PairsOut = "-",
@@ -95,7 +95,7 @@ def mine(
     mean cosine of both sentences with their nearest neighbours (ratio margin): above 1 the pair is closer than its
     neighbours. Repeated lines count once. The table shows how many pairs each threshold keeps:
 
-    isoglot mine news.de news.en --model intfloat/multilingual-e5-small --layer 8 --out mined.tsv
+    isoglot mine news.de news.en --out mined.tsv
 
     isoglot mine news.de news.en --model ENCODER --retrieval intersection --min-score 1.06 --out mined.tsv
     """
@@ -117,7 +117,7 @@ def mine(
 def align_sentences(
     source: Annotated[str, typer.Argument(help="A document, one sentence per line; - for standard input.")],
     target: Annotated[str, typer.Argument(help="Its translation.")],
-    vectors: RequiredEncoder,
+    vectors: NamedEncoder,
     options: SentenceAlignOptions,
     running: RunFlags,
     out: PairsOut = "-",
@@ -128,7 +128,7 @@ def align_sentences(
     without translation. Both documents have the same order. Blank lines on both sides separate documents or paragraphs
     that belong together:
 
-    isoglot align-sentences book.de book.en --model intfloat/multilingual-e5-small --layer 8 --out book.tsv
+    isoglot align-sentences book.de book.en --out book.tsv
     """
     from isoglot.mining.align_sentences import align_sentence_files
     from isoglot.mining.vectors import sentence_encoder

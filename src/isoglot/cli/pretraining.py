@@ -78,6 +78,13 @@ def pack(
     ],
     out: Annotated[Path, typer.Option("--out", "-o", help="File to write, or the folder to unpack into.")],
     running: ReplaceFlags,
+    sentences: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Encoder with the same lower layers, whose upper ones give sentence vectors: kept in a second file.",
+        ),
+    ] = None,
 ) -> None:
     """Pack an aligner into one small file, or unpack such a file.
 
@@ -97,7 +104,7 @@ def pack(
         if file is not None:
             packed.unpack(file, out, overwrite=running.overwrite)
         elif isinstance(place := checkpoint_folder(model), Path):
-            packed.pack(place, out)
+            packed.pack(place, out, sentences=sentences)
         else:
             raise ConfigurationError(f"{model}: is not a folder; `hf download {model} --local-dir FOLDER`")
     if not running.quiet:

@@ -64,6 +64,7 @@ class Part:
     path: str  # the file; empty if there is no row
     size: int = 0  # its bytes
     spaces: Counter[str] = field(default_factory=Counter)  # as in `Records`
+    possible: int = 0  # as in `Records`
 
 
 class _FilterWorker:
@@ -95,7 +96,7 @@ def filter_chunk(task: ChunkTask) -> Part:
     read = len(records) + records.incomplete
     outcome = _FilterWorker.filters.apply(records, source.languages(kind))
     part = Part(task.source, read, outcome.rows, outcome.removed, outcome.flags_seen, outcome.keys, "")
-    part.spaces = records.spaces
+    part.spaces, part.possible = records.spaces, records.possible
     if outcome.rows:
         tags = zip(LANGUAGES[kind], source.languages(kind), strict=True)
         languages = {name: pa.repeat(tag, outcome.rows) for name, tag in tags}

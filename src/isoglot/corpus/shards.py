@@ -83,6 +83,7 @@ class Ledger:
         self._seen = HashSet()
         self._flags: set[str] = set()
         self._spaces: Counter[str] = Counter()
+        self._possible = 0
         self._held: dict[tuple[str, ...], list[tuple[Part, Rows | None]]] = {g: [] for g in self._names}
 
     def full(self, source: int) -> bool:
@@ -97,6 +98,7 @@ class Ledger:
         removed.update(part.removed)
         self._flags |= part.flags_seen
         self._spaces.update(part.spaces)
+        self._possible += part.possible
         rows = np.arange(part.rows, dtype=np.int32)
         if part.keys is not None and part.rows:
             rows = rows[self._seen.add(part.keys)]
@@ -160,8 +162,14 @@ class Ledger:
         A misspelt name would let test data through.
         """
         spaces = [note_of_spaces(self._spaces.total(), min(self._spaces))] if self._spaces else []
+        possible = (
+            [f"{self._possible:,} possible links (`ipj`) are left out; write `i-j` to learn from them"]
+            if self._possible
+            else []
+        )
         return (
             *spaces,
+            *possible,
             *(
                 f"held_out_flags: no row read is flagged {name!r}; flags: {', '.join(sorted(self._flags)) or 'none'}"
                 for name in self._options.held_out_flags

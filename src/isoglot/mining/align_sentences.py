@@ -20,6 +20,7 @@ from isoglot.mining.options import SentenceAlignOptions
 from isoglot.mining.sentence_paths import cheapest_groups, spaced
 from isoglot.mining.vectors import SentenceEncoder, raw_vectors, sentence_encoder, unit_vectors
 from isoglot.modules.neighbours import unit
+from isoglot.runs.checkpoint import BOX
 from isoglot.runs.reporter import Reporter, Silent
 
 Block = list[tuple[int, str]]
@@ -48,7 +49,7 @@ class SentenceGroup:
 
 
 def align_sentences(
-    source: Sequence[str], target: Sequence[str], model: str | Path | SentenceEncoder, **options: Any
+    source: Sequence[str], target: Sequence[str], model: str | Path | SentenceEncoder = BOX, **options: Any
 ) -> list[SentenceGroup]:
     """Align the lines of two documents, which have the same order.
 
@@ -58,7 +59,7 @@ def align_sentences(
     Args:
         source: Lines of a document.
         target: Lines of its translation.
-        model: Folder or hub name of an encoder of sentences, or any function from texts to vectors, such as a
+        model: Folder or hub name of an encoder of sentences, ``box`` by default, or any function of texts, such as a
             :class:`isoglot.tasks.text_vectors.TextEncoder`.
         **options: Fields of :class:`isoglot.mining.options.SentenceAlignOptions`, such as ``max_size=6``.
 

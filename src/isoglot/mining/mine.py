@@ -26,6 +26,7 @@ from isoglot.mining.options import MineOptions
 from isoglot.mining.vectors import SentenceEncoder, sentence_encoder, stored_vectors
 from isoglot.modules.devices import resolve_device
 from isoglot.modules.neighbours import Neighbours, compared, nearest_both_ways
+from isoglot.runs.checkpoint import BOX
 from isoglot.runs.reporter import Reporter, Silent
 
 
@@ -52,7 +53,7 @@ class MineReport:
 def mine(
     source: Sequence[str],
     target: Sequence[str],
-    model: str | Path | SentenceEncoder,
+    model: str | Path | SentenceEncoder = BOX,
     *,
     progress: Callable[[str, int, int], None] | None = None,
     **options: Any,
@@ -65,8 +66,8 @@ def mine(
     Args:
         source: Sentences of one language.
         target: Sentences of the other.
-        model: Folder or hub name of an encoder (its last layer, mean pooling), or any function from texts to
-            vectors, such as a :class:`isoglot.tasks.text_vectors.TextEncoder` of another layer.
+        model: Folder or hub name of an encoder (its last layer, mean pooling), by default ``box``; or any function from
+            texts to vectors, such as a :class:`isoglot.tasks.text_vectors.TextEncoder` of another layer.
         progress: Takes the name of a step, what is done, and of how much.
         **options: Fields of :class:`isoglot.mining.options.MineOptions`, such as ``neighbours=16``.
 

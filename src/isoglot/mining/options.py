@@ -29,10 +29,12 @@ class VectorOptions(Options):
     )
 
 
-class RequiredEncoder(VectorOptions):
-    """An encoder of sentences, which there has to be."""
+class NamedEncoder(VectorOptions):
+    """An encoder of sentences, the one that comes with isoglot by default."""
 
-    model: str = option(..., "Folder or hub name of an encoder of sentences.", group=ENCODER)
+    model: str = option(
+        BOX, "Folder or hub name of an encoder of sentences; box comes with isoglot.", group=ENCODER
+    )
 
 
 class MineOptions(Options):
@@ -119,7 +121,9 @@ class Scorers(VectorOptions):
     """What scores pairs: an encoder of sentences, an aligner of words, or both."""
 
     model: str | None = option(
-        None, "Folder or hub name of an encoder of sentences, for cosine and margin.", group=ENCODER
+        None,
+        "Encoder of sentences, for cosine and margin: box comes with isoglot; or a folder or hub name.",
+        group=ENCODER,
     )
     aligner: str = option(
         BOX,

@@ -7,7 +7,8 @@ The file is a safetensors file. Each matrix is kept
 * else in 8 bits, each row whole numbers from -127 to 127 times its own float32: a value moves by at most 1/254 of its
   row's largest.
 
-Everything else stays float32. Layers above the one that the aligner reads are left out.
+Everything else stays float32. Layers above the one that the aligner reads are left out, or kept in a second file beside
+it, NAME.sentences.safetensors: with them the encoder gives vectors of sentences.
 """
 
 import json
@@ -30,7 +31,7 @@ from isoglot.runs.fingerprint import fingerprint
 from isoglot.runs.folder import make_once
 
 Floats = NDArray[np.float32]
-FORMAT = "isoglot-packed-1"
+FORMAT, _UPPER_FORMAT = "isoglot-packed-1", "isoglot-packed-sentences-1"
 CARD = "README.md"
 """A model card with licence notices, which goes along where a checkpoint has one."""
 BLOCK = 32
@@ -43,14 +44,18 @@ _MANIFEST = "unpacked.json"
 _LAYER = re.compile(r"encoder\.layer\.(\d+)\.")
 
 
-def pack(checkpoint: Path, out: str | Path, *, card: str | None = None) -> Path:
+def pack(
+    checkpoint: Path, out: str | Path, *, card: str | None = None, sentences: Path | None = None
+) -> Path:
     """Write the encoder in a checkpoint's folder, with its ``aligner.json``, as one file.
 
     ``card``: text of the model card, in place of the checkpoint's ``README.md``.
+    ``sentences``: folder of an encoder with the same embeddings and lower layers, whose upper layers give vectors of
+    sentences; they are written beside ``out``.
 
     Raises:
-        ConfigurationError: no choice of a layer beside the weights, a family whose layers are built otherwise, or a
-            file of this name that is not a packed aligner.
+        ConfigurationError: no choice of a layer beside the weights, a family whose layers are built otherwise, a
+            file of this name that is not a packed aligner, or ``sentences`` with other lower layers.
     """
     if (place := Path(out)).exists() and not is_packed(place):
         raise ConfigurationError(f"{out} exists and is not a packed aligner; choose another --out")
@@ -72,35 +77,82 @@ def pack(checkpoint: Path, out: str | Path, *, card: str | None = None) -> Path:
     texts["config.json"] = json.dumps({**config, "num_hidden_layers": last, "dtype": "float32"}, indent=2)
     texts[ALIGNER_FILE] = json.dumps({**choice, "layer": last})
     tensors = {TOKENIZER: np.frombuffer(zlib.compress(_plain(checkpoint / TOKENIZER), 9), np.uint8)}
-    for name, values in _encoder(checkpoint, config["model_type"], last):
+    lower = dict(_encoder(checkpoint, config["model_type"], range(last)))
+    above = None if sentences is None else _upper_layers(sentences, lower, texts["config.json"])
+    for name, values in lower.items():
         tensors |= quantised(name, values)
     with whole_path(out) as place:
         save_file(tensors, place, metadata={"format": FORMAT, **texts})
+    if above is not None:
+        about = {"format": _UPPER_FORMAT, "config.json": above[0], "continues": _content(out)}
+        with whole_path(sentence_file(out)) as place:
+            save_file(above[1], place, metadata=about)
+    elif is_packed(sentence_file(out), _UPPER_FORMAT):
+        sentence_file(out).unlink()  # it continues the encoder that stood there before
     return Path(out)
 
 
+def sentence_file(file: str | Path) -> Path:
+    """Where the upper layers of a packed file are kept, if it has any."""
+    return Path(file).with_suffix(".sentences.safetensors")
+
+
+def _upper_layers(
+    folder: Path, lower: Mapping[str, Floats], config: str
+) -> tuple[str, dict[str, NDArray[Any]]]:
+    """The configuration of a whole encoder, and its layers above some as they are kept."""
+    own, whole = json.loads(config), read_json(folder / "config.json") or {}
+    first, last = own["num_hidden_layers"], whole.get("num_hidden_layers", 0)
+    if whole.get("model_type") != own["model_type"] or last <= first:
+        raise ConfigurationError(
+            f"{folder} is not a {own['model_type']} encoder of more than {first} layers; "
+            "give one that continues the aligner"
+        )
+    below = dict(_encoder(folder, own["model_type"], range(first)))
+    other = [name for name in lower if name not in below or not np.array_equal(below[name], lower[name])]
+    if other:
+        raise ConfigurationError(
+            f"{folder}: its {other[0]} differs from the aligner's; train it with those layers frozen"
+        )
+    kept: dict[str, NDArray[Any]] = {}
+    for name, values in _encoder(folder, own["model_type"], range(first, last)):
+        if name not in lower:
+            kept |= quantised(name, values)
+    return json.dumps({**own, "num_hidden_layers": last}, indent=2), kept
+
+
 def unpack(file: str | Path, out: str | Path, *, overwrite: bool | None = None) -> Path:
-    """Write what a packed file holds as a plain Hugging Face folder of float32 weights.
+    """Write what a packed file holds as a plain Hugging Face folder of float32 weights, upper layers included.
 
     Nothing is done where that folder is there already; another one is replaced with ``overwrite`` alone.
     """
+    content, upper = _content(file), sentence_file(file)
 
     def make(folder: Path) -> dict[str, Any]:
         texts, tensors = read_packed(file)
+        if upper.is_file():
+            about, above = _read(upper, _UPPER_FORMAT)
+            if about["continues"] != content:
+                raise ConfigurationError(
+                    f"{upper} continues another file than {file}; remove it, or pack both again"
+                )
+            texts["config.json"] = about["config.json"]
+            tensors |= above
         for name, text in texts.items():
             (folder / name).write_text(text, encoding="utf-8")
         save_file(dict(restored(tensors)), folder / _WEIGHTS, metadata={"format": "pt"})
         return {}
 
-    make_once(
-        out, {"packed": _content(file)}, make, what="unpacked aligner", overwrite=overwrite, name=_MANIFEST
-    )
+    wanted = {"packed": content, **({"sentences": fingerprint(upper)} if upper.is_file() else {})}
+    make_once(out, wanted, make, what="unpacked aligner", overwrite=overwrite, name=_MANIFEST)
     return Path(out)
 
 
 def unpacked(file: Path) -> Path:
     """The folder in the cache that holds what a packed file holds; made where it is missing."""
-    return unpack(file, cache_folder() / "aligners" / _content(file)[:16])
+    upper = sentence_file(file)
+    name = _content(file)[:16] + (f"-{fingerprint(upper)[:8]}" if upper.is_file() else "")
+    return unpack(file, cache_folder() / "aligners" / name)
 
 
 def _content(file: str | Path) -> str:
@@ -109,11 +161,11 @@ def _content(file: str | Path) -> str:
     return fingerprint(file)
 
 
-def is_packed(file: Path) -> bool:
+def is_packed(file: Path, kind: str = FORMAT) -> bool:
     """Whether a file is a packed aligner, complete or not."""
     try:
         with safe_open(file, framework="np") as tensors:
-            return (tensors.metadata() or {}).get("format") == FORMAT
+            return (tensors.metadata() or {}).get("format") == kind
     except (SafetensorError, OSError):
         return False
 
@@ -175,14 +227,14 @@ def _in_four_bits(values: Floats) -> tuple[NDArray[Any], NDArray[Any]] | None:
     return packed.reshape(rows, columns // 2), scales.reshape(rows, -1)
 
 
-def _encoder(checkpoint: Path, family: str, last: int) -> Iterable[tuple[str, Floats]]:
-    """The tensors of embeddings and layers up to ``last``, by their names in the encoder alone."""
+def _encoder(checkpoint: Path, family: str, numbers: range) -> Iterable[tuple[str, Floats]]:
+    """The tensors of embeddings and of some layers, by their names in the encoder alone."""
     prefix = f"{'bert' if family == 'bert' else 'roberta'}."
     with safe_open(checkpoint / _WEIGHTS, framework="np") as tensors:
         for name in sorted(tensors.keys()):
             bare = name.removeprefix(prefix)
             layer = _LAYER.match(bare)
-            read = int(layer[1]) < last if layer else bare.startswith("embeddings.")
+            read = int(layer[1]) in numbers if layer else bare.startswith("embeddings.")
             if read and not bare.endswith(("position_ids", "token_type_ids")):
                 yield bare, tensors.get_tensor(name).astype(np.float32)
 
@@ -200,16 +252,25 @@ def read_packed(
 
     ``texts_alone``: Leave out the tensors and the tokenizer.
     """
+    texts, kept = _read(Path(file), FORMAT, texts_alone=texts_alone)
+    if not texts_alone:
+        try:
+            texts[TOKENIZER] = zlib.decompress(kept.pop(TOKENIZER).tobytes()).decode()
+        except (KeyError, zlib.error) as error:
+            raise ConfigurationError(f"{file}: cannot be read as a packed aligner ({error})") from error
+    return texts, kept
+
+
+def _read(
+    file: Path, kind: str, *, texts_alone: bool = False
+) -> tuple[dict[str, str], dict[str, NDArray[Any]]]:
     try:
         with safe_open(file, framework="np") as tensors:
             texts = tensors.metadata() or {}
-            if texts.pop("format", None) == FORMAT:
-                if texts_alone:
-                    return texts, {}
-                kept = {name: tensors.get_tensor(name) for name in tensors.keys()}  # noqa: SIM118
-                texts[TOKENIZER] = zlib.decompress(kept.pop(TOKENIZER).tobytes()).decode()
-                return texts, kept
-    except (SafetensorError, OSError, KeyError, zlib.error) as error:
+            if texts.pop("format", None) == kind:
+                names = [] if texts_alone else tensors.keys()
+                return texts, {name: tensors.get_tensor(name) for name in names}
+    except (SafetensorError, OSError) as error:
         raise ConfigurationError(f"{file}: cannot be read as a packed aligner ({error})") from error
     raise ConfigurationError(
         f"{file} is not a packed aligner; make one with `isoglot pack CHECKPOINT --out {file}`"

@@ -20,6 +20,7 @@ from isoglot.modules.encoder import encode_to_layer, hidden_size, input_embeddin
 from isoglot.modules.encoder import max_length as encoder_length
 from isoglot.modules.finite import require_finite
 from isoglot.recipe.spec import require_options
+from isoglot.runs.checkpoint import BOX
 from isoglot.tasks.features import RowCollator, StepProgress, device_batches
 
 _LOG = logging.getLogger(__name__)
@@ -32,7 +33,7 @@ class TextEncoder:
     """Turns texts into vectors, of the first ``max_length`` tokens of each. Threads may share one.
 
     Args:
-        model: An encoder, or the folder or hub name of one.
+        model: An encoder, or the folder or hub name of one; the one that comes with isoglot by default.
         tokenizer: Its fast tokenizer; by default loaded from the same place.
         layer: Number of a layer, negative from the end, or ``static`` for word embeddings.
         pooling: ``mean`` over the pieces without special tokens, or ``cls`` for the first position.
@@ -51,7 +52,7 @@ class TextEncoder:
 
     def __init__(
         self,
-        model: PreTrainedModel | str | Path,
+        model: PreTrainedModel | str | Path = BOX,
         *,
         tokenizer: PreTrainedTokenizerBase | None = None,
         layer: int | str = -1,

@@ -42,6 +42,7 @@ class Records:
     spaces: Counter[str] = field(
         default_factory=Counter
     )  # rows with spaces that do not end a word, by the first one
+    possible: int = 0  # word links that were left out because they are marked as possible
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values())))
@@ -67,6 +68,7 @@ def assemble(kind: Kind, fields: Fields, source: Source, *, incomplete: int = 0)
     flags = list(map(_joined, values["flags"])) if "flags" in values else None
     columns = {role: values[role] for role in ROLES[kind]}
     spaces: Counter[str] = Counter()
+    possible = 0
     if kind == "aligned":
         pairs = zip(columns["source"], columns["target"], strict=True)
         found_spaces = (other_space(*(text for text in pair if isinstance(text, str))) for pair in pairs)
@@ -74,6 +76,7 @@ def assemble(kind: Kind, fields: Fields, source: Source, *, incomplete: int = 0)
         rows = zip(lines, zip(*columns.values(), strict=True), strict=True)
         found = each(lambda row: _aligned(*row, source=source), rows, source.files()[-1])
         source_words, target_words, links = ([row[i] for row in found] for i in range(3))
+        possible = sum(row[3] for row in found)
         columns = {
             "source": list(map(" ".join, source_words)),
             "target": list(map(" ".join, target_words)),
@@ -81,7 +84,7 @@ def assemble(kind: Kind, fields: Fields, source: Source, *, incomplete: int = 0)
             "target_words": target_words,
             "links": links,
         }
-    return Records(columns, flags, incomplete, spaces)
+    return Records(columns, flags, incomplete, spaces, possible)
 
 
 def _joined(flags: Any) -> str:
@@ -91,13 +94,13 @@ def _joined(flags: Any) -> str:
 
 def _aligned(
     first: Any, second: Any, links: Any, *, source: Source
-) -> tuple[list[str], list[str], list[Any]]:
-    """Words of both sides and their links, sorted, 0-based, without repeats."""
+) -> tuple[list[str], list[str], list[Any], int]:
+    """Words of both sides; their sure links, sorted, 0-based, without repeats; and how many are possible alone."""
     words = _words(first, "source"), _words(second, "target")
     if not isinstance(links, str | list):
         raise InputError(f"the links are {links!r}; `0-0 1-2` or a list of pairs is needed: fix the line")
     given = split_words(links, mode="whitespace") if isinstance(links, str) else links
-    read = (_link(item, source) for item in given)
+    read = [_link(item, source) for item in given]
     found = sorted({link for link in read if link is not None})
     for i, j in found:
         if not (0 <= i < len(words[0]) and 0 <= j < len(words[1])):
@@ -105,7 +108,7 @@ def _aligned(
                 f"word link {i}-{j} (counted from 0) is outside the sentence of {len(words[0])} source and "
                 f"{len(words[1])} target words; check one_based (--one-based): whether the file counts from 1"
             )
-    return words[0], words[1], list(map(list, found))
+    return words[0], words[1], list(map(list, found)), read.count(None)
 
 
 def _link(item: Any, source: Source) -> tuple[int, int] | None:
