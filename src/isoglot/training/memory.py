@@ -13,10 +13,8 @@ from typing import Any
 import torch
 
 _TRIM_THRESHOLD, _MMAP_MAX = -1, -4  # numbers in glibc's malloc.h
-_KEEP = {
-    _MMAP_MAX: 0,
-    _TRIM_THRESHOLD: -1,
-}  # large blocks in the heap as well, and its end is never given back
+# Large blocks lie in the heap as well, and its free end is not given back.
+_KEEP = {_MMAP_MAX: 0, _TRIM_THRESHOLD: -1}
 _DEFAULT = {_MMAP_MAX: 65_536, _TRIM_THRESHOLD: 131_072}
 
 
