@@ -14,7 +14,7 @@ import json
 import resource
 import tempfile
 import time
-from collections import Counter
+from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
@@ -87,7 +87,7 @@ def account(work: Path, args: argparse.Namespace) -> None:
     print(f"profiled: {watch.seconds / args.steps:.2f} s a step")
     spent = watch.spent()
     spent["between operations"] = watch.seconds - sum(spent.values())
-    for kind, seconds in spent.most_common():
+    for kind, seconds in sorted(spent.items(), key=lambda item: -item[1]):
         print(f"{kind:<44}{seconds / watch.seconds:>6.1%}")
 
 
@@ -112,9 +112,9 @@ class Watch(TrainerCallback):
             self.seconds += time.perf_counter()
             self.profile.__exit__(None, None, None)
 
-    def spent(self) -> Counter[str]:
+    def spent(self) -> dict[str, float]:
         """Seconds by kind."""
-        found: Counter[str] = Counter()
+        found: defaultdict[str, float] = defaultdict(float)
         for event in self.profile.events():
             found[kind_of(event)] += event.self_cpu_time_total / 1e6
         found.pop("", None)
