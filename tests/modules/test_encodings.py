@@ -3,9 +3,12 @@ from __future__ import annotations
 import activation_checkpointing
 import pytest
 import torch
+import torch.nn.functional as F  # noqa: N812
 
-from isoglot.modules.encoder import layer_modules
+from isoglot.modules.encoder import input_embeddings, layer_modules
 from isoglot.modules.encodings import Encodings
+from isoglot.modules.masked_lm_head import masked_lm_head
+from isoglot.modules.vocabulary_loss import vocabulary_loss
 from isoglot.testing import FAMILIES, tiny_model
 
 
@@ -130,3 +133,51 @@ def test_every_encoder_gives_no_rows_for_none(family: str) -> None:
     encodings = Encodings(model, {"text": {"input_ids": torch.zeros(0, 7, dtype=torch.int64)}})
     assert encodings.last("text").shape == (0, 7, model.config.hidden_size)
     assert encodings.layer("text", 1, clean=True).shape == (0, 7, model.config.hidden_size)
+
+
+def gradients_of(loss, parameter):
+    """How many gradients autograd sums for a parameter."""
+    seen, nodes, found = set(), [loss.grad_fn], 0
+    while nodes:
+        for node, _ in nodes.pop().next_functions:
+            found += getattr(node, "variable", None) is parameter
+            if node is not None and node not in seen:
+                seen.add(node)
+                nodes.append(node)
+    return found
+
+
+def test_the_encoders_input_and_the_output_layer_make_one_gradient(family, build_model, tokens):
+    model = build_model(family).eval()
+    inputs = tokens(model)
+    inputs["attention_mask"][2, 5] = 1  # padding that is read all the same
+    labels = inputs["input_ids"].flatten()
+    head, encodings = masked_lm_head(model), Encodings(model, {"pair": inputs})
+    states = head.transform(encodings.last("pair").flatten(0, 1))
+    ours, _ = vocabulary_loss(states, labels, encodings.table(head.weight), head.bias)
+    plain = F.cross_entropy(model(**inputs).logits.flatten(0, 1), labels, reduction="sum")
+    table = input_embeddings(model).weight
+    assert gradients_of(ours, table) == 1 < gradients_of(plain, table)
+    parameters = [p for p in model.parameters() if p.requires_grad]
+    for a, b in zip(
+        torch.autograd.grad(ours, parameters, allow_unused=True),
+        torch.autograd.grad(plain, parameters, allow_unused=True),
+        strict=True,
+    ):
+        torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-4)
+
+
+def test_embeddings_that_do_more_than_look_up_are_left_alone(build_model, tokens):
+    class Scaled(torch.nn.Embedding):
+        def forward(self, ids):
+            return 3.0 * super().forward(ids)
+
+    model = build_model("bert").eval()
+    scaled = Scaled(*input_embeddings(model).weight.shape, padding_idx=0)
+    model.set_input_embeddings(scaled)
+    inputs = tokens(model)
+    ours = Encodings(model, {"pair": inputs}).last("pair")
+    plain = model.base_model(**inputs)[0]
+    torch.testing.assert_close(ours, plain)
+    grads = [torch.autograd.grad(x.square().sum(), scaled.weight)[0] for x in (ours, plain)]
+    torch.testing.assert_close(*grads)

@@ -69,6 +69,16 @@ def test_a_tied_table_collects_the_inputs_gradient_as_well(chunk):
     torch.testing.assert_close(ours, plain, rtol=1e-5, atol=1e-5)
 
 
+def test_padding_gets_no_gradient_from_its_rows_but_from_other_readers():
+    case = Case()
+    ids, padding = case.ids["rows"], 3
+    table = SharedTable(case.weight)
+    ours = (table.rows(ids, padding).tanh() * case.to["rows"]).sum() + case.ours("few", table)
+    plain = (F.embedding(ids, case.weight, padding).tanh() * case.to["rows"]).sum() + case.plain("few")
+    ours, plain = (torch.autograd.grad(loss, case.weight)[0] for loss in (ours, plain))
+    torch.testing.assert_close(ours, plain, rtol=1e-5, atol=1e-5)
+
+
 def test_gradients_accumulate_over_micro_batches():
     case = Case()
     plain = 2 * case.both(SCALES)[1]

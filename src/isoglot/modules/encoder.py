@@ -27,6 +27,7 @@ from isoglot.modules.document_mask import (
     require_packable,
     restarted_positions,
 )
+from isoglot.modules.shared_table import SharedTable
 
 if TYPE_CHECKING:  # an encoder that runs as it is packed does without
     from transformers import PreTrainedModel
@@ -101,12 +102,14 @@ def encode(
     *,
     layers: tuple[int, ...],
     language_embeddings: nn.Embedding | None = None,
+    words: SharedTable | None = None,
 ) -> dict[int, Tensor]:
     """Hidden states of the layers asked for, from one forward up to the highest of them, with its gradient graph.
 
     ``inputs``: ``input_ids``, ``attention_mask`` and, where there are any, ``token_type_ids``, ``position_ids``
     (0-based), ``language_ids``, ``document_ids`` (1-based, 0 padding: several sequences in a row, attention confined to
     each). What the family does not take is left out. No rows give no rows, connected to the parameters all the same.
+    ``words``: the word embeddings as other readers of this step share them, for one gradient of all.
 
     **Shape**: inputs (batch, length); results (batch, length, hidden).
 
@@ -115,14 +118,17 @@ def encode(
             the family cannot keep apart.
     """
     if not len(inputs["input_ids"]):
-        states = encode(model, _one_row(inputs), layers=layers, language_embeddings=language_embeddings)
+        row = _one_row(inputs)
+        states = encode(model, row, layers=layers, language_embeddings=language_embeddings, words=words)
         return {layer: tensor[:0] for layer, tensor in states.items()}
     last = num_layers(model)
     asked = {layer: layer_number(model, layer) for layer in layers}
     inner = sorted(set(asked.values()) - {last})
     modules = layer_modules(model) if inner else []
     states = {}
-    with _forward_arguments(model, inputs, language_embeddings) as arguments, ExitStack() as stack:
+    with ExitStack() as stack:
+        stack.enter_context(_words_from(model, words))
+        arguments = stack.enter_context(_forward_arguments(model, inputs, language_embeddings))
         if modules is None:
             output = model.base_model(**arguments, output_hidden_states=True)
             return {
@@ -232,6 +238,32 @@ def _before(module: nn.Module, act: Callable[[tuple[Any, ...], dict[str, Any]], 
 def _shown(layer: nn.Module, read: Callable[[Tensor], None]) -> AbstractContextManager[None]:
     """Show a layer's input (= the hidden states of its number) to ``read`` for the time of a block."""
     return _before(layer, lambda args, kwargs: read(args[0] if args else kwargs["hidden_states"]))
+
+
+@contextmanager
+def _words_from(model: PreTrainedModel, table: SharedTable | None) -> Iterator[None]:
+    """Look word embeddings up in a shared table inside the block, when this thread runs the model.
+
+    A module that does more than look up is left alone, and so is a compiled encoder, which hooks would undo.
+    """
+    module, thread = input_embeddings(model), threading.get_ident()
+    plain = type(module) is nn.Embedding and module.max_norm is None and not module.scale_grad_by_freq
+    if table is None or not table.trained or not plain or is_compiled(model):
+        yield
+        return
+
+    def hook(_: nn.Module, args: tuple[Tensor, ...], output: Tensor) -> Tensor | None:
+        if threading.get_ident() != thread:
+            return None
+        return table.rows(args[0].flatten(), module.padding_idx).view_as(output)
+
+    with _LOCK:
+        handle = module.register_forward_hook(hook, prepend=True)
+    try:
+        yield
+    finally:
+        with _LOCK:
+            handle.remove()
 
 
 @contextmanager

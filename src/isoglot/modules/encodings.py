@@ -6,7 +6,14 @@ import torch
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
-from isoglot.modules.encoder import encode, encode_to_layer, is_compiled, layer_modules, num_layers
+from isoglot.modules.encoder import (
+    encode,
+    encode_to_layer,
+    input_embeddings,
+    is_compiled,
+    layer_modules,
+    num_layers,
+)
 from isoglot.modules.shared_table import SharedTable
 
 
@@ -112,7 +119,11 @@ class Encodings:
                 range(top + 1)
             )  # the graph keeps the layers' inputs anyway: later readers get them free
         return encode(
-            self.model, self.inputs(view, side), layers=layers, language_embeddings=self.language_embeddings
+            self.model,
+            self.inputs(view, side),
+            layers=layers,
+            language_embeddings=self.language_embeddings,
+            words=self.table(input_embeddings(self.model).weight),
         )
 
     def _encode_partial(self, view: str, side: str | None, layer: int, *, clean: bool) -> Tensor:

@@ -49,14 +49,14 @@ class SharedTable:
             self._cast = values.to(dtype)
         return self._cast
 
-    def rows(self, ids: Tensor) -> Tensor:
-        """W[ids], with gradient; an id may stand several times.
+    def rows(self, ids: Tensor, padding: int | None = None) -> Tensor:
+        """W[ids], with gradient; an id may stand several times, and ``padding`` is one that gets no gradient.
 
         **Shape**: (n) → (n, h).
         """
         if not self.trained:
             return self.weight.index_select(0, ids)
-        self._tail, found = _Rows.apply(self._tail, self.weight.detach(), ids)  # type: ignore[no-untyped-call]
+        self._tail, found = _Rows.apply(self._tail, self.weight.detach(), ids, padding)  # type: ignore[no-untyped-call]
         return cast(Tensor, found)
 
     def dense_slot(self) -> tuple[Tensor, ...]:
@@ -94,10 +94,12 @@ class _Rows(torch.autograd.Function):
     """Chosen rows; the backward adds to these rows only."""
 
     @staticmethod
-    def forward(ctx: Any, tail: Tensor, weight: Tensor, ids: Tensor) -> tuple[Tensor, Tensor]:
+    def forward(
+        ctx: Any, tail: Tensor, weight: Tensor, ids: Tensor, padding: int | None
+    ) -> tuple[Tensor, Tensor]:
         ctx.set_materialize_grads(False)
         # Not among the saved tensors: a backward that only passes by would free those.
-        ctx.ids, ctx.dtype, ctx.shape = ids, tail.dtype, tail.shape
+        ctx.ids, ctx.padding, ctx.dtype, ctx.shape = ids, padding, tail.dtype, tail.shape
         return _slot(tail, tail.shape, _sums(tail.dtype)), weight.index_select(0, ids)
 
     @staticmethod
@@ -107,11 +109,13 @@ class _Rows(torch.autograd.Function):
             if total is None:
                 total = torch.zeros(ctx.shape, dtype=_sums(ctx.dtype), device=rows.device)
             total, rows = total.contiguous(), rows.to(total.dtype)
+            if ctx.padding is not None:
+                rows = rows.masked_fill((ctx.ids == ctx.padding)[:, None], 0.0)
             if total.device.type == "cpu":
                 total.index_add_(0, ctx.ids, rows)
             else:  # sorts first; on a GPU index_add_ adds rows of one id in no fixed order
                 total.index_put_((ctx.ids,), rows, accumulate=True)
-        return None if total is None else total.to(ctx.dtype), None, None
+        return None if total is None else total.to(ctx.dtype), None, None, None
 
 
 class _Product(torch.autograd.Function):

@@ -20,6 +20,7 @@ from isoglot.training import checkpoints
 from isoglot.training.batches import TokenBudgetBatches
 from isoglot.training.callbacks import StepMeter
 from isoglot.training.export import save_encoder
+from isoglot.training.memory import freed_memory_kept
 
 
 class StagedTrainer(Trainer):
@@ -41,7 +42,8 @@ class StagedTrainer(Trainer):
             resume_from_checkpoint, self.folder, plan=self.plan(), main=self.is_world_process_zero()
         )
         try:
-            return super().train(resume_from_checkpoint=found, **kwargs)
+            with freed_memory_kept(self.args.device):
+                return super().train(resume_from_checkpoint=found, **kwargs)
         except UnpicklingError as error:
             raise TrainingError(
                 f"{found}: optimizer, schedule or random state cannot be loaded ({reason(error)}); delete this "
