@@ -10,7 +10,7 @@ import argparse
 import json
 import time
 
-from isoglot.synthetic import World
+from isoglot.synthetic.world import World
 from shallow_readers import (
     Baseline,
     pair_baselines,

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from isoglot.analysis.alignment_score import alignment_score, draw, nearest_both_ways, score_vectors
+from isoglot.analysis.alignment_score import alignment_score, draw, nearest_numbers, score_vectors
 from isoglot.analysis.options import Subset
 from isoglot.errors import ConfigurationError
 
@@ -29,16 +29,16 @@ def noisy(size: int, width: int, noise: float, seed: int = 0) -> torch.Tensor:
     size=st.integers(2, 12),
     noise=st.floats(0, 3),
     seed=st.integers(0, 99),
-    cells=st.sampled_from([1 << 24, 1, 10, 60]),
+    rows=st.sampled_from([2048, 1, 2, 5]),
     left_out=st.sets(st.integers(0, 11), max_size=3),
 )
 @settings(max_examples=40, deadline=None)
-def test_score_is_that_of_a_loop(size: int, noise: float, seed: int, cells: int, left_out: set[int]) -> None:
+def test_score_is_that_of_a_loop(size: int, noise: float, seed: int, rows: int, left_out: set[int]) -> None:
     table = noisy(size, 5, noise, seed)
     ids = [i for i in range(size) if i not in left_out]
     if not ids:
         return
-    with patch("isoglot.analysis.alignment_score._CELLS", cells):
+    with patch("isoglot.modules.neighbours._SEARCH_ROWS", rows):
         found = alignment_score(table, copied_from=size, exclude=left_out)
     forward, backward = looped(table.tolist(), [(i, i + size) for i in ids])
     assert found.score == pytest.approx(forward)
@@ -62,16 +62,16 @@ def test_scale_of_a_vector_changes_nothing_and_chunks_agree() -> None:
     table = noisy(40, 6, 1.0)
     scaled = table * torch.rand(80, 1, generator=torch.Generator().manual_seed(1)).add(0.1)
     scores = set()
-    for cells in (1 << 24, 1, 280):
-        with patch("isoglot.analysis.alignment_score._CELLS", cells):
+    for rows in (2048, 1, 7):
+        with patch("isoglot.modules.neighbours._SEARCH_ROWS", rows):
             scores |= {alignment_score(t, copied_from=40).score for t in (table, scaled)}
     assert len(scores) == 1
     assert 0 < scores.pop() < 100
 
 
 def test_of_equally_near_rows_the_first_is_taken() -> None:
-    with patch("isoglot.analysis.alignment_score._CELLS", 6):
-        forward, backward = nearest_both_ways(torch.ones(5, 2), torch.ones(3, 2))
+    with patch("isoglot.modules.neighbours._SEARCH_ROWS", 2):
+        forward, backward = nearest_numbers(torch.ones(5, 2), torch.ones(3, 2))
     assert forward.tolist() == [0] * 5
     assert backward.tolist() == [0] * 3
 

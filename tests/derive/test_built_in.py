@@ -14,7 +14,7 @@ from isoglot.derive.order_model import BUILT_IN, BUILT_IN_MODELS, built_in_model
 from isoglot.derive.spec import build
 from isoglot.derive.syntax import HEAD_CLASSES, Syntax, to_ud1
 from isoglot.errors import ConfigurationError
-from isoglot.synthetic import World
+from isoglot.synthetic.world import World
 
 SPEC = "en~head-final@N~head-final@V"
 TREE = Sentence(

@@ -73,4 +73,4 @@ def test_a_fit_that_stops_early_says_so(tmp_path: Path, caplog: pytest.LogCaptur
     fit_order_models([treebank], tmp_path / "models", OrderFitRequest(language="fr"))
     assert not caplog.records
     fit_order_models([treebank], tmp_path / "models", OrderFitRequest(language="fr", iterations=1))
-    assert "fr@N.orm is not at its optimum after 1 iterations" in caplog.text
+    assert "fr@N.orm did not converge after 1 iterations" in caplog.text

@@ -155,7 +155,7 @@ def test_a_table_of_no_paper_has_ours_alone() -> None:
         ({"row": ["wem"]}, "row 'wem' is unknown"),
         ({"column": ["f1"]}, "column 'f1' is unknown"),
         ({"row": ["translate-train"], "column": ["xnli"]}, "column|fits several"),
-        ({"table": "ppa:Table5", "row": ["zero-shot", "- MoCo"]}, "fits several rows.*250k"),
+        ({"table": "ppa:Table5", "row": ["zero-shot", "- MoCo"]}, "fits several.*250k"),
     ],
 )
 def test_a_place_that_is_not_there_is_named(place: dict[str, object], message: str) -> None:

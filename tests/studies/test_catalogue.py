@@ -32,10 +32,10 @@ def helper(lab, more):
 '''
 
 
-def test_studies_are_in_natural_order_with_titles() -> None:
+def test_studies_are_in_the_order_of_their_modules_with_titles() -> None:
     names = [name for name in builtin_studies() if name.startswith("xlm_align")]
-    assert names[:3] == ["xlm_align/figure2", "xlm_align/table1", "xlm_align/table2"]
-    assert names[-1] == "xlm_align/table19"
+    assert names[:3] == ["xlm_align/table1", "xlm_align/table2", "xlm_align/table3"]
+    assert names[-2:] == ["xlm_align/table19", "xlm_align/figure2"]
     assert all(study.title.endswith(".") for study in builtin_studies().values())
 
 
@@ -44,8 +44,8 @@ def test_a_file_of_ones_own_is_a_study(tmp_path: Path) -> None:
     path.write_text(OWN)
     found = find_studies([str(path)])
     assert [(s.name, s.title) for s in found] == [
-        ("mine/table9", "The ninth."),
         ("mine/table10", "The tenth."),
+        ("mine/table9", "The ninth."),
     ]
     assert found[0].sizes["steps"] == (1, 2, 3)
     assert [s.name for s in find_studies([f"{path}/table10"])] == ["mine/table10"]
@@ -54,8 +54,8 @@ def test_a_file_of_ones_own_is_a_study(tmp_path: Path) -> None:
 def test_names_are_looked_up() -> None:
     assert [s.name for s in find_studies(["weam/table2", "weam/"])] == [
         "weam/table2",
-        "weam/figure2",
         "weam/table1",
+        "weam/figure2",
     ]
     with pytest.raises(ConfigurationError, match="unknown study 'weam/tabel2'; did you mean 'weam/table2'"):
         find_studies(["weam/tabel2"])

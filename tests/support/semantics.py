@@ -11,8 +11,8 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from isoglot.synthetic import World
 from isoglot.synthetic.lexicon import number_word
+from isoglot.synthetic.world import World
 
 Reading = Callable[[Any], bool]
 NUMBERS = {number_word(n): n for n in range(1, 100)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from transformers import PreTrainedTokenizerBase
 
 from isoglot.corpus.encode.tokenizer import train_tokenizer
-from isoglot.synthetic import World
+from isoglot.synthetic.world import World
 from isoglot.testing import tiny_bitext
 
 WORLD_LINES: list[str] = World(seed=1).text(30)["text"][:]

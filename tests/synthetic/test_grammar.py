@@ -5,7 +5,7 @@ import re
 import pytest
 
 from isoglot.schema import TREEBANK, require
-from isoglot.synthetic import World
+from isoglot.synthetic.world import World
 
 WORLD = World(seed=3)
 

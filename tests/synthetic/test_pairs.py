@@ -8,7 +8,6 @@ import pytest
 from semantics import Reader, label_of
 
 from isoglot.schema import PAIR, require
-from isoglot.synthetic import World
 from isoglot.synthetic.families import entailment_families
 from isoglot.synthetic.pairs import (
     balanced,
@@ -19,6 +18,7 @@ from isoglot.synthetic.pairs import (
     stored_weights,
 )
 from isoglot.synthetic.paraphrases import paraphrase_families
+from isoglot.synthetic.world import World
 from shallow_readers import pair_baselines
 from world_weights import cue_free_weights, solve
 

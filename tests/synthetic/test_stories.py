@@ -7,8 +7,8 @@ from random import Random
 import pytest
 
 from isoglot.schema import SPAN, require
-from isoglot.synthetic import World
 from isoglot.synthetic.stories import SCENES, story_patterns
+from isoglot.synthetic.world import World
 from shallow_readers import span_baselines
 
 WORLD = World(seed=4)

@@ -8,8 +8,8 @@ import pytest
 
 from isoglot.errors import ConfigurationError
 from isoglot.schema import TAGGED, TEXT, require
-from isoglot.synthetic import World
 from isoglot.synthetic.lexicon import SPARE, build_lexicon
+from isoglot.synthetic.world import World
 
 WORLD = World(seed=5)
 SPLITS = ("train", "dev", "test")

@@ -17,9 +17,8 @@ from torch import Tensor
 
 from isoglot.analysis.options import Subset
 from isoglot.errors import ConfigurationError
-
-_CELLS = 1 << 24
-"""Similarities held at a time: 64 MB in float32."""
+from isoglot.modules.finite import all_finite
+from isoglot.modules.neighbours import nearest_both_ways, unit
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -100,7 +99,7 @@ def score_vectors(source: Tensor, target: Tensor, gold: Tensor) -> EmbeddingScor
     """
     if not len(gold):
         raise ConfigurationError("alignment score: at least one pair is needed, got none")
-    forward, backward = nearest_both_ways(source, target)
+    forward, backward = nearest_numbers(source, target)
     width = len(target)
     keys = gold[:, 0] * width + gold[:, 1]
     asked, answered = gold[:, 0].unique(), gold[:, 1].unique()
@@ -123,27 +122,14 @@ def draw(subset: Subset, count: int) -> Tensor:
     return torch.from_numpy(np.sort(order[count - int(count * subset.share) :]))
 
 
-def nearest_both_ways(source: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
-    """Each vector's nearest one of the other set by cosine, on the CPU; of equally near ones the first.
-
-    One pass over blocks of rows, so that the n · m similarities are never held whole.
-    """
-    if not (torch.isfinite(source).all() and torch.isfinite(target).all()):
+def nearest_numbers(source: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+    """Number of each vector's nearest one in the other set by cosine, on the CPU; of equally near ones the first."""
+    if not (all_finite(source) and all_finite(target)):
         raise ConfigurationError(
             "alignment score: some embeddings are not finite, so the run has diverged; use an earlier checkpoint"
         )
-    left, right = (torch.nn.functional.normalize(v.float(), dim=-1) for v in (source, target))
-    rows = max(1, _CELLS // max(1, len(right)))
-    forward = []
-    best = torch.full((len(right),), -torch.inf, device=right.device)
-    best_at = torch.zeros(len(right), dtype=torch.long, device=right.device)
-    for start in range(0, len(left), rows):
-        block = left[start : start + rows] @ right.T
-        forward.append(block.argmax(1))
-        value, at = block.max(0)
-        better = value > best  # strictly, so that the first of equals stays
-        best, best_at = torch.where(better, value, best), torch.where(better, at + start, best_at)
-    return torch.cat(forward).cpu(), best_at.cpu()
+    forward, backward = nearest_both_ways(unit(source), unit(target), 1)
+    return forward.numbers[:, 0].cpu(), backward.numbers[:, 0].cpu()
 
 
 def _gold(

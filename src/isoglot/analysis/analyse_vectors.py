@@ -1,8 +1,9 @@
 """``isoglot analyse similarity`` and ``geometry``: two languages' vectors by layer."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -80,8 +81,10 @@ def analyse_geometry(job: Job, request: GeometryRequest) -> list[Path]:
             )
             for side, language in zip(("source", "target"), languages, strict=True)
         ]
-        for measure in request.measures:
-            series[measure] += _shape_series(measure, sides, layers, languages, prefix, request)
+        for measure, a in product(request.measures, (0, 1)):
+            towards = f" to {languages[1 - a]}" if measure in ("hubness", "anti-hubs") else ""
+            values = [_shape(measure, sides[a][n], sides[1 - a][n], k=request.neighbours) for n in layers]
+            series[measure].append(_series(f"{prefix}{languages[a]}{towards}", layers, values))
     for name, lines in series.items():
         note = f"A vector a {request.unit}; layer 0: the embeddings."
         job.figure(f"{request.name}-{name}", _figure(name, lines, languages, k=request.neighbours, note=note))
@@ -96,26 +99,13 @@ def _similarity(measure: str, first: Tensor, second: Tensor, request: Similarity
     return sum(retrieval(first, second)) / 2
 
 
-def _shape_series(
-    measure: str,
-    sides: Sequence[Mapping[int, Tensor]],
-    layers: Sequence[int],
-    languages: tuple[str, str],
-    prefix: str,
-    request: GeometryRequest,
-) -> list[LineSeries]:
-    if measure in ("anisotropy", "variance"):
-        of: Callable[[Tensor], float] = anisotropy if measure == "anisotropy" else top_component_share
-        return [
-            _series(f"{prefix}{language}", layers, [of(own[n]) for n in layers])
-            for language, own in zip(languages, sides, strict=True)
-        ]
-    found = []
-    for a, b in ((0, 1), (1, 0)):
-        hubs = [hubness(sides[a][n], sides[b][n], k=request.neighbours) for n in layers]
-        values = [hub.skewness if measure == "hubness" else hub.anti_hubs for hub in hubs]
-        found.append(_series(f"{prefix}{languages[a]} to {languages[b]}", layers, values))
-    return found
+def _shape(measure: str, own: Tensor, other: Tensor, *, k: int) -> float:
+    if measure == "anisotropy":
+        return anisotropy(own)
+    if measure == "variance":
+        return top_component_share(own)
+    hubs = hubness(own, other, k=k)
+    return hubs.skewness if measure == "hubness" else hubs.anti_hubs
 
 
 def _figure(

@@ -6,7 +6,7 @@ Row i of both inputs belongs together: a sentence and its translation, or two li
 import torch
 from torch import Tensor
 
-from isoglot.analysis.alignment_score import nearest_both_ways
+from isoglot.analysis.alignment_score import nearest_numbers
 from isoglot.errors import ConfigurationError
 from isoglot.modules.neighbours import similarity_blocks, unit
 
@@ -69,7 +69,7 @@ def retrieval(first: Tensor, second: Tensor) -> tuple[float, float]:
     """
     _same_rows(first, second, least=1)
     own = torch.arange(len(first))
-    forward, backward = nearest_both_ways(first, second)
+    forward, backward = nearest_numbers(first, second)
     return tuple(100.0 * float((found == own).double().mean()) for found in (forward, backward))  # type: ignore[return-value]
 
 

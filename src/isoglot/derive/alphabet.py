@@ -1,7 +1,5 @@
 """Transliteration of plain text by a reversible change of alphabet, for any tokenizer that is trained afterwards."""
 
-from __future__ import annotations
-
 import string
 import unicodedata
 from collections.abc import Collection
@@ -73,6 +71,4 @@ class Transliteration:
     def __call__(self, sentence: Sentence, *, key: int = 0) -> DerivedSentence:
         """The same words in the same order, written in the other alphabet; ``key`` has no effect."""
         del key
-        known, word = self._known.get, self.word
-        out = [known(w) or word(w) for w in sentence.words]
-        return DerivedSentence(tuple(out), tuple(range(len(out))))
+        return DerivedSentence(tuple(map(self.word, sentence.words)), tuple(range(len(sentence.words))))

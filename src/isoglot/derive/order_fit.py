@@ -1,7 +1,5 @@
 """``isoglot fit-order``: models of word order fitted to a treebank."""
 
-from __future__ import annotations
-
 import logging
 import math
 from collections import Counter, defaultdict

@@ -227,12 +227,8 @@ class TokenTransliteration:
         """The same words in the same order, in the copy's script; ``key`` has no effect."""
         del key
         words = sentence.words
-        known = self._known[False]
-        try:
-            out = [known[w] for w in words]
-        except KeyError:
-            self.prime(words)
-            out = [known[w] for w in words]
+        self.prime(words)
+        out = [self._known[False][w] for w in words]
         if self._spaced and words and not self.pieces:
             # A byte-level tokenizer reads a text's first word without the space that the others have.
             self.prime(words[:1], first=True)

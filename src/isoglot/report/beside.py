@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import fmean
 from typing import Any
 
 from isoglot.errors import ConfigurationError
@@ -127,35 +126,23 @@ def _cells(place: PaperPlace, measure: Measure, scores: ReportScores, start: str
         f"The {measure.split} split here, {theirs} in the paper." if theirs not in ("", measure.split) else ""
     )
 
-    def cells(
-        row: PaperRow, column: PaperColumn, values: Mapping[int | None, float], told: str
-    ) -> Iterator[Cell]:
+    def cells(row: PaperRow, column: PaperColumn, over: Sequence[str], told: str = "") -> Iterator[Cell]:
         address = place.table.address(row)
         labels = (address,) if place.table.rows_of(address) else tuple(address.split(" / "))
-        shared: dict[str, Any] = {
-            "table": place.table.name,
-            "row": labels,
-            "column": (column.id,),
-            "run": place.run,
-        }
-        note = " ".join(filter(None, (start, split, told)))
-        yield from (Cell(**shared, value=value, seed=seed, note=note) for seed, value in values.items())
+        shared: dict[str, Any] = {"table": place.table.name, "row": labels, "column": (column.id,)}
+        shared |= {"run": place.run, "note": " ".join(filter(None, (start, split, told)))}
+        for seed, (value, _) in scores.by_seed(measure, place.run, over).items():
+            yield Cell(**shared, value=value, seed=seed)
 
-    for language, seeds in languages.items():
+    for language in languages:
         if found := place.find(measure, language):
-            yield from cells(*found, {seed: value for seed, (value, _) in seeds.items()}, "")
+            yield from cells(*found, [language])
     column = next((c for c in place.table.columns if _is_mean(c, measure)), None)
     if column is not None and len(place.rows) == 1:
         own = _languages(place.table, measure)
         differ = own and set(languages) != own
         told = f"Mean over {len(languages)} languages here, {len(own)} in the paper." if differ else ""
-        shared_seeds = set.intersection(*({*seeds} for seeds in languages.values()))
-        means = {
-            seed: fmean(seeds[seed][0] for seeds in languages.values())
-            for seed in next(iter(languages.values()))
-            if seed in shared_seeds
-        }
-        yield from cells(place.rows[0], column, means, told)
+        yield from cells(place.rows[0], column, [*languages], told)
 
 
 def _holds(column: PaperColumn, row: PaperRow, measure: Measure, language: str) -> bool:

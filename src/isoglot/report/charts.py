@@ -255,27 +255,18 @@ def _draw_map(figure: EmbeddingMap) -> Chart:
 
 def _panel(panel: MapPanel, languages: Sequence[str]) -> Markup:
     """One projection without axes, for they mean nothing; words of the first language stand left of their points."""
-    xs, ys = [p.x for p in panel.points], [p.y for p in panel.points]
-    wide, high = (max(xs) - min(xs)) or 1.0, (max(ys) - min(ys)) or 1.0
-    places = [
-        (_MARGIN + (p.x - min(xs)) / wide * (_WIDTH - 2 * _MARGIN),
-         _MAP_HEIGHT - _MARGIN - (p.y - min(ys)) / high * (_MAP_HEIGHT - 2 * _MARGIN))
-        for p in panel.points
-    ]  # fmt: skip
     points: list[dict[str, Any]] = []
-    for point, (x, y) in zip(panel.points, places, strict=True):
+    for point in panel.points:
         name = point.language or "other"
         tip = f"{point.word} ({name})" if point.language else point.word
         side = "right" if len(languages) > 1 and name == languages[0] else "left"
-        points.append({"x": x, "y": y, "series": name, "tip": tip, "word": point.word, "side": side})
-    ends = [(panel.points[i], places[i], panel.points[j], places[j]) for i, j in panel.pairs]
-    pairs = [
-        {"x": a[0], "y": a[1], "x2": b[0], "y2": b[1], "tip": f"{one.word} – {two.word}"}
-        for one, a, two, b in ends
-    ]
+        place = {"x": point.x, "y": point.y}
+        points.append({**place, "series": name, "tip": tip, "word": point.word, "side": side})
+    ends = [(panel.points[i], panel.points[j]) for i, j in panel.pairs]
+    pairs = [{"x": a.x, "y": a.y, "x2": b.x, "y2": b.y, "tip": f"{a.word} – {b.word}"} for a, b in ends]
     at: dict[str, Any] = {
-        "x": alt.X("x:Q", axis=None, scale=alt.Scale(domain=[0, _WIDTH], nice=False)),
-        "y": alt.Y("y:Q", axis=None, scale=alt.Scale(domain=[_MAP_HEIGHT, 0], nice=False)),
+        "x": alt.X("x:Q", axis=None, scale=_padded([p.x for p in panel.points])),
+        "y": alt.Y("y:Q", axis=None, scale=_padded([p.y for p in panel.points])),
     }
     joined = alt.Chart(alt.InlineData(values=pairs)).mark_rule(strokeDash=[2, 3], color="var(--faint)")
     marks = alt.Chart(alt.InlineData(values=points)).mark_point(filled=True, size=60, opacity=1)
@@ -289,6 +280,12 @@ def _panel(panel: MapPanel, languages: Sequence[str]) -> Markup:
     )
     about = f"{panel.title}: {len(points)} words, {len(pairs)} pairs joined"
     return _svg(chart, about, _MAP_HEIGHT, frame="var(--rule)")
+
+
+def _padded(values: Sequence[float]) -> alt.Scale:
+    """From the lowest value to the highest, with room for words around them."""
+    low, high = min(values), max(values)
+    return alt.Scale(domain=[low, high if high > low else low + 1], nice=False, zero=False, padding=_MARGIN)
 
 
 def _svg(chart: alt.TopLevelMixin, about: str, height: float, *, frame: str | None = None) -> Markup:

@@ -12,11 +12,14 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError,
 from isoglot.checks import problems_of
 from isoglot.errors import InputError
 
-_Title = Annotated[str, Field(min_length=1)]
-
 
 class _FigurePart(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class _Figure(_FigurePart):
+    title: Annotated[str, Field(min_length=1)]
+    note: str = ""
 
 
 class MapPoint(_FigurePart):
@@ -43,13 +46,11 @@ class MapPanel(_FigurePart):
         return self
 
 
-class EmbeddingMap(_FigurePart):
+class EmbeddingMap(_Figure):
     """``embedding_map``: word vectors projected to the plane, aligned pairs joined (WEAM, Fig. 2)."""
 
     kind: Literal["embedding_map"]
-    title: _Title
     panels: Annotated[list[MapPanel], Field(min_length=1)]
-    note: str = ""
 
 
 class ScatterPoint(_FigurePart):
@@ -61,17 +62,15 @@ class ScatterPoint(_FigurePart):
     group: str = ""  # points of one group have one colour and shape
 
 
-class Scatter(_FigurePart):
+class Scatter(_Figure):
     """``scatter``: one quantity against another with Spearman's rank correlation (ALIGN-MLM, Fig. 3)."""
 
     kind: Literal["scatter"]
-    title: _Title
     x_label: str
     y_label: str
     points: Annotated[list[ScatterPoint], Field(min_length=1)]  # at least one; the correlation needs three
     correlate: Literal["y", "-y"] = "y"  # `-y` correlates x with −y, as ALIGN-MLM does with drops
     each_group: bool = False  # correlate every group by itself, where groups are different studies
-    note: str = ""
 
 
 class LineSeries(_FigurePart):
@@ -93,16 +92,14 @@ class LineSeries(_FigurePart):
         return self
 
 
-class Lines(_FigurePart):
+class Lines(_Figure):
     """``layers`` (AER by layer; XLM-Align, Fig. 2) or ``lines`` (any other sweep)."""
 
     kind: Literal["layers", "lines"]
-    title: _Title
     x_label: str = "layer"
     y_label: str = "AER (%)"
     series: Annotated[list[LineSeries], Field(min_length=1)]
     better: Literal["lower", "higher"] | None = None  # `lower` or `higher` marks the best point of each line
-    note: str = ""
 
 
 class Bar(_FigurePart):
@@ -114,14 +111,12 @@ class Bar(_FigurePart):
     value: float
 
 
-class Bars(_FigurePart):
+class Bars(_Figure):
     """``bars``: groups of bars, a chart for each panel (ALIGN-MLM, Fig. 2)."""
 
     kind: Literal["bars"]
-    title: _Title
     y_label: str
     bars: Annotated[list[Bar], Field(min_length=1)]
-    note: str = ""
 
 
 ReportFigure = EmbeddingMap | Scatter | Lines | Bars

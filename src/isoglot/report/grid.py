@@ -30,6 +30,13 @@ def metric_name(metric: str) -> str:
     return f"{name}, {_QUANTITY_NAMES[measure.quantity]}" if measure.quantity else name
 
 
+def target_languages(scores: ReportScores, measure: Measure, source: str) -> tuple[str, ...]:
+    """The languages whose mean stands for a measure: all but the source language where there are two others."""
+    languages = scores.languages(measure)
+    sets = average_sets(languages, source)
+    return sets[-1][1] if sets else tuple(languages)
+
+
 def average_sets(languages: Sequence[str], source: str) -> list[tuple[str, tuple[str, ...]]]:
     """The means a table shows: over all languages, and over all but the source language."""
     sets: list[tuple[str, tuple[str, ...]]] = []
@@ -50,12 +57,10 @@ def overview(scores: ReportScores, source: str) -> Table | None:
         return None
     slots = []
     for m in measures:
-        sets = average_sets(scores.languages(m), source)
-        members = sets[-1][1] if sets else tuple(scores.languages(m))
-        task = m.task if m.split == "test" else f"{m.task} ({m.split})"
+        members = target_languages(scores, m, source)
         arrow = " ↓" if lower_is_better(m.metric) else ""
         full = f"{metric_name(m.metric)}, mean over {', '.join(members)}"
-        slots.append(_Slot(m, members, Column(metric_name(m.metric) + arrow, full, task)))
+        slots.append(_Slot(m, members, Column(metric_name(m.metric) + arrow, full, m.title)))
     told = f"Means over the languages measured, {source} left out where there are two others."
     if any(slot.heading.label.endswith("↓") for slot in slots):
         told += " Higher is better, but lower under ↓."
@@ -178,28 +183,26 @@ def _transfer_slots(measures: Sequence[Measure], scores: ReportScores) -> list[_
 def _filled(table: Table, slots: Sequence[_Slot], scores: ReportScores) -> Table:
     """The table with a row for each run that has a score in any column; the best of each column is marked."""
     table.columns = [slot.heading for slot in slots]
-    for run in scores.runs:
+    columns = [_column(scores, slot) for slot in slots]
+    for run, cells in zip(scores.runs, zip(*columns, strict=True), strict=True):
         languages = (
             scores.values[slot.measure].get(run, {}).get(lang) for slot in slots for lang in slot.languages
         )
         if counts := {len(seeds) for seeds in languages if seeds}:
             low, high = min(counts), max(counts)
             seeds = "1 seed" if high == 1 else f"{low} seeds" if low == high else f"{low}–{high} seeds"
-            table.rows.append(TableRow(run, tuple(_cell(scores, run, slot) for slot in slots), "ours", seeds))
-    for place, slot in enumerate(slots):
-        known = [value for row in table.rows if (value := row.cells[place].value) is not None]
-        if len(known) > 1:
-            best = (min if lower_is_better(slot.measure.metric) else max)(known)
-            table.rows = [_with_best(row, place, best) for row in table.rows]
+            table.rows.append(TableRow(run, cells, "ours", seeds))
     return table
 
 
-def _with_best(row: TableRow, place: int, best: float) -> TableRow:
-    """Mark a cell that prints the same as the best of its column."""
-    cell = row.cells[place]
-    if cell.value is None or cell.text != figure(best, digits=cell.digits):
-        return row
-    return replace(row, cells=(*row.cells[:place], replace(cell, best=True), *row.cells[place + 1 :]))
+def _column(scores: ReportScores, slot: _Slot) -> list[TableCell]:
+    """A column's cell for each run; of several figures those that print the same as the best are marked."""
+    cells = [_cell(scores, run, slot) for run in scores.runs]
+    known = [cell.value for cell in cells if cell.value is not None]
+    if len(known) < 2:
+        return cells
+    best = (min if lower_is_better(slot.measure.metric) else max)(known)
+    return [replace(cell, best=cell.text == figure(best, digits=cell.digits)) for cell in cells]
 
 
 def _cell(scores: ReportScores, run: str, slot: _Slot) -> TableCell:

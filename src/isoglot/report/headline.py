@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from isoglot.errors import ConfigurationError
-from isoglot.report.grid import average_sets, metric_name
+from isoglot.report.grid import metric_name, target_languages
 from isoglot.report.scores import Measure, ReportScores, lower_is_better, main_measures
 from isoglot.report.stats import Score, margin
 from isoglot.report.table import figure
@@ -87,9 +87,7 @@ def headlines(scores: ReportScores, *, source: str, baseline: str | None) -> lis
 
 
 def _line(scores: ReportScores, measure: Measure, source: str, baseline: str | None) -> Headline | None:
-    languages = scores.languages(measure)
-    sets = average_sets(languages, source)
-    members = sets[-1][1] if sets else tuple(languages)
+    members = target_languages(scores, measure, source)
     means = {run: scores.mean(measure, run, members) for run in scores.runs}
     known = {run: score for run, score in means.items() if score is not None}
     if not known:
@@ -102,11 +100,10 @@ def _line(scores: ReportScores, measure: Measure, source: str, baseline: str | N
     against = baseline if baseline in known else None
     if against is None or against == order[0]:
         against = order[1] if len(order) > 1 else None
-    task = measure.task if measure.split == "test" else f"{measure.task} ({measure.split})"
     best = known[order[0]]
     about = explained(measure)
     if against is None:
-        return Headline(task, metric, order[0], best, about=about)
+        return Headline(measure.title, metric, order[0], best, about=about)
     other, beyond = known[against], None
     verdict = "one seed: chance between seeds cannot be ruled out"
     if best.error is not None and other.error is not None:
@@ -118,5 +115,5 @@ def _line(scores: ReportScores, measure: Measure, source: str, baseline: str | N
         )
     spread = _spread(scores, measure, (order[0], against), members)
     return Headline(
-        task, metric, order[0], best, against, best.mean - other.mean, beyond, verdict, about, spread
+        measure.title, metric, order[0], best, against, best.mean - other.mean, beyond, verdict, about, spread
     )

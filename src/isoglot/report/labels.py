@@ -35,17 +35,23 @@ class RunLabels:
         place = path.resolve()
         return next((self._labels[p] for p in (place, *place.parents) if p in self._labels), "")
 
+    def names(self, runs: Sequence[tuple[str, Path]]) -> list[str]:
+        """What runs with their places are called: a labelled folder's only run as the label, several with it."""
+        labels, own = [self.of(place) for _, place in runs], defaultdict[str, set[str]](set)
+        for label, (name, _) in zip(labels, runs, strict=True):
+            own[label].add(name)
+        return [
+            name if not label else label if len(own[label]) == 1 else f"{name} ({label})"
+            for label, (name, _) in zip(labels, runs, strict=True)
+        ]
+
     def rows(self, read: Sequence[tuple[Result, Path]]) -> list[Result]:
         """Rows with their files; runs of a labelled folder have its label, and those of different recipes differ."""
-        runs: dict[str, set[str]] = defaultdict(set)
-        for row, file in read:
-            runs[self.of(file)].add(run_label(row))
-        named = []
-        for row, file in read:
-            if label := self.of(file):
-                name = label if len(runs[label]) == 1 else f"{run_label(row)} ({label})"
-                row = row.model_copy(update={"run": name})  # noqa: PLW2901
-            named.append((row, file))
+        names = self.names([(run_label(row), file) for row, file in read])
+        named = [
+            (row.model_copy(update={"run": name}) if self.of(file) else row, file)
+            for (row, file), name in zip(read, names, strict=True)
+        ]
         return _apart(named)
 
     def cells(self, read: Sequence[tuple[Cell, Path]]) -> list[Cell]:

@@ -12,10 +12,9 @@ Source: Noreen 1989 and Yeh 2000 (*More accurate tests for the statistical signi
 Efron and Tibshirani 1993; Koehn 2004 for the paired bootstrap.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -186,10 +185,11 @@ class _Pair:
 def _p_values(pairs: Sequence[_Pair], samples: int, seed: int) -> list[float]:
     """Two-sided p of each metric. Only examples that differ in any of them can change a difference."""
     differ = np.flatnonzero(np.any([pair.change.any(1) for pair in pairs], axis=0))
-    exact = len(differ) < 63 and 2 ** len(differ) <= samples
+    exact = 2 ** len(differ) <= samples
     seen = np.zeros(len(pairs), np.int64)
     count = 0
-    for swaps in _all_swaps(len(differ)) if exact else _random_swaps(len(differ), samples, seed):
+    every = [np.array([*product((0.0, 1.0), repeat=len(differ))])] if exact else []
+    for swaps in every or _random_swaps(len(differ), samples, seed):
         count += len(swaps)
         for place, pair in enumerate(pairs):
             moved = swaps @ pair.change[differ]
@@ -197,11 +197,6 @@ def _p_values(pairs: Sequence[_Pair], samples: int, seed: int) -> list[float]:
             observed = pair.difference(pair.first.sum(0), pair.second.sum(0))
             seen[place] += int((abs(found) >= abs(observed) - _ROUNDING).sum())
     return [float(own) for own in (seen / count if exact else (seen + 1) / (count + 1))]
-
-
-def _all_swaps(examples: int) -> Iterator[Floats]:
-    numbers = np.arange(2**examples)
-    yield ((numbers[:, None] >> np.arange(examples)) & 1).astype(np.float64)
 
 
 def _random_swaps(examples: int, samples: int, seed: int) -> Iterator[Floats]:

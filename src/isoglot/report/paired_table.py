@@ -1,7 +1,5 @@
 """Runs with predictions beside each other: differences on the same examples, their intervals and p."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any

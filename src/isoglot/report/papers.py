@@ -133,7 +133,8 @@ class PaperTable:
         exact = [column for column in self.columns if labels == (column.id,)]
         found = exact or [column for column in self.columns if set(labels) <= column.labels]
         if len(found) != 1:
-            raise self._unknown("column", labels, [c.id for c in found or self.columns], several=bool(found))
+            names = [column.id for column in found or self.columns]
+            raise _unknown(f"{self.name}: column", labels, names, several=bool(found))
         return found[0]
 
     def row(self, *labels: str) -> PaperRow:
@@ -146,7 +147,7 @@ class PaperTable:
             found = [row for row in found if row.setting == "zero-shot"] or found
         if len(found) != 1:
             names = [self.address(row) for row in self.rows_of(*labels) or self.rows]
-            raise self._unknown("row", labels, names, several=bool(found))
+            raise _unknown(f"{self.name}: row", labels, names, several=bool(found))
         return found[0]
 
     def address(self, row: PaperRow) -> str:
@@ -163,17 +164,6 @@ class PaperTable:
         """Every row that has all these labels; a label as printed goes before an attribute of the same name."""
         exact = [row for row in self.rows if len(labels) == 1 and labels[0] in (row.name, row.label)]
         return exact or [row for row in self.rows if set(labels) <= row.labels]
-
-    def _unknown(
-        self, what: str, labels: Sequence[str], known: Sequence[str], *, several: bool
-    ) -> ConfigurationError:
-        given = " / ".join(labels)
-        if several:
-            shown = "; ".join(known[:8]) + ("; …" if len(known) > 8 else "")
-            return ConfigurationError(
-                f"{self.name}: {given!r} fits several {what}s; add one of these to choose: {shown}"
-            )
-        return _unknown(f"{self.name}: {what}", given, known)
 
     def value(self, row: PaperRow, column: PaperColumn) -> PaperValue | None:
         """The figure in a row and column, a mean recomputed; ``None`` where the paper has no number.
@@ -239,7 +229,7 @@ def paper_table(name: str) -> PaperTable:
     for table in paper_tables():
         if (table.paper, table.number.lower()) == wanted:
             return table
-    raise _unknown("paper table", name, [t.name for t in paper_tables()])
+    raise _unknown("paper table", [name], [t.name for t in paper_tables()])
 
 
 @cache
@@ -271,8 +261,12 @@ def _table(entry: Mapping[str, Any], wrong: Sequence[Correction]) -> PaperTable:
     return PaperTable(paper, number, entry["title"], entry["kind"], tuple(columns), tuple(rows), **told)
 
 
-def _unknown(what: str, given: str, known: Sequence[str]) -> ConfigurationError:
+def _unknown(
+    what: str, labels: Sequence[str], known: Sequence[str], *, several: bool = False
+) -> ConfigurationError:
+    given, shown = " / ".join(labels), "; ".join([*known[:8], *["…"] * (len(known) > 8)])
+    if several:
+        return ConfigurationError(f"{what} {given!r} fits several; add one of these to choose: {shown}")
     near = closest(given, known)
     hint = f"did you mean {near!r}?" if near else "type `isoglot report papers` to list what there is"
-    shown = ", ".join(known[:8]) + (", …" if len(known) > 8 else "")
     return ConfigurationError(f"{what} {given!r} is unknown; known: {shown}; {hint}")

@@ -76,6 +76,7 @@ def gather(
     material, records = Material(), list[Mapping[str, Any]]()
     given = [labelled(path) for path in paths]
     labels, rows, cells = RunLabels(given), list[tuple[Result, Path]](), list[tuple[Cell, Path]]()
+    curves = list[tuple[Curve, Path]]()
     for path in _apart([path for _, path in given]):
         if not path.exists():
             raise InputError("run not found; name a run folder or a results.jsonl", path=path)
@@ -89,8 +90,10 @@ def gather(
         cells += [(cell, file) for file in tables for cell in results.read_cells(file)]
         counts = sorted(path.rglob(f"*{ENDING}")) if path.is_dir() else []
         material.counts += [(CountsFile.read(file), labels.of(file)) for file in counts]
-        found = (path.is_dir() and _search(path, material, records, labels)) or bool(counts)
-        if not files and not tables and not found:
+        learned = _trained(path, records, labels) if path.is_dir() else []
+        drawn = _drawn(path, material) if path.is_dir() else 0
+        curves += learned
+        if not (files or tables or counts or learned or drawn):
             raise InputError(
                 "no results.jsonl, cells.jsonl, training curves or figures in this folder; "
                 "type `isoglot evaluate CHECKPOINT ... --out`, or name another folder",
@@ -101,7 +104,8 @@ def gather(
             "--gold checks word links, but no input has any; add a file of `isoglot align --format jsonl`"
         )
     material.rows, material.cells = labels.rows(rows), labels.cells(cells)
-    _shorten(material, [label for label, _ in given if label])
+    called = labels.names([(curve.run, folder) for curve, folder in curves])
+    material.curves = [replace(curve, run=name) for (curve, _), name in zip(curves, called, strict=True)]
     if names:
         _rename(material, names)
         records = [{**r, "name": names.get(str(r.get("name")), r.get("name"))} for r in records]
@@ -135,21 +139,9 @@ def _rename(material: Material, names: Mapping[str, str]) -> None:
     material.curves = [replace(curve, run=names.get(curve.run, curve.run)) for curve in material.curves]
 
 
-def _shorten(material: Material, labels: Sequence[str]) -> None:
-    """Call the only run of a labelled folder by the label alone."""
-    for label in labels:
-        runs = {curve.run for curve in material.curves if curve.run.endswith(f" ({label})")}
-        if len(runs) == 1:
-            material.curves = [replace(c, run=label) if c.run in runs else c for c in material.curves]
-
-
-def _search(root: Path, material: Material, records: list[Mapping[str, Any]], labels: RunLabels) -> bool:
-    """Take up curves, figures and the records of runs below a folder; whether there is anything to show."""
-    curves, figures, alignments = (
-        list[Curve](),
-        list[ReportFigure](),
-        list[tuple[str, list[AlignmentRecord]]](),
-    )
+def _trained(root: Path, records: list[Mapping[str, Any]], labels: RunLabels) -> list[tuple[Curve, Path]]:
+    """The curves of the runs below a folder, each with the run's own; what the runs record is taken up."""
+    curves: list[tuple[Curve, Path]] = []
     states = [path.parent for path in root.rglob("trainer_state.json")]
     trained = {folder.parent if folder.name.startswith("checkpoint-") else folder for folder in states}
     for folder in sorted({path.parent for path in root.rglob("run.json")} | trained):
@@ -160,20 +152,22 @@ def _search(root: Path, material: Material, records: list[Mapping[str, Any]], la
         namesakes = [] if labels.of(folder) else [known for known in records if known["curve"] == name]
         if namesakes and not _seeds_of_one(namesakes[0], record):
             name = f"{name} ({shown})"
-        label = labels.of(folder)
-        curves += read_curves(folder, f"{name} ({label})" if label else name)
+        curves += [(curve, folder) for curve in read_curves(folder, name)]
         records.append({**record, "folder": shown, "curve": name})
+    return curves
+
+
+def _drawn(root: Path, material: Material) -> int:
+    """Take up the figures below a folder; how many there are."""
+    held = len(material.figures) + len(material.alignments)
     for folder in sorted(path for path in root.rglob(_FIGURES) if path.is_dir()):
         for path in sorted(folder.iterdir()):
             if path.suffix == ".json":
-                figures.append(read_figure(path))
+                material.figures.append(read_figure(path))
             elif path.suffix == ".jsonl":
                 title = re.sub(r"^\d+[-_ ]+", "", path.stem).replace("_", " ")
-                alignments.append((title, read_alignments(path)))
-    material.curves += curves
-    material.figures += figures
-    material.alignments += alignments
-    return bool(curves or figures or alignments)
+                material.alignments.append((title, read_alignments(path)))
+    return len(material.figures) + len(material.alignments) - held
 
 
 def _seeds_of_one(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:

@@ -30,6 +30,11 @@ class Measure:
     metric: str
 
     @property
+    def title(self) -> str:
+        """The task, with its split where that is not the test split."""
+        return self.task if self.split == "test" else f"{self.task} ({self.split})"
+
+    @property
     def common_task(self) -> str:
         """The task's name as the papers' tables have it here (``udpos`` is ``pos``)."""
         return common_task(self.task)
@@ -134,19 +139,29 @@ class ReportScores:
             )
         return found
 
-    def mean(self, measure: Measure, run: str, languages: Sequence[str]) -> Score | None:
-        """Mean over languages for each seed that has them all, then over seeds.
+    def by_seed(
+        self, measure: Measure, run: str, languages: Sequence[str]
+    ) -> dict[int | None, tuple[float, list[int]]]:
+        """The mean over languages of each seed that has them all, and the number of examples in each language.
 
         A seed that lacks a language is left out: means over different languages are not means of one thing.
-
-        ``None`` if there is no language, or no seed has them all.
         """
-        cells = [self.values.get(measure, {}).get(run, {}).get(lang, {}) for lang in languages]
-        seeds = [seed for seed in (cells[0] if cells else ()) if all(seed in cell for cell in cells)]
-        if not seeds:
-            return None
-        means = [fmean(cell[seed][0] for cell in cells) for seed in seeds]
-        return Score.of(means, sum(min(cell[seed][1] for seed in seeds) for cell in cells))
+        own = self.values.get(measure, {}).get(run, {})
+        return _by_seed([own.get(language, {}) for language in languages])
+
+    def mean(self, measure: Measure, run: str, languages: Sequence[str]) -> Score | None:
+        """The mean of :meth:`by_seed` over seeds; ``None`` where there is no language or no seed has them all."""
+        found = self.by_seed(measure, run, languages)
+        means, examples = [mean for mean, _ in found.values()], [own for _, own in found.values()]
+        return Score.of(means, sum(map(min, zip(*examples, strict=True)))) if found else None
+
+
+def _by_seed(
+    cells: Sequence[Mapping[int | None, tuple[float, int]]],
+) -> dict[int | None, tuple[float, list[int]]]:
+    """The mean of several cells for each seed that all of them have, and the number of examples of each."""
+    seeds = [seed for seed in (cells[0] if cells else ()) if all(seed in cell for cell in cells)]
+    return {seed: (fmean(c[seed][0] for c in cells), [c[seed][1] for c in cells]) for seed in seeds}
 
 
 def main_measures(measures: Sequence[Measure]) -> list[Measure]:
@@ -217,34 +232,25 @@ def collect(rows: Sequence[Result], combinations: Sequence[Combination] = ()) ->
     Of several rows for the same thing the last one counts. Metrics that are shares of 1 throughout are turned into
     percent; rows with hashes are isoglot's own, in percent however small.
     """
-    scores = ReportScores({}, [])
     labels = row_labels(rows)
-    own: set[Measure] = set()
-    for row, label in zip(rows, labels, strict=True):
-        measure = Measure(row.task, row.split, row.metric)
+    scores = ReportScores({}, list(dict.fromkeys(labels)))
+    measures = [Measure(row.task, row.split, row.metric) for row in rows]
+    percent = {m for m, row in zip(measures, rows, strict=True) if _is_own(row) or row.value > 1}
+    for measure, row, label in zip(measures, rows, labels, strict=True):
+        value, share = row.value, row.metric.lower() in SHARES
+        if share and measure not in percent:
+            value = 100 * value
+        elif share and not _is_own(row) and 0 < value < 1:
+            scores.doubtful.append(row)
         scores.settings[row.task, label] = row.settings
         if row.checkpoint_hash and not measure.quantity:  # of `transfer` each language has its own
             places = scores.checkpoints.setdefault((row.task, label, row.seed), {})
             places[row.split, row.metric, common_code(row.language)] = row.checkpoint_hash
-        if _is_own(row):
-            own.add(measure)
         languages = scores.values.setdefault(measure, {}).setdefault(label, {})
         seeds = languages.setdefault(common_code(row.language), {})
-        if row.seed in seeds and seeds[row.seed][0] != row.value:
+        if row.seed in seeds and seeds[row.seed][0] != value:
             scores.repeated.append(row)
-        seeds[row.seed] = (row.value, row.examples)
-    scores.runs = list(dict.fromkeys(labels))
-    foreign = [(Measure(row.task, row.split, row.metric), row) for row in rows if not _is_own(row)]
-    percent = own | {measure for measure, row in foreign if row.value > 1}
-    scores.doubtful = [
-        row
-        for measure, row in foreign
-        if measure in percent and row.metric.lower() in SHARES and 0 < row.value < 1
-    ]
-    for measure, runs in scores.values.items():
-        if measure.metric.lower() in SHARES and measure not in percent:
-            for seeds in (seeds for languages in runs.values() for seeds in languages.values()):
-                seeds.update({seed: (100 * value, n) for seed, (value, n) in seeds.items()})
+        seeds[row.seed] = (value, row.examples)
     for combination in combinations:
         _combine(scores, combination)
     return scores
@@ -264,24 +270,13 @@ def _combine(scores: ReportScores, combination: Combination) -> None:
             "name runs as in results.jsonl, without their seed"
         )
     for runs in scores.values.values():
-        together: dict[str, dict[int | None, tuple[float, int]]] = {}
+        together: LanguageScores = {}
         for language in dict.fromkeys(lang for run in members for lang in runs.get(run, {})):
             # A pair of languages is the model's that is of one of them.
-            own = next(
-                (m for part in (language, *language.split("-")) if (m := combination.models.get(part))), None
-            )
-            pooled: dict[int | None, list[tuple[float, int]]] = defaultdict(list)
-            for run in [own] if own else members:
-                for seed, value in runs.get(run, {}).get(language, {}).items():
-                    pooled[seed].append(value)
-            complete = 1 if own else len(members)
-            cell = {
-                seed: (fmean(v for v, _ in found), min(n for _, n in found))
-                for seed, found in pooled.items()
-                if len(found) == complete
-            }
-            if cell:
-                together[language] = cell
+            parts = (part for part in (language, *language.split("-")) if part in combination.models)
+            models = [combination.models[part] for part in parts][:1] or members
+            if found := _by_seed([runs.get(run, {}).get(language, {}) for run in models]):
+                together[language] = {seed: (mean, min(examples)) for seed, (mean, examples) in found.items()}
         for run in members:
             runs.pop(run, None)
         if together:

@@ -309,9 +309,7 @@ def encoder_of(lab: Lab, system: str, order: str, seed: int, **values: float) ->
     }
     recipe = "mlm_scratch" if system == "mlm" else system
     run = " ".join([system, *(f"{k}={v}" for k, v in values.items() if v != lab.size.get(k, 0.0))])
-    return lab.pretrain(
-        f"{run} {order}", recipe, {k: v for k, v in sections.items() if v != {}}, seed=seed, run=run
-    )
+    return lab.pretrain(f"{run} {order}", recipe, sections, seed=seed, run=run)
 
 
 def _shape(lab: Lab) -> dict[str, Any]:

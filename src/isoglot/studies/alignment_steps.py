@@ -11,7 +11,6 @@ from isoglot.corpus.read.sources import Source
 from isoglot.errors import ConfigurationError
 from isoglot.runs.reporter import Reporter
 from isoglot.studies.graph import Step
-from isoglot.studies.inputs import Input, outside
 
 _MEASURED = ("aer", "precision", "recall", "f1")
 
@@ -67,10 +66,6 @@ class BestLinks(Step):
     test: dict[str, str]  # Name -> gold links to measure on
     methods: list[str]
     layers: list[int] | None = None
-
-    def files(self) -> list[Input]:
-        """The encoder and the gold links."""
-        return outside([self.checkpoint, *self.dev.values(), *self.test.values()])
 
     def check(self) -> None:
         """Refuse methods that an embedding aligner does not have."""

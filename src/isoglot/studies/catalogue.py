@@ -2,7 +2,6 @@
 
 import importlib.util
 import inspect
-import re
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -31,7 +30,7 @@ class Study:
 
 
 def builtin_studies() -> dict[str, Study]:
-    """The studies that come with isoglot, by name and in natural order."""
+    """The studies that come with isoglot, by name and in the order of their modules."""
     return {s.name: s for paper in PAPERS for s in _studies(import_module(f"isoglot.studies.{paper}"), paper)}
 
 
@@ -57,14 +56,12 @@ def find_studies(names: Sequence[str]) -> list[Study]:
 def _studies(module: ModuleType, prefix: str) -> list[Study]:
     functions = [
         f
-        for name, f in inspect.getmembers(module, inspect.isfunction)
-        if f.__module__ == module.__name__
+        for name, f in vars(module).items()
+        if inspect.isfunction(f)
+        and f.__module__ == module.__name__
         and name[0] != "_"
         and [*inspect.signature(f).parameters] == ["lab"]
     ]
-    functions.sort(
-        key=lambda f: [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", f.__name__)]
-    )
     return [
         Study(
             f"{prefix}/{f.__name__}",

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -148,7 +149,7 @@ def make_calls(
     waiting, running = dict.fromkeys(calls), dict[Future[dict[str, Any]], Call]()
     pool = RayPool() if engine == "ray" else WorkPool(workers, _one_thread if workers > 1 else no_setup)
     apart, slots = engine == "ray" or workers > 1, workers if engine == "local" else len(calls)
-    make = _make_interruptibly if apart else _make
+    make = partial(_make, apart=apart)
     with pool:
         while waiting or running:
             for call in list(waiting):
@@ -181,21 +182,15 @@ def make_calls(
     return tally
 
 
-def _make(root: Path, call: Call, report: Reporter) -> dict[str, Any]:
-    """One call, its mistakes as a text."""
+def _make(root: Path, call: Call, report: Reporter, *, apart: bool) -> dict[str, Any]:
+    """One call, its mistakes as a text; Ctrl-C ends it in a worker process too (``apart``)."""
+    before = signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT} if apart else ())
     try:
         return Store(root).make(call, report)
     except IsoglotError as error:
         return {_FAILED: str(error)}
-
-
-def _make_interruptibly(root: Path, call: Call, report: Reporter) -> dict[str, Any]:
-    """One call in a worker process, which Ctrl-C ends as it does in the main one."""
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
-    try:
-        return _make(root, call, report)
     finally:
-        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _one_thread(settings: object) -> None:

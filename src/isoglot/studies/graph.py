@@ -17,7 +17,7 @@ from isoglot.studies.inputs import Input, expanded, outside
 
 T = TypeVar("T")
 NO_ROW = ("", "", "")
-"""The row of a value that the results leave out, such as a layer."""
+"""The row of a value that the results leave out, such as a layer or a correlation."""
 
 
 class Step(BaseModel):
@@ -41,8 +41,9 @@ class Step(BaseModel):
         raise NotImplementedError
 
     def files(self) -> list[Input]:
-        """What it reads from outside: by default every text in its fields that has a slash."""
-        return outside(text for text in leaves(self.model_dump(exclude={"label"}), str) if "/" in text)
+        """What it reads from outside: by default every text in its fields that has a slash or names a variable."""
+        texts = leaves(self.model_dump(exclude={"label"}), str)
+        return outside(text for text in texts if "/" in text or "${" in text)
 
     def check(self) -> Any:
         """Refuse options that whoever does the work would not take; what is made of them, :meth:`run` works with."""
@@ -177,9 +178,9 @@ class Value:
         return self.make(numbers) if numbers and len(numbers) == len(self.parts) else None
 
     @property
-    def correlates(self) -> bool:
-        """Whether it is of several systems, and so no result of one."""
-        return self.make is _rank_correlation or any(part.correlates for part in self.parts)
+    def is_result(self) -> bool:
+        """Whether it is a result of one system, as a layer and a correlation over systems are not."""
+        return self.row != NO_ROW and all(part.is_result for part in self.parts)
 
 
 def below(folder: str | Call | Output, path: str) -> str | Output:
@@ -202,7 +203,7 @@ def _rank_correlation(numbers: list[float]) -> float | None:
 
 def spearman(first: Sequence[Value], second: Sequence[Value]) -> Value:
     """Spearman's rank correlation of two lists of values."""
-    return Value(parts=[*first, *second], make=_rank_correlation)
+    return Value(parts=[*first, *second], make=_rank_correlation, row=NO_ROW)
 
 
 def resolve(tree: Any, fill: Callable[[Output], Any], *, variables: bool = False) -> Any:

@@ -5,8 +5,6 @@ the work will leave, a :class:`~isoglot.studies.graph.Value` for a number. Calls
 whichever table asks for them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
@@ -141,9 +139,14 @@ class Lab:
     def pretrain(
         self, name: str, recipe: str, sections: Mapping[str, Any], *, seed: int = 1, run: str = ""
     ) -> Call:
-        """An encoder trained by a recipe with sections over it (``None`` deletes); ``run`` is its name in results."""
-        own = {"recipe": recipe, "sections": sections, "seed": seed}
-        return self.make(f"{name} s{seed}", Pretrain, **own, label=run or name)
+        """An encoder trained by a recipe with sections over it, of which empty ones count for nothing.
+
+        ``None`` deletes what the recipe has; ``run`` is its name in results.
+        """
+        own = {key: value for key, value in sections.items() if value != {}}
+        return self.make(
+            f"{name} s{seed}", Pretrain, recipe=recipe, sections=own, seed=seed, label=run or name
+        )
 
     def finetune(
         self, encoder: Handle, task: StudyTask, language: str, *, seed: int = 1, **train: Any

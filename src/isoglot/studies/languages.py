@@ -200,10 +200,10 @@ def continued(
     seed: int,
     name: str = "",
 ) -> Call:
-    """An encoder continued by a recipe; empty sections are left out."""
+    """An encoder continued by a recipe."""
     saving = {} if lab.scale == "paper" else {"save_steps": lab.size["save_steps"]}
     own = {"model": {"path": lab.checkpoint(encoder)}, **sections, "train": {**sections["train"], **saving}}
-    return lab.pretrain(name or run, recipe, {k: v for k, v in own.items() if v != {}}, seed=seed, run=run)
+    return lab.pretrain(name or run, recipe, own, seed=seed, run=run)
 
 
 def cao2020(lab: Lab, checkpoint: str, spoken: Sequence[str], seed: int) -> Call:
@@ -245,11 +245,8 @@ def fill(
         ]
         for column in (c for c in paper.columns if not c.average):
             values: dict[int | None, Value] = {s: measure(row, column, s) for s in seeds or lab.seeds}
-            if len(values) > 1 and len({_read_by(value) for value in values.values()}) == 1:
+            read = {tuple((call, v.metric) for call, v in value.leaves()) for value in values.values()}
+            if len(values) > 1 and len(read) == 1:
                 values = {None: next(iter(values.values()))}
             for seed, value in values.items():
                 lab.cell(table, row=labels, column=column.id, value=value, seed=seed, note=note)
-
-
-def _read_by(value: Value) -> tuple[tuple[Call, str], ...]:
-    return tuple((call, leaf.metric) for call, leaf in value.leaves())

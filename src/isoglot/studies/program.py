@@ -238,9 +238,9 @@ def _results(program: Program, store: Store) -> Iterator[Result]:
     """
     for cell in (*program.cells, *program.others):
         number = cell.value.known(store.value)
-        measured = [(call, _measured(store, call, value)) for call, value in cell.value.leaves()]
-        if number is None or cell.value.correlates or not all(row["task"] for _, row in measured):
+        if number is None or not cell.value.is_result:
             continue
+        measured = [(call, _measured(store, call, value)) for call, value in cell.value.leaves()]
         (call, first), languages = measured[0], {row["language"] for _, row in measured}
         quantity = _QUANTITIES.get(cell.column[-1].rpartition(".")[2], "")
         yield Result(

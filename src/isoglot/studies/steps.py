@@ -52,17 +52,8 @@ class CollectText(Step):
 
     def check(self) -> list[tuple[str, Source]]:
         """The sources, each with its kind."""
-        return [
-            (
-                source.get("kind", "text"),
-                validated(
-                    Source,
-                    {"language": "en", **{k: v for k, v in source.items() if k != "kind"}},
-                    what="source",
-                ),
-            )
-            for source in self.sources
-        ]
+        given = [{"kind": "text", "language": "en", **source} for source in self.sources]
+        return [(one.pop("kind"), validated(Source, one, what="source")) for one in given]
 
     def run(self, folder: Path, report: Reporter) -> Mapping[str, Any]:
         """Read, filter, write."""
@@ -144,7 +135,6 @@ class Derive(Step):
             summary = derive_corpus([given["path"]], place, self._request(given, tokenizer), progress=report)
             dropped = {k: n for k, n in summary.counts.items() if k != "derived"}
             report.note(f"{name}: {summary.rows:,} rows" + (f" (left out: {dropped})" if dropped else ""))
-            _write_sides(place)
             if (place / "tokenizer").is_dir():
                 tokenizer = str(place / "tokenizer")
         if tokenizer is None or "trans" not in self.transform:
@@ -271,15 +261,3 @@ class _Lines:
         from isoglot.corpus.read.line_files import numbered_lines  # noqa: PLC0415 - loads the libraries
 
         return (line for path in self.paths for _, line in numbered_lines(path))
-
-
-def _write_sides(place: Path) -> None:
-    """Both sides of a derived treebank as lines of words."""
-    if (place / "derived.txt").exists() or not (place / "derived.conllu").exists():
-        return
-    from isoglot.corpus.manifest import load_corpus  # noqa: PLC0415
-
-    corpus = load_corpus(place / "aligned")
-    for column, name in (("source_words", "original.txt"), ("target_words", "derived.txt")):
-        text = "".join(f"{' '.join(words)}\n" for words in corpus[column])
-        (place / name).write_text(text, encoding="utf-8")

@@ -70,21 +70,15 @@ class Engine:
         Weights are Zipf-Mandelbrot's, ``(rank + 2.7) ** -1.05``, times ``_BOOST`` for the theme's own words.
         """
         parts: list[npt.NDArray[np.float64]] = []
-        starts, at = [], 0
         for pool in self.lexicon.values():
             frequency = np.power(np.arange(len(pool), dtype=np.float64) + 2.7, -1.05)
             for topic in (None, *TOPICS):
-                weights = (
-                    frequency
-                    if topic is None
-                    else frequency * np.where([lex.topic == topic for lex in pool], _BOOST, 1.0)
-                )
+                own = [topic is not None and lex.topic == topic for lex in pool]
+                weights = frequency * np.where(own, _BOOST, 1.0)
                 cdf = np.cumsum(weights / weights.sum())
                 cdf[-1] = 1.0
                 parts.append(cdf + len(parts))
-                starts.append(at)
-                at += len(cdf)
-        return np.concatenate(parts), np.array(starts)
+        return np.concatenate(parts), offsets(np.array([len(part) for part in parts]))[:-1]
 
     def rows(
         self, key: str, compiled: CompiledPatterns, split: str, count: int, *, whole: bool = False

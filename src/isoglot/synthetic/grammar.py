@@ -46,11 +46,10 @@ class Subject:
 
     def be(self, tense: str) -> str:
         """The form of *be*."""
-        if self.text == "I/PRON":
-            return "was" if tense == "past" else "am"
-        if self.plural:
-            return "were" if tense == "past" else "are"
-        return "was" if tense == "past" else "is"
+        first = self.text == "I/PRON"
+        if tense == "past":
+            return "were" if self.plural and not first else "was"
+        return "am" if first else "are" if self.plural else "is"
 
 
 class Grammar(Phrases):

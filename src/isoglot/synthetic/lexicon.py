@@ -229,10 +229,8 @@ def _doubles(base: str, irregular: list[str]) -> bool:
     """Irregular one-syllable verbs that end consonant-vowel-consonant double in the -ing form: run, sit, cut."""
     if not irregular or len(base) < 3:
         return False
-    vowels = sum(c in _VOWELS for c in base)
     ends = base[-1] not in _VOWELS + "wxy" and base[-2] in _VOWELS
-    one = vowels == 1 and ends
-    return one or base in {"begin", "forget"}
+    return (ends and sum(c in _VOWELS for c in base) == 1) or base in {"begin", "forget"}
 
 
 def _with_ed(stem: str) -> str:

@@ -11,7 +11,7 @@ _Rows = Annotated[int, Field(ge=0, le=10_000_000)]  # all of a file are in memor
 
 
 class WorldRequest(Options):
-    """How much of what; see :class:`isoglot.synthetic.World`."""
+    """How much of what; see :class:`isoglot.synthetic.world.World`."""
 
     seed: int = option(0, "Seed of the world and all its samples.")
     size: int | None = option(None, "Number of lexemes; by default all.", ge=200)
