@@ -26,8 +26,8 @@ def held_out(path: Path, count: int) -> tuple[list[str], list[str]]:
                 seen[0].add(english)
                 seen[1].add(other)
                 pairs.append((english, other))
-    english, other = zip(*pairs[:count], strict=True)
-    return list(english), list(other)
+    kept = pairs[:count]
+    return [one for one, _ in kept], [other for _, other in kept]
 
 
 def main() -> None:

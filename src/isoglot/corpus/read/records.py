@@ -74,7 +74,9 @@ def assemble(kind: Kind, fields: Fields, source: Source, *, incomplete: int = 0)
         found_spaces = (other_space(*(text for text in pair if isinstance(text, str))) for pair in pairs)
         spaces.update(filter(None, found_spaces))
         rows = zip(lines, zip(*columns.values(), strict=True), strict=True)
-        found = each(lambda row: _aligned(*row, source=source), rows, source.files()[-1])
+        found: list[tuple[Any, ...]] = each(
+            lambda row: _aligned(*row, source=source), rows, source.files()[-1]
+        )
         source_words, target_words, links = ([row[i] for row in found] for i in range(3))
         possible = sum(row[3] for row in found)
         columns = {
