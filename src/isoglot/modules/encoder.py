@@ -246,9 +246,11 @@ def _words_from(model: PreTrainedModel, table: SharedTable | None) -> Iterator[N
 
     A module that does more than look up is left alone, and so is a compiled encoder, which hooks would undo.
     """
+    if table is None or not table.trained or is_compiled(model):
+        yield
+        return
     module, thread = input_embeddings(model), threading.get_ident()
-    plain = type(module) is nn.Embedding and module.max_norm is None and not module.scale_grad_by_freq
-    if table is None or not table.trained or not plain or is_compiled(model):
+    if type(module) is not nn.Embedding or module.max_norm is not None or module.scale_grad_by_freq:
         yield
         return
 
