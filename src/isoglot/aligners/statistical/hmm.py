@@ -30,11 +30,14 @@ import numpy as np
 import numpy.typing as npt
 
 from isoglot.aligners.statistical.bitext import Vocabularies, locate_words
+from isoglot.aligners.statistical.counts import Counts
 from isoglot.aligners.statistical.options import HmmOptions
 from isoglot.aligners.statistical.pair_table import PairTable
 
 Doubles = npt.NDArray[np.float64]
 Words = npt.NDArray[np.int32]
+JUMP_ALPHA = 0.5
+"""Added to the count of each jump width and each first link."""
 
 
 class Jumps(NamedTuple):
@@ -189,6 +192,23 @@ class HmmDirection:
         counts[table.slots(*pairs)] = arrays["counts"]
         jumps = Jumps(arrays["jump_width"], arrays["jump_start"], options.null_probability)
         return cls(words, table, counts, arrays["null_counts"], arrays["frequency"], jumps, options)
+
+    def additive(self, given: Words, generated: Words) -> Counts:
+        """What adds up over parts of a text, of these pairs: everything but the prior of the jumps."""
+        links = self.counts[self.table.slots(given, generated)]
+        jumps = np.concatenate([self.jumps.width, self.jumps.start]) - JUMP_ALPHA
+        return Counts(links, np.stack([self.null_counts, self.frequency]), jumps)
+
+    @classmethod
+    def of_counts(
+        cls, counts: Counts, words: Vocabularies, pairs: tuple[Words, Words], options: HmmOptions
+    ) -> HmmDirection:
+        """The model of sums of :meth:`additive`."""
+        null_counts, frequency = counts.words
+        limit = len(counts.other) // 3  # 2 · limit + 1 widths, and limit + 1 first links
+        width, start = np.split(counts.other + JUMP_ALPHA, [2 * limit + 1])
+        arrays = {"counts": counts.pairs, "null_counts": null_counts, "frequency": frequency}
+        return cls.from_arrays({**arrays, "jump_width": width, "jump_start": start}, words, pairs, options)
 
 
 def sums(index: npt.NDArray[np.integer], weights: npt.NDArray[Any], size: int) -> Doubles:

@@ -8,7 +8,7 @@ import numpy.typing as npt
 from isoglot.aligners.statistical import ibm2
 from isoglot.aligners.statistical.bitext import BitextSide, Ints
 from isoglot.aligners.statistical.decoding import WORKERS, parts
-from isoglot.aligners.statistical.hmm import HmmDirection, Jumps, PrefixPairs, sums
+from isoglot.aligners.statistical.hmm import JUMP_ALPHA, HmmDirection, Jumps, PrefixPairs, sums
 from isoglot.aligners.statistical.markov import (
     UNIT,
     Both,
@@ -26,7 +26,6 @@ Doubles = npt.NDArray[np.float64]
 _NONE: Doubles = np.zeros(0)
 _WARM_UP = 4  # updates of fast_align's model before those of the HMM
 _LONGEST_JUMP = 60  # jumps of more words count as this one
-_JUMP_ALPHA = 0.5  # added to the count of each jump width
 
 
 def estimate(
@@ -77,7 +76,7 @@ class _DirectionState:
         o, size = self.options, len(self.generated.words)
         self.counts = counts
         self.null_counts = sums(self.generated.ids, self.own_null, size)
-        self.jumps = Jumps(moved + _JUMP_ALPHA, started + _JUMP_ALPHA, self.jumps.null)
+        self.jumps = Jumps(moved + JUMP_ALPHA, started + JUMP_ALPHA, self.jumps.null)
         totals = sums(self.words[0], counts[slots], len(self.given.words))
         classes, class_totals, class_smooth = _NONE, _NONE, 0.0
         if self.prefixes is not None:

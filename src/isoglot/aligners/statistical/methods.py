@@ -16,6 +16,7 @@ from safetensors.numpy import load_file, save_file
 
 from isoglot.aligners.statistical import diagonal, ibm2, markov
 from isoglot.aligners.statistical.bitext import BitextSide, Vocabularies, locate_words
+from isoglot.aligners.statistical.counts import CountSum
 from isoglot.aligners.statistical.decoding import WORKERS, BestWords, Decoded, agreeing
 from isoglot.aligners.statistical.hmm import HmmDirection
 from isoglot.aligners.statistical.hmm_training import estimate
@@ -46,6 +47,13 @@ class TranslationModel(ABC):
     @abstractmethod
     def estimate(cls, source: BitextSide, target: BitextSide, options: Any) -> Self:
         """Learn both directions."""
+
+    @classmethod
+    def of_counts(cls, total: CountSum, options: Any) -> Self:
+        """The model of counts that were added up."""
+        words, (source, target), kind = total.words, total.types, cls.direction
+        forward = kind.of_counts(total.ahead, words, (source, target), options)
+        return cls(words, forward, kind.of_counts(total.back, words[::-1], (target, source), options))
 
     @classmethod
     def estimate_and_forget(
@@ -137,7 +145,7 @@ class FastAlignModel(TranslationModel):
     @classmethod
     def estimate(cls, source: BitextSide, target: BitextSide, options: DiagonalOptions) -> Self:
         """Learn both directions."""
-        both = _both_directions(source, target, options, lambda *found: found[-1])
+        both = _both_directions(source, target, options, lambda *found: found[-1], keep=True)
         return cls((source.words, target.words), *both)
 
     @classmethod
@@ -166,6 +174,8 @@ def _both_directions(
     target: BitextSide,
     options: DiagonalOptions,
     then: Callable[[BitextSide, BitextSide, DiagonalOptions, ibm2.DiagonalDirection], T],
+    *,
+    keep: bool = False,
 ) -> tuple[T, ...]:
     """What ``then`` makes of the trained forward and reverse model; large ones are trained one at a time."""
     few = int(source.lengths @ target.lengths) <= ibm2.MOST_PAIRS  # distinct ones are fewer still
@@ -174,7 +184,7 @@ def _both_directions(
     def run(reverse: bool) -> T:
         given, generated = (target, source) if reverse else (source, target)
         table = PairTable.of(given, generated) if reverse or few else forward.pop()
-        model = ibm2.estimate(given, generated, table, options, reverse=reverse)
+        model = ibm2.estimate(given, generated, table, options, reverse=reverse, keep=keep)
         return then(given, generated, options, model)
 
     with ThreadPoolExecutor(WORKERS if few or len(forward[0]) <= ibm2.MOST_PAIRS else 1) as pool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice, pairwise
 from pathlib import Path
@@ -141,6 +141,26 @@ class StatisticalAligner:
         self.options = validated(METHODS[method].options, options, what=f"{method} option")
         self.model: TranslationModel | None = None
 
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What it was made with, by name; ``options`` are those of the method."""
+        return {
+            "method": self.method,
+            "lowercase": self.lowercase,
+            "options": self.options.model_dump(),
+            "symmetrisation": self.symmetrisation,
+            "threshold": self.threshold,
+            "words": self.words,
+        }
+
+    @classmethod
+    def of_settings(cls, settings: Mapping[str, Any], model: TranslationModel) -> Self:
+        """The aligner of :attr:`settings` and a trained model."""
+        own = dict(settings)
+        aligner = cls(**own.pop("options"), **own)
+        aligner.model = model
+        return aligner
+
     def fit(self, bitext: Dataset) -> Self:
         """Estimate the model from a BITEXT corpus (**columns** as :class:`isoglot.aligners.alignment.Aligner` says)."""
         from isoglot.aligners.words import bitext_words  # noqa: PLC0415 - `datasets` is slow to import
@@ -196,7 +216,7 @@ class StatisticalAligner:
             }
 
         decoding = self.symmetrisation, self.threshold, self.lowercase
-        key = f"{self._trained().digest()} {self.method} {decoding} {self.options}"
+        key = f"{self.trained().digest()} {self.method} {decoding} {self.options}"
         return add_links(bitext, run, batch_size=batch_size, key=key)
 
     def align_words(self, source: Sequence[str], target: Sequence[str]) -> AlignedPair:
@@ -205,7 +225,7 @@ class StatisticalAligner:
 
     def align_pairs(self, pairs: Iterable[WordPair], *, window: int = WINDOW) -> Iterator[AlignedPair]:
         """Link any number of pairs given as words, in order, at most ``window`` of them in memory at a time."""
-        self._trained()
+        self.trained()
         return self._aligned(map(require_words, pairs), window)
 
     def _aligned(self, pairs: Iterator[WordPair], window: int) -> Iterator[AlignedPair]:
@@ -220,14 +240,12 @@ class StatisticalAligner:
 
     def tables(self, source: Sentences, target: Sentences) -> SentenceAlignments:
         """Both directions' links and the scores of lists of words as arrays, with the model as it is."""
-        self._trained()
+        self.trained()
         return self._decode(*self._encode(source, target))
 
     def save(self, path: str | Path) -> None:
         """Write the trained aligner into a folder, without loss."""
-        about = {"method": self.method, "lowercase": self.lowercase, "options": self.options.model_dump()}
-        about |= {"symmetrisation": self.symmetrisation, "threshold": self.threshold, "words": self.words}
-        self._trained().save(path, about=about)
+        self.trained().save(path, about=self.settings)
 
     @classmethod
     def load(cls, path: str | Path, **changes: Any) -> Self:
@@ -237,12 +255,14 @@ class StatisticalAligner:
             InputError: no model there, or one of another format.
         """
         model, about = load_model(path)
-        options = about.pop("options")
-        aligner = cls(**options, **{**about, **changes})
-        aligner.model = model
-        return aligner
+        return cls.of_settings({**about, **changes}, model)
 
-    def _trained(self) -> TranslationModel:
+    def trained(self) -> TranslationModel:
+        """The model that was learned.
+
+        Raises:
+            ConfigurationError: Nothing was learned yet.
+        """
         if self.model is None:
             raise ConfigurationError(
                 f"this {self.method} aligner must be trained first: aligner.fit(bitext), or load a saved one"
@@ -258,7 +278,7 @@ class StatisticalAligner:
 
     def _decode(self, source: BitextSide, target: BitextSide) -> SentenceAlignments:
         threshold = self.threshold if self.symmetrisation == AGREEMENT else None
-        found = self._trained().decode(source, target, self.options, threshold)
+        found = self.trained().decode(source, target, self.options, threshold)
         return SentenceAlignments(source, target, found[0], found[1], self.symmetrisation, found[2])
 
 

@@ -1,0 +1,82 @@
+"""One statistical aligner of several that were trained on parts of a text: their expected counts add up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from isoglot.aligners.statistical.counts import CountSum
+from isoglot.aligners.statistical.methods import METHODS
+from isoglot.aligners.statistical.model import StatisticalAligner
+from isoglot.errors import ConfigurationError
+
+_FEWEST = 2
+
+
+def merge(models: Iterable[str | Path | StatisticalAligner]) -> StatisticalAligner:
+    """Make one statistical aligner of several that were trained on parts of a text.
+
+    Expected counts of links, of words without a link and of jumps are added; the probabilities follow from the sums.
+    After one update of ``fast_align`` (``iterations=2``) the result is the model of the whole text; later updates of a
+    part no longer know what the other parts have counted. Models are read one after the other.
+
+    Args:
+        models: Folders that ``isoglot align --save`` wrote, or trained aligners; two at least, trained with the same
+            method and options.
+
+    Raises:
+        ConfigurationError: Fewer than two models, one given twice, one trained with other options, or one that was
+            saved without counts.
+        InputError: A folder without a model.
+
+    Example:
+        >>> source, target = [["das", "haus"], ["das", "buch"]], [["the", "house"], ["the", "book"]]
+        >>> parts = [StatisticalAligner("hmm").fit_words([s], [t]) for s, t in zip(source, target)]
+        >>> merge(parts).align_words(["das", "haus"], ["the", "house"]).to_pharaoh()
+        '0-0 1-1'
+    """
+    total, names, settings = CountSum(), dict[Any, str](), dict[str, Any]()
+    for number, given in enumerate(models, 1):
+        held = isinstance(given, StatisticalAligner)
+        same, name = (given, f"model {number}") if held else (Path(given).resolve(), str(given))
+        if same in names:
+            raise ConfigurationError(f"{name}: given twice, so that its pairs would count double")
+        names[same] = name
+        settings = _add(total, name, given, settings, next(iter(names.values())))
+    if len(names) < _FEWEST:
+        raise ConfigurationError(f"merge: two or more models are needed, got {len(names)}")
+    kind = METHODS[settings["method"]]
+    return StatisticalAligner.of_settings(
+        settings, kind.of_counts(total, kind.options(**settings["options"]))
+    )
+
+
+def _add(
+    total: CountSum, name: str, given: str | Path | StatisticalAligner, wanted: dict[str, Any], first: str
+) -> dict[str, Any]:
+    """Add a model's counts; returns its settings, which are ``wanted`` of all but the first one."""
+    aligner = given if isinstance(given, StatisticalAligner) else StatisticalAligner.load(given)
+    settings = aligner.settings
+    for key, value in wanted.items():
+        if settings[key] != value:
+            own, others = _shown(settings[key], value)
+            raise ConfigurationError(f"{name}: {key} {own}, but {others} in {first}; train all parts alike")
+    model = aligner.trained()
+    source, target = model.types
+    ahead, back = model.forward.additive(source, target), model.reverse.additive(target, source)
+    if ahead is None or back is None:
+        raise ConfigurationError(
+            f"{name}: has no expected counts: it made no update (iterations=1), or an earlier version of isoglot "
+            "saved it; train it again"
+        )
+    total.add(model.words, model.types, ahead, back)
+    return settings
+
+
+def _shown(own: Any, wanted: Any) -> tuple[str, str]:
+    """Two values that differ; of options those that do."""
+    if not isinstance(own, dict):
+        return repr(own), repr(wanted)
+    names = [name for name in own if own[name] != wanted[name]]
+    return tuple(", ".join(f"{name}={values[name]}" for name in names) for values in (own, wanted))
