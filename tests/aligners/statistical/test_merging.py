@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -160,3 +161,54 @@ def test_the_command_writes_a_model_that_align_loads(tmp_path):
     for out, said in ((parts[0], "is also an input"), (tmp_path, "holds the input"), (notes, "is not empty")):
         assert said in run("merge", *parts, "--out", out, fails=ConfigurationError)
     assert {path: path.read_bytes() for path in before} == before
+
+
+def test_rounds_over_parts_are_the_updates_of_the_joint_model(tmp_path):
+    """With a tension that stays: its gradient steps are taken on each part, and their mean is a little different."""
+    source, target = bitext()
+    fixed = {"optimise_tension": False, "lowercase": True}
+    merged = None
+    for updates in (1, 2, 3):
+        joint = train("fast_align", source, target, iterations=updates + 1, **fixed)
+        parts = [
+            StatisticalAligner("fast_align", iterations=2, **fixed).fit_words(
+                source[first:last], target[first:last], start=merged
+            )
+            for first, last in ((0, 20), (20, 27), (27, 60))
+        ]
+        merged = merge(parts)
+        found = merged.model._arrays()
+        for name, array in joint.model._arrays().items():
+            np.testing.assert_allclose(found[name], array, rtol=1e-6, atol=1e-9, err_msg=f"{updates}: {name}")
+
+
+def test_a_round_of_the_hmm_counts_links_as_the_merged_model_aligns():
+    source, target = bitext()
+    known = train("hmm", source, target, threshold=1e-9)
+    part = StatisticalAligner("hmm", iterations=1).fit_words(source[:20], target[:20], start=known)
+    expected = Counter()
+    for pair in known.align_pairs(zip(source[:20], target[:20], strict=True)):
+        for (one, other), probability in zip(pair.word_pairs, pair.probabilities, strict=True):
+            expected[one, other] += probability**2  # a geometric mean of both directions' posteriors
+    counts = part.model.forward.additive(*part.model.types).pairs
+    words = part.model.words
+    for one, other, count in zip(*part.model.types, counts, strict=True):
+        assert count == pytest.approx(expected[words[0][one], words[1][other]], abs=1e-3)
+    assert sum(counts) > 10
+
+
+def test_a_round_begins_with_a_model_of_the_same_kind(tmp_path):
+    source, target = bitext(9)
+    known = train("fast_align", source, target)
+    for other in (StatisticalAligner("hmm"), StatisticalAligner(lowercase=True)):
+        with pytest.raises(ConfigurationError, match="begin with a model that was trained alike"):
+            other.fit_words(source, target, start=known)
+    text, model = tmp_path / "text.tsv", tmp_path / "model"
+    text.write_text("".join(f"{' '.join(s)}\t{' '.join(t)}\n" for s, t in zip(source, target, strict=True)))
+    StatisticalAligner(words="unicode").fit_words(source, target).save(model)
+    call = ("align", text, "-m", "fast_align", "--start", model)
+    assert "add --words unicode" in run(*call, fails=ConfigurationError)
+    assert "is also an input" in run(*call, "--words", "unicode", "--save", model, fails=ConfigurationError)
+    once = run("align", text, "-m", "fast_align", "--words", "unicode", "--set", "iterations=2")
+    more = run(*call, "--words", "unicode", "--set", "iterations=2")
+    assert len(more.splitlines()) == 9 and more != once

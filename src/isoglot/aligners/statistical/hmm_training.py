@@ -6,7 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from isoglot.aligners.statistical import ibm2
-from isoglot.aligners.statistical.bitext import BitextSide, Ints
+from isoglot.aligners.statistical.bitext import BitextSide, Ints, Vocabularies
+from isoglot.aligners.statistical.counts import Pairs
 from isoglot.aligners.statistical.decoding import WORKERS, parts
 from isoglot.aligners.statistical.hmm import JUMP_ALPHA, HmmDirection, Jumps, PrefixPairs, sums
 from isoglot.aligners.statistical.markov import (
@@ -29,11 +30,14 @@ _LONGEST_JUMP = 60  # jumps of more words count as this one
 
 
 def estimate(
-    source: BitextSide, target: BitextSide, options: HmmOptions
+    source: BitextSide,
+    target: BitextSide,
+    options: HmmOptions,
+    start: tuple[HmmDirection, HmmDirection] | None = None,
 ) -> tuple[HmmDirection, HmmDirection]:
-    """Train both directions together."""
+    """Train both directions together; ``start`` takes the place of fast_align's model in the first iteration."""
     with ThreadPoolExecutor(WORKERS) as pool:
-        training = _Training(source, target, options, pool)
+        training = _Training(source, target, options, start, pool)
         for _ in range(options.iterations):
             training.iterate(pool)
     given, generated, slots = training.table.pairs()
@@ -104,28 +108,51 @@ class _Training:
     """Both directions, over one table of word pairs by source word."""
 
     def __init__(
-        self, source: BitextSide, target: BitextSide, options: HmmOptions, pool: ThreadPoolExecutor
+        self,
+        source: BitextSide,
+        target: BitextSide,
+        options: HmmOptions,
+        start: tuple[HmmDirection, HmmDirection] | None,
+        pool: ThreadPoolExecutor,
     ) -> None:
-        warm = DiagonalOptions(iterations=_WARM_UP + 1)
-
-        def prepare(given: BitextSide, generated: BitextSide) -> ibm2.DiagonalDirection:
-            table = PairTable.of(given, generated)
-            return ibm2.estimate(given, generated, table, warm, reverse=given is target)
-
-        forward, reverse = pool.map(prepare, (source, target), (target, source))
-        self.sides, self.table = (source, target), forward.table
+        self.sides, self.table = (source, target), PairTable.of(source, target)
         one, other, self.slots = self.table.pairs()
-        mirrored = np.zeros(len(self.table.key))
-        mirrored[self.slots] = reverse.probabilities(other, one)
-        # Both directions' tables of fast_align's model, for the first iteration.
-        self.start = Both(WordTables(forward.translation, forward.null), WordTables(mirrored, reverse.null))
+        pairs, words = ((one, other), (other, one)), (source.words, target.words)
+        # both directions' tables for the first iteration
+        if start is None:
+            self.start = Both(*self._warm_up(pool))
+        else:
+            self.start = Both(*map(self._known, start, (words, words[::-1]), pairs))
         self.states = (
-            _DirectionState(source, target, (one, other), options),
-            _DirectionState(target, source, (other, one), options),
+            _DirectionState(source, target, pairs[0], options),
+            _DirectionState(target, source, pairs[1], options),
         )
+        for state, model in zip(self.states, start or (), strict=False):
+            state.jumps = model.jumps
         ends = np.cumsum(source.lengths * target.lengths)
         self.entries = np.concatenate([[0], ends]).astype(np.int64)  # each sentence's first
         self.own = np.zeros(self.entries[-1], np.uint16)  # what each contributed to the counts, as a fraction
+
+    def _warm_up(self, pool: ThreadPoolExecutor) -> tuple[WordTables, WordTables]:
+        """The tables of fast_align's model."""
+        warm = DiagonalOptions(iterations=_WARM_UP + 1)
+        source, target = self.sides
+
+        def prepare(given: BitextSide, generated: BitextSide) -> ibm2.DiagonalDirection:
+            table = self.table if given is source else PairTable.of(given, generated)
+            return ibm2.estimate(given, generated, table, warm, reverse=given is target)
+
+        forward, reverse = pool.map(prepare, (source, target), (target, source))
+        one, other, _ = self.table.pairs()
+        mirrored = np.zeros(len(self.table.key))
+        mirrored[self.slots] = reverse.probabilities(other, one)
+        return WordTables(forward.translation, forward.null), WordTables(mirrored, reverse.null)
+
+    def _known(self, model: HmmDirection, words: Vocabularies, pairs: Pairs) -> WordTables:
+        """The tables of a direction that was learned before."""
+        translation = np.zeros(len(self.table.key))
+        translation[self.slots], null = model.project(words, pairs)
+        return WordTables(translation, null)
 
     def iterate(self, pool: ThreadPoolExecutor) -> None:
         """E-step over the parts of the text, then both directions' M-step."""

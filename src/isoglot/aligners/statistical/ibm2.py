@@ -63,6 +63,20 @@ class DiagonalDirection:
         """The table and the probabilities as the compiled loops take them."""
         return self.table.flat, Probabilities(self.translation, self.null, self.tension)
 
+    def known(
+        self, table: PairTable, given: npt.NDArray[np.int64], generated: npt.NDArray[np.int64]
+    ) -> Probabilities:
+        """What is known of the pairs and words of another table; ``given`` and ``generated`` are their numbers here.
+
+        Pairs and words that are not known, whose numbers may be −1, are as improbable as in decoding.
+        """
+        one, other, slots = table.pairs()
+        place = self.table.slots(given[one], generated[other])
+        translation = np.full(len(table.key), INITIAL_PROBABILITY)
+        translation[slots] = np.where(place >= 0, self.translation[place], INITIAL_PROBABILITY)
+        null = np.where(generated >= 0, self.null[generated], INITIAL_PROBABILITY)
+        return Probabilities(translation, null, self.tension)
+
     def probabilities(self, given: npt.NDArray[np.int32], generated: npt.NDArray[np.int32]) -> Floats:
         """t(generated | given) of pairs that the table holds."""
         return self.translation[self.table.slots(given, generated)].astype(np.float64)
@@ -135,8 +149,12 @@ def estimate(
     *,
     reverse: bool = False,
     keep: bool = False,
+    start: Probabilities | None = None,
 ) -> DiagonalDirection:
-    """Train one direction: ``iterations − 1`` updates; with ``keep`` the last one's counts stay."""
+    """Train one direction: ``iterations − 1`` updates; with ``keep`` the last one's counts stay.
+
+    ``start``: What it begins with, over ``table`` and the generated words; by default all words are equally probable.
+    """
     words = len(generated.words)
     exact = len(table) <= MOST_PAIRS
     kind: type[np.floating] = np.float64 if exact else np.float32
@@ -153,13 +171,15 @@ def estimate(
     found = np.full(min(int(given.lengths @ generated.lengths), MOST_FOUND), -1, np.int64)
     prior = options.variational_bayes, float(options.alpha)
     tension = float(options.tension)
+    if start is not None:
+        translation[:], null[:], tension = start
     for iteration in range(options.iterations - 1):
         model = DiagonalDirection(table, translation, null, tension)
         counts[:] = null_counts[:] = 0.0
         feature = diagonal.expectations(
             given.flat, generated.flat, *model.compiled, options.positions, counts, null_counts, found
         )
-        if options.favour_diagonal and options.optimise_tension and iteration > 0:
+        if options.favour_diagonal and options.optimise_tension and (iteration > 0 or start is not None):
             tension = _optimise_tension(sizes, tokens, tension, feature / tokens)
         diagonal.normalise(counts, table.flat, order, prior, translation)
         diagonal.normalise(null_counts, null_row, null_order, prior, null)

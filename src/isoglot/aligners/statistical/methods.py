@@ -45,8 +45,10 @@ class TranslationModel(ABC):
 
     @classmethod
     @abstractmethod
-    def estimate(cls, source: BitextSide, target: BitextSide, options: Any) -> Self:
-        """Learn both directions."""
+    def estimate(
+        cls, source: BitextSide, target: BitextSide, options: Any, start: Self | None = None
+    ) -> Self:
+        """Learn both directions, from nothing or from a model that is known."""
 
     @classmethod
     def of_counts(cls, total: CountSum, options: Any) -> Self:
@@ -143,10 +145,23 @@ class FastAlignModel(TranslationModel):
     direction = ibm2.DiagonalDirection
 
     @classmethod
-    def estimate(cls, source: BitextSide, target: BitextSide, options: DiagonalOptions) -> Self:
+    def estimate(
+        cls, source: BitextSide, target: BitextSide, options: DiagonalOptions, start: Self | None = None
+    ) -> Self:
         """Learn both directions."""
-        both = _both_directions(source, target, options, lambda *found: found[-1], keep=True)
+        both = _both_directions(
+            source, target, options, lambda *found: found[-1], keep=True, begin=start and start._begin
+        )
         return cls((source.words, target.words), *both)
+
+    def _begin(
+        self, table: PairTable, given: BitextSide, generated: BitextSide, reverse: bool
+    ) -> ibm2.Probabilities:
+        """What a direction knows of the words of a text."""
+        words, model = (self.words[::-1], self.reverse) if reverse else (self.words, self.forward)
+        numbers = (locate_words(k, side.words) for k, side in zip(words, (given, generated), strict=True))
+        found: ibm2.Probabilities = model.known(table, *numbers)
+        return found
 
     @classmethod
     def estimate_and_forget(
@@ -176,6 +191,7 @@ def _both_directions(
     then: Callable[[BitextSide, BitextSide, DiagonalOptions, ibm2.DiagonalDirection], T],
     *,
     keep: bool = False,
+    begin: Callable[[PairTable, BitextSide, BitextSide, bool], ibm2.Probabilities] | None = None,
 ) -> tuple[T, ...]:
     """What ``then`` makes of the trained forward and reverse model; large ones are trained one at a time."""
     few = int(source.lengths @ target.lengths) <= ibm2.MOST_PAIRS  # distinct ones are fewer still
@@ -184,7 +200,8 @@ def _both_directions(
     def run(reverse: bool) -> T:
         given, generated = (target, source) if reverse else (source, target)
         table = PairTable.of(given, generated) if reverse or few else forward.pop()
-        model = ibm2.estimate(given, generated, table, options, reverse=reverse, keep=keep)
+        start = begin and begin(table, given, generated, reverse)
+        model = ibm2.estimate(given, generated, table, options, reverse=reverse, keep=keep, start=start)
         return then(given, generated, options, model)
 
     with ThreadPoolExecutor(WORKERS if few or len(forward[0]) <= ibm2.MOST_PAIRS else 1) as pool:
@@ -214,9 +231,12 @@ class HmmModel(TranslationModel):
     direction = HmmDirection
 
     @classmethod
-    def estimate(cls, source: BitextSide, target: BitextSide, options: HmmOptions) -> Self:
+    def estimate(
+        cls, source: BitextSide, target: BitextSide, options: HmmOptions, start: Self | None = None
+    ) -> Self:
         """Learn both directions together."""
-        return cls((source.words, target.words), *estimate(source, target, options))
+        known = None if start is None else (start.forward, start.reverse)
+        return cls((source.words, target.words), *estimate(source, target, options, known))
 
     def decode(
         self, source: BitextSide, target: BitextSide, options: HmmOptions, threshold: float | None

@@ -167,9 +167,11 @@ class StatisticalAligner:
 
         return self.fit_words(*bitext_words(bitext))
 
-    def fit_words(self, source: Sentences, target: Sentences) -> Self:
-        """Estimate the model from lists of words."""
-        self.model = METHODS[self.method].estimate(*self._encode(source, target), self.options)
+    def fit_words(
+        self, source: Sentences, target: Sentences, *, start: StatisticalAligner | None = None
+    ) -> Self:
+        """Estimate the model from lists of words; ``start`` as in :meth:`fit_align_sides`."""
+        self._estimate(*self._encode(source, target), start)
         return self
 
     def fit_pairs(self, pairs: Iterable[WordPair]) -> Self:
@@ -183,18 +185,34 @@ class StatisticalAligner:
         return self
 
     def fit_align_sides(
-        self, source: BitextSide, target: BitextSide, *, keep: bool = True
+        self,
+        source: BitextSide,
+        target: BitextSide,
+        *,
+        keep: bool = True,
+        start: StatisticalAligner | None = None,
     ) -> SentenceAlignments:
         """Estimate the model and align the same text, in numbers, in lower case where ``lowercase`` asks for it.
 
-        Without ``keep`` the model is not there afterwards, and large ones take less memory.
+        Without ``keep`` the model is not there afterwards, and large ones take less memory. ``start``: A trained
+        aligner of the same method whose probabilities the first update reads, such as one merged of several parts.
         """
-        if not keep and self.symmetrisation != AGREEMENT:
+        if not keep and start is None and self.symmetrisation != AGREEMENT:
             best = METHODS[self.method].estimate_and_forget(source, target, self.options)
             if best is not None:
                 return SentenceAlignments(source, target, best[0], best[1], self.symmetrisation, None)
-        self.model = METHODS[self.method].estimate(source, target, self.options)
+        self._estimate(source, target, start)
         return self._decode(source, target)
+
+    def _estimate(self, source: BitextSide, target: BitextSide, start: StatisticalAligner | None) -> None:
+        own = (self.method, self.lowercase)
+        if start is not None and (start.method, start.lowercase) != own:
+            raise ConfigurationError(
+                f"start: method {start.method!r} with lowercase={start.lowercase} given, and this aligner has "
+                f"{self.method!r} with lowercase={self.lowercase}; begin with a model that was trained alike"
+            )
+        known: Any = start and start.trained()
+        self.model = METHODS[self.method].estimate(source, target, self.options, known)
 
     def align(self, bitext: Dataset, *, batch_size: int = 8192) -> Dataset:
         """Align a BITEXT corpus with the model as it is; ``batch_size`` bounds the memory and changes no result.
