@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,10 +20,9 @@ from isoglot.corpus.labelled.tables import read_table
 from isoglot.corpus.read.line_files import numbered_lines
 from isoglot.corpus.read.sources import bare_suffix
 from isoglot.errors import InputError
-from isoglot.projection.options import ProjectRequest
 from isoglot.projection.rule import Words, project_spans
 from isoglot.projection.sentences import sentence_windows
-from isoglot.projection.units import ProjectionCounts, Unit, span_words
+from isoglot.projection.units import LabelKind, Unit, span_words
 from isoglot.runs.records import parse_json, parse_object
 from isoglot.schema import SPAN
 
@@ -45,15 +43,8 @@ class _Context(NamedTuple):
     asked: list[_Question]
 
 
-@dataclass
-class Answers:
+class Answers(LabelKind):
     """Questions, and their translations with contexts of the same ids."""
-
-    labels: str | Path
-    translation: str | Path
-    out: str | Path
-    request: ProjectRequest
-    counts: ProjectionCounts = field(default_factory=ProjectionCounts)
 
     def units(self) -> Iterator[Unit]:
         """One unit per context and translation of it; questions without a translation are left out."""

@@ -51,8 +51,8 @@ def test_after_one_update_the_merged_model_is_the_joint_one(method, tmp_path, mo
     assert found.keys() == wanted.keys()
     for name, array in wanted.items():
         np.testing.assert_allclose(found[name], array, rtol=1e-6, atol=1e-9, err_msg=name)
-    scores = [aligner.tables(source, target).score for aligner in (joint, merged)]
-    np.testing.assert_allclose(*scores, rtol=1e-6)
+    one, other = (aligner.tables(source, target).score for aligner in (joint, merged))
+    np.testing.assert_allclose(other, one, rtol=1e-6)
 
 
 @pytest.mark.parametrize("method", FIRST_UPDATE)

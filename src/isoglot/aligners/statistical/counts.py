@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +25,11 @@ class Counts(NamedTuple):
     def nothing(cls) -> Counts:
         """Of no text."""
         return cls(np.zeros(0), np.zeros((1, 0)), np.zeros(1))
+
+
+def sums(index: npt.NDArray[np.integer], weights: npt.NDArray[Any], size: int) -> Doubles:
+    """How much weight each index has."""
+    return np.asarray(np.bincount(index, weights, size), np.float64)
 
 
 class CountSum:
@@ -60,7 +65,7 @@ class CountSum:
         self, held: Counts, new: Counts, place: npt.NDArray[np.int64], words: npt.NDArray[np.int64], size: int
     ) -> Counts:
         """``place`` of the held and the new pairs among all, ``words``: numbers of the new generated words."""
-        pairs = np.bincount(place, np.concatenate([held.pairs, new.pairs]), len(self._keys))
+        pairs = sums(place, np.concatenate([held.pairs, new.pairs]), len(self._keys))
         rows = np.zeros((len(new.words), size))
         rows[:, : held.words.shape[1]] = held.words
         rows[:, words] += new.words

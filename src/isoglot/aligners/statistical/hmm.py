@@ -30,7 +30,7 @@ import numpy as np
 import numpy.typing as npt
 
 from isoglot.aligners.statistical.bitext import Vocabularies, locate_words
-from isoglot.aligners.statistical.counts import Counts
+from isoglot.aligners.statistical.counts import Counts, sums
 from isoglot.aligners.statistical.options import HmmOptions
 from isoglot.aligners.statistical.pair_table import PairTable
 
@@ -209,11 +209,6 @@ class HmmDirection:
         width, start = np.split(counts.other + JUMP_ALPHA, [2 * limit + 1])
         arrays = {"counts": counts.pairs, "null_counts": null_counts, "frequency": frequency}
         return cls.from_arrays({**arrays, "jump_width": width, "jump_start": start}, words, pairs, options)
-
-
-def sums(index: npt.NDArray[np.integer], weights: npt.NDArray[Any], size: int) -> Doubles:
-    """How much weight each index has."""
-    return np.asarray(np.bincount(index, weights, size), np.float64)
 
 
 def _at(values: Doubles, index: npt.NDArray[np.int64]) -> Doubles:

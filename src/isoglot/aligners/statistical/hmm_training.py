@@ -7,9 +7,9 @@ import numpy.typing as npt
 
 from isoglot.aligners.statistical import ibm2
 from isoglot.aligners.statistical.bitext import BitextSide, Ints, Vocabularies
-from isoglot.aligners.statistical.counts import Pairs
+from isoglot.aligners.statistical.counts import Pairs, sums
 from isoglot.aligners.statistical.decoding import WORKERS, parts
-from isoglot.aligners.statistical.hmm import JUMP_ALPHA, HmmDirection, Jumps, PrefixPairs, sums
+from isoglot.aligners.statistical.hmm import JUMP_ALPHA, HmmDirection, Jumps, PrefixPairs
 from isoglot.aligners.statistical.markov import (
     UNIT,
     Both,

@@ -37,9 +37,12 @@ def merge(models: Iterable[str | Path | StatisticalAligner]) -> StatisticalAlign
         '0-0 1-1'
     """
     total, names, settings = CountSum(), dict[Any, str](), dict[str, Any]()
+    same: Any
     for number, given in enumerate(models, 1):
-        held = isinstance(given, StatisticalAligner)
-        same, name = (given, f"model {number}") if held else (Path(given).resolve(), str(given))
+        if isinstance(given, StatisticalAligner):
+            same, name = given, f"model {number}"
+        else:
+            same, name = Path(given).resolve(), str(given)
         if same in names:
             raise ConfigurationError(f"{name}: given twice, so that its pairs would count double")
         names[same] = name
@@ -60,7 +63,7 @@ def _add(
     settings = aligner.settings
     for key, value in wanted.items():
         if settings[key] != value:
-            own, others = _shown(settings[key], value)
+            own, others = _shown(settings[key], value), _shown(value, settings[key])
             raise ConfigurationError(f"{name}: {key} {own}, but {others} in {first}; train all parts alike")
     model = aligner.trained()
     source, target = model.types
@@ -74,9 +77,8 @@ def _add(
     return settings
 
 
-def _shown(own: Any, wanted: Any) -> tuple[str, str]:
-    """Two values that differ; of options those that do."""
+def _shown(own: Any, other: Any) -> str:
+    """A value beside another one; of options those that differ."""
     if not isinstance(own, dict):
-        return repr(own), repr(wanted)
-    names = [name for name in own if own[name] != wanted[name]]
-    return tuple(", ".join(f"{name}={values[name]}" for name in names) for values in (own, wanted))
+        return repr(own)
+    return ", ".join(f"{name}={value}" for name, value in own.items() if value != other[name])

@@ -150,7 +150,12 @@ class FastAlignModel(TranslationModel):
     ) -> Self:
         """Learn both directions."""
         both = _both_directions(
-            source, target, options, lambda *found: found[-1], keep=True, begin=start and start._begin
+            source,
+            target,
+            options,
+            lambda *found: found[-1],
+            keep=True,
+            begin=None if start is None else start._begin,
         )
         return cls((source.words, target.words), *both)
 

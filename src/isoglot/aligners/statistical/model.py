@@ -161,16 +161,20 @@ class StatisticalAligner:
         aligner.model = model
         return aligner
 
-    def fit(self, bitext: Dataset) -> Self:
-        """Estimate the model from a BITEXT corpus (**columns** as :class:`isoglot.aligners.alignment.Aligner` says)."""
+    def fit(self, bitext: Dataset, *, start: StatisticalAligner | None = None) -> Self:
+        """Estimate the model from a BITEXT corpus (**columns** as :class:`isoglot.aligners.alignment.Aligner` says).
+
+        ``start``: A trained aligner of the same method whose probabilities the first update reads, such as one merged
+        of several parts.
+        """
         from isoglot.aligners.words import bitext_words  # noqa: PLC0415 - `datasets` is slow to import
 
-        return self.fit_words(*bitext_words(bitext))
+        return self.fit_words(*bitext_words(bitext), start=start)
 
     def fit_words(
         self, source: Sentences, target: Sentences, *, start: StatisticalAligner | None = None
     ) -> Self:
-        """Estimate the model from lists of words; ``start`` as in :meth:`fit_align_sides`."""
+        """Estimate the model from lists of words; ``start`` as in :meth:`fit`."""
         self._estimate(*self._encode(source, target), start)
         return self
 
@@ -194,8 +198,8 @@ class StatisticalAligner:
     ) -> SentenceAlignments:
         """Estimate the model and align the same text, in numbers, in lower case where ``lowercase`` asks for it.
 
-        Without ``keep`` the model is not there afterwards, and large ones take less memory. ``start``: A trained
-        aligner of the same method whose probabilities the first update reads, such as one merged of several parts.
+        Without ``keep`` the model is not there afterwards, and large ones take less memory. ``start``: As in
+        :meth:`fit`.
         """
         if not keep and start is None and self.symmetrisation != AGREEMENT:
             best = METHODS[self.method].estimate_and_forget(source, target, self.options)
