@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from isoglot.aligners.alignment import PairLinks
 from isoglot.checks import shortened
 from isoglot.corpus.encode.words import word_spans
-from isoglot.corpus.labelled.questions import read_questions
+from isoglot.corpus.labelled.questions import read_questions, squad_questions
 from isoglot.corpus.labelled.tables import read_table
 from isoglot.corpus.read.line_files import numbered_lines
 from isoglot.corpus.read.sources import bare_suffix
@@ -23,7 +23,7 @@ from isoglot.errors import InputError
 from isoglot.projection.rule import Words, project_spans
 from isoglot.projection.sentences import sentence_windows
 from isoglot.projection.units import LabelKind, Unit, span_words
-from isoglot.runs.records import parse_json, parse_object
+from isoglot.runs.records import parse_object
 from isoglot.schema import SPAN
 
 
@@ -113,22 +113,13 @@ def _places(answers: dict[str, Any], spans: list[Words]) -> list[Words | None]:
 
 def _translations(path: str | Path) -> dict[str, tuple[str, str]]:
     """Question and context by id, of SQuAD's JSON (whose answers play no part) or of JSON lines."""
-    rows: list[tuple[int | None, dict[str, Any]]]
+    rows: Iterator[tuple[int | None, dict[str, Any]]]
     if bare_suffix(str(path)) in (".jsonl", ".ndjson"):
-        rows = [
-            (n, parse_object(line, path=path, line=n)) for n, line in numbered_lines(path) if line.strip()
-        ]
+        lines = ((number, line) for number, line in numbered_lines(path) if line.strip())
+        rows = ((number, parse_object(line, path=path, line=number)) for number, line in lines)
     else:
-        document = parse_json("\n".join(line for _, line in numbered_lines(path)), path=path)
-        try:
-            rows = [
-                (None, {**qa, "context": paragraph["context"]})
-                for article in (document if isinstance(document, list) else document["data"])
-                for paragraph in article["paragraphs"]
-                for qa in paragraph["qas"]
-            ]
-        except (KeyError, TypeError) as error:
-            raise InputError(f"is not a SQuAD file (no {error}); fix or replace it", path=path) from error
+        questions = squad_questions(path, lambda context, qa: {**qa, "context": context})
+        rows = ((None, question) for question in questions)
     found = {}
     for number, row in rows:
         match row:
