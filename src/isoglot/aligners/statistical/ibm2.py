@@ -73,8 +73,8 @@ class DiagonalDirection:
         one, other, slots = table.pairs()
         place = self.table.slots(given[one], generated[other])
         translation = np.full(len(table.key), INITIAL_PROBABILITY)
-        translation[slots] = np.where(place >= 0, self.translation[place], INITIAL_PROBABILITY)
-        null = np.where(generated >= 0, self.null[generated], INITIAL_PROBABILITY)
+        translation[slots] = np.append(self.translation, INITIAL_PROBABILITY)[place]
+        null = np.append(self.null, INITIAL_PROBABILITY)[generated]
         return Probabilities(translation, null, self.tension)
 
     def probabilities(self, given: npt.NDArray[np.int32], generated: npt.NDArray[np.int32]) -> Floats:
