@@ -293,16 +293,20 @@ def merge(
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder to write.")],
     running: RunFlags,
 ) -> None:
-    """Make one statistical aligner of several that were trained on parts of a text.
+    """Merge statistical aligners that were trained on parts of a text.
 
-    What the parts have counted is added, so that a text may be larger than one memory, and its parts be trained on
-    several machines. All are trained with the same method and options:
+    Adds their expected counts. Use it for text that does not fit into the memory of one machine, or to train on several
+    machines. All parts need the same method and options:
 
     isoglot align part-1.tsv -m hmm --save models/1 -o links-1.txt
 
     isoglot merge models/1 models/2 models/3 --out models/all
 
     isoglot align more.tsv --load models/all -o links.txt
+
+    For a model that is closer to one of the whole text, train again from the merged model and merge again:
+
+    isoglot align part-1.tsv -m hmm --start models/all --set iterations=1 --save again/1 -o links-1.txt
     """
     from isoglot.aligners.statistical.merging import merge as run
     from isoglot.aligners.statistical.methods import require_room
@@ -320,7 +324,7 @@ def merge(
         merged = run(read())
         merged.save(out)
         pairs = len(merged.trained().types[0])
-        console.note(f"{len(models):,} models merged, {pairs:,} pairs of words: {out}")
+        console.note(f"{len(models):,} models merged, {pairs:,} word pairs: {out}")
 
 
 def _weighted(text: str) -> tuple[str, float]:

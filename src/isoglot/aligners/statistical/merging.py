@@ -1,4 +1,4 @@
-"""One statistical aligner of several that were trained on parts of a text: their expected counts add up."""
+"""Merge statistical aligners that were trained on parts of a text, by adding their expected counts."""
 
 from __future__ import annotations
 
@@ -15,19 +15,20 @@ _FEWEST = 2
 
 
 def merge(models: Iterable[str | Path | StatisticalAligner]) -> StatisticalAligner:
-    """Make one statistical aligner of several that were trained on parts of a text.
+    """Merge statistical aligners that were trained on parts of a text into one.
 
-    Expected counts of links, of words without a link and of jumps are added; the probabilities follow from the sums.
-    After one update of ``fast_align`` (``iterations=2``) the result is the model of the whole text; later updates of a
-    part no longer know what the other parts have counted. Models are read one after the other.
+    Adds the expected counts of links, of words without a link and of jumps, and computes probabilities from the sums.
+    After one update of ``fast_align`` (``iterations=2``) the result is the model of the whole text. Later updates of a
+    part do not see the counts of the other parts, so the result is close to the model of the whole text. Models are
+    loaded one at a time.
 
     Args:
-        models: Folders that ``isoglot align --save`` wrote, or trained aligners; two at least, trained with the same
-            method and options.
+        models: Two or more folders that ``isoglot align --save`` wrote, or trained aligners, all with the same method
+            and options.
 
     Raises:
-        ConfigurationError: Fewer than two models, one given twice, one trained with other options, or one that was
-            saved without counts.
+        ConfigurationError: Fewer than two models, a model given twice, models with different options, or a model
+            without counts.
         InputError: A folder without a model.
 
     Example:
@@ -44,7 +45,7 @@ def merge(models: Iterable[str | Path | StatisticalAligner]) -> StatisticalAlign
         else:
             same, name = Path(given).resolve(), str(given)
         if same in names:
-            raise ConfigurationError(f"{name}: given twice, so that its pairs would count double")
+            raise ConfigurationError(f"{name}: got this model twice; give each model once")
         names[same] = name
         settings = _add(total, name, given, settings, next(iter(names.values())))
     if len(names) < _FEWEST:
@@ -58,27 +59,29 @@ def merge(models: Iterable[str | Path | StatisticalAligner]) -> StatisticalAlign
 def _add(
     total: CountSum, name: str, given: str | Path | StatisticalAligner, wanted: dict[str, Any], first: str
 ) -> dict[str, Any]:
-    """Add a model's counts; returns its settings, which are ``wanted`` of all but the first one."""
+    """Add a model's counts and return its settings, which must be the ``wanted`` ones unless it is the first."""
     aligner = given if isinstance(given, StatisticalAligner) else StatisticalAligner.load(given)
     settings = aligner.settings
     for key, value in wanted.items():
         if settings[key] != value:
             own, others = _shown(settings[key], value), _shown(value, settings[key])
-            raise ConfigurationError(f"{name}: {key} {own}, but {others} in {first}; train all parts alike")
+            raise ConfigurationError(
+                f"{name}: {key} {own}, but {others} in {first}; train all parts with the same options"
+            )
     model = aligner.trained()
     source, target = model.types
     ahead, back = model.forward.additive(source, target), model.reverse.additive(target, source)
     if ahead is None or back is None:
         raise ConfigurationError(
-            f"{name}: has no expected counts: it made no update (iterations=1), or an earlier version of isoglot "
-            "saved it; train it again"
+            f"{name}: has no expected counts, because it made no update (iterations=1) or was saved by an earlier "
+            "version; train it again"
         )
     total.add(model.words, model.types, ahead, back)
     return settings
 
 
 def _shown(own: Any, other: Any) -> str:
-    """A value beside another one; of options those that differ."""
+    """A value to show beside another one; of options only those that differ."""
     if not isinstance(own, dict):
         return repr(own)
     return ", ".join(f"{name}={value}" for name, value in own.items() if value != other[name])

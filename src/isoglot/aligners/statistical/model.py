@@ -164,8 +164,8 @@ class StatisticalAligner:
     def fit(self, bitext: Dataset, *, start: StatisticalAligner | None = None) -> Self:
         """Estimate the model from a BITEXT corpus (**columns** as :class:`isoglot.aligners.alignment.Aligner` says).
 
-        ``start``: A trained aligner of the same method whose probabilities the first update reads, such as one merged
-        of several parts.
+        ``start``: A trained aligner of the same method, for example a merged one; the first update uses its
+        probabilities instead of uniform ones.
         """
         from isoglot.aligners.words import bitext_words  # noqa: PLC0415 - `datasets` is slow to import
 
@@ -212,8 +212,8 @@ class StatisticalAligner:
         own = (self.method, self.lowercase)
         if start is not None and (start.method, start.lowercase) != own:
             raise ConfigurationError(
-                f"start: method {start.method!r} with lowercase={start.lowercase} given, and this aligner has "
-                f"{self.method!r} with lowercase={self.lowercase}; begin with a model that was trained alike"
+                f"start: got method {start.method!r} with lowercase={start.lowercase}, but this aligner has "
+                f"{self.method!r} with lowercase={self.lowercase}; start from a model with the same settings"
             )
         known: Any = start and start.trained()
         self.model = METHODS[self.method].estimate(source, target, self.options, known)
