@@ -35,9 +35,15 @@ def estimate(
     options: HmmOptions,
     start: tuple[HmmDirection, HmmDirection] | None = None,
 ) -> tuple[HmmDirection, HmmDirection]:
-    """Train both directions together; ``start`` takes the place of fast_align's model in the first iteration."""
+    """Train both directions together, from fast_align's model or from ``start``, which counted this text as well.
+
+    What the text contributed to the counts of ``start`` is left out, as its links by ``start`` alone have it.
+    """
     with ThreadPoolExecutor(WORKERS) as pool:
         training = _Training(source, target, options, start, pool)
+        if start is not None:
+            training.iterate(pool)
+            training.recall(start)
         for _ in range(options.iterations):
             training.iterate(pool)
     given, generated, slots = training.table.pairs()
@@ -144,15 +150,27 @@ class _Training:
 
         forward, reverse = pool.map(prepare, (source, target), (target, source))
         one, other, _ = self.table.pairs()
-        mirrored = np.zeros(len(self.table.key))
-        mirrored[self.slots] = reverse.probabilities(other, one)
+        mirrored = self._by_slot(reverse.probabilities(other, one))
         return WordTables(forward.translation, forward.null), WordTables(mirrored, reverse.null)
 
     def _known(self, model: HmmDirection, words: Vocabularies, pairs: Pairs) -> WordTables:
         """The tables of a direction that was learned before."""
-        translation = np.zeros(len(self.table.key))
-        translation[self.slots], null = model.project(words, pairs)
-        return WordTables(translation, null)
+        translation, null = model.project(words, pairs)
+        return WordTables(self._by_slot(translation), null)
+
+    def recall(self, known: tuple[HmmDirection, HmmDirection]) -> None:
+        """Let the next iteration read the counts and jumps of a model, but for what this text contributed."""
+        for state, model in zip(self.states, known, strict=True):
+            found = model.known((state.given.words, state.generated.words), state.words)
+            classes = self._by_slot(found.classes) if len(found.classes) else found.classes
+            state.predictive = found._replace(links=self._by_slot(found.links), classes=classes)
+            state.jumps = model.jumps
+
+    def _by_slot(self, values: Doubles) -> Doubles:
+        """Values of each pair as values of each slot."""
+        placed = np.zeros(len(self.table.key))
+        placed[self.slots] = values
+        return placed
 
     def iterate(self, pool: ThreadPoolExecutor) -> None:
         """E-step over the parts of the text, then both directions' M-step."""
