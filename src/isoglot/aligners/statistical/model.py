@@ -164,8 +164,8 @@ class StatisticalAligner:
     def fit(self, bitext: Dataset, *, start: StatisticalAligner | None = None) -> Self:
         """Estimate the model from a BITEXT corpus (**columns** as :class:`isoglot.aligners.alignment.Aligner` says).
 
-        ``start``: A trained aligner of the same method, for example a merged one; the first update uses its
-        probabilities instead of uniform ones.
+        ``start``: A trained aligner of the same method that has counted this text too, for example a merged one; the
+        first update uses its probabilities instead of uniform ones.
         """
         from isoglot.aligners.words import bitext_words  # noqa: PLC0415 - `datasets` is slow to import
 
