@@ -34,8 +34,9 @@ import torch
 from scipy.stats import rankdata
 
 from isoglot.corpus.filter.filters import clean
-from isoglot.mining.filter_pairs import copied_share, filter_pairs, word_aligner
+from isoglot.mining.filter_pairs import copied_share, filter_pairs
 from isoglot.mining.options import VectorOptions
+from isoglot.mining.pair_scores import word_aligner
 from isoglot.mining.vectors import sentence_encoder, unit_vectors
 from isoglot.modules.neighbours import nearest_both_ways
 from isoglot.seeding import generator_for

@@ -13,6 +13,7 @@ from isoglot.aligners.embedding.options import EmbeddingOptions as EmbeddingOpti
 from isoglot.aligners.files.gold import GoldPairs as GoldPairs
 from isoglot.aligners.scoring import GoldAlignment as GoldAlignment
 from isoglot.aligners.scoring import score as score
+from isoglot.aligners.statistical.merging import merge as merge
 from isoglot.aligners.statistical.model import StatisticalAligner as StatisticalAligner
 from isoglot.aligners.tuning import TuningResult as TuningResult
 from isoglot.aligners.tuning import tune as tune

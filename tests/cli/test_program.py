@@ -25,6 +25,7 @@ def test_isoglot_alone_is_the_map_in_the_order_of_the_work() -> None:
         "align-sentences",
         "mine",
         "pack",
+        "merge",
         "export",
         "init",
         "inspect",

@@ -17,8 +17,9 @@ from isoglot.corpus.prepare import prepare
 from isoglot.corpus.read.readers import read
 from isoglot.corpus.read.sources import Source
 from isoglot.errors import ConfigurationError, InputError
-from isoglot.mining.filter_pairs import PairScorer, filter_files, filter_pairs
+from isoglot.mining.filter_pairs import filter_files, filter_pairs
 from isoglot.mining.options import FilterOptions
+from isoglot.mining.pair_scores import PairScorer
 from isoglot.testing import tiny_bitext, tiny_model, tiny_tokenizer
 
 SIZE = 40

@@ -46,7 +46,9 @@ def align_file(
     """Align bitext files; returns the number of pairs, those that cannot be aligned included."""
     aligner, progress = request.aligner, progress or Silent()
     reads = [*(path for source in sources for path in source.files()), *getattr(aligner, "train_on", ())]
-    reads += [str(path) for name in ("load", "model") if (path := getattr(aligner, name, None)) is not None]
+    reads += [
+        str(path) for name in ("load", "start", "model") if (path := getattr(aligner, name, None)) is not None
+    ]
     saved = getattr(aligner, "save", None)
     beside = [getattr(aligner, name, None) for name in ("save", "lexicon")]
     writes = [path for path in (out, *beside, request.phrases) if path]
@@ -107,8 +109,8 @@ def _read_by(corpus: Corpus, aligner: AnyAligner) -> dict[str, Any]:
     paths = [*prepared, *(path for one in corpus.inputs if one.manifest is None for path in one.files)]
     paths += getattr(aligner, "train_on", ())
     read: dict[str, Any] = {}
-    if isinstance(aligner, SavedModel):
-        paths.append(str(aligner.load))
+    models = (getattr(aligner, name, None) for name in ("load", "start"))
+    paths += [str(path) for path in models if path is not None]
     if isinstance(aligner, Encoder):
         read = {"encoder": hash_checkpoint(checkpoint_folder(aligner.model))}
     return {**read, "inputs": [InputFile.of(path).recorded() for path in dict.fromkeys(paths)]}

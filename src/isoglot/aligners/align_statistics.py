@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice, zip_longest
+from pathlib import Path
 
 import numpy as np
 
@@ -47,7 +48,10 @@ def _aligned(
     own_options = {**aligner.decoding(), **dict(aligner.options), "words": request.words}
     learner = StatisticalAligner(aligner.kind, lowercase=aligner.lowercase, **own_options)
     keep = aligner.save is not None or aligner.lexicon is not None
-    found = learner.fit_align_sides(source, target, keep=keep)
+    start = None if aligner.start is None else StatisticalAligner.load(aligner.start)
+    if start is not None and start.words not in (None, request.words):
+        raise _cut_otherwise(aligner.start, start.words)
+    found = learner.fit_align_sides(source, target, keep=keep, start=start)
     _keep(learner, aligner)
     return found
 
@@ -75,9 +79,7 @@ def _by_loaded(wanted: SavedModel, corpus: Corpus, request: AlignRequest, warn: 
     """Links by a saved model, a window of pairs at a time."""
     aligner = StatisticalAligner.load(wanted.load, **wanted.decoding())
     if aligner.words not in (None, request.words):
-        raise ConfigurationError(
-            f"{wanted.load} was trained on text split with --words {aligner.words}; add --words {aligner.words}"
-        )
+        raise _cut_otherwise(wanted.load, aligner.words)
     if wanted.threshold is not None and aligner.symmetrisation != AGREEMENT:
         raise ConfigurationError(
             f"--set threshold: {wanted.load} is read by {aligner.symmetrisation}, which has none; leave it out"
@@ -91,6 +93,10 @@ def _by_loaded(wanted: SavedModel, corpus: Corpus, request: AlignRequest, warn: 
         tables = aligner.tables(*sides).windows(len(window))
         yield from zip(window, _kept(tables, one, other, wanted), strict=True)
         first += len(window)
+
+
+def _cut_otherwise(model: Path | None, words: str | None) -> ConfigurationError:
+    return ConfigurationError(f"{model} was trained on text split with --words {words}; add --words {words}")
 
 
 def _encoded(

@@ -29,6 +29,7 @@ _THRESHOLD = "Least posterior of a link that both directions agree on; 0.5 and m
 _MODEL_KEPT = "Keep the model in this folder."
 _LEXICON = "Write linked words here: source, target, probability; with an encoder also counts."
 _ENCODER_NAME = "Folder or hub name of the encoder; box, the default, is the aligner that comes with isoglot."
+_START = "Start training from this saved model, for example one that `isoglot merge` wrote."
 _TRAIN_ON = "More bitext to learn from; its links are not written."
 
 
@@ -51,6 +52,7 @@ class _LearnedModel(_Model):
 
     lowercase: bool = option(False, "Compare words without case.", group=_LEARNING)
     train_on: tuple[str, ...] = option((), _TRAIN_ON, group=_LEARNING)
+    start: Path | None = option(None, _START, group=_LEARNING)
     usual: ClassVar[str] = "grow-diag-final-and"
 
     @model_validator(mode="after")

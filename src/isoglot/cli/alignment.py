@@ -1,9 +1,9 @@
-"""``isoglot align`` and ``isoglot score``."""
+"""``isoglot align``, ``score``, ``tune`` and ``merge``."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -282,6 +282,49 @@ def tune(
                 err=True, fg=typer.colors.YELLOW, bold=True,
             )  # fmt: skip
     typer.echo(str(place))
+
+
+@with_flags
+def merge(
+    models: Annotated[
+        list[str],
+        typer.Argument(metavar="MODEL", help="Folders that `isoglot align --save` wrote; two or more."),
+    ],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder to write.")],
+    running: RunFlags,
+) -> None:
+    """Merge statistical aligners that were trained on parts of a text.
+
+    Adds their expected counts. Use it for text that does not fit into the memory of one machine, or to train on several
+    machines. All parts need the same method and options:
+
+    isoglot align part-1.tsv -m hmm --save models/1 -o links-1.txt
+
+    isoglot merge models/1 models/2 models/3 --out models/all
+
+    isoglot align more.tsv --load models/all -o links.txt
+
+    For a model that is closer to one of the whole text, train again from the merged model and merge again:
+
+    isoglot align part-1.tsv -m hmm --start models/all --set iterations=1 --save again/1 -o links-1.txt
+    """
+    from isoglot.aligners.statistical.merging import merge as run
+    from isoglot.aligners.statistical.methods import require_room
+
+    refuse_overwriting(out, models)
+    require_writable(out, folder=True)
+    require_room(out)
+    with Console(quiet=running.quiet) as console:
+
+        def read() -> Iterator[str]:
+            for number, name in enumerate(models):
+                console.progress("models", number, len(models))
+                yield name
+
+        merged = run(read())
+        merged.save(out)
+        pairs = len(merged.trained().types[0])
+        console.note(f"{len(models):,} models merged, {pairs:,} word pairs: {out}")
 
 
 def _weighted(text: str) -> tuple[str, float]:

@@ -60,7 +60,8 @@ def filter_(
     isoglot filter en.txt de.txt --model ENCODER --min-margin 1.02 --min-alignment 0.5 --out kept.en --out kept.de
     """
     from isoglot.corpus.open_corpus import open_corpus
-    from isoglot.mining.filter_pairs import filter_files, scorer_of
+    from isoglot.mining.filter_pairs import filter_files
+    from isoglot.mining.pair_scores import scorer_of
 
     languages = [pairs.source_language or "src", pairs.target_language or "tgt"]
     corpus = open_corpus(inputs, "bitext", languages=languages, format=pairs.input_format)

@@ -34,6 +34,7 @@ _COMMANDS: dict[Any, str] = {
     mining.align_sentences: "two documents -> groups of lines that translate",
     mining.mine: "two monolingual texts -> pairs with scores",
     pretraining.pack: "aligner -> one small file, and back",
+    alignment.merge: "statistical aligners of parts -> one aligner",
     pretraining.export: "encoder -> sentence-transformers, ONNX",
     pretraining.init: "bitext, encoder -> commented recipe",
     pretraining.inspect: "recipe -> what the model will see",

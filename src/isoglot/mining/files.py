@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import io
 import json
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -14,7 +13,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 from isoglot.corpus.read.sources import bare_suffix, by_suffix
 from isoglot.errors import ConfigurationError
-from isoglot.runs.files import refuse_overwriting, require_writable, whole_path
+from isoglot.runs.files import refuse_overwriting, require_writable, text_output, whole_file
 
 WritePair = Callable[[str, str, Mapping[str, Any]], None]
 """Takes both sides of a pair and what is known of it, by name, in the same order for every pair."""
@@ -93,13 +92,13 @@ def shown(value: Any) -> str:
 
 @contextmanager
 def _opened(path: str) -> Iterator[IO[str]]:
-    if path == "-":
-        if isinstance(sys.stdout, io.TextIOWrapper):
-            sys.stdout.reconfigure(encoding="utf-8")  # as a file would be, whatever the terminal shows
-        yield sys.stdout
+    if not path.lower().endswith(".gz"):
+        with text_output(path) as file:
+            yield file
         return
-    with whole_path(path) as place, ExitStack() as stack:
-        raw: Any = stack.enter_context(place.open("wb"))
-        if path.lower().endswith(".gz"):
-            raw = stack.enter_context(gzip.GzipFile(fileobj=raw, mode="wb", filename="", mtime=0))
-        yield stack.enter_context(io.TextIOWrapper(raw, encoding="utf-8", newline="\n"))
+    with (
+        whole_file(path, binary=True) as raw,
+        gzip.GzipFile(fileobj=raw, mode="wb", filename="", mtime=0) as packed,
+        io.TextIOWrapper(packed, encoding="utf-8", newline="\n") as file,
+    ):
+        yield file

@@ -6,7 +6,6 @@ with the input; the last window, which may be short, is filled up with the pairs
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -16,11 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import regex
-import torch
 
 from isoglot.aligners.embedding.aligner import EmbeddingAligner
-from isoglot.aligners.embedding.choice import with_kept
-from isoglot.aligners.embedding.options import EmbeddingOptions
 from isoglot.aligners.files.pairs import prepared_pairs
 from isoglot.checks import validated
 from isoglot.corpus.encode.words import split_words
@@ -30,20 +26,17 @@ from isoglot.corpus.prepare import check_rules, held_out_hashes, rules_tokenizer
 from isoglot.corpus.read.readers import READERS
 from isoglot.corpus.read.records import Records
 from isoglot.corpus.read.sources import Source
-from isoglot.errors import ConfigurationError
 from isoglot.mining.files import check_outputs, pair_format, pair_writer
 from isoglot.mining.histogram import Histogram
-from isoglot.mining.options import FilterOptions, VectorOptions
-from isoglot.mining.vectors import SentenceEncoder, sentence_encoder, unit_vectors
-from isoglot.modules.neighbours import compared, nearest_both_ways
+from isoglot.mining.options import FilterOptions
+from isoglot.mining.pair_scores import PairScorer, scorer_of
+from isoglot.mining.vectors import SentenceEncoder
 from isoglot.runs.checkpoint import BOX
 from isoglot.runs.files import write_json
 from isoglot.runs.reporter import Reporter, Silent
 
 _LETTER = regex.compile(r"\p{L}")
 _CHUNK = 4096
-SIMILARITIES, LINKS = ("cosine", "margin"), ("alignment", "source_coverage", "target_coverage")
-"""Scores of sentence vectors and of word links."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,65 +74,6 @@ class FilterReport:
         return {"read": self.read, "kept": self.kept, "dropped": dict(self.dropped), "histograms": spread}
 
 
-class PairScorer:
-    """Scores windows of pairs by sentence vectors, word links, or both.
-
-    Args:
-        encoder: Texts in, vectors out; without one there are no cosine and margin.
-        aligner: Links words; without one there are no alignment and coverage.
-        neighbours: Nearest sentences for the margin.
-        pool: Least number of pairs among which they are searched, if there are that many.
-    """
-
-    def __init__(
-        self,
-        encoder: SentenceEncoder | None,
-        aligner: EmbeddingAligner | None,
-        *,
-        neighbours: int = 4,
-        pool: int = _CHUNK,
-    ) -> None:
-        self._encoder, self._aligner = encoder, aligner
-        self._neighbours, self._pool = neighbours, pool
-        self._before: tuple[list[str], list[str]] = [], []
-        self.names = (*(SIMILARITIES if encoder else ()), *(LINKS if aligner else ()))
-
-    def __call__(self, pairs: Sequence[tuple[str, str]]) -> list[dict[str, float]]:
-        """The scores of each pair of a window."""
-        found: list[dict[str, float]] = [{} for _ in pairs]
-        if self._encoder is not None and pairs:
-            for scores, *values in zip(found, *self._similarities(self._encoder, pairs), strict=True):
-                scores.update(zip(SIMILARITIES, values, strict=True))
-        if self._aligner is not None:
-            words = [(split_words(source), split_words(target)) for source, target in pairs]
-            for scores, sides, own in zip(found, words, self._aligner.align_pairs(words), strict=True):
-                linked = (len({link[side] for link in own.links}) for side in (0, 1))
-                shares = (count / max(1, len(side)) for count, side in zip(linked, sides, strict=True))
-                scores.update(zip(LINKS, (0.0 if math.isnan(own.score) else own.score, *shares), strict=True))
-        return found
-
-    def _similarities(self, encoder: SentenceEncoder, pairs: Sequence[tuple[str, str]]) -> list[list[float]]:
-        """Cosine and margin. A text that stands several times in a window is one neighbour."""
-        vectors, places = [], []
-        for side in (0, 1):
-            own = [pair[side] for pair in pairs]
-            more = self._before[side][len(own) - self._pool :] if len(own) < self._pool else []
-            number = {text: n for n, text in enumerate(dict.fromkeys([*own, *more]))}
-            places.append(torch.tensor([number[text] for text in own]))
-            vectors.append(unit_vectors(encoder, list(number)))
-            self._before[side][:] = [*more, *own][-self._pool :]
-        (first, second), (x, y) = vectors, places
-        forward, backward = nearest_both_ways(first, second, self._neighbours)
-        means = forward.similarities.mean(1)[x], backward.similarities.mean(1)[y]
-        cosine = (first[x] * second[y]).sum(1)
-        return [cosine.tolist(), compared(cosine, *means, similarity="margin").tolist()]
-
-
-def word_aligner(model: str | Path = BOX) -> EmbeddingAligner:
-    """An encoder as an aligner, with the method that it keeps; by default the one that comes with isoglot."""
-    return EmbeddingAligner(model, options=EmbeddingOptions.build(**with_kept(model, {})))
-
-
 def filter_pairs(
     pairs: Iterable[tuple[str, str]],
     *,
@@ -172,34 +106,6 @@ def filter_pairs(
         [Source(path="-", source_language=languages[0], target_language=languages[1])], wanted, "bitext"
     )
     return _judged(_chunked(pairs, languages), scorer, wanted)
-
-
-def scorer_of(
-    options: FilterOptions,
-    model: str | Path | SentenceEncoder | None,
-    aligner: EmbeddingAligner | str | Path | None,
-    vectors: VectorOptions | None = None,
-) -> PairScorer:
-    """The scorer of a model and an aligner, which have what the thresholds are of.
-
-    Raises:
-        ConfigurationError: A threshold of a score that nothing computes.
-    """
-    lacking = []
-    if model is None and {*SIMILARITIES} & {*options.thresholds}:
-        lacking.append(
-            "min_cosine and min_margin compare sentence vectors, which need an encoder; add --model box, or another"
-        )
-    if aligner is None and {*LINKS} & {*options.thresholds}:
-        lacking.append("min_alignment and min_coverage need word links, but --aligner is none; leave it out")
-    if lacking:
-        raise ConfigurationError(lacking)
-    return PairScorer(
-        None if model is None else sentence_encoder(model, vectors),
-        word_aligner(aligner) if isinstance(aligner, str | Path) else aligner,
-        neighbours=options.neighbours,
-        pool=options.pool,
-    )
 
 
 def filter_files(

@@ -11,17 +11,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from pathlib import Path
 from typing import NamedTuple
 
 from isoglot.aligners.alignment import PairLinks
 from isoglot.corpus.encode.words import WordMode, word_spans
 from isoglot.corpus.read.line_files import numbered_lines
 from isoglot.errors import InputError
-from isoglot.projection.options import ProjectRequest
 from isoglot.projection.rule import Words, project_spans
-from isoglot.projection.units import ProjectionCounts, Unit, paired
+from isoglot.projection.units import LabelKind, Unit, paired
 
 _TAG = re.compile(r"<(bpt|ept|ph|it|ut)\b[^>]*(?<!/)>.*?</\1\s*>|<!--.*?-->|</?[A-Za-z][^<>]*>", re.DOTALL)
 _NAME = re.compile(r"</?([A-Za-z][\w:.-]*)")
@@ -47,15 +44,8 @@ class _Segment(NamedTuple):
     elements: list[_Element]  # in the order in which they open
 
 
-@dataclass
-class InlineTags:
+class InlineTags(LabelKind):
     """Lines with inline tags, and their translations."""
-
-    labels: str | Path
-    translation: str | Path
-    out: str | Path
-    request: ProjectRequest
-    counts: ProjectionCounts = field(default_factory=ProjectionCounts)
 
     def units(self) -> Iterator[Unit]:
         """One unit per line."""

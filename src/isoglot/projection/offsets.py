@@ -9,21 +9,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from isoglot.aligners.alignment import PairLinks
 from isoglot.checks import shortened
 from isoglot.corpus.encode.words import word_spans
-from isoglot.corpus.labelled.tags import UNLABELLED
 from isoglot.corpus.read.line_files import numbered_lines
 from isoglot.corpus.read.sources import bare_suffix
 from isoglot.errors import InputError
-from isoglot.projection.options import ProjectRequest
 from isoglot.projection.rule import ProjectedSpan, Words, project_spans
 from isoglot.projection.tagged import entity_tags
-from isoglot.projection.units import ProjectionCounts, Unit, paired, span_words
+from isoglot.projection.units import LabelKind, Unit, paired, span_words
 from isoglot.runs.records import parse_object
 
 _NAMES = ("spans", "entities", "label", "labels")
@@ -39,15 +36,8 @@ class _Text(NamedTuple):
     words: list[Words | None]  # source words of each label
 
 
-@dataclass
-class CharacterSpans:
+class CharacterSpans(LabelKind):
     """Labelled texts, and their translations as lines or as objects with a text."""
-
-    labels: str | Path
-    translation: str | Path
-    out: str | Path
-    request: ProjectRequest
-    counts: ProjectionCounts = field(default_factory=ProjectionCounts)
 
     def units(self) -> Iterator[Unit]:
         """One unit per text."""
@@ -76,9 +66,7 @@ class CharacterSpans:
         tags = entity_tags(own.kinds, projected, found, length, self.request.uncertain)
         if tags is None or not length:
             return ""
-        self.counts.written += 1
-        self.counts.words += length
-        self.counts.labelled += sum(tag != UNLABELLED for tag in tags)
+        self.counts.add_tags(tags)
         spans = [
             {"start": own.spans[span.words[0]][0], "end": own.spans[span.words[1] - 1][1], "label": kind}
             for kind, span in zip(own.kinds, projected, strict=True)

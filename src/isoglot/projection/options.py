@@ -53,10 +53,6 @@ class ProjectOptions(Options):
         None, "Format of tagged words: conllu, panx, indexed, pairs or columns; by default from the file.",
         group=READING,
     )  # fmt: skip
-    translation_format: str | None = option(
-        None, "Of pos and ner: text (one sentence per line), or a format of tagged words, whose words are taken.",
-        group=READING,
-    )  # fmt: skip
     written: bool = option(
         False,
         "Of CoNLL-U, take words as they are written (zum), not syntactic ones (zu, dem).",

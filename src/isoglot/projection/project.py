@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import io
 import json
 import pickle
 import re
-import sys
 import tempfile
 from contextlib import nullcontext
 from pathlib import Path
@@ -25,10 +23,10 @@ from isoglot.projection.options import ProjectRequest, ReadyLinks, project_reque
 from isoglot.projection.questions import Answers
 from isoglot.projection.tagged import TaggedWords
 from isoglot.projection.units import LabelKind, ProjectionCounts
-from isoglot.runs.files import refuse_overwriting, require_writable, whole_file
+from isoglot.runs.files import refuse_overwriting, require_writable, text_output
 from isoglot.runs.reporter import Reporter, Silent
 
-KINDS: dict[str, Any] = {
+KINDS: dict[str, type[LabelKind]] = {
     "pos": TaggedWords,
     "ner": TaggedWords,
     "questions": Answers,
@@ -86,9 +84,7 @@ def project(
             aligned = _aligned(pairs, request, request.links, progress)
             links = ready_links(ReadyLinks(links_file=aligned))
         spool.seek(0)
-        if str(out) == "-" and isinstance(sys.stdout, io.TextIOWrapper):
-            sys.stdout.reconfigure(encoding="utf-8")
-        with nullcontext(sys.stdout) if str(out) == "-" else whole_file(out) as file:
+        with text_output(out) as file:
             for done, (unit, found) in enumerate(linked(spool, links, whole=ready)):
                 file.write(kind.text(unit, found))
                 if done % _EVERY == 0:
@@ -131,9 +127,7 @@ def _spool(kind: LabelKind, spool: IO[bytes], pairs: Path | None) -> None:
                 if file is not None:
                     file.write(_pair_line(unit.source[a:b], unit.target[c:d]))
     if not count:
-        raise InputError(
-            "no sentence has a translation; check the files", path=getattr(kind, "translation", None)
-        )
+        raise InputError("no sentence has a translation; check the files", path=kind.translation)
 
 
 def _pair_line(source: Any, target: Any) -> str:

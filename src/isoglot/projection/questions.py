@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,16 +15,15 @@ from typing import Any, NamedTuple
 from isoglot.aligners.alignment import PairLinks
 from isoglot.checks import shortened
 from isoglot.corpus.encode.words import word_spans
-from isoglot.corpus.labelled.questions import read_questions
+from isoglot.corpus.labelled.questions import read_questions, squad_questions
 from isoglot.corpus.labelled.tables import read_table
 from isoglot.corpus.read.line_files import numbered_lines
 from isoglot.corpus.read.sources import bare_suffix
 from isoglot.errors import InputError
-from isoglot.projection.options import ProjectRequest
 from isoglot.projection.rule import Words, project_spans
 from isoglot.projection.sentences import sentence_windows
-from isoglot.projection.units import ProjectionCounts, Unit, span_words
-from isoglot.runs.records import parse_json, parse_object
+from isoglot.projection.units import LabelKind, Unit, span_words
+from isoglot.runs.records import parse_object
 from isoglot.schema import SPAN
 
 
@@ -45,15 +43,8 @@ class _Context(NamedTuple):
     asked: list[_Question]
 
 
-@dataclass
-class Answers:
+class Answers(LabelKind):
     """Questions, and their translations with contexts of the same ids."""
-
-    labels: str | Path
-    translation: str | Path
-    out: str | Path
-    request: ProjectRequest
-    counts: ProjectionCounts = field(default_factory=ProjectionCounts)
 
     def units(self) -> Iterator[Unit]:
         """One unit per context and translation of it; questions without a translation are left out."""
@@ -122,22 +113,13 @@ def _places(answers: dict[str, Any], spans: list[Words]) -> list[Words | None]:
 
 def _translations(path: str | Path) -> dict[str, tuple[str, str]]:
     """Question and context by id, of SQuAD's JSON (whose answers play no part) or of JSON lines."""
-    rows: list[tuple[int | None, dict[str, Any]]]
+    rows: Iterator[tuple[int | None, dict[str, Any]]]
     if bare_suffix(str(path)) in (".jsonl", ".ndjson"):
-        rows = [
-            (n, parse_object(line, path=path, line=n)) for n, line in numbered_lines(path) if line.strip()
-        ]
+        lines = ((number, line) for number, line in numbered_lines(path) if line.strip())
+        rows = ((number, parse_object(line, path=path, line=number)) for number, line in lines)
     else:
-        document = parse_json("\n".join(line for _, line in numbered_lines(path)), path=path)
-        try:
-            rows = [
-                (None, {**qa, "context": paragraph["context"]})
-                for article in (document if isinstance(document, list) else document["data"])
-                for paragraph in article["paragraphs"]
-                for qa in paragraph["qas"]
-            ]
-        except (KeyError, TypeError) as error:
-            raise InputError(f"is not a SQuAD file (no {error}); fix or replace it", path=path) from error
+        questions = squad_questions(path, lambda context, qa: {**qa, "context": context})
+        rows = ((None, question) for question in questions)
     found = {}
     for number, row in rows:
         match row:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from isoglot.aligners.alignment import PairLinks
@@ -12,21 +11,13 @@ from isoglot.corpus.encode.words import split_words
 from isoglot.corpus.labelled.tags import UNLABELLED, UPOS, check_tag, tagged_rows
 from isoglot.corpus.read.line_files import each, numbered_lines
 from isoglot.corpus.read.sources import bare_suffix
-from isoglot.projection.options import ProjectRequest
 from isoglot.projection.rule import ProjectedSpan, project_spans, project_tags
-from isoglot.projection.units import ProjectionCounts, Unit, paired
+from isoglot.projection.units import LabelKind, Unit, paired
 from isoglot.tasks.metrics.chunks import chunks
 
 
-@dataclass
-class TaggedWords:
+class TaggedWords(LabelKind):
     """Sentences of tagged words, and their translations as words or as lines of text."""
-
-    labels: str | Path
-    translation: str | Path
-    out: str | Path
-    request: ProjectRequest
-    counts: ProjectionCounts = field(default_factory=ProjectionCounts)
 
     def units(self) -> Iterator[Unit]:
         """One unit per sentence."""
@@ -52,9 +43,7 @@ class TaggedWords:
             tags = own
         if all(tag == UNLABELLED for tag in tags):
             return ""
-        self.counts.written += 1
-        self.counts.words += length
-        self.counts.labelled += sum(tag != UNLABELLED for tag in tags)
+        self.counts.add_tags(tags)
         if bare_suffix(str(self.out)) == ".jsonl":
             return json.dumps({"words": unit.target, "tags": tags}, ensure_ascii=False) + "\n"
         return "".join(f"{word}\t{tag}\n" for word, tag in zip(unit.target, tags, strict=True)) + "\n"
@@ -66,12 +55,11 @@ class TaggedWords:
             yield [word for _, (word, _) in rows], [tag for _, (_, tag) in rows]
 
     def _translated(self) -> Iterator[Sequence[str]]:
-        form = self.request.translation_format
-        if form == "text" or (form is None and bare_suffix(str(self.translation)) != ".conllu"):
+        if bare_suffix(str(self.translation)) != ".conllu":
             for _, line in numbered_lines(self.translation):
                 yield split_words(line, mode=self.request.words)
             return
-        for rows in self._rows(self.translation, self.request.target_language or "und", form):
+        for rows in self._rows(self.translation, self.request.target_language or "und", None):
             yield [word for _, (word, _) in rows]
 
     def _rows(

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from isoglot.aligners.alignment import PairLinks
+from isoglot.corpus.labelled.tags import UNLABELLED
 from isoglot.errors import InputError
+from isoglot.projection.options import ProjectRequest
 from isoglot.projection.rule import ProjectedSpan, Words
 
 One = TypeVar("One")
@@ -55,6 +58,12 @@ class ProjectionCounts:
         """Count spans."""
         self.fates.update(span.fate for span in found)
 
+    def add_tags(self, tags: Sequence[str]) -> None:
+        """Count a sentence that is written with these tags."""
+        self.written += 1
+        self.words += len(tags)
+        self.labelled += sum(tag != UNLABELLED for tag in tags)
+
     def summary(self) -> str:
         """One line."""
         parts = [f"{self.examples:,} examples, {self.written:,} written"]
@@ -66,18 +75,23 @@ class ProjectionCounts:
         return "; ".join(parts)
 
 
-class LabelKind(Protocol):
+@dataclass
+class LabelKind(ABC):
     """How one kind of labels is read and written."""
 
-    counts: ProjectionCounts
+    labels: str | Path
+    translation: str | Path
+    out: str | Path
+    request: ProjectRequest
+    counts: ProjectionCounts = field(default_factory=ProjectionCounts)
 
+    @abstractmethod
     def units(self) -> Iterator[Unit]:
         """The units in their order."""
-        ...
 
+    @abstractmethod
     def text(self, unit: Unit, found: PairLinks) -> str:
         """A unit with its labels as lines of the output; empty if it is left out."""
-        ...
 
 
 def paired(

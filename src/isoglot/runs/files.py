@@ -3,6 +3,7 @@
 import contextlib
 import errno
 import hashlib
+import io
 import json
 import os
 import re
@@ -10,6 +11,7 @@ import secrets
 import shutil
 import socket
 import stat
+import sys
 import tempfile
 import time
 from collections.abc import Iterable, Iterator, Mapping
@@ -79,6 +81,18 @@ def whole_file(path: str | Path, *, binary: bool = False) -> Iterator[IO[Any]]:
     how: dict[str, Any] = {} if binary else {"encoding": "utf-8", "newline": "\n"}
     with whole_path(path) as place, place.open("wb" if binary else "w", **how) as file:
         yield file
+
+
+@contextmanager
+def text_output(path: str | Path) -> Iterator[IO[str]]:
+    """As :func:`whole_file`; ``-`` is standard output, in UTF-8 as a file would be, whatever the terminal shows."""
+    if str(path) != "-":
+        with whole_file(path) as file:
+            yield file
+        return
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(encoding="utf-8")
+    yield sys.stdout
 
 
 @contextmanager

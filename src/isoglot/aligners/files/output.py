@@ -1,12 +1,9 @@
 """What an aligner found, as lines of a format or as an ALIGNED corpus, complete or not there at all."""
 
-import io
 import json
 import math
-import sys
 import tempfile
 from collections.abc import Iterable
-from contextlib import nullcontext
 from itertools import chain, groupby
 from pathlib import Path
 from typing import Any
@@ -18,7 +15,7 @@ from isoglot.aligners.options import AlignRequest
 from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.read.sources import Source
 from isoglot.errors import ConfigurationError
-from isoglot.runs.files import whole_file
+from isoglot.runs.files import text_output
 
 Found = Iterable[tuple[RawPair, PairLinks]]
 NUMBERED = ("pharaoh", "talp", "alignv2", "naacl")
@@ -46,9 +43,7 @@ def write_lines(
     JSON lines have for each link.
     """
     pairs = 0
-    if str(out) == "-" and isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(encoding="utf-8")  # as a file would be, whatever the terminal shows
-    with nullcontext(sys.stdout) if str(out) == "-" else whole_file(out) as file:
+    with text_output(out) as file:
         for pair, links in found:
             file.write(_text(pairs, pair, links, name, base, reverse, values))
             pairs += 1

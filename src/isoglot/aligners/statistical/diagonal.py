@@ -103,7 +103,7 @@ def _digamma(x):
 
 @compiled
 def normalise(counts, table, order, prior, probability):
-    """Counts to probabilities, row by row: exp(ψ(c + α) − ψ(Σ(c + α))), or plain shares; clears the counts.
+    """Counts to probabilities, row by row: exp(ψ(c + α) − ψ(Σ(c + α))), or plain shares.
 
     ``order`` has the slots in which each row is summed, counted from its first; without any they are as they stand.
     """
@@ -136,7 +136,6 @@ def normalise(counts, table, order, prior, probability):
                 probability[place] = math.exp(_digamma(counts[place] + alpha) - whole)
             else:
                 probability[place] = counts[place] / total
-            counts[place] = 0.0
 
 
 @compiled

@@ -30,11 +30,15 @@ import numpy as np
 import numpy.typing as npt
 
 from isoglot.aligners.statistical.bitext import Vocabularies, locate_words
+from isoglot.aligners.statistical.counts import Counts, sums
+from isoglot.aligners.statistical.markov import WordCounts
 from isoglot.aligners.statistical.options import HmmOptions
 from isoglot.aligners.statistical.pair_table import PairTable
 
 Doubles = npt.NDArray[np.float64]
 Words = npt.NDArray[np.int32]
+JUMP_ALPHA = 0.5
+"""Added to the count of each jump width and each first link."""
 
 
 class Jumps(NamedTuple):
@@ -129,15 +133,25 @@ class HmmDirection:
 
         Unknown words and pairs fall back to their prefixes, then to α.
         """
+        known = self.known(new, pairs)
+        translation = known.links + known.alpha
+        if len(known.share):
+            base = (known.classes + known.alpha) / (known.class_totals[pairs[0]] + known.class_smooth)
+            translation += known.share[pairs[1]] * base
+        translation /= known.totals[pairs[0]] + known.smooth
+        return translation, (known.null + known.alpha) / known.null_total
+
+    def known(self, new: Vocabularies, pairs: tuple[Words, Words]) -> WordCounts:
+        """The counts of the pairs and words of a text, with those of each pair in the place of those of each slot."""
         o, size = self.options, len(self.words[1])
         given, generated = (locate_words(k, n) for k, n in zip(self.words, new, strict=True))
-        translation = _at(self.counts, self.table.slots(given[pairs[0]], generated[pairs[1]])) + o.alpha
-        if o.prefix_length:
-            translation += o.strength * self._base(new, pairs, generated)
-        total = _at(self._totals, given)[pairs[0]]
-        translation /= total + (o.alpha * size + o.strength)
-        null = (_at(self.null_counts, generated) + o.alpha) / (self.null_counts.sum() + o.alpha * size)
-        return translation, null
+        links = _at(self.counts, self.table.slots(given[pairs[0]], generated[pairs[1]]))
+        base = self._base(new, pairs, generated) if o.prefix_length else (np.zeros(0),) * 3
+        class_smooth = o.alpha * len(self._classes[0].generated) if o.prefix_length else 0.0
+        return WordCounts(
+            links, _at(self._totals, given), *base, _at(self.null_counts, generated),
+            o.alpha, o.alpha * size + o.strength, class_smooth, float(self.null_counts.sum() + o.alpha * size),
+        )  # fmt: skip
 
     @cached_property
     def _totals(self) -> Doubles:
@@ -153,17 +167,15 @@ class HmmDirection:
 
     def _base(
         self, new: Vocabularies, pairs: tuple[Words, Words], generated: npt.NDArray[np.int64]
-    ) -> Doubles:
-        """p_base of each pair of a text."""
-        o = self.options
+    ) -> tuple[Doubles, Doubles, Doubles]:
+        """Counts of the prefix classes of each pair and given word, and β · p(f | prefix(f)) of each generated word."""
         classes, links, totals = self._classes
         one, other = classes.given.locate(new[0]), classes.generated.locate(new[1])
-        shared = _at(links, classes.table.slots(one[pairs[0]], other[pairs[1]])) + o.alpha
-        shared /= _at(totals, one)[pairs[0]] + o.alpha * len(classes.generated)
+        shared = _at(links, classes.table.slots(one[pairs[0]], other[pairs[1]]))
         own = _at(self.frequency, generated)
         whole = _at(classes.frequencies(self.frequency), other)
         share = np.where(own > 0, own / np.maximum(whole, 1.0), 1.0 / (whole + 1.0))
-        return np.asarray(shared * share[pairs[1]])
+        return shared, _at(totals, one), self.options.strength * share
 
     def arrays(self, given: Words, generated: Words) -> dict[str, npt.NDArray[Any]]:
         """Everything but words and options as arrays, the counts of these pairs among them, to be saved."""
@@ -190,10 +202,22 @@ class HmmDirection:
         jumps = Jumps(arrays["jump_width"], arrays["jump_start"], options.null_probability)
         return cls(words, table, counts, arrays["null_counts"], arrays["frequency"], jumps, options)
 
+    def additive(self, given: Words, generated: Words) -> Counts:
+        """What adds up over parts of a text, of these pairs: everything but the prior of the jumps."""
+        links = self.counts[self.table.slots(given, generated)]
+        jumps = np.concatenate([self.jumps.width, self.jumps.start]) - JUMP_ALPHA
+        return Counts(links, np.stack([self.null_counts, self.frequency]), jumps)
 
-def sums(index: npt.NDArray[np.integer], weights: npt.NDArray[Any], size: int) -> Doubles:
-    """How much weight each index has."""
-    return np.asarray(np.bincount(index, weights, size), np.float64)
+    @classmethod
+    def of_counts(
+        cls, counts: Counts, words: Vocabularies, pairs: tuple[Words, Words], options: HmmOptions
+    ) -> HmmDirection:
+        """The model of sums of :meth:`additive`."""
+        null_counts, frequency = counts.words
+        limit = len(counts.other) // 3  # 2 · limit + 1 widths, and limit + 1 first links
+        width, start = np.split(counts.other + JUMP_ALPHA, [2 * limit + 1])
+        arrays = {"counts": counts.pairs, "null_counts": null_counts, "frequency": frequency}
+        return cls.from_arrays({**arrays, "jump_width": width, "jump_start": start}, words, pairs, options)
 
 
 def _at(values: Doubles, index: npt.NDArray[np.int64]) -> Doubles:

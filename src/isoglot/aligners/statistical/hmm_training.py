@@ -6,9 +6,10 @@ import numpy as np
 import numpy.typing as npt
 
 from isoglot.aligners.statistical import ibm2
-from isoglot.aligners.statistical.bitext import BitextSide, Ints
+from isoglot.aligners.statistical.bitext import BitextSide, Ints, Vocabularies
+from isoglot.aligners.statistical.counts import Pairs, sums
 from isoglot.aligners.statistical.decoding import WORKERS, parts
-from isoglot.aligners.statistical.hmm import HmmDirection, Jumps, PrefixPairs, sums
+from isoglot.aligners.statistical.hmm import JUMP_ALPHA, HmmDirection, Jumps, PrefixPairs
 from isoglot.aligners.statistical.markov import (
     UNIT,
     Both,
@@ -26,15 +27,23 @@ Doubles = npt.NDArray[np.float64]
 _NONE: Doubles = np.zeros(0)
 _WARM_UP = 4  # updates of fast_align's model before those of the HMM
 _LONGEST_JUMP = 60  # jumps of more words count as this one
-_JUMP_ALPHA = 0.5  # added to the count of each jump width
 
 
 def estimate(
-    source: BitextSide, target: BitextSide, options: HmmOptions
+    source: BitextSide,
+    target: BitextSide,
+    options: HmmOptions,
+    start: tuple[HmmDirection, HmmDirection] | None = None,
 ) -> tuple[HmmDirection, HmmDirection]:
-    """Train both directions together."""
+    """Train both directions together, from fast_align's model or from ``start``, which counted this text as well.
+
+    What the text contributed to the counts of ``start`` is left out, as its links by ``start`` alone have it.
+    """
     with ThreadPoolExecutor(WORKERS) as pool:
-        training = _Training(source, target, options, pool)
+        training = _Training(source, target, options, start, pool)
+        if start is not None:
+            training.iterate(pool)
+            training.recall(start)
         for _ in range(options.iterations):
             training.iterate(pool)
     given, generated, slots = training.table.pairs()
@@ -77,7 +86,7 @@ class _DirectionState:
         o, size = self.options, len(self.generated.words)
         self.counts = counts
         self.null_counts = sums(self.generated.ids, self.own_null, size)
-        self.jumps = Jumps(moved + _JUMP_ALPHA, started + _JUMP_ALPHA, self.jumps.null)
+        self.jumps = Jumps(moved + JUMP_ALPHA, started + JUMP_ALPHA, self.jumps.null)
         totals = sums(self.words[0], counts[slots], len(self.given.words))
         classes, class_totals, class_smooth = _NONE, _NONE, 0.0
         if self.prefixes is not None:
@@ -105,28 +114,63 @@ class _Training:
     """Both directions, over one table of word pairs by source word."""
 
     def __init__(
-        self, source: BitextSide, target: BitextSide, options: HmmOptions, pool: ThreadPoolExecutor
+        self,
+        source: BitextSide,
+        target: BitextSide,
+        options: HmmOptions,
+        start: tuple[HmmDirection, HmmDirection] | None,
+        pool: ThreadPoolExecutor,
     ) -> None:
-        warm = DiagonalOptions(iterations=_WARM_UP + 1)
-
-        def prepare(given: BitextSide, generated: BitextSide) -> ibm2.DiagonalDirection:
-            table = PairTable.of(given, generated)
-            return ibm2.estimate(given, generated, table, warm, reverse=given is target)
-
-        forward, reverse = pool.map(prepare, (source, target), (target, source))
-        self.sides, self.table = (source, target), forward.table
+        self.sides, self.table = (source, target), PairTable.of(source, target)
         one, other, self.slots = self.table.pairs()
-        mirrored = np.zeros(len(self.table.key))
-        mirrored[self.slots] = reverse.probabilities(other, one)
-        # Both directions' tables of fast_align's model, for the first iteration.
-        self.start = Both(WordTables(forward.translation, forward.null), WordTables(mirrored, reverse.null))
+        pairs, words = ((one, other), (other, one)), (source.words, target.words)
+        # both directions' tables for the first iteration
+        if start is None:
+            self.start = Both(*self._warm_up(pool))
+        else:
+            self.start = Both(*map(self._known, start, (words, words[::-1]), pairs))
         self.states = (
-            _DirectionState(source, target, (one, other), options),
-            _DirectionState(target, source, (other, one), options),
+            _DirectionState(source, target, pairs[0], options),
+            _DirectionState(target, source, pairs[1], options),
         )
+        for state, model in zip(self.states, start or (), strict=False):
+            state.jumps = model.jumps
         ends = np.cumsum(source.lengths * target.lengths)
         self.entries = np.concatenate([[0], ends]).astype(np.int64)  # each sentence's first
         self.own = np.zeros(self.entries[-1], np.uint16)  # what each contributed to the counts, as a fraction
+
+    def _warm_up(self, pool: ThreadPoolExecutor) -> tuple[WordTables, WordTables]:
+        """The tables of fast_align's model."""
+        warm = DiagonalOptions(iterations=_WARM_UP + 1)
+        source, target = self.sides
+
+        def prepare(given: BitextSide, generated: BitextSide) -> ibm2.DiagonalDirection:
+            table = self.table if given is source else PairTable.of(given, generated)
+            return ibm2.estimate(given, generated, table, warm, reverse=given is target)
+
+        forward, reverse = pool.map(prepare, (source, target), (target, source))
+        one, other, _ = self.table.pairs()
+        mirrored = self._by_slot(reverse.probabilities(other, one))
+        return WordTables(forward.translation, forward.null), WordTables(mirrored, reverse.null)
+
+    def _known(self, model: HmmDirection, words: Vocabularies, pairs: Pairs) -> WordTables:
+        """The tables of a direction that was learned before."""
+        translation, null = model.project(words, pairs)
+        return WordTables(self._by_slot(translation), null)
+
+    def recall(self, known: tuple[HmmDirection, HmmDirection]) -> None:
+        """Let the next iteration read the counts and jumps of a model, but for what this text contributed."""
+        for state, model in zip(self.states, known, strict=True):
+            found = model.known((state.given.words, state.generated.words), state.words)
+            classes = self._by_slot(found.classes) if len(found.classes) else found.classes
+            state.predictive = found._replace(links=self._by_slot(found.links), classes=classes)
+            state.jumps = model.jumps
+
+    def _by_slot(self, values: Doubles) -> Doubles:
+        """Values of each pair as values of each slot."""
+        placed = np.zeros(len(self.table.key))
+        placed[self.slots] = values
+        return placed
 
     def iterate(self, pool: ThreadPoolExecutor) -> None:
         """E-step over the parts of the text, then both directions' M-step."""

@@ -22,8 +22,9 @@ import numpy.typing as npt
 
 from isoglot.aligners.statistical import diagonal
 from isoglot.aligners.statistical.bitext import BitextSide, Vocabularies
+from isoglot.aligners.statistical.counts import Counts, Pairs
 from isoglot.aligners.statistical.options import DiagonalOptions
-from isoglot.aligners.statistical.pair_table import FlatTable, PairTable
+from isoglot.aligners.statistical.pair_table import EMPTY, FlatTable, PairTable
 from isoglot.aligners.statistical.summation_order import list_order, row_order, size_counts, word_numbers
 
 Floats = npt.NDArray[np.float64]
@@ -54,11 +55,27 @@ class DiagonalDirection:
     translation: npt.NDArray[np.floating]  # t(generated | given) of each slot. Shape: (slots)
     null: Floats  # t(generated | null) of each generated word. Shape: (generated vocabulary)
     tension: float  # λ
+    # expected links of each slot, and of null and each generated word, where they were kept
+    counts: tuple[npt.NDArray[np.floating], Floats] | None = None
 
     @property
     def compiled(self) -> tuple[FlatTable, Probabilities]:
         """The table and the probabilities as the compiled loops take them."""
         return self.table.flat, Probabilities(self.translation, self.null, self.tension)
+
+    def known(
+        self, table: PairTable, given: npt.NDArray[np.int64], generated: npt.NDArray[np.int64]
+    ) -> Probabilities:
+        """What is known of the pairs and words of another table; ``given`` and ``generated`` are their numbers here.
+
+        Pairs and words that are not known, whose numbers may be −1, are as improbable as in decoding.
+        """
+        one, other, slots = table.pairs()
+        place = self.table.slots(given[one], generated[other])
+        translation = np.full(len(table.key), INITIAL_PROBABILITY)
+        translation[slots] = np.append(self.translation, INITIAL_PROBABILITY)[place]
+        null = np.append(self.null, INITIAL_PROBABILITY)[generated]
+        return Probabilities(translation, null, self.tension)
 
     def probabilities(self, given: npt.NDArray[np.int32], generated: npt.NDArray[np.int32]) -> Floats:
         """t(generated | given) of pairs that the table holds."""
@@ -66,11 +83,16 @@ class DiagonalDirection:
 
     def arrays(self, given: npt.NDArray[np.int32], generated: npt.NDArray[np.int32]) -> dict[str, Floats]:
         """Everything as arrays, the probabilities of these pairs among them, to be saved."""
-        return {
+        arrays = {
             "translation": self.probabilities(given, generated),
             "null": self.null,
             "tension": np.array([self.tension]),
         }
+        if self.counts is not None:
+            slots = self.table.slots(given, generated)
+            links = self.counts[0][slots].astype(np.float32)  # enough for what is only added to other counts
+            arrays |= {"counts": links, "null_counts": self.counts[1]}
+        return arrays
 
     @classmethod
     def from_arrays(
@@ -85,7 +107,38 @@ class DiagonalDirection:
         table = PairTable.of_pairs(*pairs, len(words[0]))
         translation = np.full(len(table.key), INITIAL_PROBABILITY)
         translation[table.slots(*pairs)] = arrays["translation"]
-        return cls(table, translation, arrays["null"], float(arrays["tension"][0]))
+        counts = None
+        if "counts" in arrays:
+            counts = np.zeros(len(table.key), np.float32), arrays["null_counts"]
+            counts[0][table.slots(*pairs)] = arrays["counts"]
+        return cls(table, translation, arrays["null"], float(arrays["tension"][0]), counts)
+
+    def additive(self, given: npt.NDArray[np.int32], generated: npt.NDArray[np.int32]) -> Counts | None:
+        """What adds up over parts of a text, of these pairs, where it was kept.
+
+        Of tensions it is the sum over the generated words: each of them has one expected link, to a word or to null.
+        """
+        if self.counts is None:
+            return None
+        links = self.counts[0][self.table.slots(given, generated)].astype(np.float64)
+        tokens = links.sum() + self.counts[1].sum()
+        return Counts(links, self.counts[1][None], np.array([self.tension * tokens]))
+
+    @classmethod
+    def of_counts(
+        cls, counts: Counts, words: Vocabularies, pairs: Pairs, options: DiagonalOptions
+    ) -> DiagonalDirection:
+        """The model of sums of :meth:`additive`."""
+        table = PairTable.of_pairs(*pairs, len(words[0]))
+        translation, null = (np.full(size, INITIAL_PROBABILITY) for size in (len(table.key), len(words[1])))
+        links, null_links = np.zeros(len(table.key)), counts.words[0]
+        links[table.slots(*pairs)] = counts.pairs
+        prior, any_order = (options.variational_bayes, float(options.alpha)), np.zeros(0, np.int32)
+        diagonal.normalise(links, table.flat, any_order, prior, translation)
+        diagonal.normalise(null_links, _null_row(np.unique(pairs[1]), len(null)), any_order, prior, null)
+        tokens = links.sum() + null_links.sum()
+        tension = float(counts.other[0] / tokens) if tokens else options.tension
+        return cls(table, translation, null, tension, (links, null_links))
 
 
 def estimate(
@@ -95,8 +148,13 @@ def estimate(
     options: DiagonalOptions,
     *,
     reverse: bool = False,
+    keep: bool = False,
+    start: Probabilities | None = None,
 ) -> DiagonalDirection:
-    """Train one direction: ``iterations − 1`` updates."""
+    """Train one direction: ``iterations − 1`` updates; with ``keep`` the last one's counts stay.
+
+    ``start``: What it begins with, over ``table`` and the generated words; by default all words are equally probable.
+    """
     words = len(generated.words)
     exact = len(table) <= MOST_PAIRS
     kind: type[np.floating] = np.float64 if exact else np.float32
@@ -107,22 +165,33 @@ def estimate(
     order = row_order(table, given, generated, numbers) if exact else np.zeros(0, np.int32)
     used = _used(given, generated)
     null_order = used[list_order(numbers[used])].astype(np.int32)
-    null_row = FlatTable(np.array([0, words]), np.arange(words, dtype=np.int32), np.array([len(used)]))
+    null_row = _null_row(used, words)
     sizes = size_counts(given, generated)
     tokens = max(int(sizes[0] @ sizes[2]), 1)
     found = np.full(min(int(given.lengths @ generated.lengths), MOST_FOUND), -1, np.int64)
     prior = options.variational_bayes, float(options.alpha)
     tension = float(options.tension)
+    if start is not None:
+        translation[:], null[:], tension = start
     for iteration in range(options.iterations - 1):
         model = DiagonalDirection(table, translation, null, tension)
+        counts[:] = null_counts[:] = 0.0
         feature = diagonal.expectations(
             given.flat, generated.flat, *model.compiled, options.positions, counts, null_counts, found
         )
-        if options.favour_diagonal and options.optimise_tension and iteration > 0:
+        if options.favour_diagonal and options.optimise_tension and (iteration > 0 or start is not None):
             tension = _optimise_tension(sizes, tokens, tension, feature / tokens)
         diagonal.normalise(counts, table.flat, order, prior, translation)
         diagonal.normalise(null_counts, null_row, null_order, prior, null)
-    return DiagonalDirection(table, translation, null, tension)
+    kept = (counts, null_counts) if keep and options.iterations > 1 else None
+    return DiagonalDirection(table, translation, null, tension, kept)
+
+
+def _null_row(used: npt.NDArray[np.integer], words: int) -> FlatTable:
+    """The generated words that null may generate, as a table of one row with a slot for each of ``words``."""
+    key = np.full(words, EMPTY, np.int32)
+    key[used] = used
+    return FlatTable(np.array([0, words]), key, np.array([len(used)]))
 
 
 def _used(given: BitextSide, generated: BitextSide) -> npt.NDArray[np.int64]:

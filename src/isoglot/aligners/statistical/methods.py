@@ -16,6 +16,7 @@ from safetensors.numpy import load_file, save_file
 
 from isoglot.aligners.statistical import diagonal, ibm2, markov
 from isoglot.aligners.statistical.bitext import BitextSide, Vocabularies, locate_words
+from isoglot.aligners.statistical.counts import CountSum
 from isoglot.aligners.statistical.decoding import WORKERS, BestWords, Decoded, agreeing
 from isoglot.aligners.statistical.hmm import HmmDirection
 from isoglot.aligners.statistical.hmm_training import estimate
@@ -44,8 +45,17 @@ class TranslationModel(ABC):
 
     @classmethod
     @abstractmethod
-    def estimate(cls, source: BitextSide, target: BitextSide, options: Any) -> Self:
-        """Learn both directions."""
+    def estimate(
+        cls, source: BitextSide, target: BitextSide, options: Any, start: Self | None = None
+    ) -> Self:
+        """Learn both directions, from nothing or from a model that is known."""
+
+    @classmethod
+    def of_counts(cls, total: CountSum, options: Any) -> Self:
+        """The model of counts that were added up."""
+        words, (source, target), kind = total.words, total.types, cls.direction
+        forward = kind.of_counts(total.ahead, words, (source, target), options)
+        return cls(words, forward, kind.of_counts(total.back, words[::-1], (target, source), options))
 
     @classmethod
     def estimate_and_forget(
@@ -135,10 +145,28 @@ class FastAlignModel(TranslationModel):
     direction = ibm2.DiagonalDirection
 
     @classmethod
-    def estimate(cls, source: BitextSide, target: BitextSide, options: DiagonalOptions) -> Self:
+    def estimate(
+        cls, source: BitextSide, target: BitextSide, options: DiagonalOptions, start: Self | None = None
+    ) -> Self:
         """Learn both directions."""
-        both = _both_directions(source, target, options, lambda *found: found[-1])
+        both = _both_directions(
+            source,
+            target,
+            options,
+            lambda *found: found[-1],
+            keep=True,
+            begin=None if start is None else start._begin,
+        )
         return cls((source.words, target.words), *both)
+
+    def _begin(
+        self, table: PairTable, given: BitextSide, generated: BitextSide, reverse: bool
+    ) -> ibm2.Probabilities:
+        """What a direction knows of the words of a text."""
+        words, model = (self.words[::-1], self.reverse) if reverse else (self.words, self.forward)
+        numbers = (locate_words(k, side.words) for k, side in zip(words, (given, generated), strict=True))
+        found: ibm2.Probabilities = model.known(table, *numbers)
+        return found
 
     @classmethod
     def estimate_and_forget(
@@ -166,6 +194,9 @@ def _both_directions(
     target: BitextSide,
     options: DiagonalOptions,
     then: Callable[[BitextSide, BitextSide, DiagonalOptions, ibm2.DiagonalDirection], T],
+    *,
+    keep: bool = False,
+    begin: Callable[[PairTable, BitextSide, BitextSide, bool], ibm2.Probabilities] | None = None,
 ) -> tuple[T, ...]:
     """What ``then`` makes of the trained forward and reverse model; large ones are trained one at a time."""
     few = int(source.lengths @ target.lengths) <= ibm2.MOST_PAIRS  # distinct ones are fewer still
@@ -174,7 +205,8 @@ def _both_directions(
     def run(reverse: bool) -> T:
         given, generated = (target, source) if reverse else (source, target)
         table = PairTable.of(given, generated) if reverse or few else forward.pop()
-        model = ibm2.estimate(given, generated, table, options, reverse=reverse)
+        start = begin and begin(table, given, generated, reverse)
+        model = ibm2.estimate(given, generated, table, options, reverse=reverse, keep=keep, start=start)
         return then(given, generated, options, model)
 
     with ThreadPoolExecutor(WORKERS if few or len(forward[0]) <= ibm2.MOST_PAIRS else 1) as pool:
@@ -204,9 +236,12 @@ class HmmModel(TranslationModel):
     direction = HmmDirection
 
     @classmethod
-    def estimate(cls, source: BitextSide, target: BitextSide, options: HmmOptions) -> Self:
+    def estimate(
+        cls, source: BitextSide, target: BitextSide, options: HmmOptions, start: Self | None = None
+    ) -> Self:
         """Learn both directions together."""
-        return cls((source.words, target.words), *estimate(source, target, options))
+        known = None if start is None else (start.forward, start.reverse)
+        return cls((source.words, target.words), *estimate(source, target, options, known))
 
     def decode(
         self, source: BitextSide, target: BitextSide, options: HmmOptions, threshold: float | None

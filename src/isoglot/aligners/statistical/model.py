@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice, pairwise
 from pathlib import Path
@@ -141,15 +141,41 @@ class StatisticalAligner:
         self.options = validated(METHODS[method].options, options, what=f"{method} option")
         self.model: TranslationModel | None = None
 
-    def fit(self, bitext: Dataset) -> Self:
-        """Estimate the model from a BITEXT corpus (**columns** as :class:`isoglot.aligners.alignment.Aligner` says)."""
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What it was made with, by name; ``options`` are those of the method."""
+        return {
+            "method": self.method,
+            "lowercase": self.lowercase,
+            "options": self.options.model_dump(),
+            "symmetrisation": self.symmetrisation,
+            "threshold": self.threshold,
+            "words": self.words,
+        }
+
+    @classmethod
+    def of_settings(cls, settings: Mapping[str, Any], model: TranslationModel) -> Self:
+        """The aligner of :attr:`settings` and a trained model."""
+        own = dict(settings)
+        aligner = cls(**own.pop("options"), **own)
+        aligner.model = model
+        return aligner
+
+    def fit(self, bitext: Dataset, *, start: StatisticalAligner | None = None) -> Self:
+        """Estimate the model from a BITEXT corpus (**columns** as :class:`isoglot.aligners.alignment.Aligner` says).
+
+        ``start``: A trained aligner of the same method that has counted this text too, for example a merged one; the
+        first update uses its probabilities instead of uniform ones.
+        """
         from isoglot.aligners.words import bitext_words  # noqa: PLC0415 - `datasets` is slow to import
 
-        return self.fit_words(*bitext_words(bitext))
+        return self.fit_words(*bitext_words(bitext), start=start)
 
-    def fit_words(self, source: Sentences, target: Sentences) -> Self:
-        """Estimate the model from lists of words."""
-        self.model = METHODS[self.method].estimate(*self._encode(source, target), self.options)
+    def fit_words(
+        self, source: Sentences, target: Sentences, *, start: StatisticalAligner | None = None
+    ) -> Self:
+        """Estimate the model from lists of words; ``start`` as in :meth:`fit`."""
+        self._estimate(*self._encode(source, target), start)
         return self
 
     def fit_pairs(self, pairs: Iterable[WordPair]) -> Self:
@@ -163,18 +189,34 @@ class StatisticalAligner:
         return self
 
     def fit_align_sides(
-        self, source: BitextSide, target: BitextSide, *, keep: bool = True
+        self,
+        source: BitextSide,
+        target: BitextSide,
+        *,
+        keep: bool = True,
+        start: StatisticalAligner | None = None,
     ) -> SentenceAlignments:
         """Estimate the model and align the same text, in numbers, in lower case where ``lowercase`` asks for it.
 
-        Without ``keep`` the model is not there afterwards, and large ones take less memory.
+        Without ``keep`` the model is not there afterwards, and large ones take less memory. ``start``: As in
+        :meth:`fit`.
         """
-        if not keep and self.symmetrisation != AGREEMENT:
+        if not keep and start is None and self.symmetrisation != AGREEMENT:
             best = METHODS[self.method].estimate_and_forget(source, target, self.options)
             if best is not None:
                 return SentenceAlignments(source, target, best[0], best[1], self.symmetrisation, None)
-        self.model = METHODS[self.method].estimate(source, target, self.options)
+        self._estimate(source, target, start)
         return self._decode(source, target)
+
+    def _estimate(self, source: BitextSide, target: BitextSide, start: StatisticalAligner | None) -> None:
+        own = (self.method, self.lowercase)
+        if start is not None and (start.method, start.lowercase) != own:
+            raise ConfigurationError(
+                f"start: got method {start.method!r} with lowercase={start.lowercase}, but this aligner has "
+                f"{self.method!r} with lowercase={self.lowercase}; start from a model with the same settings"
+            )
+        known: Any = start and start.trained()
+        self.model = METHODS[self.method].estimate(source, target, self.options, known)
 
     def align(self, bitext: Dataset, *, batch_size: int = 8192) -> Dataset:
         """Align a BITEXT corpus with the model as it is; ``batch_size`` bounds the memory and changes no result.
@@ -196,7 +238,7 @@ class StatisticalAligner:
             }
 
         decoding = self.symmetrisation, self.threshold, self.lowercase
-        key = f"{self._trained().digest()} {self.method} {decoding} {self.options}"
+        key = f"{self.trained().digest()} {self.method} {decoding} {self.options}"
         return add_links(bitext, run, batch_size=batch_size, key=key)
 
     def align_words(self, source: Sequence[str], target: Sequence[str]) -> AlignedPair:
@@ -205,7 +247,7 @@ class StatisticalAligner:
 
     def align_pairs(self, pairs: Iterable[WordPair], *, window: int = WINDOW) -> Iterator[AlignedPair]:
         """Link any number of pairs given as words, in order, at most ``window`` of them in memory at a time."""
-        self._trained()
+        self.trained()
         return self._aligned(map(require_words, pairs), window)
 
     def _aligned(self, pairs: Iterator[WordPair], window: int) -> Iterator[AlignedPair]:
@@ -220,14 +262,12 @@ class StatisticalAligner:
 
     def tables(self, source: Sentences, target: Sentences) -> SentenceAlignments:
         """Both directions' links and the scores of lists of words as arrays, with the model as it is."""
-        self._trained()
+        self.trained()
         return self._decode(*self._encode(source, target))
 
     def save(self, path: str | Path) -> None:
         """Write the trained aligner into a folder, without loss."""
-        about = {"method": self.method, "lowercase": self.lowercase, "options": self.options.model_dump()}
-        about |= {"symmetrisation": self.symmetrisation, "threshold": self.threshold, "words": self.words}
-        self._trained().save(path, about=about)
+        self.trained().save(path, about=self.settings)
 
     @classmethod
     def load(cls, path: str | Path, **changes: Any) -> Self:
@@ -237,12 +277,14 @@ class StatisticalAligner:
             InputError: no model there, or one of another format.
         """
         model, about = load_model(path)
-        options = about.pop("options")
-        aligner = cls(**options, **{**about, **changes})
-        aligner.model = model
-        return aligner
+        return cls.of_settings({**about, **changes}, model)
 
-    def _trained(self) -> TranslationModel:
+    def trained(self) -> TranslationModel:
+        """The model that was learned.
+
+        Raises:
+            ConfigurationError: Nothing was learned yet.
+        """
         if self.model is None:
             raise ConfigurationError(
                 f"this {self.method} aligner must be trained first: aligner.fit(bitext), or load a saved one"
@@ -258,7 +300,7 @@ class StatisticalAligner:
 
     def _decode(self, source: BitextSide, target: BitextSide) -> SentenceAlignments:
         threshold = self.threshold if self.symmetrisation == AGREEMENT else None
-        found = self._trained().decode(source, target, self.options, threshold)
+        found = self.trained().decode(source, target, self.options, threshold)
         return SentenceAlignments(source, target, found[0], found[1], self.symmetrisation, found[2])
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +38,7 @@ def read_questions(path: str | Path, *, language: str) -> Dataset:
     rows: dict[str, list[Any]] = {name: [] for name in features}
     others: set[str] = set()
     moved = 0
-    for question in _questions(path):
+    for question in squad_questions(path, _question):
         own = language_of_id(question["id"])
         if own is not None and own != two_letters(language):
             others.add(own)
@@ -63,14 +63,22 @@ def read_questions(path: str | Path, *, language: str) -> Dataset:
     return Dataset.from_dict(rows, features=features)
 
 
-def _questions(path: str | Path) -> Iterator[dict[str, Any]]:
+def squad_questions(
+    path: str | Path, read: Callable[[str, Mapping[str, Any]], dict[str, Any]]
+) -> Iterator[dict[str, Any]]:
+    """What ``read`` makes of each context and question of a SQuAD file, with the number of its article.
+
+    Raises:
+        InputError: A file that is not SQuAD's JSON, or a question that ``read`` refuses by a KeyError, TypeError or
+            ValueError.
+    """
     document = parse_json("\n".join(line for _, line in numbered_lines(path)), path=path)
     number = -1
     try:
         for number, article in enumerate(document if isinstance(document, list) else document["data"]):
             for paragraph in article["paragraphs"]:
                 for qa in paragraph["qas"]:
-                    yield {**_question(paragraph["context"], qa), ARTICLE: str(number)}
+                    yield {**read(paragraph["context"], qa), ARTICLE: str(number)}
     except (KeyError, TypeError, AttributeError) as error:
         problem = f"no {error}" if isinstance(error, KeyError) else str(error)
         raise InputError(
