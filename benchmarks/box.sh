@@ -66,5 +66,5 @@ python "$here/box_measure.py" "$ISOGLOT_DATA" "$runs/box.safetensors" test
 for pairs in 3 5 10 20 50; do
   python "$here/box_measure.py" "$ISOGLOT_DATA" "$runs/box.safetensors" test --joined $pairs
 done
-python "$here/box_retrieval.py" "$ISOGLOT_DATA" "$ISOGLOT_ENCODER"
+python "$here/box_retrieval.py" "$ISOGLOT_DATA" "$runs/trimmed"
 python "$here/box_retrieval.py" "$ISOGLOT_DATA" "$runs/box.safetensors"

@@ -2,7 +2,8 @@
 
     python box_stack.py OUT LOWER FULL
 
-LOWER is the folder of the aligner, with its pieces; FULL that of the whole encoder, whose layers above are taken.
+LOWER is the folder of the aligner, with its pieces and the layer that it reads; FULL that of the whole encoder, whose
+layers above that one are taken.
 """
 
 import json
@@ -20,12 +21,9 @@ def main() -> None:
     out, lower, full = map(Path, sys.argv[1:4])
     config = json.loads((lower / "config.json").read_text())
     whole = json.loads((full / "config.json").read_text())["num_hidden_layers"]
-    own = {f"encoder.layer.{k}." for k in range(config["num_hidden_layers"])}
-    above = {
-        name: value
-        for name, value in layers(full).items()
-        if name.startswith("encoder.layer.") and not name.startswith(tuple(own))
-    }
+    read = json.loads((lower / "aligner.json").read_text())["layer"]
+    above = tuple(f"encoder.layer.{k}." for k in range(read, whole))
+    upper = {name: value for name, value in layers(full).items() if name.startswith(above)}
     with whole_folder(out) as place:
         shutil.copytree(
             lower,
@@ -36,7 +34,7 @@ def main() -> None:
             dirs_exist_ok=True,
         )
         (place / "config.json").write_text(json.dumps({**config, "num_hidden_layers": whole}, indent=2))
-        save_file({**layers(lower), **above}, place / WEIGHTS, metadata={"format": "pt"})
+        save_file({**layers(lower), **upper}, place / WEIGHTS, metadata={"format": "pt"})
 
 
 if __name__ == "__main__":
