@@ -223,6 +223,8 @@ def test_a_second_file_belongs_to_one_name_and_replaces_nobody_elses(encoder, tm
     foreign = tmp_path / "other.sentences.safetensors"
     foreign.write_text("notes")
     for sentences in (whole, None):
-        with pytest.raises(ConfigurationError, match=r"other\.sentences\.safetensors exists and is not a packed"):
+        with pytest.raises(
+            ConfigurationError, match=r"other\.sentences\.safetensors exists and is not a packed"
+        ):
             pack(encoder, tmp_path / "other.safetensors", sentences=sentences)
     assert foreign.read_text() == "notes"
