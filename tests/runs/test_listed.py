@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from isoglot.errors import ConfigurationError, DiskError
-from isoglot.runs.files import read_json, write_text
+from isoglot.runs.files import read_json, write_json, write_text
 from isoglot.runs.folder import begin, clear, make_once
 from isoglot.runs.listed import LIST, add_to_list, damage, exchange, remove, whole_folder
 
@@ -150,6 +150,9 @@ def test_damage_is_seen(tmp_path: Path) -> None:
     (out / "b").write_text("35")
     assert damage(out) == "b"
     (out / "a").unlink()
+    assert damage(out) == "a"
+    (out / "a").write_text("12")
+    write_json(out / LIST, {"files": {"a": 2}})
     assert damage(out) == "a"
 
 

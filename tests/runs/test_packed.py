@@ -211,3 +211,20 @@ def test_upper_layers_of_another_encoder_are_refused(encoder, tmp_path) -> None:
     sentence_file(out).write_bytes(upper)
     with pytest.raises(ConfigurationError, match="continues another file"):
         unpack(out, tmp_path / "folder")
+
+
+def test_a_second_file_belongs_to_one_name_and_replaces_nobody_elses(encoder, tmp_path) -> None:
+    whole = grown(encoder, tmp_path / "whole")
+    one = pack(encoder, tmp_path / "aligner.en", sentences=whole)
+    assert sentence_file(one).is_file()
+    pack(encoder, tmp_path / "aligner.de")
+    assert sentence_file(one).is_file()
+
+    foreign = tmp_path / "other.sentences.safetensors"
+    foreign.write_text("notes")
+    for sentences in (whole, None):
+        with pytest.raises(
+            ConfigurationError, match=r"other\.sentences\.safetensors exists and is not a packed"
+        ):
+            pack(encoder, tmp_path / "other.safetensors", sentences=sentences)
+    assert foreign.read_text() == "notes"

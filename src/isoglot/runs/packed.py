@@ -55,10 +55,11 @@ def pack(
 
     Raises:
         ConfigurationError: no choice of a layer beside the weights, a family whose layers are built otherwise, a
-            file of this name that is not a packed aligner, or ``sentences`` with other lower layers.
+            file of either name that is not a packed aligner, or ``sentences`` with other lower layers.
     """
-    if (place := Path(out)).exists() and not is_packed(place):
-        raise ConfigurationError(f"{out} exists and is not a packed aligner; choose another --out")
+    for place, kind in ((Path(out), FORMAT), (sentence_file(out), _UPPER_FORMAT)):
+        if place.exists() and not is_packed(place, kind):
+            raise ConfigurationError(f"{place} exists and is not a packed aligner; choose another --out")
     texts = {
         name: path.read_text(encoding="utf-8") for name in _TEXTS if (path := checkpoint / name).is_file()
     }
@@ -94,7 +95,8 @@ def pack(
 
 def sentence_file(file: str | Path) -> Path:
     """Where the upper layers of a packed file are kept, if it has any."""
-    return Path(file).with_suffix(".sentences.safetensors")
+    path = Path(file)
+    return path.with_name(f"{path.name.removesuffix('.safetensors')}.sentences.safetensors")
 
 
 def _upper_layers(

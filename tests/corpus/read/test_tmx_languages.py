@@ -61,9 +61,9 @@ def test_other_numbers_of_languages_are_refused(tmp_path):
     with pytest.raises(InputError, match=wanted):
         languages(path)
     assert languages(path, source_language="fr", target_language="it") == ("fr", "it")
-    with pytest.raises(InputError, match=r"b\.tmx: holds de alone"):
+    with pytest.raises(InputError, match=r"b\.tmx: holds only de"):
         languages(tmx(tmp_path, {"de": "eins"}, name="b.tmx"))
-    with pytest.raises(InputError, match=r"c\.tmx: holds no language alone"):
+    with pytest.raises(InputError, match=r"c\.tmx: holds no language, but two languages are needed"):
         languages(write(tmp_path, "c.tmx", "<tmx/>"))
     with pytest.raises(InputError, match=r"d\.tmx:1: declares the entity 'x'"):
         languages(write(tmp_path, "d.tmx", '<!DOCTYPE tmx [<!ENTITY x "y">]><tmx/>'))

@@ -28,7 +28,10 @@ def tmx_languages(path: str, given: Sequence[str]) -> tuple[str, str]:
     if len(names) == 1:
         names = list(lines)
     if len(names) < 2:
-        raise InputError(f"holds {names[0] if names else 'no language'} alone, and two are needed", path=path)
+        held = f"only {names[0]}" if names else "no language"
+        raise InputError(
+            f"holds {held}, but two languages are needed; check the xml:lang of its <tuv> elements", path=path
+        )
     if names[2:]:
         listed = ", ".join(names[:_MOST_NAMED]) + ", …" * (len(names) > _MOST_NAMED)
         raise InputError(
