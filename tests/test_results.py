@@ -171,7 +171,7 @@ def test_a_value_is_finite(value: float) -> None:
 @pytest.mark.parametrize(
     ("given", "named"),
     [
-        ({"value": 1.0, "unavailable": "no data"}, "not both"),
+        ({"value": 1.0, "unavailable": "no data"}, "either a value or a reason"),
         ({"row": []}, "row"),
         ({"column": [""]}, "column"),
         ({"metric": "f1"}, "metric"),

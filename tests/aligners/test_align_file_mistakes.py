@@ -111,14 +111,14 @@ def test_flags_that_would_do_nothing_are_refused(tmp_path, bitext, encoder):
         (("-m", "hmm", "--symmetrise", "union", "--set", "threshold=0.5"), "--symmetrise agreement"),
         (
             ("-m", "argmax", "--model", encoder, "--set", "threshold=0.5"),
-            "threshold: method argmax has no such",
+            "threshold: method argmax does not have this option",
         ),
         (("-m", "ot", "--model", encoder, "--set", "passes=3"), "only links=itermax"),
         (("--min-score", 2), "--min-score: got 2.0"),
         (("-f", "words", "--base", 1), "--base"),
         (("-f", "offsets", "--base", 0), "--base"),
         (("-f", "corpus", "--base", 1), "--base"),
-        (("-m", "hmm", "--set", "method=fast_align"), "--set method: method has a flag"),
+        (("-m", "hmm", "--set", "method=fast_align"), "--set method: method has its own flag"),
         (("-f", "corpus", "--reverse"), "--reverse"),
     ):
         assert named in run("align", bitext, *flags, fails=ConfigurationError)

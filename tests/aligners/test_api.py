@@ -108,7 +108,9 @@ def test_text_is_cut_as_asked_or_as_the_aligner_was_trained(tmp_path, encoder):
     assert pair.source_words == ["the\u200briver", "is"]
     assert pair.source_spans == [(0, 9), (10, 12)]
     StatisticalAligner(words="unicode").fit_words([["the", "."]], [["ta", "."]]).save(tmp_path / "model")
-    with pytest.raises(ConfigurationError, match=r"trained on text cut into unicode words.*words='unicode'"):
+    with pytest.raises(
+        ConfigurationError, match=r"trained on text split into unicode words.*words='unicode'"
+    ):
         iso.align("the.", "ta.", model=tmp_path / "model", words="whitespace")
     found = iso.align("the.", "ta.", model=tmp_path / "model")
     assert found.links == iso.align(["the", "."], ["ta", "."], model=tmp_path / "model").links

@@ -39,7 +39,7 @@ def test_layers_are_scored(gold, encoder):
         ((gold, "--model", encoder, "-m", "argmax"), "--model: scoring a file does not have this option"),
     ):
         assert said in run("score", "--gold", gold, *flags, fails=ConfigurationError)
-    assert "threshold: --layers has no such" in run(
+    assert "threshold: --layers does not have this option" in run(
         "score", "--gold", gold, "--layers", "2", "--model", encoder, "--set", "threshold=0.1",
         fails=ConfigurationError,
     )  # fmt: skip

@@ -129,7 +129,7 @@ def test_unknown_method_and_unequal_sides_are_explained():
     table = LinkTable.from_pharaoh(["0-0"])
     with pytest.raises(ConfigurationError, match="grow-diag"):
         symmetrise_table(table, table, "grow")
-    with pytest.raises(ConfigurationError, match="1 forward and 2 reverse"):
+    with pytest.raises(ConfigurationError, match="1 forward but 2 reverse"):
         symmetrise_table(table, LinkTable.from_pharaoh(["0-0", ""]), "union")
 
 

@@ -159,5 +159,5 @@ def test_a_table_that_is_not_finite_is_refused() -> None:
     table[0, 0] = torch.nan
     with pytest.raises(ConfigurationError, match="not finite"):
         alignment_score(table, copied_from=3)
-    with pytest.raises(ConfigurationError, match="no pair"):
+    with pytest.raises(ConfigurationError, match="at least one pair"):
         score_vectors(table, table, torch.zeros(0, 2, dtype=torch.long))

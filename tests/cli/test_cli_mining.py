@@ -56,7 +56,7 @@ def test_each_verb_writes_its_file_and_a_histogram_or_counts(world: Path, tmp_pa
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("filter ONE OTHER --aligner none --min-margin 1 --out OUT/kept.tsv", "--model ENCODER"),
+        ("filter ONE OTHER --aligner none --min-margin 1 --out OUT/kept.tsv", "--model box"),
         ("mine ONE OTHER --model MODEL --layer 9 --out OUT/mined.tsv", "layer"),
         ("align-sentences ONE OTHER --model MODEL --max-size 1 --out OUT/x.tsv", "--max-size"),
         ("mine ONE OTHER --model NOWHERE/x/y --out OUT/mined.tsv", "NOWHERE"),

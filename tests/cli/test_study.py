@@ -32,7 +32,7 @@ def test_studies_are_listed_in_order_with_titles_and_without_libraries() -> None
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     lines = done.stdout.splitlines()
     names = [line.split()[0] for line in lines if not line.startswith(" ")]
-    assert names[:3] == ["align_mlm/alpha", "align_mlm/figure2", "align_mlm/figure3"]
+    assert names[:3] == ["align_mlm/table1", "align_mlm/table2", "align_mlm/table3"]
     assert names.index("xlm_align/table2") < names.index("xlm_align/table13")
     assert max(map(len, lines)) <= 80
     assert any(

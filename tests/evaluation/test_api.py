@@ -77,7 +77,7 @@ def test_pairs_may_be_called_anything_and_a_language_may_have_its_own_frame(tmp_
     assert {row.examples for row in rows if row.language == "yy"} == {6}
     with pytest.raises(ConfigurationError, match=r"'source' is missing.*; name it with columns=\{'source'"):
         iso.evaluate(MODEL, "tatoeba", languages="xx", tokenizer=TOKENIZER, data=frame)
-    with pytest.raises(ConfigurationError, match=r"no test data for 'de': xx \(12 rows\)"):
+    with pytest.raises(ConfigurationError, match=r"no test data for 'de', got xx \(12 rows\)"):
         iso.evaluate(
             MODEL, "tatoeba", languages="de", tokenizer=TOKENIZER, columns=columns, data={"xx": frame}
         )

@@ -63,6 +63,6 @@ def test_code_switched_pairs_share_a_batch(encoder: Path, tmp_path: Path) -> Non
     ]
     assert held and expected, "matched by their order though some are held out"
     assert list(zip(data["first"], data["second"], strict=True)) == expected
-    with pytest.raises(ConfigurationError, match="even number"):
+    with pytest.raises(ConfigurationError, match="even batch_size"):
         odd = settings.changed(batch_size=7)
         finetune(encoder, task, language="xx", train=odd, out=tmp_path / "odd")

@@ -175,7 +175,7 @@ def test_more_layers_than_tensors_are_refused_before_they_are_built(bert: Path, 
     configure(bert, **{name: 2_000_000_000})
     for read in (load_config, lambda path: load_checkpoint(AutoModel, path, new_head=True)):
         with pytest.raises(
-            ConfigurationError, match=rf"{name}: 2,000,000,000, and the weights are \d+ tensors"
+            ConfigurationError, match=rf"{name}: 2,000,000,000, but the weights are \d+ tensors"
         ):
             read(bert)
 

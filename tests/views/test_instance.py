@@ -42,5 +42,5 @@ def test_language_id_names_the_missing_language():
     assert language_id({"en": 2}, "en") == 2
     with pytest.raises(ConfigurationError, match="add `de: 3`"):
         language_id({"en": 2}, "de")
-    with pytest.raises(ConfigurationError, match="no 'language' column"):
+    with pytest.raises(ConfigurationError, match="needs a 'language' column"):
         language_id({"en": 2}, None)

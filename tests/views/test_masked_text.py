@@ -138,11 +138,11 @@ def test_a_side_of_a_bitext():
 
 
 def test_clear_errors():
-    with pytest.raises(ConfigurationError, match="side: 'left'"):
+    with pytest.raises(ConfigurationError, match="side: got 'left'"):
         MaskedText(TOKENIZER, side="left")
     with pytest.raises(ConfigurationError, match="blocks of 10 tokens"):
         build(MaskedText(TOKENIZER, max_length=9), packed())
     with pytest.raises(ConfigurationError, match="position_ids has 3"):
         build(MaskedText(TOKENIZER), packed() | {"position_ids": [0, 1, 2]})
-    with pytest.raises(ConfigurationError, match="language 'de'"):
+    with pytest.raises(ConfigurationError, match="no id for 'de'"):
         build(MaskedText(TOKENIZER, language_ids={"en": 0}), packed())

@@ -174,11 +174,11 @@ def test_an_empty_sequence():
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"probability": 1.5}, "probability: 1.5"),
+        ({"probability": 1.5}, "probability: got 1.5"),
         ({"mask_share": 0.9, "random_share": 0.2}, "add up to more than 1"),
-        ({"count": "all"}, "count: 'all'"),
-        ({"random_pool": "some"}, "random_pool: 'some'"),
-        ({"random_pool": [5, 5]}, "random_pool: \\[5, 5\\]"),
+        ({"count": "all"}, "count: got 'all'"),
+        ({"random_pool": "some"}, "random_pool: got 'some'"),
+        ({"random_pool": [5, 5]}, "random_pool: got \\[5, 5\\]"),
         ({"random_pool": [0, 3]}, "special ids alone"),
     ],
 )

@@ -111,7 +111,7 @@ def test_a_tokenizer_of_other_marks_is_used_with_them(joint: bool) -> None:
 
 def test_a_tokenizer_without_marks_is_refused() -> None:
     tokenizer = byte_level(True, True, True)
-    with pytest.raises(ConfigurationError, match="0 specials before a sentence and 0 behind"):
+    with pytest.raises(ConfigurationError, match="0 specials before a sentence and 0 after"):
         layer_states(tiny_model("roberta"), tokenizer, cut_words(tokenizer, [["the"]]), layers=[1])
 
 

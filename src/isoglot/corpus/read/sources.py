@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Literal, NamedTuple, get_args
 
 from isoglot.checks import did_you_mean
-from isoglot.corpus.read.tmx_languages import tmx_languages
 from isoglot.errors import MISSING_FILE, ConfigurationError, Problem
 from isoglot.options import Options, option
 
@@ -207,6 +206,8 @@ def _with_languages(source: Source) -> Source:
         )
     if not Path(source.path).is_file():
         return source
+    from isoglot.corpus.read.tmx_languages import tmx_languages  # noqa: PLC0415 - loads numpy
+
     return source.model_copy(update=dict(zip(names, tmx_languages(source.path, given), strict=True)))
 
 
