@@ -150,6 +150,22 @@ def test_what_is_neither_text_nor_words_is_a_mistake(tmp_path: Path) -> None:
         list(read_pairs(open_corpus([path], "bitext", languages=TAGS), mode="unicode"))
 
 
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('{"src": ["a", "", "b"], "tgt": ["c"]}', "a.jsonl:1: a word is empty"),
+        (
+            '{"id": true, "src": "a", "tgt": "b"}',
+            "a.jsonl:1: the id is True, but a number or a text is needed",
+        ),
+        ('{"id": [1], "src": "a", "tgt": "b"}', "a.jsonl:1: the id is"),
+    ],
+)
+def test_empty_words_and_ids_of_another_kind_are_mistakes(tmp_path: Path, line: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        pairs_of(write(tmp_path / "a.jsonl", line + "\n"))
+
+
 def test_units_have_their_ids_and_tags(tmp_path: Path) -> None:
     sides = '<tuv xml:lang="de"><seg>eins</seg></tuv><tuv xml:lang="en"><seg>o<ph/>ne two</seg></tuv>'
     path = write(tmp_path / "a.tmx", f'<tmx><tu tuid="u">{sides}</tu><tu>{sides}</tu></tmx>')

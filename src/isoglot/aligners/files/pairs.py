@@ -4,7 +4,7 @@ import logging
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from isoglot.aligners.alignment import LINK_ITEM
 from isoglot.corpus.encode.words import (
@@ -237,17 +237,27 @@ def _objects(source: Source, mode: WordMode) -> Iterator[_Row]:
         if rows:
             values, _ = from_rows(rows, numbers, chunk.names or (), source, "bitext", words=True)
             for line, one, other, row in zip(numbers, values["source"], values["target"], rows, strict=True):
-                if mode == "unicode" and not (isinstance(one, str) and isinstance(other, str)):
-                    raise InputError(
-                        "is already split into words; leave --words out", path=source.path, line=line
-                    )
-                name = row.get("id")
-                found[line] = _Row(one, other, name if name is None or type(name) is int else str(name))
+                wrong = _wrong_row(one, other, row.get("id"), mode)
+                if wrong is not None:
+                    raise InputError(wrong, path=source.path, line=line)
+                found[line] = _Row(one, other, row.get("id"))
         data = chunk.payload[0]
         lines = data.count(b"\n") + (not data.endswith(b"\n"))
         yield from (
             found.get(line, _Row("", "")) for line in range(chunk.first_line, chunk.first_line + lines)
         )
+
+
+def _wrong_row(one: str | list[str], other: str | list[str], name: Any, mode: WordMode) -> str | None:
+    """What is wrong with a line of JSON whose sides can be read."""
+    lists = [side for side in (one, other) if not isinstance(side, str)]
+    if lists and mode == "unicode":
+        return "is already split into words; leave --words out"
+    if any(not word.strip() for words in lists for word in words):
+        return "a word is empty; leave it out, and count the links without it"
+    if name is not None and type(name) not in (int, str):
+        return f"the id is {name!r}, but a number or a text is needed"
+    return None
 
 
 def _units(source: Source) -> Iterator[_Row]:
