@@ -96,7 +96,7 @@ def _sources(
 ) -> tuple[list[Source], str]:
     """What to read, and the file that holds the inputs if they are in memory."""
     tags = [languages] if isinstance(languages, str) else list(languages)
-    listed = [inputs] if isinstance(inputs, str | Path | Source) else inputs
+    listed: Any = [inputs] if isinstance(inputs, str | Path | Source) else inputs
     several = isinstance(listed, list | tuple) and len(listed) > 0
     if several and all(isinstance(one, Source) for one in listed):
         if tags or reading != Reading():
