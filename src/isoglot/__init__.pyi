@@ -17,13 +17,13 @@ from isoglot.aligners.statistical.merging import merge as merge
 from isoglot.aligners.statistical.model import StatisticalAligner as StatisticalAligner
 from isoglot.aligners.tuning import TuningResult as TuningResult
 from isoglot.aligners.tuning import tune as tune
+from isoglot.corpus.api import prepare as prepare
 from isoglot.corpus.encode.batch import EncodeOptions as EncodeOptions
 from isoglot.corpus.encode.encode import encode_stream as encode_stream
 from isoglot.corpus.encode.tokenizer import train_tokenizer as train_tokenizer
 from isoglot.corpus.manifest import load_corpus as load_corpus
 from isoglot.corpus.options import PrepareOptions as PrepareOptions
 from isoglot.corpus.pack.packing import pack_stream as pack_stream
-from isoglot.corpus.prepare import prepare as prepare
 from isoglot.corpus.read.sources import Source as Source
 from isoglot.errors import ConfigurationError as ConfigurationError
 from isoglot.errors import InputError as InputError

@@ -252,5 +252,7 @@ def test_texts_in_memory_are_trimmed_to_as_files_are(tmp_path: Path, corpus: str
     for nothing in (None, []):
         with pytest.raises(ConfigurationError, match="no text; name"):
             trim(source, tmp_path / "nothing", texts=nothing)
+    with pytest.raises(ConfigurationError, match="text 2: expected a text, got None"):
+        trim(source, tmp_path / "nothing", texts=["a", None])
     with pytest.raises(ConfigurationError, match="must be a list of texts"):
         trim(source, tmp_path / "nothing", texts=corpus)

@@ -61,30 +61,17 @@ def prepare(
     overwrite: bool = False,
     engine: Literal["local", "ray"] = "local",
 ) -> PrepareSummary:
-    """Read, clean and filter corpora, and write them as one Parquet corpus with a manifest.
-
-    The folder appears under its name only when it is complete. If it is there already and was made from the same
-    inputs (by content) with the same options, nothing is done.
+    """Prepare sources; :func:`isoglot.corpus.api.prepare` says how.
 
     Args:
-        inputs: what to read. Several sources of one language pair are read one after the other.
-        out: the folder to write.
-        options: filters and more; by default rows with an empty side are dropped and white space is cleaned.
-        progress: called with bytes of the inputs read, as they lie on disk, and in all (0 if unknown).
-        processes: worker processes; by default one a core, or none for small inputs.
-        overwrite: replace a corpus that was made otherwise.
+        inputs: Sources. Several of one language pair are read one after the other.
+        out: Folder to write.
+        options: Filters and more.
+        progress: Called with the number of bytes read so far and in total (0 if unknown).
+        processes: Worker processes; by default one per core, or none for small inputs.
+        overwrite: Replace a corpus that was made otherwise.
         engine: ``ray``: on all machines of a Ray cluster (``RAY_ADDRESS``; without it on this one), in a folder
             ``OUT.parts`` beside the output, in which the same call goes on when it was stopped.
-
-    Returns:
-        Counts of all that was read, dropped and kept.
-
-    Raises:
-        ConfigurationError: options or sources that cannot work, all of them at once; ``out`` is in use; no row left.
-        InputError: bad content, as ``file:line``. Nothing is written then, and what was there stays.
-
-    Example:
-        >>> prepare(Source(path="en-de.tsv.gz", source_language="en", target_language="de"), "out")  # doctest: +SKIP
     """
     began = time.monotonic()
     options = options or PrepareOptions()

@@ -110,6 +110,9 @@ def trim(
             f"texts must be a list of texts, got {shortened(texts)}; for a file pass TrimRequest(text=[FILE])"
         )
     request, held = request or TrimRequest(), None if texts is None else list(texts)
+    for number, text in enumerate(held or (), 1):
+        if not isinstance(text, str):
+            raise ConfigurationError(f"text {number}: expected a text, got {shortened(text)}")
     if not request.text and not held:
         raise ConfigurationError("no text; name the text whose pieces are kept: --text corpus.tsv")
     place, files = checkpoint_folder(encoder), [*request.text, *request.held_out]

@@ -48,11 +48,12 @@ def given_task(
     ``options``: Of the task; one that is built already keeps its own.
     """
     if isinstance(task, str):
+        chosen = task_class(task)  # an unknown name is the first thing to say
         if data is None:
             raise ConfigurationError(
                 f"task {task} needs data=: a path, a datasets.Dataset, or a dict from languages"
             )
-        made: Task = build_task(task, data_source(data, task_class(task), columns), **options)
+        made: Task = build_task(task, data_source(data, chosen, columns), **options)
         return made
     if options:
         raise ConfigurationError(

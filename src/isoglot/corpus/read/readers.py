@@ -140,7 +140,7 @@ def _parquet_chunks(source: Source, kind: Kind, meter: Meter | None) -> Iterator
     try:
         with Path(source.path).open("rb") as handle, pq.ParquetFile(handle) as file:
             names = file.schema_arrow.names
-            wanted = _wanted(source, kind, names)
+            wanted = wanted_columns(source, kind, names)
             yield from _numbered(
                 source, names, file.iter_batches(CHUNK_LINES, columns=wanted, use_threads=False)
             )
@@ -173,7 +173,7 @@ def _huggingface_chunks(source: Source, kind: Kind, meter: Meter | None) -> Iter
         tables = iter(found.with_format("arrow").iter(batch_size=CHUNK_LINES // 4))
         if (first := next(tables, None)) is None:
             raise empty(source.path)
-        wanted = _wanted(source, kind, first.column_names)
+        wanted = wanted_columns(source, kind, first.column_names)
         yield from _numbered(
             source, first.column_names, (table.select(wanted) for table in chain([first], tables))
         )
@@ -184,7 +184,7 @@ def _huggingface_chunks(source: Source, kind: Kind, meter: Meter | None) -> Iter
         ) from error
 
 
-def _wanted(source: Source, kind: Kind, names: list[str]) -> list[str]:
+def wanted_columns(source: Source, kind: Kind, names: list[str]) -> list[str]:
     """The columns of a table that rows are made of."""
     plan = plan_columns(source, kind, names=names)
     labels = {name for _, name in language_columns(source, kind, names)}

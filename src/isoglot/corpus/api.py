@@ -1,0 +1,173 @@
+"""``isoglot.prepare``: files, or data in memory, to a filtered corpus."""
+
+from __future__ import annotations
+
+import glob
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from isoglot.checks import shortened, validated
+from isoglot.corpus.options import PrepareOptions
+from isoglot.corpus.prepare import PrepareSummary
+from isoglot.corpus.prepare import prepare as prepare_sources
+from isoglot.corpus.read.readers import wanted_columns
+from isoglot.corpus.read.sources import LANGUAGES, ROLES, Kind, Reading, Source, sources_from
+from isoglot.errors import ConfigurationError, InputError, IsoglotError
+from isoglot.options import Options
+from isoglot.runs.cache import cache_folder
+from isoglot.runs.files import whole_path
+from isoglot.runs.folder import key_of
+
+
+class PrepareRequest(Options):
+    """How inputs are read, and what is kept of them."""
+
+    reading: Reading = Reading()
+    options: PrepareOptions = PrepareOptions()
+
+
+def prepare(
+    inputs: Any,
+    out: str | Path,
+    *,
+    languages: str | Sequence[str] = (),
+    options: PrepareOptions | None = None,
+    progress: Callable[[int, int], None] | None = None,
+    processes: int | None = None,
+    overwrite: bool = False,
+    **settings: Any,
+) -> PrepareSummary:
+    """Read, clean and filter parallel or plain text, and write it as one Parquet corpus with a manifest.
+
+    The folder appears under its name only when it is complete. If it is there already and was made from the same
+    inputs (by content) with the same options, nothing is done.
+
+    Args:
+        inputs: A path or several, as ``isoglot prepare`` takes them; a ``datasets.Dataset``, a pandas frame, a
+            dictionary of lists, or any iterable of pairs or dictionaries; or a :class:`Source` or several. Sentences
+            of one language are a column too: ``{"text": sentences}``. Data in memory are kept in the cache, where
+            they are read from as files are.
+        out: Folder to write.
+        languages: Language of a text, or of source and target: ``("en", "de")``. A ``Source`` has its own.
+        options: Filters and more; by default rows with an empty side are dropped and white space is cleaned.
+        progress: Called with the number of bytes read so far and in total (0 if unknown).
+        processes: Worker processes; by default one per core, or none for small inputs.
+        overwrite: Replace a corpus that was made otherwise.
+        **settings: Options of :class:`PrepareOptions`, such as ``kind="text"`` or ``duplicates="pair"``; how
+            inputs are read, such as ``columns={"source": "en", "target": "de"}`` or ``header=True``; ``engine="ray"``
+            runs on a Ray cluster.
+
+    Returns:
+        Counts of all that was read, dropped and kept; :func:`load_corpus` opens its ``path``.
+
+    Raises:
+        ConfigurationError: Options or inputs that cannot work, ``out`` is in use, or no row is left.
+        InputError: Bad content, as ``file:line`` or ``row N``. Nothing is written then, and what was there stays.
+
+    Example:
+        >>> pairs = [("a house", "ein Haus"), ("a house", "ein Haus"), ("", "leer"), ("a dog", "ein Hund")]
+        >>> from tempfile import mkdtemp
+        >>> summary = prepare(pairs, f"{mkdtemp()}/en-de", languages=("en", "de"), duplicates="pair")
+        >>> summary.read, summary.rows, {name: rows for name, rows in summary.removed.items() if rows}
+        (4, 2, {'empty': 1, 'duplicates': 1})
+    """
+    running = {name: settings.pop(name) for name in ("engine",) if name in settings}
+    given = {} if options is None else dict(options)
+    request = validated(PrepareRequest, given | settings, what="prepare option")
+    sources, held = _sources(inputs, languages, request.options.kind, request.reading, out)
+    with _renamed(held):
+        return prepare_sources(
+            sources,
+            out,
+            options=request.options,
+            progress=progress,
+            processes=processes,
+            overwrite=overwrite,
+            **running,
+        )
+
+
+def _sources(
+    inputs: Any, languages: str | Sequence[str], kind: Kind, reading: Reading, out: str | Path
+) -> tuple[list[Source], str]:
+    """What to read, and the file that holds the inputs if they are in memory."""
+    tags = [languages] if isinstance(languages, str) else list(languages)
+    listed: Any = [inputs] if isinstance(inputs, str | Path | Source) else inputs
+    several = isinstance(listed, list | tuple) and len(listed) > 0
+    if several and all(isinstance(one, Source) for one in listed):
+        if tags or reading != Reading():
+            raise ConfigurationError("a Source has its own languages, format and columns; set them there")
+        return list(listed), ""
+    if len(tags) != len(LANGUAGES[kind]):
+        needed = "'en'" if len(LANGUAGES[kind]) == 1 else "('en', 'de'), or kind='text' for one language"
+        raise ConfigurationError(f"got {len(tags)} languages for a {kind} corpus; pass languages={needed}")
+    if several and all(isinstance(one, str | Path) for one in listed):
+        texts = (one for one in map(str, listed) if " " in one)
+        if text := next((one for one in texts if not glob.glob(one)), None):  # noqa: PTH207 (may be absolute)
+            raise ConfigurationError(
+                f"{shortened(text)}: no such file; pass sentences as a column: {{'text': [...]}}, kind='text'"
+            )
+        return sources_from(listed, kind=kind, languages=tags, **dict(reading)), ""
+    if reading.format is not None:
+        raise ConfigurationError("format is for files, but the inputs are in memory; leave it out")
+    held = cache_folder() / "given" / f"{key_of(str(Path(out).resolve()))}.jsonl"
+    jsonl = {**dict(reading), "format": "jsonl"}
+    (source,) = sources_from([held], kind=kind, languages=tags, **jsonl)
+    with whole_path(held) as file, _renamed(source.path):
+        _write_rows(inputs, file, source, kind)
+    return [source], source.path
+
+
+@contextmanager
+def _renamed(held: str) -> Iterator[None]:
+    """Name rows in errors, not lines of the file that holds them."""
+    try:
+        yield
+    except IsoglotError as error:
+        if not held or held not in str(error):
+            raise
+        message = re.sub(rf"{re.escape(held)}:(?=\d)", "row ", str(error)).replace(held, "inputs")
+        raise type(error)(message) from error
+
+
+def _write_rows(inputs: Any, file: Path, source: Source, kind: Kind) -> None:
+    """Write data in memory as JSON lines, one per row."""
+    if isinstance(inputs, Mapping):
+        import pandas as pd  # noqa: PLC0415 - slow to import
+
+        try:
+            inputs = pd.DataFrame({name: list(column) for name, column in inputs.items()})
+        except (TypeError, ValueError) as error:
+            raise ConfigurationError(f"inputs: cannot be read as a dictionary of lists ({error})") from error
+    if hasattr(inputs, "to_json"):  # of datasets and pandas
+        names = getattr(inputs, "column_names", None) or list(getattr(inputs, "columns", ()))
+        if names:
+            wanted = wanted_columns(source, kind, names)  # others may be slow to decode
+            inputs = inputs[wanted] if hasattr(inputs, "iloc") else inputs.select_columns(wanted)
+        inputs.to_json(file, orient="records", lines=True)
+    elif isinstance(inputs, Iterable):
+        with file.open("w", encoding="utf-8") as lines:
+            lines.writelines(_line(row, ROLES[kind], number) for number, row in enumerate(inputs, 1))
+    if not file.stat().st_size:
+        raise ConfigurationError(
+            f"inputs: no row in {type(inputs).__name__}; pass paths, a datasets.Dataset, a pandas frame, a dictionary "
+            "of lists, or pairs"
+        )
+
+
+def _line(row: Any, roles: Sequence[str], number: int) -> str:
+    """A row as a line of JSON."""
+    if isinstance(row, tuple | list) and len(row) == len(roles):
+        row = dict(zip(roles, row, strict=True))
+    if not isinstance(row, Mapping):
+        raise InputError(
+            f"row {number}: got {shortened(row)}; a row is ({', '.join(roles)}), or a dictionary with these names"
+        )
+    try:
+        return f"{json.dumps(dict(row))}\n"
+    except (TypeError, ValueError) as error:
+        raise InputError(f"row {number}: {error}; a field is text, or a list of words") from error
