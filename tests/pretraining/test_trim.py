@@ -253,6 +253,6 @@ def test_texts_in_memory_are_trimmed_to_as_files_are(tmp_path: Path, corpus: str
         with pytest.raises(ConfigurationError, match="no text; name"):
             trim(source, tmp_path / "nothing", texts=nothing)
     with pytest.raises(ConfigurationError, match="text 2: expected a text, got None"):
-        trim(source, tmp_path / "nothing", texts=["a", None])
+        trim(source, tmp_path / "nothing", texts=["a", None])  # type: ignore[list-item]
     with pytest.raises(ConfigurationError, match="must be a list of texts"):
         trim(source, tmp_path / "nothing", texts=corpus)
