@@ -49,7 +49,11 @@ def helper(loop: Callable[..., Any]) -> Any:
 
     Kept with each loop that calls it, and compiled without the entry points for Python and C, a sixth of the time.
     """
-    return numba.njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)(loop)
+    options: dict[str, Any] = {
+        "no_cpython_wrapper": True,
+        "no_cfunc_wrapper": True,
+    }  # which its types do not know
+    return numba.njit(nogil=True, **options)(loop)
 
 
 def _readable(load: Callable[[], dict[Any, Any]]) -> dict[Any, Any]:
