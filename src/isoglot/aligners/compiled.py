@@ -47,7 +47,7 @@ def compiled(loop: Callable[..., Any]) -> Any:
 def helper(loop: Callable[..., Any]) -> Any:
     """A function that only compiled loops call.
 
-    Kept with each loop that calls it, and compiled without the entry points for Python and C, a sixth of the time.
+    Kept with each loop that calls it, and compiled without entry points for Python and C, which nothing calls.
     """
     options: dict[str, Any] = {
         "no_cpython_wrapper": True,
