@@ -8,7 +8,7 @@ from pathlib import Path
 import numba
 import pytest
 
-from isoglot.aligners.compiled import compiled
+from isoglot.aligners.compiled import compiled, helper
 
 MISSING_CLASS = pickle.dumps(numba.__version__) + b"cisoglot.aligners.compiled\nGone\n."
 
@@ -41,3 +41,15 @@ def test_code_that_cannot_be_read_is_compiled_anew(left: bytes, caplog: pytest.L
     assert second(3) == 6 and not second.stats.cache_hits and "compiling it again" in caplog.text
     third = compiled(double)
     assert third(3) == 6 and third.stats.cache_hits
+
+
+def test_a_loop_calls_a_helper_and_is_kept_with_it() -> None:
+    inner = helper(double)
+
+    def quadruple(number: int) -> int:
+        return int(inner(inner(number)))
+
+    first = compiled(quadruple)
+    assert first(3) == 12
+    again = compiled(quadruple)
+    assert again(4) == 16 and again.stats.cache_hits and not again.stats.cache_misses

@@ -44,6 +44,18 @@ def compiled(loop: Callable[..., Any]) -> Any:
     return made
 
 
+def helper(loop: Callable[..., Any]) -> Any:
+    """A function that only compiled loops call.
+
+    Kept with each loop that calls it, and compiled without entry points for Python and C, which nothing calls.
+    """
+    options: dict[str, Any] = {
+        "no_cpython_wrapper": True,
+        "no_cfunc_wrapper": True,
+    }  # which its types do not know
+    return numba.njit(nogil=True, **options)(loop)
+
+
 def _readable(load: Callable[[], dict[Any, Any]]) -> dict[Any, Any]:
     """What is kept of a function: nothing where the file is damaged, or names a class that another version had."""
     try:

@@ -21,7 +21,7 @@ import heapq
 import numpy as np
 
 from isoglot.aligners.alignment import LinkTable
-from isoglot.aligners.compiled import compiled
+from isoglot.aligners.compiled import compiled, helper
 from isoglot.aligners.statistical.options import SYMMETRISERS, Symmetriser
 from isoglot.checks import did_you_mean
 from isoglot.errors import ConfigurationError
@@ -107,7 +107,7 @@ def _symmetrise(forward, reverse, method):
     return offsets, source[:done].copy(), target[:done].copy(), place[:, :done].copy()
 
 
-@compiled
+@helper
 def _marks(one, other):
     """Room for the number of the sentence in which each place was last aligned."""
     longest = 0
@@ -117,19 +117,19 @@ def _marks(one, other):
     return np.full(longest, -1, np.int64)
 
 
-@compiled
+@helper
 def _mark(marks, cell):
     marks[0][cell >> 32] = marks[2]
     marks[1][cell & 0xFFFFFFFF] = marks[2]
 
 
-@compiled
+@helper
 def _covered(marks, cell):
     """How many of a link's two words are aligned."""
     return int(marks[0][cell >> 32] == marks[2]) + int(marks[1][cell & 0xFFFFFFFF] == marks[2])
 
 
-@compiled
+@helper
 def _union(sentence, forward, reverse):
     """A sentence's links of both tables, each one as a sortable number, and their places in the tables."""
     one, one_end = forward[0][sentence], forward[0][sentence + 1]
@@ -152,7 +152,7 @@ def _union(sentence, forward, reverse):
     return cells[:size], places[:, :size]
 
 
-@compiled
+@helper
 def _grow(cells, kept, marks):
     """grow-diag. An event is a pass over the candidates and the candidate that it visits, as one sortable number."""
     size = len(cells)
@@ -169,7 +169,7 @@ def _grow(cells, kept, marks):
         _wake(cells, kept, k, event // size, events)
 
 
-@compiled
+@helper
 def _wake(cells, kept, joined, current, events):
     """Have the candidates beside a link visited: in this pass where it has yet to come to them, else in the next."""
     row, column = cells[joined] >> 32, cells[joined] & 0xFFFFFFFF

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from isoglot.aligners.alignment import LinkTable
-from isoglot.aligners.compiled import compiled
+from isoglot.aligners.compiled import compiled, helper
 from isoglot.aligners.statistical.bitext import BitextSide
 
 _PARTS = 2
@@ -110,7 +110,7 @@ def _sorted_links(word, probability, given_offsets, generated_offsets, reverse):
     return offsets, source, target, values
 
 
-@compiled
+@helper
 def best_words(posterior, null, best, first):
     """Each generated word's most probable given word, unless null is at least as probable, into ``best``.
 
@@ -125,7 +125,7 @@ def best_words(posterior, null, best, first):
         best.probability[first + j] = min(top, 1.0)
 
 
-@compiled
+@helper
 def empty_links(room):
     """Arrays for :func:`agree` to fill: sentence, source word, target word and probability."""
     return (
@@ -136,7 +136,7 @@ def empty_links(room):
     )
 
 
-@compiled
+@helper
 def agree(sentence, ahead, back, threshold, found, used):
     """Append a pair's agreeing links; returns the arrays, grown where they were full, and how much of them is used.
 
@@ -159,14 +159,14 @@ def agree(sentence, ahead, back, threshold, found, used):
     return (sentences, sources, targets, values), used
 
 
-@compiled
+@helper
 def cut(found, used):
     """What :func:`agree` has filled."""
     sentences, sources, targets, values = found
     return sentences[:used], sources[:used], targets[:used], values[:used]
 
 
-@compiled
+@helper
 def filled(given, generated, first, last):
     """The numbers of the sentence pairs from ``first`` to ``last`` − 1 that have both sides."""
     numbers, count = np.empty(last - first, np.int64), 0
@@ -177,7 +177,7 @@ def filled(given, generated, first, last):
     return numbers[:count]
 
 
-@compiled
+@helper
 def sides_of(given, generated, s):
     """Where both sides of a sentence pair begin in the flat arrays, and their words."""
     a, b = given.offsets[s], generated.offsets[s]

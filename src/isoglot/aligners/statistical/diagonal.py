@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from isoglot.aligners.compiled import compiled
+from isoglot.aligners.compiled import compiled, helper
 from isoglot.aligners.statistical.decoding import agree, cut, empty_links, filled, sides_of
 from isoglot.aligners.statistical.pair_table import EMPTY, find
 
@@ -21,12 +21,12 @@ _LARGEST = 64
 _SUM = _LARGEST * (_LARGEST + 1) // 2  # 1 + 2 + … + the largest
 
 
-@compiled
+@helper
 def _feature(j, i, m, n):
     return -abs(i / n - j / m)
 
 
-@compiled
+@helper
 def _normaliser(j, m, n, tension):
     """Z of position ``j`` of ``m``, by geometric series. ``floor > n`` wraps around, as unsigned numbers do."""
     floor = np.floor(float(j) * n / m)
@@ -46,7 +46,7 @@ def _normaliser(j, m, n, tension):
     return bottom + top
 
 
-@compiled
+@helper
 def _series(first, weight, ratio, step, terms):
     """Sum of an arithmetico-geometric series."""
     beyond = weight * math.pow(ratio, terms)
@@ -57,7 +57,7 @@ def _series(first, weight, ratio, step, terms):
     return (last * beyond - start) / less - step * (beyond - second) / (less * less)
 
 
-@compiled
+@helper
 def _gradient(j, m, n, tension):
     """The derivative of log Z by the tension as the program computes it, over a Z with m and n exchanged."""
     z = _normaliser(j, n, m, tension)
@@ -85,7 +85,7 @@ def model_feature(m, n, frequency, tension):
     return total
 
 
-@compiled
+@helper
 def _digamma(x):
     result = 0.0
     while x < 7:
@@ -138,14 +138,14 @@ def normalise(counts, table, order, prior, probability):
                 probability[place] = counts[place] / total
 
 
-@compiled
+@helper
 def _room():
     """Room for :func:`_positions` of all sizes up to :data:`_LARGEST` words a side: which it has, both results."""
     known = np.zeros((_LARGEST + 1, _LARGEST + 1), np.bool_)
     return known, np.empty(_SUM * _SUM), np.empty(_SUM * _SUM)
 
 
-@compiled
+@helper
 def _positions(n, m, tension, options, room):
     """p(a_j = i | m, n), and the feature as its expectation takes it; sentences of one size share them.
 
@@ -172,11 +172,12 @@ def _positions(n, m, tension, options, room):
     return prior, feature
 
 
-@compiled
+@helper
 def _joint(words, others, table, model, options, prior, slots):
     """p(a_j = i, f_j) of a sentence pair: probability of each link, probability of null, their sum.
 
-    ``slots`` of the links, negative where they are not known yet, are looked up and filled in.
+    ``slots`` of the links, counted from their row's first and negative where they are not known yet, are looked up and
+    filled in.
     **Shape**: (n, m), (m), (m).
     """
     favour, use_null, p0 = options
@@ -188,20 +189,21 @@ def _joint(words, others, table, model, options, prior, slots):
             known = model.null[others[j]] if others[j] >= 0 else 1e-9
             silent[j] = total[j] = known * (p0 if favour else 1.0 / (n + use_null))
     for i in range(n):
+        first = table.start[words[i]] if words[i] >= 0 else np.int64(0)
         for j in range(m):
             slot = slots[i, j]
             if slot < 0 and words[i] >= 0 and others[j] >= 0:
-                slot = find(table.start, table.key, words[i], others[j])
-                slots[i, j] = slot
-            joint[i, j] = (model.translation[slot] if slot >= 0 else 1e-9) * prior[i, j]
+                place = find(table.start, table.key, words[i], others[j])
+                slot = slots[i, j] = place - first if place >= 0 else -1
+            joint[i, j] = (model.translation[first + slot] if slot >= 0 else 1e-9) * prior[i, j]
             total[j] += joint[i, j]
     return joint, silent, total
 
 
-@compiled
+@helper
 def _unknown(words, others):
     """For slots that are yet to be found."""
-    return np.full((len(words), len(others)), -1, np.int64)
+    return np.full((len(words), len(others)), -1, np.int32)
 
 
 @compiled
@@ -212,7 +214,7 @@ def expectations(given, generated, table, model, options, counts, null_counts, f
     """
     feature = part = 0.0
     buffer, room, used = 0, _room(), 0
-    for s in filled(given, generated, 0, len(given.offsets) - 1):
+    for s in filled(given, generated, np.int64(0), len(given.offsets) - 1):
         _, _, words, others = sides_of(given, generated, s)
         if s // _BUFFER != buffer:
             buffer = s // _BUFFER
@@ -232,7 +234,7 @@ def expectations(given, generated, table, model, options, counts, null_counts, f
                 null_counts[others[j]] += silent[j] / whole
             for i in range(n):
                 p = joint[i, j] / whole
-                counts[slots[i, j]] += p
+                counts[table.start[words[i]] + slots[i, j]] += p
                 part += features[i, j] * p
     return feature + part
 
@@ -241,7 +243,7 @@ def expectations(given, generated, table, model, options, counts, null_counts, f
 def decode(given, generated, table, model, options, best):
     """Each generated word's best given word, −1 for null; null wins ties, then the first given word."""
     room = _room()
-    for s in filled(given, generated, 0, len(given.offsets) - 1):
+    for s in filled(given, generated, np.int64(0), len(given.offsets) - 1):
         _, b, words, others = sides_of(given, generated, s)
         prior, _ = _positions(len(words), len(others), model.tension, options, room)
         joint, silent, total = _joint(words, others, table, model, options, prior, _unknown(words, others))
@@ -258,7 +260,7 @@ def decode(given, generated, table, model, options, best):
 @compiled
 def agreeing(source, target, forward, reverse, options, threshold, first, last):
     """Links of the sentences ``first`` to ``last`` − 1 whose posteriors in both directions agree."""
-    found, used = empty_links(1024), 0
+    found, used = empty_links(1024), np.int64(0)  # a literal would compile `agree` twice
     ahead_room, back_room = _room(), _room()
     for s in filled(source, target, first, last):
         _, _, words, others = sides_of(source, target, s)

@@ -33,7 +33,7 @@ MOST_PAIRS = 1 << 26
 """Word pairs (67 million) up to which the program's order of sums and double precision are kept. Of more, so that they
 need less memory, the translation table is in single precision and the directions are trained one after the other."""
 MOST_FOUND = 1 << 24
-"""Links of sentences whose slots are looked up once for all iterations: 134 MB a direction."""
+"""Links of sentences whose slots are looked up once for all iterations: 67 MB a direction."""
 TENSION_RANGE = (0.1, 14.0)
 TENSION_STEPS = 8
 TENSION_RATE = 20.0
@@ -168,7 +168,7 @@ def estimate(
     null_row = _null_row(used, words)
     sizes = size_counts(given, generated)
     tokens = max(int(sizes[0] @ sizes[2]), 1)
-    found = np.full(min(int(given.lengths @ generated.lengths), MOST_FOUND), -1, np.int64)
+    found = np.full(min(int(given.lengths @ generated.lengths), MOST_FOUND), -1, np.int32)
     prior = options.variational_bayes, float(options.alpha)
     tension = float(options.tension)
     if start is not None:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from isoglot.aligners.compiled import compiled
+from isoglot.aligners.compiled import compiled, helper
 from isoglot.aligners.statistical.decoding import agree, best_words, cut, empty_links, filled, sides_of
 from isoglot.aligners.statistical.pair_table import find
 
@@ -78,7 +78,7 @@ class LinkCounts(NamedTuple):
     jumps: Both  # JumpCounts
 
 
-@compiled
+@helper
 def _weights(n, width):
     """Weights of the jumps −(n − 1)…n − 1 in a sentence of ``n`` words, forwards and backwards, and 1 / Σ per word."""
     limit = len(width) // 2
@@ -131,7 +131,7 @@ def forward_backward(emission, silent, jumps, expected):
     return state, likelihood
 
 
-@compiled
+@helper
 def _forward(emission, silent, start, weights, state, null):
     """Scaled forward probabilities of link or null, and of null alone; returns the log-likelihood.
 
@@ -168,7 +168,7 @@ def _forward(emission, silent, start, weights, state, null):
     return likelihood
 
 
-@compiled
+@helper
 def _backward(emission, silent, weights, state, beta, counted):
     """Backward probabilities, and each jump's expected count but for its weight."""
     _, backward, share = weights
@@ -212,7 +212,7 @@ def _predict(given, generated, slots, own, own_null, counts):
     return emission, silent
 
 
-@compiled
+@helper
 def _look_up(generated, slots, tables):
     """p(generated | given) and p(generated | null) as tables have them."""
     emission = np.empty((slots.shape[1], slots.shape[0]))
@@ -222,7 +222,7 @@ def _look_up(generated, slots, tables):
     return emission, tables.null[generated]
 
 
-@compiled
+@helper
 def _slots(words, others, table):
     found = np.empty((len(words), len(others)), np.int64)
     for i in range(len(words)):
@@ -267,7 +267,7 @@ def visit(sides, part, table, start, counts, jumps, own, expected):
 def decode(sides, part, table, tables, jumps, threshold, best):
     """Links of a range of sentences: each direction's best words into ``best``; returns those that agree."""
     source, target = sides
-    found, used = empty_links(1024), 0
+    found, used = empty_links(1024), np.int64(0)  # a literal would compile `agree` twice
     expected = JumpCounts(np.zeros(len(jumps.ahead.width)), np.zeros(len(jumps.ahead.start)))
     for s in filled(source, target, part[0], part[1]):
         a, b, words, others = sides_of(source, target, s)

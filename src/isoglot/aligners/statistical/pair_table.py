@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from isoglot.aligners.compiled import compiled
+from isoglot.aligners.compiled import compiled, helper
 from isoglot.aligners.statistical.bitext import BitextSide, Ints
 
 EMPTY = -1
@@ -90,14 +90,14 @@ def _starts(size: Ints) -> Ints:
     return np.concatenate([[0], np.cumsum(size + size // 6 + 1)]).astype(np.int64)
 
 
-@compiled
+@helper
 def _home(first, room, word):
     """Where a word's search begins: Fibonacci hashing, scaled to the row."""
     mixed = (np.uint64(word) * np.uint64(2654435769)) & np.uint64(0xFFFFFFFF)
     return first + np.int64((mixed * np.uint64(room)) >> np.uint64(32))
 
 
-@compiled
+@helper
 def find(start, key, given, word):
     """Slot of a pair, −1 if it is not in the table."""
     first, stop = start[given], start[given + 1]
@@ -111,7 +111,7 @@ def find(start, key, given, word):
     return place
 
 
-@compiled
+@helper
 def _insert(start, key, given, word):
     first, stop = start[given], start[given + 1]
     place = _home(first, stop - first, word)
@@ -154,7 +154,7 @@ def occurrences(ids, offsets, words):
     return first, sentences
 
 
-@compiled
+@helper
 def companions(first, sentences, ids, offsets, given, seen_by, row):
     """Write the distinct words of the sentences with ``given`` into ``row``, in the order of the text; their number.
 

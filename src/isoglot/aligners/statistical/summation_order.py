@@ -10,7 +10,7 @@ apart and builds it anew by the same rule.
 import numpy as np
 import numpy.typing as npt
 
-from isoglot.aligners.compiled import compiled
+from isoglot.aligners.compiled import compiled, helper
 from isoglot.aligners.statistical.bitext import BitextSide, Ints
 from isoglot.aligners.statistical.pair_table import PairTable, companions, find, occurrences
 
@@ -22,7 +22,7 @@ _BUCKETS = np.array(
 """Numbers of buckets that a growing map has, one after the other."""
 
 
-@compiled
+@helper
 def _map_order(hashes, following, bucket):
     """Leave in ``following`` the list of a map into which elements with these hashes were inserted one by one.
 
@@ -38,16 +38,16 @@ def _map_order(hashes, following, bucket):
             size = _BUCKETS[grown]
             grown += 1
             bucket[:size] = -1
-            rest = following[head]
+            rest = np.int64(following[head])
             following[head] = -1
             while rest >= 0:
-                after = following[rest]
+                after = np.int64(following[rest])
                 _link(hashes, following, bucket, size, rest)
                 rest = after
         _link(hashes, following, bucket, size, element)
 
 
-@compiled
+@helper
 def _link(hashes, following, bucket, size, element):
     """Put an element into its bucket, which holds the number of the element before its first."""
     head = len(following) - 1
@@ -112,7 +112,7 @@ def _row_order(first, sentences, ids, offsets, numbers, start, key, order):
             element = following[element]
 
 
-@compiled
+@helper
 def _room(elements):
     """Buckets of a map with this many elements."""
     for size in _BUCKETS:
