@@ -28,7 +28,7 @@ FLOORS: dict[str, int] = {
             ["aligners", "derive", "losses", "synthetic", "testing"],
             ["objectives", "views"],
             ["training", "tasks"],
-            ["pretraining", "finetuning", "evaluation", "report"],
+            ["pretraining", "finetuning", "evaluation", "reports"],
             ["analysis", "mining", "projection"],
             ["studies"],
             ["cli"],
@@ -178,7 +178,7 @@ def test_no_circles() -> None:
             {"aligners/a.py": "from ..derive import base"},
             f"aligners (floor {FLOORS['aligners']}) reaches its floor-mate derive",
         ),
-        ({"tasks/a.py": "from isoglot import report"}, f"tasks (floor {FLOORS['tasks']}) climbs to report"),
+        ({"tasks/a.py": "from isoglot import reports"}, f"tasks (floor {FLOORS['tasks']}) climbs to reports"),
         ({"training/a.py": "from isoglot.testing import tiny_model"}, "testing is for tests"),
         ({"views/a.py": "from isoglot.recipe.spec import Spec\nfrom isoglot.views import b"}, None),
     ],
@@ -211,7 +211,7 @@ def test_the_check_sees_a_circle(tmp_path: Path) -> None:
 
 def test_report_and_the_results_it_reads_never_import_torch() -> None:
     for name, path in modules().items():
-        if name.startswith("isoglot.report") or name in {
+        if name.startswith("isoglot.reports") or name in {
             "isoglot.results",
             "isoglot.link_counts",
             "isoglot.errors",
@@ -230,7 +230,7 @@ def test_tasks_know_no_objective_and_alignment_no_training() -> None:
     known = set(modules())
     forbidden = {
         "tasks": {"objectives", "training", "views"},
-        "report": set(FLOORS)
+        "reports": set(FLOORS)
         - {
             "errors",
             "languages",
@@ -241,7 +241,7 @@ def test_tasks_know_no_objective_and_alignment_no_training() -> None:
             "link_counts",
             "example_counts",
             "seeding",
-            "report",
+            "reports",
         },
     }
     readers = "isoglot.aligners.files"  # of link files, which load no torch

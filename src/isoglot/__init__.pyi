@@ -46,10 +46,10 @@ from isoglot.pretraining.pretrain import pretrain as pretrain
 from isoglot.pretraining.recipe import Recipe as Recipe
 from isoglot.pretraining.trim import trim as trim
 from isoglot.projection.project import project as project
-from isoglot.report.options import ReportOptions as ReportOptions
-from isoglot.report.paired import Comparison as Comparison
-from isoglot.report.paired import compare as compare
-from isoglot.report.render import render as render
+from isoglot.reports.options import ReportOptions as ReportOptions
+from isoglot.reports.paired import Comparison as Comparison
+from isoglot.reports.paired import compare as compare
+from isoglot.reports.render import report as report
 from isoglot.results import Result as Result
 from isoglot.schema import require as require
 from isoglot.seeding import generator_for as generator_for

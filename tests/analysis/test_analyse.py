@@ -25,7 +25,7 @@ from isoglot.analysis.options import (
 )
 from isoglot.derive.vocabulary import VocabularyCopy
 from isoglot.errors import ConfigurationError, InputError
-from isoglot.report.render import render
+from isoglot.reports.render import report
 from isoglot.results import read
 from isoglot.tasks.lexicon_induction import LexiconInductionTask
 from isoglot.testing import tiny_lexicon, tiny_model, tiny_tokenizer
@@ -124,7 +124,7 @@ def test_report_draws_all_of_it(world: Path, tmp_path: Path) -> None:
     similarity = SimilarityRequest(corpus=corpus, languages=("en", "xx"), measures=["cka"])
     analyse_similarity(Job(run, out=tmp_path), similarity)
     analyse_correlation([], CorrelationRequest(tasks=["pos"], with_paper=True), out=tmp_path)
-    page = render([tmp_path], out=tmp_path / "report.html").read_text()
+    page = report([tmp_path], out=tmp_path / "report.html").read_text()
     for text in (
         "Alignment error rate by layer",
         "Linear CKA by layer",

@@ -10,8 +10,8 @@ import pytest
 from isoglot.analysis.analyse_correlation import analyse_correlation, paper_points, study_points
 from isoglot.analysis.options import CorrelationRequest
 from isoglot.errors import ConfigurationError
-from isoglot.report.charts import draw
-from isoglot.report.figure_files import Scatter, read_figure
+from isoglot.reports.charts import draw
+from isoglot.reports.figure_files import Scatter, read_figure
 from isoglot.results import Result, append
 
 

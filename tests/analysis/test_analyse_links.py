@@ -19,8 +19,8 @@ from isoglot.analysis.options import (
     LayersRequest,
 )
 from isoglot.errors import ConfigurationError
-from isoglot.report.figure_files import Lines
-from isoglot.report.viewer import read_alignments
+from isoglot.reports.figure_files import Lines
+from isoglot.reports.viewer import read_alignments
 from isoglot.tasks import build_task
 
 

@@ -12,8 +12,8 @@ from isoglot.evaluation.evaluate import evaluate
 from isoglot.evaluation.options import EvaluateOptions
 from isoglot.finetuning.finetune import finetune
 from isoglot.finetuning.options import FinetuneOptions
-from isoglot.report.runs import gather
-from isoglot.report.scores import Measure, collect
+from isoglot.reports.runs import gather
+from isoglot.reports.scores import Measure, collect
 from isoglot.results import read
 from isoglot.tasks import build_task
 from isoglot.testing import tiny_bitext, tiny_model, tiny_tokenizer

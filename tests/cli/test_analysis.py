@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from isoglot.cli import app
 from isoglot.errors import IsoglotError
-from isoglot.report.figure_files import read_figure
+from isoglot.reports.figure_files import read_figure
 from isoglot.testing import tiny_aligned, tiny_model, tiny_tokenizer
 
 RUNNER = CliRunner()

@@ -7,7 +7,7 @@ import pytest
 
 from isoglot.errors import ConfigurationError
 from isoglot.finetuning.options import FinetuneOptions, task_with_settings
-from isoglot.report.papers import paper_table
+from isoglot.reports.papers import paper_table
 
 
 def _printed(value: object) -> tuple[float, ...]:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from shipped_studies import STUDIES, calls_of, program, resolved, steps_of, trained
 
-from isoglot.report.papers import paper_table
+from isoglot.reports.papers import paper_table
 from isoglot.studies.program import build_programs
 from isoglot.studies.sizes import SCALES
 from isoglot.studies.training_steps import Finetune, Pretrain

@@ -11,7 +11,7 @@ import pytest
 from study_steps import Add
 
 from isoglot.errors import ConfigurationError
-from isoglot.report.compare import compare
+from isoglot.reports.compare import compare
 from isoglot.results import read, read_cells
 from isoglot.studies.alignment_steps import BestLinks, StatisticalAlignment
 from isoglot.studies.catalogue import Study, find_studies

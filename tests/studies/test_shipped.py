@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from shipped_studies import PAPERS, STUDIES, programs, steps_of
 
-from isoglot.report.papers import PAPERS as REPORT_NAMES
-from isoglot.report.papers import paper_table, paper_tables
+from isoglot.reports.papers import PAPERS as REPORT_NAMES
+from isoglot.reports.papers import paper_table, paper_tables
 from isoglot.studies.engine import Store
 from isoglot.studies.graph import Call
 from isoglot.studies.program import inspect_programs

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from isoglot.report.charts import draw
-from isoglot.report.figure_files import ReportFigure, read_figure
+from isoglot.reports.charts import draw
+from isoglot.reports.figure_files import ReportFigure, read_figure
 
 
 def figure(path: Path) -> ReportFigure:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from isoglot.recipe.source import read_document
-from isoglot.report.papers import paper_table
+from isoglot.reports.papers import paper_table
 from isoglot.studies.catalogue import builtin_studies
 from isoglot.studies.engine import Store
 from isoglot.studies.lab import CellPlan

@@ -24,7 +24,7 @@ from isoglot.corpus.read.sources import UNNAMED, Kind
 from isoglot.derive.sharing import COPY_FILE
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.modules.encoder import layer_number, num_layers
-from isoglot.report.figure_files import ReportFigure
+from isoglot.reports.figure_files import ReportFigure
 from isoglot.results import FILE_NAME, Result, append
 from isoglot.runs.checkpoint import checkpoint_folder
 from isoglot.runs.files import read_json, require_writable, write_text

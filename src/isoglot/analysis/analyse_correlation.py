@@ -8,10 +8,10 @@ from statistics import fmean
 from isoglot.analysis.analyse import Job
 from isoglot.analysis.options import CorrelationRequest
 from isoglot.errors import ConfigurationError
-from isoglot.report.figure_files import Scatter, ScatterPoint
-from isoglot.report.papers import PAPERS, paper_table
-from isoglot.report.scores import run_label
-from isoglot.report.stats import Correlation, rank_correlation
+from isoglot.reports.figure_files import Scatter, ScatterPoint
+from isoglot.reports.papers import PAPERS, paper_table
+from isoglot.reports.scores import run_label
+from isoglot.reports.stats import Correlation, rank_correlation
 from isoglot.results import Result, read
 
 _SCORE, _DELTA = "alignment_score", "_delta"

@@ -17,7 +17,7 @@ from isoglot.corpus.encode.load_tokenizer import load_tokenizer
 from isoglot.corpus.read.line_files import numbered_lines
 from isoglot.derive.sharing import word_pairs
 from isoglot.errors import ConfigurationError, InputError
-from isoglot.report.figure_files import EmbeddingMap, MapPanel, MapPoint
+from isoglot.reports.figure_files import EmbeddingMap, MapPanel, MapPoint
 
 
 def analyse_map(job: Job, request: MapRequest) -> list[Path]:

@@ -17,7 +17,7 @@ from isoglot.analysis.similarity import linear_cka, neighbour_overlap, retrieval
 from isoglot.analysis.vectors import linked_vectors, sentence_vectors, unit_vectors
 from isoglot.corpus.read.sources import Kind
 from isoglot.errors import ConfigurationError, InputError
-from isoglot.report.figure_files import Lines, LineSeries
+from isoglot.reports.figure_files import Lines, LineSeries
 from isoglot.seeding import generator_for
 
 

@@ -104,7 +104,7 @@ def _quiet_libraries() -> None:
 
 def print_table(heading: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """A table of left-aligned columns on standard output, wide characters counted as wide."""
-    from isoglot.report.export import aligned
+    from isoglot.reports.export import aligned
 
     typer.echo("\n".join(aligned([heading, *rows])))
 
@@ -125,9 +125,9 @@ def printed(*, quiet: bool) -> Iterator[list[Result]]:
 
 def print_results(rows: Sequence[Result]) -> None:
     """Tables of results as the report has them."""
-    from isoglot.report.export import to_text
-    from isoglot.report.grid import result_tables
-    from isoglot.report.scores import collect
+    from isoglot.reports.export import to_text
+    from isoglot.reports.grid import result_tables
+    from isoglot.reports.scores import collect
 
     scores = collect(rows)
     typer.echo("\n".join([*map(to_text, result_tables(scores, "")), *scores.warnings()]))

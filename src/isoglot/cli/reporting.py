@@ -13,11 +13,11 @@ from isoglot.cli.flags import with_flags
 from isoglot.cli.help import add_commands
 from isoglot.errors import ConfigurationError
 from isoglot.options import option
-from isoglot.report.options import CompareOptions, ReportOptions
+from isoglot.reports.options import CompareOptions, ReportOptions
 from isoglot.runs.files import file_to_write
 
 if TYPE_CHECKING:
-    from isoglot.report.papers import PaperColumn, PaperRow, PaperTable
+    from isoglot.reports.papers import PaperColumn, PaperRow, PaperTable
 
 Runs = Annotated[
     list[str],
@@ -46,9 +46,9 @@ def page(
     ] = Path("report.html"),
 ) -> None:
     """Write one self-contained HTML page (the default command)."""
-    from isoglot.report.render import render
+    from isoglot.reports.render import report
 
-    written = render(runs, out=out, options=options)
+    written = report(runs, out=out, options=options)
     typer.echo(
         f"wrote {written}" + (f" and the tables in {options.tables}" if options.tables else ""), err=True
     )
@@ -66,8 +66,8 @@ def compare(runs: Runs, options: TableFormat) -> None:
 
     Shows the tables of studies among the runs and those of --beside; figures that a paper printed wrong are marked.
     """
-    from isoglot.report.export import FORMS
-    from isoglot.report.render import comparison_tables
+    from isoglot.reports.export import FORMS
+    from isoglot.reports.render import comparison_tables
 
     tables = comparison_tables(runs, options)
     if not tables:
@@ -88,7 +88,7 @@ def papers(
 
     Averages are recomputed; where the printed one was wrong, both are shown.
     """
-    from isoglot.report import papers as figures
+    from isoglot.reports import papers as figures
 
     if corrections:
         rows = [[f"{c.paper}:{c.table}", f"{c.setting} {c.row}".strip(), c.column, f"{c.printed:g}",

@@ -134,7 +134,7 @@ def _run(store: Store, found: Inspection, options: StudyOptions, *, quiet: bool)
 
 
 def _print(programs: Sequence[Program], store: Store, found: Inspection, form: Form, *, quiet: bool) -> None:
-    from isoglot.report.export import FORMS
+    from isoglot.reports.export import FORMS
     from isoglot.studies.program import write_program
 
     for program in programs:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from isoglot.errors import ConfigurationError
-from isoglot.report.options import ReportOptions
+from isoglot.reports.options import ReportOptions
 from isoglot.results import Result, read
 from isoglot.runs.pool import usable_cores
 from isoglot.runs.reporter import Reporter, Silent
@@ -88,7 +88,7 @@ def run_demo(
 
     ``changes`` are sizes in place of the demo's; without ``workers`` it takes a process a core, four at most.
     """
-    from isoglot.report.render import render  # noqa: PLC0415 - loads the libraries
+    from isoglot.reports.render import report as draw_page  # noqa: PLC0415 - loads the libraries
 
     report, store = progress or Silent(), Store(Path(out))
     usual = {name: [at_scale(own, scale) for scale in SCALES] for name, own in align_mlm.SIZES.items()}
@@ -115,7 +115,7 @@ def run_demo(
     if len(curves) == len(trained):
         names |= SYSTEMS
     title = "isoglot demo: ALIGN-MLM's four objectives"
-    render(
+    draw_page(
         [folder, *curves], out=page, options=ReportOptions(title=title, rename=names, baseline=SYSTEMS["mlm"])
     )
     return rows, page

@@ -194,7 +194,7 @@ def mean(values: Sequence[Value]) -> Value:
 
 
 def _rank_correlation(numbers: list[float]) -> float | None:
-    from isoglot.report.stats import rank_correlation  # noqa: PLC0415 - loads the library
+    from isoglot.reports.stats import rank_correlation  # noqa: PLC0415 - loads the library
 
     half = len(numbers) // 2
     found = rank_correlation(numbers[:half], numbers[half:])

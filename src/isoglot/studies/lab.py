@@ -208,7 +208,7 @@ class Lab:
         self.figures.append(FigurePlan(name, self.make(name, step, **arguments)))
 
     def plot(self, name: str, **content: Any) -> None:
-        """A figure as :mod:`isoglot.report.figure_files` has it, with values in place of numbers.
+        """A figure as :mod:`isoglot.reports.figure_files` has it, with values in place of numbers.
 
         An entry of a list whose values are not known is left out.
         """

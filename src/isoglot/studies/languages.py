@@ -8,7 +8,7 @@ of all six, each alone: it has seen every language and no translation. paper: ch
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from isoglot.report.papers import PaperColumn, PaperRow, paper_table
+from isoglot.reports.papers import PaperColumn, PaperRow, paper_table
 from isoglot.studies.graph import Call, Output, Value, below
 from isoglot.studies.lab import External, Handle, Lab, StudyTask, TaskScores
 from isoglot.studies.steps import Align, Derive, MakeWorld, WriteGold

@@ -7,7 +7,7 @@ code-switched with English (§2); English itself is zero-shot.
 from functools import partial
 from typing import Any
 
-from isoglot.report.papers import PaperColumn, PaperRow
+from isoglot.reports.papers import PaperColumn, PaperRow
 from isoglot.studies import languages
 from isoglot.studies.graph import Call, Value
 from isoglot.studies.lab import Handle, Lab, StudyTask, Unavailable

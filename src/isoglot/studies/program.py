@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from isoglot.checks import problems_of
 from isoglot.errors import ConfigurationError
-from isoglot.report.papers import PAPERS, paper_table
+from isoglot.reports.papers import PAPERS, paper_table
 from isoglot.results import CELLS, FILE_NAME, Cell, Result, write_cells
 from isoglot.runs.files import write_json, write_text
 from isoglot.studies.catalogue import Study
@@ -23,7 +23,7 @@ from isoglot.studies.inputs import Input
 from isoglot.studies.lab import CellPlan, FigurePlan, Lab
 
 if TYPE_CHECKING:
-    from isoglot.report.table import Table
+    from isoglot.reports.table import Table
 
 _QUANTITIES = {
     "sup": "_supervised",
@@ -199,8 +199,8 @@ def _changed_inputs(targets: Sequence[Call], store: Store) -> list[str]:
 
 def write_program(program: Program, store: Store, blocked: Mapping[Call, str]) -> tuple[list[Table], Path]:
     """Write ``cells.jsonl``, ``results.jsonl``, ``table.txt`` and ``figures`` of a study from what there is so far."""
-    from isoglot.report.compare import compare  # noqa: PLC0415 - loads scipy
-    from isoglot.report.export import to_text  # noqa: PLC0415
+    from isoglot.reports.compare import compare  # noqa: PLC0415 - loads scipy
+    from isoglot.reports.export import to_text  # noqa: PLC0415
 
     folder = store.root / program.folder
     cells = [_cell(program, cell, store, blocked) for cell in program.cells]

@@ -6,7 +6,7 @@
 from functools import partial
 from typing import Any
 
-from isoglot.report.papers import PaperColumn, PaperRow
+from isoglot.reports.papers import PaperColumn, PaperRow
 from isoglot.studies import languages
 from isoglot.studies.graph import Call, Value, mean
 from isoglot.studies.lab import Lab, StudyTask, TaskScores

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from isoglot.report.papers import PaperColumn, PaperRow, paper_table
+from isoglot.reports.papers import PaperColumn, PaperRow, paper_table
 from isoglot.studies import languages
 from isoglot.studies.alignment_steps import StatisticalAlignment
 from isoglot.studies.graph import Call, Output, Value

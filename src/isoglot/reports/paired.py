@@ -1,0 +1,257 @@
+"""Whether two systems differ by more than chance on the same examples: paired tests over what each got right.
+
+With the counts of every example (:class:`isoglot.example_counts.ExampleCounts`), metrics are computed anew for each
+sample, never averaged over examples:
+
+* approximate randomisation for p: the outputs of the two systems are exchanged at random, example by example; p is the
+  share of exchanges whose difference is at least as large, either way. With few differing examples all exchanges are
+  counted, and p is exact (for accuracy the sign test's).
+* the bootstrap for the interval: examples are drawn with replacement, the same ones for both systems.
+
+Source: Noreen 1989 and Yeh 2000 (*More accurate tests for the statistical significance of result differences*);
+Efron and Tibshirani 1993; Koehn 2004 for the paired bootstrap.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isoglot.errors import ConfigurationError, InputError
+from isoglot.example_counts import ENDING, CountsFile, ExampleCounts, combined
+from isoglot.reports.stats import shown_p
+from isoglot.reports.table import figure
+from isoglot.seeding import seed_for
+
+SAMPLES = 10_000
+_BLOCK = 4_000_000
+"""Random numbers drawn at a time: 32 MB of 8-byte ones."""
+_ROUNDING = 1e-9
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two systems on the same examples.
+
+    Args:
+        metric: What was measured, in %.
+        first: The first system's value.
+        second: The second system's.
+        low: Lower end of the 95 % interval of the difference, first − second.
+        high: Upper end.
+        p: Two-sided p of no difference.
+        examples: How many examples there are.
+        differing: In how many of them the systems' counts differ.
+        about: ``task``, ``language``, ``split``, and the runs as ``first`` and ``second``, where they are known.
+    """
+
+    metric: str
+    first: float
+    second: float
+    low: float
+    high: float
+    p: float
+    examples: int
+    differing: int
+    about: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def difference(self) -> float:
+        """First − second, in points."""
+        return self.first - self.second
+
+    def __str__(self) -> str:
+        place = "".join(f"{self.about[name]} " for name in ("task", "language") if self.about.get(name))
+        difference, low, high = (
+            figure(value, signed=True) for value in (self.difference, self.low, self.high)
+        )
+        return (
+            f"{place}{self.metric}: {figure(self.first)} against {figure(self.second)}, {difference} (95 % interval "
+            f"{low} to {high}, {shown_p(self.p)}, {self.examples:,} examples)"
+        )
+
+
+def compare(
+    first: str | Path | Mapping[str, ExampleCounts],
+    second: str | Path | Mapping[str, ExampleCounts],
+    *,
+    samples: int = SAMPLES,
+    seed: int = 1,
+) -> list[Comparison]:
+    """Compare two systems' predictions of the same examples, metric by metric.
+
+    Args:
+        first: Folder that ``evaluate(..., predictions=FOLDER)`` wrote, or one of its files of counts; or the counts of
+            own predictions by metric, as the ``counts`` method of a task gives them.
+        second: The same of the system that it is compared with.
+        samples: Exchanges and bootstrap samples.
+        seed: Seed for sampling.
+
+    Returns:
+        One comparison per task, language, split and metric that both have, in the order of the first.
+
+    Raises:
+        ConfigurationError: The systems have nothing in common, or were measured on other examples.
+
+    Example:
+        >>> from isoglot.example_counts import shares
+        >>> right = {"accuracy": shares([1] * 90 + [0] * 10)}
+        >>> (found,) = compare(right, {"accuracy": shares([1] * 70 + [0] * 30)})
+        >>> found.difference, found.p < 0.001, found.low > 0
+        (20.0, True, True)
+    """
+    sides = [_evaluations(side) for side in (first, second)]
+    shared = [key for key in sides[0] if key in sides[1]]
+    if not shared:
+        raise ConfigurationError(
+            f"no task, language and split in common: first {_listed(sides[0])}, second {_listed(sides[1])}; "
+            "evaluate both on the same data with --predictions FOLDER"
+        )
+    found = []
+    for key in shared:
+        one, other = (side[key] for side in sides)
+        if one.about.get("data") != other.about.get("data"):
+            raise ConfigurationError(
+                f"{' '.join(key)}: the two were measured on different examples; evaluate both on the same data"
+            )
+        about = dict(zip(("task", "language", "split"), key, strict=True))
+        about |= {"first": str(one.about.get("run", "")), "second": str(other.about.get("run", ""))}
+        found += paired(one.metrics, other.metrics, samples=samples, seed=seed, about=about)
+    return found
+
+
+def paired(
+    first: Mapping[str, ExampleCounts],
+    second: Mapping[str, ExampleCounts],
+    *,
+    samples: int = SAMPLES,
+    seed: int = 1,
+    about: Mapping[str, Any] | None = None,
+) -> list[Comparison]:
+    """The metrics that two systems both have on the same examples; see :func:`compare`.
+
+    Exchanges and samples are drawn once for all metrics.
+    """
+    names = [name for name in first if name in second]
+    for name in names:
+        one, other = first[name], second[name]
+        if one.numerators.shape != other.numerators.shape or one.combine != other.combine:
+            raise ConfigurationError(
+                f"{name}: {len(one)} and {len(other)} examples, or other classes, are counted; compare predictions of "
+                "the same examples, by models with the same labels"
+            )
+    if len({len(first[name]) for name in names}) > 1:
+        raise ConfigurationError(f"{', '.join(names)}: metrics have different numbers of examples")
+    if not names or not len(first[names[0]]):
+        return []
+    both = [_Pair(first[name], second[name]) for name in names]
+    exchanged = _p_values(both, samples, seed)
+    intervals = _intervals(both, samples, seed)
+    return [
+        Comparison(
+            name, first[name].value, second[name].value, *interval, p, len(pair), pair.differing, about or {}
+        )
+        for name, pair, p, interval in zip(names, both, exchanged, intervals, strict=True)
+    ]
+
+
+class _Pair:
+    """One metric of both systems: counts of the first, and by how much the second's exceed them."""
+
+    def __init__(self, first: ExampleCounts, second: ExampleCounts) -> None:
+        self.parts, self.combine = first.numerators.shape[1], first.combine
+        self.first, self.second = (np.hstack([s.numerators, s.denominators]) for s in (first, second))
+        self.change = self.second - self.first
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+    @property
+    def differing(self) -> int:
+        return int(self.change.any(1).sum())
+
+    def difference(self, first: Floats, second: Floats) -> Floats:
+        """First − second of sums over examples. **Shape**: (..., counts) to (...)."""
+        values = [combined(s[..., : self.parts], s[..., self.parts :], self.combine) for s in (first, second)]
+        return values[0] - values[1]
+
+
+def _p_values(pairs: Sequence[_Pair], samples: int, seed: int) -> list[float]:
+    """Two-sided p of each metric. Only examples that differ in any of them can change a difference."""
+    differ = np.flatnonzero(np.any([pair.change.any(1) for pair in pairs], axis=0))
+    exact = 2 ** len(differ) <= samples
+    seen = np.zeros(len(pairs), np.int64)
+    count = 0
+    every = [np.array([*product((0.0, 1.0), repeat=len(differ))])] if exact else []
+    for swaps in every or _random_swaps(len(differ), samples, seed):
+        count += len(swaps)
+        for place, pair in enumerate(pairs):
+            moved = swaps @ pair.change[differ]
+            found = pair.difference(pair.first.sum(0) + moved, pair.second.sum(0) - moved)
+            observed = pair.difference(pair.first.sum(0), pair.second.sum(0))
+            seen[place] += int((abs(found) >= abs(observed) - _ROUNDING).sum())
+    return [float(own) for own in (seen / count if exact else (seen + 1) / (count + 1))]
+
+
+def _random_swaps(examples: int, samples: int, seed: int) -> Iterator[Floats]:
+    generator = np.random.default_rng(seed_for(seed, "exchange"))
+    for rows in _blocks(samples, examples):
+        yield generator.integers(0, 2, (rows, examples), np.int32).astype(np.float64)
+
+
+def _intervals(pairs: Sequence[_Pair], samples: int, seed: int) -> list[tuple[float, float]]:
+    """The middle 95 % of the differences of bootstrap samples."""
+    examples = len(pairs[0])
+    generator = np.random.default_rng(seed_for(seed, "bootstrap"))
+    found: list[list[Floats]] = [[] for _ in pairs]
+    for rows in _blocks(samples, examples):
+        drawn = generator.integers(0, examples, (rows, examples), np.int32)
+        drawn += (np.arange(rows, dtype=np.int32) * examples)[:, None]
+        times = (
+            np.bincount(drawn.ravel(), minlength=rows * examples).reshape(rows, examples).astype(np.float64)
+        )
+        for own, pair in zip(found, pairs, strict=True):
+            own.append(pair.difference(times @ pair.first, times @ pair.second))
+    ends = [np.quantile(np.concatenate(own), (0.025, 0.975)) for own in found]
+    return [(float(low), float(high)) for low, high in ends]
+
+
+def _blocks(samples: int, examples: int) -> Iterator[int]:
+    """How many samples are drawn at a time."""
+    size = max(1, min(samples, _BLOCK // max(1, examples)))
+    for start in range(0, samples, size):
+        yield min(size, samples - start)
+
+
+def _evaluations(side: str | Path | Mapping[str, ExampleCounts]) -> dict[tuple[str, str, str], CountsFile]:
+    """Counts by task, language and split; own ones have no names."""
+    if isinstance(side, Mapping):
+        return {("", "", ""): CountsFile({}, side)}
+    place = Path(side)
+    files = sorted(place.rglob(f"*{ENDING}")) if place.is_dir() else [place]
+    if not files or not files[0].is_file():
+        raise InputError(
+            f"holds no counts of examples (*{ENDING}); evaluate with --predictions {place}, and add --again if "
+            "predictions exist already",
+            path=place,
+        )
+    found: dict[tuple[str, str, str], CountsFile] = {}
+    for file in files:
+        own = CountsFile.read(file)
+        key = (str(own.about.get("task")), str(own.about.get("language")), str(own.about.get("split")))
+        if key in found:
+            raise ConfigurationError(
+                f"{place}: holds {' '.join(key)} of several checkpoints; give the folder of one of them"
+            )
+        found[key] = own
+    return found
+
+
+def _listed(side: Mapping[tuple[str, str, str], CountsFile]) -> str:
+    return ", ".join(" ".join(key).strip() or "own counts" for key in side)

@@ -1,0 +1,272 @@
+"""The four papers' own figures: every number of their tables, and where an average was printed wrong.
+
+The figures lie beside this module as ``data/papers.json``. Averages are recomputed from the printed columns, never
+taken over: WEAM's Table 1, for one, prints zero-shot averages that are not the means of its columns.
+"""
+
+import json
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+from statistics import fmean
+from typing import Any
+
+from isoglot.checks import closest
+from isoglot.errors import ConfigurationError
+
+PAPERS: Mapping[str, str] = {
+    "weam": "WEAM", "ppa": "PPA", "align_mlm": "ALIGN-MLM", "xlm_align": "XLM-Align",
+}  # fmt: skip
+"""Key -> what a text calls it."""
+
+_UNTOLD = ("source", "runs")
+"""Attributes of rows that single out none."""
+_ROUNDING = 0.501
+"""How far a rounded mean of rounded figures may be off, in units of the last printed place."""
+
+
+@dataclass(frozen=True)
+class PaperColumn:
+    """One column of a paper's table."""
+
+    id: str  # unique within the table (`de.f1`)
+    task: str = ""
+    metric: str = ""
+    language: str = ""  # ISO 639, or a pair such as `en-de`
+    quantity: str = ""  # `sup`, `zs` or `delta` of derived languages
+    average: bool = False
+    system: str = ""  # where a column stands for a system
+
+    @property
+    def labels(self) -> frozenset[str]:
+        """What may single it out; a pair of languages either way round."""
+        turned = "-".join(reversed(self.language.split("-")))
+        own = (self.id, self.task, self.metric, self.language, turned, self.quantity, self.system)
+        return frozenset([*own, *self.id.split(".")]) - {""}
+
+
+@dataclass(frozen=True)
+class PaperRow:
+    """One row of a paper's table."""
+
+    label: str
+    values: Mapping[str, float | str | None]  # by column; `None` where the paper prints nothing
+    # what tells it from others: setting, system, layer
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def setting(self) -> str:
+        """``zero-shot`` or ``translate-train``; empty where the table has no settings."""
+        return str(self.attributes.get("setting", ""))
+
+    @property
+    def system(self) -> str:
+        """``weam``, ``tlm``, ``mbert`` and so on."""
+        return str(self.attributes.get("system", ""))
+
+    @property
+    def name(self) -> str:
+        """The label with its setting, by which a comparison names the row."""
+        return f"{self.setting} / {self.label}" if self.setting else self.label
+
+    @property
+    def labels(self) -> frozenset[str]:
+        """What may single it out: as printed, and the values of its attributes."""
+        told = (str(value) for key, value in self.attributes.items() if key not in _UNTOLD)
+        return frozenset([self.name, self.label, *told]) - {""}
+
+
+@dataclass(frozen=True)
+class PaperValue:
+    """A figure of a paper."""
+
+    value: float  # the figure to compare with: recomputed where the paper's own is a wrong mean
+    printed: float
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Correction:
+    """A printed figure that its own table contradicts."""
+
+    paper: str
+    table: str
+    row: str
+    column: str
+    printed: float
+    recomputed: float
+    reason: str
+    setting: str = ""
+
+
+@dataclass(frozen=True)
+class PaperTable:
+    """One table of one paper."""
+
+    paper: str
+    number: str  # `1`, or `E` for figures given in the text
+    title: str
+    kind: str  # `results`, `data`, `hyperparameters`, `architecture` or `cost`
+    columns: tuple[PaperColumn, ...]
+    rows: tuple[PaperRow, ...]
+    split: str = ""
+    note: str = ""
+    corrections: tuple[Correction, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """What ``--paper`` takes: ``weam:Table1``."""
+        return (
+            f"{self.paper}:Table{self.number}" if self.number[0].isdigit() else f"{self.paper}:{self.number}"
+        )
+
+    @property
+    def cited(self) -> str:
+        """As a text cites it: ``WEAM, Table 2``."""
+        place = f"Table {self.number}" if self.number[0].isdigit() else f"text {self.number}"
+        return f"{PAPERS[self.paper]}, {place}"
+
+    def column(self, *labels: str) -> PaperColumn:
+        """The one column that has all these labels: its id, or its task, metric, language, quantity and system."""
+        exact = [column for column in self.columns if labels == (column.id,)]
+        found = exact or [column for column in self.columns if set(labels) <= column.labels]
+        if len(found) != 1:
+            names = [column.id for column in found or self.columns]
+            raise _unknown(f"{self.name}: column", labels, names, several=bool(found))
+        return found[0]
+
+    def row(self, *labels: str) -> PaperRow:
+        """The one row that has all these labels: as printed, with its setting, or values of its attributes.
+
+        Where rows of several settings have them, the zero-shot one is meant.
+        """
+        found = self.rows_of(*labels)
+        if len(found) > 1:
+            found = [row for row in found if row.setting == "zero-shot"] or found
+        if len(found) != 1:
+            names = [self.address(row) for row in self.rows_of(*labels) or self.rows]
+            raise _unknown(f"{self.name}: row", labels, names, several=bool(found))
+        return found[0]
+
+    def address(self, row: PaperRow) -> str:
+        """A row's name, with what tells it from others of its name: ``zero-shot / - MoCo / 250k``."""
+        same = [other for other in self.rows if other.name == row.name]
+        told = [
+            str(value)
+            for key, value in row.attributes.items()
+            if key not in _UNTOLD and any(other.attributes.get(key) != value for other in same)
+        ]
+        return " / ".join([row.name, *told])
+
+    def rows_of(self, *labels: str) -> list[PaperRow]:
+        """Every row that has all these labels; a label as printed goes before an attribute of the same name."""
+        exact = [row for row in self.rows if len(labels) == 1 and labels[0] in (row.name, row.label)]
+        return exact or [row for row in self.rows if set(labels) <= row.labels]
+
+    def value(self, row: PaperRow, column: PaperColumn) -> PaperValue | None:
+        """The figure in a row and column, a mean recomputed; ``None`` where the paper has no number.
+
+        A mean is taken over the columns of its metric. Where a task has several columns and the mean no metric of
+        its own (XLM-Align's Table 1), the task counts once, as the mean of its columns.
+        """
+        printed = row.values.get(column.id)
+        if not isinstance(printed, int | float):
+            return None
+        places = {(row.label, setting, column.id) for setting in ("", row.setting)}
+        known = next((c for c in self.corrections if (c.row, c.setting, c.column) in places), None)
+        if known is not None and not column.average:
+            return PaperValue(known.recomputed, float(printed), known.reason)
+        mean = self.mean(row.values, column) if column.average else None
+        numbers = [v for v in row.values.values() if isinstance(v, int | float)]
+        place = 1.0 if all(float(v).is_integer() for v in numbers) else 0.1
+        if mean is None or abs(mean - printed) <= _ROUNDING * place:
+            return PaperValue(float(printed), float(printed))
+        return PaperValue(
+            mean, float(printed), known.reason if known else "not the mean of the printed columns"
+        )
+
+    def mean(
+        self, values: Mapping[str, float | str | None], column: PaperColumn, *, partial: bool = False
+    ) -> float | None:
+        """The mean that an average column is of a row's values; ``None`` where one is missing.
+
+        With ``partial`` it leaves out what is missing; ``None`` only where nothing is left.
+        """
+        groups: dict[tuple[str, str], list[float]] = defaultdict(list)
+        for other in self.columns:
+            skipped = "zero_shot" in column.id and other.language == "en"
+            if other.average or skipped or (column.metric and other.metric != column.metric):
+                continue
+            value = values.get(other.id)
+            if isinstance(value, int | float):
+                groups[(other.language, "" if other.language else other.task)].append(float(value))
+            elif not partial:
+                return None
+        return fmean(fmean(own) for own in groups.values()) if groups else None
+
+
+@cache
+def paper_tables() -> tuple[PaperTable, ...]:
+    """All tables, in the order of the papers."""
+    wrong = corrections()
+    return tuple(_table(entry, wrong) for entry in _data()["tables"])
+
+
+def paper_table(name: str) -> PaperTable:
+    """The table called ``weam:Table1`` (``weam:1`` and ``weam:T1`` do as well).
+
+    Example:
+        >>> paper_table("weam:Table2").row("weam").values["de"]
+        74.5
+    """
+    paper, _, number = name.strip().partition(":")
+    wanted = (
+        paper.lower().replace("-", "_"),
+        number.strip().lower().removeprefix("table").removeprefix("t").strip(),
+    )
+    for table in paper_tables():
+        if (table.paper, table.number.lower()) == wanted:
+            return table
+    raise _unknown("paper table", [name], [t.name for t in paper_tables()])
+
+
+@cache
+def corrections() -> tuple[Correction, ...]:
+    """Every printed figure that its own paper contradicts."""
+    return tuple(Correction(**entry) for entry in _data()["corrections"])
+
+
+@cache
+def _data() -> dict[str, Any]:
+    text = (files("isoglot.reports") / "data" / "papers.json").read_text(encoding="utf-8")
+    data: dict[str, Any] = json.loads(text)
+    return data
+
+
+def _table(entry: Mapping[str, Any], wrong: Sequence[Correction]) -> PaperTable:
+    columns = []
+    for given in entry["columns"]:
+        own = {k: v for k, v in given.items() if k in PaperColumn.__dataclass_fields__}
+        columns.append(PaperColumn(**{**own, "language": given.get("language") or given.get("pair") or ""}))
+    rows = []
+    for given in entry["rows"]:
+        attributes = {k: v for k, v in given.items() if k not in ("label", "values")}
+        values = dict(zip((c.id for c in columns), given["values"], strict=True))
+        rows.append(PaperRow(given["label"], values, attributes))
+    paper, number = entry["paper"], entry["table"].removeprefix("text.")
+    told = {name: entry.get(name, "") for name in ("split", "note")}
+    told["corrections"] = tuple(c for c in wrong if (c.paper, c.table) == (paper, number))
+    return PaperTable(paper, number, entry["title"], entry["kind"], tuple(columns), tuple(rows), **told)
+
+
+def _unknown(
+    what: str, labels: Sequence[str], known: Sequence[str], *, several: bool = False
+) -> ConfigurationError:
+    given, shown = " / ".join(labels), "; ".join([*known[:8], *["…"] * (len(known) > 8)])
+    if several:
+        return ConfigurationError(f"{what} {given!r} fits several; add one of these to choose: {shown}")
+    near = closest(given, known)
+    hint = f"did you mean {near!r}?" if near else "type `isoglot report papers` to list what there is"
+    return ConfigurationError(f"{what} {given!r} is unknown; known: {shown}; {hint}")

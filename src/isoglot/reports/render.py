@@ -1,0 +1,206 @@
+"""``isoglot report``: run folders and studies in, one self-contained page out, which fetches nothing."""
+
+import base64
+import hashlib
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from isoglot import __version__
+from isoglot.errors import ConfigurationError
+from isoglot.reports.beside import PaperPlace, beside_cells
+from isoglot.reports.compare import compare
+from isoglot.reports.curves import curve_figures
+from isoglot.reports.export import to_csv, to_latex, write_tables
+from isoglot.reports.figure_files import ReportFigure
+from isoglot.reports.grid import overview, result_tables
+from isoglot.reports.headline import headlines
+from isoglot.reports.labels import labelled
+from isoglot.reports.languages import common_code
+from isoglot.reports.options import CompareOptions, ReportOptions
+from isoglot.reports.paired_table import paired_table
+from isoglot.reports.runs import Material, gather
+from isoglot.reports.scores import Combination, ReportScores, collect
+from isoglot.reports.table import Column, Table, TableCell, TableRow, figure, slug
+from isoglot.reports.viewer import KEYS, Viewer
+from isoglot.results import FILE_NAME, Result, append
+from isoglot.runs.files import refuse_overwriting, require_writable, write_text
+
+
+def report(
+    runs: Sequence[str | Path | Result], *, out: str | Path, options: ReportOptions | None = None
+) -> Path:
+    """Write one self-contained HTML page on run folders, files of results, and results in memory.
+
+    Raises:
+        InputError: a run is missing or holds nothing, or a file in it is wrong (``file:line``).
+        ConfigurationError: a place, combination or baseline does not exist.
+
+    Example:
+        >>> report(["runs/tlm", "runs/weam"], out="report.html")  # doctest: +SKIP
+        PosixPath('report.html')
+    """
+    options = options or ReportOptions()
+    given = [labelled(run)[1] for run in runs if not isinstance(run, Result)]
+    refuse_overwriting(out, [path for path in given if path.is_file()])
+    require_writable(out)
+    if options.tables is not None:
+        require_writable(options.tables, folder=True)
+    if Path(out).suffix in (".json", ".jsonl") and Path(out).exists():
+        raise ConfigurationError(f"{out}: holds results, which the page would overwrite; name it report.html")
+    material, scores = _gathered(runs, options, options.gold)
+    scores.runs.sort(key=lambda run: run != options.baseline)
+    page = _page(material, scores, options)
+    drawn = [figure.data for figure in (*page["figures"], *page["curves"])]
+    tables = [*page["own"], *page["beside"], *drawn, page["everything"], page["runs"]]
+    _distinct(tables)
+    text = _html(page)
+    if options.tables is not None:
+        write_tables(tables, options.tables)
+    return write_text(out, text)
+
+
+def comparison_tables(runs: Sequence[str | Path], options: CompareOptions) -> list[Table]:
+    """The tables beside the papers' alone, for ``isoglot report compare``."""
+    return _compared(*_gathered(runs, options), options)
+
+
+def _gathered(
+    runs: Sequence[str | Path | Result], options: CompareOptions, gold: Path | None = None
+) -> tuple[Material, ReportScores]:
+    combinations = [Combination.parse(text) for text in options.combine]
+    paths = [run for run in runs if not isinstance(run, Result)]
+    with tempfile.TemporaryDirectory() as folder:
+        if held := [run for run in runs if isinstance(run, Result)]:
+            paths.append(append(Path(folder) / FILE_NAME, held))
+        material = gather(paths, combinations, options.rename, gold=gold)
+    return material, collect(material.rows, combinations)
+
+
+def _compared(material: Material, scores: ReportScores, options: CompareOptions) -> list[Table]:
+    encoders = {run: info.encoder for run, info in material.infos.items()}
+    places = [PaperPlace.parse(text) for text in options.beside]
+    return compare([*material.cells, *beside_cells(places, scores, encoders)], others=True)
+
+
+def _page(material: Material, scores: ReportScores, options: ReportOptions) -> dict[str, Any]:
+    """What the page shows; a part that is empty is left out."""
+    source = common_code(options.source)
+    lines = headlines(scores, source=source, baseline=options.baseline)
+    first = overview(scores, source)
+    names = list(dict.fromkeys([*scores.runs, *(curve.run for curve in material.curves)]))
+    curves, figures = _drawn(curve_figures(material.curves), names), _drawn(material.figures, names)
+    paired = paired_table(material, options.baseline)
+    own = [table for table in (first, paired) if table] + result_tables(scores, source)
+    beside = _compared(material, scores, options)
+    most, worst = options.worst or options.sentences, options.worst is not None
+    viewers = [Viewer(title, pairs, most=most, worst=worst) for title, pairs in material.alignments]
+    everything, runs = _results_table(material), _runs_table(material)
+    parts = [
+        ("tables", "Results by task", own), ("papers", "Beside the papers", beside), ("figures", "Figures", figures),
+        ("curves", "Training", curves), ("alignments", "Word alignments", viewers),
+        ("all", "All results", everything.rows), ("runs", "Runs", runs.rows),
+    ]  # fmt: skip
+    return {
+        "title": options.title, "lead": options.headline, "cards": lines,
+        "warning": " ".join(scores.warnings()),
+        "starts": [(info.name, info.start) for info in material.infos.values() if info.start],
+        "contents": [(anchor, title) for anchor, title, part in parts if part],
+        "own": own, "beside": beside, "figures": figures, "curves": curves, "viewers": viewers,
+        "everything": everything, "runs": runs,
+    }  # fmt: skip
+
+
+def _drawn(figures: Sequence[ReportFigure], runs: Sequence[str]) -> list[Any]:
+    """The figures with their charts; most reports have none, and then the library need not be loaded."""
+    if not figures:
+        return []
+    from isoglot.reports.charts import draw  # noqa: PLC0415
+
+    return [draw(figure, runs=runs) for figure in figures]
+
+
+def _html(page: dict[str, Any]) -> str:
+    """The whole document. A content security policy admits this page's own style and script and nothing else."""
+    environment = Environment(
+        loader=PackageLoader("isoglot.reports"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {"figure": figure, "saved": _saved}
+    environment.globals["signs"] = KEYS
+    style, script = _asset("report.css"), _asset("report.js")
+    policy = f"default-src 'none'; style-src '{_sha(style)}'; script-src '{_sha(script)}'; img-src data:"
+    return environment.get_template("page.html").render(
+        page=page,
+        policy=policy,
+        style=Markup(style),  # noqa: S704 - our own file
+        script=Markup(script),  # noqa: S704 - our own file
+        version=__version__,
+        made=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+    )
+
+
+def _results_table(material: Material) -> Table:
+    has_options = any(row.options for row in material.rows)
+    names = ["task", "language", "split", "metric", *["options"] * has_options, "value", "seed", "examples"]
+    columns = [Column(name) for name in (*names, "recipe", "checkpoint")]
+    table = Table("all-results", "All results", "As measured, one row per result.", "run", columns)
+    for row in material.rows:
+        texts = [row.task, row.language, row.split, row.metric, *[row.settings] * has_options]
+        value = TableCell(f"{row.value:.4f}".rstrip("0").rstrip("."), row.value)
+        seed = TableCell("") if row.seed is None else TableCell(str(row.seed), float(row.seed))
+        examples = TableCell(f"{row.examples:,}", float(row.examples))
+        hashes = (TableCell(row.recipe_hash[:8]), TableCell(row.checkpoint_hash[:8]))
+        table.rows.append(
+            TableRow(row.run, (*map(TableCell, texts), value, seed, examples, *hashes), "plain")
+        )
+    return table
+
+
+def _runs_table(material: Material) -> Table:
+    names = ["starts from", "seeds", "results", "versions", "folder"]
+    table = Table("runs", "Runs", "", "run", [Column(name) for name in names])
+    for info in material.infos.values():
+        versions = ", ".join(f"{name} {version}" for name, version in info.versions.items())
+        seeds = ", ".join(map(str, info.seeds)) or "–"
+        texts = [info.start or "not recorded", seeds, f"{info.examples:,}", versions, info.folder]
+        table.rows.append(TableRow(info.name, tuple(map(TableCell, texts)), "plain"))
+    return table
+
+
+def _distinct(tables: Iterable[Table]) -> None:
+    """Different file names for tables of one name."""
+    seen: set[str] = set()
+    for table in tables:
+        name, number = table.id, 2
+        while table.id in seen:
+            table.id = slug([name, str(number)])
+            number += 1
+        seen.add(table.id)
+
+
+def _saved(table: Table) -> Iterator[tuple[str, str, str]]:
+    """Suffix, name and data URL of each form that a table can be saved in."""
+    for suffix, label, kind, text in (
+        ("csv", "CSV", "text/csv", to_csv(table)),
+        ("tex", "LaTeX", "application/x-tex", to_latex(table)),
+    ):
+        data = base64.b64encode(text.encode()).decode()
+        yield suffix, label, f"data:{kind};charset=utf-8;base64,{data}"
+
+
+def _asset(name: str) -> str:
+    return (files("isoglot.reports") / "templates" / name).read_text(encoding="utf-8")
+
+
+def _sha(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

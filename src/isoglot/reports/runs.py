@@ -1,0 +1,222 @@
+"""What the folders given to a report hold: results, training curves, figures, and what is known of each run."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from isoglot import results
+from isoglot.errors import ConfigurationError, InputError
+from isoglot.example_counts import ENDING, CountsFile
+from isoglot.reports.curves import Curve, read_curves
+from isoglot.reports.figure_files import ReportFigure, read_figure
+from isoglot.reports.labels import RunLabels, labelled
+from isoglot.reports.scores import Combination, row_labels, run_label
+from isoglot.reports.viewer import AlignmentRecord, holds_alignments, read_alignments
+from isoglot.results import Cell, Result
+from isoglot.runs.files import read_json
+
+_FIGURES = "figures"
+_HASH = re.compile("[0-9a-f]{16}")
+"""Of weights in a folder; of an encoder of the hub its name is recorded instead."""
+
+
+@dataclass(frozen=True)
+class RunInfo:
+    """What is known of a run from the folder it came in."""
+
+    name: str
+    encoder: str = ""  # the model that training started from; empty if not recorded
+    encoder_hash: str = ""  # of its weights; empty for new ones, and those of the hub
+    folder: str = ""
+    seeds: tuple[int, ...] = ()
+    versions: Mapping[str, str] = field(default_factory=dict)
+    examples: int = 0
+
+    @property
+    def start(self) -> str:
+        """The encoder with the first digits of its hash."""
+        return f"{self.encoder} ({self.encoder_hash[:8]})" if self.encoder_hash else self.encoder
+
+
+@dataclass
+class Material:
+    """All that a report is made from."""
+
+    rows: list[Result] = field(default_factory=list)
+    cells: list[Cell] = field(default_factory=list)
+    infos: dict[str, RunInfo] = field(default_factory=dict)
+    curves: list[Curve] = field(default_factory=list)
+    figures: list[ReportFigure] = field(default_factory=list)
+    alignments: list[tuple[str, list[AlignmentRecord]]] = field(default_factory=list)
+    counts: list[tuple[CountsFile, str]] = field(
+        default_factory=list
+    )  # of predictions, and their folder's label
+
+
+def gather(
+    paths: Sequence[str | Path],
+    combinations: Sequence[Combination] = (),
+    names: Mapping[str, str] | None = None,
+    *,
+    gold: Path | None = None,
+) -> Material:
+    """Read folders and files.
+
+    A path may be ``LABEL=PATH``, which names its runs. Runs of one name with different recipes are distinguished by
+    the folders that they came in. A folder is searched through: ``results.jsonl``, ``cells.jsonl``, run folders
+    (``run.json`` or ``checkpoint-*``), counts beside predictions, and ``figures`` folders at any depth. A file is
+    results, cells where it is called ``cells.jsonl``, or sentence pairs with word links, which ``gold`` links judge.
+
+    Raises:
+        InputError: a path is not there, holds nothing to report, or a file in it is wrong.
+        ConfigurationError: a name for a run that is not there.
+    """
+    material, records = Material(), list[Mapping[str, Any]]()
+    given = [labelled(path) for path in paths]
+    labels, rows, cells = RunLabels(given), list[tuple[Result, Path]](), list[tuple[Cell, Path]]()
+    curves = list[tuple[Curve, Path]]()
+    for path in _apart([path for _, path in given]):
+        if not path.exists():
+            raise InputError("run not found; name a run folder or a results.jsonl", path=path)
+        there = [path] if path.is_file() else sorted(path.rglob("*.jsonl"))
+        if path.is_file() and holds_alignments(path):
+            material.alignments.append((path.stem.replace("_", " "), read_alignments(path, gold)))
+            continue
+        tables = [file for file in there if file.name == results.CELLS]
+        files = [f for f in there if f not in tables and (path.is_file() or f.name == results.FILE_NAME)]
+        rows += [(row, file) for file in files for row in results.read(file)]
+        cells += [(cell, file) for file in tables for cell in results.read_cells(file)]
+        counts = sorted(path.rglob(f"*{ENDING}")) if path.is_dir() else []
+        material.counts += [(CountsFile.read(file), labels.of(file)) for file in counts]
+        learned = _trained(path, records, labels) if path.is_dir() else []
+        drawn = _drawn(path, material) if path.is_dir() else 0
+        curves += learned
+        if not (files or tables or counts or learned or drawn):
+            raise InputError(
+                "no results.jsonl, cells.jsonl, training curves or figures in this folder; "
+                "type `isoglot evaluate CHECKPOINT ... --out`, or name another folder",
+                path=path,
+            )
+    if gold is not None and not material.alignments:
+        raise ConfigurationError(
+            "--gold checks word links, but no input has any; add a file of `isoglot align --format jsonl`"
+        )
+    material.rows, material.cells = labels.rows(rows), labels.cells(cells)
+    called = labels.names([(curve.run, folder) for curve, folder in curves])
+    material.curves = [replace(curve, run=name) for (curve, _), name in zip(curves, called, strict=True)]
+    if names:
+        _rename(material, names)
+        records = [{**r, "name": names.get(str(r.get("name")), r.get("name"))} for r in records]
+    material.infos = _infos(material.rows, records, combinations)
+    return material
+
+
+def _apart(paths: Sequence[str | Path]) -> list[Path]:
+    """The paths, each once, without those that another one's search takes up: a run read twice is not two seeds."""
+    given = {Path(p).resolve(): Path(p) for p in paths}
+
+    def searched(place: Path) -> bool:
+        found = place.is_dir() or (place.is_file() and place.name in (results.FILE_NAME, results.CELLS))
+        return found and any(parent in given for parent in place.parents)
+
+    return [path for place, path in given.items() if not searched(place)]
+
+
+def _rename(material: Material, names: Mapping[str, str]) -> None:
+    """Call runs by other names, without their seeds."""
+    there = list(dict.fromkeys([*map(run_label, material.rows), *(curve.run for curve in material.curves)]))
+    unknown = [run for run in names if run not in there]
+    if unknown:
+        raise ConfigurationError(
+            f"--rename: no results or curves of {', '.join(unknown)}; there are {', '.join(there)}"
+        )
+    material.rows = [
+        row.model_copy(update={"run": names[run_label(row)]}) if run_label(row) in names else row
+        for row in material.rows
+    ]
+    material.curves = [replace(curve, run=names.get(curve.run, curve.run)) for curve in material.curves]
+
+
+def _trained(root: Path, records: list[Mapping[str, Any]], labels: RunLabels) -> list[tuple[Curve, Path]]:
+    """The curves of the runs below a folder, each with the run's own; what the runs record is taken up."""
+    curves: list[tuple[Curve, Path]] = []
+    states = [path.parent for path in root.rglob("trainer_state.json")]
+    trained = {folder.parent if folder.name.startswith("checkpoint-") else folder for folder in states}
+    for folder in sorted({path.parent for path in root.rglob("run.json")} | trained):
+        record = (read_json(folder / "run.json") or {}) | (read_json(folder / "manifest.json") or {})
+        # A page travels: no paths of this machine.
+        shown = (Path(root.resolve().name) / folder.relative_to(root)).as_posix()
+        name = str(record.get("name") or folder.name)
+        namesakes = [] if labels.of(folder) else [known for known in records if known["curve"] == name]
+        if namesakes and not _seeds_of_one(namesakes[0], record):
+            name = f"{name} ({shown})"
+        curves += [(curve, folder) for curve in read_curves(folder, name)]
+        records.append({**record, "folder": shown, "curve": name})
+    return curves
+
+
+def _drawn(root: Path, material: Material) -> int:
+    """Take up the figures below a folder; how many there are."""
+    held = len(material.figures) + len(material.alignments)
+    for folder in sorted(path for path in root.rglob(_FIGURES) if path.is_dir()):
+        for path in sorted(folder.iterdir()):
+            if path.suffix == ".json":
+                material.figures.append(read_figure(path))
+            elif path.suffix == ".jsonl":
+                title = re.sub(r"^\d+[-_ ]+", "", path.stem).replace("_", " ")
+                material.alignments.append((title, read_alignments(path)))
+    return len(material.figures) + len(material.alignments) - held
+
+
+def _seeds_of_one(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Whether two runs were made by the same recipe, but for the seed."""
+    first, second = ({**(record.get("values") or {}), "seed": None} for record in (one, other))
+    return first == second and bool(one.get("values"))
+
+
+def _infos(
+    rows: Sequence[Result], records: Sequence[Mapping[str, Any]], combinations: Sequence[Combination]
+) -> dict[str, RunInfo]:
+    """What is known of each run, and of those that are shown as one together."""
+    by_hash = {r["recipe_hash"]: r for r in records if r.get("recipe_hash")}
+    by_name = {r["name"]: r for r in records if r.get("name")}
+    grouped: dict[str, list[Result]] = {}
+    for row, label in zip(rows, row_labels(rows), strict=True):
+        grouped.setdefault(label, []).append(row)
+    runs = {label: [label] for label in grouped}
+    for combination in combinations:
+        runs[combination.name] = [run for run in dict.fromkeys(combination.models.values()) if run in grouped]
+
+    def record_of(run: str) -> Mapping[str, Any]:
+        found = (by_hash[row.recipe_hash] for row in grouped[run] if row.recipe_hash in by_hash)
+        return next(found, by_name.get(run_label(grouped[run][0]), {}))
+
+    infos = {}
+    for name, members in ((name, members) for name, members in runs.items() if members):
+        own = [row for member in members for row in grouped[member]]
+        told = [record_of(member) for member in members]
+        encoders = dict.fromkeys(map(_encoder, told))
+        hashes = {str(record.get("encoder") or "") for record in told}
+        infos[name] = RunInfo(
+            name=name,
+            encoder=next(iter(encoders)) if len(encoders) == 1 else "",
+            encoder_hash=own_hash if len(hashes) == 1 and _HASH.fullmatch(own_hash := min(hashes)) else "",
+            folder=", ".join(dict.fromkeys(str(record["folder"]) for record in told if record.get("folder"))),
+            seeds=tuple(sorted({row.seed for row in own if row.seed is not None})),
+            versions=versions if isinstance(versions := told[0].get("versions"), Mapping) else {},
+            examples=len(own),
+        )
+    return infos
+
+
+def _encoder(record: Mapping[str, Any]) -> str:
+    """The model that the recipe starts from."""
+    model = (record.get("values") or {}).get("model") or {}
+    if model.get("path"):
+        path = Path(str(model["path"]))
+        return path.name if path.is_absolute() else str(model["path"])
+    if not model.get("architecture"):
+        return ""
+    return f"{model['architecture']} from scratch"

@@ -1,0 +1,287 @@
+"""Rows of results put in order: seeds of one run together, means over languages computed here."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import fmean
+
+from isoglot.errors import ConfigurationError
+from isoglot.reports.languages import common_code
+from isoglot.reports.stats import Score
+from isoglot.results import SHARES, Result
+
+_DEFAULT = object()
+_LOWER = ("aer", "loss", "perplexity", "error", "hours", "delta", "drop")
+_FIRST = ("aer", "f1", "accuracy", "em", "mrr", "csls_precision_at_1")
+_QUANTITIES = {"_zero_shot": "zs", "_supervised": "sup", "_delta": "delta"}
+_SAME_METRIC = {"acc": "accuracy", "exact_match": "em", "chunk_f1": "f1", "pos_chunk_f1": "f1"}
+_SAME_TASK = {"udpos": "pos", "panx": "ner", "wikiann": "ner", "paws-x": "pawsx", "tydiqa-goldp": "tydiqa"}
+
+
+@dataclass(frozen=True, order=True)
+class Measure:
+    """What one table shows: a task, its split and a metric."""
+
+    task: str
+    split: str
+    metric: str
+
+    @property
+    def title(self) -> str:
+        """The task, with its split where that is not the test split."""
+        return self.task if self.split == "test" else f"{self.task} ({self.split})"
+
+    @property
+    def common_task(self) -> str:
+        """The task's name as the papers' tables have it here (``udpos`` is ``pos``)."""
+        return common_task(self.task)
+
+    @property
+    def common_metric(self) -> str:
+        """The metric's name as the papers' tables have it here (``exact_match`` is ``em``)."""
+        return _SAME_METRIC.get(self.metric.lower(), self.metric.lower())
+
+    @property
+    def quantity(self) -> str:
+        """``zs``, ``sup`` or ``delta`` for results of ``isoglot transfer`` (``f1_zero_shot``), else empty."""
+        return next((q for ending, q in _QUANTITIES.items() if self.metric.lower().endswith(ending)), "")
+
+    @property
+    def base_metric(self) -> str:
+        """The metric without its quantity: ``f1`` of ``f1_zero_shot``."""
+        own = self.metric.lower()
+        bare = next((own.removesuffix(ending) for ending in _QUANTITIES if own.endswith(ending)), own)
+        return _SAME_METRIC.get(bare, bare)
+
+
+@dataclass(frozen=True)
+class Combination:
+    """Several bilingual models shown as one row, as WEAM's tables do.
+
+    A language that has its own model is read from that model alone; any other one (English) is the mean over
+    the models.
+    """
+
+    name: str
+    models: Mapping[str, str]
+
+    @classmethod
+    def parse(cls, text: str) -> Combination:
+        """Read ``weam=de:weam-de,es:weam-es``."""
+        name, separator, rest = text.partition("=")
+        pairs = [part.partition(":") for part in rest.split(",")]
+        if not (name and separator and all(language and colon and run for language, colon, run in pairs)):
+            raise ConfigurationError(
+                f"--combine expects NAME=LANGUAGE:RUN,…, got {text!r}; "
+                "for example --combine weam=de:weam-en-de,es:weam-en-es"
+            )
+        models = {common_code(language.strip()): run.strip() for language, _, run in pairs}
+        return cls(name.strip(), models)
+
+
+LanguageScores = dict[str, dict[int | None, tuple[float, int]]]
+"""Language -> seed -> value and number of examples."""
+
+
+@dataclass
+class ReportScores:
+    """All scores of a report.
+
+    Args:
+        values: measure -> run -> language -> seed -> (value, examples).
+        settings: task and run -> options of the evaluation, as they are typed.
+        checkpoints: task, run and seed -> split, metric and language -> hash of the checkpoint.
+        repeated: rows that a later row of the same run, seed and measure took the place of, with another value.
+        doubtful: rows of other tools whose value may be a share of 1 beside others in percent.
+    """
+
+    values: dict[Measure, dict[str, LanguageScores]]
+    runs: list[str]
+    settings: dict[tuple[str, str], str] = field(default_factory=dict)
+    checkpoints: dict[tuple[str, str, int | None], dict[tuple[str, ...], str]] = field(default_factory=dict)
+    repeated: list[Result] = field(default_factory=list)
+    doubtful: list[Result] = field(default_factory=list)
+
+    def languages(self, measure: Measure) -> list[str]:
+        """Of any run, in the order in which they were first measured."""
+        return list(dict.fromkeys(lang for found in self.values[measure].values() for lang in found))
+
+    def notes(self, task: str) -> list[str]:
+        """What the runs' labels do not tell: options in which they differ, and rows that several checkpoints share."""
+        own = {run: settings for (name, run), settings in self.settings.items() if name == task}
+        differ = [f"{run} with {s}" for run, s in own.items() if s and not run.endswith(f" ({s})")]
+        differ = differ if len(set(own.values())) > 1 else []
+        shared = [run for (name, run, _), found in self.checkpoints.items()
+                  if name == task and len(set(found.values())) > 1]  # fmt: skip
+        notes = [f"Measured with other options than the rest: {'; '.join(differ)}."] if differ else []
+        if shared:
+            notes.append(f"Figures of several checkpoints in one row: {', '.join(dict.fromkeys(shared))}.")
+        return notes
+
+    def warnings(self) -> list[str]:
+        """What makes figures doubtful: values that were replaced, and shares of 1 beside percent."""
+        found = []
+        if self.repeated:
+            row = self.repeated[0]
+            found.append(
+                f"{len(self.repeated)} results were measured again with another value; the last one counts "
+                f"(first: {row.run}, {row.task}, {row.language}, {row.metric})."
+            )
+        if self.doubtful:
+            row = self.doubtful[0]
+            found.append(
+                f"{len(self.doubtful)} results below 1 are mixed with results in percent and are not converted "
+                f"(first: {row.run}, {row.task}, {row.language}, {row.metric} {row.value:g}); "
+                "give all of them in percent."
+            )
+        return found
+
+    def by_seed(
+        self, measure: Measure, run: str, languages: Sequence[str]
+    ) -> dict[int | None, tuple[float, list[int]]]:
+        """The mean over languages of each seed that has them all, and the number of examples in each language.
+
+        A seed that lacks a language is left out: means over different languages are not means of one thing.
+        """
+        own = self.values.get(measure, {}).get(run, {})
+        return _by_seed([own.get(language, {}) for language in languages])
+
+    def mean(self, measure: Measure, run: str, languages: Sequence[str]) -> Score | None:
+        """The mean of :meth:`by_seed` over seeds; ``None`` where there is no language or no seed has them all."""
+        found = self.by_seed(measure, run, languages)
+        means, examples = [mean for mean, _ in found.values()], [own for _, own in found.values()]
+        return Score.of(means, sum(map(min, zip(*examples, strict=True)))) if found else None
+
+
+def _by_seed(
+    cells: Sequence[Mapping[int | None, tuple[float, int]]],
+) -> dict[int | None, tuple[float, list[int]]]:
+    """The mean of several cells for each seed that all of them have, and the number of examples of each."""
+    seeds = [seed for seed in (cells[0] if cells else ()) if all(seed in cell for cell in cells)]
+    return {seed: (fmean(c[seed][0] for c in cells), [c[seed][1] for c in cells]) for seed in seeds}
+
+
+def main_measures(measures: Sequence[Measure]) -> list[Measure]:
+    """The first metric of each task and split that the field reports; the first measured one without.
+
+    Results of ``isoglot transfer`` count apart, by their zero-shot figure.
+    """
+    chosen: dict[tuple[str, str, bool], Measure] = {}
+    order = {name: place for place, name in enumerate(_FIRST)}
+    for measure in sorted(
+        measures, key=lambda m: (m.quantity not in ("", "zs"), order.get(m.base_metric, len(order)))
+    ):
+        chosen.setdefault((measure.task, measure.split, bool(measure.quantity)), measure)
+    return [m for m in measures if m in chosen.values()]
+
+
+def common_task(task: str) -> str:
+    """One name for a task that has several (``udpos`` and ``pos``)."""
+    return _SAME_TASK.get(task.lower(), task.lower())
+
+
+def percentage(measure: Measure) -> bool:
+    """Whether the metric is a share, which tables show in percent (``accuracy``; not a correlation or a cosine)."""
+    return measure.base_metric in SHARES
+
+
+def lower_is_better(metric: str) -> bool:
+    """Whether a smaller value of the metric is the better one (``aer``, a loss, a drop)."""
+    return any(part in metric.lower() for part in _LOWER)
+
+
+def run_label(row: Result) -> str:
+    """The run's name without its seed: ``tlm-seed1`` of seed 1 is ``tlm``, so that seeds meet in one row."""
+    if row.seed is None:
+        return row.run
+    short = re.sub(rf"[-_./ ](?:seed|s)[-_=]?{row.seed}$", "", row.run, flags=re.IGNORECASE)
+    return short or row.run
+
+
+def row_labels(rows: Sequence[Result]) -> list[str]:
+    """What each row's run is called: :func:`run_label`, with the options by which its evaluations of a task differ.
+
+    Example:
+        >>> base = {"run": "tlm", "task": "tatoeba", "metric": "accuracy", "language": "de", "value": 1, "examples": 9}
+        >>> row_labels([Result(**base), Result(**base, options={"layer": 3})])
+        ['tlm', 'tlm (layer=3)']
+    """
+    labels = [run_label(row) for row in rows]
+    evaluations: dict[tuple[str, str], list[Result]] = defaultdict(list)
+    for label, row in zip(labels, rows, strict=True):
+        evaluations[label, row.task].append(row)
+    shared = {
+        key: {k: v for k, v in own[0].options.items() if all(r.options.get(k, _DEFAULT) == v for r in own)}
+        for key, own in evaluations.items()
+    }
+    found = []
+    for label, row in zip(labels, rows, strict=True):
+        common = shared[label, row.task]
+        told = {name: value for name, value in row.options.items() if name not in common}
+        settings = row.model_copy(update={"options": told}).settings
+        found.append(f"{label} ({settings})" if settings else label)
+    return found
+
+
+def collect(rows: Sequence[Result], combinations: Sequence[Combination] = ()) -> ReportScores:
+    """Order rows by measure, run, language (``deu`` is ``de``) and seed.
+
+    Of several rows for the same thing the last one counts. Metrics that are shares of 1 throughout are turned into
+    percent; rows with hashes are isoglot's own, in percent however small.
+    """
+    labels = row_labels(rows)
+    scores = ReportScores({}, list(dict.fromkeys(labels)))
+    measures = [Measure(row.task, row.split, row.metric) for row in rows]
+    percent = {m for m, row in zip(measures, rows, strict=True) if _is_own(row) or row.value > 1}
+    for measure, row, label in zip(measures, rows, labels, strict=True):
+        value, share = row.value, row.metric.lower() in SHARES
+        if share and measure not in percent:
+            value = 100 * value
+        elif share and not _is_own(row) and 0 < value < 1:
+            scores.doubtful.append(row)
+        scores.settings[row.task, label] = row.settings
+        if row.checkpoint_hash and not measure.quantity:  # of `transfer` each language has its own
+            places = scores.checkpoints.setdefault((row.task, label, row.seed), {})
+            places[row.split, row.metric, common_code(row.language)] = row.checkpoint_hash
+        languages = scores.values.setdefault(measure, {}).setdefault(label, {})
+        seeds = languages.setdefault(common_code(row.language), {})
+        if row.seed in seeds and seeds[row.seed][0] != value:
+            scores.repeated.append(row)
+        seeds[row.seed] = (value, row.examples)
+    for combination in combinations:
+        _combine(scores, combination)
+    return scores
+
+
+def _is_own(row: Result) -> bool:
+    """Whether isoglot has measured it, in percent."""
+    return bool(row.checkpoint_hash or row.recipe_hash)
+
+
+def _combine(scores: ReportScores, combination: Combination) -> None:
+    members = list(dict.fromkeys(combination.models.values()))
+    missing = [run for run in members if run not in scores.runs]
+    if missing:
+        raise ConfigurationError(
+            f"--combine {combination.name}: no results of {', '.join(missing)}; there are {', '.join(scores.runs)}; "
+            "name runs as in results.jsonl, without their seed"
+        )
+    for runs in scores.values.values():
+        together: LanguageScores = {}
+        for language in dict.fromkeys(lang for run in members for lang in runs.get(run, {})):
+            # A pair of languages is the model's that is of one of them.
+            parts = (part for part in (language, *language.split("-")) if part in combination.models)
+            models = [combination.models[part] for part in parts][:1] or members
+            if found := _by_seed([runs.get(run, {}).get(language, {}) for run in models]):
+                together[language] = {seed: (mean, min(examples)) for seed, (mean, examples) in found.items()}
+        for run in members:
+            runs.pop(run, None)
+        if together:
+            runs[combination.name] = together
+    scores.values = {measure: runs for measure, runs in scores.values.items() if runs}
+    first = min(scores.runs.index(run) for run in members)
+    kept = [run for run in scores.runs[first:] if run not in members]
+    scores.runs = [*(r for r in scores.runs[:first] if r not in members), combination.name, *kept]

@@ -1,0 +1,226 @@
+"""Word alignments to look at: one sentence pair a line of JSON, with gold links where there are any.
+
+In the page's viewer, pointing at a word, tapping it or moving to it by keyboard lights its links.
+"""
+
+import unicodedata
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Literal, NamedTuple, Self
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+
+from isoglot.aligners.files.formats import LinkReader
+from isoglot.aligners.files.matching import matched
+from isoglot.checks import problems_of
+from isoglot.errors import InputError
+from isoglot.link_counts import AlignmentScore
+from isoglot.reports.table import figure
+from isoglot.runs.records import parse_object, read_records
+
+LinkClass = Literal["sure", "possible", "error", "missed", "plain"]
+"""A link in the gold's sure links, in its possible ones, in neither; a sure one not found; one without gold."""
+
+KEYS: Mapping[LinkClass, tuple[str, str]] = {
+    "sure": ("✓", "found, a sure gold link"),
+    "possible": ("○", "found, a possible gold link"),
+    "error": ("✗", "found, not in the gold links"),
+    "missed": ("…", "sure gold link, not found"),
+    "plain": ("–", "found, no gold links to judge by"),
+}
+"""Sign and meaning of each class; signs tell classes apart without colours."""
+_RIGHT_TO_LEFT = frozenset(["ar", "arc", "ckb", "dv", "fa", "he", "ps", "sd", "ug", "ur", "yi"])
+"""ISO 639 codes of languages written from right to left."""
+_WORST_FIRST: tuple[LinkClass, ...] = ("error", "missed", "possible", "sure", "plain")
+
+
+def _links(given: object) -> object:
+    return [link.split("-") for link in given.split()] if isinstance(given, str) else given
+
+
+_Position = Annotated[int, Field(ge=0)]
+_Links = Annotated[list[tuple[_Position, _Position]], BeforeValidator(_links)]
+
+
+class AlignmentRecord(BaseModel):
+    """One line of the file: words, and links as 0-based pairs or as Pharaoh text.
+
+    With neither list of gold links, links are shown without judgement; possible ones need not repeat the sure ones.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    src: list[str]
+    tgt: list[str]
+    links: _Links = []
+    sure: _Links | None = None
+    possible: _Links | None = None
+    src_language: str = ""
+    tgt_language: str = ""
+    id: str | int = ""
+    score: float | None = None
+
+    @model_validator(mode="after")
+    def _links_are_between_words(self) -> Self:
+        size = (len(self.src), len(self.tgt))
+        for name, links in (("links", self.links), ("sure", self.sure), ("possible", self.possible)):
+            outside = [link for link in links or [] if link[0] >= size[0] or link[1] >= size[1]]
+            if outside:
+                raise ValueError(
+                    f"{name} has {list(outside[0])}, and there are {size[0]} source and {size[1]} target words; "
+                    "links count words from 0, source first"
+                )
+        return self
+
+    @cached_property
+    def classes(self) -> dict[tuple[int, int], LinkClass]:
+        """Class of each link; missed sure ones are among them."""
+        links, sure, possible = set(self.links), set(self.sure or ()), set(self.possible or ())
+        if self.sure is None and self.possible is None:
+            return dict.fromkeys(sorted(links), "plain")
+        classes: dict[tuple[int, int], LinkClass] = {}
+        for link in sorted(links | sure):
+            if link not in links:
+                classes[link] = "missed"
+            else:
+                classes[link] = "sure" if link in sure else "possible" if link in possible else "error"
+        return classes
+
+    @property
+    def errors(self) -> int:
+        """How many links are wrong or missed."""
+        return sum(c in ("error", "missed") for c in self.classes.values())
+
+
+def holds_alignments(path: Path) -> bool:
+    """Whether a file has sentence pairs with links, as ``isoglot align --format jsonl`` writes them."""
+    if path.suffix != ".jsonl":
+        return False
+    with path.open(encoding="utf-8", errors="replace") as lines:
+        first = next((line for line in lines if line.strip()), "")
+    return first.startswith("{") and {"src", "tgt"} <= set(parse_object(first, path=path, line=1))
+
+
+def read_alignments(path: str | Path, gold: Path | None = None) -> list[AlignmentRecord]:
+    """The pairs of a file, judged by the links of a file of gold links where there is one.
+
+    Pairs match by their ids where both files have them, else by their place.
+    """
+    found = read_records(Path(path), AlignmentRecord, what="sentence pair", wrong="no aligned pair")
+    if gold is None:
+        return found
+    pairs = [right.gold for _, right in matched(LinkReader(path, predicted=True), LinkReader(gold))]
+    judged = (
+        {**record.model_dump(), "sure": sorted(links.sure), "possible": sorted(links.possible)}
+        for record, links in zip(found, pairs, strict=True)
+    )
+    try:
+        return [AlignmentRecord.model_validate(record) for record in judged]
+    except ValidationError as error:
+        raise InputError(
+            f"{problems_of(error)[0]}; give the gold links of these sentences", path=gold
+        ) from error
+
+
+def quality(pairs: Sequence[AlignmentRecord]) -> AlignmentScore | None:
+    """Scores over the pairs that have gold links; ``None`` where none has a sure one."""
+    kinds = Counter(kind for pair in pairs for kind in pair.classes.values())
+    right, sure = kinds["sure"] + kinds["possible"], kinds["sure"] + kinds["missed"]
+    return AlignmentScore(right + kinds["error"], sure, kinds["sure"], right) if sure else None
+
+
+class Word(NamedTuple):
+    """A word with its links."""
+
+    text: str
+    links: str  # place in the other sentence and class of each, as the page's script reads them: `0:sure 2:error`
+    worst: str
+    label: str
+
+
+class SentenceView(NamedTuple):
+    """The ``source`` or ``target`` of a pair."""
+
+    name: str
+    words: Sequence[Word]
+    language: str
+    direction: str
+
+
+class Viewer:
+    """What the page shows of one file: at most ``most`` pairs.
+
+    They are evenly spread over the file; with ``worst`` they are those with the most wrong and missed links, or without
+    gold links those of the lowest score, the worst first.
+    """
+
+    def __init__(
+        self, title: str, pairs: Sequence[AlignmentRecord], *, most: int, worst: bool = False
+    ) -> None:
+        self.title, self.pairs, self._worst = title, pairs, worst
+        if worst:
+            linkable = [pair for pair in pairs if pair.src and pair.tgt]
+            self.shown = sorted(linkable, key=_badness, reverse=True)[:most]
+        else:
+            step = max(1.0, len(pairs) / most)
+            self.shown = [pairs[int(i * step)] for i in range(min(most, len(pairs)))]
+
+    @property
+    def keys(self) -> list[tuple[LinkClass, str, str]]:
+        """Class, sign and meaning of the links shown."""
+        there = {kind for pair in self.shown for kind in pair.classes.values()}
+        return [(kind, *KEYS[kind]) for kind in KEYS if kind in there]
+
+    @property
+    def summary(self) -> str:
+        """How many pairs, and their scores against gold links; over all of the file."""
+        count = f"{len(self.pairs):,} pair{'s' * (len(self.pairs) != 1)}"
+        if len(self.shown) < len(self.pairs):
+            count += (
+                f", the {len(self.shown)} worst shown"
+                if self._worst
+                else f", {len(self.shown)} of them shown"
+            )
+        found = quality(self.pairs)
+        if found is None:
+            return f"{count}."
+        precision, recall, aer = (figure(100 * part) for part in (found.precision, found.recall, found.aer))
+        return f"{count}; over all pairs precision {precision}, recall {recall}, AER {aer} (percent)."
+
+    def sides(self, pair: AlignmentRecord) -> list[SentenceView]:
+        """Source and target of a pair."""
+        turned = {(j, i): kind for (i, j), kind in pair.classes.items()}
+        return [
+            _side("source", pair.src, pair.tgt, pair.src_language, pair.classes),
+            _side("target", pair.tgt, pair.src, pair.tgt_language, turned),
+        ]
+
+
+def _badness(pair: AlignmentRecord) -> tuple[int, float]:
+    """Wrong and missed links; among equals, how far the score is below 1."""
+    return pair.errors, -1.0 if pair.score is None else 1.0 - pair.score
+
+
+def _side(
+    name: str,
+    words: Sequence[str],
+    others: Sequence[str],
+    language: str,
+    links: Mapping[tuple[int, int], LinkClass],
+) -> SentenceView:
+    shown = []
+    for place, word in enumerate(words):
+        found = [(j, kind) for (i, j), kind in links.items() if i == place]
+        kinds = {kind for _, kind in found}
+        label = "; ".join(f"{others[j]} ({KEYS[kind][1]})" for j, kind in found) or "no link"
+        coded = " ".join(f"{j}:{kind}" for j, kind in found)
+        shown.append(Word(word, coded, next((k for k in _WORST_FIRST if k in kinds), ""), f"{word}: {label}"))
+    if language:
+        code = language.replace("_", "-").partition("-")[0].lower()
+        return SentenceView(name, shown, language, "rtl" if code in _RIGHT_TO_LEFT else "ltr")
+    # of the first strong letter: ``dir=auto`` would not look into buttons
+    strong = (unicodedata.bidirectional(letter) for letter in "".join(words))
+    first = next((kind for kind in strong if kind in ("L", "R", "AL")), "L")
+    return SentenceView(name, shown, "", "ltr" if first == "L" else "rtl")
