@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import torch
 from torch import Tensor, nn
+from torch.utils.hooks import RemovableHandle
 
 from isoglot.errors import ConfigurationError, Problem
 from isoglot.modules.document_mask import (
@@ -226,8 +227,15 @@ def _before(module: nn.Module, act: Callable[[tuple[Any, ...], dict[str, Any]], 
     def hook(_: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None) -> Any:
         return act(args, kwargs or {}) if threading.get_ident() == thread else None
 
+    with _registered(lambda: module.register_forward_pre_hook(hook, with_kwargs=True)):
+        yield
+
+
+@contextmanager
+def _registered(register: Callable[[], RemovableHandle]) -> Iterator[None]:
+    """Register a hook for the time of a block."""
     with _LOCK:  # two hooks registered at once could get one number
-        handle = module.register_forward_pre_hook(hook, with_kwargs=True)
+        handle = register()
     try:
         yield
     finally:
@@ -259,13 +267,8 @@ def _words_from(model: PreTrainedModel, table: SharedTable | None) -> Iterator[N
             return None
         return table.rows(args[0].flatten(), module.padding_idx).view_as(output)
 
-    with _LOCK:
-        handle = module.register_forward_hook(hook, prepend=True)
-    try:
+    with _registered(lambda: module.register_forward_hook(hook, prepend=True)):
         yield
-    finally:
-        with _LOCK:
-            handle.remove()
 
 
 @contextmanager
