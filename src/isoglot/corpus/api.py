@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import glob
 import json
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,7 +15,7 @@ from isoglot.corpus.prepare import PrepareSummary
 from isoglot.corpus.prepare import prepare as prepare_sources
 from isoglot.corpus.read.readers import wanted_columns
 from isoglot.corpus.read.sources import LANGUAGES, ROLES, Kind, Reading, Source, sources_from
-from isoglot.errors import ConfigurationError, InputError, IsoglotError
+from isoglot.errors import ConfigurationError, InputError
 from isoglot.options import Options
 from isoglot.runs.cache import cache_folder
 from isoglot.runs.files import whole_path
@@ -127,11 +126,15 @@ def _renamed(held: str) -> Iterator[None]:
     """Name rows in errors, not lines of the file that holds them."""
     try:
         yield
-    except IsoglotError as error:
+    except InputError as error:
+        if not held or error.path != held:
+            raise
+        place = "inputs" if error.line is None else f"row {error.line}"
+        raise InputError(f"{place}: {error.message}".replace(held, "inputs")) from error
+    except ConfigurationError as error:
         if not held or held not in str(error):
             raise
-        message = re.sub(rf"{re.escape(held)}:(?=\d)", "row ", str(error)).replace(held, "inputs")
-        raise type(error)(message) from error
+        raise ConfigurationError(str(error).replace(held, "inputs")) from error
 
 
 def _write_rows(inputs: Any, file: Path, source: Source, kind: Kind) -> None:
