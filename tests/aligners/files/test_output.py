@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from commands import run
 
 from isoglot.aligners.alignment import PairLinks
 from isoglot.aligners.files.output import write_lines
 from isoglot.aligners.files.pairs import RawPair
-from isoglot.errors import ConfigurationError
+from isoglot.errors import ConfigurationError, InputError
 
 
 def test_a_folder_in_place_of_the_file_is_told_before_the_work(tmp_path: Path) -> None:
@@ -52,3 +53,36 @@ def test_objects_have_ids_texts_spans_and_tags(tmp_path: Path) -> None:
         assert (turned[f"src{name}"], turned[f"tgt{name}"]) == (first[f"tgt{name}"], first[f"src{name}"])
     assert turned["links"] == [[1, 0], [0, 1]] and turned["similarities"] == [0.5, 0.25]
     assert "probabilities" not in turned
+
+
+def test_gold_links_are_aligned_and_scored_as_they_stand(tmp_path: Path, corpus: Any) -> None:
+    sides = zip(corpus["source_words"], corpus["target_words"], corpus["links"], strict=True)
+    gold = [{"id": f"s{n}", "src": s, "tgt": t, "sure": links} for n, (s, t, links) in enumerate(sides)]
+    gold[3]["src"] = ["two words", *gold[3]["src"][1:]]
+    path, found = tmp_path / "gold.jsonl", tmp_path / "found.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in gold))
+    run("align", path, "-m", "hmm", "-f", "jsonl", "-o", found)
+    rows = [json.loads(line) for line in found.read_text().splitlines()]
+    assert [{name: row[name] for name in ("id", "src", "tgt")} for row in rows] == [
+        {name: row[name] for name in ("id", "src", "tgt")} for row in gold
+    ]
+    scored = run("score", found, "-g", path)
+    found.write_text("".join(json.dumps(row) + "\n" for row in rows[::-1]))
+    assert run("score", found, "-g", path) == scored
+    found.write_text("".join(json.dumps({**row, "id": "s1"}) + "\n" for row in rows))
+    assert "id 's1' stands in line" in run("score", found, "-g", path, fails=InputError)
+
+
+def test_a_memory_of_two_languages_needs_no_flags(tmp_path: Path) -> None:
+    unit = '<tu tuid="{0}"><tuv xml:lang="de"><seg>d<ph/>{0}</seg></tuv><tuv xml:lang="en"><seg>e{0}</seg></tuv></tu>'
+    path = tmp_path / "a.tmx"
+    path.write_text("<tmx>" + "".join(unit.format(n) for n in range(9)) + "</tmx>")
+    rows = [json.loads(line) for line in run("align", path, "-m", "fast_align", "-f", "jsonl").splitlines()]
+    assert [(row["id"], row["src_text"], row["tgt_text"]) for row in rows] == [
+        (str(n), f"d{n}", f"e{n}") for n in range(9)
+    ]
+    assert all(row["src_tags"] == [[1, "<ph></ph>"]] and row["tgt_tags"] == [] for row in rows)
+    (tmp_path / "a.txt").write_text("e1 ||| d1\n")
+    learning = (tmp_path / "a.txt", "-m", "fast_align", "--train-on", path)
+    assert "which of its languages" in run("align", *learning, fails=ConfigurationError)
+    assert run("align", *learning, "--source-lang", "en", "--target-lang", "de") == "0-0\n"
