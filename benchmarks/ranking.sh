@@ -32,7 +32,7 @@ fi
 continued() {   # system, seed
   local new=100   # steps in which a new head is trained alone
   case $1 in word_l2 | self_training | links_and_contrast) new=0 ;; esac
-  isoglot pretrain "$here/real_systems/$1.yaml" -q --out "$runs/$1-$2" --set seed="$2" --set model.path="$runs/trimmed" \
+  isoglot pretrain "$here/real_systems/$1.yaml" -q --resume --out "$runs/$1-$2" --set seed="$2" --set model.path="$runs/trimmed" \
     --set "streams.bitext.sources=[${sources%,}]" --set streams.bitext.sampling_exponent=null --set batch.examples=32 \
     --set steps=1000 --set parts.freeze_encoder_steps=$new --set train.save_steps=250
 }
@@ -43,7 +43,7 @@ measured() {   # checkpoint, system, seed
   local links=(--task word_alignment --set method=argmax --set layer=8)
   isoglot evaluate "$1" "${common[@]}" "${links[@]}" --languages de-en,en-fr,ro-en,en-hi --data "$data/wordalign/{language}.jsonl"
   isoglot evaluate "$1" "${common[@]}" "${links[@]}" --languages en-es,en-it,en-nl --data "$data/wordalign/{language}.xlwa.test.jsonl"
-  isoglot finetune "$1" --task pos -q --language en --set run="$2" --set seed="$3" --set precision=bfloat16 --set warmup=0.1 \
+  isoglot finetune "$1" --task pos -q --language en --set run="$2" --seed "$3" --set precision=bfloat16 --set warmup=0.1 \
     --set epochs=1 --set learning_rate=1e-4 --set max_train_examples=4000 --data train="$data/ud/en_ewt-ud-train.conllu.gz" \
     --data dev="$data/ud/en_ewt-ud-dev.conllu" --out "$tagger"
   isoglot evaluate "$tagger" "${common[@]}" --task pos --languages en,de,es,fr,hi,zh --precision bfloat16 \
