@@ -1,11 +1,12 @@
 """What benchmarks/ranking.sh measured: means over seeds with 95 % intervals, and which system is above which.
 
-    python ranking_table.py SCORES.jsonl...
+    python ranking_table.py SYSTEM-SEED.jsonl...
 
 An interval is Student's t over the seeds; a difference is taken seed by seed, so what both systems share cancels out.
 """
 
 import sys
+from pathlib import Path
 
 import pandas as pd
 from scipy import stats
@@ -34,25 +35,26 @@ ORDERS = (
 """Pairs whose order is asked for: those of the papers first."""
 
 
-def half_width(values: pd.Series) -> float:
-    """Half of the 95 % interval of a mean; not a number for one value."""
-    return float(stats.sem(values) * stats.t.ppf(0.975, len(values) - 1)) if len(values) > 1 else float("nan")
-
-
 def shown(values: pd.Series, sign: str = "") -> str:
+    """A mean with half of its 95 % interval, which one value does not have."""
     values = values.dropna()
-    return f"{values.mean():{sign}.1f} ± {half_width(values):.1f}" if len(values) else "–"
+    mean = f"{values.mean():{sign}.1f}" if len(values) else "–"
+    if len(values) < 2:
+        return mean
+    return f"{mean} ± {stats.sem(values) * stats.t.ppf(0.975, len(values) - 1):.1f}"
 
 
 def main() -> None:
-    rows = pd.concat([pd.read_json(path, lines=True) for path in sys.argv[1:]])
+    read = [(Path(path), pd.read_json(path, lines=True)) for path in sys.argv[1:]]
+    rows = pd.concat([part.assign(seed=int(path.stem.rpartition("-")[2])) for path, part in read])
     rows = rows[rows.language != "en"]
     rows["column"] = [COLUMNS.get(key) for key in zip(rows.task, rows.metric, strict=True)]
-    seeds = sorted({int(seed) for seed in rows.seed.dropna()})
-    # The encoder as it is has no seed until a head is trained on it: it is the same for each.
-    once = rows[rows.seed.isna()]
-    rows = pd.concat([rows[rows.seed.notna()], *(once.assign(seed=seed) for seed in seeds)])
-    means = rows.dropna(subset="column").groupby(["run", "column", "seed"]).value.mean().unstack("seed")
+    seeds = sorted(rows.seed.unique())
+    rows = rows.dropna(subset="column")
+    means = rows.groupby(["run", "column", "seed"]).value.mean().unstack("seed")
+    means = means.reindex(
+        pd.MultiIndex.from_product([means.index.levels[0], COLUMNS.values()], names=means.index.names)
+    )
     count = means.groupby("run").apply(lambda part: part.notna().all().sum())
     order = means.xs("AER", level="column").mean(axis=1).sort_values(ascending=False).index
     print(f"seeds {', '.join(map(str, seeds))}\n")

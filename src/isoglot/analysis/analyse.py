@@ -28,10 +28,10 @@ from isoglot.reports.figure_files import ReportFigure
 from isoglot.results import FILE_NAME, Result, append
 from isoglot.runs.checkpoint import checkpoint_folder
 from isoglot.runs.files import read_json, require_writable, write_text
-from isoglot.runs.folder import MANIFEST, RUN, key_of
+from isoglot.runs.folder import MANIFEST, key_of
 from isoglot.runs.reporter import Reporter, Silent
 from isoglot.schema import LEXICON
-from isoglot.tasks.cards import measured_hash, origin
+from isoglot.tasks.cards import measured_hash, origin, run_of, seed_of
 from isoglot.tasks.description import changed_options
 from isoglot.tasks.lexicon_induction import LexiconInductionTask
 
@@ -47,9 +47,7 @@ class AnalysisSubject:
     @property
     def run(self) -> dict[str, Any]:
         """What the run's folder says of itself; empty of a checkpoint without one."""
-        if isinstance(self.source, str):
-            return {}
-        return read_json(self.source.parent / RUN) or read_json(self.source.parent / MANIFEST) or {}
+        return run_of(self.source)
 
     @cached_property
     def hash(self) -> str:
@@ -58,10 +56,9 @@ class AnalysisSubject:
 
     def row(self, **values: Any) -> Result:
         """A row of results on this checkpoint."""
-        seed = self.about.get("seed", self.run.get("seed"))
         return Result(
             run=self.label,
-            seed=seed,
+            seed=seed_of(self.source, self.about),
             checkpoint_hash=self.hash,
             recipe_hash=str(self.about.get("recipe_hash", "")),
             **values,

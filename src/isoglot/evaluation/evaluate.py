@@ -28,7 +28,7 @@ from isoglot.tasks.base import (
     check_places,
     load_rows,
 )
-from isoglot.tasks.cards import measured_hash, origin
+from isoglot.tasks.cards import measured_hash, origin, seed_of
 from isoglot.tasks.description import changed_options, describe_task, identify, inherited_options
 
 _OWN = {"language_ids", "precision"}
@@ -128,7 +128,7 @@ def _evaluations(
         "run": options.run or str(about["run"]),
         "task": task.name,
         "split": split,
-        "seed": about.get("seed"),
+        "seed": seed_of(source, about),
         "checkpoint_hash": measured_hash(source, about),
         "recipe_hash": str(about.get("recipe_hash", "")),
         "options": Result.in_order({**changed_options(task, usual), **own}),

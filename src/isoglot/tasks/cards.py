@@ -20,13 +20,25 @@ def origin(checkpoint: Path | str) -> dict[str, Any]:
     own = read_json(checkpoint / TASK_FILE)
     if own is not None:
         return own
-    around = read_json(checkpoint.parent / MANIFEST) or read_json(checkpoint.parent / RUN) or {}
+    around = run_of(checkpoint)
     name = checkpoint.parent.name if checkpoint.name == CHECKPOINT else checkpoint.name
     return {
         "run": str(around.get("name") or name or "checkpoint"),
         "pretrained_hash": hash_checkpoint(checkpoint),
         "recipe_hash": str(around.get("recipe_hash", "")),
     }
+
+
+def seed_of(checkpoint: Path | str, about: Mapping[str, Any]) -> int | None:
+    """The seed of a checkpoint: of its fine-tuning, or of the run that pre-trained it; ``None`` for any other."""
+    return about.get("seed", run_of(checkpoint).get("seed"))
+
+
+def run_of(checkpoint: Path | str) -> dict[str, Any]:
+    """What the run says of itself that left a checkpoint; empty for one that stands in no run."""
+    if isinstance(checkpoint, str):
+        return {}
+    return read_json(checkpoint.parent / MANIFEST) or read_json(checkpoint.parent / RUN) or {}
 
 
 def measured_hash(checkpoint: Path | str, about: Mapping[str, Any]) -> str:
