@@ -2,12 +2,16 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from isoglot.options import Precision
 from isoglot.projection.options import ProjectRequest, project_request
+from isoglot.runs.files import write_text
 from isoglot.runs.reporter import Reporter
 from isoglot.studies.graph import Step
+
+if TYPE_CHECKING:  # it loads the libraries
+    from isoglot.evaluation.head import FinetunedModel
 
 
 class TagPairs(Step):
@@ -29,39 +33,37 @@ class TagPairs(Step):
         import torch  # noqa: PLC0415 - loads the libraries
 
         from isoglot.corpus.manifest import load_corpus  # noqa: PLC0415
+        from isoglot.evaluation.head import FinetunedModel  # noqa: PLC0415
+        from isoglot.evaluation.options import EvaluateOptions  # noqa: PLC0415
         from isoglot.seeding import generator_for  # noqa: PLC0415
+        from isoglot.tasks import build_task  # noqa: PLC0415
+        from isoglot.tasks.cards import origin  # noqa: PLC0415
 
         pairs = load_corpus(self.corpus)
         order = torch.randperm(len(pairs), generator=generator_for(self.seed, "pairs", self.language))
         drawn = pairs.select(sorted(order[: self.count].tolist()))
-        for name, side, language in (("source", "source", "en"), (self.language, "target", self.language)):
-            self._tag(list(drawn[side]), language, folder / f"{name}.tsv", report)
-        (folder / "target.txt").write_text("".join(f"{text}\n" for text in drawn["target"]), encoding="utf-8")
+        place, options = Path(self.checkpoint), EvaluateOptions(precision=self.precision)
+        model = FinetunedModel(place, build_task(self.task, []), origin(place), options, report)
+        write_text(folder / "source.tsv", _tagged(model, drawn["source"], "en"))
+        write_text(folder / f"{self.language}.tsv", _tagged(model, drawn["target"], self.language))
+        write_text(folder / "target.txt", "".join(f"{text}\n" for text in drawn["target"]))
         return {"pairs": len(drawn)}
 
-    def _tag(self, texts: Sequence[str], language: str, out: Path, report: Reporter) -> None:
-        """Write the words of texts with the tagger's tags."""
-        from datasets import Dataset  # noqa: PLC0415 - loads the libraries
 
-        from isoglot.corpus.encode.words import split_words  # noqa: PLC0415
-        from isoglot.corpus.labelled.tags import UNLABELLED  # noqa: PLC0415
-        from isoglot.evaluation.head import FinetunedModel  # noqa: PLC0415
-        from isoglot.evaluation.options import EvaluateOptions  # noqa: PLC0415
-        from isoglot.schema import TAGGED  # noqa: PLC0415
-        from isoglot.tasks import build_task  # noqa: PLC0415
-        from isoglot.tasks.cards import origin  # noqa: PLC0415
+def _tagged(model: "FinetunedModel", texts: Sequence[str], language: str) -> str:
+    """The words of texts, each with its tag on a line."""
+    from datasets import Dataset  # noqa: PLC0415 - loads the libraries
 
-        source, options = Path(self.checkpoint), EvaluateOptions(precision=self.precision)
-        model = FinetunedModel(source, build_task(self.task, []), origin(source), options, report)
-        words = [split_words(text) for text in texts]
-        rows = {"words": words, "tags": [[UNLABELLED] * len(own) for own in words]}
-        dataset = Dataset.from_dict({**rows, "language": [language] * len(words)}, features=TAGGED)
-        tagged = model.predict(dataset, progress=lambda done, total: None)
-        lines = (
-            "".join(f"{word}\t{tag}\n" for word, tag in zip(*pair, strict=True))
-            for pair in zip(words, tagged, strict=True)
-        )
-        out.write_text("\n".join(lines), encoding="utf-8")
+    from isoglot.corpus.encode.words import split_words  # noqa: PLC0415
+    from isoglot.corpus.labelled.tags import UNLABELLED  # noqa: PLC0415
+    from isoglot.schema import TAGGED  # noqa: PLC0415
+
+    words = [split_words(text) for text in texts]
+    rows = {"words": words, "tags": [[UNLABELLED] * len(own) for own in words]}
+    dataset = Dataset.from_dict({**rows, "language": [language] * len(words)}, features=TAGGED)
+    found = model.predict(dataset, progress=lambda done, total: None)
+    pairs = (zip(own, tags, strict=True) for own, tags in zip(words, found, strict=True))
+    return "\n".join("".join(f"{word}\t{tag}\n" for word, tag in pair) for pair in pairs)
 
 
 class ProjectLabels(Step):

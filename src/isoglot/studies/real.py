@@ -154,10 +154,11 @@ def translate_train(lab: Lab) -> None:
     """Training on labels projected to translations, beside zero-shot transfer in as many steps."""
     for seed in lab.seeds:
         for name, models in (("pos", _taggers), ("xquad", _readers)):
-            task = _tasks(lab)[name]
-            spoken = task.languages if lab.scale == "tiny" else _TRANSLATED[name]
-            train = {**task.train, "precision": lab.at("float32", "bfloat16", "bfloat16")}
-            for row, model in models(lab, replace(task, languages=spoken, train=train), seed).items():
+            usual = _tasks(lab)[name]
+            spoken = usual.languages if lab.scale == "tiny" else _TRANSLATED[name]
+            train = {**usual.train, "precision": lab.at("float32", "bfloat16", "bfloat16")}
+            task = replace(usual, languages=spoken, train=train)
+            for row, model in models(lab, task, seed).items():
                 scores = lab.evaluate(model, task, ["en", *spoken])
                 for language in scores.languages:
                     value = scores.value(language)
