@@ -11,7 +11,7 @@ from typing import Any, cast
 from isoglot.studies import languages
 from isoglot.studies.alignment_steps import BestLinks, StatisticalAlignment
 from isoglot.studies.graph import NO_ROW, Call, Output, Value, mean
-from isoglot.studies.lab import External, Handle, Lab, StudyTask, TaskScores, Unavailable
+from isoglot.studies.lab import External, Lab, StudyTask, TaskScores, Unavailable
 from isoglot.studies.languages import DATA, world
 from isoglot.studies.projection_steps import ProjectLabels, TagPairs
 from isoglot.studies.steps import Align, Prepare
@@ -43,7 +43,7 @@ _TASKS = (
 ABOUT = {
     "tiny": (
         "The miniature world, derived copies of it, and an encoder of 4 layers trained on all of them in place of "
-        "yours. Word links by construction."
+        "yours. Word links by construction, but of projected labels by the HMM."
     ),
     "small": f"Your encoder, 4,000 pairs a language and few steps, to see that everything runs. {_TASKS}",
     "paper": f"Your encoder and all pairs but those of LASER's Tatoeba. Word links: HMM. {_TASKS}",
@@ -169,13 +169,14 @@ _TRANSLATED = {"pos": ("de", "es", "fr", "hi", "zh"), "xquad": ("de", "es", "hi"
 _HERE = "{language}"
 
 
-def _taggers(lab: Lab, task: StudyTask, seed: int) -> dict[str, Handle]:
+def _taggers(lab: Lab, task: StudyTask, seed: int) -> dict[str, Call]:
     """Taggers of English, and of English and as many tagged translations.
 
     There is no translation of the English treebank, so its tagger tags the English side of bitext, and these tags are
     projected. The control learns from its tags of the translations themselves.
     """
-    english = "train=" + task.data[0] if lab.scale == "tiny" else task.data[0] + lab.at("", "#0:32%", "")
+    english = "train=" + task.data[0] if lab.scale == "tiny" else task.data[0]
+    english += lab.at("", "#0:32%", "")  # of EWT 4,014 sentences
     epochs = task.train["epochs"]
     tagger = _tuned(lab, "zero-shot", task, [english], "en", seed, 2 * epochs)
     train: dict[str, list[str | Output]] = {"projected": [english], "self-labelled": [english]}
@@ -192,25 +193,23 @@ def _taggers(lab: Lab, task: StudyTask, seed: int) -> dict[str, Handle]:
     }
 
 
-def _readers(lab: Lab, task: StudyTask, seed: int) -> dict[str, Handle]:
+def _readers(lab: Lab, task: StudyTask, seed: int) -> dict[str, Call]:
     """Models of the same questions in English, and in translations with projected and with gold answers."""
-    labels, translation, part = f"{DATA}/xquad/xquad.en.json", f"{DATA}/xquad/xquad.{_HERE}.json", "#0:80%"
-    projected: list[str | Output] = []
+    labels: str | Output = f"{DATA}/xquad/xquad.en.json"
+    train: list[str | Output] = []
     for code in task.languages:
-        sides: tuple[str | Output, ...] = (labels, translation.replace(_HERE, code))
+        translation: str | Output = f"{DATA}/xquad/xquad.{code}.json"
         if lab.scale == "tiny":
-            sides = (
-                languages.english(lab) / "qa/en.train.json",
-                world(lab, code) / f"{code}/qa.train/derived.jsonl",
-            )
-        call = _projected(lab, *sides, code, "questions")
-        projected.append("train=" + (call / f"{_HERE}.jsonl") + ("" if lab.scale == "tiny" else part))
+            labels = languages.english(lab) / "qa/en.train.json"
+            translation = world(lab, code) / f"{code}/qa.train/derived.jsonl"
+        projected = _projected(lab, labels, translation, code, "questions") / f"{_HERE}.jsonl"
+        train.append("train=" + projected + lab.at("", "#0:80%", "#0:80%"))
     task = replace(task, train={**task.train, "batch_size": 8})  # few questions
     epochs, spoken = task.train["epochs"], ",".join(task.languages)
     few = epochs / len(task.languages)
     return {
         "zero-shot": _tuned(lab, "zero-shot", task, [], "en", seed, epochs),
-        "projected": _tuned(lab, "projected", task, projected, spoken, seed, few),
+        "projected": _tuned(lab, "projected", task, train, spoken, seed, few),
         "gold": _tuned(lab, "gold", task, [], spoken, seed, few),
     }
 
