@@ -172,7 +172,7 @@ def _from_jsonl(path: str, schema: Features, language: str) -> Dataset:
             found[column] = given[name]
         if "answers" in found:
             found["answers"] = _answers(found["answers"])
-            if ARTICLE in given:
+            if given.get(ARTICLE) is not None:
                 found[ARTICLE] = str(given[ARTICLE])
         if not all(isinstance(found[name], list) for name in ("words", "tags") if name in found):
             raise InputError("words and tags are lists; correct them")
