@@ -14,6 +14,7 @@ from isoglot.corpus.labelled.tags import read_tags
 from isoglot.errors import ConfigurationError, InputError, IsoglotError
 from isoglot.projection.options import project_request
 from isoglot.schema import SPAN, TAGGED
+from isoglot.tasks import build_task
 from isoglot.testing import tiny_bitext
 
 CONLLU = (
@@ -122,6 +123,35 @@ def test_answers_sentence_by_sentence(tmp_path: Path) -> None:
     assert found["id"][:] == ["a", "b", "c"] and found["answers"][2] == {"text": [], "start": []}
     assert found["answers"][0] == {"text": ["Rom"], "start": [13]}
     assert counts.examples == counts.written == 3
+
+
+def test_equal_parts_of_questions_and_of_their_translation_are_parallel(tmp_path: Path) -> None:
+    """Articles have one to four contexts, and a context loses its only question."""
+    sides: dict[str, list[dict[str, object]]] = {"en": [], "de": []}
+    for article in range(4):
+        for language, answer in (("en", "Rome"), ("de", "Rom")):
+            contexts = [f"{answer} {'abcd'[n]}{article}" for n in range(article + 1)]
+            qas = [[{"id": f"{article}{n}", "question": "q?", "answers": [{"text": answer, "answer_start": 0}]}]
+                   for n in range(article + 1)]  # fmt: skip
+            paragraphs = [{"context": c, "qas": own} for c, own in zip(contexts, qas, strict=True)]
+            sides[language].append({"paragraphs": paragraphs})
+    labels, translation, links, fewer = written(
+        tmp_path,
+        en_json=json.dumps({"data": sides["en"]}),
+        de_json=json.dumps({"data": sides["de"]}),
+        links="0-0\n" * 2 + "\n" + "0-0\n" * 7,  # the third context has no link
+        fewer="0-0\n" * 9,
+    )
+    out = tmp_path / "de.jsonl"
+    assert iso.project(labels, translation, out, links_file=links).written == 9
+    parts = [
+        build_task("xquad", [f"{path}#0:75%"]).load(language, "train")["id"][:]
+        for path, language in ((labels, "en"), (out, "de"))
+    ]
+    assert parts[0] == ["00", "10", "11", "20", "21", "22"] and parts[1] == ["00", "10", "20", "21", "22"]
+    again = tmp_path / "again.jsonl"
+    iso.project(out, translation, again, kind="questions", links_file=fewer, source_language="de")
+    assert {json.loads(line)["article"] for line in again.read_text().splitlines()} == set("0123")
 
 
 def _dictionary(folder: Path) -> str:

@@ -84,6 +84,16 @@ def test_weights_go_when_nothing_waits_for_them_and_come_back_when_something_doe
     assert work.sums(first, second, third) == [3, 4, 5]
 
 
+def test_weights_stay_while_anything_waits_for_them_that_a_target_needs(tmp_path: Path) -> None:
+    work = Work(tmp_path)
+    tuned = work.add(1, kind=Tuned)
+    first = work.add(2, tuned)
+    between = work.add(3, tuned)
+    last = work.add(4, between)
+    assert make_calls([first, last], work.root).made == {"finetune": 1, "analyse": 3}
+    assert work.sums(first, last) == [3, 8] and not work.store.usable(tuned)
+
+
 def test_a_mistake_leaves_the_other_calls_and_names_its_own(tmp_path: Path) -> None:
     work = Work(tmp_path)
     bad = work.lab.make("bad", Fails)

@@ -332,7 +332,16 @@ def test_every_system_of_real_runs_in_the_miniature_world(tmp_path: Path) -> Non
         find_studies(["real"]),
         scale="tiny",
         changes=few,
-        only=["*:en-fr", "*:layer", "align_mlm:pos.de", "ppa_no_tlm:pos.de", "links_and_contrast:pos.de"],
+        only=[
+            "*:en-fr",
+            "*:layer",
+            "align_mlm:pos.de",
+            "ppa_no_tlm:pos.de",
+            "links_and_contrast:pos.de",
+            "projected:*.de",
+            "self-labelled:*.de",
+            "gold:*.de",
+        ],
     )
     targets = [call for program in programs for call in program.targets()]
     assert make_calls(targets, tmp_path).failed == {}

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 
+import pytest
 from shipped_studies import calls_of
 
 from isoglot.studies.alignment_steps import BestLinks
-from isoglot.studies.training_steps import Pretrain
+from isoglot.studies.projection_steps import ProjectLabels, TagPairs
+from isoglot.studies.training_steps import Finetune, Pretrain
 
 
 def test_real_systems_share_encoder_pairs_and_steps_and_are_chosen_on_other_links() -> None:
@@ -21,3 +23,32 @@ def test_real_systems_share_encoder_pairs_and_steps_and_are_chosen_on_other_link
     assert len(links) == 9
     assert all(".dev." in path for call in links for path in call.step.dev.values())
     assert not any(".dev." in path for call in links for path in call.step.test.values())
+
+
+def test_translate_train_takes_as_many_steps_as_zero_shot_on_other_sentences_than_it_is_measured_on() -> None:
+    tuned = {
+        (c.step.label, c.step.task.kind): c.step for c in calls_of("real/translate_train", "small", Finetune)
+    }
+    assert set(tuned) == {(row, "pos") for row in ("zero-shot", "projected", "self-labelled")} | {
+        (row, "xquad") for row in ("zero-shot", "projected", "gold")
+    }
+    assert {step.train["setting"] for (row, _), step in tuned.items() if row != "zero-shot"} == {
+        "translate_train"
+    }
+    assert len({step.checkpoint for step in tuned.values()}) == 1
+    tagged = calls_of("real/translate_train", "small", TagPairs)
+    sentences = 0.32 * 12_544  # of EWT
+    added = sum(call.step.count for call in tagged)
+    epochs = {key: step.train["epochs"] for key, step in tuned.items()}
+    for row in ("projected", "self-labelled"):
+        assert epochs[row, "pos"] * (sentences + added) == pytest.approx(
+            epochs["zero-shot", "pos"] * sentences, rel=0.01
+        )
+    for row in ("projected", "gold"):
+        assert 4 * epochs[row, "xquad"] == epochs["zero-shot", "xquad"]
+    for key, step in tuned.items():
+        train = [spec for spec in step.task.data if spec.startswith("train=")]
+        assert not any("pud" in spec for spec in train)
+        assert key[1] == "pos" or all(spec.endswith("#0:80%") for spec in train)
+    projected = calls_of("real/translate_train", "small", ProjectLabels)
+    assert len(projected) == 9 and not any(call.step.options.get("method") for call in projected)

@@ -59,6 +59,11 @@ class FinetunedModel:
         self, dataset: Dataset, *, language: str, progress: StepProgress
     ) -> tuple[dict[str, float], Predictions]:
         """Metrics, and what was predicted for each example."""
+        predictions = self.predict(dataset, progress=progress)
+        return self.task.score(dataset, predictions, language=language), predictions
+
+    def predict(self, dataset: Dataset, *, progress: StepProgress) -> Predictions:
+        """What the model says of each example."""
         rows = self.task.encode(dataset, self.tokenizer, self.model, training=False)
         unknown = number_rows(rows, dataset, attached(self.model))
         if unknown:
@@ -74,5 +79,4 @@ class FinetunedModel:
             precision=self.options.precision,
             progress=progress,
         )
-        predictions = self.task.decode(dataset, rows, outputs)
-        return self.task.score(dataset, predictions, language=language), predictions
+        return self.task.decode(dataset, rows, outputs)

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from isoglot.aligners.alignment import PairLinks
 from isoglot.checks import shortened
 from isoglot.corpus.encode.words import word_spans
-from isoglot.corpus.labelled.questions import read_questions, squad_questions
+from isoglot.corpus.labelled.questions import ARTICLE, read_questions, squad_questions
 from isoglot.corpus.labelled.tables import read_table
 from isoglot.corpus.read.line_files import numbered_lines
 from isoglot.corpus.read.sources import bare_suffix
@@ -33,6 +33,7 @@ class _Question(NamedTuple):
     name: str
     question: str
     answers: list[Words | None]  # source words of each answer; none of one that is not in the context
+    article: str | None  # by which data are split, so that equal parts of source and translation are parallel
 
 
 class _Context(NamedTuple):
@@ -69,7 +70,10 @@ class Answers(LabelKind):
                 continue
             spans, others = word_spans(text, mode=mode), word_spans(other, mode=mode)
             asked = [
-                _Question(row["id"], translated[row["id"]][0], _places(row["answers"], spans)) for row in own
+                _Question(
+                    row["id"], translated[row["id"]][0], _places(row["answers"], spans), row.get(ARTICLE)
+                )
+                for row in own
             ]
             windows = None if self.request.whole else sentence_windows((text, spans), (other, others))
             words = [text[a:b] for a, b in spans], [other[a:b] for a, b in others]
@@ -98,6 +102,8 @@ class Answers(LabelKind):
                 "context": own.text,
                 "answers": answers,
             }
+            if question.article is not None:
+                row[ARTICLE] = question.article
             lines.append(json.dumps(row, ensure_ascii=False) + "\n")
         self.counts.written += len(lines)
         return "".join(lines)

@@ -117,10 +117,10 @@ class Store:
 
         return make_unless(finished, folder, make, name=MANIFEST, resumes=call.step.resumes)[0]
 
-    def drop_weights(self, call: Call, targets: Sequence[Call]) -> None:
+    def drop_weights(self, call: Call, calls: Sequence[Call]) -> None:
         """Delete fine-tuned weights that a call read and nothing will read again; their manifests stay."""
         for tuned in (needed for needed in call.needs if needed.step.kind == "finetune"):
-            if not any(tuned in t.needs and self.manifest(t) is None for t in targets) and self.usable(tuned):
+            if not any(tuned in t.needs and self.manifest(t) is None for t in calls) and self.usable(tuned):
                 manifest, folder = self.manifest(tuned) or {}, self.folder(tuned)
                 clear(folder, MANIFEST)
                 write_json(folder / MANIFEST, {**manifest, "weights": "deleted"})
@@ -178,7 +178,7 @@ def make_calls(
                     continue
                 tally.made[call.step.kind] += 1
                 if not keep:
-                    store.drop_weights(call, targets)
+                    store.drop_weights(call, calls)
     return tally
 
 

@@ -19,10 +19,10 @@ _NAMED = 6
 
 @dataclass(frozen=True)
 class External:
-    """A checkpoint that isoglot does not train: a name for people, and a path or hub name."""
+    """A checkpoint that isoglot does not train, or another name for one: a name for people, a path or hub name."""
 
     name: str
-    path: str
+    path: str | Output
 
 
 @dataclass(frozen=True)

@@ -76,7 +76,7 @@ def task_data(lab: Lab, kind: str, copies: Sequence[str] = ()) -> list[str | Out
     if lab.scale == "paper":
         folder, _, file = own.partition("/")
         return [f"{CORPORA}/{folder if kind == 'xnli' else kind}/{file}"]
-    return [_english(lab) / own, *(world(lab, code) / f"{{language}}/{derived}" for code in copies)]
+    return [english(lab) / own, *(world(lab, code) / f"{{language}}/{derived}" for code in copies)]
 
 
 def files_of(kind: str) -> tuple[str, str]:
@@ -111,15 +111,16 @@ def tuning(lab: Lab, group: str, **more: Any) -> dict[str, Any]:
 
 def world(lab: Lab, language: str) -> Call:
     """The copy of the miniature world that plays a language."""
-    english, (transform, options) = _english(lab), _COPIES[language]
+    original, (transform, options) = english(lab), _COPIES[language]
     names = ("pos.test", "ner.test", "nli.train", "nli.test", "paws.test", "qa.train", "qa.test")
-    inputs: dict[str, Any] = {"text": {"path": english / "trees/text.train.conllu"}}
-    inputs |= inputs_of(english, names, trees=transform.endswith("syn"))
+    inputs: dict[str, Any] = {"text": {"path": original / "trees/text.train.conllu"}}
+    inputs |= inputs_of(original, names, trees=transform.endswith("syn"))
     how = {"transform": transform, "language": language, "options": options}
     return lab.make(f"derived {language}", Derive, inputs=inputs, **how)
 
 
-def _english(lab: Lab) -> Call:
+def english(lab: Lab) -> Call:
+    """The miniature world."""
     kinds = {kind: lab.size[kind] for kind in ("text", "pos", "ner", "nli", "paws", "qa", "dev", "test")}
     return lab.make("english", MakeWorld, options={"seed": 1, "size": 400, **kinds})
 

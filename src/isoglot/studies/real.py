@@ -4,14 +4,16 @@
 same encoder on the same pairs for the same steps. Nothing is chosen on a test set.
 """
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, cast
 
 from isoglot.studies import languages
 from isoglot.studies.alignment_steps import BestLinks, StatisticalAlignment
 from isoglot.studies.graph import NO_ROW, Call, Output, Value, mean
 from isoglot.studies.lab import External, Lab, StudyTask, TaskScores, Unavailable
 from isoglot.studies.languages import DATA, world
+from isoglot.studies.projection_steps import ProjectLabels, TagPairs
 from isoglot.studies.steps import Align, Prepare
 
 #        name: (tiny, small, paper), or one value for all scales
@@ -31,6 +33,7 @@ SIZES: dict[str, Any] = {
     "pair_rate": (3e-4, 3e-5, 3e-5),
     "question_epochs": (6, 2, 6),
     "question_rate": (5e-4, 5e-5, 5e-5),
+    "tagged_pairs": (375, 800, 2_500),  # a language, for translate-train: in all as many as English sentences
     **languages.SIZES,
 }
 _TASKS = (
@@ -40,7 +43,7 @@ _TASKS = (
 ABOUT = {
     "tiny": (
         "The miniature world, derived copies of it, and an encoder of 4 layers trained on all of them in place of "
-        "yours. Word links by construction."
+        "yours. Word links by construction, but of projected labels by the HMM."
     ),
     "small": f"Your encoder, 4,000 pairs a language and few steps, to see that everything runs. {_TASKS}",
     "paper": f"Your encoder and all pairs but those of LASER's Tatoeba. Word links: HMM. {_TASKS}",
@@ -147,6 +150,89 @@ def transfer(lab: Lab) -> None:
                     lab.cell("real/transfer", row=system, column=(name, language), value=value, seed=seed)
 
 
+def translate_train(lab: Lab) -> None:
+    """Training on labels projected to translations, beside zero-shot transfer in as many steps."""
+    for seed in lab.seeds:
+        for name, models in (("pos", _taggers), ("xquad", _readers)):
+            usual = _tasks(lab)[name]
+            spoken = usual.languages if lab.scale == "tiny" else _TRANSLATED[name]
+            train = {**usual.train, "precision": lab.at("float32", "bfloat16", "bfloat16")}
+            task = replace(usual, languages=spoken, train=train)
+            for row, model in models(lab, task, seed).items():
+                scores = lab.evaluate(model, task, ["en", *spoken])
+                for language in scores.languages:
+                    value = scores.value(language)
+                    lab.cell("real/translate_train", row=row, column=(name, language), value=value, seed=seed)
+
+
+_TRANSLATED = {"pos": ("de", "es", "fr", "hi", "zh"), "xquad": ("de", "es", "hi", "zh")}
+_HERE = "{language}"
+
+
+def _taggers(lab: Lab, task: StudyTask, seed: int) -> dict[str, Call]:
+    """Taggers of English, and of English and as many tagged translations.
+
+    There is no translation of the English treebank, so its tagger tags the English side of bitext, and these tags are
+    projected. The control learns from its tags of the translations themselves.
+    """
+    english = "train=" + task.data[0] if lab.scale == "tiny" else task.data[0]
+    english += lab.at("", "#0:32%", "")  # of EWT 4,014 sentences
+    epochs = task.train["epochs"]
+    tagger = _tuned(lab, "zero-shot", task, [english], "en", seed, 2 * epochs)
+    train: dict[str, list[str | Output]] = {"projected": [english], "self-labelled": [english]}
+    for code in task.languages:
+        drawn = {"corpus": _pairs(lab, code).call / "corpus", "count": lab.size["tagged_pairs"], "seed": seed}
+        how = {"checkpoint": tagger / "checkpoint", "task": task.kind, "precision": task.train["precision"]}
+        tagged = lab.make(f"tagged {code} s{seed}", TagPairs, **how, **drawn, language=code)
+        projected = _projected(lab, tagged / "source.tsv", tagged / "target.txt", code, "pos")
+        train["projected"].append("train=" + (projected / f"{_HERE}.tsv"))
+        train["self-labelled"].append("train=" + (tagged / f"{_HERE}.tsv"))
+    spoken = ",".join(["en", *task.languages])
+    return {"zero-shot": tagger} | {
+        row: _tuned(lab, row, task, data, spoken, seed, epochs) for row, data in train.items()
+    }
+
+
+def _readers(lab: Lab, task: StudyTask, seed: int) -> dict[str, Call]:
+    """Models of the same questions in English, and in translations with projected and with gold answers."""
+    labels: str | Output = f"{DATA}/xquad/xquad.en.json"
+    train: list[str | Output] = []
+    for code in task.languages:
+        translation: str | Output = f"{DATA}/xquad/xquad.{code}.json"
+        if lab.scale == "tiny":
+            labels = languages.english(lab) / "qa/en.train.json"
+            translation = world(lab, code) / f"{code}/qa.train/derived.jsonl"
+        projected = _projected(lab, labels, translation, code, "questions") / f"{_HERE}.jsonl"
+        train.append("train=" + projected + lab.at("", "#0:80%", "#0:80%"))
+    task = replace(task, train={**task.train, "batch_size": 8})  # few questions
+    epochs, spoken = task.train["epochs"], ",".join(task.languages)
+    few = epochs / len(task.languages)
+    return {
+        "zero-shot": _tuned(lab, "zero-shot", task, [], "en", seed, epochs),
+        "projected": _tuned(lab, "projected", task, train, spoken, seed, few),
+        "gold": _tuned(lab, "gold", task, [], spoken, seed, few),
+    }
+
+
+def _tuned(
+    lab: Lab, row: str, task: StudyTask, train: Sequence[str | Output], spoken: str, seed: int, epochs: float
+) -> Call:
+    """The encoder fine-tuned on a task, on other training data if there are any."""
+    if train:
+        kept = [spec for spec in task.data if not (isinstance(spec, str) and spec.startswith("train="))]
+        task = replace(task, data=[*kept, *train])
+    encoder = External(row, lab.checkpoint(_encoder(lab, "encoder", seed)))
+    setting = "zero_shot" if spoken == "en" else "translate_train"
+    return cast(Call, lab.finetune(encoder, task, spoken, seed=seed, setting=setting, epochs=epochs))
+
+
+def _projected(lab: Lab, labels: str | Output, translation: str | Output, language: str, kind: str) -> Call:
+    """Labels carried to a translation by the packaged aligner, which knows no derived language: there by the HMM."""
+    options = {"kind": kind, **lab.at({"method": "hmm"}, {}, {})}
+    sides = {"labels": labels, "translation": translation, "language": language}
+    return lab.make(f"projected {kind} {language}", ProjectLabels, **sides, options=options)
+
+
 def _encoder(lab: Lab, system: str, seed: int) -> Call | External:
     """The encoder as it is, or continued by a system."""
     base = languages.start(lab, "") if lab.scale == "tiny" else External("encoder", "${ISOGLOT_ENCODER}")
@@ -207,6 +293,9 @@ def _aligned(lab: Lab, language: str) -> Output:
 
 
 def _pairs(lab: Lab, language: str) -> Output:
+    if lab.scale == "tiny":
+        source = {**languages.bitext(lab, language), "source_language": "en"}
+        return lab.make(f"pairs {language}", Prepare, source=source, options={}) / "corpus/data-*.parquet"
     source = {
         "path": f"{DATA}/parallel/en-{language}.tsv.gz",
         "columns": {"source": 0, "target": 1, "flags": 3},

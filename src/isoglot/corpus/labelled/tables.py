@@ -6,9 +6,10 @@ from typing import Any
 import datasets
 import pyarrow as pa
 import pyarrow.compute as pc
-from datasets import Dataset, Features
+from datasets import Dataset, Features, Value
 
 from isoglot.corpus.labelled.places import split_names
+from isoglot.corpus.labelled.questions import ARTICLE
 from isoglot.corpus.manifest import is_prepared, load_corpus
 from isoglot.corpus.read.line_files import each, numbered_lines
 from isoglot.errors import InputError
@@ -171,6 +172,8 @@ def _from_jsonl(path: str, schema: Features, language: str) -> Dataset:
             found[column] = given[name]
         if "answers" in found:
             found["answers"] = _answers(found["answers"])
+            if given.get(ARTICLE) is not None:
+                found[ARTICLE] = str(given[ARTICLE])
         if not all(isinstance(found[name], list) for name in ("words", "tags") if name in found):
             raise InputError("words and tags are lists; correct them")
         words, tags = (len(found.get(name, ())) for name in ("words", "tags"))
@@ -181,9 +184,12 @@ def _from_jsonl(path: str, schema: Features, language: str) -> Dataset:
     rows = each(row, ((number, text) for number, text in numbered_lines(path) if text.strip()), path)
     if not rows:
         raise InputError("is empty; at least one JSON object is needed", path=path, line=1)
+    features = Features(schema)
+    if all(ARTICLE in row for row in rows):
+        features[ARTICLE] = Value("string")
     try:
         return Dataset.from_dict(
-            {column: [row[column] for row in rows] for column in schema}, features=schema
+            {column: [row[column] for row in rows] for column in features}, features=features
         )
     except (TypeError, ValueError, OverflowError) as error:
         raise InputError(
