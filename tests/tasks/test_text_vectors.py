@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -93,9 +94,7 @@ def test_a_loaded_encoder_computes_in_another_dtype(encoder: Path) -> None:
 def test_batches_on_a_cpu_hold_1024_tokens(encoder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen = []
 
-    def watched(
-        model: object, inputs: dict[str, torch.Tensor], *args: object, **options: object
-    ) -> torch.Tensor:
+    def watched(model: Any, inputs: dict[str, torch.Tensor], *args: Any, **options: Any) -> torch.Tensor:
         seen.append(inputs["input_ids"].numel())
         return encode_to_layer(model, inputs, *args, **options)
 
