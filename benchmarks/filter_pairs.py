@@ -105,7 +105,7 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, default=2000)
     given = parser.parse_args()
     began = time.process_time()
-    options = VectorOptions(layer=given.layer, prefix=given.prefix)
+    options = VectorOptions(layer=given.layer, prefix=given.prefix, dtype="float32")
     encoder = remembered(sentence_encoder(given.encoder, options))
     pairs, wrong = clean_pairs(given.data, given.pairs)
     kinds = noise(pairs, wrong, unit_vectors(encoder, [e for e, _ in pairs]))

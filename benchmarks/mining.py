@@ -1,14 +1,17 @@
-"""Mining on Tatoeba's sentences among distractors, and the search alone on random vectors.
+"""Mining on Tatoeba's sentences among distractors, the search alone on random vectors, and faiss on real ones.
 
     python benchmarks/mining.py f1 DATA ENCODER [--layer 8] [--prefix 'query: ']
     python benchmarks/mining.py search --sizes 10000 100000 [--search faiss]
     python benchmarks/mining.py search --sizes 1000000 --queries 20000
+    python benchmarks/mining.py recall DATA --lines 36864 --vectors VECTORS.npy --probes 8 32 128
 
 ``f1``: 1,000 pairs of a language and English (LASER's Tatoeba test) are hidden among up to 10,000 other Tatoeba
 sentences of each side (DATA/parallel). Those of the language are its sentences that are not held out; those of English
 are of the other languages' rows, none of which is in a row of this language. A row gives F1 at the threshold that is
 best on German (for German: on Spanish), and at its own best.
 ``search``: neighbours both ways and pairs; user and system CPU seconds, and the largest memory of the process.
+``recall``: so many different Tatoeba sentences of all languages but English; for 2,000 that are not in Latin letters,
+the share of the exact four neighbours among those in Latin letters that faiss finds. ``--vectors`` keeps the vectors.
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ import json
 import resource
 import tempfile
 import time
+import unicodedata
 from itertools import chain
 from pathlib import Path
 
@@ -26,9 +30,9 @@ import numpy as np
 import torch
 
 from isoglot.corpus.filter.filters import clean
-from isoglot.mining.mine import MinedPair, _by_faiss, best_pairs, mine
+from isoglot.mining.mine import MinedPair, best_pairs, by_faiss, mine
 from isoglot.mining.options import MineOptions, VectorOptions
-from isoglot.mining.vectors import sentence_encoder
+from isoglot.mining.vectors import sentence_encoder, unit_vectors
 from isoglot.modules.neighbours import Neighbours, nearest_both_ways
 from isoglot.seeding import generator_for
 
@@ -36,21 +40,21 @@ CODES = {"de": "deu", "es": "spa", "fr": "fra", "zh": "cmn", "hi": "hin"}
 DISTRACTORS = 10_000
 
 
-def rows(data: Path, language: str) -> list[tuple[str, str]]:
-    """Tatoeba's pairs that are in no test set: English, other."""
+def rows(data: Path, language: str, *, held_out: bool = False) -> list[tuple[str, str]]:
+    """Tatoeba's pairs, by default those that are in no test set: English, other."""
     found = []
     with gzip.open(data / "parallel" / f"en-{language}.tsv.gz", "rt", encoding="utf-8") as file:
         for line in file:
             english, other, origin, flags = line.rstrip("\n").split("\t")
-            if origin.startswith("tatoeba") and not flags:
+            if origin.startswith("tatoeba") and (held_out or not flags):
                 found.append((clean(english), clean(other)))
     return found
 
 
-def drawn(texts: set[str], seed: str) -> list[str]:
+def drawn(texts: set[str], seed: str, count: int = DISTRACTORS) -> list[str]:
     """So many of them, by a seed."""
     ordered = sorted(texts)
-    order = torch.randperm(len(ordered), generator=generator_for(1, seed))[:DISTRACTORS]
+    order = torch.randperm(len(ordered), generator=generator_for(1, seed))[:count]
     return [ordered[i] for i in order]
 
 
@@ -87,7 +91,9 @@ def at(found: tuple[np.ndarray, np.ndarray], threshold: float) -> float:
 
 
 def measure_f1(given: argparse.Namespace) -> None:
-    encode = sentence_encoder(given.encoder, VectorOptions(layer=given.layer, prefix=given.prefix))
+    encode = sentence_encoder(
+        given.encoder, VectorOptions(layer=given.layer, prefix=given.prefix, dtype="float32")
+    )
     pools = {language: rows(given.data, language) for language in CODES}
     tasks = {language: task(given.data, language, pools) for language in CODES}
     texts = sorted({text for one in tasks.values() for text in chain(*one[:2])})
@@ -120,7 +126,7 @@ def measure_search(given: argparse.Namespace) -> None:
             queries = sides[0][: given.queries or size]
             began = time.process_time()
             if given.search == "faiss":
-                forward, backward = (_by_faiss(*way, 4) for way in ((queries, sides[1]), (sides[1], queries)))
+                forward, backward = (by_faiss(*way, 4) for way in ((queries, sides[1]), (sides[1], queries)))
             else:
                 forward, backward = nearest_both_ways(queries, sides[1], 4)
             pairs = len(best_pairs(forward, backward, MineOptions())[0])
@@ -149,6 +155,27 @@ def recall(queries: torch.Tensor, keys: torch.Tensor, found: Neighbours) -> floa
     return round(float(hits.double().mean()), 4)
 
 
+def measure_recall(given: argparse.Namespace) -> None:
+    paths = sorted((given.data / "parallel").iterdir())
+    names = [path.name.removesuffix(".tsv.gz").removeprefix("en-") for path in paths]
+    pool = {text for name in names for _, text in rows(given.data, name, held_out=True)}
+    texts = drawn(pool, "other", given.lines)
+    if not given.vectors.exists():
+        encode = sentence_encoder(given.encoder, VectorOptions())
+        np.save(given.vectors, unit_vectors(encode, texts).numpy())
+    vectors = torch.from_numpy(np.load(given.vectors))
+    latin = torch.tensor(
+        [unicodedata.name(next(filter(str.isalpha, text), "a"))[:5] == "LATIN" for text in texts]
+    )
+    queries, keys = vectors[~latin][:2000], vectors[latin]
+    for probes in given.probes:
+        began = time.process_time()
+        found = by_faiss(queries, keys, 4, probes=probes)
+        spent = time.process_time() - began
+        row = {"queries": len(queries), "keys": len(keys), "probes": probes, "cpu_s": round(spent, 1)}
+        print(json.dumps({**row, "recall": recall(queries, keys, found)}), flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     kinds = parser.add_subparsers(required=True)
@@ -163,6 +190,13 @@ def main() -> None:
     search.add_argument("--queries", type=int)
     search.add_argument("--search", choices=["exact", "faiss"], default="exact")
     search.set_defaults(run=measure_search)
+    recalled = kinds.add_parser("recall")
+    recalled.add_argument("data", type=Path)
+    recalled.add_argument("--encoder", default="box")
+    recalled.add_argument("--lines", type=int, required=True)
+    recalled.add_argument("--vectors", type=Path, required=True)
+    recalled.add_argument("--probes", type=int, nargs="+", required=True)
+    recalled.set_defaults(run=measure_recall)
     given = parser.parse_args()
     given.run(given)
 

@@ -1,13 +1,15 @@
 """Strict F1 of sentence alignment on documents made from parallel news in known ways, and the time of the search.
 
     python benchmarks/sentence_alignment.py f1 DATA ENCODER [--layer 8] [--languages de zh] [--lines 400] [--joined sum]
+    python benchmarks/sentence_alignment.py f1 DATA ENCODER --peers PEERS
     python benchmarks/sentence_alignment.py search --lines 10000
 
 ``f1``: consecutive rows of a WMT news test (DATA/parallel). At each of a share of the places (``rate``) one thing
 happens, all equally likely: two lines of one side are joined, a line of one side is cut in two (at a comma near its
 middle or between words), a line of one side is deleted, or a target line is moved ten lines down. Moved lines have no
 translation in the gold groups, for the order is broken. Precision, recall and F1 are of whole groups with two sides.
-``gale_church`` is the published model of lengths (Gale and Church 1993: c = 1, s² = 6.8, its priors).
+``gale_church`` is the published model of lengths (Gale and Church 1993: c = 1, s² = 6.8, its priors). ``--peers`` is a
+folder with Vecalign and Bertalign (sentence_peers.py), which get the same vectors.
 ``search``: two documents of random vectors, one a noisy copy of the other; user and system CPU seconds, compilation
 apart, and the largest memory of the process.
 """
@@ -21,15 +23,18 @@ import math
 import random
 import resource
 import time
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
+import sentence_peers
 from isoglot.corpus.filter.filters import clean
 from isoglot.mining.align_sentences import align_sentences
 from isoglot.mining.options import VectorOptions
 from isoglot.mining.sentence_paths import cheapest_groups
-from isoglot.mining.vectors import sentence_encoder
+from isoglot.mining.vectors import SentenceEncoder, sentence_encoder
 from sentence_vectors import remembered
 
 RATES = (0.0, 0.1, 0.2, 0.4)
@@ -143,34 +148,39 @@ def scored(found: set[Group], gold: set[Group]) -> dict[str, float]:
     return {name: round(100 * value, 2) for name, value in values.items()}
 
 
+def ours(
+    encoder: SentenceEncoder, joined: str, source: list[str], target: list[str], skip: float
+) -> set[Group]:
+    groups = align_sentences(source, target, encoder, joined=joined, skip=skip)
+    return {(g.source_lines, g.target_lines) for g in groups if g.source_lines and g.target_lines}
+
+
+def theirs(
+    align: sentence_peers.Align, encoder: SentenceEncoder, source: list[str], target: list[str], skip: float
+) -> set[Group]:
+    groups = align(encoder, source, target, skip)
+    return {(tuple(k + 1 for k in one), tuple(k + 1 for k in two)) for one, two in groups if one and two}
+
+
 def measure_f1(given: argparse.Namespace) -> None:
     began = time.process_time()
-    options = VectorOptions(layer=given.layer, prefix=given.prefix)
+    options = VectorOptions(layer=given.layer, prefix=given.prefix, dtype=given.precision)
     encoder = remembered(sentence_encoder(given.encoder, options))
+    systems: dict[str, tuple[Callable[..., set[Group]], Sequence[float | None]]] = {
+        "gale_church": (lambda source, target, _: gale_church(source, target), [None])
+    }
+    systems |= {joined: (partial(ours, encoder, joined), given.skip) for joined in given.joined}
+    for name, peer in (sentence_peers.load(given.peers) if given.peers else {}).items():
+        systems[name] = partial(theirs, peer, encoder), sentence_peers.PENALTIES[name]
     for language in given.languages:
         pairs = news(given.data, language, given.lines)
         for rate in RATES:
             source, target, gold = document(pairs, rate)
-            for system in ("gale_church", *given.joined):
-                row = {
-                    "language": language,
-                    "rate": rate,
-                    "lines": [len(source), len(target)],
-                    "gold": len(gold),
-                }
-                for skip in given.skip if system != "gale_church" else [None]:
-                    if skip is None:
-                        found = gale_church(source, target)
-                    else:
-                        groups = align_sentences(source, target, encoder, joined=system, skip=skip)
-                        found = {
-                            (g.source_lines, g.target_lines)
-                            for g in groups
-                            if g.source_lines and g.target_lines
-                        }
-                    print(
-                        json.dumps({**row, "system": system, "skip": skip, **scored(found, gold)}), flush=True
-                    )
+            row = {"language": language, "rate": rate, "lines": [len(source), len(target)], "gold": len(gold)}
+            for system, (align, skips) in systems.items():
+                for skip in skips:
+                    found = scored(align(source, target, skip), gold)
+                    print(json.dumps({**row, "system": system, "skip": skip, **found}), flush=True)
     print(f"{time.process_time() - began:.0f} CPU s, {memory():.2f} GiB")
 
 
@@ -213,6 +223,8 @@ def main() -> None:
     f1.add_argument("--lines", type=int, default=400)
     f1.add_argument("--joined", nargs="+", default=["encode", "sum"])
     f1.add_argument("--skip", type=float, nargs="+", default=[0.4])
+    f1.add_argument("--precision", choices=["float32", "bfloat16"], default="float32")
+    f1.add_argument("--peers", type=Path)
     f1.set_defaults(run=measure_f1)
     search = kinds.add_parser("search")
     search.add_argument("--lines", type=int, nargs="+", default=[10_000])

@@ -12,7 +12,7 @@ import torch
 
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.mining.histogram import Histogram
-from isoglot.mining.mine import best_pairs, mine, mine_files
+from isoglot.mining.mine import best_pairs, by_faiss, mine, mine_files
 from isoglot.mining.options import MineOptions
 from isoglot.modules.neighbours import nearest_both_ways, unit
 
@@ -154,6 +154,21 @@ def test_faiss_finds_what_the_exact_search_finds() -> None:
     sides = [str(n) for n in range(600)], [f"t{n}" for n in range(600)]
     exact, found = (mine(*sides, lookup, search=search) for search in ("exact", "faiss"))
     assert len(exact) == 600 and len(set(pairs(found)) & set(pairs(exact))) >= 595
+
+
+def test_more_probes_of_faiss_find_more_and_too_few_keys_are_filled_up() -> None:
+    pytest.importorskip("faiss")
+    generator = torch.Generator().manual_seed(0)
+    keys, queries = (unit(torch.randn(count, 16, generator=generator)) for count in (600, 50))
+    exact, _ = nearest_both_ways(queries, keys, 40)
+    shares = []
+    for probes in (1, 4, 99):
+        found = by_faiss(queries, keys, 40, probes=probes)
+        assert found.numbers.shape == (50, 40) and int(found.numbers.min()) >= 0
+        cosines = (queries[:, None] * keys[found.numbers]).sum(-1)
+        torch.testing.assert_close(found.similarities, cosines, atol=1e-5, rtol=1e-5)
+        shares.append((exact.numbers[:, :, None] == found.numbers[:, None]).any(2).double().mean())
+    assert shares[0] < shares[1] < shares[2] == 1
 
 
 def test_non_finite_vectors_become_no_pair() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from datasets import Dataset
 from tokenizers.pre_tokenizers import ByteLevel
 
 from isoglot.errors import ConfigurationError
-from isoglot.modules.encoder import input_embeddings
+from isoglot.modules.encoder import encode_to_layer, input_embeddings
 from isoglot.tasks.text_vectors import TextEncoder
 from isoglot.testing import tiny_model, tiny_tokenizer
 
@@ -79,3 +80,24 @@ def test_vectors_as_an_array_from_any_list_of_texts(encoder: Path) -> None:
     ):
         with pytest.raises(ConfigurationError, match=message):
             own.encode(wrong)
+
+
+def test_a_loaded_encoder_computes_in_another_dtype(encoder: Path) -> None:
+    texts = ["the river", "ta potamo sees", "vidas"]
+    whole, half = (TextEncoder(encoder, dtype=dtype)(texts) for dtype in ("float32", "bfloat16"))
+    assert half.dtype == torch.float32 and not torch.equal(whole, half)
+    torch.testing.assert_close(half, whole, atol=0.05, rtol=0.05)
+    with pytest.raises(ConfigurationError, match="dtype"):
+        TextEncoder(encoder, dtype="float8")
+
+
+def test_batches_on_a_cpu_hold_1024_tokens(encoder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+
+    def watched(model: Any, inputs: dict[str, torch.Tensor], *args: Any, **options: Any) -> torch.Tensor:
+        seen.append(inputs["input_ids"].numel())
+        return encode_to_layer(model, inputs, *args, **options)
+
+    monkeypatch.setattr("isoglot.tasks.text_vectors.encode_to_layer", watched)
+    TextEncoder(encoder, layer=1)(["the river sees the old garden"] * 300)
+    assert len(seen) > 1 and 900 < max(seen) <= 1024

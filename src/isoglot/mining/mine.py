@@ -139,7 +139,7 @@ def _mined(
     with stored_vectors(encoder, (source, target), progress=partial(step, "encoding")) as (first, second):
         if options.search == "faiss":
             forward, backward = (
-                _by_faiss(*way, options.neighbours) for way in ((first, second), (second, first))
+                by_faiss(*way, options.neighbours) for way in ((first, second), (second, first))
             )
         else:
             forward, backward = nearest_both_ways(
@@ -213,20 +213,21 @@ def _each_once(sources: Sequence[int], targets: Sequence[int]) -> list[int]:
     return kept
 
 
-def _by_faiss(queries: torch.Tensor, keys: torch.Tensor, count: int) -> Neighbours:
-    """The nearest keys that an inverted index of faiss finds."""
+def by_faiss(
+    queries: torch.Tensor, keys: torch.Tensor, count: int, *, probes: int | None = None
+) -> Neighbours:
+    """The nearest keys that an inverted index of faiss finds in the ``probes`` lists nearest to each query."""
     try:
         import faiss  # noqa: PLC0415 - an extra
     except ImportError as error:
         raise missing_package("--search faiss", "faiss-cpu", instead="--search exact") from error
-    lists = max(
-        1, min(int(2 * len(keys) ** 0.5), len(keys) // 39)
-    )  # faiss asks for 39 vectors to learn a list from
+    # faiss asks for 39 vectors to learn a list from
+    lists = max(1, min(int(2 * len(keys) ** 0.5), len(keys) // 39))
     centres = faiss.IndexFlatIP(keys.shape[1])
     index = faiss.IndexIVFFlat(centres, keys.shape[1], lists, faiss.METRIC_INNER_PRODUCT)
     index.train(keys.numpy())
     index.add(keys.numpy())
-    index.nprobe = min(lists, max(8, lists // 64))
+    index.nprobe = min(lists, probes or max(32, lists // 32))
     similarities, numbers = index.search(queries.numpy(), min(count, len(keys)))
     short = numbers < 0  # where the lists that were searched hold too few, the nearest counts again
     similarities, numbers = (np.where(short, part[:, :1], part) for part in (similarities, numbers))

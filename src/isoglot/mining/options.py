@@ -3,7 +3,7 @@
 from typing import Literal
 
 from isoglot.corpus.options import RULES, RowRules
-from isoglot.options import Options, option
+from isoglot.options import Options, Precision, option
 from isoglot.runs.checkpoint import BOX
 
 ENCODER, _SCORES = "Sentence vectors", "Scores"
@@ -25,6 +25,12 @@ class VectorOptions(Options):
     prefix: str = option(
         "",
         "Text before each sentence, if the encoder was trained with one: 'query: ' (E5).",
+        group=ENCODER,
+    )
+    dtype: Literal["auto", Precision] = option(
+        "auto",
+        "auto: bfloat16 where the hardware computes in it.",
+        flags=["--precision"],
         group=ENCODER,
     )
 

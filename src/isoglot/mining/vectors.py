@@ -33,7 +33,8 @@ def sentence_encoder(
     if not isinstance(model, str | Path):
         return model
     options = options or VectorOptions()
-    encoder = TextEncoder(model, layer=options.layer, pooling=options.pooling, max_length=options.max_length)
+    own = options.model_dump(include={"layer", "pooling", "max_length", "dtype"})
+    encoder = TextEncoder(model, **own)
     return partial(_prefixed, encoder, options.prefix) if options.prefix else encoder
 
 

@@ -1,0 +1,26 @@
+"""Encoders of sentences made from options."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import torch
+
+from isoglot.mining.options import VectorOptions
+from isoglot.mining.vectors import sentence_encoder, unit_vectors
+from isoglot.tasks.text_vectors import TextEncoder
+from isoglot.testing import tiny_model, tiny_tokenizer
+
+
+def test_an_encoder_has_the_options_that_are_given(tmp_path: Path) -> None:
+    tiny_model("bert").save_pretrained(tmp_path)
+    tiny_tokenizer("bert").save_pretrained(tmp_path)
+    options = VectorOptions(layer=1, pooling="cls", max_length=5, dtype="bfloat16")
+    encoder = sentence_encoder(tmp_path, options)
+    assert isinstance(encoder, TextEncoder) and encoder.model.dtype == torch.bfloat16
+    assert (encoder.layer, encoder.pooling, encoder.longest) == (1, "cls", 5)
+    own, prefixed = (
+        unit_vectors(sentence_encoder(tmp_path, VectorOptions(dtype="float32", prefix=prefix)), ["ta river"])
+        for prefix in ("", "the ")
+    )
+    assert own.dtype == torch.float32 and not torch.allclose(own, prefixed, atol=1e-3)
