@@ -152,6 +152,19 @@ class Threshold(Similarity):
         le=1,
     )
 
+    adjacent: float = option(
+        0.0,
+        "Raise links beside likely ones, those of words without another link up to so many times more; 0: none.",
+        flags=None,
+        ge=0,
+    )
+
+    @model_validator(mode="after")
+    def _of_words(self) -> Threshold:
+        if self.adjacent and not self.word_weights:
+            raise ValueError("adjacent compares words; also give word_weights=true, or leave it out")
+        return self
+
     def window(self) -> int | None:
         """Pieces of a long sentence that are encoded together: few with the cosine, which aligners learn by.
 
