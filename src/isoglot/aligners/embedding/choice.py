@@ -44,6 +44,7 @@ CANDIDATES: tuple[Choice, ...] = (
             {"alone": 0.5},
             {"word_weights": True, "alone": 0.5},
             {"word_weights": True, "adjacent": 2.0},
+            {"word_weights": True, "adjacent": 2.0, "alone": 0.5},
         )
         for least in (0.2, 0.25, 0.3, 0.35, 0.4, 0.45)
     ),

@@ -154,7 +154,7 @@ class Threshold(Similarity):
 
     adjacent: float = option(
         0.0,
-        "Raise links beside likely ones, those of words without another link up to so many times more; 0: none.",
+        "Raise links next to likely ones, by this bonus where a word has no link yet (2 is usual); 0: none are raised.",
         flags=None,
         ge=0,
     )
