@@ -226,6 +226,36 @@ def test_unlikely_links_stay_beside_kept_ones_only(model, tokenizer, pairs, meth
     assert sum(len(found.links) for found in kept) < (values >= least).sum()
 
 
+ADJACENT = {
+    "method": "softmax", "compare": "cosine", "temperature": 0.3, "word_weights": True, "min_probability": 0.05,
+    "dtype": "float32",
+}  # fmt: skip
+
+
+def test_links_beside_others_depend_on_their_pair_alone(model, tokenizer, pairs):
+    own = aligner(model, tokenizer, **ADJACENT, adjacent=2.0)
+    together = list(own.align_pairs(pairs))
+    for number, pair in enumerate(pairs):
+        alone = own.align_words(*pair)
+        assert alone.links == together[number].links
+        assert alone.probabilities == pytest.approx(together[number].probabilities, rel=1e-4)
+    assert [f.links for f in own.align_pairs(pairs, window=3)] == [f.links for f in together]
+    plain = [f.links for f in aligner(model, tokenizer, **ADJACENT).align_pairs(pairs)]
+    assert plain != [f.links for f in together]
+    assert all(0 <= p <= 1 for f in together for p in f.probabilities)
+
+
+def test_links_beside_others_in_long_text(model, tokenizer, pairs):
+    """Windows, the path through both texts, and several pairs as one."""
+    source, target = ([word for pair in pairs * 8 for word in pair[side]] for side in (0, 1))
+    found = aligner(model, tokenizer, **ADJACENT, adjacent=2.0).align_words(source, target)
+    assert len(source) > 126
+    assert found.links
+    assert all(0 < p <= 1 for p in found.probabilities)
+    back = aligner(model, tokenizer, **ADJACENT, adjacent=2.0).align_words(target, source)
+    assert found.links == sorted((i, j) for j, i in back.links)
+
+
 def test_mistakes_are_named(model, tokenizer):
     with pytest.raises(ConfigurationError, match="did you mean 'method'"):
         EmbeddingOptions.build(metod="itermax")

@@ -6,6 +6,12 @@ from isoglot.aligners.embedding.options import METHODS, EmbeddingOptions
 from isoglot.errors import ConfigurationError
 
 
+def test_adjacent_needs_words():
+    with pytest.raises(ConfigurationError, match="adjacent compares words; also give word_weights=true"):
+        EmbeddingOptions.build(method="softmax", adjacent=2.0)
+    assert EmbeddingOptions.build(method="entmax", adjacent=2.0, word_weights=True).adjacent == 2.0
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_a_method_has_no_options_of_others(method):
     changed = {

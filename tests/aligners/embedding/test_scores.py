@@ -8,7 +8,8 @@ from sentence_pairs import pairs_of
 
 from isoglot.aligners.embedding.aligner import EmbeddingAligner
 from isoglot.aligners.embedding.options import EmbeddingOptions
-from isoglot.aligners.embedding.scores import Side, build_scorer, word_weights
+from isoglot.aligners.embedding.scores import Side, build_scorer, by_adjacent, word_weights
+from isoglot.modules.adjacent import adjacent_links, adjacent_weights
 from isoglot.modules.self_labelling import self_label
 from isoglot.testing import tiny_model, tiny_tokenizer
 
@@ -46,6 +47,30 @@ def test_word_weights_add_up_over_the_other_words_pieces_and_are_averaged_over_t
                 ):
                     naive = sum(matrix[b, k, m].item() for k, m in cells) / max(1, count)
                     assert result[b, i, j].item() == pytest.approx(naive, rel=1e-5)
+
+
+def test_neighbours_are_words_and_not_pieces():
+    generator = torch.Generator().manual_seed(5)
+    source = torch.tensor([[0, 0, 1, 3, 3, -1], [-1, 2, -1, 2, 4, -1], [-1, -1, -1, -1, -1, -1]])
+    target = torch.tensor([[0, 1, 1, -1, -1], [0, 1, 2, 2, 5], [0, 0, 1, -1, -1]])
+    weights = torch.rand(2, 3, 6, 5, generator=generator)
+    pieces = word_weights(weights[0] / 20, weights[1] / 20, source, target)
+    found = by_adjacent(*pieces, source, target, bonus=2.0)
+    for b in range(2):
+        rows, columns = (sorted(set(words[b].tolist()) - {-1}) for words in (source, target))
+        first = [
+            [words[b].tolist().index(w) for w in own] for words, own in ((source, rows), (target, columns))
+        ]
+        forward, backward = (matrix[b][first[0]][:, first[1]] for matrix in pieces)
+        forward = adjacent_weights(forward[None])[0]
+        backward = adjacent_weights(backward.T[None])[0].T
+        probability = adjacent_links((forward * backward).sqrt()[None], 2.0)[0]
+        for matrix, own in zip(found, (forward, backward, probability), strict=True):
+            for i, w in enumerate(source[b].tolist()):
+                for j, v in enumerate(target[b].tolist()):
+                    expected = own[rows.index(w), columns.index(v)].item() if min(w, v) >= 0 else 0.0
+                    assert matrix[b, i, j].item() == pytest.approx(expected, rel=1e-5)
+    assert all(not matrix[2].any() for matrix in found)  # a side without words
 
 
 def test_optimal_transport_without_a_floor():

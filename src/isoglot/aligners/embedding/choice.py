@@ -38,7 +38,14 @@ CANDIDATES: tuple[Choice, ...] = (
     {"method": "itermax"},
     *(
         {"method": "softmax", "compare": "cosine", "temperature": 0.05, "min_probability": least, **how}
-        for how in ({}, {"word_weights": True}, {"alone": 0.5}, {"word_weights": True, "alone": 0.5})
+        for how in (
+            {},
+            {"word_weights": True},
+            {"alone": 0.5},
+            {"word_weights": True, "alone": 0.5},
+            {"word_weights": True, "adjacent": 2.0},
+            {"word_weights": True, "adjacent": 2.0, "alone": 0.5},
+        )
         for least in (0.2, 0.25, 0.3, 0.35, 0.4, 0.45)
     ),
 )

@@ -152,6 +152,19 @@ class Threshold(Similarity):
         le=1,
     )
 
+    adjacent: float = option(
+        0.0,
+        "Raise links next to likely ones, by this bonus where a word has no link yet (2 is usual); 0: none are raised.",
+        flags=None,
+        ge=0,
+    )
+
+    @model_validator(mode="after")
+    def _of_words(self) -> Threshold:
+        if self.adjacent and not self.word_weights:
+            raise ValueError("adjacent compares words; also give word_weights=true, or leave it out")
+        return self
+
     def window(self) -> int | None:
         """Pieces of a long sentence that are encoded together: few with the cosine, which aligners learn by.
 

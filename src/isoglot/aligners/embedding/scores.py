@@ -14,6 +14,7 @@ from isoglot.aligners.embedding.options import (
     Threshold,
     Transport,
 )
+from isoglot.modules.adjacent import adjacent_links, adjacent_weights
 from isoglot.modules.extraction import (
     backward_links,
     distort,
@@ -112,8 +113,11 @@ def _by_threshold(
         threshold = options.threshold or 0.0
     if options.word_weights:
         forward, backward = word_weights(forward, backward, *words)
+    if options.adjacent:
+        forward, backward, probability = by_adjacent(forward, backward, *words, bonus=options.adjacent)
+    else:
+        probability = (forward * backward).sqrt()
     links = (forward > threshold) & (backward > threshold) & mask
-    probability = (forward * backward).sqrt()
     if options.alone is not None:
         links = joined_links(links & (probability >= options.min_probability), probability >= options.alone)
     return links, probability
@@ -140,6 +144,43 @@ def word_weights(
     means = [s / s.sum(2, keepdim=True).clamp(min=1.0) for s in same]
     found = means[0] @ forward @ target, source @ backward @ means[1]
     return found[0].clamp(max=1.0), found[1].clamp(max=1.0)  # rounding
+
+
+def by_adjacent(
+    forward: Tensor, backward: Tensor, source_words: Tensor, target_words: Tensor, *, bonus: float
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Weights of :func:`word_weights` and their geometric mean, raised beside the links of neighbouring words.
+
+    **Shape**: as :func:`word_weights`, with the probability (batch, n, m) as third; neighbours are words, not pieces.
+    """
+    (row, first_row), (column, first_column) = _slots(source_words), _slots(target_words)
+    batch = torch.arange(len(forward), device=forward.device)[:, None, None]
+    own = batch, first_row.clamp(min=0)[:, :, None], first_column.clamp(min=0)[:, None, :]
+    real = pair_mask(first_row >= 0, first_column >= 0)
+    by_word = [weights[own].masked_fill(~real, 0.0) for weights in (forward, backward)]
+    by_row = adjacent_weights(by_word[0])
+    by_column = adjacent_weights(by_word[1].transpose(1, 2)).transpose(1, 2)
+    probability = adjacent_links((by_row * by_column).sqrt(), bonus)
+    place = batch, row.clamp(min=0)[:, :, None], column.clamp(min=0)[:, None, :]
+    outside = ~pair_mask(source_words >= 0, target_words >= 0)
+    forward, backward, probability = (
+        found[place].masked_fill(outside, 0.0) for found in (by_row, by_column, probability)
+    )
+    return forward, backward, probability
+
+
+def _slots(words: Tensor) -> tuple[Tensor, Tensor]:
+    """The place of each piece's word among the words that have pieces, and the first piece of each such word.
+
+    **Shape**: (batch, n) -> (batch, n), (batch, most words); -1 where a sentence has fewer.
+    """
+    before = torch.nn.functional.pad(words, (1, 0), value=-1)[:, :-1].cummax(1).values
+    first = words > before
+    slot = first.cumsum(1) - 1
+    found = words.new_full((len(words), max(1, int(first.sum(1).max()))), -1)
+    b, piece = first.nonzero().T
+    found[b, slot[b, piece]] = piece
+    return slot, found
 
 
 def _by_sinkhorn(options: Transport, similarity: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
