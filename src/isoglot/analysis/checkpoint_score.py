@@ -35,6 +35,18 @@ class CheckpointScore:
     held_out: float | None = None
     trained_tokens: int = 0
 
+    @property
+    def metrics(self) -> dict[str, tuple[float | None, int]]:
+        """What it reports: by metric the value, and the number of entries that it is of."""
+        total = self.total
+        return {
+            "alignment_score": (total.score, total.tokens),
+            "alignment_backward": (total.backward, total.candidates),
+            "cosine": (total.cosine, total.tokens),
+            "alignment_trained": (self.trained, self.trained_tokens),
+            "alignment_held_out": (self.held_out, total.tokens - self.trained_tokens),
+        }
+
 
 def checkpoint_alignment_score(
     checkpoint: str | Path,
