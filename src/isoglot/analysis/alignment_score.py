@@ -88,8 +88,8 @@ def alignment_score(
     keys, answered = source_at * len(targets) + target_at, target_at.unique()
     correct = torch.isin(torch.arange(len(sources)) * len(targets) + forward, keys)
     back = torch.isin(backward[answered] * len(targets) + answered, keys)
-    ends = (side[places.to(side.device)] for side, places in ((left, source_at), (right, target_at)))
-    cosine = torch.nn.functional.cosine_similarity(*ends, dim=-1)
+    first, second = left[source_at.to(left.device)], right[target_at.to(right.device)]
+    cosine = torch.nn.functional.cosine_similarity(first, second, dim=-1)
     return EmbeddingScore(
         100.0 * float(correct.double().mean()), 100.0 * float(back.double().mean()),
         float(cosine.double().mean()), len(sources), len(targets), sources, correct,

@@ -10,6 +10,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 from typing import Any
 from xml.etree import ElementTree
 
@@ -160,7 +161,7 @@ def _lines_table(figure: Lines) -> Table:
     cells = [
         {
             x: TableCell(f"{y:.4g}".replace("-", "−"), y, sd)
-            for x, y, sd in zip(s.x, s.y, s.sd or [None] * len(s.x), strict=True)
+            for x, y, sd in zip(s.x, s.y, s.sd or repeat(None, len(s.x)), strict=True)
         }
         for s in figure.series
     ]
@@ -204,7 +205,8 @@ def _draw_bars(figure: Bars, runs: Sequence[str]) -> Chart:
     colour = _look(series, series_numbers(series, runs), lines=False)["color"]
     y = _axis("y", figure.y_label, [0, *(bar.value for bar in figure.bars)])
     x = alt.X("x:N", title=None, sort=groups, axis=alt.Axis(labelAngle=0))
-    panels, listed = [], []
+    panels = []
+    listed: list[list[str | TableCell]] = []
     for panel in dict.fromkeys(bar.panel for bar in figure.bars):
         own = {(bar.series, bar.group): bar.value for bar in figure.bars if bar.panel == panel}
         texts = {place: f"{value:.4g}".replace("-", "−") for place, value in own.items()}

@@ -54,8 +54,7 @@ class ClassificationTask(HeadTask):
         segments = takes_segments(model, tokenizer)
         inputs: list[dict[str, Any]] = []
         second: list[int] = []
-        for start in range(0, len(dataset), _ENCODED_AT_ONCE):
-            batch = dataset[start : start + _ENCODED_AT_ONCE]
+        for batch in dataset.iter(_ENCODED_AT_ONCE):
             encoded = tokenizer(
                 *(batch[column] for column in self.texts),
                 truncation="longest_first",
