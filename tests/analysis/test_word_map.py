@@ -46,10 +46,11 @@ def test_most_frequent_pairs_without_stop_words_and_numbers() -> None:
     assert found == [("house", "Haus"), ("house", "Hauses"), ("green", "grün")]
     once = frequent_pairs(COUNTS, count=9, stop_words=(english, ()), distinct=True)
     assert once == [("house", "Haus"), ("green", "grün"), ("tree", "Baum")]
-    kept = frequent_pairs(COUNTS, stop_words=(english, {"grün"}), keep=lambda s, t: s != "house")
+    others = {pair: times for pair, times in COUNTS.items() if pair[0] != "house"}
+    kept = frequent_pairs(others, stop_words=(english, {"grün"}))
     assert kept == [("tree", "Baum")]
     with pytest.raises(ConfigurationError, match="word links is left"):
-        frequent_pairs(COUNTS, keep=lambda s, t: False)
+        frequent_pairs({})
 
 
 def test_the_words_that_the_papers_figure_shows_are_no_stop_words() -> None:

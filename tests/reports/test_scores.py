@@ -22,7 +22,7 @@ def test_seeds_meet_in_one_row_with_the_sample_deviation() -> None:
     scores = collect(
         [row("tlm-seed1", "de", 70, 1), row("tlm-seed2", "de", 72, 2), row("tlm-seed3", "de", 77, 3)]
     )
-    found = scores.mean(XNLI, "tlm", ["de"])
+    found = scores.means(XNLI, ["de"]).get("tlm")
     assert found is not None
     assert (found.mean, found.seeds) == (73, 3)
     assert found.sd == pytest.approx(3.605551)
@@ -34,7 +34,7 @@ def test_a_language_by_another_code_is_the_same_one() -> None:
     combined = [row("c", "deu-eng", 1), row("c", "eng-x-inv", 2)]
     scores = collect([*rows, *combined])
     assert scores.languages(XNLI) == ["de", "en", "de-en", "en-x-inv"]
-    assert [scores.mean(XNLI, run, ["de", "en"]).mean for run in "ab"] == [75, 75]
+    assert [scores.means(XNLI, ["de", "en"])[run].mean for run in "ab"] == [75, 75]
     assert Combination.parse("x=deu:a").models == {"de": "a"}
 
 
@@ -56,17 +56,16 @@ def test_what_labels_do_not_tell_is_noted() -> None:
 
 
 def test_one_seed_has_no_deviation() -> None:
-    found = collect([row("tlm", "de", 70)]).mean(XNLI, "tlm", ["de"])
+    found = collect([row("tlm", "de", 70)]).means(XNLI, ["de"]).get("tlm")
     assert found is not None and found.sd is None and found.error is None
 
 
 def test_a_mean_over_languages_is_taken_per_seed_and_never_over_fewer_languages() -> None:
     rows = [row("a", "de", 60, 1), row("a", "es", 80, 1), row("a", "de", 64, 2), row("b", "de", 90, 1)]
     scores = collect(rows)
-    found = scores.mean(XNLI, "a", ["de", "es"])
+    found = scores.means(XNLI, ["de", "es"]).get("a")
     assert found is not None and (found.mean, found.seeds, found.examples) == (70, 1, 200)
-    assert scores.mean(XNLI, "b", ["de", "es"]) is None
-    assert scores.mean(XNLI, "a", []) is None
+    assert scores.means(XNLI, ["de", "es"]).get("b") is None
 
 
 @given(st.lists(st.lists(st.floats(0, 98), min_size=2, max_size=2), min_size=1, max_size=5))
@@ -74,14 +73,14 @@ def test_with_all_seeds_the_mean_of_means_is_the_mean_of_all(values: list[list[f
     rows = [
         row("a", lang, v[i] + 1.5, s) for s, v in enumerate(values) for i, lang in enumerate(("de", "es"))
     ]
-    found = collect(rows).mean(XNLI, "a", ["de", "es"])
+    found = collect(rows).means(XNLI, ["de", "es"]).get("a")
     assert found is not None
     assert found.mean == pytest.approx(sum(sum(v) for v in values) / (2 * len(values)) + 1.5)
 
 
 def test_of_repeated_rows_the_last_counts_and_a_change_is_told() -> None:
     scores = collect([row("a", "de", 60, 1), row("a", "de", 60, 1), row("a", "de", 61, 1)])
-    found = scores.mean(XNLI, "a", ["de"])
+    found = scores.means(XNLI, ["de"]).get("a")
     assert found is not None and (found.mean, found.seeds) == (61, 1)
     assert [r.value for r in scores.repeated] == [61]
 
@@ -90,8 +89,8 @@ def test_shares_of_one_become_percent_and_percent_stays() -> None:
     aer = Measure("wa", "test", "aer")
     rows = [row("a", "de-en", 0.25, task="wa", metric="aer"), row("a", "de", 71), row("b", "de", 0.9)]
     scores = collect(rows)
-    assert scores.mean(aer, "a", ["de-en"]).mean == 25
-    assert scores.mean(XNLI, "b", ["de"]).mean == 0.9
+    assert scores.means(aer, ["de-en"])["a"].mean == 25
+    assert scores.means(XNLI, ["de"])["b"].mean == 0.9
     assert scores.doubtful == [rows[2]], "the page says that it may be a share"
     assert not collect(rows[:2]).doubtful
     assert not collect([rows[1], rows[2].model_copy(update={"checkpoint_hash": "a"})]).doubtful
@@ -100,13 +99,13 @@ def test_shares_of_one_become_percent_and_percent_stays() -> None:
 def test_what_is_doubtful_stays_as_it_is_though_the_figure_in_percent_was_replaced() -> None:
     scores = collect([row("a", "de", 71), row("a", "de", 0.9)])
     assert "not converted" in " ".join(scores.warnings())
-    assert scores.mean(XNLI, "a", ["de"]).mean == 0.9
+    assert scores.means(XNLI, ["de"])["a"].mean == 0.9
 
 
 def test_our_own_figures_are_in_percent_even_if_all_are_below_one() -> None:
     low = row("a", "de", 0.4, task="ner", metric="f1").model_copy(update={"checkpoint_hash": "0" * 16})
     scores = collect([low])
-    assert scores.mean(Measure("ner", "test", "f1"), "a", ["de"]).mean == 0.4
+    assert scores.means(Measure("ner", "test", "f1"), ["de"])["a"].mean == 0.4
 
 
 @pytest.mark.parametrize(
@@ -137,7 +136,7 @@ def test_bilingual_models_in_one_row_english_as_their_mean() -> None:
         row("w-es", "es-en", 30),
     ]
     scores = collect(rows, [Combination.parse("weam=de:w-de,es:w-es")])
-    values = {lang: scores.mean(XNLI, "weam", [lang]).mean for lang in ("en", "de", "es", "en-de", "es-en")}
+    values = {lang: scores.means(XNLI, [lang])["weam"].mean for lang in ("en", "de", "es", "en-de", "es-en")}
     assert values == {"en": 82, "de": 70, "es": 75, "en-de": 20, "es-en": 30}
     assert scores.runs == ["weam", "mlm"]
 

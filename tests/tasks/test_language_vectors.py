@@ -17,7 +17,7 @@ from isoglot.finetuning.options import FinetuneOptions
 from isoglot.modules.encoder import add_language_embeddings, input_embeddings
 from isoglot.tasks import build_task, language_vectors
 from isoglot.tasks.code_switching import code_switch, numbered
-from isoglot.tasks.features import EncodedRows, RowCollator, predict_rows
+from isoglot.tasks.features import EncodedRow, RowCollator, predict_rows
 from isoglot.tasks.language_vectors import (
     LanguageVectors,
     attach,
@@ -55,13 +55,13 @@ def test_each_row_gets_its_language_and_an_unknown_one_the_mean(family: str) -> 
 
 
 def test_rows_are_numbered_by_their_examples_language(tmp_path: Path) -> None:
-    rows = EncodedRows([{"input_ids": [1] * n} for n in (1, 3, 2)], [0, 0, 1], [None] * 3)
+    rows = [EncodedRow({"input_ids": [1] * n}, example) for n, example in ((1, 0), (3, 0), (2, 1))]
     dataset = Dataset.from_dict({"language": ["xx", "fr"]})
     vectors = LanguageVectors({"xx": 2}, torch.zeros(3, 4))
     assert number_rows(rows, dataset, None) == set()
-    assert "language_ids" not in rows[0]
+    assert "language_ids" not in rows[0].inputs
     assert number_rows(rows, dataset, vectors) == {"fr"}
-    assert [row["language_ids"].tolist() for row in rows.inputs] == [[2], [2, 2, 2], [-1, -1]]
+    assert [row.inputs["language_ids"].tolist() for row in rows] == [[2], [2, 2, 2], [-1, -1]]
     write_vectors(vectors, tmp_path)
     with pytest.raises(ConfigurationError, match="ids 0 to 2"):
         chosen_vectors(tmp_path, {"de": 3})
@@ -100,11 +100,11 @@ def test_each_half_of_a_code_switched_row_has_its_own_language(
     rows = task.encode(data, tokenizer, model, training=True)
     assert number_rows(rows, data, LanguageVectors({"en": 4, "xx": 7}, torch.zeros(8, 4))) == set()
     seen = set()
-    for row, example in zip(rows.inputs, rows.examples, strict=True):
-        ids, found = row["input_ids"].tolist(), row["language_ids"].tolist()
+    for row in rows:
+        ids, found = row.inputs["input_ids"].tolist(), row.inputs["language_ids"].tolist()
         # [CLS] a [SEP] b, and <s> a </s></s> b
         first = ids.index(tokenizer.sep_token_id) + (1 if family == "bert" else 2)
-        language = {"first": data[example]["first_language"], "second": data[example]["language"]}
+        language = {"first": data[row.example]["first_language"], "second": data[row.example]["language"]}
         assert language["first"] != language["second"]
         number = {"en": 4, "xx": 7}
         expected = [
@@ -113,7 +113,7 @@ def test_each_half_of_a_code_switched_row_has_its_own_language(
         assert found == expected
         seen.add((language["first"], language["second"]))
     assert seen == {("en", "xx"), ("xx", "en")}
-    batch = RowCollator(tokenizer)(rows.inputs)
+    batch = RowCollator(tokenizer)([row.inputs for row in rows])
     assert batch["language_ids"].shape == batch["input_ids"].shape
 
 
@@ -132,9 +132,9 @@ def test_questions_and_contexts_of_mlqa_have_their_own_languages(tmp_path: Path)
     rows = task.encode(data, tokenizer, tiny_model("bert", tokenizer=tokenizer), training=False)
     assert len(rows) > 1
     assert number_rows(rows, data, LanguageVectors({"de": 1}, torch.zeros(2, 4))) == {"es"}
-    for row, window in zip(rows.inputs, rows.details, strict=True):
-        length = len(row["input_ids"])
-        assert row["language_ids"].tolist() == [-1] * window.first + [1] * (length - window.first)
+    for row in rows:
+        length, first = len(row.inputs["input_ids"]), row.detail.first
+        assert row.inputs["language_ids"].tolist() == [-1] * first + [1] * (length - first)
 
 
 @pytest.mark.parametrize("kind", ["xnli", "xquad"])
@@ -197,8 +197,8 @@ def test_an_encoder_of_a_run_with_language_embeddings_is_fine_tuned_with_them(
     assert "language_embeddings.weight" not in load_file(done / "model.safetensors")
     seen: list[set[int]] = []
 
-    def predict(model: Any, rows: EncodedRows, *args: Any, **kwargs: Any) -> Any:
-        seen.append({int(number) for row in rows.inputs for number in row["language_ids"]})
+    def predict(model: Any, rows: list[EncodedRow], *args: Any, **kwargs: Any) -> Any:
+        seen.append({int(number) for row in rows for number in row.inputs["language_ids"]})
         assert attached(model) is not None
         return predict_rows(model, rows, *args, **kwargs)
 

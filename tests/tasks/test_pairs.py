@@ -31,16 +31,16 @@ def test_a_row_is_the_tokenizers_own_pair_and_is_cut_at_its_longer_sentence(fami
     long = " ".join(["mountain"] * 30)
     data = pairs(("the river", "a day", "entailment"), (long, "the river", "neutral"))
     rows = task.encode(data, tokenizer, model, training=True)
-    assert [row["labels"] for row in rows.inputs] == [1, 0]
+    assert [row.inputs["labels"] for row in rows] == [1, 0]
     for row, (first, second) in zip(
-        rows.inputs, zip(data["first"], data["second"], strict=True), strict=True
+        (row.inputs for row in rows), zip(data["first"], data["second"], strict=True), strict=True
     ):
         whole = tokenizer(first, second, truncation="longest_first", max_length=14)
         assert row["input_ids"].tolist() == whole["input_ids"]
         if "token_type_ids" in row:
             assert row["token_type_ids"].tolist() == whole["token_type_ids"]
-    assert rows.lengths[1] == 14
-    assert rows.second == [], "nobody asked which language is whose"
+    assert len(rows[1].inputs["input_ids"]) == 14
+    assert {row.second for row in rows} == {0}, "nobody asked which language is whose"
 
 
 def test_the_second_sentences_place_is_known_where_the_first_has_a_language_of_its_own() -> None:
@@ -49,9 +49,9 @@ def test_the_second_sentences_place_is_known_where_the_first_has_a_language_of_i
     rows = XNLI(DataSource(())).encode(
         data, tokenizer, tiny_model("bert", tokenizer=tokenizer), training=False
     )
-    (place,), ids = rows.second, rows.inputs[0]["input_ids"].tolist()
+    place, ids = rows[0].second, rows[0].inputs["input_ids"].tolist()
     assert ids[place - 1] == tokenizer.sep_token_id
-    assert rows.inputs[0]["token_type_ids"].tolist().index(1) == place
+    assert rows[0].inputs["token_type_ids"].tolist().index(1) == place
 
 
 def test_predictions_are_the_best_labels_and_accuracy_their_share() -> None:

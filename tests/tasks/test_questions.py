@@ -28,15 +28,15 @@ def test_long_contexts_are_read_whole_and_answers_found_again() -> None:
     model = tiny_model("bert", tokenizer=tokenizer)
     rows = task.encode(data, tokenizer, model, training=True)
     assert len(rows) > 3
-    covered = {c for window in rows.details for a, b in window.offsets.tolist() for c in range(a, b)}
+    covered = {c for row in rows for a, b in row.detail.offsets.tolist() for c in range(a, b)}
     assert covered == {i for i, c in enumerate(context) if c != " "}
     outputs = []
-    for item in rows.inputs:
+    for item in (row.inputs for row in rows):
         scores = np.full((2, len(item["input_ids"])), -5.0)
         scores[0, item["start_positions"]] = scores[1, item["end_positions"]] = 5.0
         outputs.append(scores)
     assert task.decode(data, rows, outputs) == {"1": "captain"}
-    assert sum(item["start_positions"] > 0 for item in rows.inputs) >= 1
+    assert sum(row.inputs["start_positions"] > 0 for row in rows) >= 1
 
 
 def test_windows_share_or_advance_by_the_stride() -> None:
@@ -49,7 +49,8 @@ def test_windows_share_or_advance_by_the_stride() -> None:
     for windows in ("share", "advance"):
         task = build_task("xquad", [], max_length=40, stride=8, max_question_length=8, windows=windows)
         found = task.encode(data, tokenizer, model, training=False)
-        assert found.examples == sorted(found.examples)
+        examples = [row.example for row in found]
+        assert examples == sorted(examples)
         for number, (question, text) in enumerate(zip(data["question"], texts, strict=True)):
             pieces = tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)["offset_mapping"]
             room = 40 - 3 - min(8, len(tokenizer(question, add_special_tokens=False)["input_ids"]))
@@ -59,8 +60,8 @@ def test_windows_share_or_advance_by_the_stride() -> None:
             ):  # BERT's loop: the next starts stride pieces on
                 expected.append(pieces[start : start + room])
                 start += 8 if windows == "advance" else room - 8
-            own = [w for w, example in zip(found.details, found.examples, strict=True) if example == number]
-            assert [list(map(tuple, w.offsets.tolist())) for w in own] == expected
+            own = [row.detail.offsets.tolist() for row in found if row.example == number]
+            assert [list(map(tuple, offsets)) for offsets in own] == expected
     with pytest.raises(ConfigurationError, match="known: advance, share"):
         build_task("xquad", [], windows="step")
 
@@ -140,7 +141,8 @@ def test_what_cannot_be_learned_from_is_left_out_of_training_alone() -> None:
             "language": ["en"] * 2}  # fmt: skip
     data, tokenizer = Dataset.from_dict(rows, features=SPAN), tiny_tokenizer("bert")
     task, model = build_task("squad", []), tiny_model("bert", tokenizer=tokenizer)
-    assert task.encode(data, tokenizer, model, training=True).examples == [1], "no answer is an answer"
+    (learned,) = task.encode(data, tokenizer, model, training=True)
+    assert learned.example == 1, "no answer is an answer"
     found = task.encode(data, tokenizer, model, training=False)
-    assert found.examples == [0, 1]
-    assert all(row["start_positions"] == row["end_positions"] == 0 for row in found.inputs)
+    assert [row.example for row in found] == [0, 1]
+    assert all(row.inputs["start_positions"] == row.inputs["end_positions"] == 0 for row in found)

@@ -10,7 +10,7 @@ from datasets import Dataset
 from references import reference
 
 from isoglot.tasks import build_task
-from isoglot.tasks.submission import write, written
+from isoglot.tasks.submission import stem_of, write, written
 
 DATA = os.environ.get("ISOGLOT_DATA")
 MOCK = None if DATA is None else Path(DATA).parent / "reference" / "xtreme_mock"
@@ -72,13 +72,14 @@ def test_mock_answers_score_as_xtreme_says(task: str, expected: dict[str, float]
 
 def test_predictions_are_written_as_xtreme_names_and_lays_them_out(tmp_path: Path) -> None:
     pos = build_task("pos", [])
-    file = write(tmp_path, pos, "de", "test", [["DET", "NOUN"], ["X"]])
+    file = write(stem_of(tmp_path, pos, "de", "test"), [["DET", "NOUN"], ["X"]])
     assert file == tmp_path / "udpos" / "test-de.tsv"
     assert file.read_text() == "DET\nNOUN\n\nX\n"
-    assert written(tmp_path, pos, "de", "test") and not written(tmp_path, pos, "de", "dev")
-    labels = write(tmp_path, build_task("xnli", [], name="mine"), "de", "dev", ["neutral", "entailment"])
+    assert written(stem_of(tmp_path, pos, "de", "test")) and not written(stem_of(tmp_path, pos, "de", "dev"))
+    mine = stem_of(tmp_path, build_task("xnli", [], name="mine"), "de", "dev")
+    labels = write(mine, ["neutral", "entailment"])
     assert (labels.parent.name, labels.read_text()) == ("mine", "neutral\nentailment\n")
-    answers = write(tmp_path, build_task("xquad", []), "de", "test", {"1": "Hund"})
+    answers = write(stem_of(tmp_path, build_task("xquad", []), "de", "test"), {"1": "Hund"})
     assert (answers.name, json.loads(answers.read_text())) == ("test-de.json", {"1": "Hund"})
 
 

@@ -45,10 +45,10 @@ def test_no_word_is_lost(family: str) -> None:
     model = tiny_model(family, tokenizer=tokenizer)
     model.config.id2label = dict(enumerate(labels))
     rows = task.encode(data, tokenizer, model, training=True)
-    assert rows.lengths.max() <= 12
-    gold = [np.where(row["labels"] >= 0, row["labels"], 0) for row in rows.inputs]
+    assert max(len(row.inputs["input_ids"]) for row in rows) <= 12
+    gold = [np.where(row.inputs["labels"] >= 0, row.inputs["labels"], 0) for row in rows]
     assert task.decode(data, rows, gold) == [tags, ["DET"]]
-    assert sum((row["labels"] >= 0).sum() for row in rows.inputs) == len(tags) + 1
+    assert sum((row.inputs["labels"] >= 0).sum() for row in rows) == len(tags) + 1
 
 
 def test_a_no_break_space_is_part_of_a_token(tmp_path: Path) -> None:
@@ -70,7 +70,9 @@ def test_words_without_a_tag_are_neither_learned_from_nor_scored(tmp_path: Path)
     model = tiny_model("bert", tokenizer=tokenizer)
     model.config.id2label = dict(enumerate(task.labels(data)))
     learned = task.encode(data, tokenizer, model, training=True)
-    assert learned.examples == [0] and sum((row["labels"] >= 0).sum() for row in learned.inputs) == 2
+    assert [row.example for row in learned] == [0] and sum(
+        (row.inputs["labels"] >= 0).sum() for row in learned
+    ) == 2
     assert len(task.encode(data, tokenizer, model, training=False)) == 2
     score = task.score(data, [["DET", "VERB", "VERB"], ["INTJ"]], language="de")
     assert score["accuracy"] == 50.0

@@ -127,8 +127,8 @@ def test_a_row_is_the_tokenizers_own(family: str) -> None:
     data = Dataset.from_dict({"text": ["the river", " ".join(["mountain"] * 9)], "label": ["b", "a"]})
     rows = task.encode(data, tokenizer, model, training=True)
     whole = tokenizer(data["text"][:], truncation=True, max_length=9)["input_ids"]
-    assert [row["input_ids"].tolist() for row in rows.inputs] == whole
-    assert [row["labels"] for row in rows.inputs] == [1, 0]
+    assert [row.inputs["input_ids"].tolist() for row in rows] == whole
+    assert [row.inputs["labels"] for row in rows] == [1, 0]
 
 
 TOPICS = {"en": {"river": "water", "mountain": "land"}, "xx": {"potamo": "water", "bergoto": "land"}}

@@ -16,8 +16,8 @@ from datasets import Dataset
 from transformers import PreTrainedModel
 
 from isoglot.aligners.score_file import layer_numbers
-from isoglot.analysis.checkpoint_score import CheckpointScore, checkpoint_alignment_score
-from isoglot.analysis.options import ALIGNMENT, AlignmentRequest, ScoreOptions
+from isoglot.analysis.checkpoint_score import checkpoint_alignment_score
+from isoglot.analysis.options import ALIGNMENT, AlignmentRequest
 from isoglot.corpus.labelled.places import DataSource
 from isoglot.corpus.open_corpus import open_corpus
 from isoglot.corpus.read.sources import UNNAMED, Kind
@@ -54,15 +54,15 @@ class AnalysisSubject:
         """Of the checkpoint."""
         return measured_hash(self.source, self.about)
 
-    def row(self, **values: Any) -> Result:
-        """A row of results on this checkpoint."""
-        return Result(
-            run=self.label,
-            seed=seed_of(self.source, self.about),
-            checkpoint_hash=self.hash,
-            recipe_hash=str(self.about.get("recipe_hash", "")),
-            **values,
-        )
+    def rows(self, values: Mapping[str, tuple[float | None, int]], **shared: Any) -> list[Result]:
+        """Rows of results on this checkpoint: by metric its value, if there is one, and how many examples it has."""
+        shared |= {"run": self.label, "seed": seed_of(self.source, self.about)}
+        shared |= {"checkpoint_hash": self.hash, "recipe_hash": str(self.about.get("recipe_hash", ""))}
+        return [
+            Result(metric=metric, value=value, examples=examples, **shared)
+            for metric, (value, examples) in values.items()
+            if value is not None
+        ]
 
 
 class Job:
@@ -142,7 +142,8 @@ def analyse_alignment(
             options=request.options,
         )
         language = request.name or _language(vocabulary, lexicon)
-        rows += _score_rows(subject, found, language, request.options, named)
+        changed = request.options.model_dump(exclude={"device"}, exclude_defaults=True)
+        rows += subject.rows(found.metrics, task=ALIGNMENT, language=language, options={**changed, **named})
         if request.induction and lexicon is not None:
             rows += _induction(subject, request, lexicon, named)
         job.report.progress("checkpoints", number, len(job.subjects))
@@ -217,31 +218,6 @@ def _language(vocabulary: str | None, lexicon: Dataset | None) -> str:
     return str((about or {}).get("language", "derived"))
 
 
-def _score_rows(
-    subject: AnalysisSubject,
-    found: CheckpointScore,
-    language: str,
-    options: ScoreOptions,
-    named: Mapping[str, str],
-) -> list[Result]:
-    total = found.total
-    changed = {**options.model_dump(exclude={"device"}, exclude_defaults=True), **named}
-    values: dict[str, tuple[float | None, int]] = {
-        "alignment_score": (total.score, total.tokens),
-        "alignment_backward": (total.backward, total.candidates),
-        "cosine": (total.cosine, total.tokens),
-        "alignment_trained": (found.trained, found.trained_tokens),
-        "alignment_held_out": (found.held_out, total.tokens - found.trained_tokens),
-    }
-    return [
-        subject.row(
-            task=ALIGNMENT, language=language, metric=metric, value=value, examples=examples, options=changed
-        )
-        for metric, (value, examples) in values.items()
-        if value is not None
-    ]
-
-
 def _induction(
     subject: AnalysisSubject, request: AlignmentRequest, lexicon: Dataset, named: Mapping[str, str]
 ) -> list[Result]:
@@ -258,15 +234,7 @@ def _induction(
     rows: list[Result] = []
     for language, data in ((f"{source}-{target}", forward), (f"{target}-{source}", backward)):
         scores, nearest = task.measure(subject.source, data, language=language)
-        rows += [
-            subject.row(
-                task=task.name,
-                language=language,
-                metric=m,
-                value=v,
-                examples=len(nearest),
-                options={**changed_options(task, {}), **named},
-            )
-            for m, v in scores.items()
-        ]
+        values = {metric: (value, len(nearest)) for metric, value in scores.items()}
+        options = {**changed_options(task, {}), **named}
+        rows += subject.rows(values, task=task.name, language=language, options=options)
     return rows

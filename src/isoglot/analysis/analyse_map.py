@@ -28,14 +28,12 @@ def analyse_map(job: Job, request: MapRequest) -> list[Path]:
     counts, sentences, languages = _counted(request)
     job.report.note(f"{sentences:,} sentence pairs, {len(counts):,} different word links")
     stops, said = _stop_words(request.stop_words, counts, languages)
-    keep = None
+    usable: Mapping[tuple[str, str], int] = counts
     if request.pieces == "single":
         tokenizers = [load_tokenizer(subject.source) for subject in job.subjects]
         single = word_map.one_piece(tokenizers, [word for pair in counts for word in pair])
-        keep = lambda source, target: source in single and target in single  # noqa: E731
-    pairs = word_map.frequent_pairs(
-        counts, count=request.count, stop_words=stops, keep=keep, distinct=request.distinct
-    )
+        usable = {pair: times for pair, times in counts.items() if single.issuperset(pair)}
+    pairs = word_map.frequent_pairs(usable, count=request.count, stop_words=stops, distinct=request.distinct)
     panels = []
     for subject in job.subjects:
         model, tokenizer = load_encoder(subject.source)
@@ -46,7 +44,8 @@ def analyse_map(job: Job, request: MapRequest) -> list[Path]:
         else:
             (layer,) = asked_layers(str(request.layer), model)
             source, target = word_map.contextual_vectors(model, tokenizer, _rows(request), pairs, layer=layer)
-        panels.append(_panel(subject.label, pairs, (source, target), languages, request))
+        ends = zip(source, target, strict=True)
+        panels.append(_panel(subject.label, pairs, [*ends], languages, request))
         job.report.progress("panels", len(panels), len(job.subjects))
     what = "input embeddings" if request.layer is None else f"vectors of layer {request.layer}"
     how = "t-SNE" if request.projection.method == "tsne" else "Principal components"
@@ -80,29 +79,27 @@ def _counted(request: MapRequest) -> tuple[Counter[tuple[str, str]], int, tuple[
 def _panel(
     title: str,
     pairs: Sequence[word_map.LinkedWords],
-    vectors: tuple[Tensor, Tensor],
+    vectors: Sequence[tuple[Tensor, Tensor]],
     languages: tuple[str, str],
     request: MapRequest,
 ) -> MapPanel:
     """A panel whose points are the different words; one with several partners is one point."""
-    place: dict[tuple[int, str], int] = {}
+    place: dict[tuple[int, str, int], int] = {}
     chosen: list[Tensor] = []
     joined = []
-    for row, pair in enumerate(pairs):
-        ends = []
-        for side, word in enumerate(pair):
-            # Contextual vectors of a word differ by partner, so there it is a point for each.
-            key = (side, word if request.layer is None else f"{word} {row}")
+    for row, (pair, own) in enumerate(zip(pairs, vectors, strict=True)):
+        # Contextual vectors of a word differ by partner, so there it is a point for each.
+        partner = 0 if request.layer is None else row
+        source, target = ((side, word, partner) for side, word in enumerate(pair))
+        for key, vector in zip((source, target), own, strict=True):
             if key not in place:
                 place[key] = len(chosen)
-                chosen.append(vectors[side][row])
-            ends.append(place[key])
-        joined.append((ends[0], ends[1]))
+                chosen.append(vector)
+        joined.append((place[source], place[target]))
     points = word_map.project(torch.stack(chosen), request.projection)
-    words = [(side, key.rpartition(" ")[0] if request.layer is not None else key) for side, key in place]
     drawn = [
-        MapPoint(x=float(x), y=float(y), word=word, language=languages[side])
-        for (x, y), (side, word) in zip(points.tolist(), words, strict=True)
+        MapPoint(x=x, y=y, word=word, language=languages[side])
+        for (x, y), (side, word, _) in zip(points.tolist(), place, strict=True)
     ]
     return MapPanel(title=title, points=drawn, pairs=joined)
 

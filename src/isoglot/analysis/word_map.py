@@ -5,7 +5,7 @@ stop words excluded, by their static input embeddings, before and after.
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -39,7 +39,6 @@ def frequent_pairs(
     *,
     count: int = 20,
     stop_words: tuple[Collection[str], Collection[str]] = ((), ()),
-    keep: Callable[[str, str], bool] | None = None,
     distinct: bool = False,
 ) -> list[LinkedWords]:
     """The most frequent word links, the most frequent first; of equally frequent ones the first by alphabet.
@@ -56,8 +55,6 @@ def frequent_pairs(
         if any(not _has_letter(word) or word.lower() in stop for word, stop in zip(pair, stops, strict=True)):
             continue
         if distinct and any(word in side for word, side in zip(pair, taken, strict=True)):
-            continue
-        if keep is not None and not keep(*pair):
             continue
         found.append(pair)
         for word, side in zip(pair, taken, strict=True):

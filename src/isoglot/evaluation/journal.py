@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from isoglot.evaluation.options import EvaluateOptions
-from isoglot.example_counts import CountsFile, ExampleCounts
+from isoglot.example_counts import ENDING, CountsFile, ExampleCounts
 from isoglot.results import Result, append, held
 from isoglot.runs.files import is_stream
 from isoglot.runs.folder import key_of
@@ -52,8 +52,8 @@ def known_rows(done: Evaluation, task: Task, options: EvaluateOptions) -> list[R
     if options.again:
         return []
     if (folder := options.predictions) is not None:
-        _, language, split = done.place
-        if _noted(folder, done.place) != done.key or not submission.written(folder, task, language, split):
+        stem = submission.stem_of(folder, task, *done.place[1:])
+        if _noted(folder, done.place) != done.key or not submission.written(stem):
             return []
     return _rows(done, options.out)
 
@@ -73,11 +73,11 @@ def keep(
     """
     out, folder = options.out, options.predictions
     if folder is not None:
-        _, language, split = done.place
-        submission.write(folder, task, language, split, predictions)
+        stem = submission.stem_of(folder, task, *done.place[1:])
+        submission.write(stem, predictions)
         if counts:
             about = {name: done.shared[name] for name in _ABOUT} | {"data": done.data}
-            submission.write_counts(folder, task, language, split, CountsFile(about, counts))
+            CountsFile(about, counts).write(stem.with_name(f"{stem.name}{ENDING}"))
         _note(folder, done.place, done.key)
     if out is None:
         return rows

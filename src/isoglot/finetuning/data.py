@@ -13,26 +13,7 @@ from isoglot.finetuning.options import FinetuneOptions
 from isoglot.seeding import generator_for
 from isoglot.tasks.base import TrainableTask, group_column, load_rows
 from isoglot.tasks.code_switching import ORIGINAL, code_switch, numbered
-from isoglot.tasks.features import EncodedRows
-
-
-class RowGroups(torch.utils.data.Dataset[list[dict[str, Any]]]):
-    """Rows that stay in one batch together: an item is a list of rows."""
-
-    def __init__(self, rows: EncodedRows, groups: Sequence[Sequence[int]]) -> None:
-        self.rows, self.groups = rows, [list(group) for group in groups]
-
-    def __len__(self) -> int:
-        return len(self.groups)
-
-    def __getitem__(self, index: int) -> list[dict[str, Any]]:
-        return [self.rows[row] for row in self.groups[index]]
-
-    @property
-    def lengths(self) -> NDArray[np.int64]:
-        """Tokens of the longest row of each item."""
-        own = self.rows.lengths
-        return np.array([own[group].max() for group in self.groups], np.int64)
+from isoglot.tasks.features import EncodedRow
 
 
 class LengthOrder(torch.utils.data.Sampler[int]):
@@ -65,18 +46,17 @@ class LengthOrder(torch.utils.data.Sampler[int]):
                 yield from pool[place * self.batch : (place + 1) * self.batch].tolist()
 
 
-def grouped(rows: EncodedRows, dataset: Dataset) -> RowGroups:
-    """Put the rows of both copies of an original in one item, window by window; further ones of a copy stand alone."""
+def grouped(rows: Sequence[EncodedRow], dataset: Dataset) -> list[list[dict[str, Any]]]:
+    """Inputs that share a batch: both copies of an original, window by window; further ones of a copy stand alone."""
     original = list(dataset[ORIGINAL])
-    copies: dict[int, dict[int, list[int]]] = {}
-    for row, example in enumerate(rows.examples):
-        copies.setdefault(original[example], {}).setdefault(example, []).append(row)
-    groups = [
+    copies: dict[int, dict[int, list[dict[str, Any]]]] = {}
+    for row in rows:
+        copies.setdefault(original[row.example], {}).setdefault(row.example, []).append(row.inputs)
+    return [
         [several[k] for several in own.values() if k < len(several)]
         for own in copies.values()
         for k in range(max(map(len, own.values())))
     ]
-    return RowGroups(rows, groups)
 
 
 def training_rows(

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from datasets import Dataset
 from transformers import (
@@ -28,7 +29,7 @@ from isoglot.runs.listed import whole_folder
 from isoglot.runs.reporter import Reporter
 from isoglot.tasks.base import TrainableTask
 from isoglot.tasks.code_switching import ORIGINAL
-from isoglot.tasks.features import IGNORED, RowCollator
+from isoglot.tasks.features import IGNORED, RowCollator, row_lengths
 from isoglot.tasks.head_task import fit_length
 from isoglot.tasks.language_vectors import attached, number_rows, write_vectors
 from isoglot.training.checkpoints import ADAPTER, checkpoints_in, discard, why_incomplete
@@ -75,7 +76,7 @@ def train_head(
         raise ConfigurationError(
             f"code_switch needs an even batch_size, as both copies share a batch; got {options.batch_size}"
         )
-    items = grouped(rows, dataset) if switched else rows
+    items = grouped(rows, dataset) if switched else [[row.inputs] for row in rows]
     chooser = Chooser(task, tokenizer, model, dev) if dev else None
     trainer = _Trainer(
         model=model,
@@ -92,7 +93,8 @@ def train_head(
     # heads return means over a batch and ignore the number of items that they receive
     trainer.model_accepts_loss_kwargs = False
     step = trainer.args.train_batch_size * options.gradient_accumulation
-    trainer.order = LengthOrder(items.lengths, step, bucket=options.bucket, seed=seed)
+    lengths = np.array([row_lengths(item).max() for item in items], np.int64)
+    trainer.order = LengthOrder(lengths, step, bucket=options.bucket, seed=seed)
     for callback in (PrinterCallback, ProgressCallback):
         trainer.remove_callback(callback)
     if trainer.is_world_process_zero():

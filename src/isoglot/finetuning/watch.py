@@ -17,7 +17,7 @@ from transformers import (
 from isoglot.errors import TrainingError
 from isoglot.runs.reporter import Reporter
 from isoglot.tasks.base import TrainableTask
-from isoglot.tasks.features import EncodedRows
+from isoglot.tasks.features import row_lengths
 from isoglot.tasks.language_vectors import attached, number_rows
 from isoglot.training.callbacks import endless_warmup
 
@@ -39,13 +39,9 @@ class Chooser:
         self.parts = [task.encode(dataset, tokenizer, model, training=False) for _, dataset in dev]
         for part, (_, dataset) in zip(self.parts, dev, strict=True):
             number_rows(part, dataset, attached(model))
-        joined = EncodedRows(
-            [row for part in self.parts for row in part.inputs],
-            [example for part in self.parts for example in part.examples],
-            [detail for part in self.parts for detail in part.details],
-        )
-        self.order = np.argsort(-joined.lengths, kind="stable")
-        self.rows = joined.select(self.order.tolist())
+        joined = [row.inputs for part in self.parts for row in part]
+        self.order = np.argsort(-row_lengths(joined), kind="stable")
+        self.rows = [joined[place] for place in self.order]
 
     def __call__(self, prediction: EvalPrediction) -> dict[str, float]:
         """``selection``, the mean over the languages, and each language's own score."""

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 from typing import Any
+
+from pandas import isna
 
 from isoglot.errors import ConfigurationError
 from isoglot.reports.languages import transformation
@@ -112,7 +115,7 @@ def beside_cells(
 
 def _measures(place: PaperPlace, scores: ReportScores) -> list[Measure]:
     """Of several splits, the paper's, or else the test split."""
-    own = [measure for measure in scores.values if place.run in scores.values[measure]]
+    own = [measure for measure in scores.values if scores.languages(measure, place.run)]
     best: dict[tuple[str, str], Measure] = {}
     for measure in sorted(own, key=lambda m: m.split != (place.table.split or "test")):
         best.setdefault((measure.task, measure.metric), measure)
@@ -121,7 +124,7 @@ def _measures(place: PaperPlace, scores: ReportScores) -> list[Measure]:
 
 def _cells(place: PaperPlace, measure: Measure, scores: ReportScores, start: str) -> Iterator[Cell]:
     """The figures of a measure by language, and their mean where the paper's column is one."""
-    languages, theirs = scores.values[measure][place.run], place.table.split
+    languages, theirs = scores.languages(measure, place.run), place.table.split
     split = (
         f"The {measure.split} split here, {theirs} in the paper." if theirs not in ("", measure.split) else ""
     )
@@ -131,8 +134,9 @@ def _cells(place: PaperPlace, measure: Measure, scores: ReportScores, start: str
         labels = (address,) if place.table.rows_of(address) else tuple(address.split(" / "))
         shared: dict[str, Any] = {"table": place.table.name, "row": labels, "column": (column.id,)}
         shared |= {"run": place.run, "note": " ".join(filter(None, (start, split, told)))}
-        for seed, (value, _) in scores.by_seed(measure, place.run, over).items():
-            yield Cell(**shared, value=value, seed=seed)
+        found = scores.complete(measure, over)
+        for (_, seed), values in found[found.index.isin([place.run], level="run")].iterrows():
+            yield Cell(**shared, value=fmean(values), seed=None if isna(seed) else int(seed))
 
     for language in languages:
         if found := place.find(measure, language):
@@ -142,7 +146,7 @@ def _cells(place: PaperPlace, measure: Measure, scores: ReportScores, start: str
         own = _languages(place.table, measure)
         differ = own and set(languages) != own
         told = f"Mean over {len(languages)} languages here, {len(own)} in the paper." if differ else ""
-        yield from cells(place.rows[0], column, [*languages], told)
+        yield from cells(place.rows[0], column, languages, told)
 
 
 def _holds(column: PaperColumn, row: PaperRow, measure: Measure, language: str) -> bool:

@@ -7,8 +7,10 @@ and knows fonts of all scripts, where matplotlib's SVG has inline styles and war
 """
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 from typing import Any
 from xml.etree import ElementTree
 
@@ -26,7 +28,7 @@ from isoglot.reports.figure_files import (
     Scatter,
 )
 from isoglot.reports.stats import rank_correlation
-from isoglot.reports.table import Column, Table, TableCell, TableRow, slug
+from isoglot.reports.table import Table, TableCell
 
 _COLOURS = 7
 """Colours of the Okabe–Ito palette (``--c0`` to ``--c6`` of the style sheet); then they repeat with another dash."""
@@ -156,18 +158,19 @@ def _look(labels: Sequence[str], numbers: Sequence[int], *, lines: bool) -> dict
 
 
 def _lines_table(figure: Lines) -> Table:
-    xs = sorted({x for series in figure.series for x in series.x})
-    columns = [Column(series.label or figure.y_label) for series in figure.series]
-    table = Table(slug([figure.title]), figure.title, figure.y_label, figure.x_label, columns)
-    values = [dict(zip(s.x, s.y, strict=True)) for s in figure.series]
-    spreads = [dict(zip(s.x, s.sd or [], strict=s.sd is not None)) for s in figure.series]
-    for x in xs:
-        cells = [
-            TableCell(f"{v[x]:.4g}".replace("-", "−"), v[x], e.get(x)) if x in v else TableCell("–")
-            for v, e in zip(values, spreads, strict=True)
-        ]
-        table.rows.append(TableRow(f"{x:g}", tuple(cells), "plain"))
-    return table
+    cells = [
+        {
+            x: TableCell(f"{y:.4g}".replace("-", "−"), y, sd)
+            for x, y, sd in zip(s.x, s.y, s.sd or repeat(None, len(s.x)), strict=True)
+        }
+        for s in figure.series
+    ]
+    rows = [
+        [f"{x:g}", *(own.get(x, "–") for own in cells)]
+        for x in sorted({x for s in figure.series for x in s.x})
+    ]
+    headings = [figure.x_label, *(series.label or figure.y_label for series in figure.series)]
+    return Table.listing(figure.title, figure.y_label, headings, rows)
 
 
 def _draw_scatter(figure: Scatter, runs: Sequence[str]) -> Chart:
@@ -188,11 +191,11 @@ def _draw_scatter(figure: Scatter, runs: Sequence[str]) -> Chart:
         )
     )
     said = _correlations(figure)
-    columns = [Column("group"), Column(figure.x_label), Column(figure.y_label)]
-    table = Table(slug([figure.title]), figure.title, said, "point", columns)
-    for p in figure.points:
-        cells = (TableCell(p.group), TableCell(f"{p.x:.4g}", p.x), TableCell(f"{p.y:.4g}", p.y))
-        table.rows.append(TableRow(p.label, cells, "plain"))
+    places = [[TableCell(f"{v:.4g}", v) for v in (p.x, p.y)] for p in figure.points]
+    table = Table.listing(
+        figure.title, said, ["point", "group", figure.x_label, figure.y_label],
+        [[p.label, p.group, *place] for p, place in zip(figure.points, places, strict=True)],
+    )  # fmt: skip
     svg = _svg(chart, figure.title, _HEIGHT)
     return Chart(figure.title, [("", svg)], f"{said} {figure.note}".strip(), table)
 
@@ -202,8 +205,8 @@ def _draw_bars(figure: Bars, runs: Sequence[str]) -> Chart:
     colour = _look(series, series_numbers(series, runs), lines=False)["color"]
     y = _axis("y", figure.y_label, [0, *(bar.value for bar in figure.bars)])
     x = alt.X("x:N", title=None, sort=groups, axis=alt.Axis(labelAngle=0))
-    table = Table(slug([figure.title]), figure.title, figure.y_label, "", [Column(name) for name in groups])
     panels = []
+    listed: list[list[str | TableCell]] = []
     for panel in dict.fromkeys(bar.panel for bar in figure.bars):
         own = {(bar.series, bar.group): bar.value for bar in figure.bars if bar.panel == panel}
         texts = {place: f"{value:.4g}".replace("-", "−") for place, value in own.items()}
@@ -214,8 +217,9 @@ def _draw_bars(figure: Bars, runs: Sequence[str]) -> Chart:
         panels.append((panel, _svg(chart, f"{figure.title} {panel}".strip(), _HEIGHT)))
         for s in series:
             cells = [TableCell(texts.get((s, g), "–"), own.get((s, g))) for g in groups]
-            table.rows.append(TableRow(" / ".join(filter(None, (s, panel))), tuple(cells), "plain"))
-    return Chart(figure.title, panels, figure.note, table)
+            listed.append([" / ".join(filter(None, (s, panel))), *cells])
+    data = Table.listing(figure.title, figure.y_label, ["", *groups], listed)
+    return Chart(figure.title, panels, figure.note, data)
 
 
 def _correlations(figure: Scatter) -> str:
@@ -235,18 +239,17 @@ def _correlations(figure: Scatter) -> str:
 def _draw_map(figure: EmbeddingMap) -> Chart:
     languages = list(dict.fromkeys(p.language or "other" for panel in figure.panels for p in panel.points))
     panels = [(panel.title, _panel(panel, languages)) for panel in figure.panels]
-    columns = [Column("word"), Column("language"), Column("x"), Column("y"), Column("joined with")]
-    note = figure.note or "Places after projection"
-    table = Table(slug([figure.title]), figure.title, note, "panel", columns)
+    rows: list[list[str | TableCell]] = []
     for panel in figure.panels:
-        partners: dict[int, list[str]] = {i: [] for i in range(len(panel.points))}
+        partners: dict[int, list[str]] = defaultdict(list)
         for i, j in panel.pairs:
             partners[i].append(panel.points[j].word)
             partners[j].append(panel.points[i].word)
         for i, p in enumerate(panel.points):
-            places = (TableCell(f"{p.x:.2f}", p.x), TableCell(f"{p.y:.2f}", p.y))
-            cells = (TableCell(p.word), TableCell(p.language), *places, TableCell(", ".join(partners[i])))
-            table.rows.append(TableRow(panel.title, cells, "plain"))
+            places = [TableCell(f"{v:.2f}", v) for v in (p.x, p.y)]
+            rows.append([panel.title, p.word, p.language, *places, ", ".join(partners[i])])
+    headings = ["panel", "word", "language", "x", "y", "joined with"]
+    table = Table.listing(figure.title, figure.note or "Places after projection", headings, rows)
     joined = "Dotted lines join words that are translations of each other." * any(
         p.pairs for p in figure.panels
     )

@@ -3,10 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from pandas import concat
+
 from isoglot.reports.languages import transformation
-from isoglot.reports.scores import Measure, ReportScores, lower_is_better, main_measures, percentage
+from isoglot.reports.scores import Measure, ReportScores, lower_is_better, main_measures
 from isoglot.reports.stats import Score
 from isoglot.reports.table import Column, Table, TableCell, TableRow, figure, slug
+from isoglot.results import SHARES
 
 _QUANTITY_NAMES = {"": "", "zs": "ZS", "sup": "SUP", "delta": "Δ"}
 _METRICS = {"em": "EM", "exact_match": "EM", "f1": "F1", "aer": "AER", "mrr": "MRR"}
@@ -104,21 +107,19 @@ def _task_table(measures: Sequence[Measure], scores: ReportScores, source: str) 
 def _caption(measures: Sequence[Measure], scores: ReportScores, names: str = "") -> str:
     """What the numbers of a table are."""
     names = names or " and ".join(dict.fromkeys(metric_name(m.metric) for m in measures))
-    values = [langs for m in measures for langs in scores.values[m].values()]
-    counts = [n for langs in values for seeds in langs.values() for _, n in seeds.values()]
-    examples = f"{min(counts):,}" if min(counts) == max(counts) else f"{min(counts):,} to {max(counts):,}"
-    examples = (
-        f", {examples} examples per language" if max(counts) else ""
-    )  # analyses of embeddings have none
+    low = int(min(scores.examples[m].min(axis=None) for m in measures))
+    high = int(max(scores.examples[m].max(axis=None) for m in measures))
+    examples = f"{low:,}" if low == high else f"{low:,} to {high:,}"
+    examples = f", {examples} examples per language" if high else ""  # analyses of embeddings have none
     directions = list(dict.fromkeys(lower_is_better(m.metric) for m in measures))
     better = "lower is better" if directions == [True] else "higher is better"
     if len(directions) > 1:
-        low = list(dict.fromkeys(metric_name(m.metric) for m in measures if lower_is_better(m.metric)))
+        lower = list(dict.fromkeys(metric_name(m.metric) for m in measures if lower_is_better(m.metric)))
         of_gap = all(m.quantity for m in measures)
-        better = f"higher is better, but lower in {'Δ = SUP − ZS' if of_gap else ' and '.join(low)}"
-    shares = [percentage(m) for m in measures]
+        better = f"higher is better, but lower in {'Δ = SUP − ZS' if of_gap else ' and '.join(lower)}"
+    shares = [m.base_metric in SHARES for m in measures]  # not a correlation or a cosine
     scale = ", in percent" if all(shares) else ", shares in percent" if any(shares) else ""
-    several = any(len(seeds) > 1 for langs in values for seeds in langs.values())
+    several = any((scores.values[m].groupby(level="run").count() > 1).any(axis=None) for m in measures)
     seeds = " Mean ± standard deviation over seeds." if several else ""
     splits = "/".join(dict.fromkeys(m.split for m in measures))
     return f"{names}{scale}, {splits} split{examples}; {better}.{seeds}"
@@ -184,12 +185,12 @@ def _filled(table: Table, slots: Sequence[_Slot], scores: ReportScores) -> Table
     """The table with a row for each run that has a score in any column; the best of each column is marked."""
     table.columns = [slot.heading for slot in slots]
     columns = [_column(scores, slot) for slot in slots]
+    measured = [scores.values[slot.measure].reindex(columns=slot.languages) for slot in slots]
+    seeds_of = concat([own.groupby(level="run").count() for own in measured], axis=1).reindex(scores.runs)
     for run, cells in zip(scores.runs, zip(*columns, strict=True), strict=True):
-        languages = (
-            scores.values[slot.measure].get(run, {}).get(lang) for slot in slots for lang in slot.languages
-        )
-        if counts := {len(seeds) for seeds in languages if seeds}:
-            low, high = min(counts), max(counts)
+        counts = seeds_of.loc[run]
+        if (counts > 0).any():
+            low, high = int(counts[counts > 0].min()), int(counts.max())
             seeds = "1 seed" if high == 1 else f"{low} seeds" if low == high else f"{low}–{high} seeds"
             table.rows.append(TableRow(run, cells, "ours", seeds))
     return table
@@ -197,7 +198,8 @@ def _filled(table: Table, slots: Sequence[_Slot], scores: ReportScores) -> Table
 
 def _column(scores: ReportScores, slot: _Slot) -> list[TableCell]:
     """A column's cell for each run; of several figures those that print the same as the best are marked."""
-    cells = [_cell(scores, run, slot) for run in scores.runs]
+    means = scores.means(slot.measure, slot.languages)
+    cells = [_cell(means.get(run), slot, scores.languages(slot.measure, run)) for run in scores.runs]
     known = [cell.value for cell in cells if cell.value is not None]
     if len(known) < 2:
         return cells
@@ -205,10 +207,9 @@ def _column(scores: ReportScores, slot: _Slot) -> list[TableCell]:
     return [replace(cell, best=cell.text == figure(best, digits=cell.digits)) for cell in cells]
 
 
-def _cell(scores: ReportScores, run: str, slot: _Slot) -> TableCell:
-    score: Score | None = scores.mean(slot.measure, run, slot.languages)
+def _cell(score: Score | None, slot: _Slot, measured: Sequence[str]) -> TableCell:
     if score is None:
-        lacking = [lang for lang in slot.languages if scores.mean(slot.measure, run, [lang]) is None]
+        lacking = [lang for lang in slot.languages if lang not in measured]
         why = f"no mean: {', '.join(lacking)} missing" if lacking else "no mean: no seed has everything"
         return TableCell("–", title=why if slot.heading.average else "not measured")
     seeds = f"{score.seeds} seed{'s' * (score.seeds > 1)}"

@@ -50,9 +50,9 @@ def _spread(scores: ReportScores, measure: Measure, runs: tuple[str, str], langu
     """``better in 2 of 3 languages: most in hi (+4.0), least in de (-1.5)``; empty for one language."""
     sign, found = -1 if lower_is_better(measure.metric) else 1, {}
     for language in languages:
-        one, other = (scores.mean(measure, run, [language]) for run in runs)
-        if one is not None and other is not None:
-            found[language] = one.mean - other.mean
+        means = scores.means(measure, [language])
+        if all(run in means for run in runs):
+            found[language] = means[runs[0]].mean - means[runs[1]].mean
     if len(found) < 2:
         return ""
     most, *_, least = sorted(found, key=lambda language: -sign * found[language])
@@ -88,8 +88,8 @@ def headlines(scores: ReportScores, *, source: str, baseline: str | None) -> lis
 
 def _line(scores: ReportScores, measure: Measure, source: str, baseline: str | None) -> Headline | None:
     members = target_languages(scores, measure, source)
-    means = {run: scores.mean(measure, run, members) for run in scores.runs}
-    known = {run: score for run, score in means.items() if score is not None}
+    means = scores.means(measure, members)
+    known = {run: means[run] for run in scores.runs if run in means}
     if not known:
         return None
     lower = lower_is_better(measure.metric)

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from isoglot.reports.paired import SAMPLES, Comparison, paired
 from isoglot.reports.runs import Material
 from isoglot.reports.scores import Measure, main_measures, row_labels
 from isoglot.reports.stats import shown_p
-from isoglot.reports.table import Column, Table, TableCell, TableRow, decimals, figure
+from isoglot.reports.table import Table, TableCell, decimals, figure
 
 _SETTINGS = ("task", "language", "split", "seed", "checkpoint_hash", "options")
 """What rows of results and counts of examples are matched by; the run may be called otherwise in a report."""
@@ -32,29 +33,20 @@ def paired_table(material: Material, baseline: str | None) -> Table | None:
     if len(runs) < 2:
         return None
     reference = baseline if baseline in runs else next(iter(runs))
-    headings = [
-        "task",
-        "language",
-        "metric",
-        "value",
-        reference,
-        "difference",
-        "95 % interval",
-        "p",
-        "examples",
-    ]
-    table = Table("paired", f"Paired differences from {reference}", _caption(reference), "run",
-                  [Column(name) for name in headings])  # fmt: skip
+    rows, notes = [], []
     for run in (name for name in runs if name != reference):
         for place in (place for place in runs[run] if place in runs[reference]):
             found = _compared(runs[run][place], runs[reference][place])
             if found is None:
-                table.note(
-                    f"{run}, {' '.join(filter(None, place))}: measured on other examples or seeds; left out."
-                )
+                where = " ".join(filter(None, place))
+                notes.append(f"{run}, {where}: measured on other examples or seeds; left out.")
             else:
-                table.rows.append(TableRow(run, _cells(place, found), "plain"))
-    return table if table.rows else None
+                rows.append([run, *_cells(place, found)])
+    if not rows:
+        return None
+    names = ["task", "language", "metric", "value", reference, "difference", "95 % interval", "p", "examples"]
+    title, caption = f"Paired differences from {reference}", _caption(reference)
+    return replace(Table.listing(title, caption, ["run", *names], rows), id="paired", notes=notes)
 
 
 def _by_run(material: Material) -> dict[str, dict[tuple[str, str, str], Seeds]]:
@@ -109,28 +101,22 @@ def _caption(reference: str) -> str:
     )
 
 
-def _cells(place: tuple[str, str, str], found: Comparison) -> tuple[TableCell, ...]:
+def _cells(place: tuple[str, str, str], found: Comparison) -> list[str | TableCell]:
     task, language, split = place
     digits = decimals(found.metric)
     ends = [figure(end, signed=True, digits=digits) for end in (found.low, found.high)]
-    return (
-        TableCell(task if split == "test" else f"{task} ({split})"),
-        TableCell(language),
-        TableCell(metric_name(found.metric)),
+    differing = f"{found.differing:,} of them differ"
+    return [
+        Measure(task, split, found.metric).title,
+        language,
+        metric_name(found.metric),
         TableCell.of(found.first, found.metric),
         TableCell.of(found.second, found.metric),
         TableCell.of(found.difference, found.metric, signed=True, title=f"{found.difference:.3f}"),
-        TableCell(f"{ends[0]} to {ends[1]}"),
-        TableCell(_bare(shown_p(found.p)), found.p, digits=3, title=f"p = {found.p:.5f}"),
+        f"{ends[0]} to {ends[1]}",
+        # the heading says p
         TableCell(
-            f"{found.examples:,}",
-            float(found.examples),
-            digits=0,
-            title=f"{found.differing:,} of them differ",
+            shown_p(found.p).removeprefix("p ").removeprefix("= "), found.p, title=f"p = {found.p:.5f}"
         ),
-    )
-
-
-def _bare(p: str) -> str:
-    """``p = 0.031`` under a heading that says p."""
-    return p.removeprefix("p ").removeprefix("= ")
+        TableCell(f"{found.examples:,}", float(found.examples), title=differing),
+    ]

@@ -27,7 +27,7 @@ from isoglot.reports.options import CompareOptions, ReportOptions
 from isoglot.reports.paired_table import paired_table
 from isoglot.reports.runs import Material, gather
 from isoglot.reports.scores import Combination, ReportScores, collect
-from isoglot.reports.table import Column, Table, TableCell, TableRow, figure, slug
+from isoglot.reports.table import Table, TableCell, figure, slug
 from isoglot.reports.viewer import KEYS, Viewer
 from isoglot.results import FILE_NAME, Result, append
 from isoglot.runs.files import refuse_overwriting, require_writable, write_text
@@ -152,29 +152,25 @@ def _html(page: dict[str, Any]) -> str:
 def _results_table(material: Material) -> Table:
     has_options = any(row.options for row in material.rows)
     names = ["task", "language", "split", "metric", *["options"] * has_options, "value", "seed", "examples"]
-    columns = [Column(name) for name in (*names, "recipe", "checkpoint")]
-    table = Table("all-results", "All results", "As measured, one row per result.", "run", columns)
+    rows: list[list[str | TableCell]] = []
     for row in material.rows:
-        texts = [row.task, row.language, row.split, row.metric, *[row.settings] * has_options]
+        texts = [row.run, row.task, row.language, row.split, row.metric, *[row.settings] * has_options]
         value = TableCell(f"{row.value:.4f}".rstrip("0").rstrip("."), row.value)
-        seed = TableCell("") if row.seed is None else TableCell(str(row.seed), float(row.seed))
+        seed = "" if row.seed is None else TableCell(str(row.seed), float(row.seed))
         examples = TableCell(f"{row.examples:,}", float(row.examples))
-        hashes = (TableCell(row.recipe_hash[:8]), TableCell(row.checkpoint_hash[:8]))
-        table.rows.append(
-            TableRow(row.run, (*map(TableCell, texts), value, seed, examples, *hashes), "plain")
-        )
-    return table
+        rows.append([*texts, value, seed, examples, row.recipe_hash[:8], row.checkpoint_hash[:8]])
+    headings = ["run", *names, "recipe", "checkpoint"]
+    return Table.listing("All results", "As measured, one row per result.", headings, rows)
 
 
 def _runs_table(material: Material) -> Table:
-    names = ["starts from", "seeds", "results", "versions", "folder"]
-    table = Table("runs", "Runs", "", "run", [Column(name) for name in names])
+    rows = []
     for info in material.infos.values():
         versions = ", ".join(f"{name} {version}" for name, version in info.versions.items())
         seeds = ", ".join(map(str, info.seeds)) or "–"
-        texts = [info.start or "not recorded", seeds, f"{info.examples:,}", versions, info.folder]
-        table.rows.append(TableRow(info.name, tuple(map(TableCell, texts)), "plain"))
-    return table
+        start = info.start or "not recorded"
+        rows.append([info.name, start, seeds, f"{info.examples:,}", versions, info.folder])
+    return Table.listing("Runs", "", ["run", "starts from", "seeds", "results", "versions", "folder"], rows)
 
 
 def _distinct(tables: Iterable[Table]) -> None:

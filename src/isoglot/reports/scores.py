@@ -8,11 +8,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
 
+from pandas import DataFrame, concat
+
 from isoglot.errors import ConfigurationError
 from isoglot.reports.languages import common_code
 from isoglot.reports.stats import Score
 from isoglot.results import SHARES, Result
 
+_PLACE = ["run", "seed", "language"]
 _DEFAULT = object()
 _LOWER = ("aer", "loss", "perplexity", "error", "hours", "delta", "drop")
 _FIRST = ("aer", "f1", "accuracy", "em", "mrr", "csls_precision_at_1")
@@ -82,32 +85,31 @@ class Combination:
         return cls(name.strip(), models)
 
 
-LanguageScores = dict[str, dict[int | None, tuple[float, int]]]
-"""Language -> seed -> value and number of examples."""
-
-
 @dataclass
 class ReportScores:
     """All scores of a report.
 
     Args:
-        values: measure -> run -> language -> seed -> (value, examples).
+        values: By measure the values in each language; runs and their seeds down.
+        examples: The same of numbers of examples.
         settings: task and run -> options of the evaluation, as they are typed.
         checkpoints: task, run and seed -> split, metric and language -> hash of the checkpoint.
         repeated: rows that a later row of the same run, seed and measure took the place of, with another value.
         doubtful: rows of other tools whose value may be a share of 1 beside others in percent.
     """
 
-    values: dict[Measure, dict[str, LanguageScores]]
+    values: dict[Measure, DataFrame]
+    examples: dict[Measure, DataFrame]
     runs: list[str]
     settings: dict[tuple[str, str], str] = field(default_factory=dict)
     checkpoints: dict[tuple[str, str, int | None], dict[tuple[str, ...], str]] = field(default_factory=dict)
     repeated: list[Result] = field(default_factory=list)
     doubtful: list[Result] = field(default_factory=list)
 
-    def languages(self, measure: Measure) -> list[str]:
-        """Of any run, in the order in which they were first measured."""
-        return list(dict.fromkeys(lang for found in self.values[measure].values() for lang in found))
+    def languages(self, measure: Measure, run: str | None = None) -> list[str]:
+        """Of any run or of one, in the order in which they were first measured."""
+        found = self.values[measure]
+        return [*(found if run is None else _of_runs(found, [run]).dropna(axis=1, how="all"))]
 
     def notes(self, task: str) -> list[str]:
         """What the runs' labels do not tell: options in which they differ, and rows that several checkpoints share."""
@@ -139,29 +141,20 @@ class ReportScores:
             )
         return found
 
-    def by_seed(
-        self, measure: Measure, run: str, languages: Sequence[str]
-    ) -> dict[int | None, tuple[float, list[int]]]:
-        """The mean over languages of each seed that has them all, and the number of examples in each language.
+    def complete(self, measure: Measure, languages: Sequence[str]) -> DataFrame:
+        """The values of the runs and seeds that have all of some languages.
 
         A seed that lacks a language is left out: means over different languages are not means of one thing.
         """
-        own = self.values.get(measure, {}).get(run, {})
-        return _by_seed([own.get(language, {}) for language in languages])
+        return self.values[measure].reindex(columns=languages).dropna()
 
-    def mean(self, measure: Measure, run: str, languages: Sequence[str]) -> Score | None:
-        """The mean of :meth:`by_seed` over seeds; ``None`` where there is no language or no seed has them all."""
-        found = self.by_seed(measure, run, languages)
-        means, examples = [mean for mean, _ in found.values()], [own for _, own in found.values()]
-        return Score.of(means, sum(map(min, zip(*examples, strict=True)))) if found else None
-
-
-def _by_seed(
-    cells: Sequence[Mapping[int | None, tuple[float, int]]],
-) -> dict[int | None, tuple[float, list[int]]]:
-    """The mean of several cells for each seed that all of them have, and the number of examples of each."""
-    seeds = [seed for seed in (cells[0] if cells else ()) if all(seed in cell for cell in cells)]
-    return {seed: (fmean(c[seed][0] for c in cells), [c[seed][1] for c in cells]) for seed in seeds}
+    def means(self, measure: Measure, languages: Sequence[str]) -> dict[str, Score]:
+        """By run the mean over languages and :meth:`complete` seeds."""
+        runs = self.complete(measure, languages).groupby(level="run")
+        counts = (
+            self.examples[measure].reindex(columns=languages).dropna().groupby(level="run").min().sum(axis=1)
+        )
+        return {run: Score.of([*map(fmean, own.to_numpy())], int(counts[run])) for run, own in runs}
 
 
 def main_measures(measures: Sequence[Measure]) -> list[Measure]:
@@ -181,11 +174,6 @@ def main_measures(measures: Sequence[Measure]) -> list[Measure]:
 def common_task(task: str) -> str:
     """One name for a task that has several (``udpos`` and ``pos``)."""
     return _SAME_TASK.get(task.lower(), task.lower())
-
-
-def percentage(measure: Measure) -> bool:
-    """Whether the metric is a share, which tables show in percent (``accuracy``; not a correlation or a cosine)."""
-    return measure.base_metric in SHARES
 
 
 def lower_is_better(metric: str) -> bool:
@@ -233,11 +221,12 @@ def collect(rows: Sequence[Result], combinations: Sequence[Combination] = ()) ->
     percent; rows with hashes are isoglot's own, in percent however small.
     """
     labels = row_labels(rows)
-    scores = ReportScores({}, list(dict.fromkeys(labels)))
+    scores = ReportScores({}, {}, list(dict.fromkeys(labels)))
     measures = [Measure(row.task, row.split, row.metric) for row in rows]
     percent = {m for m, row in zip(measures, rows, strict=True) if _is_own(row) or row.value > 1}
+    table = []
     for measure, row, label in zip(measures, rows, labels, strict=True):
-        value, share = row.value, row.metric.lower() in SHARES
+        value, share, language = row.value, row.metric.lower() in SHARES, common_code(row.language)
         if share and measure not in percent:
             value = 100 * value
         elif share and not _is_own(row) and 0 < value < 1:
@@ -245,12 +234,17 @@ def collect(rows: Sequence[Result], combinations: Sequence[Combination] = ()) ->
         scores.settings[row.task, label] = row.settings
         if row.checkpoint_hash and not measure.quantity:  # of `transfer` each language has its own
             places = scores.checkpoints.setdefault((row.task, label, row.seed), {})
-            places[row.split, row.metric, common_code(row.language)] = row.checkpoint_hash
-        languages = scores.values.setdefault(measure, {}).setdefault(label, {})
-        seeds = languages.setdefault(common_code(row.language), {})
-        if row.seed in seeds and seeds[row.seed][0] != value:
-            scores.repeated.append(row)
-        seeds[row.seed] = (value, row.examples)
+            places[row.split, row.metric, language] = row.checkpoint_hash
+        table.append((measure, label, row.seed, language, value, row.examples))
+    frame = DataFrame(table, columns=["measure", *_PLACE, "value", "examples"]).astype({"seed": "Int64"})
+    before = frame.groupby(["measure", *_PLACE], dropna=False)["value"].shift()
+    scores.repeated = [rows[i] for i in frame.index[before.notna() & (before != frame["value"])]]
+    for measure, own in frame.groupby("measure", sort=False):
+        last, languages = own.drop_duplicates(_PLACE, keep="last"), own["language"].unique()
+        scores.values[measure], scores.examples[measure] = (
+            last.pivot(index=["run", "seed"], columns="language", values=name)[languages]
+            for name in ("value", "examples")
+        )
     for combination in combinations:
         _combine(scores, combination)
     return scores
@@ -269,19 +263,27 @@ def _combine(scores: ReportScores, combination: Combination) -> None:
             f"--combine {combination.name}: no results of {', '.join(missing)}; there are {', '.join(scores.runs)}; "
             "name runs as in results.jsonl, without their seed"
         )
-    for runs in scores.values.values():
-        together: LanguageScores = {}
-        for language in dict.fromkeys(lang for run in members for lang in runs.get(run, {})):
-            # A pair of languages is the model's that is of one of them.
-            parts = (part for part in (language, *language.split("-")) if part in combination.models)
-            models = [combination.models[part] for part in parts][:1] or members
-            if found := _by_seed([runs.get(run, {}).get(language, {}) for run in models]):
-                together[language] = {seed: (mean, min(examples)) for seed, (mean, examples) in found.items()}
-        for run in members:
-            runs.pop(run, None)
-        if together:
-            runs[combination.name] = together
-    scores.values = {measure: runs for measure, runs in scores.values.items() if runs}
+    for tables, how in ((scores.values, "mean"), (scores.examples, "min")):
+        combined = {m: _with_models(table, combination, members, how) for m, table in tables.items()}
+        tables.clear()
+        tables.update({m: table for m, table in combined.items() if len(table)})
     first = min(scores.runs.index(run) for run in members)
     kept = [run for run in scores.runs[first:] if run not in members]
     scores.runs = [*(r for r in scores.runs[:first] if r not in members), combination.name, *kept]
+
+
+def _with_models(table: DataFrame, combination: Combination, members: Sequence[str], how: str) -> DataFrame:
+    """A table in which the models are one run, a row for each seed."""
+    own, together = _of_runs(table, members), {}
+    for language in own:
+        # A pair of languages is the model's that is of one of them.
+        parts = (part for part in (language, *language.split("-")) if part in combination.models)
+        models = [combination.models[part] for part in parts][:1] or members
+        together[language] = own[language].unstack("run").reindex(columns=models).dropna().agg(how, axis=1)
+    rows = concat({combination.name: DataFrame(together).dropna(how="all")}, names=["run", "seed"])
+    others = table[~table.index.isin(members, level="run")]
+    return concat([others, rows]).dropna(axis=1, how="all")
+
+
+def _of_runs(table: DataFrame, runs: Sequence[str]) -> DataFrame:
+    return table[table.index.isin(runs, level="run")]

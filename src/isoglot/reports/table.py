@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any, Literal
@@ -71,6 +71,20 @@ class Table:
     rows: list[TableRow] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     secondary: bool = False  # of a metric that is not its task's main one
+
+    @classmethod
+    def listing(
+        cls, title: str, caption: str, headings: Sequence[str], rows: Iterable[Sequence[str | TableCell]]
+    ) -> Table:
+        """Rows that each stand for themselves, headers first; texts become cells."""
+        corner, *names = headings
+        plain = [
+            TableRow(
+                str(header), tuple(c if isinstance(c, TableCell) else TableCell(c) for c in cells), "plain"
+            )
+            for header, *cells in rows
+        ]
+        return cls(slug([title]), title, caption, corner, [Column(name) for name in names], plain)
 
     @property
     def groups(self) -> list[tuple[str, int]]:

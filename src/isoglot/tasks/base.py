@@ -12,7 +12,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from isoglot.corpus.labelled.places import DataSource, Place
 from isoglot.errors import ConfigurationError, Problem
 from isoglot.example_counts import ExampleCounts
-from isoglot.tasks.features import EncodedRows, RowOutput, StepProgress
+from isoglot.tasks.features import EncodedRow, RowOutput, StepProgress
 
 _LANGUAGE = re.compile(r"[A-Za-z]{2,8}([-_+][A-Za-z0-9]+)*")
 
@@ -72,13 +72,15 @@ class TrainableTask(CheckpointTask, Protocol):
 
     def encode(
         self, dataset: Dataset, tokenizer: PreTrainedTokenizerBase, model: PreTrainedModel, *, training: bool
-    ) -> EncodedRows:
+    ) -> list[EncodedRow]:
         """Rows with labels; for training, without what cannot be learned from."""
 
     def reduce(self, logits: Any) -> Any:
         """What of a model's logits :meth:`decode` needs."""
 
-    def decode(self, dataset: Dataset, rows: EncodedRows, outputs: Sequence[RowOutput]) -> Predictions:
+    def decode(
+        self, dataset: Dataset, rows: Sequence[EncodedRow], outputs: Sequence[RowOutput]
+    ) -> Predictions:
         """Outputs of rows as predictions of examples."""
 
     def score(self, dataset: Dataset, predictions: Predictions, *, language: str) -> dict[str, float]:

@@ -31,7 +31,8 @@ def origin(checkpoint: Path | str) -> dict[str, Any]:
 
 def seed_of(checkpoint: Path | str, about: Mapping[str, Any]) -> int | None:
     """The seed of a checkpoint: of its fine-tuning, or of the run that pre-trained it; ``None`` for any other."""
-    return about.get("seed", run_of(checkpoint).get("seed"))
+    found: int | None = about.get("seed", run_of(checkpoint).get("seed"))
+    return found
 
 
 def run_of(checkpoint: Path | str) -> dict[str, Any]:

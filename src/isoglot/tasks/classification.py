@@ -12,7 +12,7 @@ from transformers import AutoModelForSequenceClassification, PreTrainedModel, Pr
 from isoglot.errors import ConfigurationError
 from isoglot.example_counts import ExampleCounts, shares
 from isoglot.tasks.base import Predictions
-from isoglot.tasks.features import FIRST_LANGUAGE, EncodedRows, RowOutput, takes_segments
+from isoglot.tasks.features import FIRST_LANGUAGE, EncodedRow, RowOutput, takes_segments
 from isoglot.tasks.head_task import HeadTask, model_labels
 
 _ENCODED_AT_ONCE = 10_000
@@ -47,15 +47,13 @@ class ClassificationTask(HeadTask):
 
     def encode(
         self, dataset: Dataset, tokenizer: PreTrainedTokenizerBase, model: PreTrainedModel, *, training: bool
-    ) -> EncodedRows:
+    ) -> list[EncodedRow]:
         """One row per example, in the tokenizer's own template."""
         del training
         names = {label: i for i, label in enumerate(model_labels(model))}
-        segments = takes_segments(model, tokenizer)
-        inputs: list[dict[str, Any]] = []
-        second: list[int] = []
-        for start in range(0, len(dataset), _ENCODED_AT_ONCE):
-            batch = dataset[start : start + _ENCODED_AT_ONCE]
+        segments, halves = takes_segments(model, tokenizer), FIRST_LANGUAGE in dataset.column_names
+        rows: list[EncodedRow] = []
+        for batch in dataset.iter(_ENCODED_AT_ONCE):
             encoded = tokenizer(
                 *(batch[column] for column in self.texts),
                 truncation="longest_first",
@@ -64,27 +62,28 @@ class ClassificationTask(HeadTask):
                 return_attention_mask=False,
             )
             for row, label in enumerate(batch["label"]):
-                item: dict[str, Any] = {
+                inputs = {
                     "input_ids": np.array(encoded["input_ids"][row], np.int32),
                     "labels": names.get(label, 0),
                 }
                 if segments:
-                    item["token_type_ids"] = np.array(encoded["token_type_ids"][row], np.int8)
-                inputs.append(item)
-                if FIRST_LANGUAGE in dataset.column_names:
-                    second.append(encoded.sequence_ids(row).index(1))
-        return EncodedRows(inputs, range(len(inputs)), [None] * len(inputs), second)
+                    inputs["token_type_ids"] = np.array(encoded["token_type_ids"][row], np.int8)
+                second = encoded.sequence_ids(row).index(1) if halves else 0
+                rows.append(EncodedRow(inputs, len(rows), second=second))
+        return rows
 
     def reduce(self, logits: Any) -> Any:
         """All of them."""
         return logits
 
-    def decode(self, dataset: Dataset, rows: EncodedRows, outputs: Sequence[RowOutput]) -> Predictions:
+    def decode(
+        self, dataset: Dataset, rows: Sequence[EncodedRow], outputs: Sequence[RowOutput]
+    ) -> Predictions:
         """The best label of each example."""
         names = list(self._allowed or self.labels(dataset))
         predicted = [""] * len(dataset)
-        for example, output in zip(rows.examples, outputs, strict=True):
-            predicted[example] = names[int(output.argmax())]
+        for row, output in zip(rows, outputs, strict=True):
+            predicted[row.example] = names[int(output.argmax())]
         return predicted
 
     def labels(self, dataset: Dataset) -> list[str]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -29,42 +30,19 @@ FIRST_LANGUAGE = "first_language"
 """Column: language of the first of two texts (a pair's first sentence, a question); ``language`` is the second's."""
 
 
-class EncodedRows(torch.utils.data.Dataset[dict[str, Any]]):
-    """Inputs of an encoder, one a row, and the example that each comes from; an example can have several.
+@dataclass(slots=True)
+class EncodedRow:
+    """An input of an encoder, and the example that it comes from; an example can have several."""
 
-    ``details`` are what the task needs to decode a row's output; ``second`` is the position in each row at which the
-    second of two texts begins, empty where it does not matter.
-    """
+    inputs: dict[str, Any]
+    example: int
+    detail: Any = None  # what the task needs to decode the output
+    second: int = 0  # position at which the second of two texts begins, where it matters
 
-    def __init__(
-        self,
-        inputs: Sequence[Mapping[str, Any]],
-        examples: Sequence[int],
-        details: Sequence[Any],
-        second: Sequence[int] = (),
-    ) -> None:
-        self.inputs = [dict(row) for row in inputs]
-        self.examples, self.details, self.second = list(examples), list(details), list(second)
 
-    def __len__(self) -> int:
-        return len(self.inputs)
-
-    def __getitem__(self, index: int) -> dict[str, Any]:
-        return dict(self.inputs[index])
-
-    @property
-    def lengths(self) -> NDArray[np.int64]:
-        """Tokens of each row, special ones included."""
-        return np.array([len(row["input_ids"]) for row in self.inputs], np.int64)
-
-    def select(self, order: Sequence[int]) -> EncodedRows:
-        """Some rows in another order."""
-        return EncodedRows(
-            [self.inputs[i] for i in order],
-            [self.examples[i] for i in order],
-            [self.details[i] for i in order],
-            [self.second[i] for i in order] if self.second else (),
-        )
+def row_lengths(inputs: Iterable[Mapping[str, Any]]) -> NDArray[np.int64]:
+    """Tokens of each input, special ones included."""
+    return np.array([len(row["input_ids"]) for row in inputs], np.int64)
 
 
 class RowCollator:
@@ -109,7 +87,7 @@ def device_batches(
 ) -> Iterator[tuple[list[int], dict[str, Tensor]]]:
     """Batches of inputs of like length on a device: their numbers, and their padded columns."""
     done = 0
-    for batch in length_batches([len(row["input_ids"]) for row in inputs], max_tokens):
+    for batch in length_batches(row_lengths(inputs).tolist(), max_tokens):
         columns = collator([inputs[i] for i in batch])
         yield batch, {name: value.to(device) for name, value in columns.items()}
         done += len(batch)
@@ -120,7 +98,7 @@ def device_batches(
 @torch.inference_mode()
 def predict_rows(
     model: PreTrainedModel,
-    rows: EncodedRows,
+    rows: Sequence[EncodedRow],
     collator: RowCollator,
     reduce: Callable[[Any], Any],
     *,
@@ -140,7 +118,7 @@ def predict_rows(
         if precision == "float32"
         else torch.autocast(model.device.type, getattr(torch, precision))
     )
-    inputs = [{k: v for k, v in row.items() if k in _MODEL_COLUMNS} for row in rows.inputs]
+    inputs = [{k: v for k, v in row.items() if k in _MODEL_COLUMNS} for row in (own.inputs for own in rows)]
     for batch, columns in device_batches(inputs, collator, model.device, max_tokens, progress):
         with cast:
             output = model(**columns)

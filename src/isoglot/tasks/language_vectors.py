@@ -5,7 +5,7 @@ fine-tuning and evaluation too (Tang et al. 2022). They stand in files of their 
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from transformers import PreTrainedModel
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.modules.encoder import add_language_embeddings, input_embeddings
 from isoglot.recipe.source import read_document
-from isoglot.tasks.features import FIRST_LANGUAGE, EncodedRows
+from isoglot.tasks.features import FIRST_LANGUAGE, EncodedRow
 
 _TABLE = "language_embeddings"
 _WEIGHT = f"{_TABLE}.weight"
@@ -117,7 +117,7 @@ def attached(model: nn.Module) -> LanguageVectors | None:
     return LanguageVectors(ids, table.weight) if ids is not None and isinstance(table, nn.Embedding) else None
 
 
-def number_rows(rows: EncodedRows, dataset: Dataset, vectors: LanguageVectors | None) -> set[str]:
+def number_rows(rows: Sequence[EncodedRow], dataset: Dataset, vectors: LanguageVectors | None) -> set[str]:
     """Give each position of a row the id of its text's language.
 
     A row is in its example's ``language``. Where the examples have a :data:`FIRST_LANGUAGE`, it holds up to the second
@@ -129,12 +129,12 @@ def number_rows(rows: EncodedRows, dataset: Dataset, vectors: LanguageVectors | 
         return set()
     second = list(dataset["language"])
     first = list(dataset[FIRST_LANGUAGE]) if FIRST_LANGUAGE in dataset.column_names else second
-    for number, (item, example) in enumerate(zip(rows.inputs, rows.examples, strict=True)):
-        length = len(item["input_ids"])
-        begin = 0 if first is second else rows.second[number]
-        ids = (vectors.ids.get(first[example], _UNKNOWN), vectors.ids.get(second[example], _UNKNOWN))
-        item["language_ids"] = np.repeat(np.array(ids, np.int16), (begin, length - begin))
-    used = {languages[example] for languages in (first, second) for example in rows.examples}
+    for row in rows:
+        begin = 0 if first is second else row.second
+        ids = [vectors.ids.get(languages[row.example], _UNKNOWN) for languages in (first, second)]
+        lengths = (begin, len(row.inputs["input_ids"]) - begin)
+        row.inputs["language_ids"] = np.repeat(np.array(ids, np.int16), lengths)
+    used = {languages[row.example] for languages in (first, second) for row in rows}
     return used - set(vectors.ids)
 
 

@@ -18,7 +18,7 @@ from isoglot.example_counts import ExampleCounts
 from isoglot.languages import two_letters
 from isoglot.schema import SPAN
 from isoglot.tasks.base import Predictions
-from isoglot.tasks.features import FIRST_LANGUAGE, EncodedRows, RowOutput, takes_segments
+from isoglot.tasks.features import FIRST_LANGUAGE, EncodedRow, RowOutput, takes_segments
 from isoglot.tasks.head_task import HeadTask
 from isoglot.tasks.metrics.answers import MLQA_LANGUAGES, answer_score
 from isoglot.tasks.presets import PPA, XLM_ALIGN, XTREME_QUESTIONS
@@ -81,7 +81,7 @@ class QuestionTask(HeadTask):
 
     def encode(
         self, dataset: Dataset, tokenizer: PreTrainedTokenizerBase, model: PreTrainedModel, *, training: bool
-    ) -> EncodedRows:
+    ) -> list[EncodedRow]:
         """One row a window. A window without the whole answer is labelled with its null position.
 
         For training, questions whose answer does not stand in the context are left out.
@@ -91,9 +91,7 @@ class QuestionTask(HeadTask):
                 f"{self.name}: {len(twice)} ids ({twice[0]!r}, …) are used for several questions; give each its own id"
             )
         segments = takes_segments(model, tokenizer)
-        inputs: list[dict[str, Any]] = []
-        examples: list[int] = []
-        details: list[Window] = []
+        rows = []
         for start in range(0, len(dataset), _ENCODED_AT_ONCE):
             batch = dataset[start : start + _ENCODED_AT_ONCE]
             for encoded, row, own in self._tokenise(batch, tokenizer, segments=segments):
@@ -103,14 +101,12 @@ class QuestionTask(HeadTask):
                 ids = encoded["input_ids"][row]
                 window = _window(encoded, row, ids, tokenizer)
                 begin, end = _positions(window, answer)
-                item: dict[str, Any] = {"input_ids": np.array(ids, np.int32)}
-                item |= {"start_positions": begin, "end_positions": end}
+                inputs: dict[str, Any] = {"input_ids": np.array(ids, np.int32)}
+                inputs |= {"start_positions": begin, "end_positions": end}
                 if segments:
-                    item["token_type_ids"] = np.array(encoded["token_type_ids"][row], np.int8)
-                inputs.append(item)
-                examples.append(start + own)
-                details.append(window)
-        return EncodedRows(inputs, examples, details, [window.first for window in details])
+                    inputs["token_type_ids"] = np.array(encoded["token_type_ids"][row], np.int8)
+                rows.append(EncodedRow(inputs, start + own, window, window.first))
+        return rows
 
     def _tokenise(
         self, batch: dict[str, Any], tokenizer: PreTrainedTokenizerBase, *, segments: bool
@@ -151,18 +147,20 @@ class QuestionTask(HeadTask):
         """Start and end scores."""
         return logits[0], logits[1]
 
-    def decode(self, dataset: Dataset, rows: EncodedRows, outputs: Sequence[RowOutput]) -> Predictions:
+    def decode(
+        self, dataset: Dataset, rows: Sequence[EncodedRow], outputs: Sequence[RowOutput]
+    ) -> Predictions:
         """Question to answer."""
         options: dict[str, Any] = {
             name: getattr(self, name) for name in ("n_best", "max_answer_length", "null_threshold")
         }
-        order = sorted(range(len(rows)), key=lambda i: (rows.examples[i], i))
+        answered = sorted(zip(rows, outputs, strict=True), key=lambda pair: pair[0].example)
         predicted = dict.fromkeys(dataset["id"], "")
         names, contexts = list(dataset["id"]), list(dataset["context"])
-        for example, several in groupby(order, key=lambda i: rows.examples[i]):
-            own = sorted(several, key=lambda i: int(rows.details[i].offsets[:1, 0].sum()))
-            windows = [rows.details[i] for i in own]
-            answer, _ = best_answer(contexts[example], windows, [outputs[i] for i in own], **options)
+        for example, several in groupby(answered, key=lambda pair: pair[0].example):
+            own = sorted(several, key=lambda pair: int(pair[0].detail.offsets[:1, 0].sum()))
+            windows = [row.detail for row, _ in own]
+            answer, _ = best_answer(contexts[example], windows, [output for _, output in own], **options)
             predicted[names[example]] = answer
         return predicted
 

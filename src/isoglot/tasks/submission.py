@@ -9,15 +9,20 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from isoglot.example_counts import ENDING, CountsFile
 from isoglot.runs.files import inside, write_text
 from isoglot.tasks.base import Predictions, Task
 from isoglot.tasks.facts import TaskFacts
 
 
-def write(folder: Path, task: Task, language: str, split: str, predictions: Predictions) -> Path:
+def stem_of(folder: Path, task: Task, language: str, split: str) -> Path:
+    """Where the files of a task, language and split are, but for what their names end in."""
+    facts = TaskFacts.of(task)
+    name = facts.xtreme if facts.xtreme and task.name == facts.kind else task.name
+    return inside(inside(folder, name), f"{split}-{language}")
+
+
+def write(stem: Path, predictions: Predictions) -> Path:
     """Write predictions for submission."""
-    stem = _stem(folder, task, language, split)
     if isinstance(predictions, Mapping):
         text = json.dumps(dict(predictions), ensure_ascii=False, indent=2) + "\n"
         return write_text(stem.with_name(f"{stem.name}.json"), text)
@@ -28,19 +33,6 @@ def write(folder: Path, task: Task, language: str, split: str, predictions: Pred
     return write_text(stem.with_name(f"{stem.name}.tsv"), text)
 
 
-def write_counts(folder: Path, task: Task, language: str, split: str, counts: CountsFile) -> None:
-    """Write the counts of each example beside its predictions, in a format of isoglot's own."""
-    stem = _stem(folder, task, language, split)
-    counts.write(stem.with_name(f"{stem.name}{ENDING}"))
-
-
-def written(folder: Path, task: Task, language: str, split: str) -> bool:
+def written(stem: Path) -> bool:
     """Whether there are predictions already."""
-    stem = _stem(folder, task, language, split)
     return any(stem.with_name(f"{stem.name}.{suffix}").is_file() for suffix in ("tsv", "json"))
-
-
-def _stem(folder: Path, task: Task, language: str, split: str) -> Path:
-    facts = TaskFacts.of(task)
-    name = facts.xtreme if facts.xtreme and task.name == facts.kind else task.name
-    return inside(inside(folder, name), f"{split}-{language}")

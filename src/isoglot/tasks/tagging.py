@@ -17,7 +17,7 @@ from isoglot.errors import ConfigurationError, InputError
 from isoglot.example_counts import ExampleCounts
 from isoglot.schema import TAGGED
 from isoglot.tasks.base import Predictions
-from isoglot.tasks.features import IGNORED, EncodedRows, RowOutput, takes_segments
+from isoglot.tasks.features import IGNORED, EncodedRow, RowOutput, takes_segments
 from isoglot.tasks.head_task import HeadTask, model_labels
 from isoglot.tasks.metrics.chunks import ChunkScores, entity_score, pos_chunk_score, tag_accuracy
 from isoglot.tasks.presets import ALIGN_MLM, XLM_ALIGN, XTREME
@@ -98,14 +98,14 @@ class TaggingTask(HeadTask):
 
     def encode(
         self, dataset: Dataset, tokenizer: PreTrainedTokenizerBase, model: PreTrainedModel, *, training: bool
-    ) -> EncodedRows:
+    ) -> list[EncodedRow]:
         """One row a sentence, more for long ones."""
         names = {label: i for i, label in enumerate(model_labels(model))}
         template = single_template(tokenizer)
         room = self.max_length - template.size
         sentences = [list(words) for words in dataset["words"]]
         segments = takes_segments(model, tokenizer)
-        inputs, examples, details = [], [], []
+        rows = []
         for number, (cut, tags) in enumerate(
             zip(cut_words(tokenizer, sentences), dataset["tags"], strict=True)
         ):
@@ -120,25 +120,29 @@ class TaggingTask(HeadTask):
                     continue
                 ids = template.place(np.array(row[0], np.int64))
                 labels = template.surround(np.array(row[1], np.int64), fill=IGNORED)
-                item: dict[str, Any] = {"input_ids": ids.astype(np.int32), "labels": labels.astype(np.int32)}
+                inputs: dict[str, Any] = {
+                    "input_ids": ids.astype(np.int32),
+                    "labels": labels.astype(np.int32),
+                }
                 if segments:
-                    item["token_type_ids"] = np.zeros(len(ids), np.int8)
-                inputs.append(item)
-                examples.append(number)
-                details.append([(word, len(template.prefix) + at) for word, at in row[2]])
-        return EncodedRows(inputs, examples, details)
+                    inputs["token_type_ids"] = np.zeros(len(ids), np.int8)
+                places = [(word, len(template.prefix) + at) for word, at in row[2]]
+                rows.append(EncodedRow(inputs, number, places))
+        return rows
 
     def reduce(self, logits: Any) -> Any:
         """The best label at each position."""
         return logits.argmax(-1)
 
-    def decode(self, dataset: Dataset, rows: EncodedRows, outputs: Sequence[RowOutput]) -> Predictions:
+    def decode(
+        self, dataset: Dataset, rows: Sequence[EncodedRow], outputs: Sequence[RowOutput]
+    ) -> Predictions:
         """One tag for every word."""
         names = list(self.allowed or ())
         predicted = [[""] * len(tags) for tags in dataset["tags"]]
-        for example, places, output in zip(rows.examples, rows.details, outputs, strict=True):
-            for word, position in places:
-                predicted[example][word] = names[int(output[position])]
+        for row, output in zip(rows, outputs, strict=True):
+            for word, position in row.detail:
+                predicted[row.example][word] = names[int(output[position])]
         return predicted
 
     def counts(

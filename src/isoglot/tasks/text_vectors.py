@@ -67,7 +67,9 @@ class TextEncoder:
         require_options(TextEncoder, dtype=dtype)
         self.model, self.tokenizer = load_encoder(model, tokenizer, dtype=dtype)
         self._tokenizing = threading.Lock()  # a tokenizer that is being used cannot be set to cut
-        self.layer = self._checked(layer)
+        if layer != "static" and not isinstance(layer, int):
+            raise ConfigurationError(f"layer must be the number of a layer, or static; got {layer!r}")
+        self.layer = layer if isinstance(layer, str) else layer_number(self.model, layer)
         require_options(TextEncoder, pooling=pooling)
         if layer == "static" and pooling != "mean":
             raise ConfigurationError(
@@ -157,13 +159,6 @@ class TextEncoder:
         sums = torch.zeros(len(ids), table.shape[1], device=table.device)
         sums.index_add_(0, row, table[flat.to(table.device)].float())
         return sums / counts.clamp(min=1)[:, None].to(table.device)
-
-    def _checked(self, layer: int | str) -> int | str:
-        if layer == "static":
-            return layer
-        if not isinstance(layer, int):
-            raise ConfigurationError(f"layer must be the number of a layer, or static; got {layer!r}")
-        return layer_number(self.model, layer)
 
 
 def _listed(texts: Iterable[str]) -> list[str]:
