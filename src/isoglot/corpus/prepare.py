@@ -21,11 +21,11 @@ from pydantic import Field
 from tokenizers import Tokenizer
 
 from isoglot.columns import ARROW
-from isoglot.corpus.filter.filters import hash_texts, held_out_key
+from isoglot.corpus.filter.filters import Part, hash_texts, held_out_key
 from isoglot.corpus.filter.scripts import scripts_of
 from isoglot.corpus.manifest import InputFile, Manifest, read_manifest
 from isoglot.corpus.options import PrepareOptions, RowRules
-from isoglot.corpus.prepare_worker import ChunkTask, Part, Settings, filter_chunk, start, write_shard
+from isoglot.corpus.prepare_worker import ChunkTask, Settings, filter_chunk, start, write_shard
 from isoglot.corpus.read.line_files import Meter, numbered_lines
 from isoglot.corpus.read.readers import READERS
 from isoglot.corpus.read.sources import FORMATS, Kind, Source, by_suffix, expand

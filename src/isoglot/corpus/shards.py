@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isoglot.corpus.encode.words import note_of_spaces
+from isoglot.corpus.filter.filters import Part
 from isoglot.corpus.manifest import LanguageCount
 from isoglot.corpus.options import FILTERS, PrepareOptions
-from isoglot.corpus.prepare_worker import Part
 from isoglot.corpus.read.sources import Source
 from isoglot.seeding import seed_for
 
