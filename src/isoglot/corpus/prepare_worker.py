@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from isoglot.columns import ARROW
 from isoglot.corpus.filter.filters import Part, RowTests, filter_rows
 from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.read.readers import READERS
@@ -30,7 +31,6 @@ class Settings:
 
     sources: tuple[Source, ...]
     options: PrepareOptions
-    schema: pa.Schema
     tokenizer: str | None
     held_out: NDArray[np.uint64]
     folder: str
@@ -81,7 +81,7 @@ def filter_chunk(task: ChunkTask) -> Part:
     if part.rows:
         tags = zip(LANGUAGES[kind], languages, strict=True)
         columns = records.columns | {name: pa.repeat(tag, part.rows) for name, tag in tags}
-        table = pa.Table.from_pydict(columns, schema=settings.schema)
+        table = pa.Table.from_pydict(columns, schema=ARROW[kind])
         # compressed: with language sampling all parts lie on disk before the first shard is written
         with pa.ipc.new_file(
             str(path), table.schema, options=pa.ipc.IpcWriteOptions(compression="lz4")
@@ -118,7 +118,8 @@ def write_shard(group: tuple[Sequence[tuple[str, NDArray[np.int32] | None]], str
     parts, out = group
     if Path(out).is_file():  # of an earlier run
         return Path(out).name, pq.read_metadata(out).num_rows, fingerprint(out)
-    schema = _FilterWorker.settings.schema
+    options = _FilterWorker.settings.options
+    schema = ARROW[options.kind]
     repeated = [name for name in schema.names if name.endswith("language")]  # sentences hardly ever repeat
     waiting: list[pa.Table] = []
     rows = 0
@@ -136,7 +137,7 @@ def write_shard(group: tuple[Sequence[tuple[str, NDArray[np.int32] | None]], str
                 waiting = []
         if waiting:
             writer.write_table(pa.concat_tables(waiting))
-    if _FilterWorker.settings.options.sampling_exponent is None:  # else a part may go into other shards too
+    if options.sampling_exponent is None:  # else a part may go into other shards too
         for path, _ in parts:
             Path(path).unlink(missing_ok=True)
     return Path(out).name, rows, fingerprint(out)
