@@ -227,16 +227,14 @@ def check_rules(sources: Sequence[Source], rules: RowRules, kind: Kind) -> None:
                 scripts_of(language, rules.scripts)
             except ConfigurationError as error:
                 problems.extend(error.problems)
-    problems.extend(
-        f"held_out_files: {path}: no such file; a file of sentences is needed: check the name"
-        for path in rules.held_out_files
-        if not Path(path).is_file()
-    )
-    problems.extend(
-        f"held_out_files: {path}: got {by_suffix(path)}, but one sentence per line is needed; cut the sentences out"
-        for path in rules.held_out_files
-        if by_suffix(path) is not None
-    )
+    for path in rules.held_out_files:
+        if not Path(path).is_file():
+            problems.append(
+                f"held_out_files: {path}: no such file; a file of sentences is needed: check the name"
+            )
+        if (told := by_suffix(path)) is not None:
+            wrong = f"got {told}, but one sentence per line is needed; cut the sentences out"
+            problems.append(f"held_out_files: {path}: {wrong}")
     if problems:
         raise ConfigurationError(problems)
 

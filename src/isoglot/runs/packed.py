@@ -71,7 +71,9 @@ def pack(checkpoint: Path, out: str | Path, *, sentences: Path | None = None) ->
     last = choice["layer"] % (config["num_hidden_layers"] + 1)  # negative ones count from the end
     texts["config.json"] = json.dumps({**config, "num_hidden_layers": last, "dtype": "float32"}, indent=2)
     texts[ALIGNER_FILE] = json.dumps({**choice, "layer": last})
-    tensors = {TOKENIZER: np.frombuffer(zlib.compress(_plain(checkpoint / TOKENIZER), 9), np.uint8)}
+    tokenizer = json.loads((checkpoint / TOKENIZER).read_text(encoding="utf-8"))
+    dense = json.dumps(tokenizer, ensure_ascii=False, separators=(",", ":"))
+    tensors = {TOKENIZER: np.frombuffer(zlib.compress(dense.encode(), 9), np.uint8)}
     lower = dict(_encoder(checkpoint, config["model_type"], range(last)))
     above = None if sentences is None else _upper_layers(sentences, lower, texts["config.json"])
     for name, values in lower.items():
@@ -233,12 +235,6 @@ def _encoder(checkpoint: Path, family: str, numbers: range) -> Iterable[tuple[st
             read = int(layer[1]) in numbers if layer else bare.startswith("embeddings.")
             if read and not bare.endswith(("position_ids", "token_type_ids")):
                 yield bare, tensors.get_tensor(name).astype(np.float32)
-
-
-def _plain(file: Path) -> bytes:
-    """A JSON file without spaces."""
-    values = json.loads(file.read_text(encoding="utf-8"))
-    return json.dumps(values, ensure_ascii=False, separators=(",", ":")).encode()
 
 
 def read_packed(

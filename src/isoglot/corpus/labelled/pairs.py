@@ -78,11 +78,8 @@ def read_pairs(
         for name, values in columns.items():
             values.append((fields | own)[name])
     if not columns["label"]:
-        hint = (
-            f"the languages there are {', '.join(sorted(others))}"
-            if others
-            else "check the path and the format"
-        )
+        there = f"the languages there are {', '.join(sorted(others))}"
+        hint = there if others else "check the path and the format"
         raise InputError(f"holds no labelled pair in {language!r}; {hint}", path=path)
     return Dataset.from_dict(columns, features=PAIR_WITH_ID)
 
@@ -137,17 +134,12 @@ def _rows(path: str | Path, known: Names) -> Iterator[tuple[int, dict[str, Any]]
             names = [cell.strip().lower().removeprefix("\ufeff") for cell in cells]
             if any(name in names for name in known["label"]):
                 if twice := [n for own in known.values() for n in own if names.count(n) > 1]:
-                    raise InputError(
-                        f"the header has column {twice[0]!r} twice; rename one of them",
-                        path=path,
-                        line=number,
-                    )
+                    problem = f"the header has column {twice[0]!r} twice; rename one of them"
+                    raise InputError(problem, path=path, line=number)
                 continue
             names = _needed(known)
         if len(cells) != len(names):
-            raise InputError(
-                f"{len(cells)} columns, but {len(names)} are needed ({', '.join(names)}); fix the line or the header",
-                path=path,
-                line=number,
-            )
+            needed = f"{len(names)} are needed ({', '.join(names)})"
+            problem = f"{len(cells)} columns, but {needed}; fix the line or the header"
+            raise InputError(problem, path=path, line=number)
         yield number, dict(zip(names, cells, strict=True))

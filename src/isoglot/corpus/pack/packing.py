@@ -94,7 +94,11 @@ def pack_stream(
     Source: Tang et al. 2022, G.3 (XLM's instances, 512-token chunks).
     """
     options = options or PackOptions()
-    needed = _stream_columns(options)
+    needed = ["input_ids", "word_ids", "language"]
+    if options.mode == "xlm_pairs":
+        needed = [
+            f"{side}_{name}" for side in ("source", "target") for name in ("ids", "word_ids", "language")
+        ]
     missing = [column for column in needed if column not in stream.column_names]
     if missing:
         raise ConfigurationError(
@@ -260,12 +264,6 @@ def _filled(rows: Iterator[tuple[Text, ...]], room: int) -> Iterator[tuple[Block
         for block, side in zip(blocks, sides, strict=True):
             block.add(side)
     yield from opened.values()
-
-
-def _stream_columns(options: PackOptions) -> list[str]:
-    if options.mode == "xlm_pairs":
-        return [f"{side}_{name}" for side in ("source", "target") for name in ("ids", "word_ids", "language")]
-    return ["input_ids", "word_ids", "language"]
 
 
 def _batched(blocks: list[dict[str, Any]], features: Features) -> dict[str, Any]:
