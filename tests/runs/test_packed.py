@@ -80,7 +80,8 @@ def test_unpacked_is_what_was_quantised_without_head_and_unread_layers(encoder, 
     held[prefix + TABLE] = blocks(*held[prefix + TABLE].shape)
     save_file(held, encoder / "model.safetensors", metadata={"format": "pt"})
 
-    file = pack(encoder, tmp_path / "a.safetensors", card="# Mine\n")
+    (encoder / "README.md").write_text("# Mine\n")
+    file = pack(encoder, tmp_path / "a.safetensors")
     found = load_file(unpack(file, tmp_path / "plain") / "model.safetensors")
 
     assert not [name for name in found if "layer.1." in name or "head" in name or "pooler" in name]

@@ -64,13 +64,15 @@ class InputFile(BaseModel):
 class LanguageCount(BaseModel):
     """What became of the rows of one language (pair)."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(extra="forbid")
 
     languages: tuple[str, ...]
-    read: int = Field(description="Rows read.")
-    removed: dict[str, int] = Field(description="Rows that each filter dropped, in the order of the filters.")
-    passed: int = Field(description="Rows that passed all filters.")
-    kept: int = Field(description="Rows in the output, after language sampling.")
+    read: int = Field(default=0, description="Rows read.")
+    removed: Counter[str] = Field(
+        default=Counter(), description="Rows that each filter dropped, in the order of the filters."
+    )
+    passed: int = Field(default=0, description="Rows that passed all filters.")
+    kept: int = Field(default=0, description="Rows in the output, after language sampling.")
 
 
 class Manifest(BaseModel):
@@ -102,7 +104,7 @@ class Manifest(BaseModel):
     @property
     def removed(self) -> Counter[str]:
         """Rows that each filter dropped, in the order of the filters, all languages together."""
-        return sum((Counter(count.removed) for count in self.languages), Counter())
+        return sum((count.removed for count in self.languages), Counter())
 
     @staticmethod
     def wanted(

@@ -20,12 +20,11 @@ from numpy.typing import NDArray
 from pydantic import Field
 from tokenizers import Tokenizer
 
-from isoglot.columns import ARROW
-from isoglot.corpus.filter.filters import hash_texts, held_out_key
+from isoglot.corpus.filter.filters import Part, hash_texts, held_out_key
 from isoglot.corpus.filter.scripts import scripts_of
 from isoglot.corpus.manifest import InputFile, Manifest, read_manifest
 from isoglot.corpus.options import PrepareOptions, RowRules
-from isoglot.corpus.prepare_worker import ChunkTask, Part, Settings, filter_chunk, start, write_shard
+from isoglot.corpus.prepare_worker import ChunkTask, Settings, filter_chunk, start, write_shard
 from isoglot.corpus.read.line_files import Meter, numbered_lines
 from isoglot.corpus.read.readers import READERS
 from isoglot.corpus.read.sources import FORMATS, Kind, Source, by_suffix, expand
@@ -61,17 +60,10 @@ def prepare(
     overwrite: bool = False,
     engine: Literal["local", "ray"] = "local",
 ) -> PrepareSummary:
-    """Prepare sources; :func:`isoglot.corpus.api.prepare` says how.
+    """Prepare sources as :func:`isoglot.corpus.api.prepare`; several of one language pair one after the other.
 
-    Args:
-        inputs: Sources. Several of one language pair are read one after the other.
-        out: Folder to write.
-        options: Filters and more.
-        progress: Called with the number of bytes read so far and in total (0 if unknown).
-        processes: Worker processes; by default one per core, or none for small inputs.
-        overwrite: Replace a corpus that was made otherwise.
-        engine: ``ray``: on all machines of a Ray cluster (``RAY_ADDRESS``; without it on this one), in a folder
-            ``OUT.parts`` beside the output, in which the same call goes on when it was stopped.
+    ``engine``: ``ray``: on all machines of a Ray cluster (``RAY_ADDRESS``; without it on this one), in a folder
+    ``OUT.parts`` beside the output, in which the same call goes on when it was stopped.
     """
     began = time.monotonic()
     options = options or PrepareOptions()
@@ -95,7 +87,6 @@ def prepare(
             settings = Settings(
                 sources=tuple(sources),
                 options=options,
-                schema=ARROW[options.kind],
                 tokenizer=tokenizer,
                 held_out=held_out_hashes(options),
                 folder=str(folder / "parts"),
@@ -175,9 +166,7 @@ def _run(
     with pool:
         parts = chosen()
         if options.sampling_exponent is not None:
-            for part, rows in parts:
-                ledger.hold(part, rows)
-            parts = ledger.sampled()
+            parts = ledger.sampled(parts, options.sampling_exponent)
         shards = list(pool.map(write_shard, shard_groups(parts, folder, options)))
     manifest = Manifest(
         kind=options.kind,
@@ -238,16 +227,14 @@ def check_rules(sources: Sequence[Source], rules: RowRules, kind: Kind) -> None:
                 scripts_of(language, rules.scripts)
             except ConfigurationError as error:
                 problems.extend(error.problems)
-    problems.extend(
-        f"held_out_files: {path}: no such file; a file of sentences is needed: check the name"
-        for path in rules.held_out_files
-        if not Path(path).is_file()
-    )
-    problems.extend(
-        f"held_out_files: {path}: got {by_suffix(path)}, but one sentence per line is needed; cut the sentences out"
-        for path in rules.held_out_files
-        if by_suffix(path) is not None
-    )
+    for path in rules.held_out_files:
+        if not Path(path).is_file():
+            problems.append(
+                f"held_out_files: {path}: no such file; a file of sentences is needed: check the name"
+            )
+        if (told := by_suffix(path)) is not None:
+            wrong = f"got {told}, but one sentence per line is needed; cut the sentences out"
+            problems.append(f"held_out_files: {path}: {wrong}")
     if problems:
         raise ConfigurationError(problems)
 

@@ -4,7 +4,7 @@ import json
 import os
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from isoglot.corpus.filter.filters import Filters
+from isoglot.columns import ARROW
+from isoglot.corpus.filter.filters import Part, RowTests, filter_rows
 from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.read.readers import READERS
 from isoglot.corpus.read.records import Chunk
@@ -30,7 +31,6 @@ class Settings:
 
     sources: tuple[Source, ...]
     options: PrepareOptions
-    schema: pa.Schema
     tokenizer: str | None
     held_out: NDArray[np.uint64]
     folder: str
@@ -51,25 +51,9 @@ class ChunkTask:
     chunk: Chunk | IsoglotError
 
 
-@dataclass
-class Part:
-    """A filtered chunk, whose rows lie in a file."""
-
-    source: int  # index of the source
-    read: int  # rows before filtering, with the units passed over
-    rows: int  # in the file
-    removed: Counter[str]  # rows that each filter dropped
-    flags_seen: frozenset[str]  # names in the flag column
-    keys: NDArray[np.uint64] | None  # one hash a row, if duplicates are dropped
-    path: str  # the file; empty if there is no row
-    size: int = 0  # its bytes
-    spaces: Counter[str] = field(default_factory=Counter)  # as in `Records`
-    possible: int = 0  # as in `Records`
-
-
 class _FilterWorker:
     settings: Settings
-    filters: Filters
+    tests: RowTests
 
 
 def start(settings: Settings) -> None:
@@ -78,9 +62,7 @@ def start(settings: Settings) -> None:
         os.environ["TOKENIZERS_PARALLELISM"] = "false"  # else its threads and other workers share cores
         pa.set_cpu_count(1)
     _FilterWorker.settings = settings
-    _FilterWorker.filters = Filters(
-        settings.options, tokenizer=settings.tokenizer, held_out=settings.held_out
-    )
+    _FilterWorker.tests = RowTests(settings.options, tokenizer=settings.tokenizer, held_out=settings.held_out)
 
 
 def filter_chunk(task: ChunkTask) -> Part:
@@ -92,15 +74,14 @@ def filter_chunk(task: ChunkTask) -> Part:
     if settings.kept and (found := _noted(path)) is not None:
         return found
     source, kind = settings.sources[task.source], settings.options.kind
+    languages = source.languages(kind)
     records = READERS[source.format or ""].parse(source, kind, task.chunk)
-    read = len(records) + records.incomplete
-    outcome = _FilterWorker.filters.apply(records, source.languages(kind))
-    part = Part(task.source, read, outcome.rows, outcome.removed, outcome.flags_seen, outcome.keys, "")
-    part.spaces, part.possible = records.spaces, records.possible
-    if outcome.rows:
-        tags = zip(LANGUAGES[kind], source.languages(kind), strict=True)
-        languages = {name: pa.repeat(tag, outcome.rows) for name, tag in tags}
-        table = pa.Table.from_pydict({**outcome.columns, **languages}, schema=settings.schema)
+    part = filter_rows(records, _FilterWorker.tests, settings.options, languages)
+    part.source = task.source
+    if part.rows:
+        tags = zip(LANGUAGES[kind], languages, strict=True)
+        columns = records.columns | {name: pa.repeat(tag, part.rows) for name, tag in tags}
+        table = pa.Table.from_pydict(columns, schema=ARROW[kind])
         # compressed: with language sampling all parts lie on disk before the first shard is written
         with pa.ipc.new_file(
             str(path), table.schema, options=pa.ipc.IpcWriteOptions(compression="lz4")
@@ -137,7 +118,8 @@ def write_shard(group: tuple[Sequence[tuple[str, NDArray[np.int32] | None]], str
     parts, out = group
     if Path(out).is_file():  # of an earlier run
         return Path(out).name, pq.read_metadata(out).num_rows, fingerprint(out)
-    schema = _FilterWorker.settings.schema
+    options = _FilterWorker.settings.options
+    schema = ARROW[options.kind]
     repeated = [name for name in schema.names if name.endswith("language")]  # sentences hardly ever repeat
     waiting: list[pa.Table] = []
     rows = 0
@@ -155,7 +137,7 @@ def write_shard(group: tuple[Sequence[tuple[str, NDArray[np.int32] | None]], str
                 waiting = []
         if waiting:
             writer.write_table(pa.concat_tables(waiting))
-    if _FilterWorker.settings.options.sampling_exponent is None:  # else a part may go into other shards too
+    if options.sampling_exponent is None:  # else a part may go into other shards too
         for path, _ in parts:
             Path(path).unlink(missing_ok=True)
     return Path(out).name, rows, fingerprint(out)

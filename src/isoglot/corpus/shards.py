@@ -8,15 +8,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isoglot.corpus.encode.words import note_of_spaces
+from isoglot.corpus.filter.filters import Part
 from isoglot.corpus.manifest import LanguageCount
 from isoglot.corpus.options import FILTERS, PrepareOptions
-from isoglot.corpus.prepare_worker import Part
 from isoglot.corpus.read.sources import Source
 from isoglot.seeding import seed_for
 
 _SHARD_BYTES = 256 << 20
 
 Rows = NDArray[np.int32]
+Chosen = tuple[Part, Rows | None]
+"""A part, and the rows to take of it; None for all."""
 
 
 def sampling_targets(counts: Sequence[int], exponent: float) -> list[int]:
@@ -74,112 +76,89 @@ class Ledger:
 
     def __init__(self, sources: Sequence[Source], options: PrepareOptions) -> None:
         self._options = options
-        self._groups = [s.languages(options.kind) for s in sources]
-        self._names = list(dict.fromkeys(self._groups))
-        self._read: Counter[tuple[str, ...]] = Counter()
-        self._passed: Counter[tuple[str, ...]] = Counter()
-        self._kept: dict[tuple[str, ...], int] = {}
-        self._removed: dict[tuple[str, ...], Counter[str]] = {g: Counter() for g in self._names}
+        names = [source.languages(options.kind) for source in sources]
+        self._counts = {name: LanguageCount(languages=name) for name in names}
+        self._of_source = [self._counts[name] for name in names]
         self._seen = HashSet()
         self._flags: set[str] = set()
         self._spaces: Counter[str] = Counter()
         self._possible = 0
-        self._held: dict[tuple[str, ...], list[tuple[Part, Rows | None]]] = {g: [] for g in self._names}
 
     def full(self, source: int) -> bool:
         """Whether the language pair of a source has all the rows that it may have."""
-        return self._options.limit is not None and self._passed[self._groups[source]] >= self._options.limit
+        return self._options.limit is not None and self._of_source[source].passed >= self._options.limit
 
     def enter(self, part: Part) -> Rows | None:
         """Count a part; the rows to take of it, None for all."""
-        group = self._groups[part.source]
-        removed = self._removed[group]
-        self._read[group] += part.read
-        removed.update(part.removed)
+        count = self._of_source[part.source]
+        count.read += part.read
+        count.removed.update(part.removed)
         self._flags |= part.flags_seen
         self._spaces.update(part.spaces)
         self._possible += part.possible
         rows = np.arange(part.rows, dtype=np.int32)
         if part.keys is not None and part.rows:
             rows = rows[self._seen.add(part.keys)]
-            removed["duplicates"] += part.rows - len(rows)
+            count.removed["duplicates"] += part.rows - len(rows)
         if self._options.limit is not None:
-            room = self._options.limit - self._passed[group]
-            removed["limit"] += max(len(rows) - room, 0)
+            room = self._options.limit - count.passed
+            count.removed["limit"] += max(len(rows) - room, 0)
             rows = rows[:room]
-        self._passed[group] += len(rows)
+        count.passed += len(rows)
+        count.kept = count.passed
         return None if len(rows) == part.rows else rows
 
-    def hold(self, part: Part, rows: Rows | None) -> None:
-        """Keep a part until the numbers of all languages are known."""
-        self._held[self._groups[part.source]].append((part, rows))
-
-    def sampled(self) -> Iterator[tuple[Part, Rows | None]]:
-        """The parts that were held, repeated until each language has its share.
+    def sampled(self, parts: Iterable[Chosen], exponent: float) -> Iterator[Chosen]:
+        """All parts, once they are there, repeated until each language has its share.
 
         A language is repeated as a whole, and the last time over only a random choice of rows, in their order.
         """
-        if self._options.sampling_exponent is None:
-            return
-        counts = [self._passed[g] for g in self._names]
-        targets = sampling_targets(counts, self._options.sampling_exponent)
-        for group, count, target in zip(self._names, counts, targets, strict=True):
-            self._kept[group] = target
-            if not count:
-                continue
-            for _ in range(target // count):
-                yield from self._held[group]
-            yield from self._chosen(group, count, target % count)
+        every = list(parts)
+        targets = sampling_targets([count.passed for count in self._counts.values()], exponent)
+        for count, target in zip(self._counts.values(), targets, strict=True):
+            held = [(part, rows) for part, rows in every if self._of_source[part.source] is count]
+            count.kept = target
+            if count.passed:
+                for _ in range(target // count.passed):
+                    yield from held
+                yield from self._chosen(count, held, target % count.passed)
 
-    def _chosen(self, group: tuple[str, ...], count: int, size: int) -> Iterator[tuple[Part, Rows | None]]:
+    def _chosen(self, count: LanguageCount, held: Sequence[Chosen], size: int) -> Iterator[Chosen]:
         if not size:
             return
-        generator = np.random.default_rng(seed_for(self._options.seed, "sampling", *group))
-        chosen = np.zeros(count, dtype=bool)
-        chosen[generator.choice(count, size, replace=False)] = True
+        generator = np.random.default_rng(seed_for(self._options.seed, "sampling", *count.languages))
+        chosen = np.zeros(count.passed, dtype=bool)
+        chosen[generator.choice(count.passed, size, replace=False)] = True
         place = 0
-        for part, rows in self._held[group]:
+        for part, rows in held:
             every = np.arange(part.rows, dtype=np.int32) if rows is None else rows
             yield part, every[chosen[place : place + len(every)]]
             place += len(every)
 
     def counts(self) -> tuple[LanguageCount, ...]:
         """The counts of each language pair, filters in their order."""
-        return tuple(
-            LanguageCount(
-                languages=group,
-                read=self._read[group],
-                removed={n: self._removed[group][n] for n in FILTERS if self._removed[group][n]},
-                passed=self._passed[group],
-                kept=self._kept.get(group, self._passed[group]),
-            )
-            for group in self._names
-        )
+        for count in self._counts.values():
+            count.removed = Counter({name: count.removed[name] for name in FILTERS if count.removed[name]})
+        return tuple(self._counts.values())
 
     def notes(self) -> tuple[str, ...]:
         """What to tell of the rows: spaces that end no word, and names of held-out sets that no row is flagged with.
 
         A misspelt name would let test data through.
         """
-        spaces = [note_of_spaces(self._spaces.total(), min(self._spaces))] if self._spaces else []
-        possible = (
-            [f"{self._possible:,} possible links (`ipj`) are left out; write `i-j` to learn from them"]
-            if self._possible
-            else []
-        )
-        return (
-            *spaces,
-            *possible,
-            *(
-                f"held_out_flags: no row read is flagged {name!r}; flags: {', '.join(sorted(self._flags)) or 'none'}"
-                for name in self._options.held_out_flags
-                if name != "*" and name not in self._flags
-            ),
-        )
+        notes = [note_of_spaces(self._spaces.total(), min(self._spaces))] if self._spaces else []
+        if self._possible:
+            notes.append(
+                f"{self._possible:,} possible links (`ipj`) are left out; write `i-j` to learn from them"
+            )
+        known = ", ".join(sorted(self._flags)) or "none"
+        unknown = (name for name in self._options.held_out_flags if name != "*" and name not in self._flags)
+        notes += [f"held_out_flags: no row read is flagged {name!r}; flags: {known}" for name in unknown]
+        return tuple(notes)
 
 
 def shard_groups(
-    parts: Iterable[tuple[Part, Rows | None]], folder: Path, options: PrepareOptions
+    parts: Iterable[Chosen], folder: Path, options: PrepareOptions
 ) -> Iterator[tuple[list[tuple[str, Rows | None]], str]]:
     """Which rows of which part files (``None``: all) make up which shard."""
     waiting: list[tuple[str, Rows | None]] = []

@@ -19,47 +19,39 @@ from isoglot.runs.pool import WorkPool, no_setup
 _RETRIES = 5
 
 
-def load_ray() -> Any:
-    """Ray, an optional dependency."""
-    try:
-        import ray  # noqa: PLC0415 - an extra
-    except ImportError as error:
-        raise missing_package("--engine ray", "ray", instead="--engine local") from error
-    return ray
+_FOLDER = "ISOGLOT_FOLDER"
 
 
 @contextmanager
 def connected(cpus: int | None = None) -> Iterator[Any]:
-    """Ray, connected inside the block.
+    """Ray, an optional dependency, connected inside the block.
+
+    Its workers work in the current folder, and do not look for modules there.
 
     ``cpus``: Pieces of work at a time on this machine; a cluster that is there already decides by itself.
     """
-    ray = load_ray()
+    try:
+        import ray  # noqa: PLC0415 - an extra
+    except ImportError as error:
+        raise missing_package("--engine ray", "ray", instead="--engine local") from error
     if ray.is_initialized():
         yield ray
         return
-    settings: dict[str, Any] = {"logging_level": logging.ERROR}
-    if not os.environ.get("RAY_ADDRESS"):
-        # Little passes through the object store at a time, so a small one does.
-        settings |= {"num_cpus": cpus, "object_store_memory": 100 << 20}
-    start(ray, **settings)
-    try:
-        yield ray
-    finally:
-        ray.shutdown()
-
-
-def start(ray: Any, **settings: Any) -> None:
-    """Connect to Ray; its workers work in the current folder, and do not look for modules there."""
     ours = {name: value for name, value in os.environ.items() if name.startswith("ISOGLOT_")}
     env = {
         "env_vars": {**ours, _FOLDER: str(Path.cwd())},
         "worker_process_setup_hook": f"{__name__}.{enter_folder.__name__}",
     }
+    settings: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False, "runtime_env": env}
     if not os.environ.get("RAY_ADDRESS"):
-        settings |= {"include_dashboard": False}
+        # Little passes through the object store at a time, so a small one does.
+        settings |= {"num_cpus": cpus, "object_store_memory": 100 << 20, "include_dashboard": False}
     with chdir("/"):  # Ray puts the folder that it is started in first on the workers' path: data lie in ours
-        ray.init(log_to_driver=False, runtime_env=env, **settings)
+        ray.init(**settings)
+    try:
+        yield ray
+    finally:
+        ray.shutdown()
 
 
 def enter_folder() -> None:
@@ -69,19 +61,11 @@ def enter_folder() -> None:
         os.chdir(folder)
 
 
-_FOLDER = "ISOGLOT_FOLDER"
-
-
 class RayPool(WorkPool):
     """Work on all machines of a Ray cluster, each piece a Ray task that is done again where its worker dies.
 
-    The folders that it reads and writes must be on every machine.
-
-    Args:
-        workers: Pieces at a time; by default one per CPU.
-        setup: Called in a worker with ``settings`` before its first piece.
-        settings: What every worker needs.
-        fewer: What a message calls the option that lowers the number of workers.
+    The folders that it reads and writes must be on every machine. ``workers``: Pieces at a time; by default one per
+    CPU.
     """
 
     def __init__(
@@ -142,12 +126,9 @@ class ResidentPool(RayPool):
 
     A worker that is lost starts again, elsewhere if need be, and does its piece again.
 
-    Args:
-        workers: Pieces at a time; by default one per GPU, or without any one per two CPUs.
-        setup: Called in a worker with ``settings`` before its first piece.
-        settings: What every worker needs.
-        most: Number of pieces at all.
-        gpu: Whether workers use GPUs.
+    ``workers``: Pieces at a time; by default one per GPU, or without any one per two CPUs.
+    ``most``: Number of pieces at all.
+    ``gpu``: Whether workers use GPUs.
     """
 
     def __init__(

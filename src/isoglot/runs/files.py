@@ -41,17 +41,11 @@ def write_text(path: str | Path, text: str) -> Path:
 def write_json(path: str | Path, values: Mapping[str, Any]) -> Path:
     """Write a JSON object in one go, indented; what JSON does not know is written as its text."""
     text = json.dumps(values, indent=2, ensure_ascii=False, default=str)
-    if not _is_utf8(text):  # the name of a file that is not UTF-8
-        text = json.dumps(values, indent=2, default=str)
-    return write_text(path, f"{text}\n")
-
-
-def _is_utf8(text: str) -> bool:
     try:
         text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+    except UnicodeEncodeError:  # the name of a file that is not UTF-8
+        text = json.dumps(values, indent=2, default=str)
+    return write_text(path, f"{text}\n")
 
 
 def read_json(path: str | Path) -> dict[str, Any] | None:

@@ -23,6 +23,7 @@ _SMALL = 1 << 20
 """Bytes below which files are always read: it takes as long as looking a hash up."""
 _SETTLED = 5.0
 """Seconds without a change after which the times of a file tell of the next one."""
+_HASHES = "hashes"
 _ENTRY = re.compile(r"[0-9a-f]{32}\.json")
 
 
@@ -51,7 +52,7 @@ def digest(files: Sequence[Path], *, size: int, named: bool = False) -> str:
     if sum(state.size for state in before) < _SMALL:
         return digest_of(files, size=size, named=named)
     names = [[state.path, file.name] for state, file in zip(before, files, strict=True)]
-    entry = _folder() / f"{_hashed([names, size, named])}.json"
+    entry = cache_folder() / _HASHES / f"{_hashed([names, size, named])}.json"
     key = [list(state[1:]) for state in before]
     with suppress(OSError):  # a cache that cannot be read is done without
         held = read_json(entry) or {}
@@ -78,7 +79,7 @@ def forget() -> None:
     Raises:
         ConfigurationError: The cache cannot be written.
     """
-    folder = _folder()
+    folder = cache_folder() / _HASHES
     for entry in folder.iterdir() if folder.is_dir() else ():
         if _ENTRY.fullmatch(entry.name):
             try:
@@ -104,7 +105,3 @@ def files_of(path: str | Path) -> list[Path]:
 
 def _hashed(values: Any) -> str:
     return blake2b(json.dumps(values).encode(), digest_size=16).hexdigest()
-
-
-def _folder() -> Path:
-    return cache_folder() / "hashes"

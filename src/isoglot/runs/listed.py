@@ -57,7 +57,11 @@ def exchange(place: Path, target: Path, *, unlisted: str = "") -> None:
 
     ``unlisted``: The name of a file that the list leaves out.
     """
-    _list_files(place, but=unlisted)
+    names = sorted(str(file.relative_to(place)) for file in _files(place))
+    listed = {name: entry(place / name) for name in names if name not in (LIST, unlisted)}
+    for name in listed:
+        flush(place / name)
+    write_json(place / LIST, {"files": listed})
     flush(place)
     old = _replaced(target)
     if old.exists():
@@ -74,15 +78,6 @@ def exchange(place: Path, target: Path, *, unlisted: str = "") -> None:
             raise
         remove(old)
     flush(target.parent)
-
-
-def _list_files(folder: Path, *, but: str) -> None:
-    """List all files of a folder, and have them on the disk."""
-    names = sorted(str(file.relative_to(folder)) for file in _files(folder))
-    listed = {name: entry(folder / name) for name in names if name not in (LIST, but)}
-    for name in listed:
-        flush(folder / name)
-    write_json(folder / LIST, {"files": listed})
 
 
 def add_to_list(file: Path) -> None:

@@ -32,24 +32,20 @@ from isoglot.runs.folder import make_once
 
 Floats = NDArray[np.float32]
 FORMAT, _UPPER_FORMAT = "isoglot-packed-1", "isoglot-packed-sentences-1"
-CARD = "README.md"
-"""A model card with licence notices, which goes along where a checkpoint has one."""
 BLOCK = 32
 """Values of a block of 4 bits."""
 FAMILIES = ("bert", "roberta", "xlm-roberta")
 """Whose layers ``encoder.layer.N`` each end in the states that are compared, so that those above can be left out."""
-_TEXTS = ("config.json", "tokenizer_config.json", ALIGNER_FILE, CARD)
+_TEXTS = ("config.json", "tokenizer_config.json", ALIGNER_FILE, "README.md")
+"""Files that go along where they are there: the model card has licence notices."""
 TOKENIZER, _WEIGHTS = "tokenizer.json", "model.safetensors"
 _MANIFEST = "unpacked.json"
 _LAYER = re.compile(r"encoder\.layer\.(\d+)\.")
 
 
-def pack(
-    checkpoint: Path, out: str | Path, *, card: str | None = None, sentences: Path | None = None
-) -> Path:
+def pack(checkpoint: Path, out: str | Path, *, sentences: Path | None = None) -> Path:
     """Write the encoder in a checkpoint's folder, with its ``aligner.json``, as one file.
 
-    ``card``: text of the model card, in place of the checkpoint's ``README.md``.
     ``sentences``: folder of an encoder with the same embeddings and lower layers, whose upper layers give vectors of
     sentences; they are written beside ``out``.
 
@@ -63,8 +59,6 @@ def pack(
     texts = {
         name: path.read_text(encoding="utf-8") for name in _TEXTS if (path := checkpoint / name).is_file()
     }
-    if card is not None:
-        texts[CARD] = card
     config, choice = json.loads(texts["config.json"]), read_json(checkpoint / ALIGNER_FILE)
     if choice is None or not isinstance(choice.get("layer"), int):
         raise ConfigurationError(
@@ -77,7 +71,9 @@ def pack(
     last = choice["layer"] % (config["num_hidden_layers"] + 1)  # negative ones count from the end
     texts["config.json"] = json.dumps({**config, "num_hidden_layers": last, "dtype": "float32"}, indent=2)
     texts[ALIGNER_FILE] = json.dumps({**choice, "layer": last})
-    tensors = {TOKENIZER: np.frombuffer(zlib.compress(_plain(checkpoint / TOKENIZER), 9), np.uint8)}
+    tokenizer = json.loads((checkpoint / TOKENIZER).read_text(encoding="utf-8"))
+    dense = json.dumps(tokenizer, ensure_ascii=False, separators=(",", ":"))
+    tensors = {TOKENIZER: np.frombuffer(zlib.compress(dense.encode(), 9), np.uint8)}
     lower = dict(_encoder(checkpoint, config["model_type"], range(last)))
     above = None if sentences is None else _upper_layers(sentences, lower, texts["config.json"])
     for name, values in lower.items():
@@ -239,12 +235,6 @@ def _encoder(checkpoint: Path, family: str, numbers: range) -> Iterable[tuple[st
             read = int(layer[1]) in numbers if layer else bare.startswith("embeddings.")
             if read and not bare.endswith(("position_ids", "token_type_ids")):
                 yield bare, tensors.get_tensor(name).astype(np.float32)
-
-
-def _plain(file: Path) -> bytes:
-    """A JSON file without spaces."""
-    values = json.loads(file.read_text(encoding="utf-8"))
-    return json.dumps(values, ensure_ascii=False, separators=(",", ":")).encode()
 
 
 def read_packed(

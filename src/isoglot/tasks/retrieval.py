@@ -7,7 +7,7 @@ from typing import ClassVar
 from datasets import Dataset, Features
 
 from isoglot.corpus.labelled.given import GivenData, with_languages
-from isoglot.corpus.labelled.hub import HubSides, HubSpec, read_hub, read_hub_sides
+from isoglot.corpus.labelled.hub import HubSpec, read_hub, read_hub_sides
 from isoglot.corpus.labelled.places import DataSource, Place, find_sides, is_data_set, read_sides
 from isoglot.corpus.labelled.tables import in_languages, is_table, read_table
 from isoglot.errors import ConfigurationError
@@ -44,7 +44,7 @@ class RetrievalTask:
     max_length: int = 512
     kind: ClassVar[str]
     schema: ClassVar[Features] = BITEXT
-    hub: ClassVar[HubSpec | HubSides]
+    hub: ClassVar[HubSpec]
     primary_metric: ClassVar[str] = "accuracy"
 
     def __post_init__(self) -> None:
@@ -55,10 +55,10 @@ class RetrievalTask:
         own, pivot = self._languages(language)
         places = self.places(language, split)
         first, hub = places[0], self.hub
-        if first.on_hub and isinstance(hub, HubSpec):
+        if first.on_hub and "source" in hub.columns:
             found = read_hub(first, hub, BITEXT, language=own, split=split)
             return in_languages(found, own, pivot, first.path, turn=True)
-        if first.on_hub and isinstance(hub, HubSides):
+        if first.on_hub:
             sides = read_hub_sides(first, hub, languages=(own, pivot), split=split)
         elif len(places) == 1:
             rows = None if first.rows is None else with_languages(first.rows, own, pivot)
@@ -144,7 +144,9 @@ class Flores(RetrievalTask):
     """FLORES+."""
 
     kind = "flores"
-    hub = HubSides("openlanguagedata/flores_plus", "{code}", "text", {"test": "devtest", "dev": "dev"})
+    hub = HubSpec(
+        "openlanguagedata/flores_plus", "{code}", {"text": "text"}, {"test": "devtest", "dev": "dev"}
+    )
 
 
 @dataclass
@@ -152,4 +154,4 @@ class NTREX(RetrievalTask):
     """NTREX-128."""
 
     kind = "ntrex"
-    hub = HubSides("mteb/NTREX", None, "{code}", {"dev": "test"})
+    hub = HubSpec("mteb/NTREX", None, {"text": "{code}"}, {"dev": "test"})

@@ -46,31 +46,26 @@ def test_projection_equals_the_loop(subword, batch):
         flat = np.array([w for row in batch for w in row[s][0]], dtype=np.int32)
         lengths = np.array([len(row[s][0]) for row in batch], dtype=np.int64)
         sides.append(index_words(flat, lengths, np.array([row[s][1] for row in batch], dtype=np.int64)))
-    links = np.array([link for row in batch for link in row[2]], dtype=np.int64).reshape(-1, 2)
-    rows = np.repeat(np.arange(len(batch)), [len(row[2]) for row in batch]).astype(np.int64)
-    pairs, owners = project_links(links, rows, *sides, subword=subword)
+    links = [(number, *link) for number, row in enumerate(batch) for link in row[2]]
+    found = project_links(np.array(links, dtype=np.int64).reshape(-1, 3), *sides, subword=subword)
     for number, row in enumerate(batch):
-        assert pairs[owners == number].tolist() == naive(row[2], row[0][0], row[1][0], subword)
+        assert found[found[:, 0] == number, 1:].tolist() == naive(row[2], row[0][0], row[1][0], subword)
 
 
 def test_monotone_holds_the_shorter_side_at_its_last_piece():
     source = index_words(np.array([0, 0, 0]), np.array([3]), np.array([1]))
     target = index_words(np.array([0, 0]), np.array([2]), np.array([1]))
-    pairs, _ = project_links(np.array([[0, 0]]), np.array([0]), source, target, subword="monotone")
-    assert pairs.tolist() == [[0, 0], [1, 1], [2, 1]]
+    found = project_links(np.array([[0, 0, 0]]), source, target, subword="monotone")
+    assert found.tolist() == [[0, 0, 0], [0, 1, 1], [0, 2, 1]]
 
 
 def test_one_to_one_looks_at_each_sentence_alone():
-    links = np.array([[0, 0], [0, 1], [2, 2], [0, 0], [1, 2], [3, 2]])
-    rows = np.array([0, 0, 0, 1, 1, 1])
-    assert one_to_one(links, rows).tolist() == [False, False, True, True, False, False]
-    assert one_to_one(np.zeros((0, 2), dtype=int), np.zeros(0, dtype=int)).tolist() == []
+    links = np.array([[0, 0, 0], [0, 0, 1], [0, 2, 2], [1, 0, 0], [1, 1, 2], [1, 3, 2]])
+    assert one_to_one(links).tolist() == [False, False, True, True, False, False]
+    assert one_to_one(np.zeros((0, 3), dtype=int)).tolist() == []
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 5), st.integers(0, 5)), max_size=20))
 def test_sort_links_is_a_sorted_set(triples):
-    links = np.array([t[1:] for t in triples], dtype=np.int64).reshape(-1, 2)
-    pairs, rows = sort_links(links, np.array([t[0] for t in triples], dtype=np.int64))
-    assert [(r, i, j) for r, (i, j) in zip(rows.tolist(), pairs.tolist(), strict=True)] == sorted(
-        set(triples)
-    )
+    links = np.array(triples, dtype=np.int64).reshape(-1, 3)
+    assert list(map(tuple, sort_links(links).tolist())) == sorted(set(triples))

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
-from isoglot.corpus.filter.filters import Filters, clean, hash_texts, held_out_key
+from isoglot.corpus.filter.filters import RowTests, clean, filter_rows, hash_texts, held_out_key
 from isoglot.corpus.options import FILTERS, PrepareOptions
 from isoglot.corpus.read.records import Records
 
@@ -33,13 +33,11 @@ def pairs(*rows, flags=None):
 def apply(records, languages=("en", "de"), held_out=(), **options):
     if any(k in options for k in ("min_pieces", "max_pieces", "max_pair_pieces")):
         options["tokenizer"] = "given"
-    filters = Filters(
-        PrepareOptions(**options),
-        tokenizer=word_tokenizer(),
-        held_out=np.unique(hash_texts(map(held_out_key, held_out))),
-    )
-    outcome = filters.apply(records, languages)
-    return list(zip(outcome.columns["source"], outcome.columns["target"], strict=True)), outcome
+    settings = PrepareOptions(**options)
+    hashes = np.unique(hash_texts(map(held_out_key, held_out)))
+    tests = RowTests(settings, tokenizer=word_tokenizer(), held_out=hashes)
+    outcome = filter_rows(records, tests, settings, languages)
+    return list(zip(records.columns["source"], records.columns["target"], strict=True)), outcome
 
 
 def test_empty_sides_go():
@@ -148,8 +146,9 @@ def test_words_of_aligned_rows_stay_where_they_are():
         "source": ["e\u0301 \u00a0x"], "target": ["b"], "source_words": [["e\u0301", "\u00a0x"]],
         "target_words": [["b"]], "links": [[[0, 0]]],
     }  # fmt: skip
-    outcome = Filters(PrepareOptions(kind="aligned")).apply(Records(dict(columns)), ("en", "de"))
-    assert outcome.columns == columns
+    records, options = Records(dict(columns)), PrepareOptions(kind="aligned")
+    filter_rows(records, RowTests(options), options, ("en", "de"))
+    assert records.columns == columns
 
 
 @pytest.mark.parametrize(("by", "same"), [("pair", False), ("source", True), ("target", False)])

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -53,13 +53,6 @@ class EncodeOptions(Options):
     drop_identical: bool = False
 
 
-class _Links(NamedTuple):
-    """Links of a batch: (links, 2) pairs and the sentence of each."""
-
-    pairs: _Int
-    rows: _Int
-
-
 @dataclass(frozen=True)
 class BatchEncoder:
     """Encodes batches of one kind of corpus."""
@@ -92,13 +85,12 @@ class BatchEncoder:
         if self.kind == "aligned":
             source, target = sides
             links = self._piece_links(columns, source, target, first_row, counts)
-            inside = (links.pairs[:, 0] < lengths[0][links.rows]) & (
-                links.pairs[:, 1] < lengths[1][links.rows]
-            )
-            counts["links_cut"] = int((~inside & keep[links.rows]).sum())
+            row, i, j = links.T
+            inside = (i < lengths[0][row]) & (j < lengths[1][row])
+            counts["links_cut"] = int((~inside & keep[row]).sum())
             counts["piece_links"] = int(inside.sum())
-            per_row = np.bincount(links.rows[inside], minlength=len(keep))
-            found["links"] = list_array(links.pairs[inside], per_row[rows], width=2)
+            per_row = np.bincount(row[inside], minlength=len(keep))
+            found["links"] = list_array(links[inside, 1:], per_row[rows], width=2)
         return found, counts
 
     def _fitted(self, lengths: list[_Int]) -> list[_Int]:
@@ -142,33 +134,29 @@ class BatchEncoder:
         target: SidePieces,
         first_row: int,
         counts: dict[str, int],
-    ) -> _Links:
+    ) -> _Int:
         """The batch's links between pieces, before anything is cut."""
         on_words = self.options.align_on == "words"
         links = _read_links(columns["links"], first_row)
         sizes = (source.word_counts, target.word_counts) if on_words else (source.lengths, target.lengths)
         _check_links(links, sizes, unit="word" if on_words else "piece", first_row=first_row)
-        links = _Links(*sort_links(*links))
-        counts["links"] = len(links.rows)
-        keep = np.ones(len(links.rows), dtype=bool)
+        links = sort_links(links)
+        counts["links"] = len(links)
+        keep = np.ones(len(links), dtype=bool)
         if self.options.many == "one_to_one":
-            keep &= one_to_one(*links)
+            keep &= one_to_one(links)
         if self.options.drop_identical and on_words:
             keep &= ~_identical(links, columns)
         counts["links_filtered"] = int((~keep).sum())
-        links = _Links(links.pairs[keep], links.rows[keep])
+        links = links[keep]
         if not on_words:
             counts["links_without_pieces"] = 0
             return links
-        words = (
-            index_words(source.word_ids, source.lengths, source.word_counts),
-            index_words(target.word_ids, target.lengths, target.word_counts),
-        )
-        bare = (words[0].counts[words[0].rows[links.rows] + links.pairs[:, 0]] == 0) | (
-            words[1].counts[words[1].rows[links.rows] + links.pairs[:, 1]] == 0
-        )
-        counts["links_without_pieces"] = int(bare.sum())
-        return _Links(*project_links(links.pairs, links.rows, *words, subword=self.options.subword))
+        words = [index_words(side.word_ids, side.lengths, side.word_counts) for side in (source, target)]
+        ends = zip(words, links[:, 1:].T, strict=True)
+        bare = [side.counts[side.rows[links[:, 0]] + own] == 0 for side, own in ends]
+        counts["links_without_pieces"] = int(np.any(bare, axis=0).sum())
+        return project_links(links, *words, subword=self.options.subword)
 
 
 def fit_pair(source: _Int, target: _Int, *, side: int | None, budget: int | None) -> tuple[_Int, _Int]:
@@ -195,7 +183,7 @@ def _cut(side: SidePieces, lengths: _Int) -> NDArray[np.bool_]:
     return chosen
 
 
-def _read_links(column: Any, first_row: int) -> _Links:
+def _read_links(column: Any, first_row: int) -> _Int:
     per_row = np.diff(column.offsets.to_numpy())
     pairs = column.flatten()
     widths = np.diff(pairs.offsets.to_numpy())
@@ -205,25 +193,23 @@ def _read_links(column: Any, first_row: int) -> _Links:
         raise InputError(
             f"corpus row {row}: a link has {int(widths[widths != 2][0])} numbers; it must be [source word, target word]"
         )
-    return _Links(pairs.flatten().to_numpy(zero_copy_only=False).astype(np.int64).reshape(-1, 2), rows)
+    ends = pairs.flatten().to_numpy(zero_copy_only=False).astype(np.int64).reshape(-1, 2)
+    return np.column_stack([rows, ends])
 
 
-def _check_links(links: _Links, sizes: tuple[_Int, _Int], *, unit: str, first_row: int) -> None:
-    for column, (name, size) in enumerate(zip(("source", "target"), sizes, strict=True)):
-        values = links.pairs[:, column]
-        wrong = np.flatnonzero((values < 0) | (values >= size[links.rows]))
+def _check_links(links: _Int, sizes: tuple[_Int, _Int], *, unit: str, first_row: int) -> None:
+    rows = links[:, 0]
+    for name, values, size in zip(("source", "target"), links[:, 1:].T, sizes, strict=True):
+        wrong = np.flatnonzero((values < 0) | (values >= size[rows]))
         if len(wrong):
-            row = int(links.rows[wrong[0]])
+            row, *link = links[wrong[0]].tolist()
             raise InputError(
-                f"corpus row {row + first_row}: link {links.pairs[wrong[0]].tolist()} is too high, the {name} side has "
-                f"{int(size[row])} {unit}s (0-based); check that links and {unit}s belong together"
+                f"corpus row {row + first_row}: link {link} is too high, the {name} side has {int(size[row])} {unit}s "
+                f"(0-based); check that links and {unit}s belong together"
             )
 
 
-def _identical(links: _Links, columns: Mapping[str, Any]) -> NDArray[np.bool_]:
+def _identical(links: _Int, columns: Mapping[str, Any]) -> NDArray[np.bool_]:
     source, target = columns["source_words"].to_pylist(), columns["target_words"].to_pylist()
-    same = (
-        source[row][i] == target[row][j]
-        for row, (i, j) in zip(links.rows.tolist(), links.pairs.tolist(), strict=True)
-    )
-    return np.fromiter(same, dtype=bool, count=len(links.rows))
+    same = (source[row][i] == target[row][j] for row, i, j in links.tolist())
+    return np.fromiter(same, dtype=bool, count=len(links))

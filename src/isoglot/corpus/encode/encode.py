@@ -2,7 +2,7 @@
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -122,7 +122,11 @@ def encode_stream(
         for number, start in enumerate(range(0, len(corpus), _SHARD)):
             write_batches(batches(start, counts), folder / f"data-{number:05d}.arrow", STREAMS[kind])
         if counts["kept"] == 0:
-            raise ConfigurationError(_nothing_left(counts, options))
+            raise ConfigurationError(
+                f"no example of {counts['examples']} left: {counts['empty']} with no pieces on a side, "
+                f"{counts['overlong']} longer than max_length={options.max_length}, max_side={options.max_side}; "
+                "raise the limits or set overlong: truncate"
+            )
         told = {"kind": kind, "options": options.model_dump(exclude={"kind"})}
         return {**told, "specials": specials, "counts": counts}
 
@@ -137,11 +141,3 @@ def _chosen_columns(corpus: Dataset, kind: Kind) -> Dataset:
         needed = {"text": TEXT, "bitext": BITEXT, "lexicon": LEXICON, "aligned": ALIGNED}[kind]
     chosen: Dataset = require(corpus, needed, role=f"{kind} corpus to encode").select_columns(list(needed))
     return chosen
-
-
-def _nothing_left(counts: Mapping[str, int], options: EncodeOptions) -> str:
-    return (
-        f"no example of {counts['examples']} left: {counts.get('empty', 0)} with no pieces on a side, "
-        f"{counts.get('overlong', 0)} longer than max_length={options.max_length}, max_side={options.max_side}; "
-        "raise the limits or set overlong: truncate"
-    )

@@ -1,4 +1,7 @@
-"""Word links onto the pieces of words, for many sentence pairs at once."""
+"""Word links onto the pieces of words, for many sentence pairs at once.
+
+Links are whole numbers of **shape** (links, 3): the sentence of each, its source and its target, counted from 0.
+"""
 
 from typing import Literal, NamedTuple
 
@@ -36,9 +39,7 @@ def index_words(word_ids: NDArray[np.integer], lengths: _Int, word_counts: _Int)
     return WordPieces(local[order], np.cumsum(counts) - counts, counts, rows)
 
 
-def project_links(
-    links: _Int, link_rows: _Int, source: WordPieces, target: WordPieces, *, subword: Subword
-) -> tuple[_Int, _Int]:
+def project_links(links: _Int, source: WordPieces, target: WordPieces, *, subword: Subword) -> _Int:
     r"""Piece links of word links.
 
     With words :math:`i, j` of :math:`m` and :math:`n` pieces:
@@ -48,17 +49,14 @@ def project_links(
     - ``monotone``: the :math:`k`-th piece with the :math:`\min(k, n)`-th, for :math:`k = 1 … \max(m, n)`, each side
       held at its last piece.
 
-    A word without pieces has no links.
-
-    ``links``, (n, 2), are numbered from 0 within the sentence, as are the piece links, which come with the sentence of
-    each, sorted and without repeats.
+    A word without pieces has no links. Piece links are sorted and without repeats.
 
     Source: Yang et al. 2021, eq. 5, whose *A* links positions; how words become positions is not given there.
     """
-    from_word = source.rows[link_rows] + links[:, 0]
-    to_word = target.rows[link_rows] + links[:, 1]
+    rows, i, j = links.T
+    from_word, to_word = source.rows[rows] + i, target.rows[rows] + j
     have = (source.counts[from_word] > 0) & (target.counts[to_word] > 0)
-    from_word, to_word, rows = from_word[have], to_word[have], link_rows[have]
+    from_word, to_word, rows = from_word[have], to_word[have], rows[have]
     m, n = source.counts[from_word], target.counts[to_word]
     if subword == "all":
         fan = m * n
@@ -74,32 +72,25 @@ def project_links(
         a, b = m[link] - 1, n[link] - 1
     else:  # first has k = 0 alone
         a, b = np.minimum(k, m[link] - 1), np.minimum(k, n[link] - 1)
-    pairs = np.stack(
-        [source.pieces[source.starts[from_word[link]] + a], target.pieces[target.starts[to_word[link]] + b]],
-        axis=1,
-    )
-    return sort_links(pairs, rows[link])
+    first = source.pieces[source.starts[from_word[link]] + a]
+    second = target.pieces[target.starts[to_word[link]] + b]
+    return sort_links(np.stack([rows[link], first, second], axis=1))
 
 
-def one_to_one(links: _Int, link_rows: _Int) -> NDArray[np.bool_]:
+def one_to_one(links: _Int) -> NDArray[np.bool_]:
     """Which links are the only one of both their ends."""
-    if len(links) == 0:
-        return np.zeros(0, dtype=bool)
     alone = np.ones(len(links), dtype=bool)
-    for side in (0, 1):
-        key = link_rows * (int(links[:, side].max()) + 1) + links[:, side]
+    for side in (1, 2):
+        key = links[:, 0] * (links[:, side].max(initial=0) + 1) + links[:, side]
         _, inverse, counts = np.unique(key, return_inverse=True, return_counts=True)
         alone &= counts[inverse] == 1
     return alone
 
 
-def sort_links(links: _Int, link_rows: _Int) -> tuple[_Int, _Int]:
+def sort_links(links: _Int) -> _Int:
     """Links sorted by sentence, source and target, each once."""
-    if len(links) == 0:
-        return links.reshape(0, 2).astype(np.int64), link_rows[:0].astype(np.int64)
-    rows = np.asarray(link_rows, dtype=np.int64)
-    sources, targets = int(links[:, 0].max()) + 1, int(links[:, 1].max()) + 1
-    key = np.unique((rows * sources + links[:, 0]) * targets + links[:, 1])
-    front, target = np.divmod(key, targets)
+    rows, i, j = links.T
+    sources, targets = i.max(initial=0) + 1, j.max(initial=0) + 1
+    front, target = np.divmod(np.unique((rows * sources + i) * targets + j), targets)
     row, source = np.divmod(front, sources)
-    return np.stack([source, target], axis=1), row
+    return np.stack([row, source, target], axis=1)

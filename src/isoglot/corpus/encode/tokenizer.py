@@ -90,7 +90,9 @@ def train_tokenizer(
     if counted.characters == 0:
         raise ConfigurationError("no text to train a tokenizer on; pass at least one sentence")
     core = _skeleton(options, trained)
-    core.add_special_tokens(_added(options))
+    for token in specials:  # a mask takes the space before it with it, as RoBERTa's does
+        lstrip = token == _SPECIALS["roberta"]["mask"]
+        core.add_special_tokens([AddedToken(token, special=True, normalized=False, lstrip=lstrip)])
     size = core.get_vocab_size()
     if size > options.vocab_size or any(core.token_to_id(token) != i for i, token in enumerate(specials)):
         raise ConfigurationError(
@@ -226,15 +228,6 @@ def _skeleton(options: TokenizerOptions, model: Any) -> Tokenizer:
             core.decoder = decoders.Metaspace()
     core.normalizer = normalizers.Sequence(steps)
     return core
-
-
-def _added(options: TokenizerOptions) -> list[Any]:
-    return [
-        AddedToken(
-            token, special=True, normalized=False, lstrip=name == "mask" and options.family == "roberta"
-        )
-        for name, token in _SPECIALS[options.family].items()
-    ]
 
 
 def _post_processor(options: TokenizerOptions, core: Tokenizer) -> Any:

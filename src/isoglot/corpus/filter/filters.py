@@ -4,9 +4,8 @@ import hashlib
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import chain
-from typing import Any
 
 import numpy as np
 import regex
@@ -57,14 +56,19 @@ def split_flags(flags: str) -> list[str]:
 
 
 @dataclass
-class FilteredRows:
-    """What became of a chunk: the rows that are left, and by what to find duplicates among them (``None``: kept)."""
+class Part:
+    """A filtered chunk: what became of its rows; those that are left lie in a file."""
 
-    columns: dict[str, list[Any]]
-    rows: int
-    removed: Counter[str] = field(default_factory=Counter)
-    flags_seen: frozenset[str] = frozenset()
-    keys: NDArray[np.uint64] | None = None
+    read: int  # rows before filtering, with the units passed over
+    rows: int  # that are left
+    removed: Counter[str]  # rows that each filter dropped
+    flags_seen: frozenset[str]  # names in the flag column
+    keys: NDArray[np.uint64] | None  # one hash a row, if duplicates are dropped
+    spaces: Counter[str]  # as in `Records`
+    possible: int  # as in `Records`
+    source: int = 0  # index of the source
+    path: str = ""  # the file; empty if there is no row
+    size: int = 0  # its bytes
 
 
 class RowTests:
@@ -165,45 +169,22 @@ class RowTests:
         return counts
 
 
-class Filters:
-    """All filters of rows, and the hashes for the one that compares them."""
-
-    def __init__(
-        self,
-        options: PrepareOptions,
-        *,
-        tokenizer: str | None = None,
-        held_out: NDArray[np.uint64] | None = None,
-    ) -> None:
-        self._options = options
-        self._tests = RowTests(options, tokenizer=tokenizer, held_out=held_out)
-
-    def apply(self, records: Records, languages: Sequence[str]) -> FilteredRows:
-        """Clean and filter the rows of one chunk."""
-        self._clean(records)
-        reasons = self._tests.reasons(records, languages)
-        keep = np.flatnonzero(reasons == "")
-        found = Counter({"incomplete": records.incomplete}) + Counter(reasons[reasons != ""].tolist())
-        removed = Counter({name: found[name] for name in FILTERS if name in found})
-        columns = {name: [values[i] for i in keep] for name, values in records.columns.items()}
-        flags = frozenset(f for text in set(records.flags or ()) for f in split_flags(text))
-        return FilteredRows(columns, len(keep), removed, flags, self._keys(records.sides(), keep, languages))
-
-    def _clean(self, records: Records) -> None:
-        if self._options.clean_whitespace and "source_words" not in records.columns:
-            for name in {"source", "target"} & records.columns.keys():
-                records.columns[name] = [clean(text.replace("\n", " ")) for text in records.columns[name]]
-            if "text" in records.columns:
-                records.columns["text"] = list(map(clean, records.columns["text"]))
-
-    def _keys(
-        self, sides: list[list[str]], keep: NDArray[np.int64], languages: Sequence[str]
-    ) -> NDArray[np.uint64] | None:
-        salt = "\t".join(languages)
-        by = self._options.duplicates
-        if by == "keep":
-            return None
-        if by in ("source", "target"):
-            side = sides[0 if by == "source" else 1]
-            return hash_texts((side[i] for i in keep), salt=salt)
-        return hash_texts(("\x00".join(side[i] for side in sides) for i in keep), salt=salt)
+def filter_rows(records: Records, tests: RowTests, options: PrepareOptions, languages: Sequence[str]) -> Part:
+    """Clean the rows of one chunk and leave in it those that pass."""
+    if options.clean_whitespace and "source_words" not in records.columns:
+        for name in {"source", "target"} & records.columns.keys():
+            records.columns[name] = [clean(text.replace("\n", " ")) for text in records.columns[name]]
+        if "text" in records.columns:
+            records.columns["text"] = list(map(clean, records.columns["text"]))
+    read, reasons = len(records) + records.incomplete, tests.reasons(records, languages)
+    keep = np.flatnonzero(reasons == "")
+    found = Counter({"incomplete": records.incomplete}) + Counter(reasons[reasons != ""].tolist())
+    removed = Counter({name: found[name] for name in FILTERS if name in found})
+    flags = frozenset(f for text in set(records.flags or ()) for f in split_flags(text))
+    records.columns = {name: [values[i] for i in keep] for name, values in records.columns.items()}
+    keys = None
+    if options.duplicates != "keep":
+        sides = {"source": slice(0, 1), "target": slice(1, 2), "pair": slice(None)}[options.duplicates]
+        texts = map("\x00".join, zip(*records.sides()[sides], strict=True))
+        keys = hash_texts(texts, salt="\t".join(languages))
+    return Part(read, len(keep), removed, flags, keys, records.spaces, records.possible)

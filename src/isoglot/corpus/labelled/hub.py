@@ -4,17 +4,16 @@ Only data files are read, never a loading script (``datasets`` no longer runs th
 are in Parquet. Each can be replaced by another of the same columns: ``--data hub:NAME`` or ``hub:NAME:CONFIG``.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from itertools import product
 from typing import Any
 
 import datasets
 from datasets import ClassLabel, Dataset, Features, Value
 
-from isoglot.corpus.labelled.places import Place, split_names
+from isoglot.corpus.labelled.places import Place, filled, split_names
 from isoglot.errors import ConfigurationError, InputError
-from isoglot.languages import codes, name_of, same_language, script_codes
+from isoglot.languages import same_language
 from isoglot.runs.checkpoint import reason
 
 NO_LABEL = "-"
@@ -27,7 +26,8 @@ class HubSpec:
 
     The configuration is a template with ``{language}``, ``{language3}`` (all ISO 639-3 codes of the language are
     tried), ``{code}`` (these with the script, ``deu_Latn``) and ``{name}`` (its English name); ``{context}`` and
-    ``{question}`` for crossed languages.
+    ``{question}`` for crossed languages. A data set whose languages stand apart, line by line, has one column,
+    ``text``, which may be a template with ``{code}`` too.
     """
 
     name: str
@@ -36,24 +36,10 @@ class HubSpec:
     splits: Mapping[str, str] = field(default_factory=dict)  # ours to theirs, where the usual names do not do
 
 
-@dataclass(frozen=True)
-class HubSides:
-    """A data set whose languages stand apart, line by line: each in its own configuration, or in its own column.
-
-    ``{code}`` in them stands for the language: ISO 639-3 and script, ``deu_Latn``.
-    """
-
-    name: str
-    config: str | None  # none where all languages are in one table
-    column: str  # of the text
-    splits: Mapping[str, str] = field(default_factory=dict)
-
-
 def read_hub(place: Place, spec: HubSpec, schema: Features, *, language: str, split: str) -> Dataset:
     """Load a data set of the hub and give it the schema's columns; class numbers become their names."""
     name, config = _named(place)
-    template = config or (None if name else spec.config)
-    rows = _load(name, spec, template and list(_filled(template, language)), split)
+    rows = _load(name, spec, config or (None if name else spec.config), language, split)
     if "language" in schema and "language" in rows.features:
         tags = column_values(rows, "language")
         rows = rows.select([i for i, tag in enumerate(tags) if same_language(str(tag), language)])
@@ -79,16 +65,14 @@ def read_hub(place: Place, spec: HubSpec, schema: Features, *, language: str, sp
 
 
 def read_hub_sides(
-    place: Place, spec: HubSides, *, languages: tuple[str, str], split: str
+    place: Place, spec: HubSpec, *, languages: tuple[str, str], split: str
 ) -> tuple[list[str], list[str]]:
     """The texts of two languages, line by line."""
     name, config = _named(place)
-    template = config or spec.config
     sides = []
     for language in languages:
-        known = script_codes(language)
-        rows = _load(name, spec, template and [template.replace("{code}", code) for code in known], split)
-        candidates = [*(spec.column.replace("{code}", code) for code in known), "text", "sentence"]
+        rows = _load(name, spec, config or spec.config, language, split)
+        candidates = [*filled(spec.columns["text"], language, split), "text", "sentence"]
         column = next((c for c in candidates if c in rows.features), None)
         if column is None:
             raise InputError(
@@ -110,26 +94,10 @@ def _named(place: Place) -> tuple[str, str]:
     return name, config
 
 
-def _filled(template: str, language: str) -> Iterator[str]:
-    """The configurations that may hold a language, the likeliest first."""
-    context, _, question = language.partition("-")
-    others = [code for code in codes(language) if len(code) == 3] or [language]
-    scripts = script_codes(language) if "{code}" in template else [language]
-    for three, code in product(others if "{language3}" in template else [language], scripts):
-        yield template.format(
-            language=language,
-            language3=three,
-            code=code,
-            name=name_of(language),
-            context=context,
-            question=question or context,
-        )
-
-
-def _load(name: str, spec: HubSpec | HubSides, filled: Sequence[str] | str | None, split: str) -> Dataset:
+def _load(name: str, spec: HubSpec, template: str | None, language: str, split: str) -> Dataset:
     """The first configuration and split that the hub has."""
     name, why = name or spec.name, ""
-    configs: list[str | None] = list(filled) if filled else [None]
+    configs: list[str | None] = [*filled(template, language, split)] if template else [None]
     for config in configs:
         for own in dict.fromkeys([spec.splits.get(split, split), *split_names(split)]):
             try:

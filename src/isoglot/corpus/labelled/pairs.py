@@ -63,9 +63,7 @@ def read_pairs(
     """
     columns: dict[str, list[str]] = {name: [] for name in PAIR_WITH_ID}
     others: set[str] = set()
-    seen = 0
-    for line, fields in labelled_rows(path, _NAMES):
-        seen += 1
+    for seen, (line, fields) in enumerate(labelled_rows(path, _NAMES), start=1):
         if fields.get("language", language).lower() not in codes(language):
             others.add(fields["language"])
             continue
@@ -73,23 +71,15 @@ def read_pairs(
         if label == _NO_CONSENSUS or untranslated in (fields["first"].strip(), fields["second"].strip()):
             continue
         if label not in labels or (allowed is not None and labels[label] not in allowed):
-            known = sorted(set(labels)) if allowed is None else sorted(allowed)
-            raise InputError(
-                f"unknown label {label!r}, the labels here are {', '.join(known)}; fix the line",
-                path=path,
-                line=line,
-            )
-        columns["first"].append(fields["first"])
-        columns["second"].append(fields["second"])
-        columns["label"].append(labels[label])
-        columns["language"].append(language)
-        columns["id"].append(fields.get("id") or str(seen))
+            known = ", ".join(sorted(set(labels) if allowed is None else allowed))
+            problem = f"unknown label {label!r}, the labels here are {known}; fix the line"
+            raise InputError(problem, path=path, line=line)
+        own = {"label": labels[label], "language": language, "id": fields.get("id") or str(seen)}
+        for name, values in columns.items():
+            values.append((fields | own)[name])
     if not columns["label"]:
-        hint = (
-            f"the languages there are {', '.join(sorted(others))}"
-            if others
-            else "check the path and the format"
-        )
+        there = f"the languages there are {', '.join(sorted(others))}"
+        hint = there if others else "check the path and the format"
         raise InputError(f"holds no labelled pair in {language!r}; {hint}", path=path)
     return Dataset.from_dict(columns, features=PAIR_WITH_ID)
 
@@ -102,23 +92,20 @@ def labelled_rows(path: str | Path, names: Names) -> Iterator[tuple[int, dict[st
     columns: list[str] = []
     plan: dict[str, str] = {}
     for number, row in _rows(path, names):
+        problem = ""
         if list(row) != columns:
             columns = list(row)
             plan = {field: name for field, usual in names.items() for name in usual[::-1] if name in row}
             if missing := [f for f in _needed(names) if f not in plan]:
                 needed = ", ".join(f"{f} ({' or '.join(names[f])})" for f in missing)
-                raise InputError(
-                    f"column {needed} is missing, found {', '.join(columns)}; rename a column",
-                    path=path,
-                    line=number,
-                )
+                problem = f"column {needed} is missing, found {', '.join(columns)}; rename a column"
         for name in plan.values():
             if not isinstance(row[name], str | int):
-                raise InputError(
-                    f"{name} is {row[name]!r}, but text or a label's number is needed; fix it",
-                    path=path,
-                    line=number,
+                problem = (
+                    problem or f"{name} is {row[name]!r}, but text or a label's number is needed; fix it"
                 )
+        if problem:
+            raise InputError(problem, path=path, line=number)
         yield number, {field: str(row[name]) for field, name in plan.items()}
 
 
@@ -147,17 +134,12 @@ def _rows(path: str | Path, known: Names) -> Iterator[tuple[int, dict[str, Any]]
             names = [cell.strip().lower().removeprefix("\ufeff") for cell in cells]
             if any(name in names for name in known["label"]):
                 if twice := [n for own in known.values() for n in own if names.count(n) > 1]:
-                    raise InputError(
-                        f"the header has column {twice[0]!r} twice; rename one of them",
-                        path=path,
-                        line=number,
-                    )
+                    problem = f"the header has column {twice[0]!r} twice; rename one of them"
+                    raise InputError(problem, path=path, line=number)
                 continue
             names = _needed(known)
         if len(cells) != len(names):
-            raise InputError(
-                f"{len(cells)} columns, but {len(names)} are needed ({', '.join(names)}); fix the line or the header",
-                path=path,
-                line=number,
-            )
+            needed = f"{len(names)} are needed ({', '.join(names)})"
+            problem = f"{len(cells)} columns, but {needed}; fix the line or the header"
+            raise InputError(problem, path=path, line=number)
         yield number, dict(zip(names, cells, strict=True))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from isoglot.corpus.read.line_files import numbered_lines
 from isoglot.errors import ConfigurationError, InputError
-from isoglot.languages import codes, script_codes
+from isoglot.languages import codes, name_of, script_codes
 from isoglot.runs.files import refuse_pipe
 
 if TYPE_CHECKING:  # it imports the libraries, which files are found without
@@ -193,11 +193,17 @@ def _paths(spec: str, language: str, split: str) -> list[str]:
     )
 
 
+def filled(template: str, language: str, split: str) -> list[str]:
+    """What a template may stand for, where ``{language}`` is the language as it is named; the likeliest first."""
+    own = (values | {"language": language} for values in _values(language, split))
+    return list(dict.fromkeys(_fill(template, values) for values in own))
+
+
 def _values(language: str, split: str, other: str = "") -> list[dict[str, str]]:
     """What the fields of a template stand for: all names that the language, the split and a pair go by."""
     three = [code for code in codes(language) if len(code) == 3] or [language]
     context, _, question = language.partition("-")
-    asked = {"context": context, "question": question or context}
+    asked = {"context": context, "question": question or context, "name": name_of(language)}
     names = product(split_names(split), codes(language), three, script_codes(language))
     found = [dict(zip(("split", "language", "language3", "code"), own, strict=True)) | asked for own in names]
     pairs = [f"{one}-{two}" for one, two in product(codes(language), codes(other))]

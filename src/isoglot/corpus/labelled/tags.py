@@ -201,6 +201,7 @@ def surface_rows(block: Sequence[Line], *, language: str) -> list[tuple[int, tup
     nodes = {int(columns[0]): (number, columns) for number, columns in rows if _NODE.fullmatch(columns[0])}
     words = {place: (number, columns[1], columns[3]) for place, (number, columns) in nodes.items()}
     ranges = [(match, columns) for _, columns in rows if (match := _RANGE.fullmatch(columns[0]))]
+    rank = {tag: n for n, tag in enumerate(_FIRST.get(two_letters(language), _FIRST[""]).split())}
     # Most sentences have no multiword token, and need no walk through their graph.
     above = _above({place: columns for place, (_, columns) in nodes.items()}) if ranges else {}
     for match, columns in ranges:
@@ -208,8 +209,7 @@ def surface_rows(block: Sequence[Line], *, language: str) -> list[tuple[int, tup
         if not parts:
             continue
         highest = min(above[p] for p in parts)
-        order = _FIRST.get(two_letters(language), _FIRST[""]).split()
-        head = min((p for p in parts if above[p] == highest), key=lambda p: _rank(words[p][2], order))
+        head = min((p for p in parts if above[p] == highest), key=lambda p: rank.get(words[p][2], len(rank)))
         number, _, tag = words[head]
         for part in parts:
             del words[part]
@@ -217,10 +217,6 @@ def surface_rows(block: Sequence[Line], *, language: str) -> list[tuple[int, tup
     found = [(n, (_UNWRITTEN.sub("", word), tag)) for _, (n, word, tag) in sorted(words.items())]
     blanks = sum(word == _EMPTY for _, (word, _) in found)
     return [] if blanks and blanks >= len(found) - 1 else found
-
-
-def _rank(tag: str, order: Sequence[str]) -> int:
-    return order.index(tag) if tag in order else len(order)
 
 
 def _above(nodes: Mapping[int, Sequence[str]]) -> dict[int, int]:

@@ -59,18 +59,6 @@ def slice_text(text: Text, start: int, stop: int) -> Text:
     return text._replace(ids=text.ids[start:stop], words=text.words[start:stop])
 
 
-def divide(block: Block, size: int) -> tuple[Block, Block]:
-    """The first ``size`` tokens of a block, and the rest; a text on the border is cut."""
-    first, rest = Block(), Block()
-    for text in block.texts:
-        here = min(len(text.ids), size - first.size)
-        if here:
-            first.add(slice_text(text, 0, here))
-        if here < len(text.ids):
-            rest.add(slice_text(text, here, len(text.ids)))
-    return first, rest
-
-
 def renumbered(texts: list[Text], number: Ints) -> Ints:
     """Word ids counted through the whole block, from 0 and without gaps."""
     words = np.concatenate([text.words for text in texts])

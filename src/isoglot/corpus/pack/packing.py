@@ -15,7 +15,7 @@ from transformers import PreTrainedTokenizerBase
 
 from isoglot.corpus.encode.store import cached_stream, content_hash, list_array, write_batches
 from isoglot.corpus.encode.templates import Template, single_template
-from isoglot.corpus.pack.blocks import Block, Text, divide, renumbered, rows_of, slice_text
+from isoglot.corpus.pack.blocks import Block, Text, renumbered, rows_of, slice_text
 from isoglot.errors import ConfigurationError
 from isoglot.options import Options
 
@@ -94,7 +94,11 @@ def pack_stream(
     Source: Tang et al. 2022, G.3 (XLM's instances, 512-token chunks).
     """
     options = options or PackOptions()
-    needed = _stream_columns(options)
+    needed = ["input_ids", "word_ids", "language"]
+    if options.mode == "xlm_pairs":
+        needed = [
+            f"{side}_{name}" for side in ("source", "target") for name in ("ids", "word_ids", "language")
+        ]
     missing = [column for column in needed if column not in stream.column_names]
     if missing:
         raise ConfigurationError(
@@ -112,7 +116,7 @@ def pack_stream(
     )
 
     def make(folder: Path) -> dict[str, Any]:
-        blocks = packer.pairs(stream) if options.mode == "xlm_pairs" else packer.texts(stream)
+        blocks = packer.blocks(stream)
         if (first := next(blocks, None)) is None:
             raise ConfigurationError(
                 f"pack: {len(stream)} examples gave no block of {options.block} tokens ({packer.counts}); add text"
@@ -145,40 +149,24 @@ class _Packer:
         default_factory=lambda: dict.fromkeys(("dropped", "split", "remainder_tokens"), 0)
     )
 
-    def texts(self, stream: Dataset) -> Iterator[dict[str, Any]]:
-        """Blocks of a text stream."""
+    def blocks(self, stream: Dataset) -> Iterator[dict[str, Any]]:
+        """The columns of each block of a stream."""
         if self.options.mode == "group_texts":
-            yield from self._chunks(stream)
-            return
-        longest = self.options.block
-        open_blocks: dict[str, Block] = {}
-        for text in self._sized(rows_of(stream)):
-            block = open_blocks.setdefault(text.language, Block())
-            if block.size + len(text.ids) > longest:
-                yield self._finished(block)
-                block = open_blocks[text.language] = Block()
-            block.add(text)
-        for block in open_blocks.values():
-            yield self._finished(block)
+            yield from map(self._finished, self._chunks(stream))
+        elif self.options.mode == "xlm_pairs":
+            yield from map(self._joined, _filled(self._pairs(stream), self.options.block // 2))
+        else:
+            texts = ((text,) for text in self._sized(rows_of(stream)))
+            yield from (self._finished(block) for (block,) in _filled(texts, self.options.block))
 
-    def pairs(self, stream: Dataset) -> Iterator[dict[str, Any]]:
-        """XLM's padded halves of a pair stream."""
-        half = self.options.block // 2
-        open_blocks: dict[tuple[str, str], tuple[Block, Block]] = {}
-        for source, target in zip(rows_of(stream, "source_"), rows_of(stream, "target_"), strict=True):
-            sides = self._surround(source), self._surround(target)
-            if max(len(side.ids) for side in sides) >= half:
+    def _pairs(self, stream: Dataset) -> Iterator[tuple[Text, ...]]:
+        """Both sides of each pair, with specials, neither longer than half a block."""
+        for row in zip(rows_of(stream, "source_"), rows_of(stream, "target_"), strict=True):
+            sides = tuple(map(self._surround, row))
+            if max(len(side.ids) for side in sides) >= self.options.block // 2:
                 self.counts["dropped"] += 1
-                continue
-            languages = (source.language, target.language)
-            blocks = open_blocks.setdefault(languages, (Block(), Block()))
-            if any(block.size + len(side.ids) > half for block, side in zip(blocks, sides, strict=True)):
-                yield self._joined(blocks)
-                blocks = open_blocks[languages] = (Block(), Block())
-            for block, side in zip(blocks, sides, strict=True):
-                block.add(side)
-        for blocks in open_blocks.values():
-            yield self._joined(blocks)
+            else:
+                yield sides
 
     def _sized(self, texts: Iterator[Text]) -> Iterator[Text]:
         """Texts with specials, none longer than a block."""
@@ -195,16 +183,20 @@ class _Packer:
         words = self.template.surround(text.words, fill=-1)
         return text._replace(ids=self.template.place(text.ids), words=words)
 
-    def _chunks(self, stream: Dataset) -> Iterator[dict[str, Any]]:
+    def _chunks(self, stream: Dataset) -> Iterator[Block]:
         """Equal chunks of the concatenated texts."""
         for start in range(0, len(stream), _MAP_ROWS):
-            rest = Block()
+            block = Block()
             for text in rows_of(stream.select(range(start, min(start + _MAP_ROWS, len(stream))))):
-                rest.add(self._surround(text))
-                while rest.size >= self.options.block:
-                    block, rest = divide(rest, self.options.block)
-                    yield self._finished(block)
-            self.counts["remainder_tokens"] += rest.size
+                rest = self._surround(text)
+                while block.size + len(rest.ids) >= self.options.block:
+                    here = self.options.block - block.size
+                    block.add(slice_text(rest, 0, here))
+                    yield block
+                    block, rest = Block(), slice_text(rest, here, len(rest.ids))
+                if len(rest.ids):
+                    block.add(rest)
+            self.counts["remainder_tokens"] += block.size
 
     def _finished(self, block: Block) -> dict[str, Any]:
         """One block's columns."""
@@ -226,7 +218,7 @@ class _Packer:
             found["language_ids"] = np.repeat(ids, sizes)
         return self._padded(found, self.options.block) if self.options.mode == "xlm_text" else found
 
-    def _joined(self, blocks: tuple[Block, Block]) -> dict[str, Any]:
+    def _joined(self, blocks: tuple[Block, ...]) -> dict[str, Any]:
         """One XLM instance's columns from its two halves."""
         half = self.options.block // 2
         source, target = (self._padded(self._finished(block), half) for block in blocks)
@@ -260,10 +252,18 @@ class _Packer:
         return known[language]
 
 
-def _stream_columns(options: PackOptions) -> list[str]:
-    if options.mode == "xlm_pairs":
-        return [f"{side}_{name}" for side in ("source", "target") for name in ("ids", "word_ids", "language")]
-    return ["input_ids", "word_ids", "language"]
+def _filled(rows: Iterator[tuple[Text, ...]], room: int) -> Iterator[tuple[Block, ...]]:
+    """A block for each side of rows in the same languages, with as many rows as fit into all of them."""
+    opened: dict[tuple[str, ...], tuple[Block, ...]] = {}
+    for sides in rows:
+        languages, empty = tuple(side.language for side in sides), tuple(Block() for _ in sides)
+        blocks = opened.setdefault(languages, empty)
+        if any(block.size + len(side.ids) > room for block, side in zip(blocks, sides, strict=True)):
+            yield blocks
+            blocks = opened[languages] = empty
+        for block, side in zip(blocks, sides, strict=True):
+            block.add(side)
+    yield from opened.values()
 
 
 def _batched(blocks: list[dict[str, Any]], features: Features) -> dict[str, Any]:
