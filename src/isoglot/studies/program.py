@@ -9,9 +9,6 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pydantic import ValidationError
-
-from isoglot.checks import problems_of
 from isoglot.errors import ConfigurationError
 from isoglot.reports.papers import PAPERS, paper_table
 from isoglot.results import CELLS, FILE_NAME, Cell, Result, write_cells
@@ -83,8 +80,8 @@ def build_programs(
         lab.cells, lab.figures = [], []
         try:
             study.run(lab)
-        except ValidationError as error:  # of a step, by sizes that are changed
-            raise ConfigurationError(problems_of(error), heading=f"{study.name} with these sizes:") from error
+        except ConfigurationError as error:  # of a step, by sizes that are changed
+            raise ConfigurationError(error.problems, heading=f"{study.name} with these sizes:") from error
         parts: dict[bool, list[CellPlan]] = {True: [], False: []}
         for cell in lab.cells:
             parts[not only or any(matches(cell, text) for text in only)].append(cell)

@@ -22,56 +22,51 @@ from isoglot.synthetic.options import WorldRequest
 class MakeWorld(Step):
     """The miniature world; options and files are those of ``isoglot world``."""
 
-    options: dict[str, Any]
-
-    def check(self) -> Any:
-        """The options of ``isoglot world``."""
-        return validated(WorldRequest, self.options, what="world option")
+    options: WorldRequest
 
     def run(self, folder: Path, report: Reporter) -> Mapping[str, Any]:
         """Write the world's files."""
         from isoglot.synthetic.write_world import write_world  # noqa: PLC0415
 
-        write_world(folder / "world", self.check(), progress=report)
+        write_world(folder / "world", self.options, progress=report)
         for path in (folder / "world").iterdir():
             path.rename(folder / path.name)
         (folder / "world").rmdir()
         return {}
 
 
+class TextSource(Source):
+    """A recipe's source of text, or of a treebank, whose words are joined."""
+
+    kind: Literal["text", "treebank"] = "text"
+    language: str | None = "en"
+
+
 class CollectText(Step):
-    """Sentences of several sources as one file ``text.txt``, one a line.
+    """Sentences of several sources as one file ``text.txt``, one a line."""
 
-    A source has the keys of a recipe's, and ``kind``: text (default) or treebank, whose words are joined.
-    """
-
-    sources: Annotated[list[dict[str, Any]], Field(min_length=1)]
+    sources: Annotated[list[TextSource], Field(min_length=1)]
     words: Literal["keep", "unicode"] = "keep"  # unicode: punctuation apart from words
     drop_headings: bool = False  # WikiText's ` = Heading = ` lines
     min_words: Annotated[int, Field(ge=1)] = 1  # shorter lines are left out
-
-    def check(self) -> list[tuple[str, Source]]:
-        """The sources, each with its kind."""
-        given = [{"kind": "text", "language": "en", **source} for source in self.sources]
-        return [(one.pop("kind"), validated(Source, one, what="source")) for one in given]
 
     def run(self, folder: Path, report: Reporter) -> Mapping[str, Any]:
         """Read, filter, write."""
         lines = 0
         with (folder / "text.txt").open("w", encoding="utf-8", newline="\n") as file:
-            for kind, source in self.check():
-                for text in self._texts(kind, source):
+            for source in self.sources:
+                for text in self._texts(source):
                     file.write(f"{text}\n")
                     lines += 1
         if not lines:
             raise ConfigurationError("no line is left; give other sources, or lower min_words")
         return {"lines": lines}
 
-    def _texts(self, kind: Any, source: Source) -> Iterator[str]:
+    def _texts(self, source: TextSource) -> Iterator[str]:
         from isoglot.corpus.encode.words import split_words  # noqa: PLC0415
         from isoglot.corpus.read.readers import read  # noqa: PLC0415
 
-        for row in read(source, kind=kind):
+        for row in read(source, kind=source.kind):
             words = list(row["words"]) if "words" in row else split_words(row["text"], mode="whitespace")
             if self.drop_headings and words[:1] == ["="] and words[-1:] == ["="]:
                 continue
@@ -187,20 +182,14 @@ class SamplePairs(Step):
 class Prepare(Step):
     """A corpus in ``corpus``, as ``isoglot prepare`` makes it."""
 
-    source: dict[str, Any]
-    options: dict[str, Any]
-
-    def check(self) -> tuple[Source, Any]:
-        """The source, and the options of ``isoglot prepare``."""
-        source = validated(Source, self.source, what="source")
-        return source, validated(PrepareOptions, self.options, what="prepare option")
+    source: Source
+    options: PrepareOptions
 
     def run(self, folder: Path, report: Reporter) -> Mapping[str, Any]:
         """Prepare."""
         from isoglot.corpus.prepare import prepare  # noqa: PLC0415 - loads the libraries
 
-        source, options = self.check()
-        prepare(source, folder / "corpus", options=options)
+        prepare(self.source, folder / "corpus", options=self.options)
         return {}
 
 
