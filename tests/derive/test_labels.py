@@ -12,6 +12,7 @@ from isoglot.derive.labels import (
     flip_runs,
     make_tags_consistent,
 )
+from isoglot.derive.options import TransformOptions
 from isoglot.derive.order import Inversion, Permutation
 
 TAGS = st.lists(st.sampled_from(["O", "B-PER", "I-PER", "B-LOC", "I-LOC"]), max_size=10).map(
@@ -40,7 +41,7 @@ GOLDEN = [
 
 def test_inverted_entities() -> None:
     for words, tags, inverted, expected in GOLDEN:
-        derived = Inversion()(Sentence(tuple(words)))
+        derived = Inversion(TransformOptions())(Sentence(tuple(words)))
         assert list(derived.words) == inverted
         assert flip_runs([tags[o] for o in derived.origin]) == expected
         assert carry_entities(tags, derived.origin) == expected
@@ -88,7 +89,7 @@ def test_runs_flip_and_entities_carry_alike_under_inversion(tags: list[str]) -> 
 
 @given(TAGS, st.integers(0, 9))
 def test_every_order_gives_valid_iob2_with_the_same_types(tags: list[str], key: int) -> None:
-    origin = Permutation()(Sentence(("w",) * len(tags)), key=key).origin
+    origin = Permutation(TransformOptions())(Sentence(("w",) * len(tags)), key=key).origin
     for out in (carry_entities(tags, origin), make_tags_consistent([tags[o] for o in origin])):
         assert [t[2:] for t in out] == [tags[o][2:] for o in origin]
         for before, tag in zip(["O", *out], out, strict=False):
@@ -105,7 +106,7 @@ def test_heads_point_to_the_same_words(size: int, key: int, data: st.DataObject)
     heads = data.draw(st.lists(st.integers(0, size), min_size=size, max_size=size))
     words = tuple(f"w{i}" for i in range(size))
     sentence = Sentence(words, ("X",) * size, tuple(heads), ("dep",) * size)
-    derived = compose(Inversion(), Permutation())(sentence, key=key)
+    derived = compose(Inversion(TransformOptions()), Permutation(TransformOptions()))(sentence, key=key)
     out = moved(sentence, derived).heads or ()
     for new, old in enumerate(derived.origin):
         assert derived.words[new] == words[old]
@@ -118,6 +119,6 @@ def test_labels_of_derived_languages() -> None:
     for tags, expected in reference("golden")["ner_consistency"]["cases"]:
         assert make_tags_consistent(tags) == expected
     for words, tags, derived_words, derived_tags in reference("golden")["inversion_ner"]["cases"]:
-        derived = Inversion()(Sentence(tuple(words)))
+        derived = Inversion(TransformOptions())(Sentence(tuple(words)))
         assert list(derived.words) == derived_words
         assert flip_runs([tags[o] for o in derived.origin]) == derived_tags

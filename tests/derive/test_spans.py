@@ -30,13 +30,13 @@ def test_answers_that_fall_apart_are_dropped_and_counted() -> None:
     assert not list(deriver.rows("span", [row]))
     assert deriver.counts == {"answer dropped: in several pieces": 1, "no answer left in one piece": 1}
     inside = {**row, "context": "one twothree", "answers": {"text": ["three"], "start": [7]}}
-    again = Deriver(Inversion(), "inv")
+    again = Deriver(Inversion(TransformOptions()), "inv")
     assert not list(again.rows("span", [inside]))
     assert again.counts["answer dropped: not at the bounds of words"] == 1
     elsewhere = {**row, "answers": {"text": ["d  e", "b"], "start": [6, 4]}}
-    third = Deriver(Inversion(), "inv")
+    third = Deriver(Inversion(TransformOptions()), "inv")
     (kept,) = third.rows("span", [{**elsewhere, "context": "a b c d  e f g h"}])
     assert kept.row["answers"] == {"text": ["e d"], "start": [6]}
     assert third.counts["answer dropped: not in the context as recorded"] == 1
     none = {**row, "answers": {"text": [], "start": []}}
-    assert len(list(Deriver(Inversion(), "inv").rows("span", [none]))) == 1
+    assert len(list(Deriver(Inversion(TransformOptions()), "inv").rows("span", [none]))) == 1

@@ -75,6 +75,10 @@ class TransformOptions(Options):
     )
     best: bool = option(False, "Take the most probable order, not a sampled one.", group=_SYNTAX, needs="syn")
 
+    def sharing(self) -> dict[str, Any]:
+        """What :func:`isoglot.derive.sharing.draw_shared` takes."""
+        return self.model_dump(include={"overlap", "seed", "with_replacement"})
+
 
 class DeriverOptions(Options):
     """How rows are read and labels are kept. ``needs`` names the kinds of data that a field is for."""
