@@ -83,7 +83,7 @@ def test_weights_go_when_nothing_waits_for_them_and_come_back_when_something_doe
     tuned = work.add(1, kind=Tuned)
     first, second = work.add(2, tuned), work.add(3, tuned)
     make_calls([first, second], work.root)
-    assert not work.store.usable(tuned) and work.store.manifest(tuned) is not None
+    assert not work.store.usable(tuned) and work.store.manifest(tuned)
     third = work.add(4, tuned)
     assert make_calls([first, second, third], work.root, keep=True).made == {"finetune": 1, "analyse": 1}
     assert work.store.usable(tuned)

@@ -64,7 +64,6 @@ class BestLinks(Step):
     dev: dict[str, str]  # Name -> gold links to choose by
     test: dict[str, str]  # Name -> gold links to measure on
     methods: list[str]
-    layers: list[int] | None = None
 
     def check(self) -> None:
         """Refuse methods that an embedding aligner does not have."""
@@ -80,7 +79,6 @@ class BestLinks(Step):
         tried = best_choice(
             self.checkpoint,
             {name: gold_pairs(path) for name, path in self.dev.items()},
-            layers=self.layers,
             candidates=[{"method": method} for method in self.methods],
             progress=report.progress,
         )

@@ -44,18 +44,18 @@ class Store:
         """Where a call's files are."""
         return self.root / call.folder
 
-    def manifest(self, call: Call) -> dict[str, Any] | None:
-        """What a finished call left; ``None`` while it is not finished."""
-        return read_json(self.folder(call) / MANIFEST)
+    def manifest(self, call: Call) -> dict[str, Any]:
+        """What a finished call left; empty while it is not finished."""
+        return read_json(self.folder(call) / MANIFEST) or {}
 
     def value(self, call: Call, metric: str) -> float | None:
         """A number that a finished call measured."""
-        found = (self.manifest(call) or {}).get("values", {}).get(metric)
+        found = self.manifest(call).get("values", {}).get(metric)
         return None if found is None else float(found)
 
     def usable(self, call: Call) -> bool:
         """Whether a call is finished and other calls can read what it made (weights may have been deleted)."""
-        return (self.folder(call) / call.step.weights).exists() and self.manifest(call) is not None
+        return (self.folder(call) / call.step.weights).exists() and bool(self.manifest(call))
 
     def missing(self, targets: Iterable[Call]) -> list[Call]:
         """The calls to make so that all targets are finished, each after what it needs."""
@@ -68,7 +68,7 @@ class Store:
                 found[call] = None
 
         for target in targets:
-            if self.manifest(target) is None:
+            if not self.manifest(target):
                 visit(target)
         return list(found)
 
@@ -85,7 +85,7 @@ class Store:
                 return leaf
             if not leaf.fact:
                 return f"{leaf.before}{self.folder(leaf.call).resolve()}{leaf.after}"
-            facts = self.manifest(leaf.call) or {}
+            facts = self.manifest(leaf.call)
             if leaf.fact not in facts and not assume:
                 raise ConfigurationError(f"{leaf.call.title} has no fact {leaf.fact!r}")
             return facts.get(leaf.fact, 1000)
@@ -101,7 +101,7 @@ class Store:
                 return self.manifest(call)
             for needed in call.needs:
                 require_checkpoint(self.folder(needed))
-            if self.manifest(call) is not None:  # of weights that were deleted since
+            if self.manifest(call):  # of weights that were deleted since
                 clear(folder, MANIFEST)
             return None
 
@@ -122,8 +122,8 @@ class Store:
     def drop_weights(self, call: Call, targets: Sequence[Call]) -> None:
         """Delete fine-tuned weights that a call read and nothing will read again; their manifests stay."""
         for tuned in (needed for needed in call.needs if needed.step.kind == "finetune"):
-            if not any(tuned in t.needs and self.manifest(t) is None for t in targets) and self.usable(tuned):
-                manifest, folder = self.manifest(tuned) or {}, self.folder(tuned)
+            if not any(tuned in t.needs and not self.manifest(t) for t in targets) and self.usable(tuned):
+                manifest, folder = self.manifest(tuned), self.folder(tuned)
                 clear(folder, MANIFEST)
                 write_json(folder / MANIFEST, {**manifest, "weights": "deleted"})
 

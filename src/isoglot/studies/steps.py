@@ -13,6 +13,7 @@ from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.read.sources import Source
 from isoglot.derive.options import DeriveRequest, DeriverOptions, TransformOptions
 from isoglot.errors import ConfigurationError
+from isoglot.options import Count, PositiveShare
 from isoglot.runs.files import write_text
 from isoglot.runs.reporter import Reporter
 from isoglot.studies.graph import Step
@@ -48,7 +49,7 @@ class CollectText(Step):
     sources: Annotated[list[TextSource], Field(min_length=1)]
     words: Literal["keep", "unicode"] = "keep"  # unicode: punctuation apart from words
     drop_headings: bool = False  # WikiText's ` = Heading = ` lines
-    min_words: Annotated[int, Field(ge=1)] = 1  # shorter lines are left out
+    min_words: Count = 1  # shorter lines are left out
 
     def run(self, folder: Path, report: Reporter) -> Mapping[str, Any]:
         """Read, filter, write."""
@@ -156,8 +157,7 @@ class SamplePairs(Step):
 
     source: str
     target: str
-    share: Annotated[float, Field(gt=0, le=1)] = 1.0
-    seed: int = 0
+    share: PositiveShare = 1.0
 
     def run(self, folder: Path, report: Reporter) -> Mapping[str, Any]:
         """Draw and write, in the files' order."""
@@ -172,7 +172,7 @@ class SamplePairs(Step):
                 "parallel files are needed"
             )
         pairs = list(zip(*sides, strict=True))
-        order = torch.randperm(len(pairs), generator=generator_for(self.seed, "pairs")).tolist()
+        order = torch.randperm(len(pairs), generator=generator_for(0, "pairs")).tolist()
         drawn = sorted(order[: max(1, round(self.share * len(pairs)))])
         text = "".join(f"{pairs[i][0]}\t{pairs[i][1]}\n" for i in drawn)
         (folder / "pairs.tsv").write_text(text, encoding="utf-8")
@@ -219,7 +219,7 @@ class WriteGold(Step):
     """Gold links by construction: the first pairs of ALIGNED corpora as ``NAME.jsonl``, all links sure."""
 
     corpora: Annotated[dict[str, str], Field(min_length=1)]  # name of the file -> ALIGNED corpus
-    limit: Annotated[int, Field(ge=1)] = 400
+    limit: Count = 400
 
     def run(self, folder: Path, report: Reporter) -> Mapping[str, Any]:
         """Write a file each."""
