@@ -142,7 +142,7 @@ def test_inputs_are_derived_with_their_own_options(tmp_path: Path) -> None:
                 "language": "x",
                 "rows": {"repare": "flip"},
             },
-            "derive option repare: unknown key; did you mean 'repair'",
+            "rows.repare: unknown key; did you mean 'repair'",
         ),
         (
             Derive,
@@ -151,7 +151,7 @@ def test_inputs_are_derived_with_their_own_options(tmp_path: Path) -> None:
                 "transform": "inv",
                 "language": "x",
             },
-            "derive option litral: unknown key; did you mean 'literal'",
+            "options.litral: unknown key; did you mean 'literal'",
         ),
     ],
 )

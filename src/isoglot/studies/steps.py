@@ -8,10 +8,10 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from isoglot.aligners.options import AlignRequest, aligner_of
-from isoglot.checks import validated
+from isoglot.checks import checked
 from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.read.sources import Source
-from isoglot.derive.options import DeriveRequest, DeriverOptions, TransformOptions
+from isoglot.derive.options import DeriveRequest
 from isoglot.errors import ConfigurationError
 from isoglot.options import Count, PositiveShare
 from isoglot.runs.files import write_text
@@ -87,7 +87,7 @@ class TrainTokenizer(Step):
         """The options."""
         from isoglot.corpus.encode.tokenizer import TokenizerOptions  # noqa: PLC0415 - loads the library
 
-        return validated(TokenizerOptions, self.options, what="tokenizer option")
+        return checked(TokenizerOptions, self.options)
 
     def run(self, folder: Path, report: Reporter) -> Mapping[str, Any]:
         """Train and save."""
@@ -137,19 +137,19 @@ class Derive(Step):
             return {}
         return {"copied_vocabulary": VocabularyCopy.load(tokenizer).size}
 
-    def _request(self, given: dict[str, Any], tokenizer: str | None) -> Any:
-        own = {k: v for k, v in given.items() if k not in ("path", "options", "rows")}
-        options = {**self.options, **given.get("options", {})}
-        rows = {**self.rows, **given.get("rows", {})}
+    def _request(self, given: dict[str, Any], tokenizer: str | None) -> DeriveRequest:
         fixed = {
             "transform": self.transform,
             "languages": ("en",),
             "derived_language": self.language,
             "tokenizer": tokenizer,
-            "options": validated(TransformOptions, options, what="derive option"),
-            "rows": validated(DeriverOptions, rows, what="derive option"),
         }
-        return validated(DeriveRequest, {**fixed, **own}, what="derive option")
+        laid_over = {
+            "options": {**self.options, **given.get("options", {})},
+            "rows": {**self.rows, **given.get("rows", {})},
+        }
+        own = {key: value for key, value in given.items() if key != "path"}
+        return checked(DeriveRequest, {**fixed, **own, **laid_over})
 
 
 class SamplePairs(Step):
@@ -204,7 +204,7 @@ class Align(Step):
     def check(self) -> tuple[Source, AlignRequest]:
         """The source, and the request of ``isoglot align``."""
         chosen = aligner_of(method=self.method, symmetrisation=self.symmetrisation)
-        source = validated(Source, {"path": self.path, **self.source}, what="source")
+        source = checked(Source, {"path": self.path, **self.source})
         return source, AlignRequest(aligner=chosen, words="unicode", output="corpus")
 
     def run(self, folder: Path, report: Reporter) -> Mapping[str, Any]:
