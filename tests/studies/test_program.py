@@ -209,7 +209,9 @@ def test_cells_that_were_measured_before_stay_written(tmp_path: Path) -> None:
 
 def test_sizes_that_make_no_sense_are_refused() -> None:
     study = find_studies(["align_mlm/table3"])
-    with pytest.raises(ConfigurationError, match=r"align_mlm/table3 with these sizes:\s*- share: "):
+    with pytest.raises(
+        ConfigurationError, match=r"align_mlm/table3 with these sizes:\s*- data pairs: share: "
+    ):
         build_programs(study, scale="tiny", changes={"parallel": 0})
     (program,) = build_programs(study, scale="tiny", changes={"steps": 0}, only=["MLM / trans:pos.zs"])
     with pytest.raises(ConfigurationError, match="steps: got 0"):

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, TypeVar
 from pydantic import BaseModel, ConfigDict
 
 from isoglot.checks import checked
+from isoglot.errors import ConfigurationError
 from isoglot.runs.folder import key_of
 from isoglot.runs.reporter import Reporter
 from isoglot.studies.inputs import Input, outside
@@ -60,7 +61,10 @@ class Call:
     def __init__(self, name: str, step: type[Step], arguments: Mapping[str, Any]) -> None:
         self.name, self.arguments = name, arguments
         self.needs = tuple(dict.fromkeys(one.call for one in leaves(arguments, Output)))
-        self.step = checked(step, resolve(arguments, _placeholder))
+        try:
+            self.step = checked(step, resolve(arguments, _placeholder))
+        except ConfigurationError as error:
+            raise ConfigurationError([f"{step.kind} {name}: {one}" for one in error.problems]) from error
         values = self.step.model_dump(mode="json", exclude_defaults=True, exclude={"label"})
         self.key = key_of([step.__qualname__, values])
 
