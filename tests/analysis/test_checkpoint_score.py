@@ -12,6 +12,7 @@ from safetensors.torch import save_file
 
 from isoglot.analysis.checkpoint_score import checkpoint_alignment_score, trained_pairs
 from isoglot.analysis.options import ScoreOptions
+from isoglot.derive.options import TransformOptions
 from isoglot.derive.vocabulary import VocabularyCopy
 from isoglot.errors import ConfigurationError
 from isoglot.schema import LEXICON
@@ -56,7 +57,7 @@ def test_checkpoint_of_a_copied_vocabulary(copied: tuple[Path, VocabularyCopy]) 
 
 def test_shared_ids_are_left_out_and_specials_can_be_put_in(copied: tuple[Path, VocabularyCopy]) -> None:
     folder, copy = copied
-    shared = VocabularyCopy.draw(copy.original, overlap=0.25)
+    shared = VocabularyCopy.draw(copy.original, TransformOptions(overlap=0.25))
     found = checkpoint_alignment_score(folder, vocabulary=shared)
     assert found.total.asked.tolist() == with_copy(shared)
     whole = checkpoint_alignment_score(folder, vocabulary=copy, options=ScoreOptions(include_special=True))

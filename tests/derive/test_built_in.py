@@ -30,17 +30,19 @@ def tree_of(row: dict[str, Any]) -> Sentence:
 
 
 def test_the_usual_order_of_the_head_final_language() -> None:
-    derived = Syntax.load(SPEC, BUILT_IN, best=True)(TREE)
+    derived = Syntax.load(TransformOptions(syntax=SPEC, models=BUILT_IN, best=True))(TREE)
     assert " ".join(derived.words) == "house the in cat old the mice seen not has ."
 
 
 def test_english_order_is_kept_by_the_built_in_english() -> None:
-    assert Syntax.load("en~en@N~en@V", BUILT_IN, best=True)(TREE).origin == tuple(range(11))
+    assert Syntax.load(TransformOptions(syntax="en~en@N~en@V", models=BUILT_IN, best=True))(
+        TREE
+    ).origin == tuple(range(11))
 
 
 def test_orders_are_drawn_mostly_usual_ones() -> None:
-    syntax = Syntax.load(SPEC, BUILT_IN, seed=3)
-    usual = Syntax.load(SPEC, BUILT_IN, best=True)(TREE).origin
+    syntax = Syntax.load(TransformOptions(syntax=SPEC, models=BUILT_IN, seed=3))
+    usual = Syntax.load(TransformOptions(syntax=SPEC, models=BUILT_IN, best=True))(TREE).origin
     drawn = [syntax(TREE, key=k).origin for k in range(400)]
     assert 0.35 < drawn.count(usual) / 400 < 0.9
     assert len(set(drawn)) > 10
@@ -97,4 +99,4 @@ def test_transliterated_and_re_ordered_treebank_of_the_miniature_world() -> None
 
 def test_what_is_not_built_in_says_what_there_is() -> None:
     with pytest.raises(ConfigurationError, match=r"fr@N; there are en, head-final.*--models FOLDER"):
-        Syntax.load("en~fr@N", BUILT_IN)
+        Syntax.load(TransformOptions(syntax="en~fr@N", models=BUILT_IN))

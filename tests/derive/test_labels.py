@@ -1,7 +1,8 @@
-"""Labels that follow their words."""
+"""Labels and answers that follow their words."""
 
 from __future__ import annotations
 
+from derived_rows import derived_row
 from hypothesis import given
 from hypothesis import strategies as st
 from references import reference
@@ -12,7 +13,10 @@ from isoglot.derive.labels import (
     flip_runs,
     make_tags_consistent,
 )
+from isoglot.derive.options import TransformOptions
 from isoglot.derive.order import Inversion, Permutation
+from isoglot.derive.rows import Deriver
+from isoglot.derive.spec import build
 
 TAGS = st.lists(st.sampled_from(["O", "B-PER", "I-PER", "B-LOC", "I-LOC"]), max_size=10).map(
     lambda tags: [
@@ -40,7 +44,7 @@ GOLDEN = [
 
 def test_inverted_entities() -> None:
     for words, tags, inverted, expected in GOLDEN:
-        derived = Inversion()(Sentence(tuple(words)))
+        derived = Inversion(TransformOptions())(Sentence(tuple(words)))
         assert list(derived.words) == inverted
         assert flip_runs([tags[o] for o in derived.origin]) == expected
         assert carry_entities(tags, derived.origin) == expected
@@ -88,7 +92,7 @@ def test_runs_flip_and_entities_carry_alike_under_inversion(tags: list[str]) -> 
 
 @given(TAGS, st.integers(0, 9))
 def test_every_order_gives_valid_iob2_with_the_same_types(tags: list[str], key: int) -> None:
-    origin = Permutation()(Sentence(("w",) * len(tags)), key=key).origin
+    origin = Permutation(TransformOptions())(Sentence(("w",) * len(tags)), key=key).origin
     for out in (carry_entities(tags, origin), make_tags_consistent([tags[o] for o in origin])):
         assert [t[2:] for t in out] == [tags[o][2:] for o in origin]
         for before, tag in zip(["O", *out], out, strict=False):
@@ -105,7 +109,7 @@ def test_heads_point_to_the_same_words(size: int, key: int, data: st.DataObject)
     heads = data.draw(st.lists(st.integers(0, size), min_size=size, max_size=size))
     words = tuple(f"w{i}" for i in range(size))
     sentence = Sentence(words, ("X",) * size, tuple(heads), ("dep",) * size)
-    derived = compose(Inversion(), Permutation())(sentence, key=key)
+    derived = compose(Inversion(TransformOptions()), Permutation(TransformOptions()))(sentence, key=key)
     out = moved(sentence, derived).heads or ()
     for new, old in enumerate(derived.origin):
         assert derived.words[new] == words[old]
@@ -118,6 +122,40 @@ def test_labels_of_derived_languages() -> None:
     for tags, expected in reference("golden")["ner_consistency"]["cases"]:
         assert make_tags_consistent(tags) == expected
     for words, tags, derived_words, derived_tags in reference("golden")["inversion_ner"]["cases"]:
-        derived = Inversion()(Sentence(tuple(words)))
+        derived = Inversion(TransformOptions())(Sentence(tuple(words)))
         assert list(derived.words) == derived_words
         assert flip_runs([tags[o] for o in derived.origin]) == derived_tags
+
+
+def test_answers_follow_their_words() -> None:
+    row = {
+        "id": "q", "question": "Who won?", "language": "en",
+        "context": "The U.S. team, led by Ann Lee, won. It cost $3.5 million.",
+        "answers": {"text": ["Ann Lee", "$3.5 million"], "start": [22, 44]},
+    }  # fmt: skip
+    found = derived_row("span", row, transform=TransformOptions(split=True))
+    context, answers = found.row["context"], found.row["answers"]
+    assert answers["text"] == ["Lee Ann", "million 3.5 $"]
+    for text, start in zip(answers["text"], answers["start"], strict=True):
+        assert context[start : start + len(text)] == text
+    assert context.endswith("million 3.5 $ cost It .")
+    assert found.row["question"] == "won Who ?"
+
+
+def test_answers_that_fall_apart_are_dropped_and_counted() -> None:
+    row = {"id": "q", "question": "Who ?", "context": "a b c d e f g h", "language": "en",
+           "answers": {"text": ["b c d"], "start": [2]}}  # fmt: skip
+    deriver = Deriver(build("perm", TransformOptions(seed=1)), "perm")
+    assert not list(deriver.rows("span", [row]))
+    assert deriver.counts == {"answer dropped: in several pieces": 1, "no answer left in one piece": 1}
+    inside = {**row, "context": "one twothree", "answers": {"text": ["three"], "start": [7]}}
+    again = Deriver(Inversion(TransformOptions()), "inv")
+    assert not list(again.rows("span", [inside]))
+    assert again.counts["answer dropped: not at the bounds of words"] == 1
+    elsewhere = {**row, "answers": {"text": ["d  e", "b"], "start": [6, 4]}}
+    third = Deriver(Inversion(TransformOptions()), "inv")
+    (kept,) = third.rows("span", [{**elsewhere, "context": "a b c d  e f g h"}])
+    assert kept.row["answers"] == {"text": ["e d"], "start": [6]}
+    assert third.counts["answer dropped: not in the context as recorded"] == 1
+    none = {**row, "answers": {"text": [], "start": []}}
+    assert len(list(Deriver(Inversion(TransformOptions()), "inv").rows("span", [none]))) == 1

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from references import reference
 
 from isoglot.derive.base import Sentence, compose
+from isoglot.derive.options import TransformOptions
 from isoglot.derive.order import END_MARKS, Inversion, Permutation, sentence_bounds
 from isoglot.errors import ConfigurationError
 from isoglot.testing import tiny_tokenizer
@@ -35,7 +36,7 @@ def test_literal_nli_inversion_has_the_papers_quirks(text: str, expected: str) -
 
 
 def literally(text: str) -> str:
-    return " ".join(Inversion(literal=True)(Sentence(tuple(text.split(" ")))).words)
+    return " ".join(Inversion(TransformOptions(literal=True))(Sentence(tuple(text.split(" ")))).words)
 
 
 def naive_xnli(text: str) -> str:
@@ -57,7 +58,7 @@ def test_literal_nli_inversion_equals_a_naive_one(words: list[str]) -> None:
     if text:
         assert literally(text) == naive_xnli(text)
     sentence = Sentence(tuple(text.split(" ")))
-    derived = Inversion(literal=True)(sentence)
+    derived = Inversion(TransformOptions(literal=True))(sentence)
     assert len(derived.words) == len(derived.origin)
 
 
@@ -73,62 +74,72 @@ def test_literal_nli_inversion_equals_a_naive_one(words: list[str]) -> None:
 def test_pretraining_text_is_split_and_inverted(text: str, expected: list[tuple[str, str]]) -> None:
     words = tuple(text.split())
     bounds = list(sentence_bounds(words))
-    found = [(words[a:b], Inversion()(Sentence(words[a:b])).words) for a, b in bounds]
+    found = [(words[a:b], Inversion(TransformOptions())(Sentence(words[a:b])).words) for a, b in bounds]
     assert [(" ".join(o), " ".join(d)) for o, d in found] == expected
-    whole = Inversion(split=True)(Sentence(words))
+    whole = Inversion(TransformOptions(split=True))(Sentence(words))
     assert " ".join(whole.words) == " ".join(d for _, d in expected)
 
 
 def test_a_mark_that_hangs_on_the_last_word_moves_to_the_new_last_one() -> None:
-    derived = Inversion(attached=True)(Sentence.of("The old cat sat on a mat."))
+    derived = Inversion(TransformOptions(attached=True))(Sentence.of("The old cat sat on a mat."))
     assert derived.words == ("mat", "a", "on", "sat", "cat", "old", "The.")
     assert derived.origin == (6, 5, 4, 3, 2, 1, 0)
-    assert Inversion(attached=True)(Sentence.of("wait for me...")).words == ("me", "for", "wait...")
-    assert Inversion(attached=True)(Sentence.of("...")).words == ("...",)
-    assert Inversion()(Sentence.of("in the U.S.")).words == ("U.S.", "the", "in")
+    assert Inversion(TransformOptions(attached=True))(Sentence.of("wait for me...")).words == (
+        "me",
+        "for",
+        "wait...",
+    )
+    assert Inversion(TransformOptions(attached=True))(Sentence.of("...")).words == ("...",)
+    assert Inversion(TransformOptions())(Sentence.of("in the U.S.")).words == ("U.S.", "the", "in")
 
 
 def test_the_papers_text_ends_sentences_at_the_period_alone() -> None:
     words = ("it", "rains", ".", "why", "?", "no", "idea", ".")
-    by_code, by_text = (Inversion(split=True, end_marks=marks)(Sentence(words)) for marks in (".!?", "."))
+    by_code, by_text = (
+        Inversion(TransformOptions(split=True, end_marks=marks))(Sentence(words)) for marks in (".!?", ".")
+    )
     assert " ".join(by_code.words) == "rains it . why ? idea no ."
     assert " ".join(by_text.words) == "rains it . idea no ? why ."
     hanging = Sentence.of("is it so?")
-    assert Inversion(attached=True, end_marks=".")(hanging).words == ("so?", "it", "is")
+    assert Inversion(TransformOptions(attached=True, end_marks="."))(hanging).words == ("so?", "it", "is")
 
 
 def test_given_sentence_ends_win_over_marks() -> None:
     sentence = Sentence(("a", ".", "b", "c", "."), ends=frozenset({4}))
-    assert Inversion(split=True)(sentence).words == ("c", "b", ".", "a", ".")
+    assert Inversion(TransformOptions(split=True))(sentence).words == ("c", "b", ".", "a", ".")
 
 
 @given(WORDS)
 def test_inversion_is_its_own_inverse_and_a_permutation(words: tuple[str, ...]) -> None:
     for options in ({}, {"split": True}):
-        once = Inversion(**options)(Sentence(words))
+        once = Inversion(TransformOptions(**options))(Sentence(words))
         assert sorted(once.origin) == list(range(len(words)))
         assert once.words == tuple(words[o] for o in once.origin)
         if not options and words and words[0] in END_MARKS:
             continue  # it comes to stand last, where a mark stays
-        twice = compose(Inversion(**options), Inversion(**options))(Sentence(words), key=0)
+        twice = compose(Inversion(TransformOptions(**options)), Inversion(TransformOptions(**options)))(
+            Sentence(words), key=0
+        )
         assert twice.words == words
         assert twice.origin == tuple(range(len(words)))
 
 
 @given(WORDS, st.integers(0, 5))
 def test_permutations_depend_on_seed_and_key_alone(words: tuple[str, ...], key: int) -> None:
-    derived = Permutation(seed=1)(Sentence(words), key=key)
-    assert derived == Permutation(seed=1)(Sentence(words), key=key)
+    derived = Permutation(TransformOptions(seed=1))(Sentence(words), key=key)
+    assert derived == Permutation(TransformOptions(seed=1))(Sentence(words), key=key)
     assert sorted(derived.origin) == list(range(len(words)))
     assert derived.words == tuple(words[o] for o in derived.origin)
-    kept = Permutation(seed=1, keep_final=True)(Sentence((*words, ".")), key=key)
+    kept = Permutation(TransformOptions(seed=1, keep_final=True))(Sentence((*words, ".")), key=key)
     assert kept.words[-1:] == (".",)
     assert kept.origin[-1] == len(words)
 
 
 def test_permutations_of_different_keys_and_seeds_differ() -> None:
     sentence = Sentence(tuple("abcdefghijklmnop"))
-    orders = {Permutation(seed=s)(sentence, key=k).origin for s in range(3) for k in range(3)}
+    orders = {
+        Permutation(TransformOptions(seed=s))(sentence, key=k).origin for s in range(3) for k in range(3)
+    }
     assert len(orders) == 9
 
 
@@ -136,7 +147,7 @@ def test_token_level_inverts_pieces_and_keeps_the_final_mark() -> None:
     tokenizer = tiny_tokenizer("bert")
     sentence = Sentence.of("the teacher follows zebra .")
     ids = tokenizer(" ".join(sentence.words), add_special_tokens=False)["input_ids"]
-    derived = Inversion(level="token", tokenizer=tokenizer)(sentence)
+    derived = Inversion(TransformOptions(level="token", tokenizer=tokenizer))(sentence)
     end = tokenizer.convert_tokens_to_ids(".")
     assert tokenizer.convert_tokens_to_ids(list(derived.words)) == [*ids[-2::-1], end]
     assert list(derived.origin[:-1]) == sorted(derived.origin[:-1], reverse=True)
@@ -146,14 +157,19 @@ def test_token_level_inverts_pieces_and_keeps_the_final_mark() -> None:
 
 def test_what_is_missing_is_said() -> None:
     with pytest.raises(ConfigurationError, match="tokenizer="):
-        Inversion(level="token")
+        Inversion(TransformOptions(level="token"))
 
 
 def test_inverted_sentences() -> None:
     for text, expected in reference("golden")["inversion_xnli"]["cases"]:
-        assert " ".join(Inversion(literal=True)(Sentence(tuple(text.split(" ")))).words) == expected
+        assert (
+            " ".join(Inversion(TransformOptions(literal=True))(Sentence(tuple(text.split(" ")))).words)
+            == expected
+        )
     for text, expected in reference("golden")["inversion_pretrain"]["cases"]:
         words = tuple(text.split())
         parts = [words[start:stop] for start, stop in sentence_bounds(words)]
-        found = [[" ".join(part), " ".join(Inversion()(Sentence(part)).words)] for part in parts]
+        found = [
+            [" ".join(part), " ".join(Inversion(TransformOptions())(Sentence(part)).words)] for part in parts
+        ]
         assert found == expected

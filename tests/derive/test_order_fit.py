@@ -7,7 +7,7 @@ import pytest
 from small_trees import CONLLU, SVO
 
 from isoglot.derive.base import Sentence, moved
-from isoglot.derive.options import OrderFitRequest
+from isoglot.derive.options import OrderFitRequest, TransformOptions
 from isoglot.derive.order_fit import fit, fit_order_models, observed_groups
 from isoglot.derive.order_model import OrderModel
 from isoglot.derive.syntax import Syntax
@@ -15,7 +15,7 @@ from isoglot.derive.syntax import Syntax
 
 def test_a_fit_recovers_the_model_that_made_the_data() -> None:
     truth = {"BI_@NOUN_ADJ": 1.5, "PRE_DET_@NOUN": 2.5, "PRE_PUNCT_@NOUN": -2.0}
-    syntax = Syntax({"N": OrderModel(truth)}, labels="literal")
+    syntax = Syntax({"N": OrderModel(truth)}, TransformOptions(ud_labels="literal"))
     phrase = Sentence(
         ("the", "old", "cat", ","),
         ("DET", "ADJ", "NOUN", "PUNCT"),

@@ -22,7 +22,7 @@ def test_text_and_its_links() -> None:
 
 
 def test_text_is_cut_into_sentences_on_request() -> None:
-    deriver = Deriver(Inversion(), "inv", options=DeriverOptions(split=True))
+    deriver = Deriver(Inversion(TransformOptions()), "inv", options=DeriverOptions(split=True))
     rows = [{"text": "a b . c d ! e", "language": "en"}, {"text": " ", "language": "en"}]
     assert [i.row["text"] for i in deriver.rows("text", rows)] == ["b a .", "d c !", "e"]
     assert deriver.counts == {"derived": 3}

@@ -7,6 +7,7 @@ from small_vocabularies import LINES, WORLD_LINES, tokenizer_of
 from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
 from isoglot.derive.base import Sentence
+from isoglot.derive.options import TransformOptions
 from isoglot.derive.rows import Deriver
 from isoglot.derive.sharing import draw_shared, gold_lexicon, word_pairs
 from isoglot.derive.spec import build
@@ -31,7 +32,7 @@ def unwritable(tokenizer: PreTrainedTokenizerBase) -> int:
 @pytest.mark.parametrize("algorithm", ["wordpiece", "bpe", "byte_bpe", "unigram"])
 def test_shared_ids_stay_and_are_an_exact_part(algorithm: str, overlap: float, tmp_path: Path) -> None:
     original = tokenizer_of(algorithm)
-    copy = VocabularyCopy.draw(original, overlap=overlap, seed=5)
+    copy = VocabularyCopy.draw(original, TransformOptions(overlap=overlap, seed=5))
     eligible = len(original) - len(original.all_special_ids)
     most = eligible - (0 if algorithm == "wordpiece" else unwritable(original))
     if algorithm == "unigram" and overlap == 1.0:  # some pieces never win over others with the same letters
@@ -56,7 +57,7 @@ def test_shared_ids_stay_and_are_an_exact_part(algorithm: str, overlap: float, t
 
 
 def test_a_word_of_shared_pieces_is_the_same_word() -> None:
-    copy = VocabularyCopy.draw(tokenizer_of("byte_bpe"), overlap=1.0)
+    copy = VocabularyCopy.draw(tokenizer_of("byte_bpe"), TransformOptions(overlap=1.0))
     assert TokenTransliteration(copy)(Sentence.of("every quiet child")).words == ("every", "quiet", "child")
 
 
@@ -73,8 +74,10 @@ def test_the_literal_draw_repeats_ids(overlap: float, real: float) -> None:
     assert len(drawn) / 40_000 == pytest.approx(real, abs=0.003)
     assert len(draw_shared(40_000, overlap=overlap, seed=3)) == overlap * 40_000
     original = tokenizer_of("wordpiece")
-    literal = VocabularyCopy.draw(original, overlap=overlap, seed=5, with_replacement=True)
-    assert len(literal.shared) < len(VocabularyCopy.draw(original, overlap=overlap, seed=5).shared)
+    literal = VocabularyCopy.draw(original, TransformOptions(overlap=overlap, seed=5, with_replacement=True))
+    assert len(literal.shared) < len(
+        VocabularyCopy.draw(original, TransformOptions(overlap=overlap, seed=5)).shared
+    )
 
 
 TRANS = build("trans")

@@ -25,7 +25,7 @@ def test_mistakes_are_named() -> None:
 def test_order_of_composition() -> None:
     sentence = Sentence.of("b a c .")
     assert build("trans∘inv")(sentence, key=0) == build("trans+inv")(sentence, key=0)
-    expected = build("trans")(Sentence(Inversion()(sentence).words), key=0).words
+    expected = build("trans")(Sentence(Inversion(TransformOptions())(sentence).words), key=0).words
     assert build("trans+inv")(sentence, key=0).words == expected
     # The other way round the final mark is in the new script, which inversion does not know.
     assert build("inv+trans")(sentence, key=0).words != expected

@@ -15,6 +15,7 @@ from small_trees import SVO
 from isoglot.corpus.read.readers import read
 from isoglot.corpus.read.sources import Source
 from isoglot.derive.base import Sentence, Underivable, moved
+from isoglot.derive.options import TransformOptions
 from isoglot.derive.order_model import OrderModel
 from isoglot.derive.syntax import Syntax, is_projective, parse_spec, to_ud1
 from isoglot.errors import ConfigurationError
@@ -26,33 +27,33 @@ VERB_LAST = {"PRE_dobj_@": 30.0, "PRE_nsubj_dobj": 30.0, "PRE_@_punct": 30.0, "P
 
 
 def test_strong_models_order_as_they_say() -> None:
-    syntax = Syntax({"N": OrderModel(NOUN_FIRST), "V": OrderModel(VERB_LAST)})
+    syntax = Syntax({"N": OrderModel(NOUN_FIRST), "V": OrderModel(VERB_LAST)}, TransformOptions())
     derived = syntax(SVO, key=0)
     assert derived.words == ("the", "cat", "old", "mice", "sees", ".")
     assert derived.origin == (0, 2, 1, 4, 3, 5)
-    only = Syntax({"N": OrderModel(NOUN_FIRST)})(SVO, key=0)
+    only = Syntax({"N": OrderModel(NOUN_FIRST)}, TransformOptions())(SVO, key=0)
     assert only.words == ("the", "cat", "old", "sees", "mice", ".")
-    literal = Syntax({"V": OrderModel(VERB_LAST)}, labels="literal", best=True)
+    literal = Syntax({"V": OrderModel(VERB_LAST)}, TransformOptions(ud_labels="literal", best=True))
     assert literal(SVO, key=0).words != derived.words  # `obj` is no feature of a model of version 1
 
 
 def test_orders_are_drawn_from_their_distribution() -> None:
     phrase = Sentence(("an", "old", "cat"), ("DET", "ADJ", "NOUN"), (3, 3, 0), ("det", "amod", "root"))
     model = OrderModel({"BI_@NOUN_ADJ": 1.2, "PRE_det_@": 2.0, "PRE_DET&det_ADJ&amod": 0.7})
-    syntax = Syntax({"N": model}, seed=4)
+    syntax = Syntax({"N": model}, TransformOptions(seed=4))
     draws = 4000
     found = Counter(syntax(phrase, key=k).origin for k in range(draws))
     expected = model.distribution(["@NOUN&@", "DET&det", "ADJ&amod"])
     orders = [tuple((2, 0, 1)[i] for i in order) for order in expected.orders]
     for order, probability in zip(orders, expected.probabilities.tolist(), strict=True):
         assert found[order] / draws == pytest.approx(probability, abs=0.03)
-    best = Syntax({"N": model}, best=True)(phrase, key=0)
+    best = Syntax({"N": model}, TransformOptions(best=True))(phrase, key=0)
     assert best.origin == orders[expected.probabilities.argmax()]
 
 
 def test_draws_depend_on_seed_and_key_alone() -> None:
     flat = OrderModel({"BI_a_b": 0.0})
-    first, second = (Syntax({"V": flat}, seed=1) for _ in range(2))
+    first, second = (Syntax({"V": flat}, TransformOptions(seed=1)) for _ in range(2))
     orders = [first(SVO, key=k).origin for k in range(20)]
     assert orders == [second(SVO, key=k).origin for k in reversed(range(20))][::-1]
     assert len(set(orders)) > 10
@@ -66,7 +67,7 @@ def test_derived_trees_are_projective_and_the_same(size: int, data: st.DataObjec
     tree = Sentence(tuple(f"w{i}" for i in range(size)), tags, heads, ("dep",) * size)
     flat = OrderModel({"BI_a_b": 0.0})
     try:
-        derived = Syntax({"N": flat, "V": flat}, oversize="keep")(tree, key=0)
+        derived = Syntax({"N": flat, "V": flat}, TransformOptions(oversize="keep"))(tree, key=0)
     except Underivable:
         assert not is_projective(heads)
         return
@@ -90,7 +91,7 @@ def test_projectivity_by_crossing_arcs(order: list[int], choice: list[int]) -> N
 
 
 def test_what_cannot_be_derived_says_why() -> None:
-    syntax = Syntax({"N": OrderModel(NOUN_FIRST)})
+    syntax = Syntax({"N": OrderModel(NOUN_FIRST)}, TransformOptions())
     with pytest.raises(Underivable, match="no dependency tree"):
         syntax(Sentence(("a",)))
     crossing = Sentence(("a",) * 4, ("X",) * 4, (3, 4, 0, 3), ("dep",) * 4)
@@ -102,14 +103,14 @@ def test_what_cannot_be_derived_says_why() -> None:
     wide = Sentence(("n",) * 8, ("NOUN",) * 8, (0, *[1] * 7), ("dep",) * 8)
     with pytest.raises(Underivable, match="over 6 dependents"):
         syntax(wide)
-    kept = Syntax({"N": OrderModel(NOUN_FIRST)}, oversize="keep")(wide)
+    kept = Syntax({"N": OrderModel(NOUN_FIRST)}, TransformOptions(oversize="keep"))(wide)
     assert kept.origin == tuple(range(8))
 
 
 def test_models_are_read_and_mixed(tmp_path: Path) -> None:
     OrderModel({"BI_a_b": 1.0}).save(tmp_path / "fr@N.orm")
     OrderModel({"BI_a_b": 3.0}).save(tmp_path / "en@N.orm")
-    syntax = Syntax.load("en~fr@N", tmp_path, rate=0.25)
+    syntax = Syntax.load(TransformOptions(syntax="en~fr@N", models=tmp_path, rate=0.25))
     assert syntax.models["N"].weights == {"BI_a_b": 1.5}
 
 
@@ -142,7 +143,7 @@ def test_real_trees_take_french_order() -> None:
     if root is None:
         pytest.skip("ISOGLOT_DATA is not set")
     trees = read(Source(path=f"{root}/ud/en_ewt-ud-dev.conllu", language="en"), kind="treebank")
-    syntax = Syntax.load("en~fr@N~fr@V", Path(root) / "galactic", best=True)
+    syntax = Syntax.load(TransformOptions(syntax="en~fr@N~fr@V", models=Path(root) / "galactic", best=True))
     after = before = 0
     for key, row in enumerate(islice(trees, 300)):
         tree = Sentence(*(tuple(row[c]) for c in ("words", "upos", "heads", "deprels")))

@@ -16,6 +16,7 @@ from transformers import AutoTokenizer, PreTrainedTokenizerBase
 from isoglot.corpus.encode.pieces import PieceEncoder
 from isoglot.corpus.encode.tokenizer import train_tokenizer
 from isoglot.derive.base import Sentence, compose
+from isoglot.derive.options import TransformOptions
 from isoglot.derive.order import Inversion
 from isoglot.derive.vocabulary import TokenTransliteration, VocabularyCopy
 from isoglot.errors import ConfigurationError, InputError
@@ -50,7 +51,7 @@ def test_encoding_sees_the_words_of_derived_text(family: str) -> None:
     original = tiny_tokenizer(family)
     copy = VocabularyCopy(original)
     sentence = Sentence.of("the old captain never forgets zebras .")
-    derived = compose(TokenTransliteration(copy), Inversion())(sentence, key=0)
+    derived = compose(TokenTransliteration(copy), Inversion(TransformOptions()))(sentence, key=0)
     side = PieceEncoder(copy.tokenizer, words="whitespace").word_lists(
         [derived.words], [" ".join(derived.words)]
     )
@@ -65,7 +66,7 @@ def test_encoding_sees_the_words_of_derived_text(family: str) -> None:
 def test_overlap_with_the_tokenizers_of_known_encoders(family: str, tmp_path: Path) -> None:
     """Their pre-tokenizers differ, and the classes of some build their own when they are loaded."""
     original = tiny_tokenizer(family)
-    copy = VocabularyCopy.draw(original, overlap=0.5, seed=2)
+    copy = VocabularyCopy.draw(original, TransformOptions(overlap=0.5, seed=2))
     copy.save(tmp_path)
     doubled = AutoTokenizer.from_pretrained(tmp_path)
     transform = TokenTransliteration(copy)
@@ -96,7 +97,7 @@ def test_overlap_on_any_text(text: str, algorithm: str) -> None:
 
 @cache
 def half_shared(algorithm: str) -> tuple[PreTrainedTokenizerBase, VocabularyCopy, TokenTransliteration]:
-    copy = VocabularyCopy.draw(tokenizer_of(algorithm), overlap=0.5, seed=1)
+    copy = VocabularyCopy.draw(tokenizer_of(algorithm), TransformOptions(overlap=0.5, seed=1))
     return copy.original, copy, TokenTransliteration(copy)
 
 
@@ -113,7 +114,10 @@ def test_specials_frame_both_languages_alike() -> None:
 def test_inverted_pieces_can_be_written(algorithm: str) -> None:
     original = tokenizer_of(algorithm)
     copy = VocabularyCopy(original)
-    transform = compose(TokenTransliteration(copy, pieces=True), Inversion(level="token", tokenizer=original))
+    transform = compose(
+        TokenTransliteration(copy, pieces=True),
+        Inversion(TransformOptions(level="token", tokenizer=original)),
+    )
     line = "zebra 漢 forgets ."
     derived = transform(Sentence.of(line), key=0)
     ids = original(line, add_special_tokens=False)["input_ids"]
@@ -136,7 +140,7 @@ def test_mistakes_are_named(tmp_path: Path) -> None:
     split = tokenizer_of("bpe")
     split.backend_tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
     with pytest.raises(ConfigurationError, match="do not show where a word begins"):
-        VocabularyCopy.draw(split, overlap=0.5)
+        VocabularyCopy.draw(split, TransformOptions(overlap=0.5))
     with pytest.raises(ConfigurationError, match="hangul"):
         VocabularyCopy(tokenizer_of("wordpiece"), script="runes")
     korean = train_tokenizer(["가나 다라"], algorithm="wordpiece", vocab_size=40)

@@ -11,6 +11,7 @@ import pytest
 from isoglot.aligners.alignment import Alignment
 from isoglot.aligners.embedding.aligner import EmbeddingAligner
 from isoglot.aligners.scoring import GoldAlignment, score
+from isoglot.corpus.read.sources import Source
 from isoglot.errors import ConfigurationError
 from isoglot.runs.reporter import Silent
 from isoglot.studies.alignment_steps import BestLinks, StatisticalAlignment
@@ -25,7 +26,7 @@ def test_a_statistical_aligner_is_measured_on_gold_links(tmp_path: Path) -> None
     ]
     (tmp_path / "gold.jsonl").write_text("".join(f"{json.dumps(g)}\n" for g in gold))
     (tmp_path / "more.tsv").write_text("".join(f"{' '.join(s)}\t{' '.join(t)}\n" for s, t in rows[10:]))
-    train = {"path": str(tmp_path / "more.tsv"), "source_language": "en", "target_language": "xx"}
+    train = Source(path=str(tmp_path / "more.tsv"), source_language="en", target_language="xx")
     step = StatisticalAlignment(gold=str(tmp_path / "gold.jsonl"), train=train)
     found = step.run(tmp_path, Silent())["values"]
     assert set(found) == {"aer", "precision", "recall", "f1"}

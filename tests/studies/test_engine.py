@@ -56,13 +56,19 @@ def test_a_call_that_is_done_again_deletes_nothing_of_the_users(tmp_path: Path) 
     assert "notes" in make_calls([call], work.root).failed[call] and (folder / "notes").exists()
 
 
-def test_facts_of_a_call_are_handed_on(tmp_path: Path) -> None:
+def test_folders_facts_and_variables_are_handed_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HERE", "/here")
     work = Work(tmp_path)
     base = work.add(1.5)
 
     class Takes(Step):
         number: float | str
 
+    paths = work.lab.make("paths", Takes, number="train=" + base / "sum#1:2")
+    assert work.store.resolved(paths) == Takes(number=f"train={work.store.folder(base).resolve()}/sum#1:2")
+    outside = work.lab.make("outside", Takes, number="${HERE}/y")
+    assert work.store.resolved(outside) == Takes(number="/here/y")
+    assert work.store.resolved(outside, assume=True) == Takes(number="${HERE}/y")
     call = work.lab.make("takes", Takes, number=base.fact("doubled"))
     assert work.store.resolved(call, assume=True) == Takes(number=1000)
     make_calls([base], work.root)
@@ -77,7 +83,7 @@ def test_weights_go_when_nothing_waits_for_them_and_come_back_when_something_doe
     tuned = work.add(1, kind=Tuned)
     first, second = work.add(2, tuned), work.add(3, tuned)
     make_calls([first, second], work.root)
-    assert not work.store.usable(tuned) and work.store.manifest(tuned) is not None
+    assert not work.store.usable(tuned) and work.store.manifest(tuned)
     third = work.add(4, tuned)
     assert make_calls([first, second, third], work.root, keep=True).made == {"finetune": 1, "analyse": 1}
     assert work.store.usable(tuned)

@@ -34,7 +34,11 @@ def test_what_a_call_needs_is_what_its_arguments_hold() -> None:
     call = Call("top", Add, {"log": two.fact("name"), "number": 1, "to": three})
     assert call.needs == (two, three)
     assert [output.call for output in leaves(sources, Output)] == [one]
-    assert resolve(sources, lambda output: f"{output.before}/runs{output.after}") == [
+
+    def in_runs(leaf: object) -> object:
+        return f"{leaf.before}/runs{leaf.after}" if isinstance(leaf, Output) else leaf
+
+    assert resolve(sources, in_runs) == [
         {"path": "train=/runs/a#0:90%"},
         {"path": "/data/b"},
     ]
@@ -67,17 +71,11 @@ def test_values_are_subtracted_averaged_and_correlated() -> None:
     assert mean([values[1], values[0] - values[2]]).calls() == [calls[1], calls[0], calls[2]]
 
 
-def test_folders_facts_and_variables_are_filled_in(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_variables_are_filled_in(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HERE", "/here")
     monkeypatch.delenv("NOWHERE", raising=False)
-    call = call_of("one")
-    tree = {"a": [call / "x", call.fact("size"), 3], "b": "${HERE}/y"}
-
-    def fill(output: Output) -> object:
-        return 7 if output.fact else f"/runs/{output.call.key}{output.after}"
-
-    assert resolve(tree, fill, variables=True) == {"a": [f"/runs/{call.key}/x", 7, 3], "b": "/here/y"}
-    assert resolve(tree, fill)["b"] == "${HERE}/y"
+    tree = {"a": [call_of("one") / "x", call_of("one").fact("size"), 3], "b": "${HERE}/y"}
     assert list(leaves(tree, str)) == ["${HERE}/y"]
+    assert expanded("${HERE}/y") == "/here/y"
     with pytest.raises(ConfigurationError, match="export NOWHERE="):
         expanded("${NOWHERE}/y")

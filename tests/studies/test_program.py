@@ -20,7 +20,7 @@ from isoglot.studies.graph import NO_ROW, Step, Value, mean
 from isoglot.studies.lab import CellPlan, Lab
 from isoglot.studies.program import Program, build_programs, inspect_programs, matches, write_program
 from isoglot.studies.steps import Align, CollectText, Prepare
-from isoglot.studies.training_steps import Evaluate, Finetune, TaskSpec
+from isoglot.studies.training_steps import Evaluate, Finetune
 
 SMALL = {
     "seeds": [1], "steps": 2, "warmup": 0, "vocabulary": 300, "batch": 4, "text": 200, "dev": 6, "pos": 20, "ner": 20,
@@ -131,36 +131,49 @@ def _one_cell(measure: Callable[[Lab], None]) -> Program:
     return program
 
 
+def _word_alignment(**options: object) -> dict[str, object]:
+    task = {"kind": "word_alignment", "data": ["/none"], "options": options}
+    return {"checkpoint": "/none", "languages": ["de-en"], "task": task}
+
+
 @pytest.mark.parametrize(
-    ("step", "message"),
+    ("step", "arguments", "message"),
     [
         (
-            Evaluate(
-                checkpoint="/none",
-                languages=["de-en"],
-                task=TaskSpec(kind="word_alignment", data=["/none"], options={"method": "otto"}),
-            ),
+            Evaluate,
+            _word_alignment(method="otto"),
             "aligner option method: unknown method 'otto'; did you mean 'ot'",
         ),
         (
-            Evaluate(
-                checkpoint="/none",
-                languages=["de-en"],
-                task=TaskSpec(kind="word_alignment", data=["/none"], options={"aligner": {"alhpa": 1}}),
-            ),
+            Evaluate,
+            _word_alignment(aligner={"alhpa": 1}),
             "unknown aligner option 'alhpa'; did you mean 'alpha'",
         ),
-        (StatisticalAlignment(gold="/none", method="hmmm"), "unknown statistical aligner 'hmmm'"),
-        (BestLinks(checkpoint="/none", dev={}, test={}, methods=["otto"]), "unknown method 'otto'"),
-        (Align(path="/none", source={}, method="hm", symmetrisation="intersect"), "unknown method 'hm'"),
-        (Align(path="/none", source={"colums": 1}, method="hmm", symmetrisation="intersect"), "colums"),
-        (CollectText(sources=[{"path": "/none", "lang": "en"}]), "lang"),
-        (Prepare(source={"path": "/none", "lang": "en"}, options={}), "lang"),
+        (StatisticalAlignment, {"gold": "/none", "method": "hmmm"}, "unknown statistical aligner 'hmmm'"),
+        (
+            BestLinks,
+            {"checkpoint": "/none", "dev": {}, "test": {}, "methods": ["otto"]},
+            "unknown method 'otto'",
+        ),
+        (
+            Align,
+            {"path": "/none", "source": {}, "method": "hm", "symmetrisation": "intersect"},
+            "unknown method 'hm'",
+        ),
+        (
+            Align,
+            {"path": "/none", "source": {"colums": 1}, "method": "hmm", "symmetrisation": "intersect"},
+            "colums",
+        ),
+        (CollectText, {"sources": [{"path": "/none", "lang": "en"}]}, "lang"),
+        (Prepare, {"source": {"path": "/none", "lang": "en"}, "options": {}}, "lang"),
     ],
 )
-def test_a_dry_run_refuses_options_that_would_be_refused_later(step: Step, message: str) -> None:
+def test_a_dry_run_refuses_options_that_would_be_refused_later(
+    step: type[Step], arguments: dict[str, object], message: str
+) -> None:
     def measure(lab: Lab) -> None:
-        value = lab.make("one", type(step), **step.model_dump()).value("de-en/aer")
+        value = lab.make("one", step, **arguments).value("de-en/aer")
         lab.cell("mine", row="one", column="aer", value=value)
 
     with pytest.raises(ConfigurationError, match=message):
@@ -196,7 +209,9 @@ def test_cells_that_were_measured_before_stay_written(tmp_path: Path) -> None:
 
 def test_sizes_that_make_no_sense_are_refused() -> None:
     study = find_studies(["align_mlm/table3"])
-    with pytest.raises(ConfigurationError, match=r"align_mlm/table3 with these sizes:\s*- share: "):
+    with pytest.raises(
+        ConfigurationError, match=r"align_mlm/table3 with these sizes:\s*- data pairs: share: "
+    ):
         build_programs(study, scale="tiny", changes={"parallel": 0})
     (program,) = build_programs(study, scale="tiny", changes={"steps": 0}, only=["MLM / trans:pos.zs"])
     with pytest.raises(ConfigurationError, match="steps: got 0"):

@@ -12,8 +12,17 @@ from isoglot.derive.derive_corpus import derive_corpus
 from isoglot.derive.options import DeriveRequest
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.runs.reporter import Silent
-from isoglot.studies.graph import Step
-from isoglot.studies.steps import Align, CollectText, Derive, MakeWorld, Prepare, SamplePairs, WriteGold
+from isoglot.studies.graph import Call, Step
+from isoglot.studies.steps import (
+    Align,
+    CollectText,
+    Derive,
+    MakeWorld,
+    Prepare,
+    SamplePairs,
+    TextSource,
+    WriteGold,
+)
 from isoglot.testing import tiny_bitext
 
 
@@ -25,7 +34,7 @@ def run(step: Step, folder: Path) -> dict[str, object]:
 def test_text_is_cut_and_filtered(tmp_path: Path) -> None:
     wiki = tmp_path / "wiki.txt"
     wiki.write_text(" = Heading = \n\nThe cat, who sat.\nshort\nTwo more words\n", encoding="utf-8")
-    source = {"path": str(wiki)}
+    source = TextSource(path=str(wiki))
     assert run(CollectText(sources=[source], words="unicode", drop_headings=True, min_words=2), tmp_path) == {
         "lines": 2
     }
@@ -37,7 +46,7 @@ def test_text_is_cut_and_filtered(tmp_path: Path) -> None:
 def test_text_of_a_treebank_is_its_words(tmp_path: Path) -> None:
     tree = "1\tA\t_\tDET\t_\t_\t2\tdet\t_\t_\n2\tcat\t_\tNOUN\t_\t_\t0\troot\t_\t_\n\n"
     (tmp_path / "a.conllu").write_text(tree)
-    run(CollectText(sources=[{"path": str(tmp_path / "a.conllu"), "kind": "treebank"}]), tmp_path)
+    run(CollectText(sources=[TextSource(path=str(tmp_path / "a.conllu"), kind="treebank")]), tmp_path)
     assert (tmp_path / "text.txt").read_text() == "A cat\n"
 
 
@@ -111,27 +120,43 @@ def test_inputs_are_derived_with_their_own_options(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("step", "message"),
+    ("step", "arguments", "message"),
     [
         (
-            Prepare(source={"path": "x"}, options={"limt": 3}),
-            "prepare option limt: unknown key; did you mean 'limit'",
+            Prepare,
+            {"source": {"path": "x"}, "options": {"limt": 3}},
+            "options.limt: unknown key; did you mean 'limit'",
         ),
-        (MakeWorld(options={"txt": 3}), "world option txt: unknown key; did you mean 'text'"),
+        (MakeWorld, {"options": {"txt": 3}}, "options.txt: unknown key; did you mean 'text'"),
+        (CollectText, {"sources": [{"path": "x", "lang": "en"}]}, "sources.0.lang: unknown key; did you"),
         (
-            Derive(inputs={"a": {"path": "x", "kid": "text"}}, transform="inv", language="x"),
+            Derive,
+            {"inputs": {"a": {"path": "x", "kid": "text"}}, "transform": "inv", "language": "x"},
             "did you mean 'kind'",
         ),
         (
-            Derive(inputs={"a": {"path": "x"}}, transform="inv", language="x", rows={"repare": "flip"}),
-            "derive option repare: unknown key; did you mean 'repair'",
+            Derive,
+            {
+                "inputs": {"a": {"path": "x"}},
+                "transform": "inv",
+                "language": "x",
+                "rows": {"repare": "flip"},
+            },
+            "rows.repare: unknown key; did you mean 'repair'",
         ),
         (
-            Derive(inputs={"a": {"path": "x", "options": {"litral": True}}}, transform="inv", language="x"),
-            "derive option litral: unknown key; did you mean 'literal'",
+            Derive,
+            {
+                "inputs": {"a": {"path": "x", "options": {"litral": True}}},
+                "transform": "inv",
+                "language": "x",
+            },
+            "options.litral: unknown key; did you mean 'literal'",
         ),
     ],
 )
-def test_mistakes_are_found_before_anything_runs(step: Step, message: str) -> None:
+def test_mistakes_are_found_before_anything_runs(
+    step: type[Step], arguments: dict[str, object], message: str
+) -> None:
     with pytest.raises(ConfigurationError, match=message):
-        step.check()
+        Call("one", step, arguments).step.check()

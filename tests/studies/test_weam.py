@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from shipped_studies import calls_of, encoders, program, resolved, steps_of, trained
 
@@ -28,15 +26,15 @@ def test_weam_and_its_baseline_differ_in_one_objective() -> None:
         assert weam["views"]["pair"]["probability"] == 0.30
 
 
-def test_weam_to_the_letter_is_the_recipe_of_that_name(tmp_path: Path) -> None:
+def test_weam_to_the_letter_is_the_recipe_of_that_name() -> None:
     (step,) = (
         s for n, s in steps_of("weam/table2", "*+WEAM*:de", variant="literal").items() if n == "weam de s1"
     )
     literal = read_document(builtin_recipes()["variants/weam_literal"], variables=False).values
-    assert resolved(step, tmp_path)["objectives"] == literal["objectives"]
+    assert resolved(step)["objectives"] == literal["objectives"]
     usual = steps_of("weam/table2", "*+WEAM*:de")["weam de s1"]
     plain = read_document(builtin_recipes()["weam"], variables=False).values
-    assert resolved(usual, tmp_path)["objectives"] == {
+    assert resolved(usual)["objectives"] == {
         **plain["objectives"],
         "masked_lm": {**plain["objectives"]["masked_lm"], "head": "model"},
     }

@@ -61,7 +61,6 @@ def steps_of(name: str, only: str, **changes: object) -> dict[str, Any]:
     return {call.name: call.step for call in inspect_programs([own], Store(Path("nowhere"))).calls}
 
 
-def resolved(step: Pretrain, tmp_path: Path) -> Mapping[str, Any]:
+def resolved(step: Pretrain) -> Mapping[str, Any]:
     """A study's recipe with what it extends."""
-    (tmp_path / "recipe.yaml").write_text(step.text(), encoding="utf-8")
-    return read_document(tmp_path / "recipe.yaml", variables=False).values
+    return read_document(step.values(), variables=False).values

@@ -40,6 +40,13 @@ class DerivedSentence(NamedTuple):
         """Gold word links ``[original word, derived word]``, sorted."""
         return sorted([source, target] for target, source in enumerate(self.origin))
 
+    def renderings(self) -> dict[int, list[int]]:
+        """By word of the original, the derived words that render it."""
+        found: dict[int, list[int]] = {}
+        for new, old in enumerate(self.origin):
+            found.setdefault(old, []).append(new)
+        return found
+
 
 class Underivable(Exception):  # noqa: N818 - a reason to pass a sentence over, not a user's mistake
     """The transformation is not defined on this sentence; ``str()`` is the reason, as counts name it."""

@@ -16,7 +16,7 @@ from isoglot.derive.output import DerivedFolder
 from isoglot.derive.parses import Parses
 from isoglot.derive.rows import Deriver
 from isoglot.derive.sharing import COPY_FILE
-from isoglot.derive.spec import build, drawn_copy, parse_names
+from isoglot.derive.spec import build, parse_names
 from isoglot.errors import ConfigurationError
 from isoglot.runs.files import refuse_overwriting
 from isoglot.runs.folder import make_once
@@ -139,7 +139,7 @@ def _tokenizer(
         copy = VocabularyCopy.load(request.tokenizer)
         return copy.original, copy
     tokenizer = load_tokenizer(request.tokenizer)
-    return tokenizer, drawn_copy(tokenizer, request.options) if draw else None
+    return tokenizer, VocabularyCopy.draw(tokenizer, request.options) if draw else None
 
 
 def _fitted(

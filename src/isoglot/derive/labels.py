@@ -1,6 +1,15 @@
-"""Labels that follow their words into the derived language."""
+"""Labels of words, and answers of questions, that follow their words into the derived language."""
 
+from __future__ import annotations
+
+from collections import Counter
 from collections.abc import Sequence
+from itertools import accumulate
+from typing import NamedTuple
+
+from isoglot.corpus.encode.words import word_spans
+from isoglot.derive.base import DerivedSentence, Sentence
+from isoglot.derive.order import END_MARKS
 
 
 def carry_entities(tags: Sequence[str], origin: Sequence[int]) -> list[str]:
@@ -60,3 +69,70 @@ def make_tags_consistent(tags: Sequence[str]) -> list[str]:
             out.append(tag)
             before = ""
     return out
+
+
+class Passage(NamedTuple):
+    """Running text cut into words and punctuation."""
+
+    sentence: Sentence  # its words; sentences end at a mark of ``. ! ?`` before white space
+    spans: tuple[tuple[int, int], ...]  # characters ``[start, end)`` of each word
+
+    @classmethod
+    def of(cls, text: str) -> Passage:
+        """The passage of a text."""
+        spans = tuple(word_spans(text))
+        words = tuple(text[a:b] for a, b in spans)
+        ends = frozenset(
+            i
+            for i, (word, (_, b)) in enumerate(zip(words, spans, strict=True))
+            if word[-1] in END_MARKS and (b == len(text) or text[b].isspace())
+        )
+        return cls(Sentence(words, ends=ends), spans)
+
+    @classmethod
+    def parsed(cls, text: str, tree: Sentence) -> Passage:
+        """The passage of a text as a parser has cut it.
+
+        ``tree``: its words and their analysis; the words' letters are those of the text, blanks aside, or of its
+        beginning (where the first sentence of several was taken).
+        """
+        places = [i for i, c in enumerate(text) if not c.isspace()]
+        spans, at = [], 0
+        for word in tree.words:
+            size = sum(not c.isspace() for c in word)
+            spans.append((places[at], places[at + size - 1] + 1))
+            at += size
+        return cls(tree, tuple(spans))
+
+
+def moved_answers(
+    passage: Passage, derived: DerivedSentence, answers: Sequence[tuple[str, int]], counts: Counter[str]
+) -> list[tuple[str, int]]:
+    """Answers as they stand in the derived context, whose words are joined by single blanks.
+
+    ``counts``: dropped answers are counted here: those that begin or end inside a word, that are not in the context
+    as recorded, or whose words the new order separates.
+
+    Returns:
+        Text and first character of each answer that is still in one piece.
+    """
+    starts = list(accumulate((len(w) + 1 for w in derived.words), initial=0))
+    first = {span[0]: i for i, span in enumerate(passage.spans)}
+    last = {span[1]: i for i, span in enumerate(passage.spans)}
+    places, kept = derived.renderings(), []
+    for text, start in answers:
+        stop = start + len(text.rstrip())
+        begin = start + len(text) - len(text.lstrip())
+        if begin not in first or stop not in last:
+            counts["answer dropped: not at the bounds of words"] += 1
+            continue
+        found = "".join(passage.sentence.words[first[begin] : last[stop] + 1])
+        if "".join(found.split()) != "".join(text.split()):
+            counts["answer dropped: not in the context as recorded"] += 1
+            continue
+        moved = sorted(p for old in range(first[begin], last[stop] + 1) for p in places.get(old, ()))
+        if not moved or moved[-1] - moved[0] + 1 != len(moved):
+            counts["answer dropped: in several pieces"] += 1
+            continue
+        kept.append((" ".join(derived.words[moved[0] : moved[-1] + 1]), starts[moved[0]]))
+    return kept

@@ -1,6 +1,7 @@
 """Options of `isoglot derive` and `fit-order`: a field is an argument in Python and a flag."""
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -11,6 +12,11 @@ from isoglot.options import FileName, Options, option
 _READING, _SCRIPT, _ORDER, _SYNTAX, _ROWS = (
     "How to read", "trans: another script", "inv, perm: another order", "syn: another syntax", "Labels and sides",
 )  # fmt: skip
+_trans = partial(option, group=_SCRIPT, needs="trans")
+_inv = partial(option, group=_ORDER, needs="inv")
+_syn = partial(option, group=_SYNTAX, needs="syn")
+_tagged = partial(option, group=_ROWS, needs="tagged")
+_reading = partial(option, group=_READING)
 _LABELS = "Labels of the trees: ud2 (renamed to UD 1.2) or literal (as they are)."
 
 
@@ -21,59 +27,34 @@ class TransformOptions(Options):
     tokenizer: Any = option(
         None, "Fast tokenizer, loaded: trans copies its pieces.", flags=None, exclude=True
     )
-    alphabet: str = option(
-        "armenian",
-        "Letters without a tokenizer: armenian, georgian, cherokee or deseret.",
-        group=_SCRIPT,
-        needs="trans",
+    alphabet: str = _trans(
+        "armenian", "Letters without a tokenizer: armenian, georgian, cherokee or deseret."
     )
-    script: Literal["tangut", "hangul"] = option(
-        "tangut", "Script of a tokenizer's copies.", group=_SCRIPT, needs="trans"
-    )
-    overlap: float = option(
-        0.0,
-        "Share of the vocabulary that both languages have, 0 to 1.",
-        group=_SCRIPT,
-        needs="trans",
-        ge=0,
-        le=1,
-    )
-    with_replacement: bool = option(
-        False, "Sample that share as the paper's code does: 22.1 % for 0.25.", group=_SCRIPT, needs="trans"
-    )
-    level: Literal["word", "token"] = option(
-        "word", "inv: units that change places; token needs --tokenizer.", group=_ORDER, needs="inv"
-    )
+    script: Literal["tangut", "hangul"] = _trans("tangut", "Script of a tokenizer's copies.")
+    overlap: float = _trans(0.0, "Share of the vocabulary that both languages have, 0 to 1.", ge=0, le=1)
+    with_replacement: bool = _trans(False, "Sample that share as the paper's code does: 22.1 % for 0.25.")
+    level: Literal["word", "token"] = _inv("word", "inv: units that change places; token needs --tokenizer.")
     split: bool = option(False, "inv, perm: the input may hold several sentences.", flags=None)
     attached: bool = option(False, "inv: a final mark may hang on the last word.", flags=None)
-    literal: bool = option(False, "inv: the paper's XNLI code with its quirks.", group=_ORDER, needs="inv")
-    end_marks: Literal[".!?", "."] = option(
-        ".!?",
-        "inv: marks that end a sentence; the paper's text has the period alone.",
-        group=_ORDER,
-        needs="inv",
+    literal: bool = _inv(False, "inv: the paper's XNLI code with its quirks.")
+    end_marks: Literal[".!?", "."] = _inv(
+        ".!?", "inv: marks that end a sentence; the paper's text has the period alone."
     )
     keep_final: bool = option(False, "perm: a final . ! ? stays last.", group=_ORDER, needs="perm")
-    syntax: str | None = option(
-        None, "Languages of the orders: en~fr@N~fr@V.", metavar="SPEC", group=_SYNTAX, needs="syn"
+    syntax: str | None = _syn(None, "Languages of the orders: en~fr@N~fr@V.", metavar="SPEC")
+    models: Path | None = _syn(
+        None, "Folder with en@N.orm, fr@N.orm and so on; or built-in, with head-final as the other language."
     )
-    models: Path | None = option(
-        None,
-        "Folder with en@N.orm, fr@N.orm and so on; or built-in, with head-final as the other language.",
-        group=_SYNTAX,
-        needs="syn",
+    rate: float = _syn(0.05, "Share of the substrate.", flags=["--lambda"], ge=0, le=1)
+    ud_labels: Literal["ud2", "literal"] = _syn("ud2", _LABELS)
+    oversize: Literal["skip", "keep"] = _syn(
+        "skip", "Sentences of a head with over six dependents: skip, or keep their order."
     )
-    rate: float = option(
-        0.05, "Share of the substrate.", flags=["--lambda"], group=_SYNTAX, needs="syn", ge=0, le=1
-    )
-    ud_labels: Literal["ud2", "literal"] = option("ud2", _LABELS, group=_SYNTAX, needs="syn")
-    oversize: Literal["skip", "keep"] = option(
-        "skip",
-        "Sentences of a head with over six dependents: skip, or keep their order.",
-        group=_SYNTAX,
-        needs="syn",
-    )
-    best: bool = option(False, "Take the most probable order, not a sampled one.", group=_SYNTAX, needs="syn")
+    best: bool = _syn(False, "Take the most probable order, not a sampled one.")
+
+    def sharing(self) -> dict[str, Any]:
+        """What :func:`isoglot.derive.sharing.draw_shared` takes."""
+        return self.model_dump(include={"overlap", "seed", "with_replacement"})
 
 
 class DeriverOptions(Options):
@@ -86,17 +67,11 @@ class DeriverOptions(Options):
         group=_READING,
         needs="text",
     )
-    labels: Literal["exact", "first_match"] = option(
-        "exact",
-        "Way labels move: with their word, or by word form as the paper's code.",
-        group=_ROWS,
-        needs="tagged",
+    labels: Literal["exact", "first_match"] = _tagged(
+        "exact", "Way labels move: with their word, or by word form as the paper's code."
     )
-    repair: Literal["entities", "consistent", "flip", "none"] = option(
-        "entities",
-        "IOB2 tags after a change of order: exact by entity, or the paper's two ways.",
-        group=_ROWS,
-        needs="tagged",
+    repair: Literal["entities", "consistent", "flip", "none"] = _tagged(
+        "entities", "IOB2 tags after a change of order: exact by entity, or the paper's two ways."
     )
     side: Literal["source", "target", "both"] = option(
         "source", "Side of sentence pairs to derive.", group=_ROWS, needs="bitext and aligned"
@@ -115,8 +90,8 @@ class DeriveRequest(Options):
         "trans, inv, perm, syn, or some with +: trans+inv inverts, then transliterates.",
         flags=["--transform", "-t"],
     )
-    kind: Literal["text", "bitext", "aligned", "treebank", "tagged", "nli", "paws", "qa"] | None = option(
-        None, "What the input holds (tagged: NER, POS); by default from the file.", group=_READING
+    kind: Literal["text", "bitext", "aligned", "treebank", "tagged", "nli", "paws", "qa"] | None = _reading(
+        None, "What the input holds (tagged: NER, POS); by default from the file."
     )
     languages: tuple[str, ...] = option((), "Languages of the input; two of pairs.", flags=None)
     derived_language: str | None = option(
@@ -129,20 +104,11 @@ class DeriveRequest(Options):
         "Copy this tokenizer's pieces, id to id + V, and write the doubled tokenizer; or continue with such a copy.",
         group=_SCRIPT,
     )
-    parses: str | None = option(
-        None,
-        "CoNLL-U file with the trees of the input's sentences, if it has none.",
-        group=_SYNTAX,
-        needs="syn",
-    )
-    first_parse_only: bool = option(
-        False, "Take the first sentence of a text that was parsed as several.", group=_SYNTAX, needs="syn"
-    )
-    lexicon: float = option(
-        1.0, "Share of the gold lexicon to draw; 0 for none.", group=_SCRIPT, needs="trans", ge=0, le=1
-    )
+    parses: str | None = _syn(None, "CoNLL-U file with the trees of the input's sentences, if it has none.")
+    first_parse_only: bool = _syn(False, "Take the first sentence of a text that was parsed as several.")
+    lexicon: float = _trans(1.0, "Share of the gold lexicon to draw; 0 for none.", ge=0, le=1)
     source: Mapping[str, Any] = option({}, "Further keys of a source, such as columns.", flags=None)
-    limit: int | None = option(None, "Derive at most this many rows.", group=_READING, ge=1)
+    limit: int | None = _reading(None, "Derive at most this many rows.", ge=1)
 
 
 class OrderFitRequest(Options):

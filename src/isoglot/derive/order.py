@@ -5,15 +5,12 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any
 
 from isoglot.derive.base import DerivedSentence, Sentence
+from isoglot.derive.options import TransformOptions
 from isoglot.errors import ConfigurationError
 from isoglot.seeding import seed_for
-
-if TYPE_CHECKING:
-    from transformers import PreTrainedTokenizerBase
 
 END_MARKS = ".!?"
 """Tokens that end a sentence. The paper says "the period token"; its code has all three."""
@@ -49,41 +46,28 @@ class Inversion:
 
     ``w_1 … w_n .  →  w_n … w_1 .``
 
-    Args:
-        level: ``word``, or ``token`` for the older variant (Deshpande et al. 2021) that reverses the tokenizer's
-            pieces; the derived words are then pieces, and each piece's origin is its word.
-        split: the input may hold several sentences; each is inverted for itself, at the marks (or ``Sentence.ends``).
-            Off for NLI, NER and POS, where the whole string is one sentence.
-        end_marks: the marks that end a sentence and stay last: ``.!?`` (the paper's code), or ``.`` (its text).
-        attached: a final mark may hang on the last word (``mat.``); it moves to the new last word. On for running
-            text, off where words carry labels (an abbreviation's period stays with it).
-        literal: ALIGN-MLM's XNLI code as it is: words are those between single spaces.
+    Pieces (``level: token``) are the older variant of Deshpande et al. 2021: the derived words are then pieces, and
+    each piece's origin is its word. ``split`` is off for NLI, NER and POS, where the whole string is one sentence;
+    ``attached`` (``mat.``: the mark moves to the new last word) is on for running text, and off where words carry
+    labels, so that an abbreviation's period stays with it. ``literal`` is ALIGN-MLM's XNLI code as it is: words are
+    those between single spaces.
 
     Source: Tang et al. 2022, App. F and its code.
     """
 
-    def __init__(
-        self,
-        *,
-        level: Literal["word", "token"] = "word",
-        split: bool = False,
-        end_marks: str = END_MARKS,
-        attached: bool = False,
-        literal: bool = False,
-        tokenizer: PreTrainedTokenizerBase | None = None,
-    ) -> None:
-        self.split, self.literal, self.end_marks = split, literal, end_marks
-        own = re.escape(end_marks)
-        self._attached = re.compile(rf"(?<=[^{own}])[{own}]+$") if attached else None
+    def __init__(self, options: TransformOptions) -> None:
+        self.split, self.literal, self.end_marks = options.split, options.literal, options.end_marks
+        own = re.escape(options.end_marks)
+        self._attached = re.compile(rf"(?<=[^{own}])[{own}]+$") if options.attached else None
         self._backend = None
-        if level == "token":
-            if tokenizer is None:
+        if options.level == "token":
+            if options.tokenizer is None:
                 raise ConfigurationError(
                     "inversion of tokens needs the tokenizer that makes them; give tokenizer=..."
                 )
             from isoglot.corpus.encode.pieces import fast_backend  # noqa: PLC0415 - heavy
 
-            self._backend = fast_backend(tokenizer)
+            self._backend = fast_backend(options.tokenizer)
 
     def __call__(self, sentence: Sentence, *, key: int = 0) -> DerivedSentence:
         """The inverted sentence; ``key`` has no effect."""
@@ -170,19 +154,14 @@ def _literal(words: tuple[str, ...]) -> DerivedSentence:
     return DerivedSentence(words[::-1], tuple(order))
 
 
-@dataclass(frozen=True, kw_only=True)
 class Permutation:
     """The words of a sentence in a random order.
-
-    Args:
-        keep_final: a final ``. ! ?`` token stays last.
 
     Source: Deshpande et al. 2021; Tang et al. 2022, caption of Table 9.
     """
 
-    seed: int = 0
-    split: bool = False
-    keep_final: bool = False
+    def __init__(self, options: TransformOptions) -> None:
+        self.seed, self.split, self.keep_final = options.seed, options.split, options.keep_final
 
     def __call__(self, sentence: Sentence, *, key: int) -> DerivedSentence:
         """A permutation drawn for ``(seed, key)``."""

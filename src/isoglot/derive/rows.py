@@ -7,10 +7,9 @@ from typing import Any, NamedTuple
 
 from isoglot.corpus.encode.words import split_words
 from isoglot.derive.base import DerivedSentence, Sentence, Transform, Underivable, moved
-from isoglot.derive.labels import carry_entities, flip_runs, make_tags_consistent
+from isoglot.derive.labels import Passage, carry_entities, flip_runs, make_tags_consistent, moved_answers
 from isoglot.derive.options import DeriverOptions
 from isoglot.derive.order import sentence_bounds
-from isoglot.derive.spans import Passage, moved_answers
 from isoglot.errors import ConfigurationError
 
 Row = Mapping[str, Any]
@@ -203,9 +202,7 @@ class Deriver:
 
 def _moved_links(links: list[list[int]], derived: DerivedSentence, side: str) -> list[list[int]]:
     """Word links after the words of one side have moved."""
-    renders: dict[int, list[int]] = {}
-    for new, old in enumerate(derived.origin):
-        renders.setdefault(old, []).append(new)
+    renders = derived.renderings()
     if side == "source":
         return sorted([new, target] for source, target in links for new in renders.get(source, ()))
     return sorted([source, new] for source, target in links for new in renders.get(target, ()))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from isoglot.derive.alphabet import Transliteration
 from isoglot.derive.base import Transform, compose
@@ -14,8 +14,6 @@ from isoglot.derive.sharing import draw_shared
 from isoglot.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedTokenizerBase
-
     from isoglot.derive.vocabulary import VocabularyCopy
 
 TRANSFORMS = ("trans", "inv", "perm", "syn")
@@ -60,32 +58,17 @@ def build(
 
     def one(name: str) -> Transform:
         if name == "inv":
-            settings = options.model_dump(include={"level", "split", "attached", "literal", "end_marks"})
-            return Inversion(tokenizer=options.tokenizer, **settings)
+            return Inversion(options)
         if name == "perm":
-            return Permutation(seed=options.seed, split=options.split, keep_final=options.keep_final)
+            return Permutation(options)
         if name == "syn":
-            return _syntax(options)
+            from isoglot.derive.syntax import Syntax  # noqa: PLC0415 - heavy
+
+            return Syntax.load(options)
         pieces = options.level == "token" and "inv" in names[names.index("trans") :]
         return _transliteration(options, vocabulary, words, pieces=pieces)
 
     return compose(*(one(name) for name in names))
-
-
-def _syntax(options: TransformOptions) -> Transform:
-    if options.syntax is None or options.models is None:
-        raise ConfigurationError(
-            "syn needs a specification and models; give --syntax en~fr@N~fr@V --models FOLDER, or, without any file, "
-            "--syntax en~head-final@N~head-final@V --models built-in"
-        )
-    from isoglot.derive.syntax import Syntax  # noqa: PLC0415 - heavy
-
-    return Syntax.load(
-        options.syntax,
-        options.models,
-        labels=options.ud_labels,
-        **options.model_dump(include={"rate", "seed", "oversize", "best"}),
-    )
 
 
 def _transliteration(
@@ -103,20 +86,9 @@ def _transliteration(
                 f"overlap {options.overlap} of words needs the words to draw from; give words=..., or a tokenizer"
             )
         types = sorted(set(words()))
-        return Transliteration(
-            options.alphabet, shared=[types[i] for i in draw_shared(len(types), **_sharing(options))]
-        )
-    from isoglot.derive.vocabulary import TokenTransliteration  # noqa: PLC0415 - heavy
+        shared = [types[i] for i in draw_shared(len(types), **options.sharing())]
+        return Transliteration(options.alphabet, shared=shared)
+    from isoglot.derive.vocabulary import TokenTransliteration, VocabularyCopy  # noqa: PLC0415 - heavy
 
-    return TokenTransliteration(vocabulary or drawn_copy(options.tokenizer, options), pieces=pieces)
-
-
-def drawn_copy(tokenizer: PreTrainedTokenizerBase, options: TransformOptions) -> VocabularyCopy:
-    """The doubled vocabulary that options describe."""
-    from isoglot.derive.vocabulary import VocabularyCopy  # noqa: PLC0415 - heavy
-
-    return VocabularyCopy.draw(tokenizer, script=options.script, **_sharing(options))
-
-
-def _sharing(options: TransformOptions) -> dict[str, Any]:
-    return options.model_dump(include={"overlap", "seed", "with_replacement"})
+    vocabulary = vocabulary or VocabularyCopy.draw(options.tokenizer, options)
+    return TokenTransliteration(vocabulary, pieces=pieces)

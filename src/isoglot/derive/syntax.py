@@ -6,13 +6,12 @@ import random
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Mapping
-from pathlib import Path
-from typing import Literal
 
 import numpy as np
 
 from isoglot.derive.arrangements import MAX_GROUP
 from isoglot.derive.base import DerivedSentence, Sentence, Underivable
+from isoglot.derive.options import TransformOptions
 from isoglot.derive.order_model import BUILT_IN, OrderModel, built_in_model
 from isoglot.errors import ConfigurationError
 from isoglot.seeding import seed_for
@@ -99,11 +98,11 @@ class Syntax:
     ``P(order) ∝ exp((1 − λ) θ_super + λ θ_sub) · counts`` over all orders. Other heads keep theirs. The distribution
     of each kind of group is computed once.
 
+    A sentence of a head with over six dependents is skipped, as by the original, or that head's order kept
+    (``oversize``).
+
     Args:
         models: by head class (``N``, ``V``), as mixed: see :meth:`load`.
-        labels: ``ud2``: trees are of version 2 and are read with version 1.2 labels; ``literal``: as they are.
-        oversize: a head with over six dependents: ``skip`` the sentence, as the original does, or ``keep`` that
-            head's order.
 
     Raises:
         Underivable: (when called) no tree, a non-projective one, or one with too large a group.
@@ -111,50 +110,43 @@ class Syntax:
     Source: Wang and Eisner 2016; Tang et al. 2022, App. F, ``en~fr@N~fr@V``, λ = 0.05.
     """
 
-    def __init__(
-        self,
-        models: Mapping[str, OrderModel],
-        *,
-        seed: int = 0,
-        labels: Literal["ud2", "literal"] = "ud2",
-        oversize: Literal["skip", "keep"] = "skip",
-        best: bool = False,
-    ) -> None:
-        self.models = dict(models)
-        self.seed, self.labels, self.oversize, self.best = seed, labels, oversize, best
+    def __init__(self, models: Mapping[str, OrderModel], options: TransformOptions) -> None:
+        self.models, self.options = dict(models), options
         self._known: dict[tuple[str, ...], tuple[list[list[int]], list[float]]] = {}
 
     @classmethod
-    def load(cls, spec: str, folder: str | Path, *, rate: float = 0.05, **options: object) -> Syntax:
-        """Read the models of a specification, ``LANGUAGE@N.orm`` and ``LANGUAGE@V.orm`` in a folder.
-
-        ``folder``: where the models are; ``built-in``: those of :mod:`isoglot.derive.order_model`, which need no file.
-        ``rate``: λ, the substrate's share; 0.05 in the paper.
-        """
-        substrate, superstrates = parse_spec(spec)
+    def load(cls, options: TransformOptions) -> Syntax:
+        """Read the models that options name: ``LANGUAGE@N.orm`` and ``LANGUAGE@V.orm`` in a folder, or built-in."""
+        if options.syntax is None or options.models is None:
+            raise ConfigurationError(
+                "syn needs a specification and models; give --syntax en~fr@N~fr@V --models FOLDER, or, without any "
+                "file, --syntax en~head-final@N~head-final@V --models built-in"
+            )
+        folder = options.models
+        substrate, superstrates = parse_spec(options.syntax)
 
         def model(language: str, kind: str) -> OrderModel:
             if str(folder) == BUILT_IN:
                 return built_in_model(language, kind)
-            return OrderModel.load(Path(folder) / f"{language}@{kind}.orm")
+            return OrderModel.load(folder / f"{language}@{kind}.orm")
 
         models = {
-            kind: model(language, kind).mixed(model(substrate, kind), rate)
+            kind: model(language, kind).mixed(model(substrate, kind), options.rate)
             for kind, language in superstrates.items()
         }
-        return cls(models, **options)  # type: ignore[arg-type]
+        return cls(models, options)
 
     def __call__(self, sentence: Sentence, *, key: int = 0) -> DerivedSentence:
         """The sentence in an order drawn for ``(seed, key)``."""
         if not sentence.heads:
             raise Underivable("no dependency tree")
-        tree = to_ud1(sentence) if self.labels == "ud2" else sentence
+        tree = to_ud1(sentence) if self.options.ud_labels == "ud2" else sentence
         if not is_projective(tree.heads):
             raise Underivable("not projective")
         dependents = groups(tree.heads)
-        if self.oversize == "skip" and any(len(d) >= MAX_GROUP for d in dependents[:-1]):
+        if self.options.oversize == "skip" and any(len(d) >= MAX_GROUP for d in dependents[:-1]):
             raise Underivable(f"a head with over {MAX_GROUP - 1} dependents")
-        generator = random.Random(seed_for(self.seed, "syntax", key))
+        generator = random.Random(seed_for(self.options.seed, "syntax", key))
         origin = arranged(dependents, lambda head: self._ordered(tree, head, dependents[head], generator))
         return DerivedSentence(tuple([sentence.words[o] for o in origin]), tuple(origin))
 
@@ -170,7 +162,7 @@ class Syntax:
         members = [node, *sorted(dependents, key=lambda i: (upos[i], deprels[i]))]
         names = (f"@{upos[node]}&@", *(f"{upos[i]}&{deprels[i]}" for i in members[1:]))
         orders, cumulated = self._distribution(kind, names)
-        draw = 0 if self.best else bisect_right(cumulated, generator.random() * cumulated[-1])
+        draw = 0 if self.options.best else bisect_right(cumulated, generator.random() * cumulated[-1])
         return [members[i] for i in orders[min(draw, len(orders) - 1)]]
 
     def _distribution(self, kind: str, names: tuple[str, ...]) -> tuple[list[list[int]], list[float]]:

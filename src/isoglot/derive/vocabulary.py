@@ -16,6 +16,7 @@ from transformers import AddedToken, PreTrainedTokenizerBase
 from isoglot.corpus.encode.load_tokenizer import load_tokenizer
 from isoglot.corpus.encode.pieces import fast_backend
 from isoglot.derive.base import DerivedSentence, Sentence
+from isoglot.derive.options import TransformOptions
 from isoglot.derive.shared_pieces import (
     SEPARATOR,
     Spelling,
@@ -64,23 +65,13 @@ class VocabularyCopy:
         self._table[fixed] = fixed
 
     @classmethod
-    def draw(
-        cls,
-        tokenizer: PreTrainedTokenizerBase,
-        *,
-        overlap: float = 0.0,
-        seed: int = 0,
-        with_replacement: bool = False,
-        script: str = "tangut",
-    ) -> VocabularyCopy:
+    def draw(cls, tokenizer: PreTrainedTokenizerBase, options: TransformOptions) -> VocabularyCopy:
         """A copy that leaves a random part of the vocabulary unshifted, without the special tokens.
 
         BPE's and Unigram's bare space, fragments of characters, and pieces that their own letters never give are not
         shared: no text would be read back as them.
-
-        ``overlap``: the part, exact: 0, 0.25 and 0.5 in the paper.
-        ``with_replacement``: the paper's code, whose 25 % and 50 % are 22.1 % and 39.4 %.
         """
+        overlap, script = options.overlap, options.script
         special = set(tokenizer.all_special_ids)
         ids = [i for i in range(len(tokenizer)) if i not in special]
         eligible = None
@@ -88,9 +79,7 @@ class VocabularyCopy:
             written = spellings(tokenizer, cls(tokenizer, script=script)._tokens)
             readable = readable_alone(tokenizer, written, special=special)
             eligible = [place for place, i in enumerate(ids) if i in readable]
-        chosen = draw_shared(
-            len(ids), overlap=overlap, seed=seed, with_replacement=with_replacement, eligible=eligible
-        )
+        chosen = draw_shared(len(ids), **options.sharing(), eligible=eligible)
         return cls(tokenizer, shared=[ids[i] for i in chosen], script=script)
 
     def shift(self, ids: Iterable[int] | NDArray[Any]) -> NDArray[np.int64]:

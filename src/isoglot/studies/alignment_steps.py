@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from isoglot.aligners.embedding.choice import best_choice
 from isoglot.aligners.embedding.options import MEASURED, EmbeddingOptions
-from isoglot.checks import did_you_mean, validated
+from isoglot.checks import did_you_mean
 from isoglot.corpus.read.sources import Source
 from isoglot.errors import ConfigurationError
 from isoglot.runs.reporter import Reporter
@@ -21,18 +21,17 @@ class StatisticalAlignment(Step):
     kind: ClassVar[str] = "analyse"
     gold: str
     method: str = "fast_align"
-    train: dict[str, Any] | None = None  # more bitext: a recipe's source
+    train: Source | None = None  # more bitext
     reverse: bool = False  # Exchange the sides of `train`, where the gold links' source is its target
 
-    def check(self) -> Source | None:
-        """The source of more bitext, if there is any; the method is one that learns from bitext."""
+    def check(self) -> None:
+        """Refuse a method that does not learn from bitext."""
         from isoglot.aligners.statistical.methods import METHODS  # noqa: PLC0415 - loads the libraries
 
         if self.method not in METHODS:
             raise ConfigurationError(
                 f"unknown statistical aligner {self.method!r}; {did_you_mean(self.method, METHODS)}"
             )
-        return None if self.train is None else validated(Source, self.train, what="source")
 
     def run(self, folder: Path, report: Reporter) -> Mapping[str, Any]:
         """Train, align, score."""
@@ -44,8 +43,8 @@ class StatisticalAlignment(Step):
 
         found = gold_pairs(self.gold)
         pairs: list[Any] = [(list(s), list(t)) for s, t in found.words]
-        if (train := self.check()) is not None:
-            more = read_pairs(open_corpus([train], "bitext"), mode="unicode")
+        if self.train is not None:
+            more = read_pairs(open_corpus([self.train], "bitext"), mode="unicode")
             turn = -1 if self.reverse else 1
             pairs += [tuple(list(words) for words in pair.words[::turn]) for pair in more]
         sources, targets = map(list, zip(*pairs, strict=True))
@@ -65,7 +64,6 @@ class BestLinks(Step):
     dev: dict[str, str]  # Name -> gold links to choose by
     test: dict[str, str]  # Name -> gold links to measure on
     methods: list[str]
-    layers: list[int] | None = None
 
     def check(self) -> None:
         """Refuse methods that an embedding aligner does not have."""
@@ -81,7 +79,6 @@ class BestLinks(Step):
         tried = best_choice(
             self.checkpoint,
             {name: gold_pairs(path) for name, path in self.dev.items()},
-            layers=self.layers,
             candidates=[{"method": method} for method in self.methods],
             progress=report.progress,
         )

@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
+from isoglot.checks import checked
 from isoglot.errors import ConfigurationError, IsoglotError
 from isoglot.runs.cluster import RayPool
 from isoglot.runs.files import read_json, write_json
@@ -18,6 +19,7 @@ from isoglot.runs.folder import clear, make_unless, require_checkpoint
 from isoglot.runs.pool import WorkPool, no_setup
 from isoglot.runs.reporter import Reporter, Silent
 from isoglot.studies.graph import Call, Output, Step, resolve
+from isoglot.studies.inputs import expanded
 
 MANIFEST = "call.json"
 """A call's manifest, written last."""
@@ -42,19 +44,18 @@ class Store:
         """Where a call's files are."""
         return self.root / call.folder
 
-    def manifest(self, call: Call) -> dict[str, Any] | None:
-        """What a finished call left; ``None`` while it is not finished."""
-        found = read_json(self.folder(call) / MANIFEST)
-        return found if found is not None and found.get("key") == call.key else None
+    def manifest(self, call: Call) -> dict[str, Any]:
+        """What a finished call left; empty while it is not finished."""
+        return read_json(self.folder(call) / MANIFEST) or {}
 
     def value(self, call: Call, metric: str) -> float | None:
         """A number that a finished call measured."""
-        found = ((self.manifest(call) or {}).get("values") or {}).get(metric)
+        found = self.manifest(call).get("values", {}).get(metric)
         return None if found is None else float(found)
 
     def usable(self, call: Call) -> bool:
         """Whether a call is finished and other calls can read what it made (weights may have been deleted)."""
-        return (self.folder(call) / call.step.weights).exists() and self.manifest(call) is not None
+        return (self.folder(call) / call.step.weights).exists() and bool(self.manifest(call))
 
     def missing(self, targets: Iterable[Call]) -> list[Call]:
         """The calls to make so that all targets are finished, each after what it needs."""
@@ -67,26 +68,29 @@ class Store:
                 found[call] = None
 
         for target in targets:
-            if self.manifest(target) is None:
+            if not self.manifest(target):
                 visit(target)
         return list(found)
 
     def resolved(self, call: Call, *, assume: bool = False) -> Step:
-        """A call's step with folders and facts in place of the calls that it needs.
+        """A call's step with folders and facts in place of the calls that it needs, and variables filled in.
 
-        With ``assume``, facts that are not known yet are taken to be some number.
+        With ``assume``, facts that are not known yet are taken to be some number, and variables stay.
         """
 
-        def fill(output: Output) -> Any:
-            if not output.fact:
-                return f"{output.before}{self.folder(output.call).resolve()}{output.after}"
-            facts = self.manifest(output.call) or {}
-            if output.fact not in facts and not assume:
-                raise ConfigurationError(f"{output.call.title} has no fact {output.fact!r}")
-            return facts.get(output.fact, 1000)
+        def fill(leaf: Any) -> Any:
+            if isinstance(leaf, str) and call.step.expands and not assume:
+                return expanded(leaf)
+            if not isinstance(leaf, Output):
+                return leaf
+            if not leaf.fact:
+                return f"{leaf.before}{self.folder(leaf.call).resolve()}{leaf.after}"
+            facts = self.manifest(leaf.call)
+            if leaf.fact not in facts and not assume:
+                raise ConfigurationError(f"{leaf.call.title} has no fact {leaf.fact!r}")
+            return facts.get(leaf.fact, 1000)
 
-        values = resolve(call.arguments, fill, variables=call.step.expands and not assume)
-        return type(call.step).model_validate(values)
+        return checked(type(call.step), resolve(call.arguments, fill))
 
     def make(self, call: Call, report: Reporter) -> dict[str, Any]:
         """Make one call unless it is finished; other processes wait for it."""
@@ -97,7 +101,7 @@ class Store:
                 return self.manifest(call)
             for needed in call.needs:
                 require_checkpoint(self.folder(needed))
-            if self.manifest(call) is not None:  # of weights that were deleted since
+            if self.manifest(call):  # of weights that were deleted since
                 clear(folder, MANIFEST)
             return None
 
@@ -105,8 +109,6 @@ class Store:
             began, outside = time.monotonic(), {one.path: one.content for one in call.step.files()}
             facts = self.resolved(call).run(place, report)
             return {
-                "key": call.key,
-                "kind": call.step.kind,
                 "name": call.name,
                 "step": call.step.model_dump(mode="json"),
                 "needs": [needed.folder for needed in call.needs],
@@ -120,8 +122,8 @@ class Store:
     def drop_weights(self, call: Call, calls: Sequence[Call]) -> None:
         """Delete fine-tuned weights that a call read and nothing will read again; their manifests stay."""
         for tuned in (needed for needed in call.needs if needed.step.kind == "finetune"):
-            if not any(tuned in t.needs and self.manifest(t) is None for t in calls) and self.usable(tuned):
-                manifest, folder = self.manifest(tuned) or {}, self.folder(tuned)
+            if not any(tuned in t.needs and not self.manifest(t) for t in calls) and self.usable(tuned):
+                manifest, folder = self.manifest(tuned), self.folder(tuned)
                 clear(folder, MANIFEST)
                 write_json(folder / MANIFEST, {**manifest, "weights": "deleted"})
 

@@ -11,9 +11,11 @@ from typing import Any, ClassVar, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
+from isoglot.checks import checked
+from isoglot.errors import ConfigurationError
 from isoglot.runs.folder import key_of
 from isoglot.runs.reporter import Reporter
-from isoglot.studies.inputs import Input, expanded, outside
+from isoglot.studies.inputs import Input, outside
 
 T = TypeVar("T")
 NO_ROW = ("", "", "")
@@ -42,11 +44,11 @@ class Step(BaseModel):
 
     def files(self) -> list[Input]:
         """What it reads from outside: by default every text in its fields that has a slash or names a variable."""
-        texts = leaves(self.model_dump(exclude={"label"}), str)
+        texts = leaves(self.model_dump(mode="json", exclude={"label"}), str)
         return outside(text for text in texts if "/" in text or "${" in text)
 
     def check(self) -> Any:
-        """Refuse options that whoever does the work would not take; what is made of them, :meth:`run` works with."""
+        """Refuse what the fields' types let through; what is made of them here, :meth:`run` works with."""
 
 
 class Call:
@@ -59,7 +61,10 @@ class Call:
     def __init__(self, name: str, step: type[Step], arguments: Mapping[str, Any]) -> None:
         self.name, self.arguments = name, arguments
         self.needs = tuple(dict.fromkeys(one.call for one in leaves(arguments, Output)))
-        self.step = step.model_validate(resolve(arguments, Output.placeholder))
+        try:
+            self.step = checked(step, resolve(arguments, _placeholder))
+        except ConfigurationError as error:
+            raise ConfigurationError([f"{step.kind} {name}: {one}" for one in error.problems]) from error
         values = self.step.model_dump(mode="json", exclude_defaults=True, exclude={"label"})
         self.key = key_of([step.__qualname__, values])
 
@@ -122,9 +127,12 @@ class Output:
     def __format__(self, spec: str) -> str:
         return format(self.call)
 
-    def placeholder(self) -> str:
-        """What stands for it while the call is not made."""
-        return f"{self.before}<{self.call.key}{f'.{self.fact}' if self.fact else ''}>{self.after}"
+
+def _placeholder(leaf: Any) -> Any:
+    """What stands for an output while its call is not made."""
+    if not isinstance(leaf, Output):
+        return leaf
+    return f"{leaf.before}<{leaf.call.key}{f'.{leaf.fact}' if leaf.fact else ''}>{leaf.after}"
 
 
 class Value:
@@ -206,15 +214,13 @@ def spearman(first: Sequence[Value], second: Sequence[Value]) -> Value:
     return Value(parts=[*first, *second], make=_rank_correlation, row=NO_ROW)
 
 
-def resolve(tree: Any, fill: Callable[[Output], Any], *, variables: bool = False) -> Any:
-    """A tree with what ``fill`` gives in place of calls and their outputs; ``variables`` fills in ``${NAME}`` too."""
+def resolve(tree: Any, fill: Callable[[Any], Any]) -> Any:
+    """A tree with what ``fill`` gives in place of all that is neither a mapping nor a list; a call is its output."""
     if isinstance(tree, Mapping):
-        return {k: resolve(v, fill, variables=variables) for k, v in tree.items()}
+        return {key: resolve(value, fill) for key, value in tree.items()}
     if isinstance(tree, list | tuple):
-        return [resolve(v, fill, variables=variables) for v in tree]
-    if isinstance(tree, Call | Output):
-        return fill(Output(tree) if isinstance(tree, Call) else tree)
-    return expanded(tree) if variables and isinstance(tree, str) else tree
+        return [resolve(value, fill) for value in tree]
+    return fill(Output(tree) if isinstance(tree, Call) else tree)
 
 
 def leaves(tree: Any, kind: type[T]) -> Iterator[T]:

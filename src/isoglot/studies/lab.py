@@ -74,9 +74,7 @@ class TaskScores:
 
     def mean(self, metric: str = "") -> Value:
         """The mean over the languages."""
-        if isinstance(self.call, Unavailable):
-            return Value(unavailable=self.call.reason)
-        return mean([self.value(language, metric) for language in self.languages])
+        return mean([self.value(language, metric) for language in self.languages or [""]])
 
 
 @dataclass(frozen=True)

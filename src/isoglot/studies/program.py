@@ -9,9 +9,6 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pydantic import ValidationError
-
-from isoglot.checks import problems_of
 from isoglot.errors import ConfigurationError
 from isoglot.reports.papers import PAPERS, paper_table
 from isoglot.results import CELLS, FILE_NAME, Cell, Result, write_cells
@@ -83,8 +80,8 @@ def build_programs(
         lab.cells, lab.figures = [], []
         try:
             study.run(lab)
-        except ValidationError as error:  # of a step, by sizes that are changed
-            raise ConfigurationError(problems_of(error), heading=f"{study.name} with these sizes:") from error
+        except ConfigurationError as error:  # of a step, by sizes that are changed
+            raise ConfigurationError(error.problems, heading=f"{study.name} with these sizes:") from error
         parts: dict[bool, list[CellPlan]] = {True: [], False: []}
         for cell in lab.cells:
             parts[not only or any(matches(cell, text) for text in only)].append(cell)
@@ -187,7 +184,7 @@ def _changed_inputs(targets: Sequence[Call], store: Store) -> list[str]:
         if call not in seen:
             seen.add(call)
             waiting += call.needs
-            read = (store.manifest(call) or {}).get("outside", {})
+            read = store.manifest(call).get("outside", {})
             changed = [path for path, held in read.items() if Input.of(path).content not in ("", held)]
             found |= dict.fromkeys(changed, call)
     return [
@@ -261,7 +258,7 @@ def _measured(store: Store, call: Call, value: Value) -> dict[str, Any]:
     """The row of results of a number that a call measured: its evaluation's, or one that says what it is."""
     language, _, metric = value.metric.rpartition("/")
     task, language, metric = value.row or (call.step.kind, language, metric)
-    rows = (store.manifest(call) or {}).get("rows", [])
+    rows = store.manifest(call).get("rows", [])
     own = (row for row in rows if row["language"] == language and metric in ("", row["metric"]))
     about = {"task": task, "language": language, "metric": metric, "split": "test"}
     return {**about, "examples": 0, "checkpoint_hash": "", "recipe_hash": "", **next(own, {})}

@@ -8,11 +8,12 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from isoglot.aligners.options import AlignRequest, aligner_of
-from isoglot.checks import validated
+from isoglot.checks import checked
 from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.read.sources import Source
-from isoglot.derive.options import DeriveRequest, DeriverOptions, TransformOptions
+from isoglot.derive.options import DeriveRequest
 from isoglot.errors import ConfigurationError
+from isoglot.options import Count, PositiveShare
 from isoglot.runs.files import write_text
 from isoglot.runs.reporter import Reporter
 from isoglot.studies.graph import Step
@@ -22,56 +23,51 @@ from isoglot.synthetic.options import WorldRequest
 class MakeWorld(Step):
     """The miniature world; options and files are those of ``isoglot world``."""
 
-    options: dict[str, Any]
-
-    def check(self) -> Any:
-        """The options of ``isoglot world``."""
-        return validated(WorldRequest, self.options, what="world option")
+    options: WorldRequest
 
     def run(self, folder: Path, report: Reporter) -> Mapping[str, Any]:
         """Write the world's files."""
         from isoglot.synthetic.write_world import write_world  # noqa: PLC0415
 
-        write_world(folder / "world", self.check(), progress=report)
+        write_world(folder / "world", self.options, progress=report)
         for path in (folder / "world").iterdir():
             path.rename(folder / path.name)
         (folder / "world").rmdir()
         return {}
 
 
+class TextSource(Source):
+    """A recipe's source of text, or of a treebank, whose words are joined."""
+
+    kind: Literal["text", "treebank"] = "text"
+    language: str | None = "en"
+
+
 class CollectText(Step):
-    """Sentences of several sources as one file ``text.txt``, one a line.
+    """Sentences of several sources as one file ``text.txt``, one a line."""
 
-    A source has the keys of a recipe's, and ``kind``: text (default) or treebank, whose words are joined.
-    """
-
-    sources: Annotated[list[dict[str, Any]], Field(min_length=1)]
+    sources: Annotated[list[TextSource], Field(min_length=1)]
     words: Literal["keep", "unicode"] = "keep"  # unicode: punctuation apart from words
     drop_headings: bool = False  # WikiText's ` = Heading = ` lines
-    min_words: Annotated[int, Field(ge=1)] = 1  # shorter lines are left out
-
-    def check(self) -> list[tuple[str, Source]]:
-        """The sources, each with its kind."""
-        given = [{"kind": "text", "language": "en", **source} for source in self.sources]
-        return [(one.pop("kind"), validated(Source, one, what="source")) for one in given]
+    min_words: Count = 1  # shorter lines are left out
 
     def run(self, folder: Path, report: Reporter) -> Mapping[str, Any]:
         """Read, filter, write."""
         lines = 0
         with (folder / "text.txt").open("w", encoding="utf-8", newline="\n") as file:
-            for kind, source in self.check():
-                for text in self._texts(kind, source):
+            for source in self.sources:
+                for text in self._texts(source):
                     file.write(f"{text}\n")
                     lines += 1
         if not lines:
             raise ConfigurationError("no line is left; give other sources, or lower min_words")
         return {"lines": lines}
 
-    def _texts(self, kind: Any, source: Source) -> Iterator[str]:
+    def _texts(self, source: TextSource) -> Iterator[str]:
         from isoglot.corpus.encode.words import split_words  # noqa: PLC0415
         from isoglot.corpus.read.readers import read  # noqa: PLC0415
 
-        for row in read(source, kind=kind):
+        for row in read(source, kind=source.kind):
             words = list(row["words"]) if "words" in row else split_words(row["text"], mode="whitespace")
             if self.drop_headings and words[:1] == ["="] and words[-1:] == ["="]:
                 continue
@@ -91,7 +87,7 @@ class TrainTokenizer(Step):
         """The options."""
         from isoglot.corpus.encode.tokenizer import TokenizerOptions  # noqa: PLC0415 - loads the library
 
-        return validated(TokenizerOptions, self.options, what="tokenizer option")
+        return checked(TokenizerOptions, self.options)
 
     def run(self, folder: Path, report: Reporter) -> Mapping[str, Any]:
         """Train and save."""
@@ -141,19 +137,19 @@ class Derive(Step):
             return {}
         return {"copied_vocabulary": VocabularyCopy.load(tokenizer).size}
 
-    def _request(self, given: dict[str, Any], tokenizer: str | None) -> Any:
-        own = {k: v for k, v in given.items() if k not in ("path", "options", "rows")}
-        options = {**self.options, **given.get("options", {})}
-        rows = {**self.rows, **given.get("rows", {})}
+    def _request(self, given: dict[str, Any], tokenizer: str | None) -> DeriveRequest:
         fixed = {
             "transform": self.transform,
             "languages": ("en",),
             "derived_language": self.language,
             "tokenizer": tokenizer,
-            "options": validated(TransformOptions, options, what="derive option"),
-            "rows": validated(DeriverOptions, rows, what="derive option"),
         }
-        return validated(DeriveRequest, {**fixed, **own}, what="derive option")
+        laid_over = {
+            "options": {**self.options, **given.get("options", {})},
+            "rows": {**self.rows, **given.get("rows", {})},
+        }
+        own = {key: value for key, value in given.items() if key != "path"}
+        return checked(DeriveRequest, {**fixed, **own, **laid_over})
 
 
 class SamplePairs(Step):
@@ -161,8 +157,7 @@ class SamplePairs(Step):
 
     source: str
     target: str
-    share: Annotated[float, Field(gt=0, le=1)] = 1.0
-    seed: int = 0
+    share: PositiveShare = 1.0
 
     def run(self, folder: Path, report: Reporter) -> Mapping[str, Any]:
         """Draw and write, in the files' order."""
@@ -177,7 +172,7 @@ class SamplePairs(Step):
                 "parallel files are needed"
             )
         pairs = list(zip(*sides, strict=True))
-        order = torch.randperm(len(pairs), generator=generator_for(self.seed, "pairs")).tolist()
+        order = torch.randperm(len(pairs), generator=generator_for(0, "pairs")).tolist()
         drawn = sorted(order[: max(1, round(self.share * len(pairs)))])
         text = "".join(f"{pairs[i][0]}\t{pairs[i][1]}\n" for i in drawn)
         (folder / "pairs.tsv").write_text(text, encoding="utf-8")
@@ -187,20 +182,14 @@ class SamplePairs(Step):
 class Prepare(Step):
     """A corpus in ``corpus``, as ``isoglot prepare`` makes it."""
 
-    source: dict[str, Any]
-    options: dict[str, Any]
-
-    def check(self) -> tuple[Source, Any]:
-        """The source, and the options of ``isoglot prepare``."""
-        source = validated(Source, self.source, what="source")
-        return source, validated(PrepareOptions, self.options, what="prepare option")
+    source: Source
+    options: PrepareOptions
 
     def run(self, folder: Path, report: Reporter) -> Mapping[str, Any]:
         """Prepare."""
         from isoglot.corpus.prepare import prepare  # noqa: PLC0415 - loads the libraries
 
-        source, options = self.check()
-        prepare(source, folder / "corpus", options=options)
+        prepare(self.source, folder / "corpus", options=self.options)
         return {}
 
 
@@ -215,7 +204,7 @@ class Align(Step):
     def check(self) -> tuple[Source, AlignRequest]:
         """The source, and the request of ``isoglot align``."""
         chosen = aligner_of(method=self.method, symmetrisation=self.symmetrisation)
-        source = validated(Source, {"path": self.path, **self.source}, what="source")
+        source = checked(Source, {"path": self.path, **self.source})
         return source, AlignRequest(aligner=chosen, words="unicode", output="corpus")
 
     def run(self, folder: Path, report: Reporter) -> Mapping[str, Any]:
@@ -230,7 +219,7 @@ class WriteGold(Step):
     """Gold links by construction: the first pairs of ALIGNED corpora as ``NAME.jsonl``, all links sure."""
 
     corpora: Annotated[dict[str, str], Field(min_length=1)]  # name of the file -> ALIGNED corpus
-    limit: Annotated[int, Field(ge=1)] = 400
+    limit: Count = 400
 
     def run(self, folder: Path, report: Reporter) -> Mapping[str, Any]:
         """Write a file each."""

@@ -1,13 +1,11 @@
 """What a study trains and measures: pre-training, fine-tuning, evaluation, analyses, figures."""
 
 import shutil
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict
 
 from isoglot.analysis.options import AlignmentsRequest, LayersRequest, MapRequest, ScoreOptions
 from isoglot.checks import validated
@@ -39,43 +37,36 @@ class Pretrain(Step):
     sections: dict[str, Any]
     seed: int = 1
 
-    def text(self) -> str:
-        """The recipe as a file, which ``isoglot pretrain`` takes."""
-        values = {"extends": self.recipe, "name": self.label, "seed": self.seed, **self.sections}
-        return f"# {self.label}: a run of a study; `isoglot pretrain` takes this file\n{dump_yaml(values)}"
+    def values(self) -> dict[str, Any]:
+        """The recipe."""
+        return {"extends": self.recipe, "name": self.label, "seed": self.seed, **self.sections}
 
     def files(self) -> list[Input]:
         """The encoder it starts from, the files of the streams, variables, and recipes that isoglot does not ship."""
         from isoglot.recipe.source import builtin_recipes, read_document  # noqa: PLC0415
 
-        with self._file() as path:
-            document = read_document(path, variables=False)
-        known = {str(file) for file in (path, *builtin_recipes().values())}
-        read = {origin.name for origin in document.origins.values()}
+        document = read_document(self.values(), variables=False)
+        recipes = {origin.name for origin in document.origins.values()} - {""}
         kept = {key: document.values.get(key) for key in ("model", "tokenizer", "streams")}
         written = [
             text
             for place, text in document.raw.items()
             if not (is_secret_setting(place) or has_secret_variable(text))
         ]
-        plain = (
-            set(leaves(kept, str)) - {expanded(text) for text in written if not unset(text)} - set(written)
-        )
-        named = [text for text in plain if text.startswith(("/", ".", "~"))]
-        return outside([*written, *sorted(named), *sorted(read - known - {""})])
+        filled_in = {expanded(text) for text in written if not unset(text)}
+        plain = set(leaves(kept, str)) - filled_in - set(written)
+        named = sorted(text for text in plain if text.startswith(("/", ".", "~")))
+        return outside([*written, *named, *sorted(recipes - set(map(str, builtin_recipes().values())))])
 
     def check(self) -> None:
         """Refuse what ``isoglot pretrain --check`` refuses, but for files that are not there."""
         from isoglot.pretraining.check import load_recipe  # noqa: PLC0415 - loads the libraries
 
         try:
-            with self._file() as path:
-                load_recipe(path)
+            load_recipe(self.values())
         except ConfigurationError as error:
-            wrong = [
-                p for p in error.problems if p.kind not in (MISSING_FILE, UNSET_VARIABLE)
-            ]  # files() lists those
-            if wrong:
+            absent = (MISSING_FILE, UNSET_VARIABLE)  # files() lists those
+            if wrong := [p for p in error.problems if p.kind not in absent]:
                 raise ConfigurationError(wrong) from error
 
     def run(self, folder: Path, report: Reporter) -> Mapping[str, Any]:
@@ -85,8 +76,9 @@ class Pretrain(Step):
         from isoglot.training.checkpoints import discard  # noqa: PLC0415
 
         root = folder.parent.parent
-        path = write_text(root / "recipes" / f"{folder.name}.yaml", self.text())
-        pretrain(load_recipe(path), folder, resume=True, progress=report, cache=root / "cache")
+        about = f"# {self.label}: a run of a study; `isoglot pretrain` takes this file\n"
+        path = write_text(root / "recipes" / f"{folder.name}.yaml", about + dump_yaml(self.values()))
+        pretrain(load_recipe(self.values()), folder, resume=True, progress=report, cache=root / "cache")
         states = folder.glob(f"checkpoint-*/{TRAINER_STATE}")
         last = max(states, key=lambda state: int(state.parent.name.rpartition("-")[2]), default=None)
         if last is not None:
@@ -94,13 +86,6 @@ class Pretrain(Step):
         for old in folder.glob("checkpoint-*"):
             discard(old)  # only a stopped run needs them
         return {"recipe": str(path), "values": _hours(read_json(folder / MANIFEST) or {})}
-
-    @contextmanager
-    def _file(self) -> Iterator[Path]:
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "recipe.yaml"
-            path.write_text(self.text(), encoding="utf-8")
-            yield path
 
 
 def _hours(manifest: Mapping[str, Any]) -> dict[str, float]:
@@ -225,18 +210,13 @@ class ScoreEmbeddings(Step):
     kind: ClassVar[str] = "analyse"
     checkpoint: str
     vocabulary: str
-    options: dict[str, Any] = Field(default={})
-
-    def check(self) -> Any:
-        """The options of the score."""
-        return validated(ScoreOptions, self.options, what="alignment score option")
+    options: ScoreOptions = ScoreOptions()
 
     def run(self, folder: Path, report: Reporter) -> Mapping[str, Any]:
         """Measure."""
         from isoglot.analysis.checkpoint_score import checkpoint_alignment_score  # noqa: PLC0415
 
-        options = self.check()
-        found = checkpoint_alignment_score(self.checkpoint, vocabulary=self.vocabulary, options=options)
+        found = checkpoint_alignment_score(self.checkpoint, vocabulary=self.vocabulary, options=self.options)
         return {"values": {"alignment_score": found.total.score}}
 
 

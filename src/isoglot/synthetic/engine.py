@@ -7,14 +7,13 @@ in two splits, whichever task it serves.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from isoglot.seeding import seed_for
 from isoglot.synthetic.lexicon import TOPICS, Lexicon
-from isoglot.synthetic.patterns import CompiledPatterns, Ints, RaggedLists, Vocabulary, offsets
+from isoglot.synthetic.patterns import CompiledPatterns, Ints, Vocabulary, flat, offsets, starts
 
 SPLITS = {"train": (0, 6), "dev": (6, 8), "test": (8, 10)}
 """Split → range of the sentence hash, in tenths."""
@@ -24,35 +23,6 @@ Hashes = npt.NDArray[np.uint64]
 CHUNK = 4096
 _BOOST = 30.0
 _THEMED = 0.8
-
-
-@dataclass
-class WorldRows:
-    """Drawn rows."""
-
-    pattern: Ints
-    tokens: RaggedLists  # by row, where its tokens stand in the compiled patterns
-    ids: RaggedLists  # by row, the strings of its tokens
-    sentences: RaggedLists  # by row, how many tokens its sentences have
-
-    def __len__(self) -> int:
-        return len(self.pattern)
-
-    @property
-    def sentence_offsets(self) -> Ints:
-        """Where the sentences of all rows begin among the tokens of all rows."""
-        return offsets(self.sentences.values)
-
-    def take(self, rows: Ints) -> WorldRows:
-        """Some of the rows, in the order asked for."""
-        lists = (self.tokens, self.ids, self.sentences)
-        return WorldRows(self.pattern[rows], *(each.take(rows) for each in lists))
-
-    @classmethod
-    def joined(cls, parts: list[WorldRows]) -> WorldRows:
-        """Rows of several draws from the same patterns, one after the other."""
-        lists = zip(*((p.tokens, p.ids, p.sentences) for p in parts), strict=True)
-        return cls(np.concatenate([p.pattern for p in parts]), *map(RaggedLists.joined, lists))
 
 
 class Engine:
@@ -81,45 +51,50 @@ class Engine:
         return np.concatenate(parts), offsets(np.array([len(part) for part in parts]))[:-1]
 
     def rows(
-        self, key: str, compiled: CompiledPatterns, split: str, count: int, *, whole: bool = False
-    ) -> WorldRows:
-        """The first ``count`` rows of a task and split.
+        self, key: str, compiled: CompiledPatterns, split: str, number: int, *, whole: bool = False
+    ) -> pa.Table:
+        """The first ``number`` rows of a task and split.
+
+        Columns are ``pattern``, and lists: ``tokens``, where the row's tokens stand in the compiled patterns, ``ids``,
+        their strings, and ``sentences``, how many tokens its sentences have.
 
         ``whole``: split by the row as a whole, not by each of its sentences (stories have too many).
         """
-        parts: list[WorldRows] = []
-        while (missing := count - sum(map(len, parts))) > 0:
+        parts: list[pa.Table] = []
+        while (missing := number - sum(map(len, parts))) > 0:
             rng = np.random.default_rng(seed_for(self.seed, "synthetic", key, split, len(parts)))
-            found = self._draw(compiled, rng, split, whole=whole)
-            parts.append(found.take(np.arange(min(missing, len(found)))))
-        return WorldRows.joined(parts)
+            parts.append(self._draw(compiled, rng, split, whole=whole).slice(0, missing))
+        return pa.concat_tables(parts)
 
     def _draw(
         self, compiled: CompiledPatterns, rng: np.random.Generator, split: str, *, whole: bool
-    ) -> WorldRows:
+    ) -> pa.Table:
         """A chunk without the rows of another split, and those in which two variables are the same word."""
         drawn = rng.integers(1, len(TOPICS) + 1, size=CHUNK)
         topics = np.where(rng.random(CHUNK) < _THEMED, drawn, 0)  # 0 is none
         pattern = np.searchsorted(compiled.cdf, rng.random(CHUNK), side="right")
         pattern = np.minimum(pattern, len(compiled.patterns) - 1)
-        pools = compiled.pools.take(pattern)
-        table = pools.values * (len(TOPICS) + 1) + np.repeat(topics, pools.lengths)
+        rows = compiled.lists.take(pattern)
+        first_pool, first_token = starts(rows, "pools"), starts(rows, "tokens")
+        table = flat(rows, "pools") * (len(TOPICS) + 1) + np.repeat(topics, np.diff(first_pool))
         uniform = rng.random(len(table))
         values = np.searchsorted(self._cumulated, table + uniform, side="right") - self._starts[table]
-        tokens, sentences = compiled.tokens.take(pattern), compiled.sentences.take(pattern)
-        variable, base = compiled.variable[tokens.values], compiled.base[tokens.values]
-        place = np.repeat(pools.offsets[:-1], tokens.lengths) + np.maximum(variable, 0)
+        tokens, sentences = flat(rows, "tokens"), offsets(flat(rows, "sentences"))
+        variable, base = compiled.variable[tokens], compiled.base[tokens]
+        place = np.repeat(first_pool[:-1], np.diff(first_token)) + np.maximum(variable, 0)
         fixed = variable < 0
         value = values[np.where(fixed, 0, place)] if len(values) else np.zeros_like(base)
         ids = np.where(fixed, base, self.vocabulary.flat[np.where(fixed, 0, base + value)])
-        rows = WorldRows(pattern, tokens, RaggedLists(ids, tokens.offsets), sentences)
-        self._spell(ids, rows.sentence_offsets[:-1])
-        accepted = self._in_split(rows, split, whole=whole)
-        twins = compiled.twins.take(pattern)
-        owner = twins.owners()
-        first, second = (twins.values + pools.offsets[owner][:, None]).T
-        accepted[owner[values[first] == values[second]]] = False
-        return rows.take(np.flatnonzero(accepted))
+        self._spell(ids, sentences[:-1])
+        accepted = self._in_split(ids, first_token if whole else sentences, split)
+        if not whole:
+            accepted = np.logical_and.reduceat(accepted, starts(rows, "sentences")[:-1])
+        owner = np.repeat(np.arange(CHUNK), np.diff(starts(rows, "twin")))
+        twin, other = (values[flat(rows, name) + first_pool[owner]] for name in ("twin", "other"))
+        accepted[owner[twin == other]] = False
+        words = pa.ListArray.from_arrays(pa.array(first_token, pa.int32()), pa.array(ids))
+        found = {"pattern": pattern, "ids": words, "tokens": rows["tokens"], "sentences": rows["sentences"]}
+        return pa.table(found).filter(pa.array(accepted))
 
     def _spell(self, ids: Ints, first: Ints) -> None:
         """``a`` becomes ``an`` before a vowel; sentences begin with a capital."""
@@ -128,16 +103,11 @@ class Engine:
         ids[change[vowel[ids[change + 1]]]] = self.vocabulary.an
         ids[first] = capital[ids[first]]
 
-    def _in_split(self, rows: WorldRows, split: str, *, whole: bool) -> npt.NDArray[np.bool_]:
-        """Rows of which every sentence, or the whole, hashes into the split."""
+    def _in_split(self, ids: Ints, begin: Ints, split: str) -> npt.NDArray[np.bool_]:
+        """Whether the words from each of these places to the next hash into the split."""
         low, high = SPLITS[split]
-        hashes = self.vocabulary.arrays.hashes[rows.ids.values]
-        bucket = sentence_buckets(hashes, rows.ids.offsets if whole else rows.sentence_offsets)
-        outside = (bucket < low) | (bucket >= high)
-        if whole:
-            return ~outside
-        inside: npt.NDArray[np.bool_] = np.add.reduceat(outside, rows.sentences.offsets[:-1]) == 0
-        return inside
+        bucket = sentence_buckets(self.vocabulary.arrays.hashes[ids], begin)
+        return (low <= bucket) & (bucket < high)
 
 
 def sentence_buckets(hashes: Hashes, sentence_offset: Ints) -> Ints:

@@ -10,11 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from itertools import combinations
+from itertools import combinations, count
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from isoglot.synthetic.lexicon import Lexicon
 
@@ -118,49 +120,25 @@ def offsets(lengths: Ints) -> Ints:
     return np.concatenate([[0], np.cumsum(lengths)])
 
 
-class RaggedLists(NamedTuple):
-    """Lists one after the other: list ``r`` is ``values[offsets[r] : offsets[r + 1]]``."""
+def flat(rows: pa.Table, column: str) -> Ints:
+    """The values of a column of lists, one list after the other."""
+    values: Ints = rows[column].combine_chunks().flatten().to_numpy()
+    return values
 
-    values: Ints
-    offsets: Ints
 
-    @classmethod
-    def of(cls, values: npt.ArrayLike, lengths: npt.ArrayLike) -> RaggedLists:
-        """Lists of these lengths."""
-        return cls(np.asarray(values, dtype=np.int64), offsets(np.asarray(lengths, dtype=np.int64)))
-
-    @property
-    def lengths(self) -> Ints:
-        """Of each list."""
-        return np.diff(self.offsets)
-
-    def owners(self) -> Ints:
-        """The list that each value is in."""
-        return np.repeat(np.arange(len(self.offsets) - 1), self.lengths)
-
-    def take(self, lists: Ints) -> RaggedLists:
-        """Some of the lists, in the order asked for."""
-        lengths = self.lengths[lists]
-        begin = offsets(lengths)
-        chosen = np.arange(begin[-1]) + np.repeat(self.offsets[lists] - begin[:-1], lengths)
-        return RaggedLists(self.values[chosen], begin)
-
-    @classmethod
-    def joined(cls, parts: Sequence[RaggedLists]) -> RaggedLists:
-        """The lists of several."""
-        lengths = np.concatenate([part.lengths for part in parts])
-        return cls.of(np.concatenate([part.values for part in parts]), lengths)
+def starts(rows: pa.Table, column: str) -> Ints:
+    """Where each list of a column begins among its values, and the end."""
+    return offsets(pc.list_value_length(rows[column]).to_numpy())
 
 
 class CompiledPatterns:
     """Patterns as flat arrays; the ones without weight are left out.
 
     Attributes:
-        tokens: by pattern, numbers of its tokens, by which the lists ``upos``, ``heads``, ``deprels`` and
-            ``entities`` and the arrays ``variable`` and ``base`` go.
-        pools: by pattern, the pools of its variables.
-        sentences: by pattern, how many tokens its sentences have.
-        twins: by pattern, pairs of variables that must differ: "Anna met Anna" is not English and spoils labels.
+        lists: by pattern, in columns: ``tokens``, numbers of its tokens, by which the lists ``upos``, ``heads``,
+            ``deprels`` and ``entities`` and the arrays ``variable`` and ``base`` go; ``sentences``, how many tokens its
+            sentences have; ``pools`` of its variables; and ``twin`` and ``other``, pairs of variables that must
+            differ: "Anna met Anna" is not English and spoils labels.
     """
 
     def __init__(self, patterns: Sequence[Pattern], vocabulary: Vocabulary) -> None:
@@ -169,7 +147,6 @@ class CompiledPatterns:
         self.cdf = np.cumsum(weights / weights.sum())
         tokens = [[t for s in p.sentences for t in s] for p in kept]
         flat = [t for ts in tokens for t in ts]
-        self.tokens = RaggedLists.of(range(len(flat)), [len(ts) for ts in tokens])
         self.upos, self.heads = [t.upos for t in flat], [t.head for t in flat]
         self.deprels, self.entities = [t.deprel for t in flat], [t.entity for t in flat]
         self.variable = np.array([t.variable for t in flat])
@@ -182,13 +159,16 @@ class CompiledPatterns:
                 for t in ts
             ]
         )
-        pools = [vocabulary.pools.index(name) for p in kept for name in p.variables]
-        self.pools = RaggedLists.of(pools, [len(p.variables) for p in kept])
-        lengths = [len(s) for p in kept for s in p.sentences]
-        self.sentences = RaggedLists.of(lengths, [len(p.sentences) for p in kept])
         twins = [
             [(i, j) for i, j in combinations(range(len(p.variables)), 2) if p.variables[i] == p.variables[j]]
             for p in kept
         ]
-        pairs = np.array([pair for own in twins for pair in own], dtype=np.int64).reshape(-1, 2)
-        self.twins = RaggedLists.of(pairs, [len(own) for own in twins])
+        number = count()
+        lists = {
+            "tokens": [[next(number) for _ in ts] for ts in tokens],
+            "sentences": [[len(s) for s in p.sentences] for p in kept],
+            "pools": [[vocabulary.pools.index(name) for name in p.variables] for p in kept],
+            "twin": [[i for i, _ in own] for own in twins],
+            "other": [[j for _, j in own] for own in twins],
+        }
+        self.lists = pa.table(lists, schema=pa.schema([(name, pa.list_(pa.int64())) for name in lists]))

@@ -13,12 +13,12 @@ from datasets.table import InMemoryTable
 from isoglot.errors import ConfigurationError
 from isoglot.schema import PAIR, SPAN, TAGGED, TEXT, TREEBANK
 from isoglot.seeding import seed_for
-from isoglot.synthetic.engine import SPLITS, Engine, WorldRows
+from isoglot.synthetic.engine import SPLITS, Engine
 from isoglot.synthetic.families import inference_patterns
 from isoglot.synthetic.grammar import sample_patterns
 from isoglot.synthetic.lexicon import Lexicon, build_lexicon
 from isoglot.synthetic.paraphrases import wording_patterns
-from isoglot.synthetic.patterns import CompiledPatterns, Ints, Pattern
+from isoglot.synthetic.patterns import CompiledPatterns, Ints, Pattern, flat, offsets, starts
 from isoglot.synthetic.stories import story_patterns
 
 _PATTERNS = 6000
@@ -52,7 +52,7 @@ class World:
     def text(self, n: int, *, split: str = "train") -> Dataset:
         """Plain text (TEXT), punctuation attached."""
         rows = self._rows("text", n, split)
-        return _dataset({"text": self._texts(rows, rows.ids.offsets)}, TEXT, n)
+        return _dataset({"text": self._texts(rows, starts(rows, "ids"))}, TEXT, n)
 
     def treebank(self, n: int, *, split: str = "train", of: str = "text") -> Dataset:
         """Dependency trees (TREEBANK) with the further columns ``entities`` (IOB2) and ``text`` (detokenised).
@@ -64,9 +64,9 @@ class World:
         if of not in _KINDS:
             raise ConfigurationError(f"no trees of {of!r}; there are trees of {', '.join(_KINDS)}")
         rows, compiled = self._rows(of, n, split), self._patterns(of)
-        sentences, tokens = rows.sentence_offsets, rows.tokens.values
+        sentences, tokens = offsets(flat(rows, "sentences")), flat(rows, "tokens")
         columns = {
-            "words": _lists(sentences, self.engine.vocabulary.strings, rows.ids.values),
+            "words": _lists(sentences, self.engine.vocabulary.strings, flat(rows, "ids")),
             **{
                 name: _lists(sentences, getattr(compiled, name), tokens)
                 for name in ("upos", "heads", "deprels", "entities")
@@ -101,10 +101,10 @@ class World:
         A story as a whole is in one split; single sentences of it may occur in another.
         """
         rows = self._rows("qa", n, split)
-        sentences = self._texts(rows, rows.sentence_offsets)
-        at = rows.sentences.offsets.tolist()
+        sentences = self._texts(rows, offsets(flat(rows, "sentences")))
+        at = starts(rows, "sentences").tolist()
         contexts = [" ".join(sentences[a : b - 1]) for a, b in pairwise(at)]
-        spans = np.array([p.answer for p in self._patterns("qa").patterns])[rows.pattern]
+        spans = np.array([p.answer for p in self._patterns("qa").patterns])[rows["pattern"].to_numpy()]
         answers = [
             {"text": [context[a:b]], "start": [a]}
             for context, a, b in zip(contexts, *self._characters(rows, spans), strict=True)
@@ -135,7 +135,7 @@ class World:
             patterns = inference_patterns() if kind == "nli" else wording_patterns()
         return self._compiled.setdefault(kind, CompiledPatterns(patterns, self.engine.vocabulary))
 
-    def _rows(self, kind: str, n: int, split: str) -> WorldRows:
+    def _rows(self, kind: str, n: int, split: str) -> pa.Table:
         """The rows of a data set, before their words are joined."""
         if n < 1:
             raise ConfigurationError(f"at least 1 row is needed, got {n}; use n=1000")
@@ -145,24 +145,24 @@ class World:
 
     def _tagged(self, kind: str, tags: list[str], n: int, split: str) -> Dataset:
         rows = self._rows(kind, n, split)
-        words = _lists(rows.ids.offsets, self.engine.vocabulary.strings, rows.ids.values)
-        columns = {"words": words, "tags": _lists(rows.tokens.offsets, tags, rows.tokens.values)}
+        words = _lists(starts(rows, "ids"), self.engine.vocabulary.strings, flat(rows, "ids"))
+        columns = {"words": words, "tags": _lists(starts(rows, "tokens"), tags, flat(rows, "tokens"))}
         return _dataset(columns, TAGGED, n)
 
     def _pairs(self, kind: str, n: int, split: str) -> Dataset:
         rows, patterns = self._rows(kind, n, split), self._patterns(kind).patterns
-        sentences = self._texts(rows, rows.sentence_offsets)
-        labels = [patterns[i].label for i in rows.pattern.tolist()]
+        sentences = self._texts(rows, offsets(flat(rows, "sentences")))
+        labels = [patterns[i].label for i in rows["pattern"].to_pylist()]
         return _dataset({"first": sentences[::2], "second": sentences[1::2], "label": labels}, PAIR, n)
 
-    def _texts(self, rows: WorldRows, offsets: Ints) -> list[str]:
-        """What lies between offsets, as plain text."""
-        pieces = self.engine.vocabulary.arrays.pieces[rows.ids.values].tolist()
-        return ["".join(pieces[a:b])[1:] for a, b in pairwise(offsets.tolist())]
+    def _texts(self, rows: pa.Table, begin: Ints) -> list[str]:
+        """The words from each of these places to the next, as plain text."""
+        pieces = self.engine.vocabulary.arrays.pieces[flat(rows, "ids")].tolist()
+        return ["".join(pieces[a:b])[1:] for a, b in pairwise(begin.tolist())]
 
-    def _characters(self, rows: WorldRows, spans: Ints) -> tuple[list[int], list[int]]:
+    def _characters(self, rows: pa.Table, spans: Ints) -> tuple[list[int], list[int]]:
         """Character offsets of token spans: each token is as long as its piece, with the space before it."""
-        pieces, begin = self.engine.vocabulary.arrays.pieces[rows.ids.values], rows.ids.offsets[:-1]
+        pieces, begin = self.engine.vocabulary.arrays.pieces[flat(rows, "ids")], starts(rows, "ids")[:-1]
         at = np.cumsum([0, *map(len, pieces)])
         # The first piece of a row has lost its space, so what lies before has one more.
         first, last, before = begin + spans[:, 0], begin + spans[:, 1], at[begin] + 1
@@ -170,11 +170,9 @@ class World:
         return (at[first] - before + spaces).tolist(), (at[last] - before).tolist()
 
 
-def _lists(offsets: Ints, values: Sequence[Any], chosen: Ints) -> pa.Array:
-    """A list column: row ``r`` holds the values that are chosen from ``offsets[r]`` to ``offsets[r + 1]``."""
-    return pa.ListArray.from_arrays(
-        pa.array(offsets.astype(np.int32)), pa.array(values).take(pa.array(chosen))
-    )
+def _lists(begin: Ints, values: Sequence[Any], chosen: Ints) -> pa.Array:
+    """A list column: row ``r`` holds the values that are chosen from ``begin[r]`` to ``begin[r + 1]``."""
+    return pa.ListArray.from_arrays(pa.array(begin.astype(np.int32)), pa.array(values).take(pa.array(chosen)))
 
 
 def _dataset(columns: Mapping[str, Any], features: Features, count: int) -> Dataset:
