@@ -176,8 +176,9 @@ def estimate(
     for iteration in range(options.iterations - 1):
         model = DiagonalDirection(table, translation, null, tension)
         counts[:] = null_counts[:] = 0.0
+        room = diagonal.Room.of(given, generated)
         feature = diagonal.expectations(
-            given.flat, generated.flat, *model.compiled, options.positions, counts, null_counts, found
+            given.flat, generated.flat, *model.compiled, options.positions, (counts, null_counts), found, room
         )
         if options.favour_diagonal and options.optimise_tension and (iteration > 0 or start is not None):
             tension = _optimise_tension(sizes, tokens, tension, feature / tokens)
