@@ -11,6 +11,7 @@ Source: Vogel, Ney & Tillmann 1996 (*HMM-based word alignment in statistical tra
 """
 
 import math
+from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -76,6 +77,7 @@ class LinkCounts(NamedTuple):
 
     links: npt.NDArray[np.int64]  # of each slot, as a fraction
     jumps: Both  # JumpCounts
+    adding: Lock  # of ``links``, which all parts of a text add to
 
 
 @helper
@@ -323,7 +325,8 @@ def visit(
             forward_backward(given, generated, *here, jumps[k], expected.jumps[k], score)
             _keep_null(given, generated, here.null, own.null[k][tokens])
             found.append(here.links)
-        _combine(piece.source, piece.target, slots, *found, links, expected.links)
+        with expected.adding:
+            _combine(piece.source, piece.target, slots, *found, links, expected.links)
 
 
 def decode(piece: Piece, table: FlatTable, tables: Both, jumps: Both, best: Both) -> tuple[Doubles, Doubles]:
