@@ -31,8 +31,7 @@ with suppress(ImportError, AttributeError):
         linalg.ensure_blas = _ensure_blas
 
 
-# No test of divisors, which would keep loops from being vectorised, and no entry point for C; neither is among the
-# options that numba's types know.
+# No test of divisors (who divides checks the result) and no entry point for C, which numba's types do not know.
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
 
 

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from isoglot.aligners.alignment import LinkTable
 from isoglot.aligners.compiled import compiled, helper
 from isoglot.aligners.statistical.bitext import BitextSide, FlatSide
+from isoglot.errors import ConfigurationError
 
 Doubles = npt.NDArray[np.float64]
 _PARTS = 2
@@ -58,6 +59,19 @@ class BestWords(NamedTuple):
 
 Decoded = tuple[BestWords, BestWords, LinkTable | None]
 """Both directions' best words, and the links whose posteriors agree where they were asked for."""
+
+
+def require_finite(scores: npt.NDArray[np.float64] | float) -> None:
+    """Refuse log probabilities that are not numbers.
+
+    Raises:
+        ConfigurationError: They are not finite.
+    """
+    if not np.isfinite(scores).all():
+        raise ConfigurationError(
+            "all links of a sentence pair have the probability 0: alpha is too small for this text; raise it "
+            "(--set alpha=0.01)"
+        )
 
 
 def parts(given: BitextSide, generated: BitextSide) -> list[tuple[int, int]]:

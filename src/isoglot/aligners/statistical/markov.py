@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from isoglot.aligners.compiled import compiled, helper
 from isoglot.aligners.statistical.bitext import FlatSide, Ints
-from isoglot.aligners.statistical.decoding import Doubles, Piece, best_words, pieces, sides_of
+from isoglot.aligners.statistical.decoding import Doubles, Piece, best_words, pieces, require_finite, sides_of
 from isoglot.aligners.statistical.pair_table import FlatTable, find
 
 UNIT = 65535.0
@@ -283,7 +283,7 @@ def _keep_null(given, generated, silent, own):
                 own[k] = silent[k]
 
 
-class _Found(NamedTuple):
+class _Posteriors(NamedTuple):
     """One direction's posteriors of a piece of text."""
 
     links: Doubles
@@ -314,15 +314,16 @@ def visit(
     for piece in pieces(*sides, *part):
         slots = _found_slots(piece, table)
         links = own.links[own.entries[piece.sentences.start] : own.entries[piece.sentences.stop]]
-        score = np.empty(len(piece.source.offsets))
+        score = np.zeros(len(piece.source.offsets) - 1)
         found = []
         for k, (given, generated, tokens) in enumerate(piece.directions):
-            here = _Found(np.empty(len(slots)), np.empty(len(generated.ids)))
+            here = _Posteriors(np.empty(len(slots)), np.empty(len(generated.ids)))
             if len(start[k].translation):
                 _look_up(given, generated, slots, k == 1, start[k], here)
             else:
                 _predict(given, generated, slots, links, k == 1, own.null[k][tokens], counts[k], here)
             forward_backward(given, generated, *here, jumps[k], expected.jumps[k], score)
+            require_finite(score)
             _keep_null(given, generated, here.null, own.null[k][tokens])
             found.append(here.links)
         with expected.adding:
@@ -334,7 +335,7 @@ def decode(piece: Piece, table: FlatTable, tables: Both, jumps: Both, best: Both
     slots, found = _found_slots(piece, table), []
     expected = JumpCounts(np.zeros(len(jumps.ahead.width)), np.zeros(len(jumps.ahead.start)))
     for k, (given, generated, tokens) in enumerate(piece.directions):
-        here = _Found(np.empty(len(slots)), np.empty(len(generated.ids)))
+        here = _Posteriors(np.empty(len(slots)), np.empty(len(generated.ids)))
         _look_up(given, generated, slots, k == 1, tables[k], here)
         forward_backward(given, generated, *here, jumps[k], expected, best[k].score[piece.sentences])
         best_words(given, generated, *here, best[k].word[tokens], best[k].probability[tokens])

@@ -17,7 +17,15 @@ from safetensors.numpy import load_file, save_file
 from isoglot.aligners.statistical import diagonal, ibm2, markov
 from isoglot.aligners.statistical.bitext import BitextSide, Vocabularies, locate_words
 from isoglot.aligners.statistical.counts import CountSum
-from isoglot.aligners.statistical.decoding import WORKERS, BestWords, Decoded, Doubles, Piece, agreeing
+from isoglot.aligners.statistical.decoding import (
+    WORKERS,
+    BestWords,
+    Decoded,
+    Doubles,
+    Piece,
+    agreeing,
+    require_finite,
+)
 from isoglot.aligners.statistical.hmm import HmmDirection
 from isoglot.aligners.statistical.hmm_training import estimate
 from isoglot.aligners.statistical.markov import Both, WordTables
@@ -227,6 +235,7 @@ def _best(
     best = BestWords.empty(generated)
     room = diagonal.Room.of(given, generated)
     diagonal.decode(given.flat, generated.flat, *model.compiled, options.positions, best, room)
+    require_finite(best.score)
     return best
 
 
@@ -274,6 +283,8 @@ class HmmModel(TranslationModel):
 
         def run(piece: Piece) -> tuple[Doubles, Doubles]:
             ahead, back = markov.decode(piece, table.flat, Both(*tables), jumps, best)
+            require_finite(best.ahead.score[piece.sentences])
+            require_finite(best.back.score[piece.sentences])
             return back, ahead
 
         agreed = agreeing(source, target, least, run)
