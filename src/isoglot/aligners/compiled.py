@@ -53,7 +53,7 @@ def helper(loop: Callable[..., Any]) -> Any:
 
     Kept with each loop that calls it, and compiled without entry points for Python and C, which nothing calls.
     """
-    return numba.njit(no_cpython_wrapper=True, **_OPTIONS)(loop)
+    return numba.njit(**_OPTIONS | {"no_cpython_wrapper": True})(loop)
 
 
 def _readable(load: Callable[[], dict[Any, Any]]) -> dict[Any, Any]:

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from isoglot.aligners.compiled import compiled, helper
-from isoglot.aligners.statistical.bitext import BitextSide, Ints
+from isoglot.aligners.statistical.bitext import BitextSide, FlatSide, Ints
 from isoglot.aligners.statistical.decoding import sides_of
 from isoglot.aligners.statistical.pair_table import EMPTY, FlatTable, find
 
@@ -166,7 +166,7 @@ class Room(NamedTuple):
     total: Doubles  # the sum of both
 
     @classmethod
-    def of(cls, given: BitextSide, generated: BitextSide) -> Room:
+    def of(cls, given: BitextSide | FlatSide, generated: BitextSide | FlatSide) -> Room:
         """Room for one visit to a text."""
         n, m = given.lengths, generated.lengths
         entries, small = n * m, (n <= _LARGEST) & (m <= _LARGEST)

@@ -115,7 +115,7 @@ def _row_order(met, side, numbers, table, words, room, order):
 
 def _room(elements: int) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
     """Room for the list and the buckets of a map with this many elements."""
-    buckets = _BUCKETS[min(np.searchsorted(_BUCKETS, elements), len(_BUCKETS) - 1)]
+    buckets = _BUCKETS[min(int(np.searchsorted(_BUCKETS, elements)), len(_BUCKETS) - 1)]
     return np.empty(elements + 1, np.int32), np.empty(buckets, np.int32)
 
 
