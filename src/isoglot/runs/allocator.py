@@ -31,7 +31,7 @@ def set_parameters(library: Any, values: Mapping[int, int]) -> None:
 def give_back_large_blocks() -> None:
     """Have every block of a megabyte and more go back to the system when it is freed.
 
-    Unless told so, glibc puts blocks of up to 32 MiB into its heap after the first of that size was freed, and a heap
+    By default glibc puts blocks of up to 32 MiB into its heap after the first of that size was freed, and a heap
     with holes does not shrink.
     """
     library = adjustable_glibc()
