@@ -2,11 +2,13 @@
 
     ISOGLOT_DATA=... python benchmarks/statistical.py --fast-align FOLDER [--pairs 29000 290000] [--runs 5]
     python benchmarks/statistical.py --generated --pairs 2000000 --runs 1
+    python benchmarks/statistical.py --joined de ru fr es zh fi --pairs 230000 --runs 1 --methods hmm eflomal
 
 FOLDER holds the C++ program's source (its ``src``), which is built with ``g++`` into a temporary folder; without it
 only isoglot is measured. Both directions and grow-diag-final-and; the text is multi30k, lower-cased and tokenised,
 and more pairs than it has are the same pairs again, or generated text of Europarl's size and shape, in which no pair
-occurs twice. Systems take turns, so that a busy moment meets all of them. CPU
+occurs twice, or real bitexts of several languages with English joined. ``eflomal`` is ``eflomal-align`` itself, whose
+links are not symmetrised; it must be on the path. Systems take turns, so that a busy moment meets all of them. CPU
 seconds are those of all processes of a command; peak memory is that of its largest process. The last column is lines
 whose links differ from the first C++ run's, which differs from itself where it runs with several threads.
 """
@@ -31,6 +33,8 @@ WORD = regex.compile(r"\w+|[^\w\s]")
 SYMMETRISE = "atools -i forward -j reverse -c grow-diag-final-and"
 PEER = f"fast_align -i both -d -o -v > forward && fast_align -i both -d -o -v -r > reverse && {SYMMETRISE} > {{out}}"
 
+EFLOMAL = "eflomal-align --overwrite --model 3 -s en -t de -f {out} -r reverse"
+
 
 @dataclass
 class System:
@@ -50,10 +54,32 @@ def write_text(folder: Path, pairs: int) -> None:
     sides = []
     for language in ("en", "de"):
         lines = gzip.decompress((data / f"train.{language}.gz").read_bytes()).decode().splitlines()
-        words = [" ".join(WORD.findall(line.lower())) for line in lines]
+        words = [_split(line) for line in lines]
         sides.append([words[k % len(words)] for k in range(pairs)])
-        (folder / language).write_text("".join(f"{line}\n" for line in sides[-1]), encoding="utf-8")
-    both = (f"{source} ||| {target}\n" for source, target in zip(*sides, strict=True))
+    _write(folder, *sides)
+
+
+def write_joined(folder: Path, pairs: int, languages: list[str]) -> None:
+    """The first pairs of real bitexts with English, one after the other; as many as there are."""
+    sides: tuple[list[str], list[str]] = [], []
+    for language in languages:
+        path = Path(os.environ["ISOGLOT_DATA"]) / "parallel" / f"en-{language}.tsv.gz"
+        for line in gzip.decompress(path.read_bytes()).decode().splitlines():
+            if len(sides[0]) < pairs:
+                for side, text in zip(sides, line.split("\t")[:2], strict=True):
+                    side.append(_split(text))
+    print(f"{len(sides[0]):,} pairs of en with {' '.join(languages)}")
+    _write(folder, *sides)
+
+
+def _split(line: str) -> str:
+    return " ".join(WORD.findall(line.lower()))
+
+
+def _write(folder: Path, source: list[str], target: list[str]) -> None:
+    for language, side in (("en", source), ("de", target)):
+        (folder / language).write_text("".join(f"{line}\n" for line in side), encoding="utf-8")
+    both = (f"{one} ||| {other}\n" for one, other in zip(source, target, strict=True))
     (folder / "both").write_text("".join(both), encoding="utf-8")
 
 
@@ -135,7 +161,10 @@ def measure(system: System, folder: Path, threads: int) -> list[str]:
 
 def compare(pairs: int, folder: Path, systems: list[System], options: argparse.Namespace) -> None:
     """Measure the systems in turns and print a table."""
-    (write_generated if options.generated else write_text)(folder, pairs)
+    if options.joined:
+        write_joined(folder, pairs, options.joined)
+    else:
+        (write_generated if options.generated else write_text)(folder, pairs)
     reference: list[str] = []
     for _ in range(options.runs):
         for system in systems:
@@ -159,6 +188,7 @@ def main() -> None:
     parser.add_argument(
         "--generated", action="store_true", help="text of Europarl's shape in place of multi30k"
     )
+    parser.add_argument("--joined", nargs="+", metavar="LANG", help="real bitexts in place of multi30k")
     parser.add_argument("--runs", type=int, default=5, help="minimum and median are printed")
     parser.add_argument("--threads", type=int, default=os.cpu_count(), help="of the C++ program")
     parser.add_argument("--fast-align", type=Path, help="folder of the C++ program's source")
@@ -176,7 +206,8 @@ def main() -> None:
         for pairs in options.pairs:
             systems = [System("C++ fast_align", PEER)] * built
             for method in options.methods:
-                systems.append(System(f"isoglot {method}", f"isoglot align en de -q -m {method} -o {{out}}"))
+                own = System(f"isoglot {method}", f"isoglot align en de -q -m {method} -o {{out}}")
+                systems.append(System(method, EFLOMAL) if method == "eflomal" else own)
             compare(pairs, folder, systems, options)
 
 

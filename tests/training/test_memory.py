@@ -11,6 +11,7 @@ import torch
 from training_fakes import make_trainer
 from transformers import TrainerCallback
 
+from isoglot.runs.allocator import adjustable_glibc
 from isoglot.training import memory
 from isoglot.training.memory import freed_memory_kept
 
@@ -36,7 +37,7 @@ def mapped() -> bool:
 
 
 pytestmark = pytest.mark.skipif(
-    not hasattr(memory._glibc(), "mallinfo2"), reason="needs glibc 2.33, which says what it has mapped"
+    not hasattr(adjustable_glibc(), "mallinfo2"), reason="needs glibc 2.33, which says what it has mapped"
 )
 
 
@@ -70,7 +71,7 @@ def test_a_users_own_setting_stands(monkeypatch: pytest.MonkeyPatch, name: str, 
 def test_other_libraries_and_devices_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     with freed_memory_kept(torch.device("cuda")):
         assert mapped()
-    monkeypatch.setattr(memory, "_glibc", lambda: None)
+    monkeypatch.setattr(memory, "adjustable_glibc", lambda: None)
     with freed_memory_kept(CPU):
         assert mapped()
 

@@ -17,12 +17,14 @@ from isoglot.aligners.statistical.eflomal import EflomalAligner
 from isoglot.aligners.statistical.model import AGREEMENT, SentenceAlignments, StatisticalAligner
 from isoglot.corpus.open_corpus import Corpus
 from isoglot.errors import ConfigurationError, InputError
+from isoglot.runs.allocator import give_back_large_blocks
 
 Found = Iterator[tuple[RawPair | None, PairLinks]]
 
 
 def by_statistics(corpus: Corpus, request: AlignRequest, warn: Warn) -> Found:
     """The links of a bitext, in its order, each with its pair unless the output format shows no words."""
+    give_back_large_blocks()
     aligner = request.aligner
     if isinstance(aligner, Encoder):
         raise TypeError("an encoder is not a statistical aligner")

@@ -31,12 +31,16 @@ with suppress(ImportError, AttributeError):
         linalg.ensure_blas = _ensure_blas
 
 
+# No test of divisors (who divides checks the result) and no entry point for C, which numba's types do not know.
+_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
+
+
 def compiled(loop: Callable[..., Any]) -> Any:
     """The compiled form of a function, kept on disk where a place for it can be written."""
     try:
-        made: Any = numba.njit(nogil=True, cache=True)(loop)
+        made: Any = numba.njit(cache=True, **_OPTIONS)(loop)
     except RuntimeError:  # no folder can be written: compile anew in each process
-        return numba.njit(nogil=True)(loop)
+        return numba.njit(**_OPTIONS)(loop)
     with suppress(AttributeError):  # of another numba, which reads its files as it likes
         files = made._cache._cache_file
         files._load_index = partial(_readable, files._load_index)
@@ -49,11 +53,7 @@ def helper(loop: Callable[..., Any]) -> Any:
 
     Kept with each loop that calls it, and compiled without entry points for Python and C, which nothing calls.
     """
-    options: dict[str, Any] = {
-        "no_cpython_wrapper": True,
-        "no_cfunc_wrapper": True,
-    }  # which its types do not know
-    return numba.njit(nogil=True, **options)(loop)
+    return numba.njit(**_OPTIONS | {"no_cpython_wrapper": True})(loop)
 
 
 def _readable(load: Callable[[], dict[Any, Any]]) -> dict[Any, Any]:

@@ -10,15 +10,14 @@ candidates are visited. With ``U`` the union and ``A`` the growing result, ``A``
   adds those whose source *or* target word has no link;
 * **grow-diag-final-and** likewise, with source *and* target word without a link.
 
-A link can only join once a neighbour has, so a queue of the neighbours of what has joined stands for the passes, and
-the time grows with the links, not with the words of a sentence.
+A link can only join once a neighbour has, so a pass stops only at neighbours of what has joined, and time and memory
+grow with the links, not with the words of a sentence.
 
 Source: Koehn, Och & Marcu 2003 (*Statistical phrase-based translation*); Dyer, Chahuneau & Smith 2013 (fast_align).
 """
 
-import heapq
-
 import numpy as np
+import numpy.typing as npt
 
 from isoglot.aligners.alignment import LinkTable
 from isoglot.aligners.compiled import compiled, helper
@@ -53,133 +52,109 @@ def symmetrise_table(
         )
     if method in ("forward", "reverse"):
         return forward if method == "forward" else reverse
-    sides = [(table.offsets, table.source, table.target) for table in (forward, reverse)]
-    offsets, source, target, place = _symmetrise(*sides, SYMMETRISERS.index(method))
+    sides = [(table.offsets, _cells(table)) for table in (forward, reverse)]
+    most = sum(len(cells) for _, cells in sides)
+    offsets, cells = np.zeros(len(forward) + 1, np.int64), np.empty(most, np.int64)
+    ahead, back = np.full((2, most), -1)
+    _unite(*sides[0], *sides[1], offsets, cells, ahead, back)
+    united = slice(offsets[-1])
+    cells, ahead, back = cells[united], ahead[united], back[united]
+    kept = (ahead >= 0) & (back >= 0)
+    if method == "union":
+        kept[:] = True
+    elif method != "intersect":
+        seen = (np.full(int(words.max(initial=0)) + 1, -1) for words in (cells >> 32, cells & _COLUMN))
+        _grow(offsets, cells, kept, np.zeros_like(kept), *seen, (ahead, back), _FINALS.get(method, -1))
     probability = None
     if forward.probability is not None and reverse.probability is not None:
         one, other = (
             np.where(at >= 0, np.append(values, np.float32(0))[at], np.float32(0))
-            for at, values in zip(place, (forward.probability, reverse.probability), strict=True)
+            for at, values in ((ahead[kept], forward.probability), (back[kept], reverse.probability))
         )
         probability = np.where((one > 0) & (other > 0), np.sqrt(one * other), np.maximum(one, other) / 2)
-    return LinkTable(offsets, source, target, probability)
+    source, target = (cells[kept] >> 32).astype(np.int32), (cells[kept] & _COLUMN).astype(np.int32)
+    return LinkTable(np.append(0, np.cumsum(kept))[offsets], source, target, probability)
 
 
-_INTERSECT, _UNION, _GROW_DIAG, _FINAL = (
-    SYMMETRISERS.index(name) for name in ("intersect", "union", "grow-diag", "grow-diag-final")
-)
+_COLUMN = 0xFFFFFFFF
+_FINALS = {"grow-diag-final": 1, "grow-diag-final-and": 0}
+"""How many words of a link may have links of their own where the last step adds it."""
+
+
+def _cells(table: LinkTable) -> npt.NDArray[np.int64]:
+    """Each link as one number; those of a sentence ascend."""
+    return (table.source.astype(np.int64) << 32) | table.target
 
 
 @compiled
-def _symmetrise(forward, reverse, method):
-    """Offsets, source and target words of the result, and each link's place in both tables, −1 where it is absent."""
-    count = len(forward[0]) - 1
-    most = len(forward[1]) + len(reverse[1])
-    offsets = np.zeros(count + 1, np.int64)
-    source, target = np.empty(most, np.int32), np.empty(most, np.int32)
-    place = np.empty((2, most), np.int64)
-    source_aligned, target_aligned = _marks(forward[1], reverse[1]), _marks(forward[2], reverse[2])
+def _unite(one_offsets, one, two_offsets, two, offsets, cells, ahead, back):
+    """Each sentence's links of both tables into ``cells``, and their places in the tables where they are in them."""
     done = 0
-    for s in range(count):
-        cells, places = _union(s, forward, reverse)
-        kept = (places[0] >= 0) & (places[1] >= 0)
-        if method == _UNION:
-            kept[:] = True
-        elif method != _INTERSECT:
-            marks = (source_aligned, target_aligned, s)
-            for common in np.flatnonzero(kept):
-                _mark(marks, cells[common])
-            _grow(cells, kept, marks)
-            if method != _GROW_DIAG:
-                for side in range(2):
-                    for k in range(len(cells)):
-                        if places[side, k] >= 0 and not kept[k]:
-                            covered = _covered(marks, cells[k])
-                            if covered == 0 or (covered == 1 and method == _FINAL):
-                                kept[k] = True
-                                _mark(marks, cells[k])
-        for k in range(len(cells)):
-            if kept[k]:
-                source[done], target[done] = cells[k] >> 32, cells[k] & 0xFFFFFFFF
-                place[0, done], place[1, done] = places[0, k], places[1, k]
-                done += 1
+    for s in range(len(offsets) - 1):
+        i, j = one_offsets[s], two_offsets[s]
+        while i < one_offsets[s + 1] or j < two_offsets[s + 1]:
+            if j == two_offsets[s + 1] or (i < one_offsets[s + 1] and one[i] <= two[j]):
+                cells[done], ahead[done] = one[i], i
+                i += 1
+            else:
+                cells[done] = two[j]
+            if j < two_offsets[s + 1] and two[j] == cells[done]:
+                back[done] = j
+                j += 1
+            done += 1
         offsets[s + 1] = done
-    return offsets, source[:done].copy(), target[:done].copy(), place[:, :done].copy()
 
 
-@helper
-def _marks(one, other):
-    """Room for the number of the sentence in which each place was last aligned."""
-    longest = 0
-    for words in (one, other):
-        for word in words:
-            longest = max(longest, word + 1)
-    return np.full(longest, -1, np.int64)
+@compiled
+def _grow(offsets, cells, kept, waking, source_seen, target_seen, places, most):
+    """Grow ``kept``, the common links, diagonally; then add each side's links of which ``most`` words are linked.
 
-
-@helper
-def _mark(marks, cell):
-    marks[0][cell >> 32] = marks[2]
-    marks[1][cell & 0xFFFFFFFF] = marks[2]
-
-
-@helper
-def _covered(marks, cell):
-    """How many of a link's two words are aligned."""
-    return int(marks[0][cell >> 32] == marks[2]) + int(marks[1][cell & 0xFFFFFFFF] == marks[2])
-
-
-@helper
-def _union(sentence, forward, reverse):
-    """A sentence's links of both tables, each one as a sortable number, and their places in the tables."""
-    one, one_end = forward[0][sentence], forward[0][sentence + 1]
-    two, two_end = reverse[0][sentence], reverse[0][sentence + 1]
-    most = one_end - one + two_end - two
-    cells, places = np.empty(most, np.int64), np.full((2, most), -1, np.int64)
-    size = 0
-    end = np.int64(0x7FFFFFFFFFFFFFFF)
-    while one < one_end or two < two_end:
-        first = (np.int64(forward[1][one]) << 32) | np.int64(forward[2][one]) if one < one_end else end
-        second = (np.int64(reverse[1][two]) << 32) | np.int64(reverse[2][two]) if two < two_end else end
-        cells[size] = min(first, second)
-        if first <= second:
-            places[0, size] = one
-            one += 1
-        if second <= first:
-            places[1, size] = two
-            two += 1
-        size += 1
-    return cells[:size], places[:, :size]
-
-
-@helper
-def _grow(cells, kept, marks):
-    """grow-diag. An event is a pass over the candidates and the candidate that it visits, as one sortable number."""
-    size = len(cells)
-    events = [np.int64(0) for _ in range(0)]
-    for common in np.flatnonzero(kept):
-        _wake(cells, kept, common, np.int64(-1), events)
-    while events:
-        event = heapq.heappop(events)
-        k = event % size
-        if kept[k] or _covered(marks, cells[k]) == 2:
+    ``waking`` marks the candidates with a neighbour that has joined since they were visited; ``source_seen`` and
+    ``target_seen`` hold the sentence in which each place was last linked.
+    """
+    for s in range(len(offsets) - 1):
+        first, last = offsets[s], offsets[s + 1]
+        for k in range(first, last):
+            if kept[k]:
+                source_seen[cells[k] >> 32] = target_seen[cells[k] & _COLUMN] = s
+                _wake(cells, first, last, k, waking)
+        behind = True
+        while behind:
+            behind = False
+            for k in range(first, last):
+                if waking[k] and not kept[k]:
+                    row, column = cells[k] >> 32, cells[k] & _COLUMN
+                    if source_seen[row] != s or target_seen[column] != s:
+                        kept[k] = True
+                        source_seen[row] = target_seen[column] = s
+                        behind |= _wake(cells, first, last, k, waking)
+                waking[k] = False
+        if most < 0:
             continue
-        kept[k] = True
-        _mark(marks, cells[k])
-        _wake(cells, kept, k, event // size, events)
+        for place in places:
+            for k in range(first, last):
+                row, column = cells[k] >> 32, cells[k] & _COLUMN
+                linked = int(source_seen[row] == s) + int(target_seen[column] == s)
+                if place[k] >= 0 and not kept[k] and linked <= most:
+                    kept[k] = True
+                    source_seen[row] = target_seen[column] = s
 
 
 @helper
-def _wake(cells, kept, joined, current, events):
-    """Have the candidates beside a link visited: in this pass where it has yet to come to them, else in the next."""
-    row, column = cells[joined] >> 32, cells[joined] & 0xFFFFFFFF
-    for near in range(row - 1, row + 2):
-        if near < 0:
-            continue
-        left = (near << 32) | max(column - 1, 0)
-        k = np.searchsorted(cells, left)
-        while k < len(cells) and cells[k] <= (near << 32) | (column + 1):
-            if not kept[k]:
-                turn = max(current, 0) if k > joined or current < 0 else current + 1
-                heapq.heappush(events, np.int64(turn * len(cells) + k))
-            k += 1
+def _wake(cells, first, last, joined, waking):
+    """Mark the neighbours of a link; returns whether a pass that is at the link has one of them behind it."""
+    behind = False
+    row, column = cells[joined] >> 32, cells[joined] & _COLUMN
+    for near in range(max(row - 1, 0), row + 2):
+        low, high = first, last
+        while low < high:
+            middle = (low + high) // 2
+            if cells[middle] < (near << 32) + column - 1:
+                low = middle + 1
+            else:
+                high = middle
+        while low < last and cells[low] <= (near << 32) + column + 1:
+            waking[low] = True
+            behind |= low < joined
+            low += 1
+    return behind

@@ -6,6 +6,7 @@ from small_bitext import SOURCE, TARGET, train_hmm, words
 from isoglot.aligners.statistical import decoding
 from isoglot.aligners.statistical.model import StatisticalAligner
 from isoglot.aligners.statistical.options import HmmOptions
+from isoglot.errors import ConfigurationError
 
 
 @pytest.mark.parametrize("count", [1, 3, 7])
@@ -29,3 +30,24 @@ def test_agreeing_links_are_those_of_both_posteriors(method):
     for few, many, ahead, back in zip(*(side.alignments() for side in sides), strict=True):
         assert few.links <= many.links
         assert few.links <= (ahead | back).links
+
+
+@pytest.mark.parametrize("method", ["hmm", "fast_align"])
+def test_pieces_change_nothing(method, monkeypatch):
+    source, target = words([*SOURCE, "", "one side"]), words([*TARGET, "other side", ""])
+
+    def found():
+        aligner = StatisticalAligner(method, symmetrisation="agreement").fit_words(source, target)
+        result = aligner.tables(source, target)
+        return aligner.trained().digest(), result.links.to_pharaoh(), result.score.tolist()
+
+    whole = found()
+    monkeypatch.setattr(decoding, "PIECE", 1)
+    assert found() == whole
+
+
+def test_links_that_are_all_improbable_are_refused():
+    source, target = words(["a b", *["a"] * 50, *["b"] * 50]), words(["x y", *["x"] * 50, *["y"] * 50])
+    aligner = StatisticalAligner(alpha=1e-6, use_null=False, iterations=8).fit_words(source, target)
+    with pytest.raises(ConfigurationError, match="alpha is too small"):
+        aligner.tables([["b"]], [["x"]])

@@ -57,20 +57,18 @@ def test_an_entry_does_not_confirm_itself(length, turned):
 
     nulls = state.own_null
     whole = nulls.sum(dtype=np.float64) + options.alpha * size
-    expected_links = iter(expected(*entry) for entry in entries)
-    for s in range(len(source)):
-        a, b = source.offsets[s : s + 2], target.offsets[s : s + 2]
-        pair = source.ids[slice(*a)], target.ids[slice(*b)]
-        here = table.slots(*(side.ravel() for side in np.meshgrid(*pair, indexing="ij"))).reshape(
-            own[s].shape
-        )
-        at = slice(*(a if turned else b))
-        if turned:
-            emission, silent = markov._predict(*pair[::-1], here.T, own[s].T, nulls[at], state.predictive)
-        else:
-            emission, silent = markov._predict(*pair, here, own[s], nulls[at], state.predictive)
-        for value in (emission if turned else emission.T).ravel():
-            assert value == pytest.approx(next(expected_links), rel=1e-9)
-        for k, (f, mine) in enumerate(zip(generated[at], nulls[at], strict=True)):
-            share = sum(q for word, q in zip(generated, nulls, strict=True) if word == f) - mine
-            assert silent[k] == pytest.approx((share + options.alpha) / whole, rel=1e-5)
+    found = np.zeros(sum(map(np.size, own)), np.int64)
+    markov._slots(source.flat, target.flat, table.flat, found)
+    emission, silent = np.zeros(len(found)), np.zeros(len(nulls))
+    flat = (side.flat for side in sides)
+    shares = np.concatenate([part.ravel() for part in own])
+    markov._predict(*flat, found, shares, turned, nulls, state.predictive, (emission, silent))
+    by_source, before = [], 0
+    for part in own:
+        here = emission[before : before + part.size].reshape(part.shape if turned else part.shape[::-1])
+        by_source += (here if turned else here.T).ravel().tolist()
+        before += part.size
+    assert by_source == pytest.approx([expected(*entry) for entry in entries], rel=1e-9)
+    for k, (f, mine) in enumerate(zip(generated, nulls, strict=True)):
+        share = sum(q for word, q in zip(generated, nulls, strict=True) if word == f) - mine
+        assert silent[k] == pytest.approx((share + options.alpha) / whole, rel=1e-5)

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from isoglot.aligners.statistical import markov
+from isoglot.aligners.statistical.bitext import FlatSide
 from isoglot.aligners.statistical.hmm import Jumps
 
 
@@ -52,13 +53,13 @@ def test_forward_backward_equals_the_sum_over_paths(width, length, seed, limit):
     emission, null = random.random((length, width)), random.random(length)
     jumps = Jumps(random.random(2 * limit + 1) + 0.01, random.random(limit + 1) + 0.01, 0.3)
     moved, started = np.zeros(2 * limit + 1), np.zeros(limit + 1)
-    silent = null.copy()
-    found, likelihood = markov.forward_backward(
-        emission.copy(), silent, jumps, markov.JumpCounts(moved, started)
-    )
+    found, silent, likelihood = emission.copy(), null.copy(), np.zeros(1)
+    sides = (FlatSide(np.zeros(size, np.int32), np.array([0, size])) for size in (width, length))
+    expected = markov.JumpCounts(moved, started)
+    markov.forward_backward(*sides, found.reshape(-1), silent, jumps, expected, likelihood)
     links, nulls, jumped, began, total = enumerate_paths(emission, null, jumps)
     assert found == pytest.approx(links, abs=1e-12)
     assert silent == pytest.approx(nulls, abs=1e-12)
-    assert likelihood == pytest.approx(total)
+    assert likelihood[0] == pytest.approx(total)
     assert moved == pytest.approx(jumped)
     assert started == pytest.approx(began)

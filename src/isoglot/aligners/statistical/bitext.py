@@ -21,6 +21,11 @@ class FlatSide(NamedTuple):
     ids: npt.NDArray[np.int32]
     offsets: Ints
 
+    @property
+    def lengths(self) -> Ints:
+        """Words in each sentence. Shape: (sentences)."""
+        return np.diff(self.offsets)
+
 
 @dataclass(frozen=True, slots=True)
 class BitextSide:
@@ -43,7 +48,7 @@ class BitextSide:
     @property
     def lengths(self) -> Ints:
         """Words in each sentence. Shape: (sentences)."""
-        return np.diff(self.offsets)
+        return self.flat.lengths
 
     def rows(self, start: int, stop: int) -> Self:
         """The sentences ``start`` to ``stop`` − 1."""

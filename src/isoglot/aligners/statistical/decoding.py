@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -13,9 +13,15 @@ import numpy.typing as npt
 
 from isoglot.aligners.alignment import LinkTable
 from isoglot.aligners.compiled import compiled, helper
-from isoglot.aligners.statistical.bitext import BitextSide
+from isoglot.aligners.statistical.bitext import BitextSide, FlatSide
+from isoglot.errors import ConfigurationError
 
+Doubles = npt.NDArray[np.float64]
 _PARTS = 2
+_COLUMNS = np.int64, np.int32, np.int32, np.float32
+"""Sentence, source word, target word and probability of a link."""
+PIECE = 1 << 15
+"""Entries of posteriors at a time; they stay in a core's cache."""
 WORKERS = 2
 """Threads: one for each direction, or for each part of the text."""
 
@@ -40,13 +46,32 @@ class BestWords(NamedTuple):
 
     def links(self, given: BitextSide, generated: BitextSide, *, reverse: bool) -> LinkTable:
         """As (source, target); with ``reverse`` the generated side is the source side."""
-        return LinkTable(
-            *_sorted_links(self.word, self.probability, given.offsets, generated.offsets, reverse)
-        )
+        linked = np.flatnonzero(self.word >= 0)
+        offsets = np.searchsorted(linked, generated.offsets)
+        sentence = np.repeat(np.arange(len(generated)), np.diff(offsets))
+        if not reverse:  # by the places of the given words in the text, then of the generated ones
+            place = given.offsets[sentence] + self.word[linked]
+            linked = np.sort(place * len(self.word) + linked) % len(self.word)
+        words, others = self.word[linked], (linked - generated.offsets[sentence]).astype(np.int32)
+        ends = (others, words) if reverse else (words, others)
+        return LinkTable(offsets, *ends, self.probability[linked])
 
 
 Decoded = tuple[BestWords, BestWords, LinkTable | None]
 """Both directions' best words, and the links whose posteriors agree where they were asked for."""
+
+
+def require_finite(scores: npt.NDArray[np.float64] | float) -> None:
+    """Refuse log probabilities that are not numbers.
+
+    Raises:
+        ConfigurationError: They are not finite.
+    """
+    if not np.isfinite(scores).all():
+        raise ConfigurationError(
+            "all links of a sentence pair have the probability 0: alpha is too small for this text; raise it "
+            "(--set alpha=0.01)"
+        )
 
 
 def parts(given: BitextSide, generated: BitextSide) -> list[tuple[int, int]]:
@@ -58,127 +83,116 @@ def parts(given: BitextSide, generated: BitextSide) -> list[tuple[int, int]]:
     return list(pairwise(bounds))
 
 
+class Piece(NamedTuple):
+    """Some sentence pairs of a text, and their places in arrays of the whole text."""
+
+    source: FlatSide
+    target: FlatSide
+    source_tokens: slice
+    target_tokens: slice
+    sentences: slice
+
+    @property
+    def directions(self) -> tuple[tuple[FlatSide, FlatSide, slice], tuple[FlatSide, FlatSide, slice]]:
+        """Given side, generated side and its tokens, of both directions."""
+        ahead = self.source, self.target, self.target_tokens
+        return ahead, (self.target, self.source, self.source_tokens)
+
+    @classmethod
+    def of(cls, source: FlatSide, target: FlatSide, first: int, last: int) -> Piece:
+        """The sentence pairs ``first`` to ``last`` − 1."""
+        sides = [(slice(side.offsets[first], side.offsets[last]), side) for side in (source, target)]
+        own = [
+            FlatSide(side.ids[tokens], side.offsets[first : last + 1] - tokens.start)
+            for tokens, side in sides
+        ]
+        return cls(own[0], own[1], sides[0][0], sides[1][0], slice(first, last))
+
+
+def pieces(source: FlatSide, target: FlatSide, first: int, last: int) -> Iterator[Piece]:
+    """The pairs ``first`` to ``last`` − 1, about :data:`PIECE` (source word, target word) entries at a time."""
+    lengths = (np.diff(side.offsets[first : last + 1]) for side in (source, target))
+    ends = np.cumsum(np.multiply(*lengths))
+    start, before = 0, 0
+    while start < last - first:
+        stop = max(int(np.searchsorted(ends, before + PIECE, side="right")), start + 1)
+        yield Piece.of(source, target, first + start, first + stop)
+        start, before = stop, int(ends[stop - 1])
+
+
 def agreeing(
-    source: BitextSide, target: BitextSide, run: Callable[[int, int], tuple[npt.NDArray[Any], ...]]
+    source: BitextSide,
+    target: BitextSide,
+    threshold: float,
+    posteriors: Callable[[Piece], tuple[Doubles, Doubles]],
 ) -> LinkTable:
     """Links whose geometric mean of both directions' posteriors is at least a threshold.
 
+    ``posteriors`` are p(source word, target word) of each pair of a piece, by (source, target) and by (target, source).
+
     Source: Liang, Taskar & Klein 2006 (*Alignment by agreement*), §4, posterior decoding.
     """
+
+    def run(part: tuple[int, int]) -> list[tuple[npt.NDArray[Any], ...]]:
+        found = []
+        for piece in pieces(source.flat, target.flat, *part):
+            both = posteriors(piece)
+            links = tuple(np.empty(len(both[0]), kind) for kind in _COLUMNS)
+            used = _agree(piece.source, piece.target, both, threshold, links)
+            sentence, *rest = (column[:used].copy() for column in links)
+            found.append((sentence + piece.sentences.start, *rest))
+        return found
+
     with ThreadPoolExecutor(WORKERS) as pool:
-        found = list(pool.map(lambda part: run(*part), parts(source, target)))
+        nothing = tuple(np.empty(0, kind) for kind in _COLUMNS)
+        found = [nothing, *(rows for part in pool.map(run, parts(source, target)) for rows in part)]
     sentence, one, other, probability = (np.concatenate(column) for column in zip(*found, strict=True))
-    offsets = np.concatenate([[0], np.cumsum(np.bincount(sentence, minlength=len(source)))]).astype(np.int64)
+    offsets = np.searchsorted(sentence, np.arange(len(source) + 1))
     return LinkTable(offsets, one, other, probability)
 
 
 @compiled
-def _sorted_links(word, probability, given_offsets, generated_offsets, reverse):
-    """Offsets, source words, target words and probabilities of the links, sorted as :class:`LinkTable` has them."""
-    count = len(given_offsets) - 1
-    offsets = np.zeros(count + 1, np.int64)
-    longest = np.int64(1)
-    for s in range(count):
-        longest = max(longest, given_offsets[s + 1] - given_offsets[s])
-        offsets[s + 1] = offsets[s]
-        for k in range(generated_offsets[s], generated_offsets[s + 1]):
-            offsets[s + 1] += word[k] >= 0
-    source, target = np.empty(offsets[-1], np.int32), np.empty(offsets[-1], np.int32)
-    values = np.empty(offsets[-1], np.float32)
-    place = np.empty(longest + 1, np.int64)
-    for s in range(count):
-        first, last = generated_offsets[s], generated_offsets[s + 1]
-        at = offsets[s]
-        if reverse:
-            for k in range(first, last):
-                if word[k] >= 0:
-                    source[at], target[at], values[at] = k - first, word[k], probability[k]
-                    at += 1
+def best_words(given, generated, posterior, null, word, probability):
+    """Each generated word's most probable given word, unless null is at least as probable.
+
+    **Shape** of each pair's posterior: (generated, given).
+    """
+    before = 0
+    for s in range(len(given.offsets) - 1):
+        n = given.offsets[s + 1] - given.offsets[s]
+        if n == 0:
             continue
-        width = given_offsets[s + 1] - given_offsets[s]
-        place[: width + 1] = 0
-        for k in range(first, last):
-            if word[k] >= 0:
-                place[word[k] + 1] += 1
-        for i in range(width):
-            place[i + 1] += place[i]
-        for k in range(first, last):
-            if word[k] >= 0:
-                to = at + place[word[k]]
-                place[word[k]] += 1
-                source[to], target[to], values[to] = word[k], k - first, probability[k]
-    return offsets, source, target, values
+        for k in range(generated.offsets[s], generated.offsets[s + 1]):
+            top, at = null[k], -1
+            for i in range(n):
+                if posterior[before + i] > top:
+                    top, at = posterior[before + i], i
+            word[k], probability[k] = at, min(top, 1.0)
+            before += n
 
 
-@helper
-def best_words(posterior, null, best, first):
-    """Each generated word's most probable given word, unless null is at least as probable, into ``best``.
-
-    ``posterior`` has a row for each generated word, of which ``first`` is the first one's place in the text.
-    """
-    for j in range(len(null)):
-        top, at = null[j], -1
-        for i in range(posterior.shape[1]):
-            if posterior[j, i] > top:
-                top, at = posterior[j, i], i
-        best.word[first + j] = at
-        best.probability[first + j] = min(top, 1.0)
-
-
-@helper
-def empty_links(room):
-    """Arrays for :func:`agree` to fill: sentence, source word, target word and probability."""
-    return (
-        np.empty(room, np.int64),
-        np.empty(room, np.int32),
-        np.empty(room, np.int32),
-        np.empty(room, np.float32),
-    )
-
-
-@helper
-def agree(sentence, ahead, back, threshold, found, used):
-    """Append a pair's agreeing links; returns the arrays, grown where they were full, and how much of them is used.
-
-    ``ahead`` and ``back`` are both directions' posteriors. Shape of both: (source, target).
-    """
-    sentences, sources, targets, values = found
-    for i in range(ahead.shape[0]):
-        for j in range(ahead.shape[1]):
-            mean = math.sqrt(ahead[i, j] * back[i, j])
-            if mean < threshold:
-                continue
-            if used == len(sentences):
-                sentences = np.concatenate((sentences, np.empty_like(sentences)))
-                sources = np.concatenate((sources, np.empty_like(sources)))
-                targets = np.concatenate((targets, np.empty_like(targets)))
-                values = np.concatenate((values, np.empty_like(values)))
-            sentences[used], sources[used], targets[used] = sentence, i, j
-            values[used] = min(mean, 1.0)
-            used += 1
-    return (sentences, sources, targets, values), used
-
-
-@helper
-def cut(found, used):
-    """What :func:`agree` has filled."""
-    sentences, sources, targets, values = found
-    return sentences[:used], sources[:used], targets[:used], values[:used]
-
-
-@helper
-def filled(given, generated, first, last):
-    """The numbers of the sentence pairs from ``first`` to ``last`` − 1 that have both sides."""
-    numbers, count = np.empty(last - first, np.int64), 0
-    for s in range(first, last):
-        if given.offsets[s] < given.offsets[s + 1] and generated.offsets[s] < generated.offsets[s + 1]:
-            numbers[count] = s
-            count += 1
-    return numbers[:count]
+@compiled
+def _agree(source, target, posteriors, threshold, links):
+    """Write the agreeing links of some pairs one after the other; returns how many there are."""
+    by_source, by_target = posteriors
+    sentence, one, other, probability = links
+    before = used = 0
+    for s in range(len(source.offsets) - 1):
+        n, m = source.offsets[s + 1] - source.offsets[s], target.offsets[s + 1] - target.offsets[s]
+        for i in range(n):
+            for j in range(m):
+                mean = math.sqrt(by_source[before + i * m + j] * by_target[before + j * n + i])
+                if mean >= threshold:
+                    sentence[used], one[used], other[used], probability[used] = s, i, j, min(mean, 1.0)
+                    used += 1
+        before += n * m
+    return used
 
 
 @helper
 def sides_of(given, generated, s):
-    """Where both sides of a sentence pair begin in the flat arrays, and their words."""
-    a, b = given.offsets[s], generated.offsets[s]
-    return a, b, given.ids[a : given.offsets[s + 1]], generated.ids[b : generated.offsets[s + 1]]
+    """The words of both sides of a sentence pair."""
+    return (
+        given.ids[given.offsets[s] : given.offsets[s + 1]],
+        generated.ids[generated.offsets[s] : generated.offsets[s + 1]],
+    )

@@ -6,19 +6,24 @@ it takes it: see ``da.h``, ``ttables.h`` and ``fast_align.cc``. ``i`` is a given
 and ``m`` in the sentence.
 """
 
+from __future__ import annotations
+
 import math
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from isoglot.aligners.compiled import compiled, helper
-from isoglot.aligners.statistical.decoding import agree, cut, empty_links, filled, sides_of
-from isoglot.aligners.statistical.pair_table import EMPTY, find
+from isoglot.aligners.statistical.bitext import BitextSide, FlatSide, Ints
+from isoglot.aligners.statistical.decoding import sides_of
+from isoglot.aligners.statistical.pair_table import EMPTY, FlatTable, find
 
 _BUFFER = 10_000  # sentences whose sums the program adds up before it adds them to the total
 _UNSIGNED = 4294967296.0
 _LARGEST = 64
 """Words a side up to which all sentences of one size share their positions' probabilities."""
-_SUM = _LARGEST * (_LARGEST + 1) // 2  # 1 + 2 + … + the largest
+Doubles = npt.NDArray[np.float64]
 
 
 @helper
@@ -101,173 +106,205 @@ def _digamma(x):
     )  # fmt: skip
 
 
-@compiled
-def normalise(counts, table, order, prior, probability):
+def normalise(
+    counts: Doubles,
+    table: FlatTable,
+    order: npt.NDArray[np.int32],
+    prior: tuple[bool, float],
+    probability: npt.NDArray[np.floating],
+) -> None:
     """Counts to probabilities, row by row: exp(ψ(c + α) − ψ(Σ(c + α))), or plain shares.
 
     ``order`` has the slots in which each row is summed, counted from its first; without any they are as they stand.
     """
+    slots = np.empty(0 if len(order) else int(table.size.max(initial=0)), np.int32)
+    _normalise(counts, table, order, slots, prior, probability)
+
+
+@compiled
+def _normalise(counts, table, order, slots, prior, probability):
+    """:func:`normalise`; ``slots`` is room for those of one row where ``order`` is empty."""
     bayes, alpha = prior
-    size = table.size
-    longest = np.int64(0)
-    for count in size:
-        longest = max(longest, count)
-    slots = np.empty(longest, np.int64)
     done = 0
-    for row in range(len(size)):
+    for row in range(len(table.size)):
+        first, size = table.start[row], table.size[row]
         if len(order):
-            for k in range(size[row]):
-                slots[k] = table.start[row] + order[done + k]
+            row_slots = order[done : done + size]
+            done += size
         else:
             filled = 0
-            for place in range(table.start[row], table.start[row + 1]):
-                if table.key[place] != EMPTY:
+            for place in range(table.start[row + 1] - first):
+                if table.key[first + place] != EMPTY:
                     slots[filled] = place
                     filled += 1
-        done += size[row]
+            row_slots = slots[:size]
         total = 0.0
-        for place in slots[: size[row]]:
-            total += counts[place] + (alpha if bayes else 0.0)
+        for place in row_slots:
+            total += counts[first + place] + (alpha if bayes else 0.0)
         if total == 0:
             total = 1.0
         whole = _digamma(total) if bayes else 0.0
-        for place in slots[: size[row]]:
-            if bayes:
-                probability[place] = math.exp(_digamma(counts[place] + alpha) - whole)
-            else:
-                probability[place] = counts[place] / total
+        for place in row_slots:
+            count = counts[first + place]
+            probability[first + place] = math.exp(_digamma(count + alpha) - whole) if bayes else count / total
 
 
-@helper
-def _room():
-    """Room for :func:`_positions` of all sizes up to :data:`_LARGEST` words a side: which it has, both results."""
-    known = np.zeros((_LARGEST + 1, _LARGEST + 1), np.bool_)
-    return known, np.empty(_SUM * _SUM), np.empty(_SUM * _SUM)
+class Room(NamedTuple):
+    """Where the loops over a text keep what they work with, so that they allocate nothing.
+
+    The probabilities of positions of all sentences of one size are kept at its place, those of sizes over
+    :data:`_LARGEST`, whose number is 0, one after the other at one place.
+    """
+
+    starts: Ints  # the place of each size n · (largest + 1) + m
+    known: npt.NDArray[np.bool_]  # whether it is filled
+    priors: Doubles  # p(a_j = i | m, n)
+    features: Doubles  # the feature as its expectation takes it
+    slots: npt.NDArray[np.int32]  # of one sentence's links
+    joint: Doubles  # p(a_j = i, f_j) of one sentence
+    silent: Doubles  # p(a_j = null, f_j) of its words
+    total: Doubles  # the sum of both
+
+    @classmethod
+    def of(cls, given: BitextSide | FlatSide, generated: BitextSide | FlatSide) -> Room:
+        """Room for one visit to a text."""
+        n, m = given.lengths, generated.lengths
+        entries, small = n * m, (n <= _LARGEST) & (m <= _LARGEST)
+        size, first = np.unique(np.where(small, n * (_LARGEST + 1) + m, 0)[entries > 0], return_index=True)
+        room = entries[entries > 0][first]
+        most, largest = (int(group.max(initial=0)) for group in (entries, entries[~small]))
+        starts = np.zeros((_LARGEST + 1) ** 2, np.int64)
+        starts[size] = largest + np.cumsum(np.where(size, room, 0)) - room
+        starts[0] = 0
+        kept = largest + int(room[size > 0].sum())
+        longest = int(m.max(initial=0))
+        return cls(
+            starts, np.zeros(len(starts), np.bool_), np.empty(kept), np.empty(kept),
+            np.empty(most, np.int32), np.empty(most), np.empty(longest), np.empty(longest),
+        )  # fmt: skip
 
 
 @helper
 def _positions(n, m, tension, options, room):
-    """p(a_j = i | m, n), and the feature as its expectation takes it; sentences of one size share them.
-
-    **Shape**: (n, m), (n, m).
-    """
+    """Where the probabilities and features of a size are in ``room``. **Shape** of both there: (n, m)."""
     favour, use_null, p0 = options
-    known, priors, features = room
     small = n <= _LARGEST and m <= _LARGEST
-    if small:
-        before = n * (n - 1) // 2 * _SUM + n * (m * (m - 1) // 2)
-        prior = priors[before : before + n * m].reshape((n, m))
-        feature = features[before : before + n * m].reshape((n, m))
-        if known[n, m]:
-            return prior, feature
-        known[n, m] = True
-    else:
-        prior, feature = np.empty((n, m)), np.empty((n, m))
-    for j in range(m):
-        az = _normaliser(j + 1, m, n, tension) / (1.0 - p0) if favour else 0.0
-        for i in range(n):
-            likely = math.exp(_feature(j + 1, i + 1, m, n) * tension) / az if favour else 1.0 / (n + use_null)
-            prior[i, j] = likely
-            feature[i, j] = _feature(j, i + 1, m, n)
-    return prior, feature
+    size = n * (_LARGEST + 1) + m if small else 0
+    at = room.starts[size]
+    if not room.known[size]:
+        room.known[size] = small
+        for j in range(m):
+            az = _normaliser(j + 1, m, n, tension) / (1.0 - p0) if favour else 0.0
+            for i in range(n):
+                likely = (
+                    math.exp(_feature(j + 1, i + 1, m, n) * tension) / az if favour else 1.0 / (n + use_null)
+                )
+                room.priors[at + i * m + j] = likely
+                room.features[at + i * m + j] = _feature(j, i + 1, m, n)
+    return at
 
 
 @helper
-def _joint(words, others, table, model, options, prior, slots):
-    """p(a_j = i, f_j) of a sentence pair: probability of each link, probability of null, their sum.
+def _joint(words, others, table, model, options, slots, room):
+    """p(a_j = i, f_j) of a sentence pair into ``room``; returns where the positions' probabilities are there.
 
     ``slots`` of the links, counted from their row's first and negative where they are not known yet, are looked up and
-    filled in.
-    **Shape**: (n, m), (m), (m).
+    filled in. **Shape** of both: (n, m).
     """
     favour, use_null, p0 = options
     n, m = len(words), len(others)
-    joint = np.empty((n, m))
-    silent, total = np.zeros(m), np.zeros(m)
+    at = _positions(n, m, model.tension, options, room)
+    joint, silent, total = room.joint, room.silent, room.total
     for j in range(m):
+        silent[j] = 0.0
         if use_null:
             known = model.null[others[j]] if others[j] >= 0 else 1e-9
-            silent[j] = total[j] = known * (p0 if favour else 1.0 / (n + use_null))
+            silent[j] = known * (p0 if favour else 1.0 / (n + use_null))
+        total[j] = silent[j]
     for i in range(n):
-        first = table.start[words[i]] if words[i] >= 0 else np.int64(0)
+        first = table.start[words[i]] if words[i] >= 0 else 0
         for j in range(m):
-            slot = slots[i, j]
+            k = i * m + j
+            slot = slots[k]
             if slot < 0 and words[i] >= 0 and others[j] >= 0:
                 place = find(table.start, table.key, words[i], others[j])
-                slot = slots[i, j] = place - first if place >= 0 else -1
-            joint[i, j] = (model.translation[first + slot] if slot >= 0 else 1e-9) * prior[i, j]
-            total[j] += joint[i, j]
-    return joint, silent, total
+                slot = slots[k] = place - first if place >= 0 else -1
+            joint[k] = (model.translation[first + slot] if slot >= 0 else 1e-9) * room.priors[at + k]
+            total[j] += joint[k]
+    return at
 
 
 @helper
-def _unknown(words, others):
+def _unknown(room, entries):
     """For slots that are yet to be found."""
-    return np.full((len(words), len(others)), -1, np.int32)
+    for k in range(entries):
+        room.slots[k] = -1
+    return room.slots[:entries]
 
 
 @compiled
-def expectations(given, generated, table, model, options, counts, null_counts, found):
-    """E-step: adds up expected counts; returns the feature's sum.
+def expectations(given, generated, table, model, options, counts, found, room):
+    """E-step: adds up expected ``counts``, those of the slots and those of null; returns the feature's sum.
 
     ``found`` keeps slots from one call to the next, those of as many sentences as it has room for; −1 at first.
     """
+    links, null_links = counts
     feature = part = 0.0
-    buffer, room, used = 0, _room(), 0
-    for s in filled(given, generated, np.int64(0), len(given.offsets) - 1):
-        _, _, words, others = sides_of(given, generated, s)
+    buffer = used = 0
+    for s in range(len(given.offsets) - 1):
+        words, others = sides_of(given, generated, s)
+        n, m = len(words), len(others)
+        if n == 0 or m == 0:
+            continue
         if s // _BUFFER != buffer:
             buffer = s // _BUFFER
             feature += part
             part = 0.0
-        n, m = len(words), len(others)
-        prior, features = _positions(n, m, model.tension, options, room)
         if used + n * m <= len(found):
-            slots = found[used : used + n * m].reshape((n, m))
+            slots = found[used : used + n * m]
             used += n * m
         else:
-            slots = _unknown(words, others)
-        joint, silent, total = _joint(words, others, table, model, options, prior, slots)
+            slots = _unknown(room, n * m)
+        at = _joint(words, others, table, model, options, slots, room)
         for j in range(m):
-            whole = total[j]
+            whole = room.total[j]
             if options.use_null:
-                null_counts[others[j]] += silent[j] / whole
+                null_links[others[j]] += room.silent[j] / whole
             for i in range(n):
-                p = joint[i, j] / whole
-                counts[table.start[words[i]] + slots[i, j]] += p
-                part += features[i, j] * p
+                p = room.joint[i * m + j] / whole
+                links[table.start[words[i]] + slots[i * m + j]] += p
+                part += room.features[at + i * m + j] * p
     return feature + part
 
 
 @compiled
-def decode(given, generated, table, model, options, best):
+def decode(given, generated, table, model, options, best, room):
     """Each generated word's best given word, −1 for null; null wins ties, then the first given word."""
-    room = _room()
-    for s in filled(given, generated, np.int64(0), len(given.offsets) - 1):
-        _, b, words, others = sides_of(given, generated, s)
-        prior, _ = _positions(len(words), len(others), model.tension, options, room)
-        joint, silent, total = _joint(words, others, table, model, options, prior, _unknown(words, others))
-        for j in range(len(others)):
-            top, at = (silent[j], -1) if options.use_null else (-1.0, -1)
-            for i in range(len(words)):
-                if joint[i, j] > top:
-                    top, at = joint[i, j], i
-            best.word[b + j] = at
-            best.probability[b + j] = top / total[j]
-            best.score[s] += math.log(total[j])
+    for s in range(len(given.offsets) - 1):
+        words, others = sides_of(given, generated, s)
+        n, m = len(words), len(others)
+        if n == 0 or m == 0:
+            continue
+        _joint(words, others, table, model, options, _unknown(room, n * m), room)
+        for j in range(m):
+            top, at = (room.silent[j], -1) if options.use_null else (-1.0, -1)
+            for i in range(n):
+                if room.joint[i * m + j] > top:
+                    top, at = room.joint[i * m + j], i
+            best.word[generated.offsets[s] + j] = at
+            best.probability[generated.offsets[s] + j] = top / room.total[j]
+            best.score[s] += math.log(room.total[j])
 
 
 @compiled
-def agreeing(source, target, forward, reverse, options, threshold, first, last):
-    """Links of the sentences ``first`` to ``last`` − 1 whose posteriors in both directions agree."""
-    found, used = empty_links(1024), np.int64(0)  # a literal would compile `agree` twice
-    ahead_room, back_room = _room(), _room()
-    for s in filled(source, target, first, last):
-        _, _, words, others = sides_of(source, target, s)
-        prior, _ = _positions(len(words), len(others), forward[1].tension, options, ahead_room)
-        back_prior, _ = _positions(len(others), len(words), reverse[1].tension, options, back_room)
-        unknown = _unknown(words, others), _unknown(others, words)
-        ahead, _, total = _joint(words, others, *forward, options, prior, unknown[0])
-        back, _, back_total = _joint(others, words, *reverse, options, back_prior, unknown[1])
-        found, used = agree(s, ahead / total, (back / back_total).T, threshold, found, used)
-    return cut(found, used)
+def posteriors(given, generated, table, model, options, room, found):
+    """p(a_j = i | sentence pair) of a text's pairs, one after the other. **Shape** of each: (given, generated)."""
+    before = 0
+    for s in range(len(given.offsets) - 1):
+        words, others = sides_of(given, generated, s)
+        entries, m = len(words) * len(others), len(others)
+        if entries:
+            _joint(words, others, table, model, options, _unknown(room, entries), room)
+        for k in range(entries):
+            found[before + k] = room.joint[k] / room.total[k % m]
+        before += entries

@@ -73,7 +73,7 @@ class PrefixClasses:
     def __init__(self, words: Sequence[str], length: int) -> None:
         self.length, self.numbers = length, dict[str, int]()
         of_word = [self.numbers.setdefault(prefix(word, length), len(self.numbers)) for word in words]
-        self.of_word = np.array(of_word, np.int64)
+        self.of_word = np.array(of_word, np.int32)
 
     def __len__(self) -> int:
         return len(self.numbers)
@@ -90,22 +90,29 @@ class PrefixPairs:
     given: PrefixClasses  # classes of the given words
     generated: PrefixClasses  # classes of the generated words
     table: PairTable  # the pairs of classes
-    slots: npt.NDArray[np.int64]  # slot in ``table`` of each pair of words
-    conditions: npt.NDArray[np.int64]  # given class of each pair of words
+    words: Words  # given word of each pair of words
+    slots: npt.NDArray[np.integer]  # slot in ``table`` of each pair of words
 
     @classmethod
     def of(cls, words: Vocabularies, pairs: tuple[Words, Words], length: int) -> PrefixPairs:
         """The classes of the pairs of a text by prefixes of ``length`` letters."""
         given, generated = (PrefixClasses(side, length) for side in words)
         one, other = given.of_word[pairs[0]], generated.of_word[pairs[1]]
-        distinct = np.unique((one << 32) | other)
+        both = one.astype(np.int64)
+        both <<= 32
+        both |= other
+        both.sort()  # in place; with np.unique the peak of a run would be here
+        distinct = both[np.diff(both, prepend=-1) > 0]
         first, second = (distinct >> 32).astype(np.int32), (distinct & 0xFFFFFFFF).astype(np.int32)
+        del both, distinct
         table = PairTable.of_pairs(first, second, len(given))
-        return cls(given, generated, table, table.slots(one, other), one)
+        slots = table.slots(one, other)
+        return cls(given, generated, table, pairs[0], slots.astype(np.min_scalar_type(-len(table.key))))
 
     def sums(self, counts: Doubles) -> tuple[Doubles, Doubles]:
         """Expected links of each slot of the table and of each given class, from those of each pair of words."""
-        return sums(self.slots, counts, len(self.table.key)), sums(self.conditions, counts, len(self.given))
+        links = sums(self.slots, counts, len(self.table.key))
+        return links, sums(self.given.of_word[self.words], counts, len(self.given))
 
     def frequencies(self, frequency: Doubles) -> Doubles:
         """Occurrences of each generated class, from those of each generated word."""
@@ -222,4 +229,6 @@ class HmmDirection:
 
 def _at(values: Doubles, index: npt.NDArray[np.int64]) -> Doubles:
     """``values`` at ``index``, 0 where it is −1."""
-    return np.where(index >= 0, np.append(values, 0.0)[index], 0.0)
+    found = values[index] if len(values) else np.zeros(len(index))
+    found[index < 0] = 0.0
+    return found

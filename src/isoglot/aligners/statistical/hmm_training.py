@@ -1,6 +1,7 @@
 """Training of the HMM aligner: both directions side by side, one sentence pair after the other."""
 
 from concurrent.futures import ThreadPoolExecutor
+from threading import Lock
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +26,7 @@ from isoglot.aligners.statistical.pair_table import PairTable
 
 Doubles = npt.NDArray[np.float64]
 _NONE: Doubles = np.zeros(0)
+_NOTHING = WordCounts(*(_NONE,) * 6)
 _WARM_UP = 4  # updates of fast_align's model before those of the HMM
 _LONGEST_JUMP = 60  # jumps of more words count as this one
 
@@ -46,13 +48,7 @@ def estimate(
             training.recall(start)
         for _ in range(options.iterations):
             training.iterate(pool)
-    given, generated, slots = training.table.pairs()
-    tables = (
-        PairTable.of_pairs(given, generated, len(source.words)),
-        PairTable.of_pairs(generated, given, len(target.words)),
-    )
-    one, other = (state.finish(table, slots) for state, table in zip(training.states, tables, strict=True))
-    return one, other
+        return training.finish()
 
 
 class _DirectionState:
@@ -78,8 +74,13 @@ class _DirectionState:
         self.own_null = np.zeros(
             len(generated.ids), np.float32
         )  # what each token contributed to null's counts
-        self.counts = self.null_counts = _NONE
-        self.predictive = WordCounts(*(_NONE,) * 6)
+        self.null_counts = _NONE
+        self.forget()
+
+    def forget(self) -> None:
+        """Let go of what the last E-step read, before the next M-step takes as much."""
+        self.counts = _NONE
+        self.predictive = _NOTHING
 
     def update(self, slots: Ints, counts: Doubles, moved: Doubles, started: Doubles) -> None:
         """M-step."""
@@ -102,8 +103,9 @@ class _DirectionState:
             o.alpha, smooth, class_smooth, null_total,
         )  # fmt: skip
 
-    def finish(self, table: PairTable, slots: Ints) -> HmmDirection:
+    def finish(self, slots: Ints) -> HmmDirection:
         """What was learned, over a table of this direction."""
+        table = PairTable.of_pairs(*self.words, len(self.given.words))
         counts = np.zeros(len(table.key))
         counts[table.slots(*self.words)] = self.counts[slots]
         words = self.given.words, self.generated.words
@@ -175,20 +177,33 @@ class _Training:
     def iterate(self, pool: ThreadPoolExecutor) -> None:
         """E-step over the parts of the text, then both directions' M-step."""
         sides = self.sides[0].flat, self.sides[1].flat
-        counts = Both(*(state.predictive for state in self.states))
         jumps = Both(*(state.jumps for state in self.states))
         own = Contributions(self.entries, self.own, Both(*(state.own_null for state in self.states)))
 
-        def expect(part: tuple[int, int]) -> LinkCounts:
-            jumped = (JumpCounts(*map(np.zeros_like, state.jumps[:2])) for state in self.states)
-            expected = LinkCounts(np.zeros(len(self.table.key), np.int64), Both(*jumped))
+        links = np.zeros(len(self.table.key), np.int64)  # of all parts: integers add up in any order
+        adding = Lock()
+
+        def expect(part: tuple[int, int]) -> Both:
+            jumped = Both(*(JumpCounts(*map(np.zeros_like, state.jumps[:2])) for state in self.states))
+            counts = Both(*(state.predictive for state in self.states))
+            expected = LinkCounts(links, jumped, adding)
             visit(sides, part, self.table.flat, self.start, counts, jumps, own, expected)
-            return expected
+            return jumped
 
         found = list(pool.map(expect, parts(*self.sides)))
         self.start = Both(*[WordTables(_NONE, _NONE)] * 2)
-        links = np.asarray(sum(expected.links for expected in found) / UNIT)
+        for state in self.states:
+            state.forget()
+        shares = links / UNIT
         for k, state in enumerate(self.states):
-            jumped = [expected.jumps[k] for expected in found]
+            jumped = [part[k] for part in found]
             moved, started = (np.asarray(sum(column)) for column in zip(*jumped, strict=True))
-            state.update(self.slots, links, moved, started)
+            state.update(self.slots, shares, moved, started)
+
+    def finish(self) -> tuple[HmmDirection, HmmDirection]:
+        """What both directions have learned; nothing can be learned after it."""
+        self.own = np.zeros(0, np.uint16)
+        for state in self.states:
+            state.predictive, state.prefixes = _NOTHING, None
+        one, other = (state.finish(self.slots) for state in self.states)
+        return one, other

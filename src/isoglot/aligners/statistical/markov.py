@@ -11,16 +11,17 @@ Source: Vogel, Ney & Tillmann 1996 (*HMM-based word alignment in statistical tra
 """
 
 import math
+from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from isoglot.aligners.compiled import compiled, helper
-from isoglot.aligners.statistical.decoding import agree, best_words, cut, empty_links, filled, sides_of
-from isoglot.aligners.statistical.pair_table import find
+from isoglot.aligners.statistical.bitext import FlatSide, Ints
+from isoglot.aligners.statistical.decoding import Doubles, Piece, best_words, pieces, require_finite, sides_of
+from isoglot.aligners.statistical.pair_table import FlatTable, find
 
-Doubles = npt.NDArray[np.float64]
 UNIT = 65535.0
 """An entry's contribution is kept as a 16-bit fraction of this."""
 
@@ -76,6 +77,7 @@ class LinkCounts(NamedTuple):
 
     links: npt.NDArray[np.int64]  # of each slot, as a fraction
     jumps: Both  # JumpCounts
+    adding: Lock  # of ``links``, which all parts of a text add to
 
 
 @helper
@@ -97,38 +99,47 @@ def _weights(n, width):
 
 
 @compiled
-def forward_backward(emission, silent, jumps, expected):
-    """p(a_j = i | sentence pair), and the log-likelihood.
+def forward_backward(given, generated, emission, silent, jumps, expected, score):
+    """p(a_j = i | sentence pair) of a text's pairs, and the log-likelihood of each into ``score``.
 
-    ``emission`` is p(f_j | e_i) and is overwritten; ``silent`` is p(f_j | null) and becomes p(a_j = null | sentence
+    ``emission`` is p(f_j | e_i) and becomes the result; ``silent`` is p(f_j | null) and becomes p(a_j = null | sentence
     pair). Jumps and first links are added to ``expected``, :class:`JumpCounts`.
 
-    **Shape**: (generated, given) of the emission and the result, (generated) of ``silent``.
+    **Shape**: each pair's (generated, given), one pair after the other, of the emission; (generated) of ``silent``.
     """
-    start, p0 = jumps.start, jumps.null
-    m, n = emission.shape
-    weights = _weights(n, jumps.width)
-    state, null = np.zeros((m, n)), np.empty((m, n))
-    for j in range(m):  # as a loop, which takes a tenth of the time to compile
-        silent[j] *= p0
+    start, p0, limit = jumps.start, jumps.null, len(jumps.width) // 2
+    before = 0
+    for s in range(len(given.offsets) - 1):
+        n = given.offsets[s + 1] - given.offsets[s]
+        first, last = generated.offsets[s], generated.offsets[s + 1]
+        if n == 0 or first == last:
+            continue
+        m = last - first
+        links, null = emission[before : before + n * m].reshape((m, n)), silent[first:last]
+        before += n * m
+        weights = _weights(n, jumps.width)
+        state, quiet, beta = np.empty((m, n)), np.empty((m, n)), np.empty((m, n))
+        counted = np.empty(2 * n - 1)
+        for j in range(m):  # as loops, which take a tenth of the time to compile
+            null[j] *= p0
+            for i in range(n):
+                links[j, i] *= 1.0 - p0
+                state[j, i] = beta[j, i] = 0.0
+        for k in range(2 * n - 1):
+            counted[k] = 0.0
+        score[s] = _forward(links, null, start, weights, state, quiet)
+        _backward(links, null, weights, state, beta, counted)
+        for k in range(2 * n - 1):
+            jump = min(max(k - (n - 1), -limit), limit)
+            expected.moved[jump + limit] += counted[k] * weights[0][k]
+        for j in range(m):
+            null[j] = 0.0
+            for i in range(n):
+                mass = quiet[j, i] * beta[j, i]
+                null[j] += mass
+                links[j, i] = max(state[j, i] * beta[j, i] - mass, 0.0)
         for i in range(n):
-            emission[j, i] *= 1.0 - p0
-    likelihood = _forward(emission, silent, start, weights, state, null)
-    counted, beta = np.zeros(2 * n - 1), np.zeros((m, n))
-    _backward(emission, silent, weights, state, beta, counted)
-    limit = len(jumps.width) // 2
-    for k in range(2 * n - 1):
-        jump = min(max(k - (n - 1), -limit), limit)
-        expected.moved[jump + limit] += counted[k] * weights[0][k]
-    for j in range(m):
-        silent[j] = 0.0
-        for i in range(n):
-            mass = null[j, i] * beta[j, i]
-            silent[j] += mass
-            state[j, i] = max(state[j, i] * beta[j, i] - mass, 0.0)
-    for i in range(n):
-        expected.started[min(i, len(start) - 1)] += state[0, i]
-    return state, likelihood
+            expected.started[min(i, limit)] += links[0, i]
 
 
 @helper
@@ -173,7 +184,8 @@ def _backward(emission, silent, weights, state, beta, counted):
     """Backward probabilities, and each jump's expected count but for its weight."""
     _, backward, share = weights
     m, n = emission.shape
-    beta[m - 1] = 1.0
+    for i in range(n):
+        beta[m - 1, i] = 1.0
     for j in range(m - 1, 0, -1):
         for i in range(n):
             emission[j, i] *= beta[j, i]
@@ -190,93 +202,142 @@ def _backward(emission, silent, weights, state, beta, counted):
 
 
 @compiled
-def _predict(given, generated, slots, own, own_null, counts):
+def _predict(given, generated, slots, own, turned, own_null, counts, found):
     """Predictive p(generated | given) and p(generated | null), leaving out what each entry contributed itself.
 
-    **Shape** of ``slots`` and ``own``: (given, generated).
+    **Shape** of ``slots`` and ``own``: each pair's (given, generated), or (generated, given) if ``turned``.
     """
-    emission, silent = np.empty((len(generated), len(given))), np.empty(len(generated))
-    alpha = counts.alpha
-    for i in range(len(given)):
-        for j in range(len(generated)):
-            slot, q = slots[i, j], own[i, j] / UNIT
-            value = max(counts.links[slot] - q, 0.0) + alpha
-            if len(counts.share):
-                base = (max(counts.classes[slot] - q, 0.0) + alpha) / (
-                    max(counts.class_totals[given[i]] - q, 0.0) + counts.class_smooth
-                )
-                value += counts.share[generated[j]] * base
-            emission[j, i] = value / (max(counts.totals[given[i]] - q, 0.0) + counts.smooth)
-    for j in range(len(generated)):
-        silent[j] = (max(counts.null[generated[j]] - own_null[j], 0.0) + alpha) / counts.null_total
-    return emission, silent
-
-
-@helper
-def _look_up(generated, slots, tables):
-    """p(generated | given) and p(generated | null) as tables have them."""
-    emission = np.empty((slots.shape[1], slots.shape[0]))
-    for i in range(slots.shape[0]):
-        for j in range(slots.shape[1]):
-            emission[j, i] = tables.translation[slots[i, j]]
-    return emission, tables.null[generated]
-
-
-@helper
-def _slots(words, others, table):
-    found = np.empty((len(words), len(others)), np.int64)
-    for i in range(len(words)):
-        for j in range(len(others)):
-            found[i, j] = find(table.start, table.key, words[i], others[j])
-    return found
+    emission, silent = found
+    before, alpha = 0, counts.alpha
+    for s in range(len(given.offsets) - 1):
+        words, others = sides_of(given, generated, s)
+        n, m = len(words), len(others)
+        across, down = (1, n) if turned else (m, 1)
+        for i in range(n):
+            for j in range(m):
+                at = before + i * across + j * down
+                slot, q = slots[at], own[at] / UNIT
+                value = max(counts.links[slot] - q, 0.0) + alpha
+                if len(counts.share):
+                    base = (max(counts.classes[slot] - q, 0.0) + alpha) / (
+                        max(counts.class_totals[words[i]] - q, 0.0) + counts.class_smooth
+                    )
+                    value += counts.share[others[j]] * base
+                whole = max(counts.totals[words[i]] - q, 0.0) + counts.smooth
+                emission[before + j * n + i] = value / whole
+        before += n * m
+    for k in range(len(silent)):
+        silent[k] = (max(counts.null[generated.ids[k]] - own_null[k], 0.0) + alpha) / counts.null_total
 
 
 @compiled
-def visit(sides, part, table, start, counts, jumps, own, expected):
+def _look_up(given, generated, slots, turned, tables, found):
+    """p(generated | given) and p(generated | null) as tables have them; shapes as :func:`_predict` has them."""
+    emission, silent = found
+    before = 0
+    for s in range(len(given.offsets) - 1):
+        n, m = given.offsets[s + 1] - given.offsets[s], generated.offsets[s + 1] - generated.offsets[s]
+        across, down = (1, n) if turned else (m, 1)
+        for j in range(m):
+            for i in range(n):
+                emission[before + j * n + i] = tables.translation[slots[before + i * across + j * down]]
+        before += n * m
+    for k in range(len(silent)):
+        silent[k] = tables.null[generated.ids[k]]
+
+
+@compiled
+def _slots(source, target, table, found):
+    """The slots of each pair's words. **Shape** of each: (source, target)."""
+    done = 0
+    for s in range(len(source.offsets) - 1):
+        words, others = sides_of(source, target, s)
+        for word in words:
+            for other in others:
+                found[done] = find(table.start, table.key, word, other)
+                done += 1
+
+
+@compiled
+def _combine(source, target, slots, ahead, back, own, links):
+    """The products of both directions' posteriors into ``own``, added to ``links`` too."""
+    before = 0
+    for s in range(len(source.offsets) - 1):
+        n, m = source.offsets[s + 1] - source.offsets[s], target.offsets[s + 1] - target.offsets[s]
+        for i in range(n):
+            for j in range(m):
+                k = before + i * m + j
+                both = min(ahead[before + j * n + i], 1.0) * min(back[k], 1.0)
+                fraction = np.uint16(both * UNIT + 0.5)
+                own[k] = fraction
+                links[slots[k]] += fraction
+        before += n * m
+
+
+@compiled
+def _keep_null(given, generated, silent, own):
+    """The null posteriors of the words of pairs with two sides into ``own``."""
+    for s in range(len(given.offsets) - 1):
+        if given.offsets[s] < given.offsets[s + 1]:
+            for k in range(generated.offsets[s], generated.offsets[s + 1]):
+                own[k] = silent[k]
+
+
+class _Posteriors(NamedTuple):
+    """One direction's posteriors of a piece of text."""
+
+    links: Doubles
+    null: Doubles
+
+
+def _found_slots(piece: Piece, table: FlatTable) -> Ints:
+    slots = np.empty(int(piece.source.lengths @ piece.target.lengths), np.int64)
+    _slots(piece.source, piece.target, table, slots)
+    return slots
+
+
+def visit(
+    sides: tuple[FlatSide, FlatSide],
+    part: tuple[int, int],
+    table: FlatTable,
+    start: Both,
+    counts: Both,
+    jumps: Both,
+    own: Contributions,
+    expected: LinkCounts,
+) -> None:
     """E-step over the sentences ``part[0]`` to ``part[1]`` − 1; adds to ``expected``.
 
     ``table`` has the word pairs by source word; ``start`` both directions' :class:`WordTables` for the first iteration,
     empty later; ``counts`` their :class:`WordCounts`; ``own`` is written anew.
     """
-    source, target = sides
-    for s in filled(source, target, part[0], part[1]):
-        a, b, words, others = sides_of(source, target, s)
-        n, m = len(words), len(others)
-        slots = _slots(words, others, table)
-        here = own.links[own.entries[s] : own.entries[s] + n * m].reshape(n, m)
-        ahead_null, back_null = own.null.ahead[b : b + m], own.null.back[a : a + n]
-        if len(start.ahead.translation):
-            ahead, silent = _look_up(others, slots, start.ahead)
-            back, back_silent = _look_up(words, slots.T, start.back)
-        else:
-            ahead, silent = _predict(words, others, slots, here, ahead_null, counts.ahead)
-            back, back_silent = _predict(others, words, slots.T, here.T, back_null, counts.back)
-        ahead, _ = forward_backward(ahead, silent, jumps.ahead, expected.jumps.ahead)
-        back, _ = forward_backward(back, back_silent, jumps.back, expected.jumps.back)
-        for j in range(m):  # assigning to a slice takes seconds to compile, for the words of its errors
-            ahead_null[j] = silent[j]
-        for i in range(n):
-            back_null[i] = back_silent[i]
-            for j in range(m):
-                fraction = np.uint16(min(ahead[j, i], 1.0) * min(back[i, j], 1.0) * UNIT + 0.5)
-                here[i, j] = fraction
-                expected.links[slots[i, j]] += fraction
+    for piece in pieces(*sides, *part):
+        slots = _found_slots(piece, table)
+        links = own.links[own.entries[piece.sentences.start] : own.entries[piece.sentences.stop]]
+        score = np.zeros(len(piece.source.offsets) - 1)
+        found = []
+        for k, (given, generated, tokens) in enumerate(piece.directions):
+            here = _Posteriors(np.empty(len(slots)), np.empty(len(generated.ids)))
+            if len(start[k].translation):
+                _look_up(given, generated, slots, k == 1, start[k], here)
+            else:
+                _predict(given, generated, slots, links, k == 1, own.null[k][tokens], counts[k], here)
+            forward_backward(given, generated, *here, jumps[k], expected.jumps[k], score)
+            require_finite(score)
+            _keep_null(given, generated, here.null, own.null[k][tokens])
+            found.append(here.links)
+        with expected.adding:
+            _combine(piece.source, piece.target, slots, *found, links, expected.links)
 
 
-@compiled
-def decode(sides, part, table, tables, jumps, threshold, best):
-    """Links of a range of sentences: each direction's best words into ``best``; returns those that agree."""
-    source, target = sides
-    found, used = empty_links(1024), np.int64(0)  # a literal would compile `agree` twice
+def decode(piece: Piece, table: FlatTable, tables: Both, jumps: Both, best: Both) -> tuple[Doubles, Doubles]:
+    """Each direction's best words of a piece of text into ``best``; returns both directions' posteriors."""
+    slots, found = _found_slots(piece, table), []
     expected = JumpCounts(np.zeros(len(jumps.ahead.width)), np.zeros(len(jumps.ahead.start)))
-    for s in filled(source, target, part[0], part[1]):
-        a, b, words, others = sides_of(source, target, s)
-        slots = _slots(words, others, table)
-        ahead, silent = _look_up(others, slots, tables.ahead)
-        back, back_silent = _look_up(words, slots.T, tables.back)
-        ahead, best.ahead.score[s] = forward_backward(ahead, silent, jumps.ahead, expected)
-        back, best.back.score[s] = forward_backward(back, back_silent, jumps.back, expected)
-        best_words(ahead, silent, best.ahead, b)
-        best_words(back, back_silent, best.back, a)
-        found, used = agree(s, ahead.T, back, threshold, found, used)
-    return cut(found, used)
+    for k, (given, generated, tokens) in enumerate(piece.directions):
+        here = _Posteriors(np.empty(len(slots)), np.empty(len(generated.ids)))
+        _look_up(given, generated, slots, k == 1, tables[k], here)
+        forward_backward(given, generated, *here, jumps[k], expected, best[k].score[piece.sentences])
+        best_words(given, generated, *here, best[k].word[tokens], best[k].probability[tokens])
+        found.append(here.links)
+    return found[0], found[1]

@@ -17,7 +17,15 @@ from safetensors.numpy import load_file, save_file
 from isoglot.aligners.statistical import diagonal, ibm2, markov
 from isoglot.aligners.statistical.bitext import BitextSide, Vocabularies, locate_words
 from isoglot.aligners.statistical.counts import CountSum
-from isoglot.aligners.statistical.decoding import WORKERS, BestWords, Decoded, agreeing
+from isoglot.aligners.statistical.decoding import (
+    WORKERS,
+    BestWords,
+    Decoded,
+    Doubles,
+    Piece,
+    agreeing,
+    require_finite,
+)
 from isoglot.aligners.statistical.hmm import HmmDirection
 from isoglot.aligners.statistical.hmm_training import estimate
 from isoglot.aligners.statistical.markov import Both, WordTables
@@ -185,8 +193,16 @@ class FastAlignModel(TranslationModel):
             ahead, back = pool.map(_best, (one, other), (other, one), (options, options), models)
         if threshold is None:
             return ahead, back, None
-        both = (one.flat, other.flat, *(model.compiled for model in models), options.positions, threshold)
-        return ahead, back, agreeing(source, target, lambda *part: diagonal.agreeing(*both, *part))
+
+        def posteriors(piece: Piece) -> tuple[Doubles, Doubles]:
+            found = []
+            for model, (given, generated, _) in zip(models, piece.directions, strict=True):
+                room = diagonal.Room.of(given, generated)
+                found.append(np.empty(int(given.lengths @ generated.lengths)))
+                diagonal.posteriors(given, generated, *model.compiled, options.positions, room, found[-1])
+            return found[0], found[1]
+
+        return ahead, back, agreeing(one, other, threshold, posteriors)
 
 
 def _both_directions(
@@ -217,7 +233,9 @@ def _best(
     given: BitextSide, generated: BitextSide, options: DiagonalOptions, model: ibm2.DiagonalDirection
 ) -> BestWords:
     best = BestWords.empty(generated)
-    diagonal.decode(given.flat, generated.flat, *model.compiled, options.positions, best)
+    room = diagonal.Room.of(given, generated)
+    diagonal.decode(given.flat, generated.flat, *model.compiled, options.positions, best, room)
+    require_finite(best.score)
     return best
 
 
@@ -261,13 +279,15 @@ class HmmModel(TranslationModel):
             tables.append(WordTables(translation, null))
         best = Both(BestWords.empty(target), BestWords.empty(source))
         jumps = Both(*(model.jumps for model in models))
-        sides = source.flat, target.flat
         least = 2.0 if threshold is None else threshold
 
-        def run(*part: int) -> Any:
-            return markov.decode(sides, part, table.flat, Both(*tables), jumps, least, best)
+        def run(piece: Piece) -> tuple[Doubles, Doubles]:
+            ahead, back = markov.decode(piece, table.flat, Both(*tables), jumps, best)
+            require_finite(best.ahead.score[piece.sentences])
+            require_finite(best.back.score[piece.sentences])
+            return back, ahead
 
-        agreed = agreeing(source, target, run)
+        agreed = agreeing(source, target, least, run)
         return *best, None if threshold is None else agreed
 
 

@@ -45,14 +45,16 @@ class PairTable:
     @classmethod
     def of(cls, given: BitextSide, generated: BitextSide) -> PairTable:
         """The pairs that occur in a bitext."""
-        first, sentences = occurrences(given.ids, given.offsets, len(given.words))
         size = np.zeros(len(given.words), np.int64)
-        nothing = np.zeros(0, np.int64), np.zeros(0, np.int32)
-        arguments = (first, sentences, generated.ids, generated.offsets, len(generated.words))
-        _visit(*arguments, size, *nothing)
+        met, row = occurrences(given), np.empty(len(generated.words), np.int32)
+
+        def visit(start: Ints, key: npt.NDArray[np.int32]) -> None:
+            _visit(*met, generated.flat, np.full_like(row, -1), row, size, start, key)
+
+        visit(np.zeros(0, np.int64), np.zeros(0, np.int32))
         start = _starts(size)
         key = np.full(start[-1], EMPTY, np.int32)
-        _visit(*arguments, size, start, key)
+        visit(start, key)
         return cls(start, key, size)
 
     @classmethod
@@ -81,8 +83,9 @@ class PairTable:
 
     def slots(self, given: npt.NDArray[np.integer], generated: npt.NDArray[np.integer]) -> Ints:
         """Slot of each of some pairs, −1 where a word is −1 or the pair is not in the table."""
-        found = _find_all(self.start, self.key, given.astype(np.int32), generated.astype(np.int32))
-        return np.asarray(found, np.int64)
+        found = np.full(len(given), -1, np.int64)
+        _find_all(self.start, self.key, given.astype(np.int32), generated.astype(np.int32), found)
+        return found
 
 
 def _starts(size: Ints) -> Ints:
@@ -129,34 +132,32 @@ def _insert_all(start, key, given, generated):
 
 
 @compiled
-def _find_all(start, key, given, generated):
-    found = np.full(len(given), -1, np.int64)
+def _find_all(start, key, given, generated, found):
     for k in range(len(given)):
         if given[k] >= 0 and generated[k] >= 0:
             found[k] = find(start, key, given[k], generated[k])
-    return found
+
+
+def occurrences(side: BitextSide) -> tuple[Ints, npt.NDArray[np.int32]]:
+    """The sentences of each word, in order, as offsets and sentence numbers."""
+    first = np.zeros(len(side.words) + 1, np.int64)
+    np.cumsum(np.bincount(side.ids, minlength=len(side.words)), out=first[1:])
+    sentences = np.empty(len(side.ids), np.int32)
+    _occurrences(side.ids, side.offsets, first[:-1].copy(), sentences)
+    return first, sentences
 
 
 @compiled
-def occurrences(ids, offsets, words):
-    """The sentences of each word, in order, as offsets and sentence numbers."""
-    first = np.zeros(words + 1, np.int64)
-    for word in ids:
-        first[word + 1] += 1
-    for word in range(words):
-        first[word + 1] += first[word]
-    cursor = first[:-1].copy()
-    sentences = np.empty(len(ids), np.int32)
+def _occurrences(ids, offsets, cursor, sentences):
     for s in range(len(offsets) - 1):
         for k in range(offsets[s], offsets[s + 1]):
             sentences[cursor[ids[k]]] = s
             cursor[ids[k]] += 1
-    return first, sentences
 
 
 @helper
-def companions(first, sentences, ids, offsets, given, seen_by, row):
-    """Write the distinct words of the sentences with ``given`` into ``row``, in the order of the text; their number.
+def companions(first, sentences, side, given, seen_by, row):
+    """Write the distinct words of ``side`` beside ``given`` into ``row``, in the order of the text; their number.
 
     ``seen_by`` holds for each word the last given word that met it, and is updated.
     """
@@ -166,8 +167,8 @@ def companions(first, sentences, ids, offsets, given, seen_by, row):
         if sentence == before:
             continue
         before = sentence
-        for t in range(offsets[sentence], offsets[sentence + 1]):
-            word = ids[t]
+        for t in range(side.offsets[sentence], side.offsets[sentence + 1]):
+            word = side.ids[t]
             if seen_by[word] != given:
                 seen_by[word] = given
                 row[count] = word
@@ -176,11 +177,10 @@ def companions(first, sentences, ids, offsets, given, seen_by, row):
 
 
 @compiled
-def _visit(first, sentences, ids, offsets, words, size, start, key):
-    """Count each given word's distinct generated words into ``size``, or, with ``start``, put them into their slots."""
-    seen_by, row = np.full(words, -1, np.int32), np.empty(words, np.int32)
+def _visit(first, sentences, side, seen_by, row, size, start, key):
+    """Count each given word's distinct words of ``side`` into ``size``, or put them into their slots of ``start``."""
     for given in range(len(size)):
-        count = companions(first, sentences, ids, offsets, given, seen_by, row)
+        count = companions(first, sentences, side, given, seen_by, row)
         if len(start):
             for k in range(count):
                 _insert(start, key, given, row[k])

@@ -37,7 +37,8 @@ def _map_order(hashes, following, bucket):
         if element in (0, size):
             size = _BUCKETS[grown]
             grown += 1
-            bucket[:size] = -1
+            for k in range(size):
+                bucket[k] = -1
             rest = np.int64(following[head])
             following[head] = -1
             while rest >= 0:
@@ -87,38 +88,35 @@ def row_order(
 
     Shape: (pairs).
     """
-    order = np.empty(len(table), np.int32)
-    first, sentences = occurrences(given.ids, given.offsets, len(given.words))
-    _row_order(first, sentences, generated.ids, generated.offsets, numbers, table.start, table.key, order)
+    words, order = len(numbers), np.empty(len(table), np.int32)
+    seen_by, row, hashes = np.full(words, -1, np.int32), np.empty(words, np.int32), np.empty(words, np.int64)
+    _row_order(
+        occurrences(given), generated.flat, numbers, table.flat, (seen_by, row, hashes), _room(words), order
+    )
     return order
 
 
 @compiled
-def _row_order(first, sentences, ids, offsets, numbers, start, key, order):
-    words = len(numbers)
-    seen_by = np.full(words, -1, np.int32)
-    row, hashes = np.empty(words, np.int32), np.empty(words, np.int64)
-    following, bucket = np.empty(words + 1, np.int32), np.empty(_room(words), np.int32)
+def _row_order(met, side, numbers, table, words, room, order):
+    seen_by, row, hashes = words
+    following, bucket = room
     done = 0
-    for given in range(len(start) - 1):
-        count = companions(first, sentences, ids, offsets, given, seen_by, row)
+    for given in range(len(table.size)):
+        count = companions(*met, side, given, seen_by, row)
         for k in range(count):
             hashes[k] = numbers[row[k]]
         _map_order(hashes[:count], following[: count + 1], bucket)
         element = following[count]
         while element >= 0:
-            order[done] = find(start, key, given, row[element]) - start[given]
+            order[done] = find(table.start, table.key, given, row[element]) - table.start[given]
             done += 1
             element = following[element]
 
 
-@helper
-def _room(elements):
-    """Buckets of a map with this many elements."""
-    for size in _BUCKETS:
-        if size >= elements:
-            return size
-    return _BUCKETS[-1]
+def _room(elements: int) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+    """Room for the list and the buckets of a map with this many elements."""
+    buckets = _BUCKETS[min(int(np.searchsorted(_BUCKETS, elements)), len(_BUCKETS) - 1)]
+    return np.empty(elements + 1, np.int32), np.empty(buckets, np.int32)
 
 
 def size_counts(given: BitextSide, generated: BitextSide) -> tuple[Ints, Ints, Ints]:
@@ -133,15 +131,18 @@ def size_counts(given: BitextSide, generated: BitextSide) -> tuple[Ints, Ints, I
     return hashes[order] >> 16, hashes[order] & 0xFFFF, frequency[order]
 
 
-@compiled
-def list_order(hashes):
+def list_order(hashes: Ints) -> Ints:
     """The order of a map's list, as numbers of elements in the order of insertion, given their hashes."""
-    following = np.empty(len(hashes) + 1, np.int32)
-    _map_order(hashes, following, np.empty(_room(len(hashes)), np.int32))
     order = np.empty(len(hashes), np.int64)
+    _list_order(hashes, *_room(len(hashes)), order)
+    return order
+
+
+@compiled
+def _list_order(hashes, following, bucket, order):
+    _map_order(hashes, following, bucket)
     element, done = following[len(hashes)], 0
     while element >= 0:
         order[done] = element
         done += 1
         element = following[element]
-    return order
