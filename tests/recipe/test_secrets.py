@@ -13,7 +13,7 @@ import torch
 from transformers import TrainingArguments
 
 from isoglot.recipe.secrets import Secret, has_secret_variable, is_secret_setting, names_secret
-from isoglot.training.arguments import adapt
+from isoglot.training.trainer import adapt
 
 
 def test_a_secret_works_as_its_text() -> None:
