@@ -15,7 +15,7 @@ from isoglot.errors import MISSING_FILE, UNSET_VARIABLE, ConfigurationError
 from isoglot.evaluation.options import EvaluateOptions
 from isoglot.finetuning.options import task_with_settings
 from isoglot.recipe.document import dump_yaml
-from isoglot.recipe.secrets import has_secret_variable, is_secret_setting
+from isoglot.recipe.secrets import is_secret
 from isoglot.runs.files import read_json, write_text
 from isoglot.runs.folder import CHECKPOINT, MANIFEST
 from isoglot.runs.reporter import Reporter
@@ -53,11 +53,7 @@ class Pretrain(Step):
         known = {str(file) for file in (path, *builtin_recipes().values())}
         read = {origin.name for origin in document.origins.values()}
         kept = {key: document.values.get(key) for key in ("model", "tokenizer", "streams")}
-        written = [
-            text
-            for place, text in document.raw.items()
-            if not (is_secret_setting(place) or has_secret_variable(text))
-        ]
+        written = [text for place, text in document.raw.items() if not is_secret(place, document.raw)]
         plain = (
             set(leaves(kept, str)) - {expanded(text) for text in written if not unset(text)} - set(written)
         )
