@@ -101,6 +101,11 @@ def option(
     return Field(default, description=description, json_schema_extra=extra, **bounds)
 
 
+def settings_option(description: str, *, metavar: str = "KEY=VALUE") -> Any:
+    """A field of what has no flag of its own: ``--set KEY=VALUE``, repeatable."""
+    return option({}, description, flags=["--set"], metavar=metavar)
+
+
 def without_none(annotation: Any) -> tuple[Any, bool]:
     """A type without ``None``, and whether it was one of several."""
     if get_origin(annotation) not in (Union, UnionType):

@@ -12,8 +12,8 @@ import pytest
 import torch
 from transformers import TrainingArguments
 
-from isoglot.recipe.secrets import Secret, has_secret_variable, is_secret_setting, names_secret
-from isoglot.training.arguments import adapt
+from isoglot.recipe.secrets import Secret, is_secret, is_secret_setting, names_secret
+from isoglot.training.trainer import adapt
 
 
 def test_a_secret_works_as_its_text() -> None:
@@ -53,6 +53,7 @@ def test_adapted_arguments_keep_their_token_to_themselves(tmp_path: Path) -> Non
 )  # fmt: skip
 def test_secrets_are_known_by_name(name: str, secret: bool) -> None:
     assert names_secret(name) is secret
-    assert has_secret_variable(f"a/${{{name}}}/b") is secret
+    place = ("model", "path")
+    assert is_secret(place, {place: f"a/${{{name}}}/b"}) is secret
     assert is_secret_setting(("train", name)) is secret
     assert not is_secret_setting(("model", name)), "mask_token and the like are no secrets"

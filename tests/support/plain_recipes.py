@@ -7,8 +7,7 @@ from pathlib import Path
 
 from isoglot.errors import MISSING_FILE, ConfigurationError
 from isoglot.pretraining.check import load_recipe
-from isoglot.pretraining.recipe import Recipe
-from isoglot.recipe.sections import typed
+from isoglot.pretraining.recipe import Recipe, typed
 from isoglot.recipe.source import read_document
 
 __all__ = ["load"]
@@ -23,7 +22,7 @@ def load(path_or_name: str | Path, overrides: Sequence[str] = ()) -> Recipe:
         if others or not error.problems[0].kind:
             raise ConfigurationError(others or error.problems) from error
     document = read_document(path_or_name, overrides)
-    recipe, _ = typed(document, Recipe)
+    recipe, _ = typed(document)
     assert recipe is not None
     recipe.remember_raw(document.raw)
     return recipe

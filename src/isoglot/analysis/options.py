@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from isoglot.options import FileName, Options, Seed, option
+from isoglot.options import FileName, Options, Seed, option, settings_option
 
 _Id = Annotated[int, Field(ge=0)]
 _GOLD = "Gold links with their words (JSON lines: src, tgt, sure, possible)"
@@ -124,7 +124,7 @@ class LayersRequest(Options):
     metric: Literal["aer", "precision", "recall", "f1"] = option("aer", "Metric of the figures.")
     base: int | None = option(None, _BASE, ge=0, le=1)
     name: FileName = option("layers", "Name of the figures.")
-    settings: dict[str, Any] = option({}, _SETTINGS, flags=["--set"], metavar="KEY=VALUE")
+    settings: dict[str, Any] = settings_option(_SETTINGS)
 
 
 class AlignmentsRequest(Options):
@@ -142,7 +142,7 @@ class AlignmentsRequest(Options):
     limit: int | None = option(200, "Show this many sentence pairs from the beginning.", ge=1)
     base: int | None = option(None, _BASE, ge=0, le=1)
     name: FileName = option("alignments", "Name of the files; the checkpoint's name follows it.")
-    settings: dict[str, Any] = option({}, _SETTINGS, flags=["--set"], metavar="KEY=VALUE")
+    settings: dict[str, Any] = settings_option(_SETTINGS)
 
 
 class SimilarityRequest(Options):

@@ -30,7 +30,7 @@ from isoglot.cli.console import Console
 from isoglot.cli.flags import CompareFlags, RunFlags, with_flags
 from isoglot.corpus.read.sources import READING
 from isoglot.errors import ConfigurationError
-from isoglot.options import Options, option
+from isoglot.options import Options, option, settings_option
 from isoglot.runs.files import refuse_overwriting, require_writable
 
 if TYPE_CHECKING:
@@ -53,13 +53,10 @@ _FEW = 0.6
 class MethodSettings(Options):
     """What no flag says of an aligner."""
 
-    settings: dict[str, Any] = option(
-        {},
+    settings: dict[str, Any] = settings_option(
         "Another option of the method: --set level=word; repeatable. Of an encoder's methods: encode=joint; of argmax, "
         "itermax and match distortion=0.5; of softmax threshold=0.1; of ot iterations=2, links=itermax. Of eflomal "
-        "program=PATH.",
-        flags=["--set"],
-        metavar="KEY=VALUE",
+        "program=PATH."
     )
 
     def beside(self, given: dict[str, Any]) -> dict[str, Any]:
@@ -74,11 +71,8 @@ class MethodSettings(Options):
 class TuneFlags(MethodSettings):
     """What every way to link that is tried has in common."""
 
-    settings: dict[str, Any] = option(
-        {},
-        "An option of all methods that are tried: --set level=word; repeatable: encode=joint, device=cuda.",
-        flags=["--set"],
-        metavar="KEY=VALUE",
+    settings: dict[str, Any] = settings_option(
+        "An option of all methods that are tried: --set level=word; repeatable: encode=joint, device=cuda."
     )
 
 

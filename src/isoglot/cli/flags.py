@@ -33,39 +33,30 @@ def with_flags(command: Callable[..., None]) -> Callable[..., None]:
         ConfigurationError: When the command runs: all values that the models refuse, named by their flags.
     """
     hints = get_type_hints(command, include_extras=True)
-    models: dict[str, type[BaseModel]] = {}
-    alternatives: dict[str, list[type[BaseModel]]] = {}
+    kinds: dict[str, list[type[BaseModel]]] = {}
     parameters = [inspect.Parameter("ctx", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)]
     for parameter in inspect.signature(command).parameters.values():
         annotation = hints[parameter.name]
-        if _is_model(annotation):
-            models[parameter.name] = annotation
-            parameters.extend(_parameters(annotation))
-        elif kinds := [kind for kind in getattr(annotation, "__metadata__", ()) if _is_model(kind)]:
-            alternatives[parameter.name] = kinds
-            parameters.extend(_parameters(*kinds))
+        models = [kind for kind in (annotation, *getattr(annotation, "__metadata__", ())) if _is_model(kind)]
+        if models:
+            kinds[parameter.name] = models
+            parameters.extend(_parameters(*models))
         else:
             parameters.append(parameter.replace(annotation=annotation, kind=inspect.Parameter.KEYWORD_ONLY))
 
     @functools.wraps(command)
     def run(*, ctx: typer.Context, **values: Any) -> None:
-        given = {
-            name for name in values if str(ctx.get_parameter_source(name)).rpartition(".")[2] != "DEFAULT"
-        }
-        built: dict[str, Any] = {
-            name: _built(model, {n: v for n, v in values.items() if n in given})
-            for name, model in models.items()
-        }
-        for name, kinds in alternatives.items():
-            built[name] = {
-                n: _parsed(f, flag_of(n, f), values[n]) for n, f, _ in fields_of(*kinds) if n in given
-            }
-        if any(isinstance(model, CompareFlags) and model.verify for model in built.values()):
+        given = {n: v for n, v in values.items() if not str(ctx.get_parameter_source(n)).endswith("DEFAULT")}
+        for name, models in kinds.items():
+            fields = {n: field for n, field, _ in fields_of(*models)}
+            found = {n: _parsed(f, flag_of(n, f), given[n]) for n, f in fields.items() if n in given}
+            values = {n: value for n, value in values.items() if n not in fields}
+            values[name] = _built(models[0], found, fields) if models[0] is hints[name] else found
+        if any(isinstance(model, CompareFlags) and model.verify for model in values.values()):
             from isoglot.runs.fingerprint import forget
 
             forget()
-        flat = {name for kinds in (models.values(), *alternatives.values()) for name, *_ in fields_of(*kinds)}
-        command(**{name: value for name, value in values.items() if name not in flat}, **built)
+        command(**values)
 
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {p.name: p.annotation for p in parameters}
@@ -141,11 +132,9 @@ def _flag_type(field: FieldInfo) -> tuple[Any, str | None]:
     return kind | None if optional else kind, None
 
 
-def _built(model: type[BaseModel], given: Mapping[str, Any]) -> BaseModel:
+def _built(model: type[BaseModel], given: Mapping[str, Any], fields: Mapping[str, FieldInfo]) -> BaseModel:
     """The model, with the values set that were given on the command line."""
-    fields = {name: field for name, field, _ in fields_of(model)}
-    values = {n: _parsed(f, flag_of(n, f), given[n]) for n, f in fields.items() if n in given}
-    return validated(model, values, called=lambda name: flag_of(name, fields[name]))
+    return validated(model, given, called=lambda name: flag_of(name, fields[name]))
 
 
 def _parsed(field: FieldInfo, flag: str, value: Any) -> Any:

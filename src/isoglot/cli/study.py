@@ -14,7 +14,7 @@ from isoglot.checks import is_number
 from isoglot.cli.console import Console, print_results
 from isoglot.cli.flags import EvaluateFlags, ReportFlags, with_flags
 from isoglot.errors import ConfigurationError
-from isoglot.options import Options, Seed, Workers, option
+from isoglot.options import Options, Seed, Workers, option, settings_option
 
 if TYPE_CHECKING:
     from isoglot.studies.engine import Store
@@ -37,8 +37,8 @@ class StudyOptions(Options):
     seeds: tuple[Seed, ...] | None = option(
         None, "Seeds in place of the scale's: 1,2,3.", commas=True, min_length=1
     )
-    settings: dict[str, Any] = option(
-        {}, "Change a size of the study: --set steps=200; repeatable.", flags=["--set"], metavar="SIZE=VALUE"
+    settings: dict[str, Any] = settings_option(
+        "Change a size of the study: --set steps=200; repeatable.", metavar="SIZE=VALUE"
     )
     listed: bool = option(False, "List the studies.", flags=["--list"])
     dry_run: bool = option(
@@ -202,8 +202,8 @@ class DemoOptions(Options):
     workers: Workers | None = option(
         None, "Processes of one thread each; by default one per core, four at most."
     )
-    settings: dict[str, Any] = option(
-        {}, "Change a size: --set alpha=1; repeatable.", flags=["--set"], metavar="SIZE=VALUE"
+    settings: dict[str, Any] = settings_option(
+        "Change a size: --set alpha=1; repeatable.", metavar="SIZE=VALUE"
     )
 
 

@@ -13,7 +13,7 @@ from isoglot.cli.console import Console, printed
 from isoglot.cli.flags import KEEP_ADAPTER, CompareFlags, require_adapter, with_flags
 from isoglot.evaluation.options import EvaluateOptions, MeasureOptions
 from isoglot.finetuning.options import task_with_settings
-from isoglot.options import FileName, Options, OutputFile, Seed, option
+from isoglot.options import FileName, Options, OutputFile, Seed, option, settings_option
 from isoglot.runs.files import inside
 from isoglot.runs.ranks import require_one_process
 
@@ -47,11 +47,8 @@ class TrainingFlags(Options):
         (1,), "Seed; 1,2,3 for three runs.", flags=["--seed"], commas=True, min_length=1
     )
     epochs: float | None = option(None, "Epochs of training; by default the preset's.")
-    settings: dict[str, Any] = option(
-        {},
-        "Setting of fine-tuning or option of the task, see `finetune --tasks`: --set batch_size=16; repeatable.",
-        flags=["--set"],
-        metavar="KEY=VALUE",
+    settings: dict[str, Any] = settings_option(
+        "Setting of fine-tuning or option of the task, see `finetune --tasks`: --set batch_size=16; repeatable."
     )
     keep_adapter: bool = option(False, KEEP_ADAPTER)
 
@@ -135,11 +132,8 @@ class TestFlags(Options):
     )
     split: str = option("test", "Split to test on: test, dev or train.")
     name: FileName | None = option(None, "Name of the task in results, for example pos_pud.")
-    settings: dict[str, Any] = option(
-        {},
-        "Option of the task (--tasks lists them): --set layer=8; repeatable.",
-        flags=["--set"],
-        metavar="KEY=VALUE",
+    settings: dict[str, Any] = settings_option(
+        "Option of the task (--tasks lists them): --set layer=8; repeatable."
     )
 
 

@@ -41,6 +41,8 @@ class OptionsModule(nn.Module):
     Options that exclude each other are refused by a method ``check_options``, which reads options alone.
     """
 
+    step: Tensor  # optimiser steps so far, a buffer of those that count them
+
     def settle(self) -> None:
         """Begin as a module whose options are checked: first in ``__post_init__``."""
         super().__init__()

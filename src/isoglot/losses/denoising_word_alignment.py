@@ -1,6 +1,6 @@
 """XLM-Align's denoising word alignment: point from a masked token to its translation."""
 
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass
 from typing import Annotated, Literal, NamedTuple
 
 import torch
@@ -92,7 +92,6 @@ class DenoisingWordAlignment(Loss):
     queries: Literal["masked", "unmasked", "all_aligned"] = "masked"
     unmasked_share: Share = 0.15
     seed: int = 0
-    step: Tensor = field(init=False)
 
     def __post_init__(self) -> None:
         self.settle()

@@ -58,7 +58,6 @@ class EmbeddingAlignment(Loss):
     lexicon_seed: int = 0
     source_pieces: Tensor = field(init=False)
     target_pieces: Tensor = field(init=False)
-    step: Tensor = field(init=False)
 
     def __post_init__(self) -> None:
         self.settle()

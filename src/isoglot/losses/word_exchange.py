@@ -1,6 +1,6 @@
 """WEAM's cross-lingual prediction: each masked word is predicted from the state of its translation."""
 
-from dataclasses import KW_ONLY, InitVar, dataclass, field
+from dataclasses import KW_ONLY, InitVar, dataclass
 from typing import Literal
 
 import torch
@@ -73,9 +73,6 @@ class WordExchange(Loss):
     head: Literal["bert", "literal"] = "bert"
     share_linear: bool = False
     init: Literal["identity", "normal"] = "identity"
-    exchange_dense: nn.Linear = field(init=False)
-    transform: nn.Module = field(init=False)
-    bias: nn.Parameter | None = field(init=False)
 
     def __post_init__(self, model: PreTrainedModel) -> None:
         self.settle()
@@ -87,9 +84,9 @@ class WordExchange(Loss):
             nn.init.normal_(self.exchange_dense.weight, std=getattr(model.config, "initializer_range", 0.02))
         nn.init.zeros_(self.exchange_dense.bias)
         own = masked_lm_head(model)
-        self.bias = None
+        self.bias: nn.Parameter | None = None
         if self.head == "literal":
-            self.transform = literal_transform(model).copy(share_linear=self.share_linear)
+            self.transform: nn.Module = literal_transform(model).copy(share_linear=self.share_linear)
         else:
             self.transform = own.copy(share_norm=self.share_linear)
             if own.bias is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from copy import deepcopy
-from dataclasses import KW_ONLY, InitVar, dataclass, field
+from dataclasses import KW_ONLY, InitVar, dataclass
 from typing import Literal, cast
 
 import torch
@@ -50,7 +50,6 @@ class AnchorObjective(Objective):
     view: str = "sentences"
     side: Literal["query", "key"] = "query"
     reduction: Literal["mean", "sum"] = "mean"
-    initial: PreTrainedModel = field(init=False)
 
     def __post_init__(self, model: PreTrainedModel) -> None:
         self.settle()

@@ -2,13 +2,14 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 from torch import Tensor
 from transformers import PreTrainedModel
 
 from isoglot.errors import ConfigurationError
 from isoglot.losses.base import LossOutput, OptionsModule
+from isoglot.modules.contrast import pool
 from isoglot.modules.encoder import layer_number, num_layers
 from isoglot.modules.encodings import Encodings
 
@@ -66,6 +67,27 @@ class Objective(OptionsModule, ABC):
         unless objectives of one model disagree.
         """
         return None
+
+
+class LayerObjective(Objective):
+    """An objective that reads one layer of a view with gradient: the one that its option ``layer`` says."""
+
+    view: str
+    layer: int | None
+    top_layer: int
+
+    def choose_layer(self, model: PreTrainedModel, *, share: float = 1.0) -> None:
+        """Take the layer that is given, by default the one at a share of the encoder's depth."""
+        self.layer = self.top_layer = chosen_layer(model, self.layer, share=share)
+
+    def states(self, encodings: Encodings, side: str | None = None) -> Tensor:
+        """Its hidden states, of a side where the view has two: (batch, length, hidden)."""
+        return encodings.hidden(self.view, self.top_layer, side)
+
+    def pooled(self, encodings: Encodings, side: str, pooling: Literal["cls", "mean"]) -> Tensor:
+        """One vector of each sentence of a side: (batch, hidden)."""
+        mask = encodings.inputs(self.view, side)["attention_mask"]
+        return pool(self.states(encodings, side), mask, pooling)
 
 
 def chosen_layer(

@@ -11,12 +11,12 @@ from isoglot.losses.denoising_word_alignment import DenoisingWordAlignment
 from isoglot.modules.encoder import hidden_size
 from isoglot.modules.encodings import Encodings
 from isoglot.modules.self_labelling import corpus_grid
-from isoglot.objectives.base import Batch, Objective, chosen_layer, tensor_of
+from isoglot.objectives.base import Batch, LayerObjective, chosen_layer, tensor_of
 from isoglot.objectives.links import Labels, from_corpus, link_ids, require_step
 
 
 @dataclass(eq=False, repr=False)
-class DenoisingWordAlignmentObjective(DenoisingWordAlignment, Objective):
+class DenoisingWordAlignmentObjective(DenoisingWordAlignment, LayerObjective):
     """Point from masked tokens to those they are linked to: :class:`~isoglot.losses.DenoisingWordAlignment`.
 
     The states are those of the masked pair that masked-LM objectives on the same view read, so they cost no forward of
@@ -45,12 +45,11 @@ class DenoisingWordAlignmentObjective(DenoisingWordAlignment, Objective):
     labels: Labels = "self"
     self_after_step: int | None = None
     hidden_size: int = field(init=False)
-    top_layer: int = field(init=False)
 
     def __post_init__(self, model: PreTrainedModel) -> None:
         self.hidden_size = hidden_size(model)
         super().__post_init__()
-        self.layer = self.top_layer = chosen_layer(model, self.layer)
+        self.choose_layer(model)
         own = None if self.labels == "corpus" else self.label_layer  # not read then
         self.label_layer = self._label_layer = chosen_layer(model, own, share=10 / 12, name="label_layer")
         # Saved beside the pointer, for the aligner that reads it.
@@ -62,7 +61,7 @@ class DenoisingWordAlignmentObjective(DenoisingWordAlignment, Objective):
 
     def forward(self, encodings: Encodings, batch: Batch) -> LossOutput:
         """Summed cross-entropy over the queries of both directions."""
-        hidden, side_ids = encodings.hidden(self.view, self.top_layer), self._tensor(batch, "side_ids")
+        hidden, side_ids = self.states(encodings), self._tensor(batch, "side_ids")
         if self._from_corpus():
             links = corpus_grid(self._link_ids(batch), side_ids)
         else:

@@ -1,6 +1,6 @@
 """Contrast of sentences with their translations against the other pairs of the batch."""
 
-from dataclasses import KW_ONLY, InitVar, dataclass, field
+from dataclasses import KW_ONLY, InitVar, dataclass
 from typing import Literal
 
 import torch
@@ -9,13 +9,12 @@ from transformers import PreTrainedModel
 
 from isoglot.losses.base import LossOutput
 from isoglot.losses.in_batch_contrast import InBatchContrast
-from isoglot.modules.contrast import pool
 from isoglot.modules.encodings import Encodings
-from isoglot.objectives.base import Batch, Objective, chosen_layer
+from isoglot.objectives.base import Batch, LayerObjective
 
 
 @dataclass(eq=False, repr=False)
-class InBatchContrastObjective(InBatchContrast, Objective):
+class InBatchContrastObjective(InBatchContrast, LayerObjective):
     """Symmetric InfoNCE of each sentence with its translation: :class:`~isoglot.losses.InBatchContrast`.
 
     Both sides go through the shared encoder with gradient. With a queue and a momentum copy instead:
@@ -35,21 +34,17 @@ class InBatchContrastObjective(InBatchContrast, Objective):
     view: str = "sentences"
     layer: int | None = None
     pooling: Literal["cls", "mean"] = "cls"
-    top_layer: int = field(init=False)
 
     def __post_init__(self, model: PreTrainedModel) -> None:
         super().__post_init__()
-        self.layer = self.top_layer = chosen_layer(model, self.layer)
+        self.choose_layer(model)
 
     def forward(self, encodings: Encodings, batch: Batch) -> LossOutput:
         """Summed InfoNCE of this rank's pairs."""
-        return self.measure(self._pooled(encodings, "query"), self._pooled(encodings, "key"))
+        query, key = (self.pooled(encodings, side, self.pooling) for side in ("query", "key"))
+        return self.measure(query, key)
 
     def count(self, batch: Batch) -> Tensor | None:
         """The number of pairs."""
         ids = batch[self.view]["query_input_ids"]
         return torch.tensor(len(ids), device=ids.device)
-
-    def _pooled(self, encodings: Encodings, side: str) -> Tensor:
-        states = encodings.hidden(self.view, self.top_layer, side=side)
-        return pool(states, encodings.inputs(self.view, side)["attention_mask"], self.pooling)

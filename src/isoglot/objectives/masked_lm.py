@@ -1,6 +1,6 @@
 """Masked language modelling, on text (MLM) or on translation pairs (TLM)."""
 
-from dataclasses import KW_ONLY, InitVar, dataclass, field
+from dataclasses import KW_ONLY, InitVar, dataclass
 from typing import Literal
 
 from torch import Tensor
@@ -9,7 +9,7 @@ from transformers import PreTrainedModel
 from isoglot.losses.base import LossOutput
 from isoglot.losses.vocabulary_loss import IGNORED, VocabularyLoss
 from isoglot.modules.encodings import Encodings
-from isoglot.modules.masked_lm_head import LiteralTransform, literal_transform, masked_lm_head
+from isoglot.modules.masked_lm_head import literal_transform, masked_lm_head
 from isoglot.objectives.base import Batch, Objective, tensor_of
 
 
@@ -52,7 +52,6 @@ class MaskedLMObjective(VocabularyLoss, Objective):
     _: KW_ONLY
     view: str = "pair"
     head: Literal["model", "literal"] = "model"
-    transform: LiteralTransform | None = field(init=False)
 
     def __post_init__(self, model: PreTrainedModel) -> None:
         self.settle()

@@ -1,7 +1,7 @@
 """awesome-align's self-training: make the linked words of a pair more similar than all others."""
 
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, InitVar, dataclass, field
+from dataclasses import KW_ONLY, InitVar, dataclass
 from typing import Any
 
 import torch
@@ -11,12 +11,12 @@ from transformers import PreTrainedModel
 from isoglot.losses.base import LossOutput
 from isoglot.losses.self_training import SelfTraining, link_matrix
 from isoglot.modules.encodings import Encodings
-from isoglot.objectives.base import Batch, Objective, chosen_layer
+from isoglot.objectives.base import Batch, LayerObjective
 from isoglot.objectives.links import Labels, from_corpus, link_ids, require_step
 
 
 @dataclass(eq=False, repr=False)
-class SelfTrainingObjective(SelfTraining, Objective):
+class SelfTrainingObjective(SelfTraining, LayerObjective):
     """Raise the alignment probabilities of linked pieces: :class:`~isoglot.losses.SelfTraining`.
 
     Args:
@@ -36,12 +36,10 @@ class SelfTrainingObjective(SelfTraining, Objective):
     layer: int | None = None
     labels: Labels = "self"
     self_after_step: int | None = None
-    top_layer: int = field(init=False)
-    step: Tensor = field(init=False)
 
     def __post_init__(self, model: PreTrainedModel) -> None:
         super().__post_init__()
-        self.layer = self.top_layer = chosen_layer(model, self.layer, share=2 / 3)
+        self.choose_layer(model, share=2 / 3)
         self.register_buffer("step", torch.zeros((), dtype=torch.int64))
 
     def check_options(self) -> None:
@@ -51,7 +49,7 @@ class SelfTrainingObjective(SelfTraining, Objective):
 
     def forward(self, encodings: Encodings, batch: Batch) -> LossOutput:
         """Summed loss over the pairs, or over the linked pieces with ``loss: likelihood``."""
-        query, key = (encodings.hidden(self.view, self.top_layer, side=side) for side in ("query", "key"))
+        query, key = (self.states(encodings, side) for side in ("query", "key"))
         masks = self._masks(batch)
         if self._from_corpus():
             links = self._corpus_links(batch)

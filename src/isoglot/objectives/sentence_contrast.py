@@ -15,11 +15,11 @@ from isoglot.modules.encoder import encode_to_layer, hidden_size, max_length
 from isoglot.modules.encodings import Encodings
 from isoglot.modules.hashed_noise import hashed_uniform, sentence_key
 from isoglot.modules.momentum import MomentumCopy
-from isoglot.objectives.base import Batch, Objective, chosen_layer, tensor_of
+from isoglot.objectives.base import Batch, LayerObjective, tensor_of
 
 
 @dataclass(eq=False, repr=False)
-class SentenceContrastObjective(KeyQueueContrast, Objective):
+class SentenceContrastObjective(KeyQueueContrast, LayerObjective):
     """InfoNCE between a sentence and its translation (PPA, InfoXLM): :class:`~isoglot.losses.KeyQueueContrast`.
 
     The query comes from the shared encoder, the key from a momentum copy of it without gradient. MoCo averages the
@@ -59,14 +59,12 @@ class SentenceContrastObjective(KeyQueueContrast, Objective):
     mask_duplicates: Literal["none", "same_source_id"] = "none"
     mixup: bool = False
     hidden_size: int = field(init=False)
-    top_layer: int = field(init=False)
-    step: Tensor = field(init=False)
 
     def __post_init__(self, model: PreTrainedModel) -> None:
         self.hidden_size = hidden_size(model)
         self.initial_std = float(getattr(model.config, "initializer_range", 0.02))
         super().__post_init__()
-        self.layer = self.top_layer = chosen_layer(model, self.layer)
+        self.choose_layer(model)
         self.register_buffer("step", torch.zeros((), dtype=torch.int64))
         base: PreTrainedModel = model.base_model  # type: ignore[assignment]
         self.momentum_encoder: MomentumCopy[PreTrainedModel] = MomentumCopy(base, self.momentum)
@@ -84,9 +82,7 @@ class SentenceContrastObjective(KeyQueueContrast, Objective):
         """Summed InfoNCE of the batch's pairs."""
         if self.mixup:
             encodings = self._mixed(encodings)
-        inputs = encodings.inputs(self.view, "query")
-        states = encodings.hidden(self.view, self.top_layer, side="query")
-        queries = pool(states, inputs["attention_mask"], self.pooling)
+        queries = self.pooled(encodings, "query", self.pooling)
         return self.measure(queries, self._keys(encodings), self._source_ids(batch))
 
     def count(self, batch: Batch) -> Tensor | None:

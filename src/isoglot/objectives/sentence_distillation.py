@@ -11,17 +11,16 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from isoglot.errors import ConfigurationError
 from isoglot.losses.base import LossOutput
 from isoglot.losses.sentence_distillation import SentenceDistillation
-from isoglot.modules.contrast import pool
 from isoglot.modules.encoder import hidden_size
 from isoglot.modules.encodings import Encodings
-from isoglot.objectives.base import Batch, Objective, chosen_layer, tensor_of
-from isoglot.objectives.teacher import TaughtVectors, Teacher, taught_vectors
+from isoglot.objectives.base import Batch, LayerObjective, tensor_of
+from isoglot.objectives.teacher import Teacher, taught_vectors
 from isoglot.options import Count
 from isoglot.runs.checkpoint import checkpoint_folder
 
 
 @dataclass(eq=False, repr=False)
-class SentenceDistillationObjective(SentenceDistillation, Objective):
+class SentenceDistillationObjective(SentenceDistillation, LayerObjective):
     """Distance from a teacher's vector of the pivot sentence: :class:`~isoglot.losses.SentenceDistillation`.
 
     The teacher may be any encoder, with its own tokenizer. It runs once for each sentence, before training; its
@@ -64,12 +63,10 @@ class SentenceDistillationObjective(SentenceDistillation, Objective):
     teacher_prefix: str = ""
     teacher_length: Count = 128
     project: bool = False
-    top_layer: int = field(init=False)
-    taught: TaughtVectors = field(init=False)
 
     def __post_init__(self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase | None) -> None:
         super().__post_init__()
-        self.layer = self.top_layer = chosen_layer(model, self.layer)
+        self.choose_layer(model)
         if tokenizer is None:
             raise ConfigurationError(
                 "sentence_distillation: the student's tokenizer is needed too: tokenizer=..."
@@ -107,7 +104,7 @@ class SentenceDistillationObjective(SentenceDistillation, Objective):
         sides = list(zip(("query", "key"), rows, strict=True))
         # a rank without rows takes part in the gradient all the same
         needed = [(side, kept) for side, kept in sides if kept.any()] or sides[:1]
-        pooled = torch.cat([self._pooled(encodings, side)[kept] for side, kept in needed])
+        pooled = torch.cat([self.pooled(encodings, side, self.pooling)[kept] for side, kept in needed])
         vectors = pooled if self.map is None else self.map(pooled)
         return self.measure(vectors, torch.cat([taught[kept] for kept in rows]))
 
@@ -115,7 +112,3 @@ class SentenceDistillationObjective(SentenceDistillation, Objective):
         """The number of sentences."""
         ids = batch[self.view]["query_input_ids"]
         return torch.tensor((2 if self.sides == "both" else 1) * len(ids), device=ids.device)
-
-    def _pooled(self, encodings: Encodings, side: str) -> Tensor:
-        states = encodings.hidden(self.view, self.top_layer, side=side)
-        return pool(states, encodings.inputs(self.view, side)["attention_mask"], self.pooling)

@@ -1,6 +1,6 @@
 """Realignment by contrast: a linked word should be nearer to its translation than any other word of the batch."""
 
-from dataclasses import KW_ONLY, InitVar, dataclass, field
+from dataclasses import KW_ONLY, InitVar, dataclass
 
 import torch
 from torch import Tensor
@@ -9,13 +9,13 @@ from transformers import PreTrainedModel
 from isoglot.losses.base import LossOutput
 from isoglot.losses.word_contrast import WordContrast
 from isoglot.modules.encodings import Encodings
-from isoglot.objectives.base import Batch, Objective, chosen_layer
+from isoglot.objectives.base import Batch, LayerObjective
 from isoglot.objectives.contextual_alignment import encoded_side, side_words
 from isoglot.objectives.links import link_ids
 
 
 @dataclass(eq=False, repr=False)
-class WordContrastObjective(WordContrast, Objective):
+class WordContrastObjective(WordContrast, LayerObjective):
     """InfoNCE of linked words against all words of the batch: :class:`~isoglot.losses.WordContrast`.
 
     Args:
@@ -30,11 +30,10 @@ class WordContrastObjective(WordContrast, Objective):
     _: KW_ONLY
     view: str = "sentences"
     layer: int | None = None
-    top_layer: int = field(init=False)
 
     def __post_init__(self, model: PreTrainedModel) -> None:
         super().__post_init__()
-        self.layer = self.top_layer = chosen_layer(model, self.layer)
+        self.choose_layer(model)
 
     def count(self, batch: Batch) -> Tensor | None:
         """Linked words of both sides."""

@@ -17,8 +17,8 @@ from isoglot.modules.load import empty_masked_lm, longest_input
 from isoglot.objectives.base import Objective
 from isoglot.pretraining.check_files import file_problems
 from isoglot.pretraining.check_train import train_problems
-from isoglot.pretraining.recipe import MADE, ModelSection, ObjectiveSection, Recipe, ViewSection
-from isoglot.recipe.sections import PartsSection, typed
+from isoglot.pretraining.recipe import MADE, ModelSection, ObjectiveSection, Recipe, ViewSection, typed
+from isoglot.recipe.sections import PartsSection
 from isoglot.recipe.source import read_document
 from isoglot.training.parts import frozen_layers, require_thaw
 
@@ -45,7 +45,7 @@ def load_recipe(path_or_name: str | Path | Mapping[str, Any], overrides: Sequenc
         InputError: the file is not YAML.
     """
     document = read_document(path_or_name, overrides)
-    recipe, sections = typed(document, Recipe)
+    recipe, sections = typed(document)
     parts = None if recipe is None else recipe.parts
     problems = [
         *_name_problems(document.values, sections),

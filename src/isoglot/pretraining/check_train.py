@@ -6,7 +6,7 @@ from typing import Any
 from isoglot.checks import closest, did_you_mean, missing_package
 from isoglot.errors import ConfigurationError, Problem
 from isoglot.recipe.document import Document
-from isoglot.recipe.secrets import has_secret_variable, is_secret_setting
+from isoglot.recipe.secrets import is_secret
 from isoglot.recipe.spec import spec_of
 
 ELSEWHERE: dict[str, str] = {
@@ -56,9 +56,7 @@ def train_problems(document: Document) -> Iterator[Problem]:
                 close = closest(name, spec.model_fields)
                 hint = f"did you mean {close!r}?" if close else "see transformers.TrainingArguments"
                 text = f"not a setting of TrainingArguments; {hint}"
-            elif is_secret_setting(("train", name)) or has_secret_variable(
-                document.raw.get(("train", name), "")
-            ):
+            elif is_secret(("train", name), document.raw):
                 text = "must be text; the value is not shown"
             yield Problem(text, ("train", *problem.location))
     for name, value in own.items():

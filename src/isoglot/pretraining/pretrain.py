@@ -35,7 +35,6 @@ from isoglot.training.callbacks import LossReports
 from isoglot.training.checkpoints import ADAPTER, checkpoints_in, save_objectives, why_incomplete
 from isoglot.training.export import export_encoder
 from isoglot.training.trainer import AlignmentTrainer
-from isoglot.training.unchanged import warn_if_unchanged
 
 _PATIENCE = 6 * 3600
 """Seconds that other ranks wait while the first one prepares, unless ``train.ddp_timeout`` says otherwise."""
@@ -205,7 +204,7 @@ def _export(trainer: AlignmentTrainer, recipe: Recipe, out: Path, streams: Mappi
         }
         card = {k: v for k, v in card.items() if v is not None}
         model = trainer.accelerator.unwrap_model(trainer.model, keep_torch_compile=False)
-        warn_if_unchanged(trainer.began, model.state_dict() if state is None else state)
+        trainer.warn_if_unchanged(model.state_dict() if state is None else state)
         export_encoder(model, folder, card=card, tokenizer=trainer.tokenizer, state=state)
         add_to_list(save_objectives(model, folder, state=state))
         if recipe.model.adapter is not None and recipe.model.adapter.keep:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal, get_args
 
 import torch
 from datasets import Dataset
-from pydantic import Field, field_serializer
+from pydantic import BaseModel, Field, PlainSerializer
 from transformers import PreTrainedConfig, PreTrainedTokenizerFast
 
 from isoglot.checks import checked, did_you_mean, resolve
@@ -17,13 +17,14 @@ from isoglot.corpus.encode.tokenizer import TokenizerOptions
 from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.pack.packing import PackOptions
 from isoglot.corpus.read.sources import Source, sources_from
-from isoglot.errors import ConfigurationError, Problem, collected
+from isoglot.errors import ConfigurationError, Location, Problem, collected
 from isoglot.modules.adapter_options import AdapterOptions
 from isoglot.modules.checkpoint import load_config
 from isoglot.modules.load import model_config
 from isoglot.objectives import OBJECTIVES
-from isoglot.options import Count, NotNegative, Options, Seed
+from isoglot.options import Count, NotNegative, Seed
 from isoglot.pretraining.options import NewPiecesOptions
+from isoglot.recipe.document import Document
 from isoglot.recipe.secrets import SecretSafe
 from isoglot.recipe.sections import (
     BatchSection,
@@ -40,6 +41,14 @@ _ANY_VOCABULARY = 1 << 20
 """Word embeddings of an encoder whose vocabulary is not known yet."""
 
 
+def _given(options: BaseModel | None) -> dict[str, Any] | None:
+    return None if options is None else options.model_dump(mode="json", exclude_unset=True)
+
+
+_AS_GIVEN = PlainSerializer(_given)
+"""Written without the defaults that were not given."""
+
+
 class ModelSection(OpenSection):
     """The encoder: a ``path`` (folder or hub name), or an ``architecture`` from scratch.
 
@@ -52,18 +61,14 @@ class ModelSection(OpenSection):
     one_of: ClassVar[tuple[str, ...]] = ("path", "architecture")
     path: str | None = None
     architecture: str | None = None
-    adapter: AdapterOptions | None = None
-    new_pieces: NewPiecesOptions | None = None
+    adapter: Annotated[AdapterOptions | None, _AS_GIVEN] = None
+    new_pieces: Annotated[NewPiecesOptions | None, _AS_GIVEN] = None
 
     @property
     def settings(self) -> dict[str, Any]:
         """All that is given of the encoder, as :func:`isoglot.modules.load.load_masked_lm` takes it."""
         found = self.model_dump(exclude_none=True, exclude={"adapter", "new_pieces"})
         return found if self.new_pieces is None else {**found, "resize_vocabulary": True}
-
-    @field_serializer("adapter", "new_pieces")
-    def _given(self, options: Options | None) -> dict[str, Any] | None:
-        return None if options is None else options.model_dump(mode="json", exclude_unset=True)
 
     def config(
         self, tokenizer: PreTrainedTokenizerFast | None = None, *, training: TokenizerOptions | None = None
@@ -114,14 +119,10 @@ class StreamSection(OpenSection):
     kind: Kind
     path: str | list[str] | None = None
     sources: list[dict[str, Any]] | None = None
-    encode: EncodeOptions = EncodeOptions()
-    pack: PackOptions | None = None
+    encode: Annotated[EncodeOptions, _AS_GIVEN] = EncodeOptions()
+    pack: Annotated[PackOptions | None, _AS_GIVEN] = None
     inputs: list[Source] = Field(exclude=True)
     prepare: PrepareOptions = Field(exclude=True)
-
-    @field_serializer("encode", "pack")
-    def _given(self, options: EncodeOptions | PackOptions | None) -> dict[str, Any] | None:
-        return None if options is None else options.model_dump(mode="json", exclude_unset=True)
 
     @classmethod
     def typed(cls, values: Mapping[str, Any], recipe: Mapping[str, Any]) -> dict[str, Any]:
@@ -279,3 +280,35 @@ class Recipe(SecretSafe):
     epochs: EpochsSection | None = None
     steps: Count | None = None
     train: dict[str, Any] = Field(default={})
+
+
+_SECTIONS: dict[str, type[OpenSection]] = {"model": ModelSection, "tokenizer": TokenizerSection}
+_ENTRIES: dict[str, type[OpenSection]] = {"streams": StreamSection, **MADE}
+"""Sections that have others by name."""
+
+
+def typed(document: Document) -> tuple[Recipe | None, dict[Location, Any]]:
+    """A recipe with its sections typed, and by location the sections that hand keys on.
+
+    Mistakes are added to the document; what has one is ``None``.
+    """
+    values, found, problems = dict(document.values), dict[Location, Any](), list[Problem]()
+
+    def section(model: type[OpenSection], given: Any, *location: str) -> OpenSection | None:
+        found[location] = None
+        with collected(problems, *location):
+            found[location] = model.of(given, document.values)
+        return found[location]  # type: ignore[no-any-return]
+
+    for key in (key for key in _SECTIONS if values.get(key) is not None):
+        values[key] = section(_SECTIONS[key], values[key], key)
+    for key in (key for key in _ENTRIES if isinstance(values.get(key), dict)):
+        values[key] = {name: section(_ENTRIES[key], one, key, name) for name, one in values[key].items()}
+    made = None
+    try:
+        made = checked(Recipe, values)
+    except ConfigurationError as error:
+        wrong = [place for place, one in found.items() if one is None]
+        problems += [p for p in error.problems if not any(p.location[: len(w)] == w for w in wrong)]
+    document.add(problems)
+    return made, found

@@ -47,9 +47,9 @@ def is_secret_setting(location: Location) -> bool:
     return location[:1] == ("train",) and any(names_secret(str(part)) for part in location[1:])
 
 
-def has_secret_variable(written: str) -> bool:
-    """Whether a text names an environment variable that holds a secret."""
-    return any(map(names_secret, VARIABLE.findall(written)))
+def is_secret(location: Location, raw: Mapping[Location, str]) -> bool:
+    """Whether a value of a recipe is such a setting, or was written with a variable that holds a secret."""
+    return is_secret_setting(location) or any(map(names_secret, VARIABLE.findall(raw.get(location, ""))))
 
 
 def _place_of(location: Location, written: str) -> str | None:
@@ -107,7 +107,7 @@ class SecretSafe(Section):
 
     def is_secret(self, location: Location) -> bool:
         """Whether a value must be neither written nor shown."""
-        return is_secret_setting(location) or has_secret_variable(self._raw.get(location, ""))
+        return is_secret(location, self._raw)
 
     def _without_secrets(
         self, texts: Mapping[Location, str], *, settings: bool = True, **how: Any

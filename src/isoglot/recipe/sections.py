@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Self, TypeVar, get_args, get_origin
+from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from isoglot.checks import checked
-from isoglot.errors import ConfigurationError, Location, Problem, collected
-from isoglot.options import Count, NotNegative, Positive, PositiveShare, fits, without_none
-from isoglot.recipe.document import Document
-
-M = TypeVar("M", bound=BaseModel)
+from isoglot.errors import ConfigurationError, Problem, collected
+from isoglot.options import Count, NotNegative, Positive, PositiveShare, fits
 
 
 class Section(BaseModel):
@@ -161,36 +158,3 @@ class EpochsSection(Section):
 
     stream: str
     count: Positive
-
-
-def typed(document: Document, recipe: type[M]) -> tuple[M | None, dict[Location, Any]]:
-    """A recipe with its sections typed, and by location the sections that hand keys on.
-
-    Mistakes are added to the document; what has one is ``None``.
-    """
-    values, found, problems = dict(document.values), dict[Location, Any](), list[Problem]()
-
-    def section(location: Location, model: type[OpenSection], given: Any) -> OpenSection | None:
-        found[location] = None
-        with collected(problems, *location):
-            found[location] = model.of(given, document.values)
-        return found[location]  # type: ignore[no-any-return]
-
-    for key, field in recipe.model_fields.items():
-        kind, given = without_none(field.annotation)[0], values.get(key)
-        model = get_args(kind)[1] if get_origin(kind) is dict else kind
-        if given is None or not (isinstance(model, type) and issubclass(model, OpenSection)):
-            continue
-        if model is kind:
-            values[key] = section((key,), model, given)
-        elif isinstance(given, dict):
-            values[key] = {name: section((key, name), model, one) for name, one in given.items()}
-    made = None
-    try:
-        made = checked(recipe, values)
-    except ConfigurationError as error:
-        wrong = [place for place, one in found.items() if one is None]
-        problems += [p for p in error.problems if not any(p.location[: len(w)] == w for w in wrong)]
-    if problems:
-        document.add(problems)
-    return made, found

@@ -13,7 +13,7 @@ from isoglot.errors import MISSING_FILE, UNSET_VARIABLE, ConfigurationError
 from isoglot.evaluation.options import EvaluateOptions
 from isoglot.finetuning.options import task_with_settings
 from isoglot.recipe.document import dump_yaml
-from isoglot.recipe.secrets import has_secret_variable, is_secret_setting
+from isoglot.recipe.secrets import is_secret
 from isoglot.runs.files import read_json, write_text
 from isoglot.runs.folder import CHECKPOINT, MANIFEST
 from isoglot.runs.reporter import Reporter
@@ -48,11 +48,7 @@ class Pretrain(Step):
         document = read_document(self.values(), variables=False)
         recipes = {origin.name for origin in document.origins.values()} - {""}
         kept = {key: document.values.get(key) for key in ("model", "tokenizer", "streams")}
-        written = [
-            text
-            for place, text in document.raw.items()
-            if not (is_secret_setting(place) or has_secret_variable(text))
-        ]
+        written = [text for place, text in document.raw.items() if not is_secret(place, document.raw)]
         filled_in = {expanded(text) for text in written if not unset(text)}
         plain = set(leaves(kept, str)) - filled_in - set(written)
         named = sorted(text for text in plain if text.startswith(("/", ".", "~")))

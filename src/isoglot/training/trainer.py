@@ -1,6 +1,8 @@
 """Hugging Face's Trainer, extended for alignment models, runs counted in steps, and complete checkpoints."""
 
+import logging
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -8,12 +10,13 @@ import torch
 from torch.utils.data import DataLoader
 from transformers import PreTrainedTokenizerBase, TrainerCallback, TrainingArguments
 from transformers.trainer_callback import PrinterCallback, ProgressCallback
+from transformers.training_args import ParallelMode
 
 from isoglot.errors import ConfigurationError
 from isoglot.modules.adapter import adapter_of
+from isoglot.recipe.secrets import Secret, names_secret
 from isoglot.recipe.sections import PartsSection
 from isoglot.runs.workers import fork_server
-from isoglot.training.arguments import adapt
 from isoglot.training.batches import BatchOptions, TokenBudgetBatches
 from isoglot.training.callbacks import StepHooks, StepMeter, real_tokens
 from isoglot.training.collate import Collator
@@ -21,7 +24,9 @@ from isoglot.training.mixture import Mixture
 from isoglot.training.model import AlignmentModel
 from isoglot.training.parts import FreezeFirst, freeze, require_thaw, split_groups, warm_up_late
 from isoglot.training.saving import CheckpointingTrainer
-from isoglot.training.unchanged import encoder_sums
+
+_LOGGER = logging.getLogger(__name__)
+_WHOLE = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 
 class AlignmentTrainer(CheckpointingTrainer):
@@ -87,12 +92,24 @@ class AlignmentTrainer(CheckpointingTrainer):
         self.frozen = 0 if parts is None else require_thaw(parts, steps, args.get_warmup_steps(steps))
         for callback in (ProgressCallback, PrinterCallback):
             self.remove_callback(callback)
-        self.began = encoder_sums(model)
+        encoder = {id(tensor) for tensor in model.model.base_model.state_dict(keep_vars=True).values()}
+        named = model.state_dict(keep_vars=True).items()
+        self.began = {name: _bits(tensor) for name, tensor in named if id(tensor) in encoder}
         self.add_callback(StepHooks(self.batches, self.meter))
         if parts is not None and self.frozen:
             self.add_callback(FreezeFirst(model, parts, self.frozen))
         if compile_options is not None:
             model.model.base_model.compile(**compile_options)  # where layers are read it runs uncompiled
+
+    def warn_if_unchanged(self, state: Mapping[str, torch.Tensor]) -> None:
+        """Warn where every tensor of the encoder and its embeddings is, in a model's state, as it was at first."""
+        if all(_bits(state[name]) == value for name, value in self.began.items()):
+            _LOGGER.warning(
+                "the encoder did not change: all its %d tensors are as they were before this run; raise "
+                "train.learning_rate, train for more steps than warm up or are frozen, or give a part of the encoder a "
+                "rate (--set parts.encoder=1)",
+                len(self.began),
+            )
 
     def get_train_dataloader(self) -> DataLoader[Any]:
         """The rank's own batches, not to be divided among ranks again."""
@@ -160,3 +177,34 @@ class AlignmentTrainer(CheckpointingTrainer):
             logs |= self.meter.flush()
         self.state.epoch = self.batches.epoch_at(self.state.global_step)
         super().log(logs, start_time)
+
+
+def adapt(args: TrainingArguments) -> dict[str, Any] | None:
+    """Set, in place, what an alignment run needs; how to compile the encoder, or ``None``."""
+    if args.fsdp and (
+        args.parallel_mode != ParallelMode.DISTRIBUTED or args.fsdp_plugin_args["fsdp_version"] != 2
+    ):
+        raise ConfigurationError(
+            "train.fsdp needs ranks (`torchrun --nproc-per-node 2 -m isoglot.cli pretrain …`) and version 2"
+        )
+    for name, value in vars(args).items():
+        if names_secret(name) and isinstance(value, str):
+            setattr(args, name, Secret(value))  # the trainer pickles its arguments beside each checkpoint
+    args.remove_unused_columns = False
+    args.logging_nan_inf_filter = False  # it would hide a broken loss and wait for the device at each batch
+    if args.ddp_broadcast_buffers is None:
+        args.ddp_broadcast_buffers = False  # ranks compute equal buffers, and a key queue is large
+    if not args.torch_compile:
+        return None
+    # not the whole model: objectives branch on their data (links, masked tokens), the encoder does not
+    options = {"backend": args.torch_compile_backend, "mode": args.torch_compile_mode}
+    args.torch_compile, args.torch_compile_backend, args.torch_compile_mode = False, None, None
+    return {key: value for key, value in options.items() if value is not None}
+
+
+def _bits(tensor: torch.Tensor) -> int:
+    """The sum of a tensor's bits: a few bytes to compare with instead of the tensor."""
+    values = tensor.detach().contiguous()
+    if values.is_complex():
+        values = torch.view_as_real(values)
+    return int(values.view(_WHOLE[values.element_size()]).sum(dtype=torch.int64))

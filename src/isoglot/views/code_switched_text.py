@@ -1,7 +1,7 @@
 """Masked text in which masked tokens meet their synonyms in another language (DICT-MLM)."""
 
 from collections.abc import Mapping
-from dataclasses import InitVar, dataclass, field
+from dataclasses import KW_ONLY, InitVar, dataclass, field
 from typing import Any, Literal
 
 import numpy as np
@@ -54,14 +54,13 @@ class CodeSwitchedText(TextOptions):
     """
 
     tokenizer: InitVar[PreTrainedTokenizerBase]
-    lexicon: Dataset | TokenLexicon | None = field(default=None, kw_only=True, repr=False)
-    copied_vocabulary: Count | None = field(default=None, kw_only=True)
-    share: PositiveShare = field(default=0.25, kw_only=True)
-    lexicon_seed: int = field(default=0, kw_only=True)
-    mode: Literal["tang2022_input", "chaudhary_label"] = field(default="tang2022_input", kw_only=True)
-    synonym_probability: Share = field(default=0.5, kw_only=True)
-    _lexicon: TokenLexicon = field(init=False, repr=False)
-    _language_numbers: IntArray = field(init=False, repr=False)
+    _: KW_ONLY
+    lexicon: Dataset | TokenLexicon | None = field(default=None, repr=False)
+    copied_vocabulary: Count | None = None
+    share: PositiveShare = 0.25
+    lexicon_seed: int = 0
+    mode: Literal["tang2022_input", "chaudhary_label"] = "tang2022_input"
+    synonym_probability: Share = 0.5
 
     def __post_init__(self, tokenizer: PreTrainedTokenizerBase) -> None:
         self.settle(tokenizer)

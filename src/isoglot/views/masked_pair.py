@@ -1,7 +1,7 @@
 """A sentence pair as one masked sequence."""
 
 from collections.abc import Mapping
-from dataclasses import InitVar, dataclass, field
+from dataclasses import KW_ONLY, InitVar, dataclass
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -10,7 +10,7 @@ from pydantic import Field
 from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
-from isoglot.corpus.encode.templates import IntArray, Template, as_array, pair_template
+from isoglot.corpus.encode.templates import IntArray, as_array, pair_template
 from isoglot.errors import ConfigurationError
 from isoglot.views.instance import (
     Instance,
@@ -65,15 +65,13 @@ class MaskedPair(MaskingOptions):
     """
 
     tokenizer: InitVar[PreTrainedTokenizerBase]
-    pair_template: Literal["hf", "single"] = field(default="hf", kw_only=True)
-    segment_ids: Literal["zero", "pair", "none"] = field(default="zero", kw_only=True)
-    reset_positions: bool = field(default=False, kw_only=True)
-    language_ids: Mapping[str, int] | None = field(default=None, kw_only=True)
-    order: Literal["source_first", "target_first", "shuffle"] = field(default="source_first", kw_only=True)
-    max_length: Annotated[int, Field(ge=4)] | None = field(default=None, kw_only=True)
-    _template: Template = field(init=False, repr=False)
-    _limit: int = field(init=False, repr=False)
-    special_tokens: int = field(init=False, repr=False)
+    _: KW_ONLY
+    pair_template: Literal["hf", "single"] = "hf"
+    segment_ids: Literal["zero", "pair", "none"] = "zero"
+    reset_positions: bool = False
+    language_ids: Mapping[str, int] | None = None
+    order: Literal["source_first", "target_first", "shuffle"] = "source_first"
+    max_length: Annotated[int, Field(ge=4)] | None = None
 
     def __post_init__(self, tokenizer: PreTrainedTokenizerBase) -> None:
         self.settle(tokenizer)

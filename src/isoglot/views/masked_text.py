@@ -1,7 +1,7 @@
 """Monolingual text with masked tokens."""
 
 from collections.abc import Mapping
-from dataclasses import InitVar, dataclass, field
+from dataclasses import InitVar, dataclass
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -10,7 +10,7 @@ from pydantic import Field
 from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
-from isoglot.corpus.encode.templates import Template, as_array, single_template
+from isoglot.corpus.encode.templates import as_array, single_template
 from isoglot.views.instance import (
     Instance,
     is_packed,
@@ -38,9 +38,6 @@ class TextOptions(MaskingOptions):
     language_ids: Mapping[str, int] | None = None
     side: Literal["source", "target", "first", "second"] | None = None
     max_length: Annotated[int, Field(ge=3)] | None = None
-    _template: Template = field(init=False, repr=False)
-    _limit: int = field(init=False, repr=False)
-    special_tokens: int = field(init=False, repr=False)
 
     def settle(self, tokenizer: PreTrainedTokenizerBase) -> None:
         """Check the options, and take from a tokenizer what the view needs of it."""

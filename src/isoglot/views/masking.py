@@ -1,6 +1,6 @@
 """Which tokens are masked, and what stands in their place."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -41,10 +41,6 @@ class MaskingOptions:
     count: Literal["bernoulli", "exact"] = "bernoulli"
     whole_word: bool = False
     random_pool: Literal["nonspecial", "all"] | tuple[int, int] = "nonspecial"
-
-    _mask_token_id: int = field(init=False, repr=False)
-    _pool: IntArray = field(init=False, repr=False)
-    _specials: BoolArray = field(init=False, repr=False)
 
     def settle(self, tokenizer: PreTrainedTokenizerBase) -> None:
         """Check the options, and take from a tokenizer what masking needs of it."""

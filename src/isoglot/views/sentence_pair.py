@@ -1,7 +1,7 @@
 """The two sentences of a pair as two separate inputs."""
 
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, InitVar, dataclass, field
+from dataclasses import KW_ONLY, InitVar, dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -11,7 +11,7 @@ from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
 from isoglot.corpus.encode.pieces import piece_key
-from isoglot.corpus.encode.templates import IntArray, Template, as_array, single_template
+from isoglot.corpus.encode.templates import IntArray, as_array, single_template
 from isoglot.recipe.spec import require_options
 from isoglot.views.instance import language_id, length_limit, target_first, to_tensors
 
@@ -50,9 +50,6 @@ class SentencePair:
     pivot: Literal["source", "target"] = "source"
     language_ids: Mapping[str, int] | None = None
     max_length: Annotated[int, Field(ge=3)] | None = None
-    _template: Template = field(init=False, repr=False)
-    _limit: int = field(init=False, repr=False)
-    special_tokens: int = field(init=False, repr=False)
 
     def __post_init__(self, tokenizer: PreTrainedTokenizerBase) -> None:
         require_options(self)
