@@ -11,7 +11,7 @@ from safetensors.numpy import load_file, save_file
 from typer.testing import CliRunner
 
 import isoglot as iso
-from isoglot.aligners.embedding.choice import keep_choice
+from isoglot.aligners.embedding.choice import keep_choice, kept_choice
 from isoglot.aligners.options import aligner_of
 from isoglot.cli import app
 from isoglot.errors import ConfigurationError
@@ -135,10 +135,19 @@ def test_the_command_packs_unpacks_and_says_what_is_wrong(encoder, tmp_path) -> 
     assert "isoglot tune" in refused(str(encoder), "--out", str(file))
 
 
-def test_no_choice_is_kept_in_a_packed_file(encoder, tmp_path) -> None:
+def test_a_choice_beside_a_packed_file_takes_the_place_of_the_one_in_it(encoder, tmp_path) -> None:
     file = pack(encoder, tmp_path / "a.safetensors")
-    with pytest.raises(ConfigurationError, match=r"isoglot pack .*a\.safetensors --out FOLDER"):
-        keep_choice(file, SOFTMAX)
+    first, own, content = checkpoint_folder(file), kept_choice(file), file.read_bytes()
+    place = keep_choice(file, {**SOFTMAX, "min_probability": 0.9})
+    assert place == tmp_path / "a.aligner.json" and file.read_bytes() == content
+    assert kept_choice(file)["min_probability"] == 0.9
+    again = checkpoint_folder(file)
+    assert again != first and kept_choice(again) == kept_choice(file)
+    pack(encoder, file)
+    assert not place.exists(), "the file that stood there before had it"
+    assert kept_choice(file) == own
+    with pytest.raises(ConfigurationError, match="isoglot pack box --out FOLDER"):
+        keep_choice("box", SOFTMAX)
 
 
 def test_a_cut_off_file_and_another_file_are_refused(encoder, tmp_path) -> None:

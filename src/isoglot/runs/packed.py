@@ -8,7 +8,8 @@ The file is a safetensors file. Each matrix is kept
   row's largest.
 
 Everything else stays float32. Layers above the one that the aligner reads are left out, or kept in a second file beside
-it, NAME.sentences.safetensors: with them the encoder gives vectors of sentences.
+it, NAME.sentences.safetensors: with them the encoder gives vectors of sentences. A choice of layer and method
+beside it, NAME.aligner.json, takes the place of the one in it: a better one does not need the weights again.
 """
 
 import json
@@ -86,13 +87,23 @@ def pack(checkpoint: Path, out: str | Path, *, sentences: Path | None = None) ->
             save_file(above[1], place, metadata=about)
     elif is_packed(sentence_file(out), _UPPER_FORMAT):
         sentence_file(out).unlink()  # it continues the encoder that stood there before
+    choice_beside(out).unlink(missing_ok=True)  # of what stood there before
     return Path(out)
 
 
 def sentence_file(file: str | Path) -> Path:
     """Where the upper layers of a packed file are kept, if it has any."""
+    return _beside(file, ".sentences.safetensors")
+
+
+def choice_beside(file: str | Path) -> Path:
+    """Where the layer and method of a packed file are kept if they are not those in it."""
+    return _beside(file, ".aligner.json")
+
+
+def _beside(file: str | Path, ending: str) -> Path:
     path = Path(file)
-    return path.with_name(f"{path.name.removesuffix('.safetensors')}.sentences.safetensors")
+    return path.with_name(f"{path.name.removesuffix('.safetensors')}{ending}")
 
 
 def _upper_layers(
@@ -141,16 +152,21 @@ def unpack(file: str | Path, out: str | Path, *, overwrite: bool | None = None) 
         save_file(dict(restored(tensors)), folder / _WEIGHTS, metadata={"format": "pt"})
         return {}
 
-    wanted = {"packed": content, **({"sentences": fingerprint(upper)} if upper.is_file() else {})}
-    make_once(out, wanted, make, what="unpacked aligner", overwrite=overwrite, name=_MANIFEST)
+    make_once(out, _fingerprints(file), make, what="unpacked aligner", overwrite=overwrite, name=_MANIFEST)
     return Path(out)
 
 
 def unpacked(file: Path) -> Path:
     """The folder in the cache that holds what a packed file holds; made where it is missing."""
-    upper = sentence_file(file)
-    name = _content(file)[:16] + (f"-{fingerprint(upper)[:8]}" if upper.is_file() else "")
-    return unpack(file, cache_folder() / "aligners" / name)
+    first, *more = _fingerprints(file).values()
+    return unpack(file, cache_folder() / "aligners" / "-".join([first[:16], *(one[:8] for one in more)]))
+
+
+def _fingerprints(file: str | Path) -> dict[str, str]:
+    """Hashes of a packed file and of what stands beside it."""
+    more = {"sentences": sentence_file(file), "choice": choice_beside(file)}
+    found = {name: fingerprint(place) for name, place in more.items() if place.is_file()}
+    return {"packed": _content(file), **found}
 
 
 def _content(file: str | Path) -> str:
@@ -245,6 +261,8 @@ def read_packed(
     ``texts_alone``: Leave out the tensors and the tokenizer.
     """
     texts, kept = _read(Path(file), FORMAT, texts_alone=texts_alone)
+    if (choice := choice_beside(file)).is_file():
+        texts[ALIGNER_FILE] = choice.read_text(encoding="utf-8")
     if not texts_alone:
         try:
             texts[TOKENIZER] = zlib.decompress(kept.pop(TOKENIZER).tobytes()).decode()

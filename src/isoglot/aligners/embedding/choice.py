@@ -144,10 +144,14 @@ def untuned(options: Mapping[str, Any]) -> Choice:
 
 def choice_file(model: str | Path) -> Path:
     """Where a choice is kept beside an encoder's weights."""
-    if packed_file(model) is not None:
-        raise ConfigurationError(
-            f"{model} is a packed file, but a choice needs a folder; first run `isoglot pack {model} --out FOLDER`"
-        )
+    if (file := packed_file(model)) is not None:
+        from isoglot.runs.packed import choice_beside  # noqa: PLC0415 - loads numpy
+
+        if str(model) == BOX:
+            raise ConfigurationError(
+                f"{model} is part of isoglot, and its choice stays; first run `isoglot pack {model} --out FOLDER`"
+            )
+        return choice_beside(file)
     place = checkpoint_folder(model)
     if not isinstance(place, Path):
         raise ConfigurationError(
