@@ -1,12 +1,11 @@
 """What benchmarks/ranking.sh measured: means over seeds with 95 % intervals, and which system is above which.
 
-    python ranking_table.py SYSTEM-SEED.jsonl...
+    python ranking_table.py SCORES.jsonl...
 
 An interval is Student's t over the seeds; a difference is taken seed by seed, so what both systems share cancels out.
 """
 
 import sys
-from pathlib import Path
 
 import pandas as pd
 from scipy import stats
@@ -45,12 +44,16 @@ def shown(values: pd.Series, sign: str = "") -> str:
 
 
 def main() -> None:
-    read = [(Path(path), pd.read_json(path, lines=True)) for path in sys.argv[1:]]
-    rows = pd.concat([part.assign(seed=int(path.stem.rpartition("-")[2])) for path, part in read])
+    rows = pd.concat([pd.read_json(path, lines=True) for path in sys.argv[1:]])
     rows = rows[rows.language != "en"]
     rows["column"] = [COLUMNS.get(key) for key in zip(rows.task, rows.metric, strict=True)]
-    seeds = sorted(rows.seed.unique())
     rows = rows.dropna(subset="column")
+    seeds = sorted(rows.seed.dropna().astype(int).unique())
+    # The encoder as it is has no seed until a head is trained on it: it is the same for each.
+    own, once = rows[rows.seed.notna()], rows[rows.seed.isna()]
+    rows = pd.concat([own, *(once.assign(seed=seed) for seed in seeds)]).drop_duplicates(
+        ["run", "column", "language", "seed"]
+    )
     means = rows.groupby(["run", "column", "seed"]).value.mean().unstack("seed")
     means = means.reindex(
         pd.MultiIndex.from_product([means.index.levels[0], COLUMNS.values()], names=means.index.names)
