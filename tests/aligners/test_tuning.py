@@ -57,7 +57,7 @@ def test_files_objects_and_models_give_one_table(own, tmp_path):
     assert list(several.best.scores) == [file, "gold 2"]
     for given in (file, {"mine": file}):
         assert [(tried.choice, tried.aer) for tried in iso.tune(own, given, layers=[2]).table] == expected
-    model, tokenizer = iso.EmbeddingAligner(own).model, tiny_tokenizer("bert")
+    model, tokenizer = iso.EmbeddingAligner(own, dtype="float32").model, tiny_tokenizer("bert")
     held = iso.tune(model, gold, tokenizer=tokenizer, layers=[2])
     assert [(tried.choice, tried.aer) for tried in held.table] == expected
     with pytest.raises(ConfigurationError, match="has no folder to save the choice in"):

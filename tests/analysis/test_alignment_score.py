@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from isoglot.analysis.alignment_score import alignment_score, copied_pairs, draw, nearest_numbers
+from isoglot.analysis.alignment_score import alignment_score, draw, nearest_numbers, score_vectors
 from isoglot.analysis.options import Subset
 from isoglot.errors import ConfigurationError
 
@@ -39,7 +39,7 @@ def test_score_is_that_of_a_loop(size: int, noise: float, seed: int, rows: int, 
     if not ids:
         return
     with patch("isoglot.modules.neighbours._SEARCH_ROWS", rows):
-        found = alignment_score(table, copied_pairs(size, left_out))
+        found = alignment_score(table, copied_from=size, exclude=left_out)
     forward, backward = looped(table.tolist(), [(i, i + size) for i in ids])
     assert found.score == pytest.approx(forward)
     assert found.backward == pytest.approx(backward)
@@ -51,7 +51,7 @@ def test_score_is_that_of_a_loop(size: int, noise: float, seed: int, rows: int, 
 def test_several_translations_of_a_row_all_count() -> None:
     table = noisy(6, 4, 1.5, seed=3)
     pairs = [(0, 6), (0, 7), (1, 7), (2, 8), (4, 6), (5, 11), (5, 9)]
-    found = alignment_score(table, torch.tensor(pairs))
+    found = alignment_score(table, pairs=torch.tensor(pairs))
     forward, backward = looped(table.tolist(), pairs)
     assert (found.score, found.backward) == (pytest.approx(forward), pytest.approx(backward))
     assert found.tokens == 5
@@ -64,7 +64,7 @@ def test_scale_of_a_vector_changes_nothing_and_chunks_agree() -> None:
     scores = set()
     for rows in (2048, 1, 7):
         with patch("isoglot.modules.neighbours._SEARCH_ROWS", rows):
-            scores |= {alignment_score(t, copied_pairs(40)).score for t in (table, scaled)}
+            scores |= {alignment_score(t, copied_from=40).score for t in (table, scaled)}
     assert len(scores) == 1
     assert 0 < scores.pop() < 100
 
@@ -78,10 +78,10 @@ def test_of_equally_near_rows_the_first_is_taken() -> None:
 
 def test_offsets_move_each_side() -> None:
     table = torch.eye(4).repeat(2, 1)
-    assert alignment_score(table, copied_pairs(4)).score == 100
+    assert alignment_score(table, copied_from=4).score == 100
     shift = torch.tensor([9.0, 0, 0, 0])
-    moved = alignment_score(table, copied_pairs(4), offsets=(torch.zeros(4), shift))
-    by_hand = alignment_score(torch.cat([table[:4], table[4:] + shift]), copied_pairs(4))
+    moved = alignment_score(table, copied_from=4, offsets=(torch.zeros(4), shift))
+    by_hand = alignment_score(torch.cat([table[:4], table[4:] + shift]), copied_from=4)
     assert (moved.score, moved.backward) == (by_hand.score, by_hand.backward)
     assert moved.backward == 25
 
@@ -89,7 +89,7 @@ def test_offsets_move_each_side() -> None:
 def test_subset_shrinks_both_sides_and_depends_on_its_seed_alone() -> None:
     table = noisy(50, 3, 1.0)
     one, same, other = (
-        alignment_score(table, copied_pairs(50), subset=Subset(share=0.4, seed=s)) for s in (1, 1, 2)
+        alignment_score(table, copied_from=50, subset=Subset(share=0.4, seed=s)) for s in (1, 1, 2)
     )
     assert one.tokens == one.candidates == 20
     assert one.asked.tolist() == same.asked.tolist() != other.asked.tolist()
@@ -106,11 +106,11 @@ def test_subset_is_the_one_that_the_authors_code_draws(share: float) -> None:
     indices = list(range(60))
     np.random.RandomState(42).shuffle(indices)
     taken = indices[-int(60 * share) :]
-    drawn = alignment_score(table, copied_pairs(60), subset=Subset(share=share, seed=42))
+    drawn = alignment_score(table, copied_from=60, subset=Subset(share=share, seed=42))
     assert drawn.asked.tolist() == sorted(taken)
     nearest = np.argmax(left[taken] @ right[taken].T, axis=1)
     assert drawn.score == pytest.approx(100 * np.mean(nearest == np.arange(len(taken))))
-    whole = alignment_score(table, copied_pairs(60), subset=Subset(share=share, seed=42, candidates="all"))
+    whole = alignment_score(table, copied_from=60, subset=Subset(share=share, seed=42, candidates="all"))
     assert (whole.tokens, whole.candidates) == (len(taken), 60)
     nearest = np.argmax(left[taken] @ right.T, axis=1)
     assert whole.score == pytest.approx(100 * np.mean(nearest == np.array(taken)))
@@ -126,7 +126,7 @@ def test_a_drawn_row_keeps_all_its_translations_where_all_are_searched() -> None
         for s in (Subset(share=0.25, seed=seed, candidates="all") for seed in range(9))
         if draw(s, 4).tolist() == [0]
     )
-    found = alignment_score(table, pairs, subset=subset)
+    found = alignment_score(table, pairs=pairs, subset=subset)
     assert (found.score, found.tokens, found.candidates) == (100, 1, 3)
 
 
@@ -136,24 +136,28 @@ def test_a_part_is_checked() -> None:
     with pytest.raises(ValidationError, match="'drawn' or 'all'"):
         Subset(share=0.5, candidates="some")
     with pytest.raises(ConfigurationError, match="no pair is left"):
-        alignment_score(torch.eye(4).repeat(2, 1), copied_pairs(4), subset=Subset(share=0.1))
+        alignment_score(torch.eye(4).repeat(2, 1), copied_from=4, subset=Subset(share=0.1))
 
 
 @pytest.mark.parametrize(
-    ("pairs", "message"),
+    ("arguments", "message"),
     [
-        (copied_pairs(5), "table has 8"),
-        (torch.tensor([[0, 8]]), "row 8"),
-        (copied_pairs(4, range(4)), "no pair is left"),
+        ({}, "exactly one"),
+        ({"copied_from": 4, "pairs": torch.tensor([[0, 1]])}, "exactly one"),
+        ({"copied_from": 5}, "table has 8"),
+        ({"pairs": torch.tensor([[0, 8]])}, "row 8"),
+        ({"copied_from": 4, "exclude": range(4)}, "no pair is left"),
     ],
 )
-def test_mistakes_are_told(pairs: torch.Tensor, message: str) -> None:
+def test_mistakes_are_told(arguments: dict[str, object], message: str) -> None:
     with pytest.raises(ConfigurationError, match=message):
-        alignment_score(torch.eye(4).repeat(2, 1), pairs)
+        alignment_score(torch.eye(4).repeat(2, 1), **arguments)
 
 
 def test_a_table_that_is_not_finite_is_refused() -> None:
     table = torch.eye(3).repeat(2, 1)
     table[0, 0] = torch.nan
     with pytest.raises(ConfigurationError, match="not finite"):
-        alignment_score(table, copied_pairs(3))
+        alignment_score(table, copied_from=3)
+    with pytest.raises(ConfigurationError, match="at least one pair"):
+        score_vectors(table, table, torch.zeros(0, 2, dtype=torch.long))

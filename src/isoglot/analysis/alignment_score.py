@@ -9,7 +9,7 @@ Source: Tang et al. 2022, §5 and Table 8.
 """
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -40,20 +40,25 @@ class EmbeddingScore:
         return (100.0 * float(self.correct[chosen].double().mean()) if count else None), count
 
 
-@torch.no_grad()
 def alignment_score(
     embeddings: Tensor,
-    pairs: Tensor,
     *,
+    pairs: Tensor | None = None,
+    copied_from: int | None = None,
+    exclude: Collection[int] = (),
     subset: Subset | None = None,
     offsets: tuple[Tensor, Tensor] | None = None,
 ) -> EmbeddingScore:
-    """The alignment score of an embedding table, whose candidates are the target rows of all pairs.
+    """The alignment score of an embedding table.
+
+    The candidates are the target rows of all pairs: with ``copied_from`` the derived language's whole vocabulary.
 
     Args:
         embeddings: the input embeddings. Shape: (V or more, size).
         pairs: rows that are translations, ``[source, target]``; several translations of a row all count. Shape:
             (pairs, 2).
+        copied_from: instead of pairs: the size V of a vocabulary whose copy stands at ``id + V``.
+        exclude: source rows to leave out on both sides: special tokens, and ids that the derived language shares.
         subset: draw a part of the pairs first; by default all are used.
         offsets: vectors added to the source and to the target rows before the cosine: the language embeddings of XLM
             and DICT-MLM, as the paper's code does. Shape: (size,) each.
@@ -62,20 +67,17 @@ def alignment_score(
 
     Example:
         >>> table = torch.eye(4).repeat(2, 1)
-        >>> alignment_score(table, copied_pairs(4)).score
+        >>> alignment_score(table, copied_from=4).score
         100.0
     """
-    if len(pairs) and not 0 <= int(pairs.min()) <= int(pairs.max()) < len(embeddings):
-        raise ConfigurationError(
-            f"alignment score: row {int(pairs.max())} asked for, the table has {len(embeddings)}"
-        )
-    gold, searched = pairs, pairs[:, 1]
+    gold = _gold(embeddings, pairs, copied_from, exclude)
+    searched = gold[:, 1]
     if subset is not None:
-        drawn = pairs[draw(subset, len(pairs))]
+        drawn = gold[draw(subset, len(gold))]
         if subset.candidates == "drawn":
             gold, searched = drawn, drawn[:, 1]
         else:
-            gold = pairs[torch.isin(pairs[:, 0], drawn[:, 0])]
+            gold = gold[torch.isin(gold[:, 0], drawn[:, 0])]
     if not len(gold):
         raise ConfigurationError("alignment score: no pair is left; exclude fewer tokens or raise subset")
     sources, source_at = gold[:, 0].unique(return_inverse=True)
@@ -84,22 +86,33 @@ def alignment_score(
     left, right = (embeddings[rows.to(embeddings.device)].float() for rows in (sources, targets))
     if offsets is not None:
         left, right = left + offsets[0].to(left), right + offsets[1].to(right)
-    forward, backward = nearest_numbers(left, right)
-    keys, answered = source_at * len(targets) + target_at, target_at.unique()
-    correct = torch.isin(torch.arange(len(sources)) * len(targets) + forward, keys)
-    back = torch.isin(backward[answered] * len(targets) + answered, keys)
-    first, second = left[source_at.to(left.device)], right[target_at.to(right.device)]
-    cosine = torch.nn.functional.cosine_similarity(first, second, dim=-1)
+    found = score_vectors(left, right, torch.stack([source_at, target_at], dim=1))
+    return replace(found, asked=sources[found.asked])
+
+
+@torch.no_grad()
+def score_vectors(source: Tensor, target: Tensor, gold: Tensor) -> EmbeddingScore:
+    """The alignment score of two sets of vectors.
+
+    ``source`` (n, size) and ``target`` (m, size) are vectors, all of the latter candidates; ``gold`` (pairs, 2) are
+    rows that are translations.
+    """
+    if not len(gold):
+        raise ConfigurationError("alignment score: at least one pair is needed, got none")
+    forward, backward = nearest_numbers(source, target)
+    width = len(target)
+    keys = gold[:, 0] * width + gold[:, 1]
+    asked, answered = gold[:, 0].unique(), gold[:, 1].unique()
+    correct = torch.isin(asked * width + forward[asked], keys)
+    back = torch.isin(backward[answered] * width + answered, keys)
+    places = gold.to(source.device)
+    cosine = torch.nn.functional.cosine_similarity(
+        source[places[:, 0]].float(), target[places[:, 1]].float(), dim=-1
+    )
     return EmbeddingScore(
         100.0 * float(correct.double().mean()), 100.0 * float(back.double().mean()),
-        float(cosine.double().mean()), len(sources), len(targets), sources, correct,
+        float(cosine.double().mean()), len(asked), width, asked, correct,
     )  # fmt: skip
-
-
-def copied_pairs(size: int, exclude: Collection[int] = ()) -> Tensor:
-    """Pairs of a vocabulary whose copy stands at ``id + size``, without some ids of its own. **Shape**: (pairs, 2)."""
-    ids = torch.tensor(sorted({*range(size)} - set(exclude)), dtype=torch.long)
-    return torch.stack([ids, ids + size], dim=1)
 
 
 @torch.no_grad()
@@ -117,3 +130,22 @@ def nearest_numbers(source: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
         )
     forward, backward = nearest_both_ways(unit(source), unit(target), 1)
     return forward.numbers[:, 0].cpu(), backward.numbers[:, 0].cpu()
+
+
+def _gold(
+    embeddings: Tensor, pairs: Tensor | None, copied_from: int | None, exclude: Collection[int]
+) -> Tensor:
+    """The pairs of rows, without those whose source is left out."""
+    if (pairs is None) == (copied_from is None):
+        raise ConfigurationError("alignment score: give exactly one of pairs and copied_from (the size V)")
+    if pairs is None:
+        ids = torch.arange(int(copied_from or 0))
+        gold = torch.stack([ids, ids + len(ids)], dim=1)
+    else:
+        gold = torch.as_tensor(pairs).long().cpu().reshape(-1, 2)
+    if len(gold) and (int(gold.max()) >= len(embeddings) or int(gold.min()) < 0):
+        raise ConfigurationError(
+            f"alignment score: row {int(gold.max())} asked for, the table has {len(embeddings)}"
+        )
+    left_out = torch.tensor(sorted(exclude), dtype=torch.long)
+    return gold[~torch.isin(gold[:, 0], left_out)]

@@ -11,7 +11,7 @@ from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
 from isoglot.aligners.embedding.loading import load_encoder
-from isoglot.analysis.alignment_score import EmbeddingScore, alignment_score, copied_pairs
+from isoglot.analysis.alignment_score import EmbeddingScore, alignment_score
 from isoglot.analysis.options import ScoreOptions
 from isoglot.derive.sharing import COPY_FILE
 from isoglot.derive.vocabulary import VocabularyCopy
@@ -74,22 +74,15 @@ def checkpoint_alignment_score(
     model, tokenizer = load_encoder(str(folder), device=options.device)
     table = input_embeddings(model).weight.detach()
     offsets = _language_vectors(folder, options.language_ids)
+    trained = trained_pairs(folder)
     if lexicon is not None:
-        entries = [(tuple(s), tuple(t)) for s, t in lexicon_pairs(lexicon, tokenizer, single=options.single)]
-        table, pairs = _entry_vectors(table, entries)
-    else:
-        size, left_out = _copied(folder, vocabulary, copied_from, tokenizer)
-        if options.include_special:
-            left_out -= set(tokenizer.all_special_ids)
-        pairs = copied_pairs(size, left_out)
-        entries = [((source,), (target,)) for source, target in pairs.tolist()]
-    total = alignment_score(table, pairs, subset=options.subset, offsets=offsets)
-    if (known := trained_pairs(folder)) is None:
-        return CheckpointScore(total)
-    seen = {int(row) for row, entry in zip(pairs[:, 0], entries, strict=True) if entry in known}
-    trained, count = total.among(seen)
-    held_out, _ = total.among(set(total.asked.tolist()) - seen)
-    return CheckpointScore(total, trained, held_out, count)
+        return _lexicon_score(table, tokenizer, lexicon, offsets, trained, options)
+    size, left_out = _copied(folder, vocabulary, copied_from, tokenizer)
+    if options.include_special:
+        left_out -= set(tokenizer.all_special_ids)
+    total = alignment_score(table, copied_from=size, exclude=left_out, subset=options.subset, offsets=offsets)
+    seen = {s[0] for s, t in trained or () if len(s) == len(t) == 1 and t[0] == s[0] + size}
+    return _divided(total, seen if trained is not None else None)
 
 
 def trained_pairs(checkpoint: str | Path) -> set[tuple[PieceIds, PieceIds]] | None:
@@ -119,16 +112,38 @@ def mean_pieces(table: Tensor, entries: Sequence[Sequence[int]]) -> Tensor:
     return torch.nn.functional.embedding_bag(flat, table, lengths.cumsum(0) - lengths, mode="mean")
 
 
-def _entry_vectors(table: Tensor, entries: Sequence[tuple[PieceIds, PieceIds]]) -> tuple[Tensor, Tensor]:
-    """The vectors of all different source entries, then of the target entries, and the rows of each pair."""
-    if not entries:
+def _lexicon_score(
+    table: Tensor,
+    tokenizer: PreTrainedTokenizerBase,
+    lexicon: Dataset,
+    offsets: tuple[Tensor, Tensor] | None,
+    trained: set[tuple[PieceIds, PieceIds]] | None,
+    options: ScoreOptions,
+) -> CheckpointScore:
+    pairs = [(tuple(s), tuple(t)) for s, t in lexicon_pairs(lexicon, tokenizer, single=options.single)]
+    if not pairs:
         raise ConfigurationError(
             "alignment score: no entry of the lexicon has pieces that differ between its sides; give another one"
         )
-    sources, targets = (list(dict.fromkeys(side)) for side in zip(*entries, strict=True))
-    first, second = ({entry: row for row, entry in enumerate(side)} for side in (sources, targets))
-    pairs = torch.tensor([(first[source], len(first) + second[target]) for source, target in entries])
-    return torch.cat([mean_pieces(table, side) for side in (sources, targets)]), pairs
+    places: tuple[dict[PieceIds, int], dict[PieceIds, int]] = ({}, {})
+    gold = [
+        tuple(place.setdefault(e, len(place)) for place, e in zip(places, pair, strict=True))
+        for pair in pairs
+    ]
+    both = torch.cat([mean_pieces(table, list(place)) for place in places])
+    links = torch.tensor(gold) + torch.tensor([0, len(places[0])])
+    total = alignment_score(both, pairs=links, subset=options.subset, offsets=offsets)
+    seen = None if trained is None else {places[0][s] for s, t in pairs if (s, t) in trained}
+    return _divided(total, seen)
+
+
+def _divided(total: EmbeddingScore, seen: set[int] | None) -> CheckpointScore:
+    """The score with those of trained and held-out entries."""
+    if seen is None:
+        return CheckpointScore(total)
+    trained, count = total.among(seen)
+    held_out, _ = total.among(set(total.asked.tolist()) - seen)
+    return CheckpointScore(total, trained, held_out, count)
 
 
 def _copied(
