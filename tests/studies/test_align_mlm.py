@@ -43,7 +43,7 @@ def test_the_authors_variant_reads_data_as_their_code_does() -> None:
     assert steps["xlm trans+inv s1 alignment"].options.model_dump(exclude_unset=True) == {
         "include_special": True,
         "subset": {"share": 0.4, "seed": 42},
-        "language_ids": [2, 3],
+        "language_ids": (2, 3),
     }
 
 
