@@ -329,42 +329,6 @@ def test_every_objective_of_align_mlm_runs_under_syntax(tmp_path: Path) -> None:
     assert make_calls(targets, tmp_path).made == {}
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(1500)
-def test_every_system_of_real_runs_in_the_miniature_world(tmp_path: Path) -> None:
-    few = {
-        "seeds": [1],
-        "base_steps": 2,
-        "steps": 3,  # one frozen, one at a rate of 0, one that trains
-        "head_steps": 1,
-        "batch": 4,
-        "dev": 6,
-        "test": 6,
-        "text": 200,
-    }
-    few |= dict.fromkeys(("pos", "ner", "nli", "paws", "qa"), 20) | {"tag_epochs": 1}
-    programs = build_programs(
-        find_studies(["real"]),
-        scale="tiny",
-        changes=few,
-        only=[
-            "*:en-fr",
-            "*:layer",
-            "align_mlm:pos.de",
-            "ppa_no_tlm:pos.de",
-            "links_and_contrast:pos.de",
-            "projected:*.de",
-            "self-labelled:*.de",
-            "gold:*.de",
-        ],
-    )
-    targets = [call for program in programs for call in program.targets()]
-    assert make_calls(targets, tmp_path).failed == {}
-    for program in programs:
-        _, folder = write_program(program, Store(tmp_path), {})
-        assert all(cell.value is not None for cell in read_cells(folder / "cells.jsonl"))
-
-
 class _Notes:
     def __init__(self) -> None:
         self.said: list[str] = []

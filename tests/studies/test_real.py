@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from shipped_studies import calls_of
 
+from isoglot.results import read_cells
 from isoglot.studies.alignment_steps import BestLinks
+from isoglot.studies.catalogue import find_studies
+from isoglot.studies.engine import Store, make_calls
+from isoglot.studies.program import build_programs, write_program
 from isoglot.studies.projection_steps import ProjectLabels, TagPairs
 from isoglot.studies.training_steps import Finetune, Pretrain
 
@@ -52,3 +57,39 @@ def test_translate_train_takes_as_many_steps_as_zero_shot_on_other_sentences_tha
         assert key[1] == "pos" or all(spec.endswith("#0:80%") for spec in train)
     projected = calls_of("real/translate_train", "small", ProjectLabels)
     assert len(projected) == 9 and not any(call.step.options.get("method") for call in projected)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1500)
+def test_every_system_of_real_runs_in_the_miniature_world(tmp_path: Path) -> None:
+    few = {
+        "seeds": [1],
+        "base_steps": 2,
+        "steps": 3,  # one frozen, one at a rate of 0, one that trains
+        "head_steps": 1,
+        "batch": 4,
+        "dev": 6,
+        "test": 6,
+        "text": 200,
+    }
+    few |= dict.fromkeys(("pos", "ner", "nli", "paws", "qa"), 20) | {"tag_epochs": 1}
+    programs = build_programs(
+        find_studies(["real"]),
+        scale="tiny",
+        changes=few,
+        only=[
+            "*:en-fr",
+            "*:layer",
+            "align_mlm:pos.de",
+            "ppa_no_tlm:pos.de",
+            "links_and_contrast:pos.de",
+            "projected:*.de",
+            "self-labelled:*.de",
+            "gold:*.de",
+        ],
+    )
+    targets = [call for program in programs for call in program.targets()]
+    assert make_calls(targets, tmp_path).failed == {}
+    for program in programs:
+        _, folder = write_program(program, Store(tmp_path), {})
+        assert all(cell.value is not None for cell in read_cells(folder / "cells.jsonl"))
