@@ -15,6 +15,9 @@ def test_a_checkpoint_is_called_as_its_run(encoder: Path, tmp_path: Path) -> Non
     assert origin(place)["run"] == "mine", "the run's folder, not checkpoint"
     (place.parent / "run.json").write_text(json.dumps({"name": "tlm", "recipe_hash": "ab", "seed": 2}))
     assert seed_of(place, origin(place)) == 2
+    (place.parent / "manifest.json").write_text(json.dumps({"seed": "of another program"}))
+    assert seed_of(place, origin(place)) is None
+    (place.parent / "manifest.json").unlink()
     assert origin(place) == {"run": "tlm", "pretrained_hash": hash_checkpoint(encoder), "recipe_hash": "ab"}
 
 

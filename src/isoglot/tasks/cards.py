@@ -31,8 +31,8 @@ def origin(checkpoint: Path | str) -> dict[str, Any]:
 
 def seed_of(checkpoint: Path | str, about: Mapping[str, Any]) -> int | None:
     """The seed of a checkpoint: of its fine-tuning, or of the run that pre-trained it; ``None`` for any other."""
-    found: int | None = about.get("seed", run_of(checkpoint).get("seed"))
-    return found
+    seed = about.get("seed", run_of(checkpoint).get("seed"))
+    return seed if isinstance(seed, int) else None  # a manifest beside it may be of another program
 
 
 def run_of(checkpoint: Path | str) -> dict[str, Any]:
