@@ -61,8 +61,8 @@ Decoded = tuple[BestWords, BestWords, LinkTable | None]
 """Both directions' best words, and the links whose posteriors agree where they were asked for."""
 
 
-def require_finite(scores: npt.NDArray[np.float64] | float) -> None:
-    """Refuse log probabilities that are not numbers.
+def require_possible(scores: npt.NDArray[np.float64] | float) -> None:
+    """Refuse sentence pairs whose links all have the probability 0, of which the logarithm is not finite.
 
     Raises:
         ConfigurationError: They are not finite.

@@ -23,7 +23,7 @@ import numpy.typing as npt
 from isoglot.aligners.statistical import diagonal
 from isoglot.aligners.statistical.bitext import BitextSide, Vocabularies
 from isoglot.aligners.statistical.counts import Counts, Pairs
-from isoglot.aligners.statistical.decoding import require_finite
+from isoglot.aligners.statistical.decoding import require_possible
 from isoglot.aligners.statistical.options import DiagonalOptions
 from isoglot.aligners.statistical.pair_table import EMPTY, FlatTable, PairTable
 from isoglot.aligners.statistical.summation_order import list_order, row_order, size_counts, word_numbers
@@ -181,7 +181,7 @@ def estimate(
         feature = diagonal.expectations(
             given.flat, generated.flat, *model.compiled, options.positions, (counts, null_counts), found, room
         )
-        require_finite(feature)
+        require_possible(feature)
         if options.favour_diagonal and options.optimise_tension and (iteration > 0 or start is not None):
             tension = _optimise_tension(sizes, tokens, tension, feature / tokens)
         diagonal.normalise(counts, table.flat, order, prior, translation)

@@ -19,7 +19,14 @@ import numpy.typing as npt
 
 from isoglot.aligners.compiled import compiled, helper
 from isoglot.aligners.statistical.bitext import FlatSide, Ints
-from isoglot.aligners.statistical.decoding import Doubles, Piece, best_words, pieces, require_finite, sides_of
+from isoglot.aligners.statistical.decoding import (
+    Doubles,
+    Piece,
+    best_words,
+    pieces,
+    require_possible,
+    sides_of,
+)
 from isoglot.aligners.statistical.pair_table import FlatTable, find
 
 UNIT = 65535.0
@@ -323,7 +330,7 @@ def visit(
             else:
                 _predict(given, generated, slots, links, k == 1, own.null[k][tokens], counts[k], here)
             forward_backward(given, generated, *here, jumps[k], expected.jumps[k], score)
-            require_finite(score)
+            require_possible(score)
             _keep_null(given, generated, here.null, own.null[k][tokens])
             found.append(here.links)
         with expected.adding:

@@ -24,7 +24,7 @@ from isoglot.aligners.statistical.decoding import (
     Doubles,
     Piece,
     agreeing,
-    require_finite,
+    require_possible,
 )
 from isoglot.aligners.statistical.hmm import HmmDirection
 from isoglot.aligners.statistical.hmm_training import estimate
@@ -235,7 +235,7 @@ def _best(
     best = BestWords.empty(generated)
     room = diagonal.Room.of(given, generated)
     diagonal.decode(given.flat, generated.flat, *model.compiled, options.positions, best, room)
-    require_finite(best.score)
+    require_possible(best.score)
     return best
 
 
@@ -283,8 +283,8 @@ class HmmModel(TranslationModel):
 
         def run(piece: Piece) -> tuple[Doubles, Doubles]:
             ahead, back = markov.decode(piece, table.flat, Both(*tables), jumps, best)
-            require_finite(best.ahead.score[piece.sentences])
-            require_finite(best.back.score[piece.sentences])
+            require_possible(best.ahead.score[piece.sentences])
+            require_possible(best.back.score[piece.sentences])
             return back, ahead
 
         agreed = agreeing(source, target, least, run)
