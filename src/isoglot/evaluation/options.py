@@ -9,7 +9,9 @@ class MeasureOptions(Options):
     """How an evaluation computes, and what its rows are called."""
 
     run: str | None = option(None, "Name of the run in results; by default the checkpoint's.")
-    max_tokens: int = option(8192, "Padded tokens in a batch.", ge=1)
+    max_tokens: int | None = option(
+        None, "Padded tokens in a batch; by default 1024 on a CPU, 8192 elsewhere.", ge=1
+    )
     precision: Precision = option("float32", "Precision of the forward pass.")
     again: bool = option(False, "Measure again, even if the file of results has the row.")
 

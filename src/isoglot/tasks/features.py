@@ -82,12 +82,17 @@ def device_batches(
     inputs: Sequence[Mapping[str, Any]],
     collator: RowCollator,
     device: torch.device,
-    max_tokens: int,
+    max_tokens: int | None = None,
     progress: StepProgress | None = None,
 ) -> Iterator[tuple[list[int], dict[str, Tensor]]]:
-    """Batches of inputs of like length on a device: their numbers, and their padded columns."""
+    """Batches of inputs of like length on a device: their numbers, and their padded columns.
+
+    ``max_tokens``: of one batch, padding included; by default 1024 on a CPU, as larger batches leave its cache between
+    layers and take nearly twice the time, and 8192 elsewhere.
+    """
     done = 0
-    for batch in length_batches(row_lengths(inputs).tolist(), max_tokens):
+    budget = max_tokens or (1024 if device.type == "cpu" else 8192)
+    for batch in length_batches(row_lengths(inputs).tolist(), budget):
         columns = collator([inputs[i] for i in batch])
         yield batch, {name: value.to(device) for name, value in columns.items()}
         done += len(batch)
@@ -102,7 +107,7 @@ def predict_rows(
     collator: RowCollator,
     reduce: Callable[[Any], Any],
     *,
-    max_tokens: int = 8192,
+    max_tokens: int | None = None,
     precision: Precision = "float32",
     progress: StepProgress | None = None,
 ) -> list[RowOutput]:

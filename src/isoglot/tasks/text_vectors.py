@@ -135,9 +135,7 @@ class TextEncoder:
         result = torch.zeros(len(ids), hidden_size(self.model), device=self.model.device)
         collator = RowCollator(self.tokenizer)
         rows = [{"input_ids": row} for row in ids]
-        # larger batches leave a CPU's cache between layers and take nearly twice the time
-        budget = max_tokens or (1024 if self.model.device.type == "cpu" else 8192)
-        for batch, inputs in device_batches(rows, collator, self.model.device, budget, progress):
+        for batch, inputs in device_batches(rows, collator, self.model.device, max_tokens, progress):
             states = encode_to_layer(self.model, inputs, int(self.layer), training=False).float()
             if self.pooling == "cls":
                 result[batch] = states[:, 0]
