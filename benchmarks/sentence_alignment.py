@@ -33,7 +33,7 @@ import sentence_peers
 from isoglot.corpus.filter.filters import clean
 from isoglot.mining.align_sentences import align_sentences
 from isoglot.mining.options import VectorOptions
-from isoglot.mining.sentence_paths import cheapest_groups
+from isoglot.mining.sentence_paths import Step, cheapest_groups
 from isoglot.mining.vectors import SentenceEncoder, sentence_encoder
 from sentence_vectors import remembered
 
@@ -51,15 +51,15 @@ Unit = tuple[list[str], list[str]]
 Group = tuple[tuple[int, ...], tuple[int, ...]]
 
 
-def news(data: Path, language: str, count: int) -> list[tuple[str, str]]:
-    """The first rows of the newest test that has so many."""
+def news(data: Path, language: str, count: int, older: int) -> list[tuple[str, str]]:
+    """The first rows of the newest test that has so many, or of an older one."""
     tests: dict[str, list[tuple[str, str]]] = {}
     with gzip.open(data / "parallel" / f"en-{language}.tsv.gz", "rt", encoding="utf-8") as file:
         for line in file:
             english, other, origin, flags = line.rstrip("\n").split("\t")
             if origin[:2] == "20" and not flags:
                 tests.setdefault(origin, []).append((clean(other), clean(english)))
-    return next(rows[:count] for _, rows in sorted(tests.items(), reverse=True) if len(rows) >= count)
+    return [rows[:count] for _, rows in sorted(tests.items(), reverse=True) if len(rows) >= count][older]
 
 
 def cut(text: str) -> list[str]:
@@ -149,9 +149,14 @@ def scored(found: set[Group], gold: set[Group]) -> dict[str, float]:
 
 
 def ours(
-    encoder: SentenceEncoder, joined: str, source: list[str], target: list[str], skip: float
+    encoder: SentenceEncoder,
+    joined: str,
+    weight: float,
+    source: list[str],
+    target: list[str],
+    skip: float | None,
 ) -> set[Group]:
-    groups = align_sentences(source, target, encoder, joined=joined, skip=skip)
+    groups = align_sentences(source, target, encoder, joined=joined, skip=skip, length_weight=weight)
     return {(g.source_lines, g.target_lines) for g in groups if g.source_lines and g.target_lines}
 
 
@@ -169,11 +174,13 @@ def measure_f1(given: argparse.Namespace) -> None:
     systems: dict[str, tuple[Callable[..., set[Group]], Sequence[float | None]]] = {
         "gale_church": (lambda source, target, _: gale_church(source, target), [None])
     }
-    systems |= {joined: (partial(ours, encoder, joined), given.skip) for joined in given.joined}
+    systems |= {
+        joined: (partial(ours, encoder, joined, given.length_weight), given.skip) for joined in given.joined
+    }
     for name, peer in (sentence_peers.load(given.peers) if given.peers else {}).items():
         systems[name] = partial(theirs, peer, encoder), sentence_peers.PENALTIES[name]
     for language in given.languages:
-        pairs = news(given.data, language, given.lines)
+        pairs = news(given.data, language, given.lines, given.older)
         for rate in RATES:
             source, target, gold = document(pairs, rate)
             row = {"language": language, "rate": rate, "lines": [len(source), len(target)], "gold": len(gold)}
@@ -201,11 +208,17 @@ def measure_search(given: argparse.Namespace) -> None:
             found.append([(r / np.linalg.norm(r, axis=1, keepdims=True)).astype(np.float32) for r in runs])
         return found
 
-    cheapest_groups(*sides(20), max_size=5, skip=0.4)  # compiles
+    def groups(documents: list[list[np.ndarray]]) -> list[Step]:
+        lengths = random.uniform(20, 200, len(documents[0][0])).astype(np.float32)
+        return cheapest_groups(
+            *documents, max_size=5, skip=0.45, lengths=(lengths, lengths), length_weight=0.4
+        )
+
+    groups(sides(20))  # compiles
     for lines in given.lines:
         documents = sides(lines)
         began = time.process_time()
-        found = cheapest_groups(*documents, max_size=5, skip=0.4)
+        found = groups(documents)
         right = sum(i == j and a == b == 1 for i, j, a, b, _ in found)
         row = {"lines": lines, "right": right, "cpu_s": round(time.process_time() - began, 2)}
         print(json.dumps({**row, "gib": round(memory(), 2)}), flush=True)
@@ -221,8 +234,10 @@ def main() -> None:
     f1.add_argument("--prefix", default="")
     f1.add_argument("--languages", nargs="+", default=["de", "zh"])
     f1.add_argument("--lines", type=int, default=400)
+    f1.add_argument("--older", type=int, default=0, help="1: the newest news test but one")
     f1.add_argument("--joined", nargs="+", default=["encode", "sum"])
-    f1.add_argument("--skip", type=float, nargs="+", default=[0.4])
+    f1.add_argument("--skip", type=float, nargs="+", default=[None])
+    f1.add_argument("--length-weight", type=float, default=0.4)
     f1.add_argument("--precision", choices=["float32", "bfloat16"], default="float32")
     f1.add_argument("--peers", type=Path)
     f1.set_defaults(run=measure_f1)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from functools import cache
 
 import numpy as np
 import pytest
 
 from isoglot.mining import sentence_paths
-from isoglot.mining.sentence_paths import cheapest_groups
+from isoglot.mining.sentence_paths import cheapest_groups, usual_skip
 
 
 def unit(table: np.ndarray) -> np.ndarray:
@@ -23,7 +24,14 @@ def runs(lines: np.ndarray, longest: int) -> list[np.ndarray]:
     ]
 
 
-def least_cost(source: list[np.ndarray], target: list[np.ndarray], max_size: int, skip: float) -> float:
+def least_cost(
+    source: list[np.ndarray],
+    target: list[np.ndarray],
+    max_size: int,
+    skip: float,
+    lengths: tuple[np.ndarray, np.ndarray],
+    weight: float,
+) -> float:
     """By plain recursion over all groups."""
 
     def chance(vector: np.ndarray, lines: np.ndarray) -> float:
@@ -32,7 +40,10 @@ def least_cost(source: list[np.ndarray], target: list[np.ndarray], max_size: int
 
     def price(i: int, j: int, a: int, b: int) -> float:
         x, y = source[a - 1][i - 1], target[b - 1][j - 1]
-        return a * b * 2 * (1 - float(x @ y)) / (chance(x, target[0]) + chance(y, source[0]))
+        m, n = sum(lengths[0][i - a : i].tolist()), sum(lengths[1][j - b : j].tolist())
+        unlike = 1 - math.log2(1 + min(m, n) / max(m, n))
+        vectors = 2 * (1 - float(x @ y)) / (chance(x, target[0]) + chance(y, source[0]))
+        return a * b * (vectors + weight * unlike)
 
     @cache
     def cost(i: int, j: int) -> float:
@@ -51,10 +62,13 @@ def least_cost(source: list[np.ndarray], target: list[np.ndarray], max_size: int
 def test_small_documents_cost_what_all_ways_tried_cost(n: int, m: int, max_size: int) -> None:
     random = np.random.default_rng(n * m)
     source, target = (runs(random.normal(size=(size, 6)), max_size - 1) for size in (n, m))
-    found = cheapest_groups(source, target, max_size=max_size, skip=0.3)
-    assert sum(step[4] for step in found) == pytest.approx(
-        least_cost(source, target, max_size, 0.3), rel=1e-4
-    )
+    lengths = tuple(random.uniform(1, 90, size).astype(np.float32) for size in (n, m))
+    for weight in (0.0, 0.7):
+        found = cheapest_groups(
+            source, target, max_size=max_size, skip=0.3, lengths=lengths, length_weight=weight
+        )
+        least = least_cost(source, target, max_size, 0.3, lengths, weight)
+        assert sum(step[4] for step in found) == pytest.approx(least, rel=1e-4)
     lines = [
         [line for i, j, a, b, _ in found for line in range((i, j)[side], (i + a, j + b)[side])]
         for side in (0, 1)
@@ -82,3 +96,39 @@ def test_the_band_finds_the_way_of_the_whole_table(monkeypatch: pytest.MonkeyPat
     whole = cheapest_groups(*sides, max_size=4, skip=0.4)
     assert [step[:4] for step in found] == [step[:4] for step in whole] and len(whole) > 400
     assert sum((a, b) == (2, 1) for *_, a, b, _ in whole) > 60
+
+
+def test_a_skipped_line_costs_more_where_translations_are_less_alike() -> None:
+    random = np.random.default_rng(3)
+    lines = random.normal(size=(300, 16))
+    found = []
+    for noise in (0.1, 0.8):
+        source, target = unit(lines), unit((lines + noise * random.normal(size=lines.shape))[20:])
+        prices = []
+        chosen = np.unique(np.linspace(0, 299, 128).astype(int))
+        others = target[np.unique(np.linspace(0, 279, 128).astype(int))]
+        for i in chosen:
+            j = int(np.argmax(target @ source[i]))
+            if int(np.argmax(source @ target[j])) != i:
+                continue
+            chance = [
+                sorted(1 - own @ line for line in lines)[1:]
+                for own, lines in ((source[i], others), (target[j], source[chosen]))
+            ]
+            prices.append(2 * (1 - source[i] @ target[j]) / sum(float(np.mean(own)) for own in chance))
+        found.append(usual_skip(source, target))
+        assert found[-1] == pytest.approx(0.2 + 0.75 * float(np.median(prices)), rel=1e-4)
+    assert 0.2 < found[0] < found[1] < 0.8
+    assert usual_skip(unit(lines), np.zeros((0, 16), np.float32)) == 0.2
+
+
+def test_the_length_of_a_group_tells_where_a_line_belongs() -> None:
+    """The second source line has no vector that helps: by its length it is a part of the first."""
+    source = runs(np.array([[1.0, 0.0, 0.0], [1.0, 1.0, 1.0], [0.0, 1.0, 0.0]]), 2)
+    target = runs(np.array([[1.0, 0.2, 0.0], [0.0, 1.0, 0.2]]), 2)
+    lengths = np.array([50, 50, 50], np.float32), np.array([100, 50], np.float32)
+    steps = cheapest_groups(source, target, max_size=3, skip=2.0, lengths=lengths, length_weight=2.0)
+    assert [step[:4] for step in steps] == [(0, 0, 2, 1), (2, 1, 1, 1)]
+    turned = lengths[0], np.array([50, 100], np.float32)
+    steps = cheapest_groups(source, target, max_size=3, skip=2.0, lengths=turned, length_weight=2.0)
+    assert [step[:4] for step in steps] == [(0, 0, 1, 1), (1, 1, 2, 1)]

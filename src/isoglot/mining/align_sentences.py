@@ -17,7 +17,7 @@ from isoglot.corpus.read.line_files import blocks, numbered_lines
 from isoglot.errors import ConfigurationError
 from isoglot.mining.files import check_outputs, pair_format, pair_writer
 from isoglot.mining.options import SentenceAlignOptions
-from isoglot.mining.sentence_paths import cheapest_groups, spaced
+from isoglot.mining.sentence_paths import cheapest_groups, spaced, usual_skip
 from isoglot.mining.vectors import SentenceEncoder, raw_vectors, sentence_encoder, unit_vectors
 from isoglot.modules.neighbours import unit
 from isoglot.runs.checkpoint import BOX
@@ -36,7 +36,7 @@ class SentenceGroup:
     Args:
         source_lines: Numbers of the source lines, from 1; none of a line that only the target has.
         target_lines: Numbers of the target lines.
-        score: 1 for the same vectors, about 0 for a pair of chance, and 0 for a line without translation.
+        score: 1 for the same vectors and lengths, about 0 for a pair of chance, and 0 for a line without translation.
         source: Text of the source lines, joined by spaces.
         target: Text of the target lines.
     """
@@ -75,7 +75,7 @@ def align_sentences(
         >>> [(group.source_lines, group.target_lines) for group in groups]
         [((1,), (1,)), ((2,), (2,)), ((3,), (3, 4)), ((4,), ())]
 
-    Source: Thompson and Koehn 2019 (Vecalign).
+    Sources: Thompson and Koehn 2019 (Vecalign), Liu and Zhu 2023 (Bertalign).
     """
     wanted = validated(SentenceAlignOptions, options, what="align-sentences option")
     sides = [_blocks(enumerate(lines, 1), wanted) for lines in (source, target)]
@@ -141,10 +141,20 @@ def _aligned(
     for window in _windows(pairs):
         texts = [[[text for _, text in pair[side]] for pair in window] for side in (0, 1)]
         vectors = [_runs(encoder, own, options) for own in texts]
-        first, second = (spaced(np.concatenate([runs[0] for runs in own])) for own in vectors)
-        for (source, target), one, other in zip(window, *vectors, strict=True):
+        lines = [np.concatenate([runs[0] for runs in own]) for own in vectors]
+        skip = usual_skip(lines[0], lines[1]) if options.skip is None else options.skip
+        # with the space that joins a line to the next one
+        long = [[np.array([len(text) + 1 for text in part], np.float32) for part in own] for own in texts]
+        ratio = sum(part.sum() for part in long[0]) / max(1, sum(part.sum() for part in long[1]))
+        for (source, target), one, other, lengths, others in zip(window, *vectors, *long, strict=True):
             found = cheapest_groups(
-                one, other, max_size=options.max_size, skip=options.skip, samples=(first, second)
+                one,
+                other,
+                max_size=options.max_size,
+                skip=skip,
+                samples=(spaced(lines[0]), spaced(lines[1])),
+                lengths=(lengths, others * ratio),
+                length_weight=options.length_weight,
             )
             for i, j, a, b, price in found:
                 yield _group(source[i : i + a], target[j : j + b], 1 - price / (a * b) if a * b else 0.0)

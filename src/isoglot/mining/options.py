@@ -73,8 +73,18 @@ class SentenceAlignOptions(Options):
         ge=2,
         le=12,
     )
-    skip: float = option(
-        0.4, "Cost of a line without a translation; a random pair costs about 1.", gt=0, le=2
+    skip: float | None = option(
+        None,
+        "Cost of a line without a translation, where a random pair costs about 1; by default 0.2 and 0.75 of the "
+        "median cost of lines that are nearest to each other.",
+        gt=0,
+        le=2,
+    )
+    length_weight: float = option(
+        0.4,
+        "Most that a group costs more if its sides differ in length; 0 compares vectors alone.",
+        ge=0,
+        le=2,
     )
     joined: Literal["encode", "sum"] = option(
         "encode",
