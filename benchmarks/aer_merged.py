@@ -4,8 +4,8 @@
 
 The text is that of ``aer_statistical.py``: the gold text, then the parallel text; parts are cut one after the other, so
 that the first one has all of the gold text. *merged*: parts are trained with the defaults and merged. *rounds*: the
-parts are trained again, each beginning with the merged model, and merged again; of fast_align one update a round, from
-the first, as many as the joint model makes; of hmm one update more. Nothing is drawn.
+parts are trained again, each beginning with the merged model, and merged again, one update a round; of fast_align from
+the first, as many as the joint model makes; of hmm three more. Nothing is drawn.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def rates(method: str, own: GoldSet, count: int, folder: Path) -> Iterator[float
     yield measured(merged, own)
     if method == "fast_align":
         merged = merge(trained(method, parts, folder, iterations=ONE_UPDATE[method]))
-    for _ in range(3 if method == "fast_align" else 1):
+    for _ in range(3):
         merged = merge(trained(method, parts, folder, merged, iterations=ONE_UPDATE[method]))
     yield from (measured(merged, own), first, last)
 
