@@ -1,16 +1,17 @@
 """The pairs that the packaged aligner learns from, and the links that teach it first.
 
-    python box_pairs.py DATA ENCODER OUT [LANGUAGE...]
+    python box_pairs.py DATA ENCODER OUT [LANGUAGE...] [--origins PREFIX...]
 
-Of DATA/parallel/en-XX.tsv.gz only rows from Tatoeba (CC BY 2.0 FR) and TICO-19 (CC0), none that is held out for a test
-set. Chinese and Japanese are cut twice: into the pieces of the encoder's tokenizer, which stand for words, and into
-characters, which get the links of the piece they stand in. OUT/en-XX.jsonl holds words, the intersected links of the
-HMM and, as ``likely``, what both its directions together give 0.02 or more; OUT/en-XX.characters.jsonl the second cut.
+Of DATA/parallel/en-XX.tsv.gz only rows from Tatoeba (CC BY 2.0 FR) and TICO-19 (CC0), or of other origins to compare,
+none that is held out for a test set. Chinese and Japanese are cut twice: into the pieces of the encoder's tokenizer,
+which stand for words, and into characters, which get the links of the piece they stand in. OUT/en-XX.jsonl holds words,
+the intersected links of the HMM and, as ``likely``, what both its directions together give 0.02 or more;
+OUT/en-XX.characters.jsonl the second cut.
 """
 
+import argparse
 import gzip
 import json
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from isoglot.aligners.statistical.model import StatisticalAligner
 from isoglot.corpus.encode.load_tokenizer import load_tokenizer
 from isoglot.corpus.encode.words import split_words
 
-ALLOWED = ("tatoeba/", "tico19/")
+ALLOWED = ["tatoeba/", "tico19/"]
 HELD_OUT = {"laser_tatoeba", "flores", "ntrex"}
 UNSPACED = ("zh", "ja")
 LIKELY = 0.02
@@ -27,13 +28,13 @@ LONGEST = 100
 """Words of a side."""
 
 
-def rows(path: Path) -> Iterator[tuple[str, str]]:
+def rows(path: Path, origins: tuple[str, ...]) -> Iterator[tuple[str, str]]:
     """The sentences of each pair that may teach, once."""
     seen = set()
     with gzip.open(path, "rt", encoding="utf-8") as file:
         for line in file:
             english, other, origin, *flags = line.rstrip("\n").split("\t")
-            if not origin.startswith(ALLOWED) or HELD_OUT & set("".join(flags).split(",")):
+            if not origin.startswith(origins) or HELD_OUT & set("".join(flags).split(",")):
                 continue
             if (pair := (english.strip(), other.strip())) not in seen and all(pair):
                 seen.add(pair)
@@ -94,16 +95,22 @@ def write(path: Path, pairs: list[dict[str, Any]]) -> None:
 
 
 def main() -> None:
-    data, encoder, folder, *wanted = sys.argv[1:]
-    out = Path(folder)
+    parser = argparse.ArgumentParser()
+    parser.add_argument("data", type=Path)
+    parser.add_argument("encoder")
+    parser.add_argument("out", type=Path)
+    parser.add_argument("languages", nargs="*")
+    parser.add_argument("--origins", nargs="+", default=ALLOWED, help="how the origin of a row begins")
+    given = parser.parse_intermixed_args()
+    out = given.out
     out.mkdir(parents=True, exist_ok=True)
-    tokenizer = load_tokenizer(encoder)
-    for path in sorted((Path(data) / "parallel").glob("en-*.tsv.gz")):
+    tokenizer = load_tokenizer(given.encoder)
+    for path in sorted((given.data / "parallel").glob("en-*.tsv.gz")):
         language = path.name[3:5]
-        if (wanted and language not in wanted) or (out / f"en-{language}.jsonl").exists():
+        if (given.languages and language not in given.languages) or (out / f"en-{language}.jsonl").exists():
             continue
         cut = (lambda text: pieces(tokenizer, text)) if language in UNSPACED else split_words
-        pairs = [(split_words(english), cut(other)) for english, other in rows(path)]
+        pairs = [(split_words(english), cut(other)) for english, other in rows(path, tuple(given.origins))]
         pairs = [pair for pair in pairs if all(0 < len(words) <= LONGEST for words in pair)]
         found = [{"source": source, "target": target, **own} for (source, target), own in aligned(pairs)]
         if language in UNSPACED:

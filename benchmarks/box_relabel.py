@@ -18,7 +18,7 @@ from box_pairs import UNSPACED, characters, write
 from isoglot.aligners.embedding.aligner import EmbeddingAligner
 from isoglot.aligners.embedding.options import EmbeddingOptions
 
-HMM, LEAST = 0.2, 0.3
+HMM = 0.2
 LONG, JOINED, WORDS = 25, 0.3, 110
 """Words of a long sentence; share of what is written that is several pairs in one; the most words of such a one."""
 
@@ -33,7 +33,9 @@ def drawn(pairs: list[dict[str, Any]], count: int, generator: random.Random) -> 
     return found
 
 
-def linked(aligners: list[EmbeddingAligner], pairs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def linked(
+    aligners: list[EmbeddingAligner], pairs: list[dict[str, Any]], least: float
+) -> list[dict[str, Any]]:
     """The pairs with the links that all teachers together find likely."""
     found = []
     words = [(pair["source"], pair["target"]) for pair in pairs]
@@ -42,7 +44,7 @@ def linked(aligners: list[EmbeddingAligner], pairs: list[dict[str, Any]]) -> lis
         for links in answers:
             for link, p in zip(links.links, links.probabilities, strict=True):
                 likely[link] = likely.get(link, 0.0) + (1 - HMM) * p / len(answers)
-        kept = sorted(link for link, p in likely.items() if p >= LEAST)
+        kept = sorted(link for link, p in likely.items() if p >= least)
         found.append(
             {"source": pair["source"], "target": pair["target"], "links": [[int(i), int(j)] for i, j in kept]}
         )
@@ -77,12 +79,16 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=600)
     parser.add_argument("--seed", type=int, default=2)
     parser.add_argument("--layer", type=int, default=8)
+    parser.add_argument("--least", type=float, default=0.3, help="the least probability of a link")
+    parser.add_argument(
+        "--adjacent", type=float, default=0.0, help="links of neighbouring words support each other"
+    )
     parser.add_argument("languages", nargs="*")
     given = parser.parse_intermixed_args()
     given.out.mkdir(parents=True, exist_ok=True)
     options = EmbeddingOptions.build(
         method="softmax", compare="cosine", temperature=0.05, threshold=1e-4, min_probability=0.02,
-        word_weights=True, layer=given.layer, dtype="bfloat16",
+        word_weights=True, adjacent=given.adjacent, layer=given.layer, dtype="bfloat16",
     )  # fmt: skip
     aligners = [EmbeddingAligner(model, options=options) for model in given.models.split(",")]
     for path in sorted(given.pairs.glob("en-??.jsonl")):
@@ -92,7 +98,7 @@ def main() -> None:
         generator = random.Random(f"{given.seed} {language}")
         with path.open(encoding="utf-8") as file:
             pairs = drawn([json.loads(line) for line in file], given.count, generator)
-        pairs = linked(aligners, pairs)
+        pairs = linked(aligners, pairs, given.least)
         if language in UNSPACED:
             cut = [characters(pair) for pair in pairs[: given.count // 2]]
             write(given.out / f"en-{language}.characters.jsonl", joined(cut, generator))
