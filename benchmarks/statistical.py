@@ -53,7 +53,7 @@ def write_text(folder: Path, pairs: int) -> None:
     data = Path(os.environ["ISOGLOT_DATA"]) / "multi30k"
     sides = []
     for language in ("en", "de"):
-        lines = gzip.decompress((data / f"train.{language}.gz").read_bytes()).decode().splitlines()
+        lines = gzip.decompress((data / f"train.{language}.gz").read_bytes()).decode().split("\n")[:-1]
         words = [_split(line) for line in lines]
         sides.append([words[k % len(words)] for k in range(pairs)])
     _write(folder, *sides)
@@ -64,7 +64,7 @@ def write_joined(folder: Path, pairs: int, languages: list[str]) -> None:
     sides: tuple[list[str], list[str]] = [], []
     for language in languages:
         path = Path(os.environ["ISOGLOT_DATA"]) / "parallel" / f"en-{language}.tsv.gz"
-        for line in gzip.decompress(path.read_bytes()).decode().splitlines():
+        for line in gzip.decompress(path.read_bytes()).decode().split("\n")[:-1]:
             if len(sides[0]) < pairs:
                 for side, text in zip(sides, line.split("\t")[:2], strict=True):
                     side.append(_split(text))
