@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from isoglot.mining import sentence_paths
-from isoglot.mining.sentence_paths import cheapest_groups, usual_skip
+from isoglot.mining.sentence_paths import cheapest_groups, length_ratio, mutual_lines, usual_skip
 
 
 def unit(table: np.ndarray) -> np.ndarray:
@@ -116,10 +116,23 @@ def test_a_skipped_line_costs_more_where_translations_are_less_alike() -> None:
                 for own, lines in ((source[i], others), (target[j], source[chosen]))
             ]
             prices.append(2 * (1 - source[i] @ target[j]) / sum(float(np.mean(own)) for own in chance))
-        found.append(usual_skip(source, target))
+        found.append(usual_skip(source, target, mutual_lines(source, target)))
         assert found[-1] == pytest.approx(0.2 + 0.75 * float(np.median(prices)), rel=1e-4)
     assert 0.2 < found[0] < found[1] < 0.8
-    assert usual_skip(unit(lines), np.zeros((0, 16), np.float32)) == 0.2
+    nothing = np.zeros((0, 16), np.float32)
+    assert usual_skip(unit(lines), nothing, mutual_lines(unit(lines), nothing)) == 0.2
+
+
+def test_how_much_longer_a_language_is_does_not_depend_on_what_is_missing() -> None:
+    random = np.random.default_rng(4)
+    source = unit(random.normal(size=(400, 16)))
+    lengths = random.uniform(20, 200, 400).astype(np.float32)
+    half = source[:200], lengths[:200] * np.float32(1.25)
+    pairs = mutual_lines(source, half[0])
+    assert (pairs[0] == pairs[1]).all() and len(pairs[0]) > 50
+    assert length_ratio(lengths, half[1], pairs) == pytest.approx(0.8)
+    few = (pairs[0][:3], pairs[1][:3])
+    assert length_ratio(lengths, half[1], few) == pytest.approx(lengths.sum() / half[1].sum())
 
 
 def test_the_length_of_a_group_tells_where_a_line_belongs() -> None:

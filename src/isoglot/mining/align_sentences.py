@@ -17,7 +17,7 @@ from isoglot.corpus.read.line_files import blocks, numbered_lines
 from isoglot.errors import ConfigurationError
 from isoglot.mining.files import check_outputs, pair_format, pair_writer
 from isoglot.mining.options import SentenceAlignOptions
-from isoglot.mining.sentence_paths import cheapest_groups, spaced, usual_skip
+from isoglot.mining.sentence_paths import cheapest_groups, length_ratio, mutual_lines, spaced, usual_skip
 from isoglot.mining.vectors import SentenceEncoder, raw_vectors, sentence_encoder, unit_vectors
 from isoglot.modules.neighbours import unit
 from isoglot.runs.checkpoint import BOX
@@ -142,10 +142,11 @@ def _aligned(
         texts = [[[text for _, text in pair[side]] for pair in window] for side in (0, 1)]
         vectors = [_runs(encoder, own, options) for own in texts]
         lines = [np.concatenate([runs[0] for runs in own]) for own in vectors]
-        skip = usual_skip(lines[0], lines[1]) if options.skip is None else options.skip
         # with the space that joins a line to the next one
         long = [[np.array([len(text) + 1 for text in part], np.float32) for part in own] for own in texts]
-        ratio = sum(part.sum() for part in long[0]) / max(1, sum(part.sum() for part in long[1]))
+        nearest = mutual_lines(lines[0], lines[1])
+        skip = usual_skip(lines[0], lines[1], nearest) if options.skip is None else options.skip
+        ratio = length_ratio(np.concatenate(long[0]), np.concatenate(long[1]), nearest)
         for (source, target), one, other, lengths, others in zip(window, *vectors, *long, strict=True):
             found = cheapest_groups(
                 one,

@@ -36,6 +36,8 @@ Band = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 _SKIP, _SHARE = 0.2, 0.75
 """Of a line without a translation: what it costs, and the share of a usual pair that is added."""
+_FEW = 16
+"""Fewer pairs of lines do not show how much longer one language is."""
 _SMALL = 256
 """Lines of a level at which all cells are searched."""
 _WIDTH = 12
@@ -122,32 +124,54 @@ def cheapest_groups(
     return path
 
 
-def usual_skip(source: Vectors, target: Vectors) -> float:
-    """What a line without a translation costs, from the median price of two lines of which each is the other's nearest.
+def mutual_lines(source: Vectors, target: Vectors) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Numbers of some source lines and of the target lines of which each is the other's nearest."""
+    if not (len(source) and len(target)):
+        return np.zeros(0, np.int64), np.zeros(0, np.int64)
+    some = _spaced_places(len(source))
+    nearest = (source[some] @ target.T).argmax(1)
+    back = (source @ target[nearest].T).argmax(0)
+    mutual = (source[back] == source[some]).all(1)  # of equal lines any will do
+    return some[mutual], nearest[mutual]
+
+
+def usual_skip(source: Vectors, target: Vectors, pairs: tuple[NDArray[np.int64], NDArray[np.int64]]) -> float:
+    """What a line without a translation costs, from the median price of :func:`mutual_lines`.
 
     Encoders differ in how alike they make translations, and so do languages: 0.2 to 0.6 of a pair of chance.
     """
-    if not (len(source) and len(target)):
+    one, other = source[pairs[0]], target[pairs[1]]
+    if not len(one):
         return _SKIP
-    first, second = spaced(source), spaced(target)
-    nearest = (first @ target.T).argmax(1)
-    found = target[nearest]
-    back = source[(source @ found.T).argmax(0)]
-    distance = 1 - (first * found).sum(1)
-    mutual = (back == first).all(1)
     chance = [
-        SentenceRuns.of([own], others, np.ones(len(own), np.float32)).chance[0]
-        for own, others in ((first, second), (found, first))
+        SentenceRuns.of([own], spaced(others), np.ones(len(own), np.float32)).chance[0]
+        for own, others in ((one, target), (other, source))
     ]
-    prices = 2 * np.maximum(distance, 0) / np.maximum(chance[0] + chance[1], np.float32(1e-9))
-    return _SKIP + _SHARE * float(np.median(prices[mutual])) if mutual.any() else _SKIP
+    distance = np.maximum(1 - (one * other).sum(1), 0)
+    return _SKIP + _SHARE * float(
+        np.median(2 * distance / np.maximum(chance[0] + chance[1], np.float32(1e-9)))
+    )
+
+
+def length_ratio(
+    source: Lengths, target: Lengths, pairs: tuple[NDArray[np.int64], NDArray[np.int64]]
+) -> float:
+    """How much longer source lines are, from the median of :func:`mutual_lines`; of few lines from both totals.
+
+    Where one document lacks a chapter, the totals would tell nothing.
+    """
+    if len(pairs[0]) < _FEW:
+        return float(source.sum() / max(1.0, target.sum()))
+    return float(np.median(source[pairs[0]] / target[pairs[1]]))
 
 
 def spaced(lines: Vectors) -> Vectors:
     """Some lines at equal distances."""
-    return (
-        lines[np.unique(np.linspace(0, len(lines) - 1, _SAMPLES).astype(np.int64))] if len(lines) else lines
-    )
+    return lines[_spaced_places(len(lines))] if len(lines) else lines
+
+
+def _spaced_places(count: int) -> NDArray[np.int64]:
+    return np.unique(np.linspace(0, count - 1, _SAMPLES).astype(np.int64))
 
 
 def _halved(vectors: Vectors) -> Vectors:
