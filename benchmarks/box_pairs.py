@@ -12,7 +12,7 @@ OUT/en-XX.characters.jsonl the second cut.
 import argparse
 import gzip
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from isoglot.aligners.statistical.model import StatisticalAligner
 from isoglot.corpus.encode.load_tokenizer import load_tokenizer
 from isoglot.corpus.encode.words import split_words
 
-ALLOWED = ["tatoeba/", "tico19/"]
+ALLOWED = ("tatoeba/", "tico19/")
 HELD_OUT = {"laser_tatoeba", "flores", "ntrex"}
 UNSPACED = ("zh", "ja")
 LIKELY = 0.02
@@ -28,13 +28,13 @@ LONGEST = 100
 """Words of a side."""
 
 
-def rows(path: Path, origins: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+def rows(path: Path, origins: Sequence[str] = ALLOWED) -> Iterator[tuple[str, str]]:
     """The sentences of each pair that may teach, once."""
     seen = set()
     with gzip.open(path, "rt", encoding="utf-8") as file:
         for line in file:
             english, other, origin, *flags = line.rstrip("\n").split("\t")
-            if not origin.startswith(origins) or HELD_OUT & set("".join(flags).split(",")):
+            if not origin.startswith(tuple(origins)) or HELD_OUT & set("".join(flags).split(",")):
                 continue
             if (pair := (english.strip(), other.strip())) not in seen and all(pair):
                 seen.add(pair)
@@ -110,7 +110,7 @@ def main() -> None:
         if (given.languages and language not in given.languages) or (out / f"en-{language}.jsonl").exists():
             continue
         cut = (lambda text: pieces(tokenizer, text)) if language in UNSPACED else split_words
-        pairs = [(split_words(english), cut(other)) for english, other in rows(path, tuple(given.origins))]
+        pairs = [(split_words(english), cut(other)) for english, other in rows(path, given.origins)]
         pairs = [pair for pair in pairs if all(0 < len(words) <= LONGEST for words in pair)]
         found = [{"source": source, "target": target, **own} for (source, target), own in aligned(pairs)]
         if language in UNSPACED:
