@@ -53,6 +53,21 @@ def test_every_piece_of_a_word_has_its_links(spm: Path) -> None:
         assert dict(zip(own.links, own.probabilities, strict=True)) == wanted and own.score == 0.5
 
 
+def test_a_piece_of_several_words_has_the_links_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    pieces = ["▁", "一家", "商", "场", " "], [(0, 1), (1, 3), (3, 4), (4, 5), (5, 6)]
+    monkeypatch.setattr("isoglot.aligners.pieces.load_cut", lambda _: lambda _: pieces)
+    pair = RawPair((" 一家商场 ",) * 2, (list("一家商场"),) * 2)
+    words = {(0, 0): 0.4, (1, 1): 0.9, (1, 3): 0.6, (2, 2): 0.5}
+    [(_, own)] = piece_links([(pair, PairLinks(list(words), list(words.values()), 0.5))], ["x"])
+    members = {0: (0, 1), 1: (1,), 2: (2,), 3: (3,)}
+    wanted: dict[tuple[int, int], float] = {}
+    for (s, t), probability in words.items():
+        for i in members[s]:
+            for j in members[t]:
+                wanted[i, j] = max(probability, wanted.get((i, j), 0))
+    assert dict(zip(own.links, own.probabilities, strict=True)) == wanted
+
+
 def test_links_of_whole_words_are_as_they_were(tmp_path: Path, encoder: Path) -> None:
     pairs = tmp_path / "pairs.tsv"
     pairs.write_text("".join(f"{row['source']}\t{row['target']}\n" for row in tiny_bitext(20)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -169,6 +170,11 @@ def test_mistakes_are_named_and_leave_nothing(tmp_path: Path) -> None:
         (InputError, "bad.tsv:2: byte 0xff", lambda: run(bad, [kept])),
         (ConfigurationError, "good.tsv: is also an input", lambda: run(good, [str(good)])),
         (ConfigurationError, "two outputs are the same file", lambda: run(good, [kept, kept])),
+        (
+            ConfigurationError,
+            "two outputs are the same file",
+            lambda: run(good, [kept, os.path.relpath(kept)]),
+        ),
         (ConfigurationError, "the format is not clear", lambda: run(good, [str(tmp_path / "kept.txt")])),
         (
             ConfigurationError,

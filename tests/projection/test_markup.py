@@ -38,6 +38,9 @@ def carried(marked: str, text: str, links: list[tuple[int, int]]) -> str:
     [
         ("a <b>c</b> d", "D C A", [(0, 2), (1, 1), (2, 0)], "D <b>C</b> A"),
         ("<b>a <i>c</i></b>", "A C", [(0, 0), (1, 1)], "<b>A <i>C</i></b>"),
+        ('<a href="x?a>b" id=\'>\'>c</a> d', "D C", [(0, 1), (1, 0)], 'D <a href="x?a>b" id=\'>\'>C</a>'),
+        ("<x id=it's/>c 'd' > 3", "C D", [(0, 0)], "<x id=it's/>C D"),
+        ("<B>a</b> c", "C A", [(0, 1), (1, 0)], "C <B>A</b>"),
         ("a<br> <b>c</b>", "A C", [(0, 0), (1, 1)], "A <br><b>C</b>"),
         ("<b>a<br></b> c", "A C", [(0, 0), (1, 1)], "<b>A<br></b> C"),
         ("a <b>c</b> d", "A D", [(0, 0), (2, 1)], "A <b></b>D"),

@@ -71,6 +71,28 @@ def test_entities(tmp_path: Path) -> None:
     assert iso.project(labels, translation, tmp_path / "out", uncertain="drop", **how).written == 1
 
 
+@pytest.mark.parametrize(
+    ("uncertain", "wanted"),
+    [
+        ("blank", "Anna\t_\nin\tO\nRom\tB-LOC\n\n"),
+        ("outside", "Anna\tO\nin\tO\nRom\tB-LOC\n\n"),
+        ("drop", None),
+    ],
+)
+def test_a_word_without_a_label_gives_none(tmp_path: Path, uncertain: str, wanted: str | None) -> None:
+    labels, translation, links = written(
+        tmp_path, en_tsv="Anna\t_\nin\tO\nRome\tB-LOC\n\n", de_txt="Anna in Rom\n", links="0-0 1-1 2-2\n"
+    )
+    out = tmp_path / "de.tsv"
+    options = {"kind": "ner", "links_file": links, "uncertain": uncertain}
+    if wanted is None:
+        with pytest.raises(InputError, match="no label could be transferred"):
+            iso.project(labels, translation, out, **options)
+    else:
+        iso.project(labels, translation, out, **options)
+        assert out.read_text() == wanted
+
+
 def test_a_span_that_is_split_leaves_its_other_pieces_unlabelled(tmp_path: Path) -> None:
     labels, translation = written(tmp_path, en_tsv="A\tB-X\nB\tI-X\n\n", de_txt="a x x x x b b\n")
     (links,) = written(tmp_path, links="0-0 1-5 1-6\n")

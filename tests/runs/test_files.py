@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import gzip
 import os
 import socket
 import stat
@@ -45,6 +46,20 @@ def test_a_reader_sees_the_old_file_until_the_new_one_is_whole(tmp_path: Path) -
         file.write("half")
         raise StoppedError
     assert path.read_text() == "new" and list(path.parent.iterdir()) == [path]
+
+
+def test_text_is_packed_where_the_name_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "a.tsv.gz"
+    write_text(path, "Köln\n")
+    first = path.read_bytes()
+    assert gzip.decompress(first).decode() == "Köln\n"
+    with pytest.raises(StoppedError), whole_file(path) as file:
+        file.write("new")
+        raise StoppedError
+    with whole_file(tmp_path / "b.gz", binary=True) as file:
+        file.write(b"bytes")
+    assert path.read_bytes() == first and (tmp_path / "b.gz").read_bytes() == b"bytes"
+    assert sorted(found.name for found in tmp_path.iterdir()) == ["a.tsv.gz", "b.gz"]
 
 
 def test_bytes_and_json(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +66,8 @@ def piece_links(
 ) -> Iterator[tuple[Any, PairLinks]]:
     """Pairs whose words are pieces: every piece of a word has the links of the word, to every piece of the other.
 
+    A piece of several words (of single Han characters) has the links of all of them, with the greatest probability.
+
     ``tokenizers``: One of both sides, or those of source and target.
     """
     cuts = [load_cut(name) for name in tokenizers]
@@ -74,15 +77,11 @@ def piece_links(
             _members(source, one, cuts[0]),
             _members(target, other, cuts[-1]),
         )
-        links = {
-            (i, j): place
-            for place, (s, t) in enumerate(own.links)
-            for i in forward.get(s, ())
-            for j in backward.get(t, ())
-        }
-        probabilities = (
-            [own.probabilities[links[link]] for link in sorted(links)] if own.probabilities else []
-        )
+        links: dict[tuple[int, int], float] = {}
+        for (s, t), probability in zip(own.links, own.probabilities or [1.0] * len(own.links), strict=True):
+            for link in product(forward.get(s, ()), backward.get(t, ())):
+                links[link] = max(probability, links.get(link, 0.0))
+        probabilities = [links[link] for link in sorted(links)] if own.probabilities else []
         yield (
             replace(
                 pair,
@@ -100,10 +99,13 @@ def _members(
     """The pieces of a text, their characters, and those of each word; a space or nothing belongs to the one behind."""
     pieces, places = cut(text)
     bounds, words = np.array(places, np.int64).reshape(-1, 2), np.array(spans, np.int64).reshape(-1, 2)
-    owners = word_of_piece(bounds[:, 0], bounds[:, 1], words[:, 0], words[:, 1]).tolist()
+    first = word_of_piece(bounds[:, 0], bounds[:, 1], words[:, 0], words[:, 1]).tolist()
+    behind = np.searchsorted(words[:, 0], bounds[:, 1]).tolist()
     members: dict[int, list[int]] = {}
     owner = -1
     for piece in reversed(range(len(pieces))):
-        owner = owners[piece] if owners[piece] >= 0 else owner
-        members.setdefault(owner, []).append(piece)
+        owners = range(first[piece], behind[piece]) if first[piece] >= 0 else [owner]
+        owner = owners[0]
+        for word in owners:
+            members.setdefault(word, []).append(piece)
     return pieces, places, members

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import gzip
-import io
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 from xml.sax.saxutils import escape, quoteattr
 
 from isoglot.corpus.read.sources import bare_suffix, by_suffix
 from isoglot.errors import ConfigurationError
-from isoglot.runs.files import refuse_overwriting, require_writable, text_output, whole_file
+from isoglot.runs.files import refuse_overwriting, require_writable, text_output
 
 WritePair = Callable[[str, str, Mapping[str, Any]], None]
 """Takes both sides of a pair and what is known of it, by name, in the same order for every pair."""
@@ -30,7 +28,7 @@ def check_outputs(paths: Sequence[str], inputs: Sequence[str]) -> None:
     Two paths with one name stand for the two sides of a pair.
     """
     named = [path for path in paths if path != "-"]
-    if len(set(map(str, map(Path, paths)))) < len(paths):
+    if len({path if path == "-" else Path(path).resolve() for path in paths}) < len(paths):
         raise ConfigurationError(f"{', '.join(paths)}: two outputs are the same file; name another file")
     for path in named:
         refuse_overwriting(path, inputs)
@@ -60,7 +58,7 @@ def pair_writer(paths: Sequence[str], languages: tuple[str, str] = ("", "")) -> 
     """
     form = pair_format(paths)
     with ExitStack() as stack:
-        files = [stack.enter_context(_opened(path)) for path in paths]
+        files = [stack.enter_context(text_output(path)) for path in paths]
 
         def write(source: str, target: str, values: Mapping[str, Any]) -> None:
             if form == "moses":
@@ -88,17 +86,3 @@ def pair_writer(paths: Sequence[str], languages: tuple[str, str] = ("", "")) -> 
 def shown(value: Any) -> str:
     """A value in a cell: numbers with four digits."""
     return f"{value:.4f}" if isinstance(value, float) else str(value)
-
-
-@contextmanager
-def _opened(path: str) -> Iterator[IO[str]]:
-    if not path.lower().endswith(".gz"):
-        with text_output(path) as file:
-            yield file
-        return
-    with (
-        whole_file(path, binary=True) as raw,
-        gzip.GzipFile(fileobj=raw, mode="wb", filename="", mtime=0) as packed,
-        io.TextIOWrapper(packed, encoding="utf-8", newline="\n") as file,
-    ):
-        yield file

@@ -20,7 +20,12 @@ from isoglot.errors import InputError
 from isoglot.projection.rule import Words, project_spans
 from isoglot.projection.units import LabelKind, Unit, paired
 
-_TAG = re.compile(r"<(bpt|ept|ph|it|ut)\b[^>]*(?<!/)>.*?</\1\s*>|<!--.*?-->|</?[A-Za-z][^<>]*>", re.DOTALL)
+_INSIDE = r"""(?:=\s*"[^"<]*"|=\s*'[^'<]*'|[^<>])*+"""
+"""Attributes, whose values may hold a ``>``."""
+_TAG = re.compile(
+    rf"<(bpt|ept|ph|it|ut)\b{_INSIDE}(?<!/)>.*?</\1\s*>|<!--.*?-->|</?[A-Za-z]{_INSIDE}>|</?[A-Za-z][^<>]*>",
+    re.DOTALL,
+)
 _NAME = re.compile(r"</?([A-Za-z][\w:.-]*)")
 _NUMBER = {
     "bpt": "i", "ept": "i", "bx": "rid|id", "ex": "rid|id", "sc": "id", "ec": "startRef",
@@ -138,13 +143,13 @@ def _numbered(name: str) -> bool:
 def _role(tag: str) -> tuple[str, str]:
     """A tag's name, with its number where that pairs it, and whether it opens, closes or stands alone."""
     match = _NAME.match(tag)
-    name = match[1] if match else ""
+    name = match[1].lower() if match else ""
     if name in _NUMBER:
         number = re.search(rf"\b(?:{_NUMBER[name]})\s*=\s*[\"']?([^\"'\s>]*)", tag)
         return f"{_ENDS.get(name, name)} {number[1] if number else ''}", "close" if name in _ENDS else "open"
     if tag.startswith("</"):
         return name, "close"
-    alone = not name or tag.endswith("/>") or name.lower() in _VOID or name in ("ph", "it", "ut")
+    alone = not name or tag.endswith("/>") or name in _VOID or name in ("ph", "it", "ut")
     return name, "alone" if alone else "open"
 
 

@@ -31,8 +31,6 @@ class TaggedWords(LabelKind):
         length = len(unit.target)
         if self.request.kind == "pos":
             tags = [tag or UNLABELLED for tag in project_tags(unit.labels, found, length)]
-            if UNLABELLED in tags and self.request.uncertain == "drop":
-                return ""
         else:
             spans = [(kind, (a, b + 1)) for kind, a, b in chunks(unit.labels, _entity_type)]
             projected = project_spans([s for _, s in spans], found, length, gap=self.request.gap)
@@ -41,6 +39,14 @@ class TaggedWords(LabelKind):
             if own is None:
                 return ""
             tags = own
+            if UNLABELLED in unit.labels and self.request.uncertain != "outside":
+                carried = project_tags(unit.labels, found, length)
+                tags = [
+                    UNLABELLED if (a, b) == ("O", UNLABELLED) else a
+                    for a, b in zip(tags, carried, strict=True)
+                ]
+        if UNLABELLED in tags and self.request.uncertain == "drop":
+            return ""
         if all(tag == UNLABELLED for tag in tags):
             return ""
         self.counts.add_tags(tags)

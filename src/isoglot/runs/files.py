@@ -2,6 +2,7 @@
 
 import contextlib
 import errno
+import gzip
 import hashlib
 import io
 import json
@@ -62,7 +63,7 @@ def whole_file(path: str | Path, *, binary: bool = False) -> Iterator[IO[Any]]:
     r"""Open a file for writing that takes its place when the block ends without an error.
 
     Permissions stay, and a symbolic link keeps pointing to the file. What is not a regular file (a device, a FIFO,
-    ``/dev/stdout``) is never replaced: it is written to directly.
+    ``/dev/stdout``) is never replaced: it is written to directly. Text whose name ends in ``.gz`` is packed.
 
     Args:
         path: Where the file goes; its folder is made where it is missing.
@@ -72,8 +73,13 @@ def whole_file(path: str | Path, *, binary: bool = False) -> Iterator[IO[Any]]:
         ConfigurationError: The path is a folder, or its folder cannot be made.
         OSError: The file cannot be written; what stood there before is unchanged.
     """
-    how: dict[str, Any] = {} if binary else {"encoding": "utf-8", "newline": "\n"}
-    with whole_path(path) as place, place.open("wb" if binary else "w", **how) as file:
+    how: dict[str, Any] = {"encoding": "utf-8", "newline": "\n"}
+    packed = not binary and str(path).lower().endswith(".gz")
+    with whole_path(path) as place, contextlib.ExitStack() as stack:
+        file: Any = stack.enter_context(place.open("wb") if binary or packed else place.open("w", **how))
+        if packed:
+            file = stack.enter_context(gzip.GzipFile(fileobj=file, mode="wb", filename="", mtime=0))
+            file = stack.enter_context(io.TextIOWrapper(file, **how))
         yield file
 
 
