@@ -78,6 +78,10 @@ class PrefixClasses:
     def __len__(self) -> int:
         return len(self.numbers)
 
+    def sums(self, of_words: Doubles) -> Doubles:
+        """What each class has, from what each of its words has."""
+        return sums(self.of_word, of_words, len(self))
+
     def locate(self, words: Sequence[str]) -> npt.NDArray[np.int64]:
         """Class of each of some other words, −1 where no word here begins like it. Shape: (words)."""
         return np.array([self.numbers.get(prefix(word, self.length), -1) for word in words], np.int64)
@@ -90,7 +94,6 @@ class PrefixPairs:
     given: PrefixClasses  # classes of the given words
     generated: PrefixClasses  # classes of the generated words
     table: PairTable  # the pairs of classes
-    words: Words  # given word of each pair of words
     slots: npt.NDArray[np.integer]  # slot in ``table`` of each pair of words
 
     @classmethod
@@ -107,16 +110,11 @@ class PrefixPairs:
         del both, distinct
         table = PairTable.of_pairs(first, second, len(given))
         slots = table.slots(one, other)
-        return cls(given, generated, table, pairs[0], slots.astype(np.min_scalar_type(-len(table.key))))
+        return cls(given, generated, table, slots.astype(np.min_scalar_type(-len(table.key))))
 
-    def sums(self, counts: Doubles) -> tuple[Doubles, Doubles]:
-        """Expected links of each slot of the table and of each given class, from those of each pair of words."""
-        links = sums(self.slots, counts, len(self.table.key))
-        return links, sums(self.given.of_word[self.words], counts, len(self.given))
-
-    def frequencies(self, frequency: Doubles) -> Doubles:
-        """Occurrences of each generated class, from those of each generated word."""
-        return sums(self.generated.of_word, frequency, len(self.generated))
+    def links(self, counts: Doubles) -> Doubles:
+        """Expected links of each slot of the table, from those of each pair of words."""
+        return sums(self.slots, counts, len(self.table.key))
 
 
 @dataclass(frozen=True)
@@ -170,7 +168,7 @@ class HmmDirection:
         """The prefix classes, with the expected links of their pairs and of each given class."""
         given, generated, slots = self.table.pairs()
         classes = PrefixPairs.of(self.words, (given, generated), self.options.prefix_length)
-        return classes, *classes.sums(self.counts[slots])
+        return classes, classes.links(self.counts[slots]), classes.given.sums(self._totals)
 
     def _base(
         self, new: Vocabularies, pairs: tuple[Words, Words], generated: npt.NDArray[np.int64]
@@ -179,10 +177,10 @@ class HmmDirection:
         classes, links, totals = self._classes
         one, other = classes.given.locate(new[0]), classes.generated.locate(new[1])
         shared = _at(links, classes.table.slots(one[pairs[0]], other[pairs[1]]))
-        own = _at(self.frequency, generated)
-        whole = _at(classes.frequencies(self.frequency), other)
-        share = np.where(own > 0, own / np.maximum(whole, 1.0), 1.0 / (whole + 1.0))
-        return shared, _at(totals, one), self.options.strength * share
+        own, strength = _at(self.frequency, generated), self.options.strength
+        whole = _at(classes.generated.sums(self.frequency), other)
+        share = np.where(own > 0, strength * own / np.maximum(whole, 1.0), strength / (whole + 1.0))
+        return shared, _at(totals, one), share
 
     def arrays(self, given: Words, generated: Words) -> dict[str, npt.NDArray[Any]]:
         """Everything but words and options as arrays, the counts of these pairs among them, to be saved."""

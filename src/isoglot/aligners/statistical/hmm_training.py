@@ -1,5 +1,7 @@
 """Training of the HMM aligner: both directions side by side, one sentence pair after the other."""
 
+from __future__ import annotations
+
 from concurrent.futures import ThreadPoolExecutor
 from threading import Lock
 
@@ -7,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from isoglot.aligners.statistical import ibm2
-from isoglot.aligners.statistical.bitext import BitextSide, Ints, Vocabularies
+from isoglot.aligners.statistical.bitext import BitextSide, Vocabularies
 from isoglot.aligners.statistical.counts import Pairs, sums
-from isoglot.aligners.statistical.decoding import WORKERS, parts
-from isoglot.aligners.statistical.hmm import JUMP_ALPHA, HmmDirection, Jumps, PrefixPairs
+from isoglot.aligners.statistical.decoding import WORKERS, Decoded, parts
+from isoglot.aligners.statistical.hmm import JUMP_ALPHA, HmmDirection, Jumps, PrefixClasses, PrefixPairs
 from isoglot.aligners.statistical.markov import (
     UNIT,
     Both,
@@ -19,6 +21,7 @@ from isoglot.aligners.statistical.markov import (
     LinkCounts,
     WordCounts,
     WordTables,
+    decode,
     visit,
 )
 from isoglot.aligners.statistical.options import DiagonalOptions, HmmOptions
@@ -26,7 +29,7 @@ from isoglot.aligners.statistical.pair_table import PairTable
 
 Doubles = npt.NDArray[np.float64]
 _NONE: Doubles = np.zeros(0)
-_NOTHING = WordCounts(*(_NONE,) * 6)
+_NOTHING = Both(*[WordTables(_NONE, _NONE)] * 2)
 _WARM_UP = 4  # updates of fast_align's model before those of the HMM
 _LONGEST_JUMP = 60  # jumps of more words count as this one
 
@@ -41,6 +44,22 @@ def estimate(
 
     What the text contributed to the counts of ``start`` is left out, as its links by ``start`` alone have it.
     """
+    return _trained(source, target, options, start).finish()
+
+
+def estimate_and_decode(
+    source: BitextSide, target: BitextSide, options: HmmOptions, threshold: float | None
+) -> Decoded:
+    """The best words of a text by a model that learns from it and is forgotten; see :func:`markov.decode`."""
+    return _trained(source, target, options, None).decode(threshold)
+
+
+def _trained(
+    source: BitextSide,
+    target: BitextSide,
+    options: HmmOptions,
+    start: tuple[HmmDirection, HmmDirection] | None,
+) -> _Training:
     with ThreadPoolExecutor(WORKERS) as pool:
         training = _Training(source, target, options, start, pool)
         if start is not None:
@@ -48,7 +67,7 @@ def estimate(
             training.recall(start)
         for _ in range(options.iterations):
             training.iterate(pool)
-        return training.finish()
+    return training
 
 
 class _DirectionState:
@@ -60,54 +79,45 @@ class _DirectionState:
         generated: BitextSide,
         words: tuple[npt.NDArray[np.int32], ...],
         options: HmmOptions,
+        classes: tuple[PrefixClasses, PrefixClasses] | None,
     ) -> None:
         self.given, self.generated, self.words, self.options = given, generated, (words[0], words[1]), options
         self.frequency = np.bincount(generated.ids, minlength=len(generated.words)).astype(np.float64)
-        self.prefixes: PrefixPairs | None = None
+        self.classes = classes  # of the given and of the generated words
         self.share = _NONE  # p(f | prefix(f)) · β of each generated word
-        if options.prefix_length:
-            vocabularies = given.words, generated.words
-            self.prefixes = PrefixPairs.of(vocabularies, self.words, options.prefix_length)
-            whole = self.prefixes.frequencies(self.frequency)[self.prefixes.generated.of_word]
+        if classes is not None:
+            whole = classes[1].sums(self.frequency)[classes[1].of_word]
             self.share = options.strength * self.frequency / np.maximum(whole, 1.0)
         self.jumps = Jumps.initial(_LONGEST_JUMP, options.null_probability)
         self.own_null = np.zeros(
             len(generated.ids), np.float32
         )  # what each token contributed to null's counts
         self.null_counts = _NONE
-        self.forget()
 
-    def forget(self) -> None:
-        """Let go of what the last E-step read, before the next M-step takes as much."""
-        self.counts = _NONE
-        self.predictive = _NOTHING
+    def update(self, links: Doubles, pairs: Doubles, classes: Doubles, jumped: JumpCounts) -> WordCounts:
+        """M-step: the counts of words that the next E-step reads.
 
-    def update(self, slots: Ints, counts: Doubles, moved: Doubles, started: Doubles) -> None:
-        """M-step."""
+        ``links`` and ``classes`` are what each slot has, ``pairs`` what each pair of words has.
+        """
         o, size = self.options, len(self.generated.words)
-        self.counts = counts
         self.null_counts = sums(self.generated.ids, self.own_null, size)
-        self.jumps = Jumps(moved + JUMP_ALPHA, started + JUMP_ALPHA, self.jumps.null)
-        totals = sums(self.words[0], counts[slots], len(self.given.words))
-        classes, class_totals, class_smooth = _NONE, _NONE, 0.0
-        if self.prefixes is not None:
-            links, whole = self.prefixes.sums(counts[slots])
-            classes = np.zeros(len(counts))
-            classes[slots] = links[self.prefixes.slots]
-            class_totals = whole[self.prefixes.given.of_word]
-            class_smooth = o.alpha * len(self.prefixes.generated)
-        smooth = o.alpha * size + o.strength
+        self.jumps = Jumps(jumped.moved + JUMP_ALPHA, jumped.started + JUMP_ALPHA, self.jumps.null)
+        totals = sums(self.words[0], pairs, len(self.given.words))
+        class_totals, class_smooth = _NONE, 0.0
+        if self.classes is not None:
+            given, generated = self.classes
+            class_totals, class_smooth = given.sums(totals)[given.of_word], o.alpha * len(generated)
         null_total = float(self.null_counts.sum() + o.alpha * size)
-        self.predictive = WordCounts(
-            counts, totals, classes, class_totals, self.share, self.null_counts,
-            o.alpha, smooth, class_smooth, null_total,
+        return WordCounts(
+            links, totals, classes, class_totals, self.share, self.null_counts,
+            o.alpha, o.alpha * size + o.strength, class_smooth, null_total,
         )  # fmt: skip
 
-    def finish(self, slots: Ints) -> HmmDirection:
+    def finish(self, pairs: Doubles) -> HmmDirection:
         """What was learned, over a table of this direction."""
         table = PairTable.of_pairs(*self.words, len(self.given.words))
         counts = np.zeros(len(table.key))
-        counts[table.slots(*self.words)] = self.counts[slots]
+        counts[table.slots(*self.words)] = pairs
         words = self.given.words, self.generated.words
         return HmmDirection(words, table, counts, self.null_counts, self.frequency, self.jumps, self.options)
 
@@ -124,25 +134,33 @@ class _Training:
         pool: ThreadPoolExecutor,
     ) -> None:
         self.sides, self.table = (source, target), PairTable.of(source, target)
-        one, other, self.slots = self.table.pairs()
+        one, other, slots = self.table.pairs()
+        self.slots = slots.astype(np.min_scalar_type(-len(self.table.key)))
+        del slots
         pairs, words = ((one, other), (other, one)), (source.words, target.words)
-        # both directions' tables for the first iteration
+        # what the next E-step reads: both directions' tables at first, counts later
         if start is None:
-            self.start = Both(*self._warm_up(pool))
+            self.words = Both(*self._warm_up(pairs[1], pool))
         else:
-            self.start = Both(*map(self._known, start, (words, words[::-1]), pairs))
+            self.words = Both(*map(self._known, start, (words, words[::-1]), pairs))
+        # Both directions have the same pairs of classes, and agreement gives these the same counts.
+        self.prefixes = (
+            PrefixPairs.of(words, pairs[0], options.prefix_length) if options.prefix_length else None
+        )
+        classes = None if self.prefixes is None else (self.prefixes.given, self.prefixes.generated)
         self.states = (
-            _DirectionState(source, target, pairs[0], options),
-            _DirectionState(target, source, pairs[1], options),
+            _DirectionState(source, target, pairs[0], options, classes),
+            _DirectionState(target, source, pairs[1], options, classes and classes[::-1]),
         )
         for state, model in zip(self.states, start or (), strict=False):
             state.jumps = model.jumps
         ends = np.cumsum(source.lengths * target.lengths)
         self.entries = np.concatenate([[0], ends]).astype(np.int64)  # each sentence's first
         self.own = np.zeros(self.entries[-1], np.uint16)  # what each contributed to the counts, as a fraction
+        self.links = _NONE  # expected links of each slot
 
-    def _warm_up(self, pool: ThreadPoolExecutor) -> tuple[WordTables, WordTables]:
-        """The tables of fast_align's model."""
+    def _warm_up(self, mirrored: Pairs, pool: ThreadPoolExecutor) -> tuple[WordTables, WordTables]:
+        """The tables of fast_align's model; ``mirrored`` are the target and the source word of each pair."""
         warm = DiagonalOptions(iterations=_WARM_UP + 1)
         source, target = self.sides
 
@@ -151,9 +169,8 @@ class _Training:
             return ibm2.estimate(given, generated, table, warm, reverse=given is target)
 
         forward, reverse = pool.map(prepare, (source, target), (target, source))
-        one, other, _ = self.table.pairs()
-        mirrored = self._by_slot(reverse.probabilities(other, one))
-        return WordTables(forward.translation, forward.null), WordTables(mirrored, reverse.null)
+        translation = self._by_slot(reverse.probabilities(*mirrored))
+        return WordTables(forward.translation, forward.null), WordTables(translation, reverse.null)
 
     def _known(self, model: HmmDirection, words: Vocabularies, pairs: Pairs) -> WordTables:
         """The tables of a direction that was learned before."""
@@ -162,11 +179,13 @@ class _Training:
 
     def recall(self, known: tuple[HmmDirection, HmmDirection]) -> None:
         """Let the next iteration read the counts and jumps of a model, but for what this text contributed."""
+        counts = []
         for state, model in zip(self.states, known, strict=True):
             found = model.known((state.given.words, state.generated.words), state.words)
             classes = self._by_slot(found.classes) if len(found.classes) else found.classes
-            state.predictive = found._replace(links=self._by_slot(found.links), classes=classes)
+            counts.append(found._replace(links=self._by_slot(found.links), classes=classes))
             state.jumps = model.jumps
+        self.words = Both(*counts)
 
     def _by_slot(self, values: Doubles) -> Doubles:
         """Values of each pair as values of each slot."""
@@ -177,33 +196,49 @@ class _Training:
     def iterate(self, pool: ThreadPoolExecutor) -> None:
         """E-step over the parts of the text, then both directions' M-step."""
         sides = self.sides[0].flat, self.sides[1].flat
-        jumps = Both(*(state.jumps for state in self.states))
         own = Contributions(self.entries, self.own, Both(*(state.own_null for state in self.states)))
 
         links = np.zeros(len(self.table.key), np.int64)  # of all parts: integers add up in any order
         adding = Lock()
 
         def expect(part: tuple[int, int]) -> Both:
-            jumped = Both(*(JumpCounts(*map(np.zeros_like, state.jumps[:2])) for state in self.states))
-            counts = Both(*(state.predictive for state in self.states))
+            jumped = Both(*(JumpCounts(*map(np.zeros_like, jumps[:2])) for jumps in self.jumps))
             expected = LinkCounts(links, jumped, adding)
-            visit(sides, part, self.table.flat, self.start, counts, jumps, own, expected)
+            visit(sides, part, self.table.flat, self.words, self.jumps, own, expected)
             return jumped
 
         found = list(pool.map(expect, parts(*self.sides)))
-        self.start = Both(*[WordTables(_NONE, _NONE)] * 2)
-        for state in self.states:
-            state.forget()
-        shares = links / UNIT
+        self.words, self.links = _NOTHING, _NONE  # let go of what was read, before the M-step takes as much
+        self.links = links / UNIT
+        pairs = self.links[self.slots]
+        classes = _NONE
+        if self.prefixes is not None:
+            classes = self._by_slot(self.prefixes.links(pairs)[self.prefixes.slots])
+        counts = []
         for k, state in enumerate(self.states):
-            jumped = [part[k] for part in found]
-            moved, started = (np.asarray(sum(column)) for column in zip(*jumped, strict=True))
-            state.update(self.slots, shares, moved, started)
+            columns = zip(*(part[k] for part in found), strict=True)
+            jumped = JumpCounts(*(np.asarray(sum(column)) for column in columns))
+            counts.append(state.update(self.links, pairs, classes, jumped))
+        self.words = Both(*counts)
+
+    @property
+    def jumps(self) -> Both:
+        """Both directions' jumps."""
+        return Both(*(state.jumps for state in self.states))
 
     def finish(self) -> tuple[HmmDirection, HmmDirection]:
         """What both directions have learned; nothing can be learned after it."""
-        self.own = np.zeros(0, np.uint16)
-        for state in self.states:
-            state.predictive, state.prefixes = _NOTHING, None
-        one, other = (state.finish(self.slots) for state in self.states)
+        self._let_go()
+        self.words = _NOTHING
+        pairs = self.links[self.slots]
+        one, other = (state.finish(pairs) for state in self.states)
         return one, other
+
+    def decode(self, threshold: float | None) -> Decoded:
+        """The text by what was learned from it; nothing can be learned after it."""
+        self._let_go()
+        return decode(*self.sides, self.table.flat, self.words, self.jumps, threshold)
+
+    def _let_go(self) -> None:
+        """Of what only an E-step and an M-step read."""
+        self.own, self.prefixes = np.zeros(0, np.uint16), None

@@ -18,10 +18,13 @@ import numpy as np
 import numpy.typing as npt
 
 from isoglot.aligners.compiled import compiled, helper
-from isoglot.aligners.statistical.bitext import FlatSide, Ints
+from isoglot.aligners.statistical.bitext import BitextSide, FlatSide, Ints
 from isoglot.aligners.statistical.decoding import (
+    BestWords,
+    Decoded,
     Doubles,
     Piece,
+    agreeing,
     best_words,
     pieces,
     require_possible,
@@ -43,9 +46,7 @@ class Both(NamedTuple):
 class WordTables(NamedTuple):
     """One direction's probabilities of words."""
 
-    translation: npt.NDArray[
-        np.floating
-    ]  # p(generated | given) of each slot; empty where counts are read instead
+    translation: npt.NDArray[np.floating]  # p(generated | given) of each slot
     null: Doubles  # p(generated | null) of each generated word
 
 
@@ -303,20 +304,36 @@ def _found_slots(piece: Piece, table: FlatTable) -> Ints:
     return slots
 
 
+def _probabilities(
+    words: WordTables | WordCounts,
+    sides: tuple[FlatSide, FlatSide],
+    slots: Ints,
+    own: tuple[npt.NDArray[np.uint16], npt.NDArray[np.float32]],
+    *,
+    turned: bool,
+) -> _Posteriors:
+    """p(generated | given) and p(generated | null) of a piece; see :func:`_predict`."""
+    found = _Posteriors(np.empty(len(slots)), np.empty(len(sides[1].ids)))
+    if isinstance(words, WordTables):
+        _look_up(*sides, slots, turned, words, found)
+    else:
+        _predict(*sides, slots, own[0], turned, own[1], words, found)
+    return found
+
+
 def visit(
     sides: tuple[FlatSide, FlatSide],
     part: tuple[int, int],
     table: FlatTable,
-    start: Both,
-    counts: Both,
+    words: Both,
     jumps: Both,
     own: Contributions,
     expected: LinkCounts,
 ) -> None:
     """E-step over the sentences ``part[0]`` to ``part[1]`` − 1; adds to ``expected``.
 
-    ``table`` has the word pairs by source word; ``start`` both directions' :class:`WordTables` for the first iteration,
-    empty later; ``counts`` their :class:`WordCounts`; ``own`` is written anew.
+    ``table`` has the word pairs by source word; ``words`` both directions' :class:`WordTables` or :class:`WordCounts`;
+    ``own`` is written anew.
     """
     for piece in pieces(*sides, *part):
         slots = _found_slots(piece, table)
@@ -324,27 +341,42 @@ def visit(
         score = np.zeros(len(piece.source.offsets) - 1)
         found = []
         for k, (given, generated, tokens) in enumerate(piece.directions):
-            here = _Posteriors(np.empty(len(slots)), np.empty(len(generated.ids)))
-            if len(start[k].translation):
-                _look_up(given, generated, slots, k == 1, start[k], here)
-            else:
-                _predict(given, generated, slots, links, k == 1, own.null[k][tokens], counts[k], here)
+            null = own.null[k][tokens]
+            here = _probabilities(words[k], (given, generated), slots, (links, null), turned=k == 1)
             forward_backward(given, generated, *here, jumps[k], expected.jumps[k], score)
             require_possible(score)
-            _keep_null(given, generated, here.null, own.null[k][tokens])
+            _keep_null(given, generated, here.null, null)
             found.append(here.links)
         with expected.adding:
             _combine(piece.source, piece.target, slots, *found, links, expected.links)
 
 
-def decode(piece: Piece, table: FlatTable, tables: Both, jumps: Both, best: Both) -> tuple[Doubles, Doubles]:
-    """Each direction's best words of a piece of text into ``best``; returns both directions' posteriors."""
-    slots, found = _found_slots(piece, table), []
-    expected = JumpCounts(np.zeros(len(jumps.ahead.width)), np.zeros(len(jumps.ahead.start)))
-    for k, (given, generated, tokens) in enumerate(piece.directions):
-        here = _Posteriors(np.empty(len(slots)), np.empty(len(generated.ids)))
-        _look_up(given, generated, slots, k == 1, tables[k], here)
-        forward_backward(given, generated, *here, jumps[k], expected, best[k].score[piece.sentences])
-        best_words(given, generated, *here, best[k].word[tokens], best[k].probability[tokens])
-        found.append(here.links)
-    return found[0], found[1]
+def decode(
+    source: BitextSide,
+    target: BitextSide,
+    table: FlatTable,
+    words: Both,
+    jumps: Both,
+    threshold: float | None,
+) -> Decoded:
+    """Each direction's best words of a text, and the links that agree where a ``threshold`` is given.
+
+    ``table`` and ``words`` as :func:`visit` has them; nothing is left out of counts.
+    """
+    best = Both(BestWords.empty(target), BestWords.empty(source))
+
+    def run(piece: Piece) -> tuple[Doubles, Doubles]:
+        slots, found = _found_slots(piece, table), []
+        for k, (given, generated, tokens) in enumerate(piece.directions):
+            nothing = np.zeros(len(slots), np.uint16), np.zeros(len(generated.ids), np.float32)
+            here = _probabilities(words[k], (given, generated), slots, nothing, turned=k == 1)
+            expected = JumpCounts(np.zeros(len(jumps[k].width)), np.zeros(len(jumps[k].start)))
+            score = best[k].score[piece.sentences]
+            forward_backward(given, generated, *here, jumps[k], expected, score)
+            require_possible(score)
+            best_words(given, generated, *here, best[k].word[tokens], best[k].probability[tokens])
+            found.append(here.links)
+        return found[1], found[0]
+
+    agreed = agreeing(source, target, 2.0 if threshold is None else threshold, run)
+    return *best, None if threshold is None else agreed

@@ -27,7 +27,7 @@ from isoglot.aligners.statistical.decoding import (
     require_possible,
 )
 from isoglot.aligners.statistical.hmm import HmmDirection
-from isoglot.aligners.statistical.hmm_training import estimate
+from isoglot.aligners.statistical.hmm_training import estimate, estimate_and_decode
 from isoglot.aligners.statistical.markov import Both, WordTables
 from isoglot.aligners.statistical.options import DiagonalOptions, HmmOptions, Symmetrisation
 from isoglot.aligners.statistical.pair_table import PairTable
@@ -66,12 +66,11 @@ class TranslationModel(ABC):
         return cls(words, forward, kind.of_counts(total.back, words[::-1], (target, source), options))
 
     @classmethod
-    def estimate_and_forget(
-        cls, source: BitextSide, target: BitextSide, options: Any
-    ) -> tuple[BestWords, ...] | None:
-        """The best words by a model that is forgotten; ``None`` where that saves no memory."""
-        del source, target, options
-        return None
+    @abstractmethod
+    def estimate_and_decode(
+        cls, source: BitextSide, target: BitextSide, options: Any, threshold: float | None
+    ) -> Decoded:
+        """What :meth:`decode` gives of the text that is learned from, by a model that is forgotten."""
 
     @abstractmethod
     def decode(
@@ -177,11 +176,14 @@ class FastAlignModel(TranslationModel):
         return found
 
     @classmethod
-    def estimate_and_forget(
-        cls, source: BitextSide, target: BitextSide, options: DiagonalOptions
-    ) -> tuple[BestWords, ...]:
-        """The best words by a model that is forgotten, one direction after the other."""
-        return _both_directions(source, target, options, _best)
+    def estimate_and_decode(
+        cls, source: BitextSide, target: BitextSide, options: DiagonalOptions, threshold: float | None
+    ) -> Decoded:
+        """Without a threshold each direction's model is forgotten before the other's is there."""
+        if threshold is not None:
+            return cls.estimate(source, target, options).decode(source, target, options, threshold)
+        ahead, back = _both_directions(source, target, options, _best)
+        return ahead, back, None
 
     def decode(
         self, source: BitextSide, target: BitextSide, options: DiagonalOptions, threshold: float | None
@@ -261,34 +263,30 @@ class HmmModel(TranslationModel):
         known = None if start is None else (start.forward, start.reverse)
         return cls((source.words, target.words), *estimate(source, target, options, known))
 
+    @classmethod
+    def estimate_and_decode(
+        cls, source: BitextSide, target: BitextSide, options: HmmOptions, threshold: float | None
+    ) -> Decoded:
+        """By the counts of the last update as they stand."""
+        return estimate_and_decode(source, target, options, threshold)
+
     def decode(
         self, source: BitextSide, target: BitextSide, options: HmmOptions, threshold: float | None
     ) -> Decoded:
         """Both directions by forward–backward, in one pass over the text."""
         del options
-        models: tuple[HmmDirection, HmmDirection] = self.forward, self.reverse
         table = PairTable.of(source, target)
         one, other, slots = table.pairs()
         tables = []
         for model, words, pairs in (
-            (models[0], (source.words, target.words), (one, other)),
-            (models[1], (target.words, source.words), (other, one)),
+            (self.forward, (source.words, target.words), (one, other)),
+            (self.reverse, (target.words, source.words), (other, one)),
         ):
             translation = np.zeros(len(table.key))
             translation[slots], null = model.project(words, pairs)
             tables.append(WordTables(translation, null))
-        best = Both(BestWords.empty(target), BestWords.empty(source))
-        jumps = Both(*(model.jumps for model in models))
-        least = 2.0 if threshold is None else threshold
-
-        def run(piece: Piece) -> tuple[Doubles, Doubles]:
-            ahead, back = markov.decode(piece, table.flat, Both(*tables), jumps, best)
-            require_possible(best.ahead.score[piece.sentences])
-            require_possible(best.back.score[piece.sentences])
-            return back, ahead
-
-        agreed = agreeing(source, target, least, run)
-        return *best, None if threshold is None else agreed
+        jumps = Both(self.forward.jumps, self.reverse.jumps)
+        return markov.decode(source, target, table.flat, Both(*tables), jumps, threshold)
 
 
 METHODS: dict[str, type[TranslationModel]] = {"fast_align": FastAlignModel, "hmm": HmmModel}

@@ -198,15 +198,15 @@ class StatisticalAligner:
     ) -> SentenceAlignments:
         """Estimate the model and align the same text, in numbers, in lower case where ``lowercase`` asks for it.
 
-        Without ``keep`` the model is not there afterwards, and large ones take less memory. ``start``: As in
+        Without ``keep`` the model is not there afterwards, which takes less time and memory. ``start``: As in
         :meth:`fit`.
         """
-        if not keep and start is None and self.symmetrisation != AGREEMENT:
-            best = METHODS[self.method].estimate_and_forget(source, target, self.options)
-            if best is not None:
-                return SentenceAlignments(source, target, best[0], best[1], self.symmetrisation, None)
-        self._estimate(source, target, start)
-        return self._decode(source, target)
+        if keep or start is not None:
+            self._estimate(source, target, start)
+            return self._decode(source, target)
+        kind = METHODS[self.method]
+        found = kind.estimate_and_decode(source, target, self.options, self._agreement)
+        return SentenceAlignments(source, target, *found[:2], self.symmetrisation, found[2])
 
     def _estimate(self, source: BitextSide, target: BitextSide, start: StatisticalAligner | None) -> None:
         own = (self.method, self.lowercase)
@@ -299,9 +299,13 @@ class StatisticalAligner:
         return encode(source, lowercase=self.lowercase), encode(target, lowercase=self.lowercase)
 
     def _decode(self, source: BitextSide, target: BitextSide) -> SentenceAlignments:
-        threshold = self.threshold if self.symmetrisation == AGREEMENT else None
-        found = self.trained().decode(source, target, self.options, threshold)
-        return SentenceAlignments(source, target, found[0], found[1], self.symmetrisation, found[2])
+        found = self.trained().decode(source, target, self.options, self._agreement)
+        return SentenceAlignments(source, target, *found[:2], self.symmetrisation, found[2])
+
+    @property
+    def _agreement(self) -> float | None:
+        """The threshold of the links that agree, where those are wanted."""
+        return self.threshold if self.symmetrisation == AGREEMENT else None
 
 
 def _warn(number: int, message: str) -> None:

@@ -75,11 +75,16 @@ class PairTable:
 
     def pairs(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], Ints]:
         """Given word, generated word and slot of each pair, sorted by given word, then generated word."""
-        slot = np.flatnonzero(self.key != EMPTY)
         given = np.repeat(np.arange(len(self.size), dtype=np.int32), self.size)
-        order = np.lexsort((self.key[slot], given))
-        slot = slot[order]
-        return given, self.key[slot], slot
+        both = given.astype(
+            np.int64
+        )  # each pair as one number: sorting those and looking them up again beats a sort by two
+        both <<= 32
+        both |= self.key[self.key != EMPTY]
+        both.sort()
+        generated = (both & 0xFFFFFFFF).astype(np.int32)
+        del both
+        return given, generated, self.slots(given, generated)
 
     def slots(self, given: npt.NDArray[np.integer], generated: npt.NDArray[np.integer]) -> Ints:
         """Slot of each of some pairs, −1 where a word is −1 or the pair is not in the table."""
