@@ -1,14 +1,17 @@
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 from small_bitext import SOURCE, TARGET, train_hmm, words
 
 from isoglot.aligners.statistical import markov
 from isoglot.aligners.statistical.bitext import encode
-from isoglot.aligners.statistical.hmm_training import _DirectionState
+from isoglot.aligners.statistical.hmm_training import _Training
+from isoglot.aligners.statistical.markov import Both, JumpCounts
+from isoglot.aligners.statistical.methods import HmmModel
 from isoglot.aligners.statistical.options import HmmOptions
-from isoglot.aligners.statistical.pair_table import PairTable
 
 
 def test_agreement_shares_the_counts():
@@ -19,56 +22,77 @@ def test_agreement_shares_the_counts():
     )
 
 
-@pytest.mark.parametrize("turned", [False, True])
 @pytest.mark.parametrize("length", [0, 3])
-def test_an_entry_does_not_confirm_itself(length, turned):
+def test_an_entry_does_not_confirm_itself(length):
     """The predictive probability, one entry after the other: counts of all entries but this one."""
     options = HmmOptions(prefix_length=length, prefix_strength=2.0, alpha=0.01)
-    source, target = encode(words(SOURCE)), encode(words(TARGET))
-    table = PairTable.of(source, target)
-    one, other, slots = table.pairs()
+    sides = source, target = encode(words(SOURCE)), encode(words(TARGET))
+    with ThreadPoolExecutor(1) as pool:
+        training = _Training(source, target, options, None, pool)
     random = np.random.default_rng(0)
-    sides, pairs = ((target, source), (other, one)) if turned else ((source, target), (one, other))
-    state = _DirectionState(*sides, pairs, options)
-    state.own_null[:] = random.random(len(state.own_null))
-    own, entries, counts = [], [], np.zeros(len(table.key))
+    own, entries, links = [], [], np.zeros(len(training.table.key))
     for s, t in zip(words(SOURCE), words(TARGET), strict=True):
         own.append(random.integers(0, 65536, (len(s), len(t)), np.uint16))
         for i, e in enumerate(s):
             for j, f in enumerate(t):
-                place = table.slots(np.array([source.words.index(e)]), np.array([target.words.index(f)]))
-                counts[place] += own[-1][i, j] / 65535
-                entries.append((*((f, e) if turned else (e, f)), own[-1][i, j] / 65535))
-    state.update(slots, counts, np.zeros(len(state.jumps.width)), np.zeros(len(state.jumps.start)))
-    size, generated = len(sides[1].words), [sides[1].words[k] for k in sides[1].ids]
+                ends = np.array([source.words.index(e)]), np.array([target.words.index(f)])
+                links[training.table.slots(*ends)] += own[-1][i, j] / 65535
+                entries.append((e, f, own[-1][i, j] / 65535))
+    for state in training.states:
+        state.own_null[:] = random.random(len(state.own_null))
+    training.update(links, [JumpCounts(*map(np.zeros_like, jumps[:2])) for jumps in training.jumps])
 
-    def expected(e, f, own):
-        top = sum(q for a, b, q in entries if (a, b) == (e, f)) - own + options.alpha
-        bottom = sum(q for a, _, q in entries if a == e) - own + options.alpha * size
-        if length:
-            same = [(a, b, q) for a, b, q in entries if a[:length] == e[:length]]
-            pair = sum(q for _, b, q in same if b[:length] == f[:length]) - own + options.alpha
-            classes = len({word[:length] for word in sides[1].words})
-            base = pair / (sum(q for _, _, q in same) - own + options.alpha * classes)
-            base *= generated.count(f) / sum(word[:length] == f[:length] for word in generated)
-            top += options.prefix_strength * base
-            bottom += options.prefix_strength
-        return top / bottom
-
-    nulls = state.own_null
-    whole = nulls.sum(dtype=np.float64) + options.alpha * size
-    found = np.zeros(sum(map(np.size, own)), np.int64)
-    markov._slots(source.flat, target.flat, table.flat, found)
-    emission, silent = np.zeros(len(found)), np.zeros(len(nulls))
-    flat = (side.flat for side in sides)
+    slots = np.zeros(sum(map(np.size, own)), np.int64)
+    markov._slots(source.flat, target.flat, training.table.flat, slots)
+    found = Both(*((np.zeros(len(slots)), np.zeros(len(side.ids))) for side in sides[::-1]))
+    nulls = Both(*(state.own_null for state in training.states))
     shares = np.concatenate([part.ravel() for part in own])
-    markov._predict(*flat, found, shares, turned, nulls, state.predictive, (emission, silent))
-    by_source, before = [], 0
-    for part in own:
-        here = emission[before : before + part.size].reshape(part.shape if turned else part.shape[::-1])
-        by_source += (here if turned else here.T).ravel().tolist()
-        before += part.size
-    assert by_source == pytest.approx([expected(*entry) for entry in entries], rel=1e-9)
-    for k, (f, mine) in enumerate(zip(generated, nulls, strict=True)):
-        share = sum(q for word, q in zip(generated, nulls, strict=True) if word == f) - mine
-        assert silent[k] == pytest.approx((share + options.alpha) / whole, rel=1e-5)
+    markov._predict(source.flat, target.flat, slots, shares, nulls, *training.words, found)
+
+    for turned, (emission, silent) in enumerate(found):
+        turn = [(f, e, q) if turned else (e, f, q) for e, f, q in entries]
+        tokens = [word for line in words(SOURCE if turned else TARGET) for word in line]
+        by_source, before = [], 0
+        for part in own:
+            here = emission[before : before + part.size].reshape(part.shape if turned else part.shape[::-1])
+            by_source += (here if turned else here.T).ravel().tolist()
+            before += part.size
+        wanted = [predictive(*entry, turn, tokens, options) for entry in turn]
+        assert by_source == pytest.approx(wanted, rel=1e-9)
+        whole = nulls[turned].sum(dtype=np.float64) + options.alpha * len(set(tokens))
+        for k, (f, mine) in enumerate(zip(tokens, nulls[turned], strict=True)):
+            share = sum(q for word, q in zip(tokens, nulls[turned], strict=True) if word == f) - mine
+            assert silent[k] == pytest.approx((share + options.alpha) / whole, rel=1e-5)
+
+
+def predictive(e, f, own, entries, tokens, options):
+    """p(f | e) by the counts of all entries, less this one's own."""
+    length, vocabulary = options.prefix_length, set(tokens)
+    top = sum(q for a, b, q in entries if (a, b) == (e, f)) - own + options.alpha
+    bottom = sum(q for a, _, q in entries if a == e) - own + options.alpha * len(vocabulary)
+    if not length:
+        return top / bottom
+    same = [(b, q) for a, b, q in entries if a[:length] == e[:length]]
+    pair = sum(q for b, q in same if b[:length] == f[:length]) - own + options.alpha
+    classes = len({word[:length] for word in vocabulary})
+    base = pair / (sum(q for _, q in same) - own + options.alpha * classes)
+    base *= tokens.count(f) / sum(word[:length] == f[:length] for word in tokens)
+    return (top + options.prefix_strength * base) / (bottom + options.prefix_strength)
+
+
+@pytest.mark.parametrize("threshold", [None, 0.3])
+@pytest.mark.parametrize("length", [0, 3])
+def test_what_is_forgotten_links_as_what_is_kept(length, threshold):
+    """The counts of the last update are those that the finished model has."""
+    options = HmmOptions(prefix_length=length)
+    sides = source, target = encode(words(SOURCE)), encode(words(TARGET))
+    model = HmmModel.estimate(source, target, options)
+    wanted = model.decode(*sides, options, threshold)
+    found = HmmModel.estimate_and_decode(*sides, options, threshold)
+    for one, other in zip(found[:2], wanted[:2], strict=True):
+        assert one.word.tolist() == other.word.tolist()
+        np.testing.assert_allclose(one.probability, other.probability, rtol=1e-6)
+        np.testing.assert_allclose(one.score, other.score, rtol=1e-12)
+    assert (found[2] is None) == (threshold is None)
+    if threshold is not None:
+        assert found[2].lists() == wanted[2].lists()

@@ -32,6 +32,13 @@ def sums(index: npt.NDArray[np.integer], weights: npt.NDArray[Any], size: int) -
     return np.asarray(np.bincount(index, weights, size), np.float64)
 
 
+def at_index(values: npt.NDArray[np.floating], index: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
+    """``values`` at ``index``, 0 where it is −1."""
+    found = values[index] if len(values) else np.zeros(len(index), values.dtype)
+    found[index < 0] = 0.0
+    return found
+
+
 class CountSum:
     """Sums of the counts of several models, over the words and pairs of all of them."""
 

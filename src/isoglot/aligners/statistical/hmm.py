@@ -29,8 +29,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from isoglot.aligners.statistical.bitext import Vocabularies, locate_words
-from isoglot.aligners.statistical.counts import Counts, sums
+from isoglot.aligners.statistical.bitext import BitextSide, Vocabularies, locate_words
+from isoglot.aligners.statistical.counts import Counts, at_index, sums
 from isoglot.aligners.statistical.markov import WordCounts
 from isoglot.aligners.statistical.options import HmmOptions
 from isoglot.aligners.statistical.pair_table import PairTable
@@ -81,6 +81,10 @@ class PrefixClasses:
     def sums(self, of_words: Doubles) -> Doubles:
         """What each class has, from what each of its words has."""
         return sums(self.of_word, of_words, len(self))
+
+    def text(self, side: BitextSide) -> BitextSide:
+        """One side of a bitext as classes of its words."""
+        return BitextSide(tuple(self.numbers), self.of_word[side.ids], side.offsets)
 
     def locate(self, words: Sequence[str]) -> npt.NDArray[np.int64]:
         """Class of each of some other words, −1 where no word here begins like it. Shape: (words)."""
@@ -150,11 +154,11 @@ class HmmDirection:
         """The counts of the pairs and words of a text, with those of each pair in the place of those of each slot."""
         o, size = self.options, len(self.words[1])
         given, generated = (locate_words(k, n) for k, n in zip(self.words, new, strict=True))
-        links = _at(self.counts, self.table.slots(given[pairs[0]], generated[pairs[1]]))
+        links = at_index(self.counts, self.table.slots(given[pairs[0]], generated[pairs[1]]))
         base = self._base(new, pairs, generated) if o.prefix_length else (np.zeros(0),) * 3
         class_smooth = o.alpha * len(self._classes[0].generated) if o.prefix_length else 0.0
         return WordCounts(
-            links, _at(self._totals, given), *base, _at(self.null_counts, generated),
+            links, at_index(self._totals, given), *base, at_index(self.null_counts, generated),
             o.alpha, o.alpha * size + o.strength, class_smooth, float(self.null_counts.sum() + o.alpha * size),
         )  # fmt: skip
 
@@ -176,11 +180,11 @@ class HmmDirection:
         """Counts of the prefix classes of each pair and given word, and β · p(f | prefix(f)) of each generated word."""
         classes, links, totals = self._classes
         one, other = classes.given.locate(new[0]), classes.generated.locate(new[1])
-        shared = _at(links, classes.table.slots(one[pairs[0]], other[pairs[1]]))
-        own, strength = _at(self.frequency, generated), self.options.strength
-        whole = _at(classes.generated.sums(self.frequency), other)
+        shared = at_index(links, classes.table.slots(one[pairs[0]], other[pairs[1]]))
+        own, strength = at_index(self.frequency, generated), self.options.strength
+        whole = at_index(classes.generated.sums(self.frequency), other)
         share = np.where(own > 0, strength * own / np.maximum(whole, 1.0), strength / (whole + 1.0))
-        return shared, _at(totals, one), share
+        return shared, at_index(totals, one), share
 
     def arrays(self, given: Words, generated: Words) -> dict[str, npt.NDArray[Any]]:
         """Everything but words and options as arrays, the counts of these pairs among them, to be saved."""
@@ -223,10 +227,3 @@ class HmmDirection:
         width, start = np.split(counts.other + JUMP_ALPHA, [2 * limit + 1])
         arrays = {"counts": counts.pairs, "null_counts": null_counts, "frequency": frequency}
         return cls.from_arrays({**arrays, "jump_width": width, "jump_start": start}, words, pairs, options)
-
-
-def _at(values: Doubles, index: npt.NDArray[np.int64]) -> Doubles:
-    """``values`` at ``index``, 0 where it is −1."""
-    found = values[index] if len(values) else np.zeros(len(index))
-    found[index < 0] = 0.0
-    return found

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from threading import Lock
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from isoglot.aligners.statistical import ibm2
-from isoglot.aligners.statistical.bitext import BitextSide, Vocabularies
-from isoglot.aligners.statistical.counts import Pairs, sums
+from isoglot.aligners.statistical.bitext import BitextSide, Ints, Vocabularies
+from isoglot.aligners.statistical.counts import at_index, sums
 from isoglot.aligners.statistical.decoding import WORKERS, Decoded, parts
-from isoglot.aligners.statistical.hmm import JUMP_ALPHA, HmmDirection, Jumps, PrefixClasses, PrefixPairs
+from isoglot.aligners.statistical.hmm import JUMP_ALPHA, HmmDirection, Jumps, PrefixClasses
+from isoglot.aligners.statistical.link_sums import LinkSums, SlotClasses
 from isoglot.aligners.statistical.markov import (
     UNIT,
     Both,
@@ -28,6 +31,7 @@ from isoglot.aligners.statistical.options import DiagonalOptions, HmmOptions
 from isoglot.aligners.statistical.pair_table import PairTable
 
 Doubles = npt.NDArray[np.float64]
+Words = npt.NDArray[np.int32]
 _NONE: Doubles = np.zeros(0)
 _NOTHING = Both(*[WordTables(_NONE, _NONE)] * 2)
 _WARM_UP = 4  # updates of fast_align's model before those of the HMM
@@ -77,11 +81,10 @@ class _DirectionState:
         self,
         given: BitextSide,
         generated: BitextSide,
-        words: tuple[npt.NDArray[np.int32], ...],
         options: HmmOptions,
-        classes: tuple[PrefixClasses, PrefixClasses] | None,
+        classes: tuple[PrefixClasses, ...] | None,
     ) -> None:
-        self.given, self.generated, self.words, self.options = given, generated, (words[0], words[1]), options
+        self.given, self.generated, self.options = given, generated, options
         self.frequency = np.bincount(generated.ids, minlength=len(generated.words)).astype(np.float64)
         self.classes = classes  # of the given and of the generated words
         self.share = _NONE  # p(f | prefix(f)) · β of each generated word
@@ -94,15 +97,19 @@ class _DirectionState:
         )  # what each token contributed to null's counts
         self.null_counts = _NONE
 
-    def update(self, links: Doubles, pairs: Doubles, classes: Doubles, jumped: JumpCounts) -> WordCounts:
+    @property
+    def vocabularies(self) -> Vocabularies:
+        """The given and the generated words."""
+        return self.given.words, self.generated.words
+
+    def update(self, links: Doubles, totals: Doubles, classes: Doubles, jumped: JumpCounts) -> WordCounts:
         """M-step: the counts of words that the next E-step reads.
 
-        ``links`` and ``classes`` are what each slot has, ``pairs`` what each pair of words has.
+        ``links`` and ``classes`` are what each slot and its classes have, ``totals`` what each given word has.
         """
         o, size = self.options, len(self.generated.words)
         self.null_counts = sums(self.generated.ids, self.own_null, size)
         self.jumps = Jumps(jumped.moved + JUMP_ALPHA, jumped.started + JUMP_ALPHA, self.jumps.null)
-        totals = sums(self.words[0], pairs, len(self.given.words))
         class_totals, class_smooth = _NONE, 0.0
         if self.classes is not None:
             given, generated = self.classes
@@ -113,13 +120,14 @@ class _DirectionState:
             o.alpha, o.alpha * size + o.strength, class_smooth, null_total,
         )  # fmt: skip
 
-    def finish(self, pairs: Doubles) -> HmmDirection:
-        """What was learned, over a table of this direction."""
-        table = PairTable.of_pairs(*self.words, len(self.given.words))
+    def finish(self, pairs: tuple[Words, Words], links: Doubles) -> HmmDirection:
+        """What was learned, over a table of this direction; ``links`` are those of each pair of words."""
+        table = PairTable.of_pairs(*pairs, len(self.given.words))
         counts = np.zeros(len(table.key))
-        counts[table.slots(*self.words)] = pairs
-        words = self.given.words, self.generated.words
-        return HmmDirection(words, table, counts, self.null_counts, self.frequency, self.jumps, self.options)
+        counts[table.slots(*pairs)] = links
+        return HmmDirection(
+            self.vocabularies, table, counts, self.null_counts, self.frequency, self.jumps, self.options
+        )
 
 
 class _Training:
@@ -134,63 +142,64 @@ class _Training:
         pool: ThreadPoolExecutor,
     ) -> None:
         self.sides, self.table = (source, target), PairTable.of(source, target)
-        one, other, slots = self.table.pairs()
-        self.slots = slots.astype(np.min_scalar_type(-len(self.table.key)))
-        del slots
-        pairs, words = ((one, other), (other, one)), (source.words, target.words)
-        # what the next E-step reads: both directions' tables at first, counts later
-        if start is None:
-            self.words = Both(*self._warm_up(pairs[1], pool))
-        else:
-            self.words = Both(*map(self._known, start, (words, words[::-1]), pairs))
-        # Both directions have the same pairs of classes, and agreement gives these the same counts.
-        self.prefixes = (
-            PrefixPairs.of(words, pairs[0], options.prefix_length) if options.prefix_length else None
-        )
-        classes = None if self.prefixes is None else (self.prefixes.given, self.prefixes.generated)
+        sides = None
+        if options.prefix_length:
+            sides = tuple(PrefixClasses(side.words, options.prefix_length) for side in self.sides)
         self.states = (
-            _DirectionState(source, target, pairs[0], options, classes),
-            _DirectionState(target, source, pairs[1], options, classes and classes[::-1]),
+            _DirectionState(source, target, options, sides),
+            _DirectionState(target, source, options, sides and sides[::-1]),
         )
+        # what the next E-step reads: both directions' tables at first, counts later
+        self.words = self._warm_up(pool) if start is None else self._known(start)
         for state, model in zip(self.states, start or (), strict=False):
             state.jumps = model.jumps
+        # Both directions have the same pairs of classes, and agreement gives these the same counts.
+        self.classes = SlotClasses.none()
+        if sides is not None:
+            pairs = PairTable.of(sides[0].text(source), sides[1].text(target))
+            self.classes = SlotClasses.of(self.table, pairs, sides[0].of_word, sides[1].of_word)
         ends = np.cumsum(source.lengths * target.lengths)
         self.entries = np.concatenate([[0], ends]).astype(np.int64)  # each sentence's first
         self.own = np.zeros(self.entries[-1], np.uint16)  # what each contributed to the counts, as a fraction
-        self.links = _NONE  # expected links of each slot
+        self.links: npt.NDArray[Any] = _NONE  # expected links of each slot, as fractions in an E-step
 
-    def _warm_up(self, mirrored: Pairs, pool: ThreadPoolExecutor) -> tuple[WordTables, WordTables]:
-        """The tables of fast_align's model; ``mirrored`` are the target and the source word of each pair."""
+    def _warm_up(self, pool: ThreadPoolExecutor) -> Both:
+        """The tables of fast_align's model, in single precision."""
         warm = DiagonalOptions(iterations=_WARM_UP + 1)
         source, target = self.sides
 
         def prepare(given: BitextSide, generated: BitextSide) -> ibm2.DiagonalDirection:
             table = self.table if given is source else PairTable.of(given, generated)
-            return ibm2.estimate(given, generated, table, warm, reverse=given is target)
+            return ibm2.estimate(given, generated, table, warm, reverse=given is target, exact=False)
 
         forward, reverse = pool.map(prepare, (source, target), (target, source))
-        translation = self._by_slot(reverse.probabilities(*mirrored))
-        return WordTables(forward.translation, forward.null), WordTables(translation, reverse.null)
+        mirrored = at_index(reverse.translation, reverse.table.slots(self.table.key, self.table.given))
+        return Both(WordTables(forward.translation, forward.null), WordTables(mirrored, reverse.null))
 
-    def _known(self, model: HmmDirection, words: Vocabularies, pairs: Pairs) -> WordTables:
-        """The tables of a direction that was learned before."""
-        translation, null = model.project(words, pairs)
-        return WordTables(self._by_slot(translation), null)
+    def _known(self, start: tuple[HmmDirection, HmmDirection]) -> Both:
+        """The tables of directions that were learned before."""
+        one, other, slots = self.table.pairs()
+        tables = []
+        for state, model, pairs in zip(self.states, start, ((one, other), (other, one)), strict=True):
+            translation, null = model.project(state.vocabularies, pairs)
+            tables.append(WordTables(self._by_slot(slots, translation), null))
+        return Both(*tables)
 
     def recall(self, known: tuple[HmmDirection, HmmDirection]) -> None:
         """Let the next iteration read the counts and jumps of a model, but for what this text contributed."""
+        one, other, slots = self.table.pairs()
         counts = []
-        for state, model in zip(self.states, known, strict=True):
-            found = model.known((state.given.words, state.generated.words), state.words)
-            classes = self._by_slot(found.classes) if len(found.classes) else found.classes
-            counts.append(found._replace(links=self._by_slot(found.links), classes=classes))
+        for state, model, pairs in zip(self.states, known, ((one, other), (other, one)), strict=True):
+            found = model.known(state.vocabularies, pairs)
+            classes = self._by_slot(slots, found.classes) if len(found.classes) else found.classes
+            counts.append(found._replace(links=self._by_slot(slots, found.links), classes=classes))
             state.jumps = model.jumps
         self.words = Both(*counts)
 
-    def _by_slot(self, values: Doubles) -> Doubles:
+    def _by_slot(self, slots: Ints, values: Doubles) -> Doubles:
         """Values of each pair as values of each slot."""
         placed = np.zeros(len(self.table.key))
-        placed[self.slots] = values
+        placed[slots] = values
         return placed
 
     def iterate(self, pool: ThreadPoolExecutor) -> None:
@@ -198,28 +207,28 @@ class _Training:
         sides = self.sides[0].flat, self.sides[1].flat
         own = Contributions(self.entries, self.own, Both(*(state.own_null for state in self.states)))
 
-        links = np.zeros(len(self.table.key), np.int64)  # of all parts: integers add up in any order
+        self.links = np.zeros(len(self.table.key), np.int64)  # of all parts: integers add up in any order
         adding = Lock()
 
         def expect(part: tuple[int, int]) -> Both:
             jumped = Both(*(JumpCounts(*map(np.zeros_like, jumps[:2])) for jumps in self.jumps))
-            expected = LinkCounts(links, jumped, adding)
+            expected = LinkCounts(self.links, jumped, adding)
             visit(sides, part, self.table.flat, self.words, self.jumps, own, expected)
             return jumped
 
         found = list(pool.map(expect, parts(*self.sides)))
-        self.words, self.links = _NOTHING, _NONE  # let go of what was read, before the M-step takes as much
-        self.links = links / UNIT
-        pairs = self.links[self.slots]
-        classes = _NONE
-        if self.prefixes is not None:
-            classes = self._by_slot(self.prefixes.links(pairs)[self.prefixes.slots])
-        counts = []
-        for k, state in enumerate(self.states):
-            columns = zip(*(part[k] for part in found), strict=True)
-            jumped = JumpCounts(*(np.asarray(sum(column)) for column in columns))
-            counts.append(state.update(self.links, pairs, classes, jumped))
-        self.words = Both(*counts)
+        self.words = _NOTHING  # let go of what was read, before the M-step takes as much
+        self.links = self.links / UNIT
+        columns = (zip(*(part[k] for part in found), strict=True) for k in (0, 1))
+        self.update(self.links, [JumpCounts(*(np.asarray(sum(one)) for one in both)) for both in columns])
+
+    def update(self, links: Doubles, jumped: Sequence[JumpCounts]) -> None:
+        """M-step of both directions, from the expected links of each slot and the jumps of each direction."""
+        whole = LinkSums.of(links, self.table, len(self.sides[1].words), self.classes)
+        both = zip(self.states, (whole.given, whole.generated), jumped, strict=True)
+        self.words = Both(
+            *(state.update(links, totals, whole.classes, jumps) for state, totals, jumps in both)
+        )
 
     @property
     def jumps(self) -> Both:
@@ -230,9 +239,12 @@ class _Training:
         """What both directions have learned; nothing can be learned after it."""
         self._let_go()
         self.words = _NOTHING
-        pairs = self.links[self.slots]
-        one, other = (state.finish(pairs) for state in self.states)
-        return one, other
+        one, other, slots = self.table.pairs()
+        pairs = (one, other), (other, one)
+        ahead, back = (
+            state.finish(own, self.links[slots]) for state, own in zip(self.states, pairs, strict=True)
+        )
+        return ahead, back
 
     def decode(self, threshold: float | None) -> Decoded:
         """The text by what was learned from it; nothing can be learned after it."""
@@ -241,4 +253,4 @@ class _Training:
 
     def _let_go(self) -> None:
         """Of what only an E-step and an M-step read."""
-        self.own, self.prefixes = np.zeros(0, np.uint16), None
+        self.own, self.classes = np.zeros(0, np.uint16), SlotClasses.none()

@@ -151,13 +151,15 @@ def estimate(
     reverse: bool = False,
     keep: bool = False,
     start: Probabilities | None = None,
+    exact: bool = True,
 ) -> DiagonalDirection:
     """Train one direction: ``iterations − 1`` updates; with ``keep`` the last one's counts stay.
 
+    ``exact``: In the program's order of sums and in double precision, if there are at most :data:`MOST_PAIRS`.
     ``start``: What it begins with, over ``table`` and the generated words; by default all words are equally probable.
     """
     words = len(generated.words)
-    exact = len(table) <= MOST_PAIRS
+    exact = exact and len(table) <= MOST_PAIRS
     kind: type[np.floating] = np.float64 if exact else np.float32
     translation = np.full(len(table.key), INITIAL_PROBABILITY, kind)
     null = np.full(words, INITIAL_PROBABILITY)

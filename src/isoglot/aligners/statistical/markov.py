@@ -210,32 +210,44 @@ def _backward(emission, silent, weights, state, beta, counted):
 
 
 @compiled
-def _predict(given, generated, slots, own, turned, own_null, counts, found):
-    """Predictive p(generated | given) and p(generated | null), leaving out what each entry contributed itself.
+def _predict(source, target, slots, own, own_null, ahead, back, found):
+    """Both directions' predictive p(generated | given) and p(generated | null), without what each entry contributed.
 
-    **Shape** of ``slots`` and ``own``: each pair's (given, generated), or (generated, given) if ``turned``.
+    Both have the same links and classes, so one pass over these serves both.
+
+    **Shape** of ``slots`` and ``own``: each pair's (source, target).
     """
-    emission, silent = found
-    before, alpha = 0, counts.alpha
-    for s in range(len(given.offsets) - 1):
-        words, others = sides_of(given, generated, s)
+    (forward, forward_null), (reverse, reverse_null) = found
+    before, alpha = 0, ahead.alpha
+    for s in range(len(source.offsets) - 1):
+        words, others = sides_of(source, target, s)
         n, m = len(words), len(others)
-        across, down = (1, n) if turned else (m, 1)
         for i in range(n):
+            word = words[i]
             for j in range(m):
-                at = before + i * across + j * down
+                at, other = before + i * m + j, others[j]
                 slot, q = slots[at], own[at] / UNIT
-                value = max(counts.links[slot] - q, 0.0) + alpha
-                if len(counts.share):
-                    base = (max(counts.classes[slot] - q, 0.0) + alpha) / (
-                        max(counts.class_totals[words[i]] - q, 0.0) + counts.class_smooth
+                links = max(ahead.links[slot] - q, 0.0) + alpha
+                one = two = links
+                if len(ahead.share):
+                    classes = max(ahead.classes[slot] - q, 0.0) + alpha
+                    one += ahead.share[other] * (
+                        classes / (max(ahead.class_totals[word] - q, 0.0) + ahead.class_smooth)
                     )
-                    value += counts.share[others[j]] * base
-                whole = max(counts.totals[words[i]] - q, 0.0) + counts.smooth
-                emission[before + j * n + i] = value / whole
+                    two += back.share[word] * (
+                        classes / (max(back.class_totals[other] - q, 0.0) + back.class_smooth)
+                    )
+                forward[before + j * n + i] = one / (max(ahead.totals[word] - q, 0.0) + ahead.smooth)
+                reverse[at] = two / (max(back.totals[other] - q, 0.0) + back.smooth)
         before += n * m
-    for k in range(len(silent)):
-        silent[k] = (max(counts.null[generated.ids[k]] - own_null[k], 0.0) + alpha) / counts.null_total
+    _predict_null(target, own_null.ahead, ahead, forward_null)
+    _predict_null(source, own_null.back, back, reverse_null)
+
+
+@helper
+def _predict_null(generated, own, counts, found):
+    for k in range(len(found)):
+        found[k] = (max(counts.null[generated.ids[k]] - own[k], 0.0) + counts.alpha) / counts.null_total
 
 
 @compiled
@@ -278,7 +290,8 @@ def _combine(source, target, slots, ahead, back, own, links):
                 both = min(ahead[before + j * n + i], 1.0) * min(back[k], 1.0)
                 fraction = np.uint16(both * UNIT + 0.5)
                 own[k] = fraction
-                links[slots[k]] += fraction
+                if fraction:  # most are 0, and their slots need not be fetched
+                    links[slots[k]] += fraction
         before += n * m
 
 
@@ -305,19 +318,16 @@ def _found_slots(piece: Piece, table: FlatTable) -> Ints:
 
 
 def _probabilities(
-    words: WordTables | WordCounts,
-    sides: tuple[FlatSide, FlatSide],
-    slots: Ints,
-    own: tuple[npt.NDArray[np.uint16], npt.NDArray[np.float32]],
-    *,
-    turned: bool,
-) -> _Posteriors:
-    """p(generated | given) and p(generated | null) of a piece; see :func:`_predict`."""
-    found = _Posteriors(np.empty(len(slots)), np.empty(len(sides[1].ids)))
-    if isinstance(words, WordTables):
-        _look_up(*sides, slots, turned, words, found)
+    piece: Piece, slots: Ints, words: Both, own: npt.NDArray[np.uint16], own_null: Both
+) -> Both:
+    """Both directions' p(generated | given) and p(generated | null) of a piece, as :class:`_Posteriors`."""
+    sides = piece.source, piece.target
+    found = Both(*(_Posteriors(np.empty(len(slots)), np.empty(len(side.ids))) for side in sides[::-1]))
+    if isinstance(words.ahead, WordCounts):
+        _predict(*sides, slots, own, own_null, *words, found)
     else:
-        _predict(*sides, slots, own[0], turned, own[1], words, found)
+        _look_up(*sides, slots, False, words.ahead, found.ahead)
+        _look_up(*sides[::-1], slots, True, words.back, found.back)
     return found
 
 
@@ -338,17 +348,17 @@ def visit(
     for piece in pieces(*sides, *part):
         slots = _found_slots(piece, table)
         links = own.links[own.entries[piece.sentences.start] : own.entries[piece.sentences.stop]]
+        null = Both(own.null.ahead[piece.target_tokens], own.null.back[piece.source_tokens])
+        found = _probabilities(piece, slots, words, links, null)
         score = np.zeros(len(piece.source.offsets) - 1)
-        found = []
-        for k, (given, generated, tokens) in enumerate(piece.directions):
-            null = own.null[k][tokens]
-            here = _probabilities(words[k], (given, generated), slots, (links, null), turned=k == 1)
-            forward_backward(given, generated, *here, jumps[k], expected.jumps[k], score)
+        for k, (given, generated, _) in enumerate(piece.directions):
+            forward_backward(given, generated, *found[k], jumps[k], expected.jumps[k], score)
             require_possible(score)
-            _keep_null(given, generated, here.null, null)
-            found.append(here.links)
+            _keep_null(given, generated, found[k].null, null[k])
         with expected.adding:
-            _combine(piece.source, piece.target, slots, *found, links, expected.links)
+            _combine(
+                piece.source, piece.target, slots, found.ahead.links, found.back.links, links, expected.links
+            )
 
 
 def decode(
@@ -366,17 +376,16 @@ def decode(
     best = Both(BestWords.empty(target), BestWords.empty(source))
 
     def run(piece: Piece) -> tuple[Doubles, Doubles]:
-        slots, found = _found_slots(piece, table), []
+        slots = _found_slots(piece, table)
+        null = Both(*(np.zeros(len(side.ids), np.float32) for side in (piece.target, piece.source)))
+        found = _probabilities(piece, slots, words, np.zeros(len(slots), np.uint16), null)
         for k, (given, generated, tokens) in enumerate(piece.directions):
-            nothing = np.zeros(len(slots), np.uint16), np.zeros(len(generated.ids), np.float32)
-            here = _probabilities(words[k], (given, generated), slots, nothing, turned=k == 1)
             expected = JumpCounts(np.zeros(len(jumps[k].width)), np.zeros(len(jumps[k].start)))
             score = best[k].score[piece.sentences]
-            forward_backward(given, generated, *here, jumps[k], expected, score)
+            forward_backward(given, generated, *found[k], jumps[k], expected, score)
             require_possible(score)
-            best_words(given, generated, *here, best[k].word[tokens], best[k].probability[tokens])
-            found.append(here.links)
-        return found[1], found[0]
+            best_words(given, generated, *found[k], best[k].word[tokens], best[k].probability[tokens])
+        return found.back.links, found.ahead.links
 
     agreed = agreeing(source, target, 2.0 if threshold is None else threshold, run)
     return *best, None if threshold is None else agreed

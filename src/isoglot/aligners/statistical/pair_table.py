@@ -73,6 +73,11 @@ class PairTable:
         """``start``, ``key`` and ``size``, as the compiled loops take a table."""
         return FlatTable(self.start, self.key, self.size)
 
+    @property
+    def given(self) -> npt.NDArray[np.int32]:
+        """Given word of each slot. Shape: (slots)."""
+        return np.repeat(np.arange(len(self.size), dtype=np.int32), np.diff(self.start))
+
     def pairs(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], Ints]:
         """Given word, generated word and slot of each pair, sorted by given word, then generated word."""
         given = np.repeat(np.arange(len(self.size), dtype=np.int32), self.size)
@@ -89,7 +94,9 @@ class PairTable:
     def slots(self, given: npt.NDArray[np.integer], generated: npt.NDArray[np.integer]) -> Ints:
         """Slot of each of some pairs, −1 where a word is −1 or the pair is not in the table."""
         found = np.full(len(given), -1, np.int64)
-        _find_all(self.start, self.key, given.astype(np.int32), generated.astype(np.int32), found)
+        _find_all(
+            self.start, self.key, *(side.astype(np.int32, copy=False) for side in (given, generated)), found
+        )
         return found
 
 
