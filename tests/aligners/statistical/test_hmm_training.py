@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from small_bitext import SOURCE, TARGET, train_hmm, words
 
-from isoglot.aligners.statistical import markov
+from isoglot.aligners.statistical import text_passes
 from isoglot.aligners.statistical.bitext import encode
 from isoglot.aligners.statistical.hmm_training import _Training
 from isoglot.aligners.statistical.markov import Both, JumpCounts
@@ -43,11 +43,11 @@ def test_an_entry_does_not_confirm_itself(length):
     training.update(links, [JumpCounts(*map(np.zeros_like, jumps[:2])) for jumps in training.jumps])
 
     slots = np.zeros(sum(map(np.size, own)), np.int64)
-    markov._slots(source.flat, target.flat, training.table.flat, slots)
+    text_passes._slots(source.flat, target.flat, training.table.flat, slots)
     found = Both(*((np.zeros(len(slots)), np.zeros(len(side.ids))) for side in sides[::-1]))
     nulls = Both(*(state.own_null for state in training.states))
     shares = np.concatenate([part.ravel() for part in own])
-    markov._predict(source.flat, target.flat, slots, shares, nulls, *training.words, found)
+    text_passes._predict(source.flat, target.flat, slots, shares, nulls, *training.words, found)
 
     for turned, (emission, silent) in enumerate(found):
         turn = [(f, e, q) if turned else (e, f, q) for e, f, q in entries]

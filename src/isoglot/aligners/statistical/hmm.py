@@ -31,9 +31,9 @@ import numpy.typing as npt
 
 from isoglot.aligners.statistical.bitext import BitextSide, Vocabularies, locate_words
 from isoglot.aligners.statistical.counts import Counts, at_index, sums
-from isoglot.aligners.statistical.markov import WordCounts
 from isoglot.aligners.statistical.options import HmmOptions
 from isoglot.aligners.statistical.pair_table import PairTable
+from isoglot.aligners.statistical.text_passes import WordCounts
 
 Doubles = npt.NDArray[np.float64]
 Words = npt.NDArray[np.int32]

@@ -16,19 +16,18 @@ from isoglot.aligners.statistical.counts import at_index, sums
 from isoglot.aligners.statistical.decoding import WORKERS, Decoded, parts
 from isoglot.aligners.statistical.hmm import JUMP_ALPHA, HmmDirection, Jumps, PrefixClasses
 from isoglot.aligners.statistical.link_sums import LinkSums, SlotClasses
-from isoglot.aligners.statistical.markov import (
+from isoglot.aligners.statistical.markov import Both, JumpCounts
+from isoglot.aligners.statistical.options import DiagonalOptions, HmmOptions
+from isoglot.aligners.statistical.pair_table import PairTable
+from isoglot.aligners.statistical.text_passes import (
     UNIT,
-    Both,
     Contributions,
-    JumpCounts,
     LinkCounts,
     WordCounts,
     WordTables,
     decode,
     visit,
 )
-from isoglot.aligners.statistical.options import DiagonalOptions, HmmOptions
-from isoglot.aligners.statistical.pair_table import PairTable
 
 Doubles = npt.NDArray[np.float64]
 Words = npt.NDArray[np.int32]
@@ -54,7 +53,7 @@ def estimate(
 def estimate_and_decode(
     source: BitextSide, target: BitextSide, options: HmmOptions, threshold: float | None
 ) -> Decoded:
-    """The best words of a text by a model that learns from it and is forgotten; see :func:`markov.decode`."""
+    """What :func:`isoglot.aligners.statistical.text_passes.decode` gives of the text that is learned from."""
     return _trained(source, target, options, None).decode(threshold)
 
 

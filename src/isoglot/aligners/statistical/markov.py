@@ -1,4 +1,4 @@
-"""Compiled loops of the HMM aligner: predictive probabilities, forward–backward, expected counts, links.
+"""Forward–backward over the links of a sentence pair, whose jumps have weights, in compiled loops.
 
 The hidden state of a generated word is the given word that it is linked to, or null with a memory of the last link, so
 that the next jump starts from there (Och & Ney 2003, §2.1.2):
@@ -11,29 +11,15 @@ Source: Vogel, Ney & Tillmann 1996 (*HMM-based word alignment in statistical tra
 """
 
 import math
-from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from isoglot.aligners.compiled import compiled, helper
-from isoglot.aligners.statistical.bitext import BitextSide, FlatSide, Ints
-from isoglot.aligners.statistical.decoding import (
-    BestWords,
-    Decoded,
-    Doubles,
-    Piece,
-    agreeing,
-    best_words,
-    pieces,
-    require_possible,
-    sides_of,
-)
-from isoglot.aligners.statistical.pair_table import FlatTable, find
 
-UNIT = 65535.0
-"""An entry's contribution is kept as a 16-bit fraction of this."""
+_LANES = 8
+"""Words that are added up at a time: sentences are filled to a multiple of them, which leaves the processor no rest."""
 
 
 class Both(NamedTuple):
@@ -43,65 +29,30 @@ class Both(NamedTuple):
     back: Any  # of the direction that generates source words
 
 
-class WordTables(NamedTuple):
-    """One direction's probabilities of words."""
-
-    translation: npt.NDArray[np.floating]  # p(generated | given) of each slot
-    null: Doubles  # p(generated | null) of each generated word
-
-
-class WordCounts(NamedTuple):
-    """One direction's expected counts, from which predictive probabilities follow."""
-
-    links: Doubles  # of each slot
-    totals: Doubles  # of each given word
-    classes: Doubles  # of the prefix classes of each slot; empty without prefixes
-    class_totals: Doubles  # of the prefix class of each given word
-    share: Doubles  # p(f | prefix(f)) · β of each generated word; empty without prefixes
-    null: Doubles  # of null and each generated word
-    alpha: float = 0.0
-    smooth: float = 0.0  # what the prior adds to a total
-    class_smooth: float = 0.0  # and to a class total
-    null_total: float = 0.0
-
-
-class Contributions(NamedTuple):
-    """What a text contributed to the counts at the last visit."""
-
-    entries: npt.NDArray[np.int64]  # each sentence's first entry
-    links: npt.NDArray[np.uint16]  # of each entry, as a fraction
-    null: Both  # of each token, in each direction
-
-
 class JumpCounts(NamedTuple):
     """Expected jumps by width, and first links by word."""
 
-    moved: Doubles
-    started: Doubles
-
-
-class LinkCounts(NamedTuple):
-    """What a visit adds up."""
-
-    links: npt.NDArray[np.int64]  # of each slot, as a fraction
-    jumps: Both  # JumpCounts
-    adding: Lock  # of ``links``, which all parts of a text add to
+    moved: npt.NDArray[np.float64]
+    started: npt.NDArray[np.float64]
 
 
 @helper
 def _weights(n, width):
-    """Weights of the jumps −(n − 1)…n − 1 in a sentence of ``n`` words, forwards and backwards, and 1 / Σ per word."""
+    """Weights of the jumps −(n − 1)…n − 1 in a sentence of ``n`` words, forwards and backwards, and 1 / Σ per word.
+
+    Filled with zeros, the weights on either side, to whole :data:`_LANES` of words.
+    """
     limit = len(width) // 2
-    weight, backward = np.empty(2 * n - 1), np.empty(2 * n - 1)
+    weight, backward = np.zeros(2 * (n + _LANES)), np.zeros(2 * (n + _LANES))
     for k in range(2 * n - 1):
         jump = min(max(k - (n - 1), -limit), limit)
-        weight[k] = width[jump + limit]
-        backward[2 * n - 2 - k] = weight[k]
-    share = np.empty(n)
+        weight[_LANES + k] = width[jump + limit]
+        backward[_LANES + 2 * n - 2 - k] = width[jump + limit]
+    share = np.zeros(n + _LANES)
     for i in range(n):
         total = 0.0
         for k in range(n - 1 - i, 2 * n - 1 - i):
-            total += weight[k]
+            total += weight[_LANES + k]
         share[i] = 1.0 / total
     return weight, backward, share
 
@@ -126,20 +77,26 @@ def forward_backward(given, generated, emission, silent, jumps, expected, score)
         links, null = emission[before : before + n * m].reshape((m, n)), silent[first:last]
         before += n * m
         weights = _weights(n, jumps.width)
-        state, quiet, beta = np.empty((m, n)), np.empty((m, n)), np.empty((m, n))
-        counted = np.empty(2 * n - 1)
+        room = (n + _LANES - 1) // _LANES * _LANES
+        state, quiet, beta = np.empty((m, room)), np.empty((m, n)), np.empty((m, room))
+        moved = np.empty(
+            (n, n)
+        )  # from word to word: sums that do not overlap are made faster than those by width
         for j in range(m):  # as loops, which take a tenth of the time to compile
             null[j] *= p0
             for i in range(n):
                 links[j, i] *= 1.0 - p0
+            for i in range(room):
                 state[j, i] = beta[j, i] = 0.0
-        for k in range(2 * n - 1):
-            counted[k] = 0.0
+        for i in range(n):
+            for k in range(n):
+                moved[i, k] = 0.0
         score[s] = _forward(links, null, start, weights, state, quiet)
-        _backward(links, null, weights, state, beta, counted)
-        for k in range(2 * n - 1):
-            jump = min(max(k - (n - 1), -limit), limit)
-            expected.moved[jump + limit] += counted[k] * weights[0][k]
+        _backward(links, null, weights, state, beta, moved)
+        for i in range(n):
+            for k in range(n):
+                jump = min(max(k - i, -limit), limit)
+                expected.moved[jump + limit] += moved[i, k] * weights[0][_LANES + n - 1 + k - i]
         for j in range(m):
             null[j] = 0.0
             for i in range(n):
@@ -151,6 +108,19 @@ def forward_backward(given, generated, emission, silent, jumps, expected, score)
 
 
 @helper
+def _spread_out(n, mass, weight, sums):
+    """Add to the sum of each word what every word gives it: its ``mass`` times the weight of the jump between them."""
+    size = len(sums)
+    for k in range(0, n, 4):  # four at a time: sums are fetched and put back a quarter as often
+        first = _LANES + n - 1 - k
+        a, b, c, d = mass[k], mass[k + 1], mass[k + 2], mass[k + 3]
+        one, two = weight[first : first + size], weight[first - 1 : first - 1 + size]
+        three, four = weight[first - 2 : first - 2 + size], weight[first - 3 : first - 3 + size]
+        for i in range(size):
+            sums[i] += (a * one[i] + b * two[i]) + (c * three[i] + d * four[i])
+
+
+@helper
 def _forward(emission, silent, start, weights, state, null):
     """Scaled forward probabilities of link or null, and of null alone; returns the log-likelihood.
 
@@ -159,6 +129,7 @@ def _forward(emission, silent, start, weights, state, null):
     weight, _, share = weights
     m, n = emission.shape
     likelihood = whole = 0.0
+    mass = np.zeros(n + _LANES)
     for i in range(n):
         whole += start[min(i, len(start) - 1)]
     for j in range(m):
@@ -167,12 +138,10 @@ def _forward(emission, silent, start, weights, state, null):
             for i in range(n):
                 now[i] = quiet[i] = start[min(i, len(start) - 1)] / whole
         else:
-            for before in range(n):
-                quiet[before] = state[j - 1, before]
-                mass = state[j - 1, before] * share[before]
-                row = weight[n - 1 - before : 2 * n - 1 - before]
-                for i in range(n):
-                    now[i] += mass * row[i]
+            for i in range(n):
+                quiet[i] = state[j - 1, i]
+                mass[i] = quiet[i] * share[i]
+            _spread_out(n, mass, weight, now)
         total = 0.0
         for i in range(n):
             quiet[i] *= silent[j]
@@ -188,204 +157,20 @@ def _forward(emission, silent, start, weights, state, null):
 
 
 @helper
-def _backward(emission, silent, weights, state, beta, counted):
+def _backward(emission, silent, weights, state, beta, moved):
     """Backward probabilities, and each jump's expected count but for its weight."""
     _, backward, share = weights
     m, n = emission.shape
+    mass = np.zeros(n + _LANES)
     for i in range(n):
         beta[m - 1, i] = 1.0
     for j in range(m - 1, 0, -1):
         for i in range(n):
             emission[j, i] *= beta[j, i]
-            mass = emission[j, i]
-            row = backward[n - 1 - i : 2 * n - 1 - i]
-            for before in range(n):
-                beta[j - 1, before] += mass * row[before]
+            mass[i] = emission[j, i]
+        _spread_out(n, mass, backward, beta[j - 1])
         for before in range(n):
             beta[j - 1, before] = beta[j - 1, before] * share[before] + silent[j] * beta[j, before]
-            mass = state[j - 1, before] * share[before]
-            place = counted[n - 1 - before : 2 * n - 1 - before]
+            from_here, row = state[j - 1, before] * share[before], moved[before]
             for i in range(n):
-                place[i] += mass * emission[j, i]
-
-
-@compiled
-def _predict(source, target, slots, own, own_null, ahead, back, found):
-    """Both directions' predictive p(generated | given) and p(generated | null), without what each entry contributed.
-
-    Both have the same links and classes, so one pass over these serves both.
-
-    **Shape** of ``slots`` and ``own``: each pair's (source, target).
-    """
-    (forward, forward_null), (reverse, reverse_null) = found
-    before, alpha = 0, ahead.alpha
-    for s in range(len(source.offsets) - 1):
-        words, others = sides_of(source, target, s)
-        n, m = len(words), len(others)
-        for i in range(n):
-            word = words[i]
-            for j in range(m):
-                at, other = before + i * m + j, others[j]
-                slot, q = slots[at], own[at] / UNIT
-                links = max(ahead.links[slot] - q, 0.0) + alpha
-                one = two = links
-                if len(ahead.share):
-                    classes = max(ahead.classes[slot] - q, 0.0) + alpha
-                    one += ahead.share[other] * (
-                        classes / (max(ahead.class_totals[word] - q, 0.0) + ahead.class_smooth)
-                    )
-                    two += back.share[word] * (
-                        classes / (max(back.class_totals[other] - q, 0.0) + back.class_smooth)
-                    )
-                forward[before + j * n + i] = one / (max(ahead.totals[word] - q, 0.0) + ahead.smooth)
-                reverse[at] = two / (max(back.totals[other] - q, 0.0) + back.smooth)
-        before += n * m
-    _predict_null(target, own_null.ahead, ahead, forward_null)
-    _predict_null(source, own_null.back, back, reverse_null)
-
-
-@helper
-def _predict_null(generated, own, counts, found):
-    for k in range(len(found)):
-        found[k] = (max(counts.null[generated.ids[k]] - own[k], 0.0) + counts.alpha) / counts.null_total
-
-
-@compiled
-def _look_up(given, generated, slots, turned, tables, found):
-    """p(generated | given) and p(generated | null) as tables have them; shapes as :func:`_predict` has them."""
-    emission, silent = found
-    before = 0
-    for s in range(len(given.offsets) - 1):
-        n, m = given.offsets[s + 1] - given.offsets[s], generated.offsets[s + 1] - generated.offsets[s]
-        across, down = (1, n) if turned else (m, 1)
-        for j in range(m):
-            for i in range(n):
-                emission[before + j * n + i] = tables.translation[slots[before + i * across + j * down]]
-        before += n * m
-    for k in range(len(silent)):
-        silent[k] = tables.null[generated.ids[k]]
-
-
-@compiled
-def _slots(source, target, table, found):
-    """The slots of each pair's words. **Shape** of each: (source, target)."""
-    done = 0
-    for s in range(len(source.offsets) - 1):
-        words, others = sides_of(source, target, s)
-        for word in words:
-            for other in others:
-                found[done] = find(table.start, table.key, word, other)
-                done += 1
-
-
-@compiled
-def _combine(source, target, slots, ahead, back, own, links):
-    """The products of both directions' posteriors into ``own``, added to ``links`` too."""
-    before = 0
-    for s in range(len(source.offsets) - 1):
-        n, m = source.offsets[s + 1] - source.offsets[s], target.offsets[s + 1] - target.offsets[s]
-        for i in range(n):
-            for j in range(m):
-                k = before + i * m + j
-                both = min(ahead[before + j * n + i], 1.0) * min(back[k], 1.0)
-                fraction = np.uint16(both * UNIT + 0.5)
-                own[k] = fraction
-                if fraction:  # most are 0, and their slots need not be fetched
-                    links[slots[k]] += fraction
-        before += n * m
-
-
-@compiled
-def _keep_null(given, generated, silent, own):
-    """The null posteriors of the words of pairs with two sides into ``own``."""
-    for s in range(len(given.offsets) - 1):
-        if given.offsets[s] < given.offsets[s + 1]:
-            for k in range(generated.offsets[s], generated.offsets[s + 1]):
-                own[k] = silent[k]
-
-
-class _Posteriors(NamedTuple):
-    """One direction's posteriors of a piece of text."""
-
-    links: Doubles
-    null: Doubles
-
-
-def _found_slots(piece: Piece, table: FlatTable) -> Ints:
-    slots = np.empty(int(piece.source.lengths @ piece.target.lengths), np.int64)
-    _slots(piece.source, piece.target, table, slots)
-    return slots
-
-
-def _probabilities(
-    piece: Piece, slots: Ints, words: Both, own: npt.NDArray[np.uint16], own_null: Both
-) -> Both:
-    """Both directions' p(generated | given) and p(generated | null) of a piece, as :class:`_Posteriors`."""
-    sides = piece.source, piece.target
-    found = Both(*(_Posteriors(np.empty(len(slots)), np.empty(len(side.ids))) for side in sides[::-1]))
-    if isinstance(words.ahead, WordCounts):
-        _predict(*sides, slots, own, own_null, *words, found)
-    else:
-        _look_up(*sides, slots, False, words.ahead, found.ahead)
-        _look_up(*sides[::-1], slots, True, words.back, found.back)
-    return found
-
-
-def visit(
-    sides: tuple[FlatSide, FlatSide],
-    part: tuple[int, int],
-    table: FlatTable,
-    words: Both,
-    jumps: Both,
-    own: Contributions,
-    expected: LinkCounts,
-) -> None:
-    """E-step over the sentences ``part[0]`` to ``part[1]`` − 1; adds to ``expected``.
-
-    ``table`` has the word pairs by source word; ``words`` both directions' :class:`WordTables` or :class:`WordCounts`;
-    ``own`` is written anew.
-    """
-    for piece in pieces(*sides, *part):
-        slots = _found_slots(piece, table)
-        links = own.links[own.entries[piece.sentences.start] : own.entries[piece.sentences.stop]]
-        null = Both(own.null.ahead[piece.target_tokens], own.null.back[piece.source_tokens])
-        found = _probabilities(piece, slots, words, links, null)
-        score = np.zeros(len(piece.source.offsets) - 1)
-        for k, (given, generated, _) in enumerate(piece.directions):
-            forward_backward(given, generated, *found[k], jumps[k], expected.jumps[k], score)
-            require_possible(score)
-            _keep_null(given, generated, found[k].null, null[k])
-        with expected.adding:
-            _combine(
-                piece.source, piece.target, slots, found.ahead.links, found.back.links, links, expected.links
-            )
-
-
-def decode(
-    source: BitextSide,
-    target: BitextSide,
-    table: FlatTable,
-    words: Both,
-    jumps: Both,
-    threshold: float | None,
-) -> Decoded:
-    """Each direction's best words of a text, and the links that agree where a ``threshold`` is given.
-
-    ``table`` and ``words`` as :func:`visit` has them; nothing is left out of counts.
-    """
-    best = Both(BestWords.empty(target), BestWords.empty(source))
-
-    def run(piece: Piece) -> tuple[Doubles, Doubles]:
-        slots = _found_slots(piece, table)
-        null = Both(*(np.zeros(len(side.ids), np.float32) for side in (piece.target, piece.source)))
-        found = _probabilities(piece, slots, words, np.zeros(len(slots), np.uint16), null)
-        for k, (given, generated, tokens) in enumerate(piece.directions):
-            expected = JumpCounts(np.zeros(len(jumps[k].width)), np.zeros(len(jumps[k].start)))
-            score = best[k].score[piece.sentences]
-            forward_backward(given, generated, *found[k], jumps[k], expected, score)
-            require_possible(score)
-            best_words(given, generated, *found[k], best[k].word[tokens], best[k].probability[tokens])
-        return found.back.links, found.ahead.links
-
-    agreed = agreeing(source, target, 2.0 if threshold is None else threshold, run)
-    return *best, None if threshold is None else agreed
+                row[i] += from_here * emission[j, i]

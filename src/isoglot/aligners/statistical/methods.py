@@ -14,7 +14,7 @@ import numpy.typing as npt
 from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 
-from isoglot.aligners.statistical import diagonal, ibm2, markov
+from isoglot.aligners.statistical import diagonal, ibm2, text_passes
 from isoglot.aligners.statistical.bitext import BitextSide, Vocabularies, locate_words
 from isoglot.aligners.statistical.counts import CountSum
 from isoglot.aligners.statistical.decoding import (
@@ -28,9 +28,10 @@ from isoglot.aligners.statistical.decoding import (
 )
 from isoglot.aligners.statistical.hmm import HmmDirection
 from isoglot.aligners.statistical.hmm_training import estimate, estimate_and_decode
-from isoglot.aligners.statistical.markov import Both, WordTables
+from isoglot.aligners.statistical.markov import Both
 from isoglot.aligners.statistical.options import DiagonalOptions, HmmOptions, Symmetrisation
 from isoglot.aligners.statistical.pair_table import PairTable
+from isoglot.aligners.statistical.text_passes import WordTables
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.options import Options
 from isoglot.runs.files import read_json, write_json, write_text
@@ -286,7 +287,7 @@ class HmmModel(TranslationModel):
             translation[slots], null = model.project(words, pairs)
             tables.append(WordTables(translation, null))
         jumps = Both(self.forward.jumps, self.reverse.jumps)
-        return markov.decode(source, target, table.flat, Both(*tables), jumps, threshold)
+        return text_passes.decode(source, target, table.flat, Both(*tables), jumps, threshold)
 
 
 METHODS: dict[str, type[TranslationModel]] = {"fast_align": FastAlignModel, "hmm": HmmModel}
