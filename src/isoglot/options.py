@@ -31,9 +31,18 @@ def file_path(path: str | Path) -> Path:
     return Path(path)
 
 
+def no_stream(path: Path) -> Path:
+    """The path of a file to write that is not ``-``, which users write for standard output; else a ValueError."""
+    if str(path) == "-":
+        raise ValueError("standard output (-) is not possible here; name a file")
+    return path
+
+
 FileName = Annotated[str, AfterValidator(one_component)]
 """A name that a file or folder gets, alone or with more before or after it."""
-OutputFile = Annotated[Path, BeforeValidator(file_path)]
+OutputText = Annotated[Path, BeforeValidator(file_path)]
+"""A text file to write; ``-`` is standard output."""
+OutputFile = Annotated[OutputText, AfterValidator(no_stream)]
 """A file to write."""
 Label = Annotated[str, Field(min_length=1)]
 """A name that is not empty."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections import Counter
 from pathlib import Path
 
 import pytest
 from nltk.translate.phrase_based import phrase_extraction
+from pydantic import ValidationError
 
 from isoglot.aligners.align_file import align_file
 from isoglot.aligners.alignment import Alignment
@@ -71,3 +73,27 @@ def test_align_writes_phrases_and_an_encoder_s_lexicon(tmp_path: Path, encoder: 
         assert words and all(linked[s, t] == int(n) and float(p) >= 0.05 for s, t, p, n, *_ in words)
     else:
         assert words and all(len(row) == 3 for row in words)
+
+
+@pytest.mark.parametrize("method", ["itermax", "fast_align"])
+def test_words_that_hold_what_ends_columns_and_lines(tmp_path: Path, encoder: Path, method: str) -> None:
+    pairs = tmp_path / "pairs.jsonl"
+    rows = [{"source": ["a\tb", "the\nhouse"], "target": ["x\r", "Haus"]}] * 3
+    pairs.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    own = {"model": str(encoder), "layer": 2} if method == "itermax" else {}
+    aligner = aligner_of(method=method, lexicon=tmp_path / "words", **own)
+    request = AlignRequest(aligner=aligner, phrases=tmp_path / "phrases", output="words")
+    align_file(corpus_sources([str(pairs)], languages=["en", "xx"]), tmp_path / "links", request)
+    assert len((tmp_path / "links").read_bytes().splitlines()) == 3
+    for name in ("words", "phrases"):
+        lines = read(tmp_path / name)
+        assert lines and len({len(row) for row in lines}) == 1
+        assert {word for row in lines for word in row[:2]} <= {
+            "ab", "thehouse", "x", "Haus", "ab thehouse", "x Haus"
+        }  # fmt: skip
+
+
+def test_counts_do_not_go_to_standard_output() -> None:
+    for options in ({"phrases": "-"}, {"aligner": {"kind": "fast_align", "lexicon": "-"}}):
+        with pytest.raises(ValidationError, match="standard output"):
+            AlignRequest.model_validate(options)

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
+from tokenizers import Tokenizer
+from tokenizers.models import Unigram
+from tokenizers.pre_tokenizers import Metaspace
+from transformers import PreTrainedTokenizerFast
 
 import isoglot as iso
 from isoglot.corpus.labelled.questions import read_questions
@@ -13,6 +18,7 @@ from isoglot.corpus.labelled.tables import read_table
 from isoglot.corpus.labelled.tags import read_tags
 from isoglot.errors import ConfigurationError, InputError, IsoglotError
 from isoglot.projection.options import project_request
+from isoglot.projection.words import WordCutter
 from isoglot.schema import SPAN, TAGGED
 from isoglot.tasks import build_task
 from isoglot.testing import tiny_bitext
@@ -116,6 +122,47 @@ def test_offsets_become_offsets_and_tags(tmp_path: Path) -> None:
     assert [second["text"][s["start"] : s["end"]] for s in second["spans"]] == ["Rom"]
     found = read_table(str(tmp_path / "o.jsonl"), TAGGED, language="de", split="train", role="words")
     assert found["words"][1] == ["„", "Rom", "“"]
+
+
+@pytest.fixture
+def chinese(tmp_path: Path, encoder: Path) -> Path:
+    """A tiny encoder whose tokenizer has 北京 and 大学 as pieces."""
+    folder = shutil.copytree(encoder, tmp_path / "chinese")
+    tokenizer = Tokenizer(
+        Unigram([("<unk>", 0.0), *((piece, -1.0) for piece in ("▁", "北京", "大学", "北", "京", "。"))], 0)
+    )
+    tokenizer.pre_tokenizer = Metaspace(prepend_scheme="always")
+    own = PreTrainedTokenizerFast(tokenizer_object=tokenizer, unk_token="<unk>", pad_token="<unk>",
+                                  cls_token="<unk>", sep_token="<unk>")  # fmt: skip
+    for file in folder.glob("*token*"):
+        file.unlink()
+    own.save_pretrained(folder)
+    return folder
+
+
+def test_text_without_spaces_is_cut_as_the_encoder_cuts_it(chinese: Path) -> None:
+    cut = WordCutter(project_request("a.json", model=str(chinese), target_language="zh"))
+    text = "北京大学 在北京。x大2"
+    assert [text[a:b] for a, b in cut(text)] == ["北京", "大学", "在", "北京", "。", "x", "大", "2"]
+    assert cut("the house") == [(0, 3), (4, 9)]
+    for request in (
+        project_request("a.json", method="hmm", target_language="zh"),
+        project_request("a.json", links_file="links", target_language="zh"),
+    ):
+        assert [text[a:b] for a, b in WordCutter(request)(text)] == list(text.replace(" ", ""))
+    whole = WordCutter(
+        project_request("a.json", model=str(chinese), target_language="zh", words="whitespace")
+    )
+    assert [text[a:b] for a, b in whole(text)] == text.split()
+
+
+def test_offsets_in_text_without_spaces(tmp_path: Path, chinese: Path) -> None:
+    row = {"text": "Beijing", "spans": [{"start": 0, "end": 7, "label": "LOC"}]}
+    labels, translation = written(tmp_path, en_jsonl=json.dumps(row) + "\n", zh_txt="北京\n")
+    options = {"model": str(chinese), "layer": 2, "target_language": "zh"}
+    iso.project(labels, translation, tmp_path / "o.jsonl", **options)
+    found = json.loads((tmp_path / "o.jsonl").read_text(encoding="utf-8"))
+    assert found["words"] == ["北京"] and found["spans"] == [{"start": 0, "end": 2, "label": "LOC"}]
 
 
 def squad(context: str, **answers: str | None) -> str:

@@ -30,6 +30,7 @@ WINDOW = 8192
 """Sentence pairs at a time where a whole corpus would need more memory; no result depends on it."""
 MOST_ENTRIES = 1 << 24
 """Source words × target words (pieces, with an encoder) of the largest pair that is aligned: 4,096 by 4,096."""
+_ENDS = dict.fromkeys(map(ord, "\t\n\r"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,6 +182,11 @@ def require_words(pair: WordPair) -> WordPair:
                 "isoglot.align_many for text, align_pairs for many sentences"
             )
     return pair
+
+
+def column(word: str) -> str:
+    """A word as a column of a line: what ends columns and lines is left out."""
+    return word.translate(_ENDS)
 
 
 def usable_words(pair: WordPair, number: int, warn: Callable[[int, str], None]) -> WordPair:

@@ -9,7 +9,7 @@ from math import sqrt
 from pathlib import Path
 from typing import Any
 
-from isoglot.aligners.alignment import PairLinks
+from isoglot.aligners.alignment import PairLinks, column
 from isoglot.runs.files import whole_file
 
 Span = tuple[int, int]
@@ -122,7 +122,7 @@ def counted(
     """
     words, pairs = PairCounts(), PairCounts()
     for pair, own in found:
-        source, target = (["".join(word.split("\t")) for word in side] for side in pair.words)
+        source, target = ([*map(column, side)] for side in pair.words)
         if lexicon is not None:
             for i, j in own.links:
                 words.add(source[i : i + 1], target[j : j + 1])

@@ -17,7 +17,7 @@ from isoglot.mining.options import (
     Scorers,
     SentenceAlignOptions,
 )
-from isoglot.options import Options, OutputFile, option
+from isoglot.options import Options, OutputFile, OutputText, option
 
 PairsOut = Annotated[
     str, typer.Option("--out", "-o", help="File to write: .tsv, .jsonl or .tmx, also .gz; - for TSV.")
@@ -27,7 +27,7 @@ PairsOut = Annotated[
 class FilterOutputs(Options):
     """What else `isoglot filter` writes."""
 
-    dropped: OutputFile | None = option(
+    dropped: OutputText | None = option(
         None, "Write dropped pairs with reason and scores here: .tsv or .jsonl, also .gz."
     )
     report: OutputFile | None = option(None, "Write counts and histograms here, as JSON.")

@@ -10,11 +10,11 @@ the source is in the translation, once, and elements stay inside those that hold
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from isoglot.aligners.alignment import PairLinks
-from isoglot.corpus.encode.words import WordMode, word_spans
+from isoglot.corpus.encode.words import word_spans
 from isoglot.corpus.read.line_files import numbered_lines
 from isoglot.errors import InputError
 from isoglot.projection.rule import Words, project_spans
@@ -54,7 +54,6 @@ class InlineTags(LabelKind):
 
     def units(self) -> Iterator[Unit]:
         """One unit per line."""
-        mode = self.request.words
         both = (self.labels, self.translation)
         for _, (number, marked), (line, text) in paired(
             numbered_lines(both[0]), numbered_lines(both[1]), both
@@ -66,10 +65,10 @@ class InlineTags(LabelKind):
                     line=line,
                 )
             try:
-                words, elements = parse_tags(marked, mode=mode)
+                words, elements = parse_tags(marked, self.cut)
             except InputError as error:
                 raise error.at(self.labels, number) from None
-            spans = word_spans(text, mode=mode)
+            spans = self.cut(text)
             yield Unit(words, [text[a:b] for a, b in spans], _Segment(text, spans, elements))
 
     def text(self, unit: Unit, found: PairLinks) -> str:
@@ -88,7 +87,7 @@ class InlineTags(LabelKind):
         return place_tags(own, [span.words for span in projected], found) + "\n"
 
 
-def parse_tags(line: str, *, mode: WordMode = "unicode") -> tuple[list[str], list[_Element]]:
+def parse_tags(line: str, cut: Callable[[str], list[Words]] = word_spans) -> tuple[list[str], list[_Element]]:
     """The words of a line, and its tags.
 
     Raises:
@@ -104,7 +103,7 @@ def parse_tags(line: str, *, mode: WordMode = "unicode") -> tuple[list[str], lis
     at = 0
     for tag in (*_TAG.finditer(line), None):
         text = line[at : tag.start() if tag else len(line)]
-        words += [text[a:b] for a, b in word_spans(text, mode=mode)]
+        words += [text[a:b] for a, b in cut(text)]
         if tag is None:
             break
         at, here = tag.end(), len(words)

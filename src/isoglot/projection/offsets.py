@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 
 from isoglot.aligners.alignment import PairLinks
 from isoglot.checks import shortened
-from isoglot.corpus.encode.words import word_spans
 from isoglot.corpus.read.line_files import numbered_lines
 from isoglot.corpus.read.sources import bare_suffix
 from isoglot.errors import InputError
@@ -41,7 +40,6 @@ class CharacterSpans(LabelKind):
 
     def units(self) -> Iterator[Unit]:
         """One unit per text."""
-        mode = self.request.words
         labelled = (
             (number, parse_object(line, path=self.labels, line=number))
             for number, line in numbered_lines(self.labels)
@@ -49,7 +47,7 @@ class CharacterSpans(LabelKind):
         both = (self.labels, self.translation)
         for _, (number, row), other in paired(labelled, self._translated(), both):
             text, marked = _labelled(row, self.labels, number)
-            spans, others = word_spans(text, mode=mode), word_spans(other, mode=mode)
+            spans, others = self.cut(text), self.cut(other)
             words = [span_words(spans, start, end) for start, end, _ in marked]
             own = _Text(row.get("id"), other, others, [kind for *_, kind in marked], words)
             yield Unit([text[a:b] for a, b in spans], [other[a:b] for a, b in others], own)

@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 
 from isoglot.aligners.alignment import PairLinks
 from isoglot.checks import shortened
-from isoglot.corpus.encode.words import word_spans
 from isoglot.corpus.labelled.questions import ARTICLE, read_questions, squad_questions
 from isoglot.corpus.labelled.tables import read_table
 from isoglot.corpus.read.line_files import numbered_lines
@@ -50,7 +49,7 @@ class Answers(LabelKind):
     def units(self) -> Iterator[Unit]:
         """One unit per context and translation of it; questions without a translation are left out."""
         translated = _translations(self.translation)
-        language, mode = self.request.source_language, self.request.words
+        language = self.request.source_language
         if bare_suffix(str(self.labels)) == ".jsonl":
             rows = read_table(str(self.labels), SPAN, language=language, split="train", role="questions")
         else:
@@ -68,7 +67,7 @@ class Answers(LabelKind):
             if other is None:
                 self.counts.examples += len(own)
                 continue
-            spans, others = word_spans(text, mode=mode), word_spans(other, mode=mode)
+            spans, others = self.cut(text), self.cut(other)
             asked = [
                 _Question(
                     row["id"], translated[row["id"]][0], _places(row["answers"], spans), row.get(ARTICLE)

@@ -15,6 +15,7 @@ from isoglot.corpus.labelled.tags import UNLABELLED
 from isoglot.errors import InputError
 from isoglot.projection.options import ProjectRequest
 from isoglot.projection.rule import ProjectedSpan, Words
+from isoglot.projection.words import WordCutter
 
 One = TypeVar("One")
 Other = TypeVar("Other")
@@ -84,6 +85,9 @@ class LabelKind(ABC):
     out: str | Path
     request: ProjectRequest
     counts: ProjectionCounts = field(default_factory=ProjectionCounts)
+
+    def __post_init__(self) -> None:
+        self.cut = WordCutter(self.request)  # running text to words
 
     @abstractmethod
     def units(self) -> Iterator[Unit]:

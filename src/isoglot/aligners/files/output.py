@@ -8,7 +8,7 @@ from itertools import chain, groupby
 from pathlib import Path
 from typing import Any
 
-from isoglot.aligners.alignment import PairLinks
+from isoglot.aligners.alignment import PairLinks, column
 from isoglot.aligners.files.formats import FORMATS
 from isoglot.aligners.files.pairs import RawPair
 from isoglot.aligners.options import AlignRequest
@@ -63,7 +63,7 @@ def _text(
             return "".join(f"{number + 1:0{width}d} {i + start} {j + start} S\n" for i, j in links)
         return " ".join([f"{i + start}-{j + start}" for i, j in links]) + "\n"
     if name == "words":
-        source, target = pair.words
+        source, target = ([*map(column, side)] for side in pair.words)
         return "\t".join("|||".join((source[i], target[j])[::turn]) for i, j in found.links) + "\n"
     row: dict[str, Any] = {"id": number if pair.id is None else pair.id}
     texts, (one, other) = pair.placed

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 
+from isoglot.aligners.alignment import column
 from isoglot.aligners.statistical import diagonal, ibm2, text_passes
 from isoglot.aligners.statistical.bitext import BitextSide, Vocabularies, locate_words
 from isoglot.aligners.statistical.counts import CountSum
@@ -131,7 +132,8 @@ class TranslationModel(ABC):
         kept = order[probability[order] >= minimum]
         columns = (array[kept].tolist() for array in (source, target, probability))
         rows = zip(*columns, strict=True)
-        lines = (f"{self.source_words[s]}\t{self.target_words[t]}\t{value!r}\n" for s, t, value in rows)
+        source_words, target_words = ([*map(column, words)] for words in self.words)
+        lines = (f"{source_words[s]}\t{target_words[t]}\t{value!r}\n" for s, t, value in rows)
         write_text(path, "".join(lines))
 
 

@@ -1,7 +1,7 @@
 """Words of raw text with their characters' places, and which word each piece of an encoding belongs to."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Literal
 from unicodedata import category
 
@@ -16,6 +16,7 @@ _SINGLE = (
     r"[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\u30fc\uff70\p{Script=Bopomofo}"
     r"\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}--[\p{Nd}\p{M}]]"
 )
+_ONE = regex.compile(_SINGLE, flags=regex.VERSION1)
 _LETTER = rf"[[\p{{L}}\p{{M}}\p{{N}}\p{{Pc}}]--{_SINGLE}]"
 # Unicode UAX 29, rule WB4: format characters (joiners, soft hyphen, BOM) do not end a word, the zero-width space does.
 _FORMAT = r"[\p{Cf}--\u200b]"
@@ -66,6 +67,33 @@ def word_spans(text: str, *, mode: WordMode = "unicode") -> list[tuple[int, int]
         return [match.span() for match in _UNICODE_LATIN.finditer(text)]
     pattern = _UNICODE if mode == "unicode" else _WHITESPACE
     return [match.span() for match in pattern.finditer(text)]
+
+
+def joined_spans(
+    text: str, spans: Sequence[tuple[int, int]], starts: Collection[int]
+) -> list[tuple[int, int]]:
+    """Words of :func:`word_spans`, single characters of scripts without spaces joined where none of ``starts`` is.
+
+    Example:
+        >>> text = "漢字と2 語"
+        >>> [text[a:b] for a, b in joined_spans(text, word_spans(text), starts={0, 2, 3, 4})]
+        ['漢字', 'と', '2', '語']
+    """
+    joined: list[tuple[int, int]] = []
+    single = False  # whether the word before consists of such characters
+    for start, end in spans:
+        own = _ONE.match(text, start) is not None
+        if own and single and joined[-1][1] == start and start not in starts:
+            joined[-1] = joined[-1][0], end
+        else:
+            joined.append((start, end))
+        single = own
+    return joined
+
+
+def has_unspaced(text: str) -> bool:
+    """Whether a text has characters of scripts without spaces."""
+    return not text.isascii() and _ONE.search(text) is not None
 
 
 def split_words(text: str, *, mode: WordMode = "unicode") -> list[str]:
