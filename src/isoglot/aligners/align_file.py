@@ -163,9 +163,13 @@ def _align(
 def _by_embedding(corpus: Corpus, encoder: Encoder, request: AlignRequest, warn: Warnings) -> Found:
     keep_few_primitives()
     from isoglot.aligners.embedding.aligner import EmbeddingAligner  # noqa: PLC0415 - loads torch
+    from isoglot.aligners.embedding.running_text import align_running  # noqa: PLC0415
 
     aligner = EmbeddingAligner(encoder.model, options=encoder.options, warn=warn)
     pairs, same = tee(read_pairs(corpus, mode=request.words, warn=warn))
+    if request.words == "unicode":
+        found = align_running(aligner, ((pair.texts, pair.words) for pair in same))
+        return zip(pairs, found, strict=True)
     return zip(pairs, aligner.align_pairs(pair.words for pair in same), strict=True)
 
 

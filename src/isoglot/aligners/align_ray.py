@@ -22,6 +22,7 @@ from isoglot.aligners.alignment import PairLinks
 from isoglot.aligners.embedding.aligner import EmbeddingAligner
 from isoglot.aligners.embedding.memory import keep_few_primitives
 from isoglot.aligners.embedding.options import EmbeddingOptions
+from isoglot.aligners.embedding.running_text import align_running
 from isoglot.aligners.files.pairs import RawPair, prepared_pairs
 from isoglot.aligners.options import Encoder
 from isoglot.corpus.encode.words import WordMode
@@ -112,8 +113,11 @@ def align_part(number: int) -> int:
     """Make a part; its number of pairs."""
     job, corpus = _AlignWorker.job, _AlignWorker.corpus
     _AlignWorker.warnings.clear()
-    words = (pair.words for pair in job.pairs(corpus, number))
-    found = list(_AlignWorker.aligner.align_pairs(words, first=number * job.part_pairs))
+    pairs, aligner, first = job.pairs(corpus, number), _AlignWorker.aligner, number * job.part_pairs
+    if job.words == "unicode":
+        found = list(align_running(aligner, ((pair.texts, pair.words) for pair in pairs), first=first))
+    else:
+        found = list(aligner.align_pairs((pair.words for pair in pairs), first=first))
     table = pa.table(
         {
             "links": [f.links for f in found],

@@ -7,16 +7,16 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import lru_cache
 from itertools import tee
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast, overload
 
-from isoglot.aligners.alignment import AlignedPair
+from isoglot.aligners.alignment import AlignedPair, PairLinks, WordPair
 from isoglot.aligners.embedding.choice import untuned, with_kept
 from isoglot.aligners.embedding.options import EmbeddingOptions
-from isoglot.aligners.given_pairs import Sentence, cut_pair, given_pairs
+from isoglot.aligners.embedding.running_text import align_running
+from isoglot.aligners.given_pairs import Sentence, Texts, cut_pair, given_pairs
 from isoglot.aligners.options import STATISTICAL
 from isoglot.corpus.encode.words import WordMode
 from isoglot.errors import ConfigurationError
@@ -60,8 +60,9 @@ def align(
             :data:`isoglot.aligners.api.DEFAULT_MODEL` by default.
         method: One of :data:`isoglot.aligners.embedding.options.METHODS`; by default the one that the model keeps, as
             the aligner of the package does, else ``itermax``; of a saved statistical aligner its own.
-        words: How text is cut: ``unicode`` for running text (Han, Kana, Thai and Khmer by character), ``whitespace``
-            for tokenised text. By default ``unicode``; of a saved statistical aligner the way it was trained.
+        words: How text is cut: ``unicode`` for running text (Han, Kana, Thai and Khmer by character, which an encoder
+            links as the pieces that they stand in), ``whitespace`` for tokenised text. By default ``unicode``; of a
+            saved statistical aligner the way it was trained.
         tokenizer: Tokenizer of a loaded encoder.
         **options: Options of :class:`isoglot.aligners.embedding.options.EmbeddingOptions`, such as ``layer=8``; of a
             statistical aligner ``symmetrisation`` and ``threshold``.
@@ -83,8 +84,7 @@ def align(
         (['The', 'river', '.'], [(0, 3), (4, 9), (9, 10)])
     """
     aligner, mode = _aligner(model, method, words, tokenizer, options)
-    pair, texts = cut_pair((source, target), mode)
-    return replace(aligner.align_words(*pair), source=texts[0], target=texts[1])
+    return next(_aligned(aligner, iter([cut_pair((source, target), mode)]), mode))
 
 
 @overload
@@ -166,12 +166,24 @@ def align_many(
         aligner, mode = _learned(str(method), held, words, options)
     else:
         aligner, mode = _aligner(model, method, words, tokenizer, options)
-    cut, same = tee(cut_pair(row, mode, f"pair {number}: ") for number, row in enumerate(rows, 1))
-    found = aligner.align_pairs(pair for pair, _ in same)
-    aligned = (
-        replace(pair, source=one, target=other) for (_, (one, other)), pair in zip(cut, found, strict=True)
-    )
+    cut = (cut_pair(row, mode, f"pair {number}: ") for number, row in enumerate(rows, 1))
+    aligned = _aligned(aligner, cut, mode)
     return list(aligned) if hasattr(source if pairs is None else pairs, "__len__") else aligned
+
+
+def _aligned(
+    aligner: EmbeddingAligner | StatisticalAligner, cut: Iterator[tuple[WordPair, Texts]], mode: WordMode
+) -> Iterator[AlignedPair]:
+    """Pairs of words with their links, and the texts that they were cut from."""
+    pairs, same = tee(cut)
+    found: Iterator[PairLinks]
+    if mode == "unicode" and hasattr(aligner, "tokenizer"):
+        encoder = cast("EmbeddingAligner", aligner)
+        found = align_running(encoder, ((texts, words) for words, texts in same))
+    else:
+        found = aligner.align_pairs(words for words, _ in same)
+    for (words, texts), own in zip(pairs, found, strict=True):
+        yield AlignedPair.of(words, own, texts)
 
 
 def _learned(

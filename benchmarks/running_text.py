@@ -1,0 +1,71 @@
+"""Links of running Chinese and Japanese: characters by themselves, as the pieces that they stand in, and gold words.
+
+    python running_text.py DATA [--model box] [--pairs 300]
+
+PUD's gold links of words become links of their characters, and so do the links found. As in the development figures,
+only links count that touch an English word or a character with a gold link, for PUD links content words alone.
+"""
+
+import argparse
+from collections.abc import Iterator
+from itertools import accumulate, pairwise
+from pathlib import Path
+
+from isoglot.aligners.alignment import PairLinks
+from isoglot.aligners.embedding.aligner import EmbeddingAligner
+from isoglot.aligners.embedding.running_text import align_running
+from isoglot.aligners.files.gold import gold_pairs
+from isoglot.aligners.options import Encoder, aligner_of
+from isoglot.corpus.encode.words import split_words
+
+
+def by_character(found: PairLinks, words: list[str]) -> set[tuple[int, int]]:
+    """Links of target words as links of their characters in the words joined."""
+    places = [range(*ends) for ends in pairwise(accumulate(map(len, words), initial=0))]
+    return {(i, character) for i, j in found.links for character in places[j]}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("data", type=Path)
+    parser.add_argument("--model")
+    parser.add_argument("--pairs", type=int, default=300)
+    given = parser.parse_args()
+    chosen = aligner_of(**({} if given.model is None else {"model": given.model}))
+    assert isinstance(chosen, Encoder)
+    aligner = EmbeddingAligner(chosen.model, options=chosen.options)
+    for language in ("zh", "ja"):
+        pairs = gold_pairs(given.data / f"wordalign/en-{language}.pud.jsonl")
+        sides = [(list(source), list(target)) for source, target in pairs.words[: given.pairs]]
+        gold = [
+            by_character(PairLinks(sorted(own.possible), [], 1.0), target)
+            for own, (_, target) in zip(pairs.gold, sides, strict=False)
+        ]
+        texts = [(" ".join(source), "".join(target)) for source, target in sides]
+        cut = [(source, split_words(text)) for (source, _), (_, text) in zip(sides, texts, strict=True)]
+        ways: dict[str, tuple[Iterator[PairLinks], list[list[str]]]] = {
+            "characters": (aligner.align_pairs(cut), [words for _, words in cut]),
+            "pieces": (align_running(aligner, zip(texts, cut, strict=True)), [words for _, words in cut]),
+            "gold words": (aligner.align_pairs(sides), [words for _, words in sides]),
+        }
+        for name, (links, words) in ways.items():
+            right = wrong = missed = 0
+            for own, target, wanted in zip(links, words, gold, strict=True):
+                ends = [{link[side] for link in wanted} for side in (0, 1)]
+                found = {
+                    link for link in by_character(own, target) if link[0] in ends[0] or link[1] in ends[1]
+                }
+                right, wrong, missed = (
+                    right + len(found & wanted),
+                    wrong + len(found - wanted),
+                    missed + len(wanted - found),
+                )
+            precision, recall = right / (right + wrong), right / (right + missed)
+            error = 1 - 2 * right / (2 * right + wrong + missed)
+            rates = {"error": error, "precision": precision, "recall": recall}
+            shown = "  ".join(f"{rate} {100 * value:.1f}" for rate, value in rates.items())
+            print(f"{language}  {name:10}  {shown}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,67 @@
+"""Words of running text by an encoder: characters of scripts without spaces are linked as the pieces they stand in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import product, repeat, tee
+from typing import TYPE_CHECKING, Any
+
+from isoglot.aligners.alignment import PairLinks, WordPair
+from isoglot.corpus.encode.words import has_unspaced, joined_spans, word_spans
+
+if TYPE_CHECKING:
+    from isoglot.aligners.embedding.aligner import EmbeddingAligner
+
+_Groups = list[tuple[int, int]]
+"""First word of each unit that is aligned, and the one after its last."""
+
+
+def align_running(
+    aligner: EmbeddingAligner, pairs: Iterable[tuple[tuple[str, str], WordPair]], **how: Any
+) -> Iterator[PairLinks]:
+    """As ``aligner.align_pairs`` of the words; ``pairs`` hold the texts that the words were cut from too.
+
+    An encoder that was trained on running text knows Chinese, Japanese or Thai by pieces of several characters, and
+    links these better than single characters. Every character gets the links of its piece.
+    """
+    units, same = tee(
+        [_units(text, words, aligner.tokenizer) for text, words in zip(texts, pair, strict=True)]
+        for texts, pair in pairs
+    )
+    found = aligner.align_pairs(((one[0], other[0]) for one, other in units), **how)
+    for ((_, one), (_, other)), own in zip(same, found, strict=True):
+        yield own if one is None and other is None else _spread(own, one, other)
+
+
+def _units(text: str, words: Sequence[str], tokenizer: Any) -> tuple[Sequence[str], _Groups | None]:
+    """What is aligned of a side, and which words it stands for where these are not the same."""
+    if not has_unspaced(text):
+        return words, None
+    spans = word_spans(text)
+    if [text[a:b] for a, b in spans] != list(words):  # words that were given as such
+        return words, None
+    offsets = tokenizer.backend_tokenizer.encode(text, add_special_tokens=False).offsets
+    joined = joined_spans(text, spans, {start for start, _ in offsets})
+    groups, first = [], 0
+    for _, end in joined:
+        stop = first
+        while stop < len(spans) and spans[stop][1] <= end:
+            stop += 1
+        groups.append((first, stop))
+        first = stop
+    return [text[a:b] for a, b in joined], groups
+
+
+def _spread(found: PairLinks, one: _Groups | None, other: _Groups | None) -> PairLinks:
+    """Links of units as links of each of their words."""
+
+    def members(groups: _Groups | None, unit: int) -> range:
+        return range(unit, unit + 1) if groups is None else range(*groups[unit])
+
+    links = sorted(
+        (link, value)
+        for (i, j), value in zip(found.links, found.probabilities or repeat(0.0), strict=False)
+        for link in product(members(one, i), members(other, j))
+    )
+    values = [value for _, value in links] if found.probabilities else []
+    return PairLinks([link for link, _ in links], values, found.score)

@@ -1,0 +1,90 @@
+"""Characters of scripts without spaces have the links of the tokenizer's pieces that they stand in."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tokenizers import Tokenizer
+from tokenizers.models import Unigram
+from tokenizers.pre_tokenizers import Metaspace
+from transformers import PreTrainedTokenizerFast
+
+import isoglot as iso
+from isoglot.aligners.align_file import align_file
+from isoglot.aligners.embedding.aligner import EmbeddingAligner
+from isoglot.aligners.embedding.running_text import align_running
+from isoglot.aligners.options import AlignRequest, aligner_of
+from isoglot.corpus.encode.words import split_words
+from isoglot.corpus.open_corpus import corpus_sources
+
+TEXT = ("Beijing sees 漢字", "北京在x漢字。 北京")
+PIECES = ["Beijing", "sees", "漢字"], ["北京", "在", "x", "漢字", "。", "北京"]
+GROUPS = [[0], [1], [2, 3]], [[0, 1], [2], [3], [4, 5], [6], [7, 8]]
+"""Words of each unit."""
+
+
+@pytest.fixture
+def chinese(tmp_path: Path, encoder: Path) -> Path:
+    """A tiny encoder whose tokenizer has 北京 and 漢字 as pieces."""
+    folder = shutil.copytree(encoder, tmp_path / "chinese")
+    pieces = ["▁", "北京", "漢字", "北", "在", "。", "x", "Beijing", "sees"]
+    tokenizer = Tokenizer(Unigram([("<unk>", 0.0), *((piece, -1.0) for piece in pieces)], 0))
+    tokenizer.pre_tokenizer = Metaspace(prepend_scheme="always")
+    own = PreTrainedTokenizerFast(tokenizer_object=tokenizer, unk_token="<unk>", pad_token="<unk>",
+                                  cls_token="<unk>", sep_token="<unk>")  # fmt: skip
+    for file in folder.glob("*token*"):
+        file.unlink()
+    own.save_pretrained(folder)
+    return folder
+
+
+def naive(found: iso.AlignedPair) -> dict[tuple[int, int], float]:
+    """The links of units as links of words, one loop after the other."""
+    return {
+        (source, target): value
+        for (i, j), value in zip(found.links, found.probabilities, strict=True)
+        for source in GROUPS[0][i]
+        for target in GROUPS[1][j]
+    }
+
+
+@pytest.mark.parametrize("method", ["itermax", "argmax"])
+def test_characters_have_the_links_of_their_piece(chinese: Path, tmp_path: Path, method: str) -> None:
+    options: dict[str, Any] = {"layer": 2, "method": method}
+    aligner = EmbeddingAligner(chinese, **options)
+    units = aligner.align_words(*PIECES)
+    wanted = naive(units)
+    assert len(wanted) > len(units.links)
+
+    words = split_words(TEXT[0]), split_words(TEXT[1])
+    (own,) = align_running(aligner, [(TEXT, words)])
+    assert own.links == sorted(wanted) and dict(zip(own.links, own.probabilities, strict=True)) == wanted
+    assert own.score == units.score
+
+    pair = iso.align(*TEXT, model=str(chinese), **options)
+    assert (pair.source_words, pair.target_words) == words and pair.links == own.links
+    assert (pair.source, pair.target) == TEXT
+    (same,) = iso.align_many([TEXT], model=str(chinese), **options)
+    assert same == pair
+
+    (tmp_path / "pairs.tsv").write_text("\t".join(TEXT) + "\n", encoding="utf-8")
+    out = tmp_path / "links.jsonl"
+    encoder = aligner_of(model=str(chinese), **options)
+    request = AlignRequest(aligner=encoder, words="unicode", output="jsonl")
+    align_file(corpus_sources([str(tmp_path / "pairs.tsv")], languages=["en", "zh"]), out, request)
+    row = json.loads(out.read_text(encoding="utf-8"))
+    assert [tuple(link) for link in row["links"]] == own.links and row["tgt"] == words[1]
+
+
+def test_words_that_are_given_stay_as_they_are(chinese: Path) -> None:
+    aligner = EmbeddingAligner(chinese, layer=2)
+    words = (["Beijing"], ["北", "京"])
+    (own,) = align_running(aligner, [(("Beijing", "北 京"), words)])
+    assert own.links == aligner.align_words(*words).links
+    assert iso.align(*words, model=str(chinese), layer=2).links == own.links
+    (other,) = align_running(aligner, [(("Beijing sees", "x sees"), (["Beijing", "sees"], ["x", "sees"]))])
+    assert other.links == aligner.align_words(["Beijing", "sees"], ["x", "sees"]).links
