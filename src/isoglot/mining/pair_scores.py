@@ -11,6 +11,7 @@ import torch
 from isoglot.aligners.embedding.aligner import EmbeddingAligner
 from isoglot.aligners.embedding.choice import with_kept
 from isoglot.aligners.embedding.options import EmbeddingOptions
+from isoglot.aligners.embedding.running_text import align_running
 from isoglot.corpus.encode.words import split_words
 from isoglot.errors import ConfigurationError
 from isoglot.mining.options import FilterOptions, VectorOptions
@@ -54,7 +55,8 @@ class PairScorer:
                 scores.update(zip(SIMILARITIES, values, strict=True))
         if self._aligner is not None:
             words = [(split_words(source), split_words(target)) for source, target in pairs]
-            for scores, sides, own in zip(found, words, self._aligner.align_pairs(words), strict=True):
+            links = align_running(self._aligner, zip(pairs, words, strict=True))
+            for scores, sides, own in zip(found, words, links, strict=True):
                 linked = (len({link[side] for link in own.links}) for side in (0, 1))
                 shares = (count / max(1, len(side)) for count, side in zip(linked, sides, strict=True))
                 scores.update(zip(LINKS, (0.0 if math.isnan(own.score) else own.score, *shares), strict=True))
