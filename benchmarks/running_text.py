@@ -11,11 +11,13 @@ from collections.abc import Iterator
 from itertools import accumulate, pairwise
 from pathlib import Path
 
+from box_measure import content
 from isoglot.aligners.alignment import PairLinks
 from isoglot.aligners.embedding.aligner import EmbeddingAligner
 from isoglot.aligners.embedding.running_text import align_running
 from isoglot.aligners.files.gold import gold_pairs
 from isoglot.aligners.options import Encoder, aligner_of
+from isoglot.aligners.scoring import GoldAlignment, score
 from isoglot.corpus.encode.words import split_words
 
 
@@ -38,7 +40,7 @@ def main() -> None:
         pairs = gold_pairs(given.data / f"wordalign/en-{language}.pud.jsonl")
         sides = [(list(source), list(target)) for source, target in pairs.words[: given.pairs]]
         gold = [
-            by_character(PairLinks(sorted(own.possible), [], 1.0), target)
+            GoldAlignment.of(*[by_character(PairLinks(sorted(own.possible), [], 1.0), target)] * 2)
             for own, (_, target) in zip(pairs.gold, sides, strict=False)
         ]
         texts = [(" ".join(source), "".join(target)) for source, target in sides]
@@ -49,20 +51,9 @@ def main() -> None:
             "gold words": (aligner.align_pairs(sides), [words for _, words in sides]),
         }
         for name, (links, words) in ways.items():
-            right = wrong = missed = 0
-            for own, target, wanted in zip(links, words, gold, strict=True):
-                ends = [{link[side] for link in wanted} for side in (0, 1)]
-                found = {
-                    link for link in by_character(own, target) if link[0] in ends[0] or link[1] in ends[1]
-                }
-                right, wrong, missed = (
-                    right + len(found & wanted),
-                    wrong + len(found - wanted),
-                    missed + len(wanted - found),
-                )
-            precision, recall = right / (right + wrong), right / (right + missed)
-            error = 1 - 2 * right / (2 * right + wrong + missed)
-            rates = {"error": error, "precision": precision, "recall": recall}
+            by_characters = (by_character(own, target) for own, target in zip(links, words, strict=True))
+            found = score([content(own, right) for own, right in zip(by_characters, gold, strict=True)], gold)
+            rates = {"error": found.aer, "precision": found.precision, "recall": found.recall}
             shown = "  ".join(f"{rate} {100 * value:.1f}" for rate, value in rates.items())
             print(f"{language}  {name:10}  {shown}", flush=True)
 

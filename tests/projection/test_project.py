@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 
 import pytest
-from tokenizers import Tokenizer
-from tokenizers.models import Unigram
-from tokenizers.pre_tokenizers import Metaspace
-from transformers import PreTrainedTokenizerFast
+from unspaced import with_pieces
 
 import isoglot as iso
 from isoglot.corpus.labelled.questions import read_questions
@@ -127,17 +123,8 @@ def test_offsets_become_offsets_and_tags(tmp_path: Path) -> None:
 @pytest.fixture
 def chinese(tmp_path: Path, encoder: Path) -> Path:
     """A tiny encoder whose tokenizer has 北京 and 大学 as pieces."""
-    folder = shutil.copytree(encoder, tmp_path / "chinese")
-    tokenizer = Tokenizer(
-        Unigram([("<unk>", 0.0), *((piece, -1.0) for piece in ("▁", "北京", "大学", "北", "京", "。"))], 0)
-    )
-    tokenizer.pre_tokenizer = Metaspace(prepend_scheme="always")
-    own = PreTrainedTokenizerFast(tokenizer_object=tokenizer, unk_token="<unk>", pad_token="<unk>",
-                                  cls_token="<unk>", sep_token="<unk>")  # fmt: skip
-    for file in folder.glob("*token*"):
-        file.unlink()
-    own.save_pretrained(folder)
-    return folder
+    pieces = ["▁", "北京", "大学", "北", "京", "。"]
+    return with_pieces(encoder, tmp_path / "chinese", pieces)
 
 
 def test_text_without_spaces_is_cut_as_the_encoder_cuts_it(chinese: Path) -> None:

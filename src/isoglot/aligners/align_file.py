@@ -167,10 +167,8 @@ def _by_embedding(corpus: Corpus, encoder: Encoder, request: AlignRequest, warn:
 
     aligner = EmbeddingAligner(encoder.model, options=encoder.options, warn=warn)
     pairs, same = tee(read_pairs(corpus, mode=request.words, warn=warn))
-    if request.words == "unicode":
-        found = align_running(aligner, ((pair.texts, pair.words) for pair in same))
-        return zip(pairs, found, strict=True)
-    return zip(pairs, aligner.align_pairs(pair.words for pair in same), strict=True)
+    found = align_running(aligner, ((pair.texts, pair.words) for pair in same), mode=request.words)
+    return zip(pairs, found, strict=True)
 
 
 def _judged(found: Found, encoder: Encoder) -> Found:

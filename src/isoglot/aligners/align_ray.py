@@ -113,11 +113,9 @@ def align_part(number: int) -> int:
     """Make a part; its number of pairs."""
     job, corpus = _AlignWorker.job, _AlignWorker.corpus
     _AlignWorker.warnings.clear()
-    pairs, aligner, first = job.pairs(corpus, number), _AlignWorker.aligner, number * job.part_pairs
-    if job.words == "unicode":
-        found = list(align_running(aligner, ((pair.texts, pair.words) for pair in pairs), first=first))
-    else:
-        found = list(aligner.align_pairs((pair.words for pair in pairs), first=first))
+    pairs = ((pair.texts, pair.words) for pair in job.pairs(corpus, number))
+    first = number * job.part_pairs
+    found = list(align_running(_AlignWorker.aligner, pairs, mode=job.words, first=first))
     table = pa.table(
         {
             "links": [f.links for f in found],

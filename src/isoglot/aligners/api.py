@@ -177,9 +177,9 @@ def _aligned(
     """Pairs of words with their links, and the texts that they were cut from."""
     pairs, same = tee(cut)
     found: Iterator[PairLinks]
-    if mode == "unicode" and hasattr(aligner, "tokenizer"):
+    if hasattr(aligner, "tokenizer"):
         encoder = cast("EmbeddingAligner", aligner)
-        found = align_running(encoder, ((texts, words) for words, texts in same))
+        found = align_running(encoder, ((texts, words) for words, texts in same), mode=mode)
     else:
         found = aligner.align_pairs(words for words, _ in same)
     for (words, texts), own in zip(pairs, found, strict=True):

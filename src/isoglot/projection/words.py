@@ -28,4 +28,4 @@ class WordCutter:
             return spans
         if self._pieces is None:  # loads transformers, which other text does without
             self._pieces = load_cut(self.model)
-        return joined_spans(text, spans, {start for start, _ in self._pieces(text)[1]})
+        return joined_spans(text, spans, self._pieces(text)[1])

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tokenizers import Tokenizer
-from tokenizers.models import Unigram
-from tokenizers.pre_tokenizers import Metaspace
-from transformers import PreTrainedTokenizerFast
+from unspaced import with_pieces
 
 import isoglot as iso
 from isoglot.aligners.align_file import align_file
@@ -30,16 +26,8 @@ GROUPS = [[0], [1], [2, 3]], [[0, 1], [2], [3], [4, 5], [6], [7, 8]]
 @pytest.fixture
 def chinese(tmp_path: Path, encoder: Path) -> Path:
     """A tiny encoder whose tokenizer has 北京 and 漢字 as pieces."""
-    folder = shutil.copytree(encoder, tmp_path / "chinese")
     pieces = ["▁", "北京", "漢字", "北", "在", "。", "x", "Beijing", "sees"]
-    tokenizer = Tokenizer(Unigram([("<unk>", 0.0), *((piece, -1.0) for piece in pieces)], 0))
-    tokenizer.pre_tokenizer = Metaspace(prepend_scheme="always")
-    own = PreTrainedTokenizerFast(tokenizer_object=tokenizer, unk_token="<unk>", pad_token="<unk>",
-                                  cls_token="<unk>", sep_token="<unk>")  # fmt: skip
-    for file in folder.glob("*token*"):
-        file.unlink()
-    own.save_pretrained(folder)
-    return folder
+    return with_pieces(encoder, tmp_path / "chinese", pieces)
 
 
 def naive(found: iso.AlignedPair) -> dict[tuple[int, int], float]:

@@ -7,7 +7,7 @@ from itertools import product, repeat, tee
 from typing import TYPE_CHECKING, Any
 
 from isoglot.aligners.alignment import PairLinks, WordPair
-from isoglot.corpus.encode.words import has_unspaced, joined_spans, word_spans
+from isoglot.corpus.encode.words import WordMode, has_unspaced, joined_spans, word_spans
 
 if TYPE_CHECKING:
     from isoglot.aligners.embedding.aligner import EmbeddingAligner
@@ -17,18 +17,26 @@ _Groups = list[tuple[int, int]]
 
 
 def align_running(
-    aligner: EmbeddingAligner, pairs: Iterable[tuple[tuple[str, str], WordPair]], **how: Any
+    aligner: EmbeddingAligner,
+    pairs: Iterable[tuple[tuple[str, str], WordPair]],
+    *,
+    mode: WordMode = "unicode",
+    first: int = 0,
 ) -> Iterator[PairLinks]:
-    """As ``aligner.align_pairs`` of the words; ``pairs`` hold the texts that the words were cut from too.
+    """As ``aligner.align_pairs`` of the words; ``pairs`` hold the texts that ``mode`` cut them from too.
 
     An encoder that was trained on running text knows Chinese, Japanese or Thai by pieces of several characters, and
-    links these better than single characters. Every character gets the links of its piece.
+    links these better than single characters. Every character gets the links of its piece. In mode ``whitespace``, of
+    tokenised text, words are as they were cut.
     """
+    if mode != "unicode":
+        yield from aligner.align_pairs((words for _, words in pairs), first=first)
+        return
     units, same = tee(
         [_units(text, words, aligner.tokenizer) for text, words in zip(texts, pair, strict=True)]
         for texts, pair in pairs
     )
-    found = aligner.align_pairs(((one[0], other[0]) for one, other in units), **how)
+    found = aligner.align_pairs(((one[0], other[0]) for one, other in units), first=first)
     for ((_, one), (_, other)), own in zip(same, found, strict=True):
         yield own if one is None and other is None else _spread(own, one, other)
 
@@ -41,7 +49,7 @@ def _units(text: str, words: Sequence[str], tokenizer: Any) -> tuple[Sequence[st
     if [text[a:b] for a, b in spans] != list(words):  # words that were given as such
         return words, None
     offsets = tokenizer.backend_tokenizer.encode(text, add_special_tokens=False).offsets
-    joined = joined_spans(text, spans, {start for start, _ in offsets})
+    joined = joined_spans(text, spans, offsets)
     groups, first = [], 0
     for _, end in joined:
         stop = first

@@ -1,7 +1,7 @@
 """Words of raw text with their characters' places, and which word each piece of an encoding belongs to."""
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Literal
 from unicodedata import category
 
@@ -70,15 +70,16 @@ def word_spans(text: str, *, mode: WordMode = "unicode") -> list[tuple[int, int]
 
 
 def joined_spans(
-    text: str, spans: Sequence[tuple[int, int]], starts: Collection[int]
+    text: str, spans: Sequence[tuple[int, int]], pieces: Iterable[tuple[int, int]]
 ) -> list[tuple[int, int]]:
-    """Words of :func:`word_spans`, single characters of scripts without spaces joined where none of ``starts`` is.
+    """Words of :func:`word_spans`; single characters of scripts without spaces are joined where no piece starts.
 
     Example:
         >>> text = "漢字と2 語"
-        >>> [text[a:b] for a, b in joined_spans(text, word_spans(text), starts={0, 2, 3, 4})]
+        >>> [text[a:b] for a, b in joined_spans(text, word_spans(text), pieces=[(0, 2), (2, 3), (3, 4), (4, 6)])]
         ['漢字', 'と', '2', '語']
     """
+    starts = {start for start, _ in pieces}
     joined: list[tuple[int, int]] = []
     single = False  # whether the word before consists of such characters
     for start, end in spans:
