@@ -81,9 +81,8 @@ class PairTable:
     def pairs(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], Ints]:
         """Given word, generated word and slot of each pair, sorted by given word, then generated word."""
         given = np.repeat(np.arange(len(self.size), dtype=np.int32), self.size)
-        both = given.astype(
-            np.int64
-        )  # each pair as one number: sorting those and looking them up again beats a sort by two
+        # Each pair as one number: sorting those and looking them up again beats a sort by two.
+        both = given.astype(np.int64)
         both <<= 32
         both |= self.key[self.key != EMPTY]
         both.sort()
