@@ -126,7 +126,7 @@ def nearest_both_ways(
         for column in range(0, len(second), _SEARCH_COLUMNS):
             block = rows @ second[column : column + _SEARCH_COLUMNS].to(device).T
             _improve(forward, start, block, column)
-            _improve(backward, column, block.T.contiguous(), start)
+            _improve(backward, column, block.T, start)
         if progress is not None:
             progress(min(start + _SEARCH_ROWS, len(first)), len(first))
     return forward, backward
@@ -134,8 +134,13 @@ def nearest_both_ways(
 
 def _improve(found: Neighbours, start: int, block: Tensor, first: int) -> None:
     """Let the columns of a block, which are numbered from ``first``, compete with what its rows have found."""
-    own = slice(start, start + len(block))
     count = found.numbers.shape[1]
+    own: slice | Tensor = slice(start, start + len(block))
+    # late in a search most rows have found nearer ones before; the others are copied only where they are few
+    better = (block.amax(1) > found.similarities[own, -1]).nonzero()[:, 0]
+    if 2 * len(better) < len(block):
+        own, block = better + start, block[better]
+    block = block.contiguous()
     values, numbers = block.topk(min(count + 1, block.shape[1]), dim=1)
     # of equal ones at the border topk takes any; in such rows, which are few, a stable sort takes the first
     full = values.shape[1] > count
