@@ -51,6 +51,29 @@ def test_no_word_is_lost(family: str) -> None:
     assert sum((row.inputs["labels"] >= 0).sum() for row in rows) == len(tags) + 1
 
 
+@pytest.mark.parametrize("family", ["bert", "roberta", "xlm-roberta"])
+def test_a_label_may_stand_on_the_first_piece_that_is_no_space(family: str) -> None:
+    tokenizer = tiny_tokenizer(family)
+    words, tags = ["the", "中国", "\u200b", "library", "中"], ["DET", "PROPN", "X", "NOUN", "PROPN"]
+    data = Dataset.from_dict({"words": [words], "tags": [tags], "language": ["zh"]}, features=TAGGED)
+    found = {}
+    for label_piece in ("first", "text"):
+        task = build_task("pos", [], label_piece=label_piece)
+        assert isinstance(task, TaggingTask)
+        model = tiny_model(family, tokenizer=tokenizer)
+        model.config.id2label = dict(enumerate(task.labels(data)))
+        (row,) = task.encode(data, tokenizer, model, training=False)
+        gold = np.where(row.inputs["labels"] >= 0, row.inputs["labels"], 0)
+        assert task.decode(data, [row], [gold]) == [tags]
+        places = np.flatnonzero(row.inputs["labels"] >= 0)
+        assert [place for _, place in row.detail] == places.tolist()
+        found[label_piece] = tokenizer.convert_ids_to_tokens(row.inputs["input_ids"][places])
+    lone = [piece in ("▁", "Ġ") for piece in found["first"]]
+    assert any(lone) == (family != "bert")
+    for was_lone, first, text in zip(lone, found["first"], found["text"], strict=True):
+        assert text not in ("▁", "Ġ") and (was_lone or text == first)
+
+
 def test_a_no_break_space_is_part_of_a_token(tmp_path: Path) -> None:
     (tmp_path / "fr.txt").write_text("10\u00a0000 CD O\nParis NNP B-LOC\n\u3000 SP O\n")
     assert read_tags(tmp_path / "fr.txt", language="fr")["words"][0] == ["10\u00a0000", "Paris", "\u3000"]

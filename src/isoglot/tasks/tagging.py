@@ -1,6 +1,6 @@
-"""Tagging: parts of speech and named entities, one label a word on its first piece."""
+"""Tagging: parts of speech and named entities, one label a word on one of its pieces."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -25,7 +25,7 @@ from isoglot.tasks.presets import ALIGN_MLM, XLM_ALIGN, XTREME
 
 @dataclass
 class TaggingTask(HeadTask):
-    """One label a word, on its first piece; a word without any piece gets the unknown token.
+    """One label a word, on one of its pieces; a word without any piece gets the unknown token.
 
     A sentence that is too long goes on in the next row, cut between words, so every word is tagged. A word of the
     training or dev data whose tag is ``_`` is read, and neither learned from nor scored.
@@ -33,6 +33,8 @@ class TaggingTask(HeadTask):
     Args:
         max_length: Tokens of a row, special ones included.
         overlap: Words of the row before that a further row begins with, as context (XTREME: 0).
+        label_piece: Piece of a word that has its label: first, as in XTREME; or text, the first that is more than the
+            word's leading space. SentencePiece cuts many Chinese, Japanese and Thai words into ``▁`` and the rest.
         allowed: Tags that the data may have; by default UPOS, or any IOB2 tags. A trained model sets it to its own.
         format: Format of the files: conllu, panx, indexed, pairs or columns; detected from the file by default.
 
@@ -41,11 +43,13 @@ class TaggingTask(HeadTask):
 
     max_length: int = 128
     overlap: int = 0
+    label_piece: Literal["first", "text"] = "first"
     allowed: tuple[str, ...] | None = None
     format: str | None = None
     auto = AutoModelForTokenClassification
     schema = TAGGED
     primary_metric: ClassVar[str] = "f1"
+    inherited: ClassVar = ("max_length", "label_piece")
     presets: ClassVar = {"xtreme": {**XTREME, "epochs": 10}, "align_mlm": {**ALIGN_MLM, "epochs": 10}}
     chunks: ClassVar[Callable[..., ChunkScores]]
 
@@ -105,6 +109,8 @@ class TaggingTask(HeadTask):
         room = self.max_length - template.size
         sentences = [list(words) for words in dataset["words"]]
         segments = takes_segments(model, tokenizer)
+        vocabulary = tokenizer.get_vocab() if self.label_piece == "text" else {}
+        spaces = {vocabulary[piece] for piece in ("▁", "Ġ") if piece in vocabulary}
         rows = []
         for number, (cut, tags) in enumerate(
             zip(cut_words(tokenizer, sentences), dataset["tags"], strict=True)
@@ -115,7 +121,7 @@ class TaggingTask(HeadTask):
                 )
             words = _pieces_by_word(cut.ids, cut.words, len(tags), unknown=tokenizer.unk_token_id)
             for first, kept, last in _windows([len(w) for w in words], room, self.overlap):
-                row = _row(words, tags, names, (first, kept, last), room)
+                row = _row(words, tags, names, (first, kept, last), room, spaces)
                 if training and all(label == IGNORED for label in row[1]):
                     continue
                 ids = template.place(np.array(row[0], np.int64))
@@ -241,17 +247,20 @@ def _row(
     names: dict[str, int],
     window: tuple[int, int, int],
     room: int,
+    spaces: Set[int],
 ) -> tuple[list[int], list[int], list[tuple[int, int]]]:
-    """Pieces, labels, and for each word that counts the place of its first piece."""
+    """Pieces, labels, and for each word that counts the place of its label: the first piece that is no space."""
     first, kept, last = window
     ids: list[int] = []
     labels: list[int] = []
     places = []
     for word in range(first, last):
         pieces = list(words[word][: room if last - first == 1 else None])
-        counts = word >= kept
-        if counts:
-            places.append((word, len(ids)))
-        labels += [names.get(tags[word], IGNORED) if counts else IGNORED] + [IGNORED] * (len(pieces) - 1)
+        own = [IGNORED] * len(pieces)
+        if word >= kept:
+            at = next((n for n, piece in enumerate(pieces) if piece not in spaces), 0)
+            own[at] = names.get(tags[word], IGNORED)
+            places.append((word, len(ids) + at))
+        labels += own
         ids += pieces
     return ids, labels, places
