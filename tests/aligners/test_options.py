@@ -41,7 +41,8 @@ def test_an_encoder_without_the_file_has_the_usual_options(encoder):
 
 
 def test_an_untuned_softmax_has_options_that_suit_any_length_of_states(encoder):
-    usual = {"compare": "cosine", "temperature": 0.05, "word_weights": True, "min_probability": 0.3}
+    usual = {"compare": "cosine", "temperature": 0.05, "word_weights": True, "adjacent": 2.0,
+             "min_probability": 0.35}  # fmt: skip
     assert with_kept(encoder, {"method": "softmax", "layer": 2}) == {"method": "softmax", "layer": 2, **usual}
     assert with_kept(encoder, {"method": "softmax", "min_probability": 0.1})["min_probability"] == 0.1
     source = {"method": "softmax", "compare": "dot"}

@@ -51,7 +51,13 @@ CANDIDATES: tuple[Choice, ...] = (
 )
 """What :func:`best_choice` tries at each layer."""
 UNTUNED: Mapping[str, Choice] = {
-    "softmax": {"compare": "cosine", "temperature": 0.05, "word_weights": True, "min_probability": 0.3}
+    "softmax": {
+        "compare": "cosine",
+        "temperature": 0.05,
+        "word_weights": True,
+        "adjacent": 2.0,
+        "min_probability": 0.35,
+    }
 }
 """Options of a method with an encoder that was not tuned for it, in place of those of its source.
 
