@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -63,19 +63,22 @@ def unit_vectors(encoder: SentenceEncoder, texts: Sequence[str]) -> Tensor:
 def stored_vectors(
     encoder: SentenceEncoder, sides: Sequence[Sequence[str]], *, progress: Progress | None = None
 ) -> Iterator[list[Tensor]]:
-    """Unit vectors of the sentences of each side, in temporary files that are mapped into memory."""
+    """Unit vectors of the sentences of each side, in temporary files that are mapped into memory.
+
+    The files have no name, so that the system takes them back however the process ends.
+    """
     total, done, size = sum(map(len, sides)), 0, 0
-    with tempfile.TemporaryDirectory(prefix="isoglot-") as folder, full_disk_named(folder):
+    with full_disk_named(tempfile.gettempdir()), ExitStack() as stack:
         found = []
-        for number, texts in enumerate(sides):
-            path = Path(folder) / str(number)
-            with path.open("wb") as file:
-                for start in range(0, len(texts), _WINDOW):
-                    window = unit_vectors(encoder, texts[start : start + _WINDOW])
-                    file.write(window.numpy().tobytes())
-                    size, done = window.shape[1], done + len(window)
-                    if progress is not None:
-                        progress(done, total)
+        for texts in sides:
+            file = stack.enter_context(tempfile.TemporaryFile())
+            for start in range(0, len(texts), _WINDOW):
+                window = unit_vectors(encoder, texts[start : start + _WINDOW])
+                file.write(window.numpy().tobytes())
+                size, done = window.shape[1], done + len(window)
+                if progress is not None:
+                    progress(done, total)
+            file.flush()
             # copied on writing, for a tensor has to be writable
-            found.append(torch.from_numpy(np.memmap(path, np.float32, "c", shape=(len(texts), size))))
+            found.append(torch.from_numpy(np.memmap(file, np.float32, "c", shape=(len(texts), size))))
         yield found
