@@ -95,6 +95,14 @@ def test_a_word_without_a_label_gives_none(tmp_path: Path, uncertain: str, wante
         assert out.read_text() == wanted
 
 
+def test_a_word_without_a_label_beside_an_entity_is_no_entity(tmp_path: Path) -> None:
+    labels, translation, links = written(
+        tmp_path, en_tsv="Anna\t_\nRome\tB-LOC\n\n", de_txt="Anna Rom\n", links="0-0 1-1\n"
+    )
+    counts = iso.project(labels, translation, tmp_path / "out", kind="ner", links_file=links)
+    assert (tmp_path / "out").read_text() == "Anna\t_\nRom\tB-LOC\n\n" and counts.spans == 1
+
+
 def test_a_span_that_is_split_leaves_its_other_pieces_unlabelled(tmp_path: Path) -> None:
     labels, translation = written(tmp_path, en_tsv="A\tB-X\nB\tI-X\n\n", de_txt="a x x x x b b\n")
     (links,) = written(tmp_path, links="0-0 1-5 1-6\n")

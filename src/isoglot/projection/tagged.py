@@ -32,7 +32,7 @@ class TaggedWords(LabelKind):
         if self.request.kind == "pos":
             tags = [tag or UNLABELLED for tag in project_tags(unit.labels, found, length)]
         else:
-            spans = [(kind, (a, b + 1)) for kind, a, b in chunks(unit.labels, _entity_type)]
+            spans = [(kind, (a, b + 1)) for kind, a, b in chunks(unit.labels, _entity_type) if kind]
             projected = project_spans([s for _, s in spans], found, length, gap=self.request.gap)
             self.counts.add(projected)
             own = entity_tags([kind for kind, _ in spans], projected, found, length, self.request.uncertain)
