@@ -95,6 +95,14 @@ def test_a_word_without_a_label_gives_none(tmp_path: Path, uncertain: str, wante
         assert out.read_text() == wanted
 
 
+def test_a_word_without_a_label_beside_an_entity_is_no_entity(tmp_path: Path) -> None:
+    labels, translation, links = written(
+        tmp_path, en_tsv="Anna\t_\nRome\tB-LOC\n\n", de_txt="Anna Rom\n", links="0-0 1-1\n"
+    )
+    counts = iso.project(labels, translation, tmp_path / "out", kind="ner", links_file=links)
+    assert (tmp_path / "out").read_text() == "Anna\t_\nRom\tB-LOC\n\n" and counts.spans == 1
+
+
 def test_a_span_that_is_split_leaves_its_other_pieces_unlabelled(tmp_path: Path) -> None:
     labels, translation = written(tmp_path, en_tsv="A\tB-X\nB\tI-X\n\n", de_txt="a x x x x b b\n")
     (links,) = written(tmp_path, links="0-0 1-5 1-6\n")
@@ -143,13 +151,36 @@ def test_text_without_spaces_is_cut_as_the_encoder_cuts_it(chinese: Path) -> Non
     assert [text[a:b] for a, b in whole(text)] == text.split()
 
 
+@pytest.mark.parametrize(
+    ("kind", "source", "wanted"),
+    [
+        ("pos", "Beijing\tPROPN\n", "北京\tPROPN\n\n"),
+        ("ner", "Beijing\tB-LOC\n", "北\tB-LOC\n京\tI-LOC\n\n"),
+    ],
+)
+def test_tags_on_text_without_spaces(
+    tmp_path: Path, chinese: Path, kind: str, source: str, wanted: str
+) -> None:
+    labels, translation, treebank = written(
+        tmp_path, en_tsv=source + "\n", zh_txt="北京\n", zh_conllu="1\t北京\t_\tPROPN" + "\t_" * 6 + "\n\n"
+    )
+    options = {"kind": kind, "model": str(chinese), "layer": 2, "target_language": "zh"}
+    counts = iso.project(labels, translation, tmp_path / "out", **options)
+    assert (tmp_path / "out").read_text(encoding="utf-8") == wanted and counts.words == wanted.count("\t")
+    tag = source.split()[1]
+    for text, how in ((treebank, options), (translation, {**options, "words": "whitespace"})):
+        iso.project(labels, text, tmp_path / "out", **how)
+        assert (tmp_path / "out").read_text(encoding="utf-8") == f"北京\t{tag}\n\n"
+
+
 def test_offsets_in_text_without_spaces(tmp_path: Path, chinese: Path) -> None:
     row = {"text": "Beijing", "spans": [{"start": 0, "end": 7, "label": "LOC"}]}
     labels, translation = written(tmp_path, en_jsonl=json.dumps(row) + "\n", zh_txt="北京\n")
     options = {"model": str(chinese), "layer": 2, "target_language": "zh"}
     iso.project(labels, translation, tmp_path / "o.jsonl", **options)
     found = json.loads((tmp_path / "o.jsonl").read_text(encoding="utf-8"))
-    assert found["words"] == ["北京"] and found["spans"] == [{"start": 0, "end": 2, "label": "LOC"}]
+    assert found["words"] == ["北", "京"] and found["tags"] == ["B-LOC", "I-LOC"]
+    assert found["spans"] == [{"start": 0, "end": 2, "label": "LOC"}]
 
 
 def squad(context: str, **answers: str | None) -> str:

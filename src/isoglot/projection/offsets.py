@@ -18,7 +18,7 @@ from isoglot.corpus.read.line_files import numbered_lines
 from isoglot.corpus.read.sources import bare_suffix
 from isoglot.errors import InputError
 from isoglot.projection.rule import ProjectedSpan, Words, project_spans
-from isoglot.projection.tagged import entity_tags
+from isoglot.projection.tagged import by_character, entity_tags
 from isoglot.projection.units import LabelKind, Unit, paired, span_words
 from isoglot.runs.records import parse_object
 
@@ -64,13 +64,14 @@ class CharacterSpans(LabelKind):
         tags = entity_tags(own.kinds, projected, found, length, self.request.uncertain)
         if tags is None or not length:
             return ""
+        words, tags = by_character(unit.target, tags, self.request.words)
         self.counts.add_tags(tags)
         spans = [
             {"start": own.spans[span.words[0]][0], "end": own.spans[span.words[1] - 1][1], "label": kind}
             for kind, span in zip(own.kinds, projected, strict=True)
             if span.words is not None
         ]
-        row = {"text": own.text, "spans": spans, "words": unit.target, "tags": tags}
+        row = {"text": own.text, "spans": spans, "words": words, "tags": tags}
         named = {} if own.name is None else {"id": own.name}
         return json.dumps({**named, **row}, ensure_ascii=False) + "\n"
 

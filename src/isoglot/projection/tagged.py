@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from isoglot.aligners.alignment import PairLinks
-from isoglot.corpus.encode.words import split_words
+from isoglot.corpus.encode.words import WordMode, split_words
 from isoglot.corpus.labelled.tags import UNLABELLED, UPOS, check_tag, tagged_rows
 from isoglot.corpus.read.line_files import each, numbered_lines
 from isoglot.corpus.read.sources import bare_suffix
@@ -18,6 +18,11 @@ from isoglot.tasks.metrics.chunks import chunks
 
 class TaggedWords(LabelKind):
     """Sentences of tagged words, and their translations as words or as lines of text."""
+
+    @property
+    def treebank(self) -> bool:
+        """Whether the translation has words of its own."""
+        return bare_suffix(str(self.translation)) == ".conllu"
 
     def units(self) -> Iterator[Unit]:
         """One unit per sentence."""
@@ -32,7 +37,7 @@ class TaggedWords(LabelKind):
         if self.request.kind == "pos":
             tags = [tag or UNLABELLED for tag in project_tags(unit.labels, found, length)]
         else:
-            spans = [(kind, (a, b + 1)) for kind, a, b in chunks(unit.labels, _entity_type)]
+            spans = [(kind, (a, b + 1)) for kind, a, b in chunks(unit.labels, _entity_type) if kind]
             projected = project_spans([s for _, s in spans], found, length, gap=self.request.gap)
             self.counts.add(projected)
             own = entity_tags([kind for kind, _ in spans], projected, found, length, self.request.uncertain)
@@ -49,10 +54,13 @@ class TaggedWords(LabelKind):
             return ""
         if all(tag == UNLABELLED for tag in tags):
             return ""
+        words: Sequence[str] = unit.target
+        if self.request.kind == "ner" and not self.treebank:
+            words, tags = by_character(words, tags, self.request.words)
         self.counts.add_tags(tags)
         if bare_suffix(str(self.out)) == ".jsonl":
-            return json.dumps({"words": unit.target, "tags": tags}, ensure_ascii=False) + "\n"
-        return "".join(f"{word}\t{tag}\n" for word, tag in zip(unit.target, tags, strict=True)) + "\n"
+            return json.dumps({"words": words, "tags": tags}, ensure_ascii=False) + "\n"
+        return "".join(f"{word}\t{tag}\n" for word, tag in zip(words, tags, strict=True)) + "\n"
 
     def _labelled(self) -> Iterator[tuple[list[str], list[str]]]:
         allowed = self.request.allowed or (UPOS if self.request.kind == "pos" else None)
@@ -61,9 +69,9 @@ class TaggedWords(LabelKind):
             yield [word for _, (word, _) in rows], [tag for _, (_, tag) in rows]
 
     def _translated(self) -> Iterator[Sequence[str]]:
-        if bare_suffix(str(self.translation)) != ".conllu":
+        if not self.treebank:
             for _, line in numbered_lines(self.translation):
-                yield split_words(line, mode=self.request.words)
+                yield [line[a:b] for a, b in self.cut(line)]
             return
         for rows in self._rows(self.translation, self.request.target_language or "und", None):
             yield [word for _, (word, _) in rows]
@@ -97,6 +105,21 @@ def entity_tags(
             doubtful |= set(range(length)) - {target for _, target in found.links}
         tags = [UNLABELLED if n in doubtful and tag == "O" else tag for n, tag in enumerate(tags)]
     return tags
+
+
+def by_character(words: Sequence[str], tags: Sequence[str], mode: WordMode) -> tuple[list[str], list[str]]:
+    """Pieces of Chinese, Japanese and the like as characters, which are the words of their entity data (WikiANN).
+
+    Example:
+        >>> by_character(["北京", "is"], ["B-LOC", "O"], "unicode")
+        (['北', '京', 'is'], ['B-LOC', 'I-LOC', 'O'])
+    """
+    pairs = [
+        (part, f"I-{tag[2:]}" if n and tag.startswith("B-") else tag)
+        for word, tag in zip(words, tags, strict=True)
+        for n, part in enumerate(split_words(word, mode=mode))
+    ]
+    return [word for word, _ in pairs], [tag for _, tag in pairs]
 
 
 def _entity_type(tag: str) -> str:
