@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.numpy import save_file
 
-from isoglot.errors import InputError
+from isoglot.errors import ConfigurationError, InputError
 from isoglot.example_counts import ENDING, CountsFile, ExampleCounts, combined, shares
 
 ROWS = st.lists(st.tuples(*[st.integers(0, 3)] * 4), min_size=1, max_size=8)
@@ -38,8 +39,25 @@ def test_sums_of_many_samples_are_combined_at_once() -> None:
         ]
         assert combined(tops, bottoms, how).tolist() == pytest.approx(one_by_one)
     assert shares([True, False, 0.5]).value == 50.0
-    with pytest.raises(ValueError, match="one shape"):
-        ExampleCounts([1, 2], [1])
+    assert shares(share for share in (1.0, 0.5)).value == 75.0
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (([1, 2], [1]), r"one shape, .*, got \(2,\) and \(1,\)"),
+        ((1, 1), "one shape"),
+        (([np.nan, 1], [1, 1]), "not finite"),
+        (([1, 1], [np.inf, 1]), "not finite"),
+        (([-1, 1], [1, 1]), "negative"),
+        ((["a"], [1]), r"numbers, got \['a'\]"),
+        (([[1], [1, 2]], [1]), "numbers, got"),
+        (([1], [1], "sum"), "mean or harmonic, got 'sum'"),
+    ],
+)
+def test_what_are_not_counts_is_refused(given: Any, told: str) -> None:
+    with pytest.raises(ConfigurationError, match=told):
+        ExampleCounts(*given)
 
 
 def test_files_hold_what_was_written_and_damage_is_named(tmp_path: Path) -> None:
@@ -55,14 +73,12 @@ def test_files_hold_what_was_written_and_damage_is_named(tmp_path: Path) -> None
         n: o.value for n, o in metrics.items()
     }
     assert found.metrics["f1"].combine == "harmonic"
-    for wrong, told in (
-        (np.array([np.nan, 1]), "not finite"),
-        (np.array([-1.0, 1]), "negative"),
-        (np.ones(3), "different"),
-    ):
-        CountsFile({}, {"accuracy": shares([1, 0]), "x": ExampleCounts(wrong, np.ones_like(wrong))}).write(
-            path
-        )
+    CountsFile({}, {"accuracy": shares([1, 0]), "x": shares([1, 0, 1])}).write(path)
+    with pytest.raises(InputError, match=f"{path.name}.*different"):
+        CountsFile.read(path)
+    header = {"isoglot": '{"combine": {"x": "mean"}}'}
+    for wrong, told in ((np.array([np.nan, 1]), "not finite"), (np.array([-1.0, 1]), "negative")):
+        save_file({"x/numerators": wrong, "x/denominators": np.ones_like(wrong)}, path, metadata=header)
         with pytest.raises(InputError, match=f"{path.name}.*{told}"):
             CountsFile.read(path)
     path.write_bytes(path.read_bytes()[:40])

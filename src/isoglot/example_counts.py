@@ -8,17 +8,18 @@ harmonic mean of precision and recall.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
-from isoglot.errors import InputError
+from isoglot.checks import shortened
+from isoglot.errors import ConfigurationError, InputError
 from isoglot.runs.files import whole_path
 
 Combine = Literal["mean", "harmonic"]
@@ -38,6 +39,9 @@ class ExampleCounts:
         denominators: Counts of what there is. Same shape.
         combine: How parts become one value. ``mean`` leaves out parts without anything to count.
 
+    Raises:
+        ConfigurationError: Counts that are not numbers from 0, or of two shapes.
+
     Example:
         >>> ExampleCounts([1, 0, 1, 1], [1, 1, 1, 1]).value
         75.0
@@ -48,11 +52,16 @@ class ExampleCounts:
     combine: Combine = "mean"
 
     def __init__(self, numerators: ArrayLike, denominators: ArrayLike, combine: Combine = "mean") -> None:
-        top, bottom = (np.asarray(side, np.float64) for side in (numerators, denominators))
+        top, bottom = _numbers(numerators), _numbers(denominators)
         if top.shape != bottom.shape or top.ndim not in (1, 2):
-            raise ValueError(
-                f"numerators and denominators must have one shape, got {top.shape} and {bottom.shape}"
+            raise ConfigurationError(
+                "numerators and denominators must have one shape, (examples) or (examples, parts), got "
+                f"{top.shape} and {bottom.shape}"
             )
+        if not all(np.isfinite(side).all() and (side >= 0).all() for side in (top, bottom)):
+            raise ConfigurationError("counts are negative or not finite; give numbers from 0")
+        if combine not in get_args(Combine):
+            raise ConfigurationError(f"combine must be {' or '.join(get_args(Combine))}, got {combine!r}")
         parts = top.shape[1] if top.ndim == 2 else 1
         object.__setattr__(self, "numerators", top.reshape(len(top), parts))
         object.__setattr__(self, "denominators", bottom.reshape(len(bottom), parts))
@@ -69,7 +78,15 @@ class ExampleCounts:
 
 def shares(right: ArrayLike) -> ExampleCounts:
     """A metric that is the mean of one number from 0 to 1 per example: accuracy, exact match."""
-    return ExampleCounts(right, np.ones_like(right, np.float64))
+    numbers = _numbers(right)
+    return ExampleCounts(numbers, np.ones_like(numbers))
+
+
+def _numbers(given: ArrayLike | Iterator[float]) -> NDArray[np.float64]:
+    try:
+        return np.asarray(list(given) if isinstance(given, Iterator) else given, np.float64)
+    except (TypeError, ValueError):
+        raise ConfigurationError(f"counts must be numbers, got {shortened(given)}") from None
 
 
 def combined(
@@ -123,17 +140,10 @@ class CountsFile:
                 for name, how in about.pop("combine").items():
                     top, bottom = (tensors.get_tensor(f"{name}/{side}") for side in _SIDES)
                     metrics[name] = ExampleCounts(top, bottom, how)
-        except (SafetensorError, OSError, KeyError, TypeError, ValueError) as error:
+        except (SafetensorError, OSError, KeyError, TypeError, ValueError, ConfigurationError) as error:
             raise InputError(
                 f"holds no counts of examples ({error}); evaluate again with --again", path=path
             ) from error
-        for name, own in metrics.items():
-            if not all(
-                np.isfinite(side).all() and (side >= 0).all() for side in (own.numerators, own.denominators)
-            ):
-                raise InputError(
-                    f"counts of {name} are negative or not finite; evaluate again with --again", path=path
-                )
         if len({len(own) for own in metrics.values()}) > 1:
             raise InputError(
                 "metrics have different numbers of examples; evaluate again with --again", path=path

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from commands import run
 
 import isoglot as iso
 from isoglot.aligners.embedding.choice import best_choice, kept_choice
@@ -69,3 +70,66 @@ def test_mistakes_are_named(own):
         iso.tune(own, [])
     with pytest.raises(ConfigurationError, match="weights: 'twoo' is not a set of gold links; there are two"):
         iso.tune(own, {"two": pairs(0, 2)}, weights={"twoo": 2.0})
+
+
+def test_a_generator_of_layers_is_read_once_for_all_sets(own):
+    sets = {"one": pairs(0, 6), "two": pairs(6, 12)}
+    found = iso.tune(own, sets, layers=(layer for layer in (1, 2)))
+    assert found.table == iso.tune(own, sets, layers=[1, 2]).table
+
+
+@pytest.mark.parametrize("weight", [0, -1, float("nan"), float("inf"), "3"])
+def test_weights_are_numbers_above_0(own, weight):
+    with pytest.raises(ConfigurationError, match="weights: 'one' must be a number above 0, got"):
+        iso.tune(own, {"one": pairs(0, 2)}, layers=[1], weights={"one": weight})
+
+
+def test_the_largest_weights_give_a_finite_mean(own):
+    sets = {"one": pairs(0, 6), "two": pairs(6, 12)}
+    found = iso.tune(own, sets, layers=[1], weights=dict.fromkeys(sets, 1e308))
+    assert found.table == iso.tune(own, sets, layers=[1]).table
+
+
+@pytest.mark.parametrize("layers", [[], 3, "all", [1.5], ["1"]])
+def test_layers_are_numbers(own, layers):
+    with pytest.raises(ConfigurationError, match="layers must be numbers"):
+        iso.tune(own, pairs(0, 2), layers=layers)
+
+
+ONE = (["a", "b"], ["c"])
+
+
+@pytest.mark.parametrize(
+    ("words", "gold", "told"),
+    [
+        ([ONE], [iso.GoldAlignment.of([])], "gold 1: has no sure link"),
+        ([], [], "gold 1: has no sure link"),
+        ([ONE], [], "gold 1: got 1 sentence pairs but 0 gold alignments"),
+        (
+            [ONE],
+            [iso.GoldAlignment.of([(0, 0), (1, 1)])],
+            r"pair 1 has the link \(1, 1\), .*, but 2 and 1 words",
+        ),
+        ([ONE], [iso.GoldAlignment.of([(-1, 0)])], r"pair 1 has the link \(-1, 0\)"),
+        ([("a b", "c")], [iso.GoldAlignment.of([(0, 0)])], "a sentence is a list of words here"),
+        ([ONE], [{(0, 0)}], r"pair 1: expected GoldAlignment.of\(LINKS\), got {\(0, 0\)}"),
+    ],
+)
+def test_pairs_that_measure_nothing_are_refused(own, words, gold, told):
+    with pytest.raises(ConfigurationError, match=told):
+        iso.tune(own, iso.GoldPairs(words, gold), layers=[1])
+
+
+@pytest.mark.parametrize("given", [None, 5, [{"src": ["a"]}], {"a": 5}])
+def test_gold_is_a_file_or_pairs(own, given):
+    with pytest.raises(ConfigurationError, match="gold: expected a file, a folder or GoldPairs, got"):
+        iso.tune(own, given, layers=[1])
+
+
+def test_a_set_given_twice_has_no_clear_weight(own, tmp_path, monkeypatch):
+    file = write(tmp_path / "gold.jsonl", pairs(0, 2))
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ConfigurationError, match="got this development set twice"):
+        iso.tune(own, [file, "./gold.jsonl"], layers=[1])
+    told = run("tune", own, "--gold", file, "--gold", f"{file}=3", fails=ConfigurationError)
+    assert "got this development set twice" in told and not kept_choice(own)

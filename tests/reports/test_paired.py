@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -136,3 +137,25 @@ def test_folders_of_predictions_are_compared_where_both_have_counts(tmp_path: Pa
         compare(first, _write(tmp_path / "z", [1, 1, 1]))
     with pytest.raises(InputError, match="holds no counts of examples"):
         compare(first, tmp_path / "nowhere")
+    with pytest.raises(ConfigurationError, match="in common: first has accuracy of 4, second f1 of 2;"):
+        compare({"accuracy": shares([1, 1, 1, 0])}, {"f1": shares([1, 0])})
+    with pytest.raises(ConfigurationError, match="no metric with examples in common"):
+        compare({"accuracy": shares([])}, {"accuracy": shares([])})
+    (found,) = compare(second, _write(tmp_path / "codes", [0, 0, 1, 1], language="deu"))
+    assert found.about["language"] == "de" and found.difference == -25.0
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"samples": 0}, "samples must be at least 1, got 0"),
+        ({"samples": 1e4}, "must be whole numbers, got 10000.0 and 1"),
+        ({"seed": None}, "must be whole numbers, got 10000 and None"),
+        ({"second": [1, 0]}, r"counts by metric, got \[1, 0\]"),
+        ({"second": {"accuracy": [1, 0]}}, r"accuracy: expected ExampleCounts, got \[1, 0\]"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused_in_one_line(given: dict[str, Any], told: str) -> None:
+    own = {"accuracy": shares([1, 0])}
+    with pytest.raises(ConfigurationError, match=told):
+        compare(**{"first": own, "second": own, **given})

@@ -62,6 +62,10 @@ def test_other_examples_are_left_out_and_named(tmp_path: Path) -> None:
     assert table is not None and len(table.rows) == 1
     assert table.notes == ["weam, pos de test: measured on other examples or seeds; left out."]
     assert paired_table(gather([tmp_path / "predictions" / "tlm-None"]), None) is None
+    for run in ("tlm", "weam"):
+        _measured(tmp_path, run, [], language="es")
+    table = paired_table(gather([tmp_path]), None)
+    assert table is not None and len(table.rows) == 1, "of no examples there is nothing to compare"
 
 
 def test_counts_alone_are_something_to_report(tmp_path: Path) -> None:

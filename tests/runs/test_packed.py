@@ -7,13 +7,12 @@ import shutil
 
 import numpy as np
 import pytest
+from commands import run
 from safetensors.numpy import load_file, save_file
-from typer.testing import CliRunner
 
 import isoglot as iso
 from isoglot.aligners.embedding.choice import keep_choice, kept_choice
 from isoglot.aligners.options import aligner_of
-from isoglot.cli import app
 from isoglot.errors import ConfigurationError
 from isoglot.modules.load import load_masked_lm
 from isoglot.runs.cache import cache_folder
@@ -112,22 +111,19 @@ def test_a_file_is_unpacked_once_and_anew_when_it_changes(encoder, tmp_path) -> 
     assert (first / "model.safetensors").stat().st_mtime_ns == written
 
     keep_choice(encoder, {**SOFTMAX, "min_probability": 0.2})
-    assert checkpoint_folder(pack(encoder, file)) != first
+    assert checkpoint_folder(pack(encoder, file, overwrite=True)) != first
 
 
 def test_the_command_packs_unpacks_and_says_what_is_wrong(encoder, tmp_path) -> None:
     file, folder = tmp_path / "a.safetensors", tmp_path / "plain"
-    run = CliRunner().invoke
-    assert run(app, ["pack", str(encoder), "--out", str(file)]).exit_code == 0
+    run("pack", encoder, "--out", file)
     assert is_packed(file) and not is_packed(encoder / "model.safetensors")
     for _ in range(2):  # the second time it is there already
-        assert run(app, ["pack", str(file), "--out", str(folder)]).exit_code == 0
+        run("pack", file, "--out", folder)
     assert (folder / "tokenizer.json").is_file()
 
     def refused(*arguments: str) -> str:
-        error = run(app, ["pack", *arguments]).exception
-        assert isinstance(error, ConfigurationError)
-        return str(error)
+        return run("pack", *arguments, fails=ConfigurationError)
 
     assert "holds no unpacked aligner" in refused(str(file), "--out", str(encoder))
     assert "not a packed aligner" in refused(str(encoder), "--out", str(encoder / "config.json"))
@@ -143,7 +139,12 @@ def test_a_choice_beside_a_packed_file_takes_the_place_of_the_one_in_it(encoder,
     assert kept_choice(file)["min_probability"] == 0.9
     again = checkpoint_folder(file)
     assert again != first and kept_choice(again) == kept_choice(file)
-    pack(encoder, file)
+    with pytest.raises(
+        ConfigurationError, match=r"a\.safetensors: belongs to another aligner .* --overwrite"
+    ):
+        pack(encoder, file)
+    assert place.exists()
+    pack(encoder, file, overwrite=True)
     assert not place.exists(), "the file that stood there before had it"
     assert kept_choice(file) == own
     with pytest.raises(ConfigurationError, match="isoglot pack box --out FOLDER"):
@@ -198,7 +199,7 @@ def test_upper_layers_go_into_a_second_file_and_give_vectors_of_sentences(encode
     pair = (["the", "river"], ["ta", "potamo"])
     assert iso.align(*pair, model=str(unpacked)).links == iso.align(*pair, model=str(file)).links
 
-    pack(encoder, file)
+    pack(encoder, file, overwrite=True)
     assert not sentence_file(file).exists()
 
 
@@ -217,7 +218,7 @@ def test_upper_layers_of_another_encoder_are_refused(encoder, tmp_path) -> None:
     pack(encoder, out, sentences=grown(encoder, tmp_path / "whole"))
     upper = sentence_file(out).read_bytes()
     keep_choice(encoder, {**SOFTMAX, "temperature": 0.2})
-    pack(encoder, out)
+    pack(encoder, out, overwrite=True)
     sentence_file(out).write_bytes(upper)
     with pytest.raises(ConfigurationError, match="continues another file"):
         unpack(out, tmp_path / "folder")
@@ -238,3 +239,93 @@ def test_a_second_file_belongs_to_one_name_and_replaces_nobody_elses(encoder, tm
         ):
             pack(encoder, tmp_path / "other.safetensors", sentences=sentences)
     assert foreign.read_text() == "notes"
+
+
+def test_another_file_of_the_name_and_what_lies_beside_it_stay_unless_asked(encoder, tmp_path) -> None:
+    whole, out = grown(encoder, tmp_path / "whole"), tmp_path / "a.safetensors"
+    for sentences in (None, whole):
+        pack(encoder, out, sentences=sentences, overwrite=True)
+        held = {path: path.stat().st_mtime_ns for path in (out, sentence_file(out)) if path.exists()}
+        pack(encoder, out, sentences=sentences)
+        assert {path: path.stat().st_mtime_ns for path in held} == held, "it is there already"
+    content = {path: path.read_bytes() for path in held}
+    for changed, sentences in ((False, None), (True, whole)):
+        if changed:
+            keep_choice(encoder, {**SOFTMAX, "temperature": 0.2})
+        with pytest.raises(ConfigurationError, match="belongs to another aligner than"):
+            pack(encoder, out, sentences=sentences)
+    assert {path: path.read_bytes() for path in held} == content
+
+    notes = tmp_path / "b.aligner.json"
+    notes.write_text("notes")
+    with pytest.raises(ConfigurationError, match=r"b\.aligner\.json: belongs to another aligner than"):
+        pack(encoder, tmp_path / "b.safetensors")
+    assert notes.read_text() == "notes" and not (tmp_path / "b.safetensors").exists()
+
+
+def edited(path, change):
+    values = json.loads(path.read_text())
+    path.write_text(json.dumps(change(values)))
+
+
+def reweighed(path, change):
+    held = load_file(path)
+    save_file(change(held), path, metadata={"format": "pt"})
+
+
+def not_a_number(held):
+    name = next(name for name in held if name.endswith("layer.0.output.dense.weight"))
+    held[name][0, 0] = np.nan
+    return held
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "told"),
+    [
+        ("aligner.json", {"layer": 4}, r"aligner\.json: layer: got 4, but .* 0 \(embeddings\) to 3"),
+        ("aligner.json", {"layer": -5}, r"aligner\.json: layer: got -5, but"),
+        ("aligner.json", {"method": "pointer"}, "pointer reads weights that a packed file does not hold"),
+        ("config.json", {"num_hidden_layers": "x"}, r"config\.json: is not the configuration"),
+        ("config.json", None, r"config\.json: is not the configuration"),
+        ("tokenizer.json", None, r"while reading tokenizer\.json"),
+        ("tokenizer.json", b"", r"while reading tokenizer\.json"),
+        ("model.safetensors", None, r"while reading model\.safetensors"),
+        ("model.safetensors", b"", r"while reading model\.safetensors"),
+        ("model.safetensors", not_a_number, r"NaN or infinite weights in encoder\.layer\.0\.output\.dense"),
+        (
+            "model.safetensors",
+            lambda held: {n: v for n, v in held.items() if "layer.0" not in n},
+            "of layer 1;",
+        ),
+        ("model.safetensors", lambda held: {n: v for n, v in held.items() if "layer" in n}, "of embeddings;"),
+    ],
+)
+def test_an_encoder_that_cannot_be_packed_is_refused_in_one_line(
+    encoder, tmp_path, name, change, told
+) -> None:
+    place = encoder / name
+    if change is None:
+        place.write_bytes(b"{")
+    elif change == b"":
+        place.unlink()
+    elif isinstance(change, dict):
+        edited(place, lambda values: {**values, **change})
+    else:
+        reweighed(place, change)
+    with pytest.raises(ConfigurationError, match=told):
+        pack(encoder, tmp_path / "a.safetensors")
+    assert not (tmp_path / "a.safetensors").exists()
+
+
+def test_the_command_reads_runs_for_sentences_and_checks_the_choice(encoder, tmp_path) -> None:
+    out = tmp_path / "a.safetensors"
+    shutil.copytree(encoder, tmp_path / "run/checkpoint")
+    run("pack", encoder, "--out", out, "--sentences", tmp_path / "run")
+    assert sentence_file(out).is_file()
+    told = run("pack", out, "--out", tmp_path / "plain", "--sentences", encoder, fails=ConfigurationError)
+    assert "--sentences is for packing" in told
+    told = run("pack", encoder, "--out", out, "--sentences", "no-folder", fails=ConfigurationError)
+    assert "--sentences no-folder: is not a folder" in told
+    edited(encoder / "aligner.json", lambda values: {**values, "method": "fast"})
+    told = run("pack", encoder, "--out", tmp_path / "c.safetensors", fails=ConfigurationError)
+    assert "unknown method 'fast'" in told

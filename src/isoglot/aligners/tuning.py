@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from isoglot.aligners.embedding.choice import Choice, Tried, best_choice, keep_choice
-from isoglot.aligners.files.gold import GoldPairs, gold_pairs
+from isoglot.aligners.files.gold import GoldPairs, gold_pairs, require_usable
+from isoglot.checks import shortened
 from isoglot.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ def tune(
         **options: Options of all methods that are tried, such as ``level="word"``.
 
     Raises:
-        ConfigurationError: No set, one without a sure link, or an option that does not exist.
+        ConfigurationError: No set, a set given twice or without a sure link, a layer or an option that does not exist.
 
     Example:
         >>> from isoglot.aligners.scoring import GoldAlignment
@@ -93,6 +94,9 @@ def tune(
         raise ConfigurationError(
             f"weights: {unknown[0]!r} is not a set of gold links; there are {', '.join(sets)}"
         )
+    for name, weight in (weights or {}).items():
+        if not isinstance(weight, int | float) or not 0 < weight < float("inf"):
+            raise ConfigurationError(f"weights: {name!r} must be a number above 0, got {weight!r}")
     table = best_choice(
         model, sets, tokenizer=tokenizer, layers=layers, weights=weights, progress=progress, **options
     )
@@ -104,10 +108,32 @@ def _named(gold: GoldSet | Sequence[GoldSet] | Mapping[str, GoldSet]) -> dict[st
     if isinstance(gold, Mapping):
         given = dict(gold)
     else:
-        several = [gold] if isinstance(gold, str | Path | GoldPairs) else list(gold)
+        listed = isinstance(gold, Iterable) and not isinstance(gold, str | Path | GoldPairs)
+        several: list[Any] = list(cast(Any, gold)) if listed else [gold]
+        require_different(one for one in several if isinstance(one, str | Path))
         given = {
             f"gold {n}" if isinstance(one, GoldPairs) else str(one): one for n, one in enumerate(several, 1)
         }
     if not given:
         raise ConfigurationError("no gold links; name a file of development links")
-    return {name: one if isinstance(one, GoldPairs) else gold_pairs(one) for name, one in given.items()}
+    return {name: _pairs(name, one) for name, one in given.items()}
+
+
+def _pairs(name: str, given: Any) -> GoldPairs:
+    if isinstance(given, GoldPairs):
+        return require_usable(given, name)
+    if not isinstance(given, str | Path):
+        raise ConfigurationError(f"gold: expected a file, a folder or GoldPairs, got {shortened(given)}")
+    return gold_pairs(given)
+
+
+def require_different(files: Iterable[str | Path]) -> None:
+    """Refuse a development set that is given twice, whose weight would not be clear."""
+    seen = set[Path]()
+    for file in files:
+        place = Path(file).resolve()
+        if place in seen:
+            raise ConfigurationError(
+                f"{file}: got this development set twice; give each set once, with its weight"
+            )
+        seen.add(place)

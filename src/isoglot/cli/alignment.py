@@ -247,10 +247,13 @@ def tune(
     """
     from isoglot.aligners.files.gold import gold_pairs
     from isoglot.aligners.score_file import layer_numbers
+    from isoglot.aligners.tuning import require_different
     from isoglot.aligners.tuning import tune as run
 
     require_writable(choice_file(encoder))
-    weights = dict(map(_weighted, gold))
+    named = list(map(_weighted, gold))
+    require_different(name for name, _ in named)
+    weights = dict(named)
     pairs = {name: gold_pairs(name) for name in weights}
     with Console(quiet=running.quiet) as console:
         for name, found in pairs.items():

@@ -96,15 +96,24 @@ def pack(
 
     isoglot pack box --out encoders/box
     """
+    from isoglot.aligners.embedding.choice import kept_choice
     from isoglot.runs import packed
     from isoglot.runs.checkpoint import checkpoint_folder, packed_file
 
     file = packed_file(model)
     with Console(quiet=running.quiet):
         if file is not None:
+            if sentences is not None:
+                raise ConfigurationError(f"--sentences is for packing, and {model} is packed; leave it out")
             packed.unpack(file, out, overwrite=running.overwrite)
         elif isinstance(place := checkpoint_folder(model), Path):
-            packed.pack(place, out, sentences=sentences)
+            kept_choice(place)  # what it says must be options of an aligner
+            upper = None if sentences is None else checkpoint_folder(sentences)
+            if isinstance(upper, str):
+                raise ConfigurationError(
+                    f"--sentences {sentences}: is not a folder with an encoder; name one"
+                )
+            packed.pack(place, out, sentences=upper, overwrite=running.overwrite)
         else:
             raise ConfigurationError(f"{model}: is not a folder; `hf download {model} --local-dir FOLDER`")
     if not running.quiet:

@@ -15,14 +15,17 @@ Efron and Tibshirani 1993; Koehn 2004 for the paired bootstrap.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
+from operator import index
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from isoglot.checks import shortened
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.example_counts import ENDING, CountsFile, ExampleCounts, combined
+from isoglot.reports.languages import common_code
 from isoglot.reports.stats import shown_p
 from isoglot.reports.table import figure
 from isoglot.seeding import seed_for
@@ -97,7 +100,7 @@ def compare(
         One comparison per task, language, split and metric that both have, in the order of the first.
 
     Raises:
-        ConfigurationError: The systems have nothing in common, or were measured on other examples.
+        ConfigurationError: The systems have nothing in common, or were measured on other examples or on none.
 
     Example:
         >>> from isoglot.example_counts import shares
@@ -106,6 +109,14 @@ def compare(
         >>> found.difference, found.p < 0.001, found.low > 0
         (20.0, True, True)
     """
+    try:
+        samples, seed = index(samples), index(seed)
+    except TypeError:
+        raise ConfigurationError(
+            f"samples and seed must be whole numbers, got {samples!r} and {seed!r}"
+        ) from None
+    if samples < 1:
+        raise ConfigurationError(f"samples must be at least 1, got {samples}; the default is {SAMPLES:,}")
     sides = [_evaluations(side) for side in (first, second)]
     shared = [key for key in sides[0] if key in sides[1]]
     if not shared:
@@ -123,6 +134,14 @@ def compare(
         about = dict(zip(("task", "language", "split"), key, strict=True))
         about |= {"first": str(one.about.get("run", "")), "second": str(other.about.get("run", ""))}
         found += paired(one.metrics, other.metrics, samples=samples, seed=seed, about=about)
+    if not found:
+        metrics = [
+            {name: len(own) for side in each.values() for name, own in side.metrics.items()} for each in sides
+        ]
+        raise ConfigurationError(
+            f"no metric with examples in common: first has {_counted(metrics[0])}, second {_counted(metrics[1])}; "
+            "measure both by the same metric on the same data"
+        )
     return found
 
 
@@ -232,7 +251,16 @@ def _blocks(samples: int, examples: int) -> Iterator[int]:
 def _evaluations(side: str | Path | Mapping[str, ExampleCounts]) -> dict[tuple[str, str, str], CountsFile]:
     """Counts by task, language and split; own ones have no names."""
     if isinstance(side, Mapping):
+        if wrong := [name for name, own in side.items() if not isinstance(own, ExampleCounts)]:
+            raise ConfigurationError(
+                f"{wrong[0]}: expected ExampleCounts, got {shortened(side[wrong[0]])}; isoglot.example_counts.shares "
+                "makes them of one number from 0 to 1 per example"
+            )
         return {("", "", ""): CountsFile({}, side)}
+    if not isinstance(side, str | Path):
+        raise ConfigurationError(
+            f"expected a folder of predictions, or counts by metric, got {shortened(side)}"
+        )
     place = Path(side)
     files = sorted(place.rglob(f"*{ENDING}")) if place.is_dir() else [place]
     if not files or not files[0].is_file():
@@ -244,7 +272,8 @@ def _evaluations(side: str | Path | Mapping[str, ExampleCounts]) -> dict[tuple[s
     found: dict[tuple[str, str, str], CountsFile] = {}
     for file in files:
         own = CountsFile.read(file)
-        key = (str(own.about.get("task")), str(own.about.get("language")), str(own.about.get("split")))
+        task, language, split = (str(own.about.get(name)) for name in ("task", "language", "split"))
+        key = task, common_code(language), split
         if key in found:
             raise ConfigurationError(
                 f"{place}: holds {' '.join(key)} of several checkpoints; give the folder of one of them"
@@ -255,3 +284,7 @@ def _evaluations(side: str | Path | Mapping[str, ExampleCounts]) -> dict[tuple[s
 
 def _listed(side: Mapping[tuple[str, str, str], CountsFile]) -> str:
     return ", ".join(" ".join(key).strip() or "own counts" for key in side)
+
+
+def _counted(metrics: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} of {examples:,}" for name, examples in metrics.items()) or "none"

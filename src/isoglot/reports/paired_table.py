@@ -77,7 +77,7 @@ def _compared(first: Seeds, second: Seeds) -> Comparison | None:
         sides = [
             {metric: _together([side[seed].metrics[metric] for seed in seeds])} for side in (first, second)
         ]
-        return paired(*sides)[0]
+        return next(iter(paired(*sides)), None)
     except (KeyError, ConfigurationError):  # another metric, other classes, or other numbers of examples
         return None
 

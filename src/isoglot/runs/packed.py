@@ -26,7 +26,7 @@ from safetensors.numpy import save_file
 
 from isoglot.errors import ConfigurationError
 from isoglot.runs.cache import cache_folder
-from isoglot.runs.checkpoint import ALIGNER_FILE
+from isoglot.runs.checkpoint import ALIGNER_FILE, reading
 from isoglot.runs.files import read_json, whole_path
 from isoglot.runs.fingerprint import fingerprint
 from isoglot.runs.folder import make_once
@@ -44,15 +44,21 @@ _MANIFEST = "unpacked.json"
 _LAYER = re.compile(r"encoder\.layer\.(\d+)\.")
 
 
-def pack(checkpoint: Path, out: str | Path, *, sentences: Path | None = None) -> Path:
+def pack(
+    checkpoint: Path, out: str | Path, *, sentences: Path | None = None, overwrite: bool = False
+) -> Path:
     """Write the encoder in a checkpoint's folder, with its ``aligner.json``, as one file.
+
+    Nothing is done where that file is there already; another one, or what lies beside it, is replaced with
+    ``overwrite`` alone.
 
     ``sentences``: folder of an encoder with the same embeddings and lower layers, whose upper layers give vectors of
     sentences; they are written beside ``out``.
 
     Raises:
-        ConfigurationError: no choice of a layer beside the weights, a family whose layers are built otherwise, a
-            file of either name that is not a packed aligner, or ``sentences`` with other lower layers.
+        ConfigurationError: no choice of a layer beside the weights, a family whose layers are built otherwise, weights
+            that are damaged or missing, a file of either name that is not a packed aligner or another one, or
+            ``sentences`` with other lower layers.
     """
     for place, kind in ((Path(out), FORMAT), (sentence_file(out), _UPPER_FORMAT)):
         if place.exists() and not is_packed(place, kind):
@@ -60,7 +66,11 @@ def pack(checkpoint: Path, out: str | Path, *, sentences: Path | None = None) ->
     texts = {
         name: path.read_text(encoding="utf-8") for name in _TEXTS if (path := checkpoint / name).is_file()
     }
-    config, choice = json.loads(texts["config.json"]), read_json(checkpoint / ALIGNER_FILE)
+    config, choice = read_json(checkpoint / "config.json"), read_json(checkpoint / ALIGNER_FILE)
+    if config is None or not isinstance(config.get("num_hidden_layers"), int):
+        raise ConfigurationError(
+            f"{checkpoint / 'config.json'}: is not the configuration of an encoder; restore the file"
+        )
     if choice is None or not isinstance(choice.get("layer"), int):
         raise ConfigurationError(
             f"{checkpoint}: has no {ALIGNER_FILE} with a layer; let `isoglot tune` choose one"
@@ -69,16 +79,34 @@ def pack(checkpoint: Path, out: str | Path, *, sentences: Path | None = None) ->
         raise ConfigurationError(
             f"{checkpoint}: is a {config.get('model_type')!r} model, and {', '.join(FAMILIES)} can be packed"
         )
-    last = choice["layer"] % (config["num_hidden_layers"] + 1)  # negative ones count from the end
+    if choice.get("method") == "pointer":
+        raise ConfigurationError(
+            f"{checkpoint}: method pointer reads weights that a packed file does not hold; let `isoglot tune` choose "
+            "another"
+        )
+    layer, layers = choice["layer"], config["num_hidden_layers"]
+    last = layer + layers + 1 if layer < 0 else layer
+    if not 0 <= last <= layers:
+        raise ConfigurationError(
+            f"{checkpoint / ALIGNER_FILE}: layer: got {layer}, but this encoder has layers 0 (embeddings) to "
+            f"{layers}; let `isoglot tune` choose one"
+        )
     texts["config.json"] = json.dumps({**config, "num_hidden_layers": last, "dtype": "float32"}, indent=2)
     texts[ALIGNER_FILE] = json.dumps({**choice, "layer": last})
-    tokenizer = json.loads((checkpoint / TOKENIZER).read_text(encoding="utf-8"))
+    with reading(checkpoint, TOKENIZER):
+        tokenizer = json.loads((checkpoint / TOKENIZER).read_text(encoding="utf-8"))
     dense = json.dumps(tokenizer, ensure_ascii=False, separators=(",", ":"))
     tensors = {TOKENIZER: np.frombuffer(zlib.compress(dense.encode(), 9), np.uint8)}
     lower = dict(_encoder(checkpoint, config["model_type"], range(last)))
     above = None if sentences is None else _upper_layers(sentences, lower, texts["config.json"])
     for name, values in lower.items():
         tensors |= quantised(name, values)
+    if not overwrite and (held := _held(out)):
+        if _same(out, texts, tensors, above):
+            return Path(out)
+        raise ConfigurationError(
+            f"{held[0]}: belongs to another aligner than {checkpoint}; choose another --out, or add --overwrite"
+        )
     with whole_path(out) as place:
         save_file(tensors, place, metadata={"format": FORMAT, **texts})
     if above is not None:
@@ -89,6 +117,33 @@ def pack(checkpoint: Path, out: str | Path, *, sentences: Path | None = None) ->
         sentence_file(out).unlink()  # it continues the encoder that stood there before
     choice_beside(out).unlink(missing_ok=True)  # of what stood there before
     return Path(out)
+
+
+def _held(out: str | Path) -> list[Path]:
+    """What is there already of a packed file and of what lies beside it."""
+    return [place for place in (Path(out), sentence_file(out), choice_beside(out)) if place.exists()]
+
+
+def _same(
+    out: str | Path,
+    texts: Mapping[str, str],
+    tensors: Mapping[str, NDArray[Any]],
+    above: tuple[str, Mapping[str, NDArray[Any]]] | None,
+) -> bool:
+    """Whether what is there already is what packing would write."""
+    upper = sentence_file(out)
+    if _held(out) != [Path(out), *[upper] * (above is not None)]:
+        return False
+    same = [(_read(Path(out), FORMAT), (texts, tensors))]
+    if above is not None:
+        about = {"config.json": above[0], "continues": _content(out)}
+        same.append((_read(upper, _UPPER_FORMAT), (about, above[1])))
+    return all(
+        held[0] == new[0]
+        and held[1].keys() == new[1].keys()
+        and all(np.array_equal(values, new[1][name]) for name, values in held[1].items())
+        for held, new in same
+    )
 
 
 def sentence_file(file: str | Path) -> Path:
@@ -244,13 +299,23 @@ def _in_four_bits(values: Floats) -> tuple[NDArray[Any], NDArray[Any]] | None:
 def _encoder(checkpoint: Path, family: str, numbers: range) -> Iterable[tuple[str, Floats]]:
     """The tensors of embeddings and of some layers, by their names in the encoder alone."""
     prefix = f"{'bert' if family == 'bert' else 'roberta'}."
-    with safe_open(checkpoint / _WEIGHTS, framework="np") as tensors:
+    found = set[int | None]()
+    with reading(checkpoint, _WEIGHTS), safe_open(checkpoint / _WEIGHTS, framework="np") as tensors:
         for name in sorted(tensors.keys()):
             bare = name.removeprefix(prefix)
             layer = _LAYER.match(bare)
             read = int(layer[1]) in numbers if layer else bare.startswith("embeddings.")
             if read and not bare.endswith(("position_ids", "token_type_ids")):
-                yield bare, tensors.get_tensor(name).astype(np.float32)
+                values = tensors.get_tensor(name).astype(np.float32)
+                if not np.isfinite(values).all():
+                    raise ConfigurationError(
+                        f"{checkpoint}: NaN or infinite weights in {bare}; use an intact file"
+                    )
+                found.add(int(layer[1]) if layer else None)
+                yield bare, values
+    if missing := [number for number in (None, *numbers) if number not in found]:
+        what = "embeddings" if missing[0] is None else f"layer {missing[0] + 1}"
+        raise ConfigurationError(f"{checkpoint / _WEIGHTS}: has no weights of {what}; use an intact file")
 
 
 def read_packed(

@@ -26,7 +26,9 @@ def parse_json(text: str, *, path: str | Path | None = None, line: int | None = 
         return value
     except (ValueError, RecursionError) as error:
         reason = (
-            f"{error.msg} at column {error.colno}" if isinstance(error, json.JSONDecodeError) else str(error)
+            f"{error.msg.removesuffix(' at')} at column {error.colno}"
+            if isinstance(error, json.JSONDecodeError)
+            else str(error)
         )
         if line is None:
             line = getattr(error, "lineno", None)

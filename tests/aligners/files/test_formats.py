@@ -100,11 +100,21 @@ def test_packed_files_and_words(tmp_path):
     ("name", "lines", "message"),
     [
         ("pharaoh", ["0-0", "1-"], r"file\.txt:2: invalid link '1-'"),
-        ("talp", ["1-1", "0-3"], r"file\.txt:2: link 0-3 is too low, words count from 1.*--base 0"),
+        (
+            "talp",
+            ["1-1", "0-3"],
+            r"file\.txt:2: link 0-3 is too low, words count from 1; does the file count from 0",
+        ),
         ("naacl", ["1 2 S"], r"file\.txt:1: invalid line '1 2 S'"),
         ("alignv2", ["1 2 3 X"], r"file\.txt:1: "),
         ("jsonl", ['{"sure": [[0]]}'], r"file\.txt:1: not of the form"),
         ("jsonl", ['{"sure": [[0.5, 1]]}'], r"file\.txt:1: not of the form"),
+        ("jsonl", ['{"sure": [[true, 1]]}'], r"file\.txt:1: not of the form .* true is not a number"),
+        (
+            "jsonl",
+            ['{"sure": [[-1, 1]]}'],
+            r"file\.txt:1: link -1-1 is too low, words count from 0; correct it",
+        ),
         ("jsonl", ['{"src": [1], "tgt": ["a"], "sure": []}'], r"file\.txt:1: a word is not a string"),
         (
             "jsonl",

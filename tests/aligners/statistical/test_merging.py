@@ -213,3 +213,11 @@ def test_a_round_begins_with_a_model_of_the_same_kind(tmp_path):
     once = run("align", text, "-m", "fast_align", "--words", "unicode", "--set", "iterations=2")
     more = run(*call, "--words", "unicode", "--set", "iterations=2")
     assert len(more.splitlines()) == 9 and more != once
+
+
+@pytest.mark.parametrize(
+    ("given", "told"), [("a", "got 'a'"), (None, "got None"), ([1, 2], "model 1: expected")]
+)
+def test_models_are_a_list_of_folders_or_aligners(given, told):
+    with pytest.raises(ConfigurationError, match=told):
+        merge(given)

@@ -1,7 +1,11 @@
 from __future__ import annotations
 
+import json
+
+import numpy as np
 import pytest
 from repeated_bitext import SOURCE, TARGET, bitext, equal
+from safetensors.numpy import load_file, save_file
 from small_bitext import words
 
 from isoglot.aligners.statistical import decoding, hmm_training, methods
@@ -56,6 +60,55 @@ def test_lexicon(method, tmp_path):
     assert path.read_text(encoding="utf-8").splitlines() == [
         "\t".join(entry) for entry in entries if float(entry[2]) >= 0.05
     ]
+
+
+@pytest.mark.parametrize("method", ["fast_align", "hmm"])
+def test_words_pairs_and_counts_that_do_not_belong_together_are_refused(tmp_path, method):
+    StatisticalAligner(method).fit(bitext()).save(tmp_path)
+    tables, vocabulary = load_file(tmp_path / "tables.safetensors"), tmp_path / "vocabulary.json"
+    merged = StatisticalAligner.load(tmp_path)
+    assert merged.settings["method"] == method
+    for name, held in tables.items():
+        wrong = [-1] if held.dtype.kind == "i" else [-1.0, np.nan, np.inf]
+        wrong += [10**6] if held.dtype.kind == "i" else []
+        for value in wrong:
+            changed = held.copy()
+            changed[0] = value
+            save_file({**tables, name: changed}, tmp_path / "tables.safetensors")
+            with pytest.raises(InputError, match="the alignment model is damaged"):
+                StatisticalAligner.load(tmp_path)
+        if len(held) > 1:
+            save_file({**tables, name: held[:-1].copy()}, tmp_path / "tables.safetensors")
+            with pytest.raises(InputError, match="the alignment model is damaged"):
+                StatisticalAligner.load(tmp_path)
+    save_file(tables, tmp_path / "tables.safetensors")
+    held_words = json.loads(vocabulary.read_text())
+    source = held_words["source"]
+    for side in (source[:-1], [source[0]] * len(source), list(range(len(source))), "x" * len(source)):
+        vocabulary.write_text(json.dumps({**held_words, "source": side}))
+        with pytest.raises(InputError, match="the alignment model is damaged"):
+            StatisticalAligner.load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"threshold": "x"},
+        {"threshold": float("nan")},
+        {"symmetrisation": "foo"},
+        {"foo": 1},
+        {"method": []},
+        {"options": {"foo": 1}},
+        {"options": []},
+    ],
+)
+def test_wrong_settings_of_a_saved_model_are_one_line_with_its_place(tmp_path, change):
+    StatisticalAligner().fit(bitext()).save(tmp_path)
+    about = json.loads((tmp_path / "model.json").read_text())
+    (tmp_path / "model.json").write_text(json.dumps({**about, **change}))
+    with pytest.raises(InputError, match="alignment model") as caught:
+        StatisticalAligner.load(tmp_path)
+    assert str(caught.value).startswith(str(tmp_path)) and "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize("name", ["model.json", "vocabulary.json", "tables.safetensors"])

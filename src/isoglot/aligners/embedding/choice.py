@@ -192,7 +192,7 @@ def best_choice(
     mean, 1 where none is given.
     """
     from isoglot.aligners.embedding.aligner import EmbeddingAligner  # noqa: PLC0415 - loads torch
-    from isoglot.aligners.embedding.layer_error import layer_errors  # noqa: PLC0415
+    from isoglot.aligners.embedding.layer_error import layer_errors, wanted_layers  # noqa: PLC0415
 
     if given := sorted({"layer", *(name for one in candidates for name in one)} & set(options)):
         raise ConfigurationError(f"this command chooses {', '.join(given)} itself; leave it out")
@@ -200,12 +200,13 @@ def best_choice(
     encoder = EmbeddingAligner(model, tokenizer=tokenizer, options=EmbeddingOptions.build(**options))
     aligners = [encoder.with_options(EmbeddingOptions.build(**one, **options)) for one in candidates]
     kept = {name: value for name, value in options.items() if name not in _WHERE}
-    errors = {}
+    errors, wanted = {}, wanted_layers(encoder.model, layers)
     for done, (name, pairs) in enumerate(gold.items()):
         if progress is not None:
             progress(name, done, len(gold))
-        errors[name] = layer_errors(aligners, pairs, layers=layers)
+        errors[name] = layer_errors(aligners, pairs, layers=wanted)
     shares = [(weights or {}).get(name, 1.0) for name in errors]
+    shares = [share / max(shares) for share in shares]  # the sum of very large ones is not a number
     tried = []
     for number, candidate in enumerate(candidates):
         for layer in next(iter(errors.values()))[number]:

@@ -1,16 +1,23 @@
 """Alignment error rate by layer, from one run of the encoder (XLM-Align, Fig. 2)."""
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from operator import index
+from typing import TYPE_CHECKING, Any
 
 from isoglot.aligners.embedding.aligner import EmbeddingAligner
 from isoglot.aligners.embedding.options import EmbeddingOptions
 from isoglot.aligners.embedding.piece_states import Pieces
 from isoglot.aligners.files.gold import GoldPairs
 from isoglot.aligners.scoring import score_pair
+from isoglot.checks import shortened
 from isoglot.errors import ConfigurationError
 from isoglot.link_counts import AlignmentScore
-from isoglot.modules.encoder import num_layers
+from isoglot.modules.encoder import layer_number, num_layers
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
 
 
 def layer_error(aligner: EmbeddingAligner, pairs: GoldPairs, **how: Any) -> dict[int, AlignmentScore]:
@@ -35,7 +42,7 @@ def layer_errors(
         raise ConfigurationError(
             f"got {len(pairs.words)} sentence pairs but {len(pairs.gold)} gold alignments; give one per pair"
         )
-    wanted = list(dict.fromkeys(range(num_layers(aligners[0].model) + 1) if layers is None else layers))
+    wanted = wanted_layers(aligners[0].model, layers)
     totals = [dict.fromkeys(wanted, AlignmentScore()) for _ in aligners]
     for start in range(0, len(pairs.words), window):
         words = pairs.words[start : start + window]
@@ -52,6 +59,23 @@ def layer_errors(
         if progress is not None:
             progress(min(start + window, len(pairs.words)), len(pairs.words))
     return totals
+
+
+def wanted_layers(model: PreTrainedModel, layers: Iterable[int] | None) -> list[int]:
+    """The layers that are asked for, each once, by default all of the encoder's."""
+    if layers is None:
+        return list(range(num_layers(model) + 1))
+    try:
+        wanted = list(dict.fromkeys(map(index, layers)))
+    except TypeError:
+        wanted = []
+    if not wanted:
+        raise ConfigurationError(
+            f"layers must be numbers, one or more, such as [6, 7, 8], got {shortened(layers)}"
+        )
+    for layer in wanted:
+        layer_number(model, layer, name="layers")
+    return wanted
 
 
 def _alike(one: EmbeddingOptions, other: EmbeddingOptions, pieces: Sequence[Pieces]) -> bool:

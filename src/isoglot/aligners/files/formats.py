@@ -239,8 +239,8 @@ def _from_object(text: str, start: int, *, predicted: bool) -> LinkedSentence:
     if predicted and "links" in row:
         row = {name: value for name, value in row.items() if name not in ("sure", "possible")}
     try:
-        sure = [(index(i), index(j)) for i, j in row.get("sure", row.get("links", []))]
-        possible = [(index(i), index(j)) for i, j in row.get("possible", [])]
+        sure = [(_number(i), _number(j)) for i, j in row.get("sure", row.get("links", []))]
+        possible = [(_number(i), _number(j)) for i, j in row.get("possible", [])]
     except (ValueError, TypeError) as error:
         raise InputError(
             f'not of the form {{"sure": [[0, 0]], "possible": []}} or {{"links": [[0, 0]]}}: {error}'
@@ -263,9 +263,16 @@ def _from_object(text: str, start: int, *, predicted: bool) -> LinkedSentence:
     return LinkedSentence(gold, id=name, words=(source, target))
 
 
+def _number(value: Any) -> int:
+    if isinstance(value, bool):
+        raise TypeError(f"{str(value).lower()} is not a number")
+    return index(value)
+
+
 def _shifted(source: int, target: int, start: int) -> Link:
     if source < start or target < start:
         raise InputError(
-            f"link {source}-{target} is too low, words count from {start}; is it --base {min(source, target)}?"
+            f"link {source}-{target} is too low, words count from {start}; "
+            + ("does the file count from 0?" if min(source, target) == 0 else "correct it")
         )
     return source - start, target - start

@@ -5,8 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from isoglot.aligners.alignment import require_words
 from isoglot.aligners.files.formats import read_links
 from isoglot.aligners.scoring import GoldAlignment, require_sure
+from isoglot.checks import shortened
 from isoglot.corpus.labelled.tables import in_languages
 from isoglot.corpus.manifest import load_corpus
 from isoglot.errors import ConfigurationError
@@ -25,6 +27,31 @@ class GoldPairs:
     def size(self) -> float:
         """Words of a side, the mean of both sides' sums."""
         return sum(len(source) + len(target) for source, target in self.words) / 2
+
+
+def require_usable(pairs: GoldPairs, name: str) -> GoldPairs:
+    """Refuse pairs in memory that nothing can be measured against: no sure link, links of words that are not there.
+
+    Raises:
+        ConfigurationError: with the number of the first such pair, from 1.
+    """
+    if len(pairs.words) != len(pairs.gold):
+        raise ConfigurationError(
+            f"{name}: got {len(pairs.words)} sentence pairs but {len(pairs.gold)} gold alignments; give one per pair"
+        )
+    for number, (words, own) in enumerate(zip(pairs.words, pairs.gold, strict=True), 1):
+        if not isinstance(own, GoldAlignment):
+            raise ConfigurationError(
+                f"{name}: pair {number}: expected GoldAlignment.of(LINKS), got {shortened(own)}"
+            )
+        source, target = map(len, require_words(words))
+        outside = [(i, j) for i, j in own.possible if not (0 <= i < source and 0 <= j < target)]
+        if outside:
+            raise ConfigurationError(
+                f"{name}: pair {number} has the link {min(outside)}, counted from 0, but {source} and {target} words"
+            )
+    require_sure(pairs.gold, name)
+    return pairs
 
 
 def gold_pairs(

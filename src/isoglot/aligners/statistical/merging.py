@@ -9,6 +9,7 @@ from typing import Any
 from isoglot.aligners.statistical.counts import CountSum
 from isoglot.aligners.statistical.methods import METHODS
 from isoglot.aligners.statistical.model import StatisticalAligner
+from isoglot.checks import shortened
 from isoglot.errors import ConfigurationError
 
 _FEWEST = 2
@@ -39,11 +40,17 @@ def merge(models: Iterable[str | Path | StatisticalAligner]) -> StatisticalAlign
     """
     total, names, settings = CountSum(), dict[Any, str](), dict[str, Any]()
     same: Any
+    if isinstance(models, str | Path) or not isinstance(models, Iterable):
+        raise ConfigurationError(f"models must be a list of two or more, got {shortened(models)}")
     for number, given in enumerate(models, 1):
         if isinstance(given, StatisticalAligner):
             same, name = given, f"model {number}"
-        else:
+        elif isinstance(given, str | Path):
             same, name = Path(given).resolve(), str(given)
+        else:
+            raise ConfigurationError(
+                f"model {number}: expected a folder or a trained aligner, got {shortened(given)}"
+            )
         if same in names:
             raise ConfigurationError(f"{name}: got this model twice; give each model once")
         names[same] = name

@@ -11,13 +11,14 @@ from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+from pydantic import ValidationError
 from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 
 from isoglot.aligners.alignment import column
 from isoglot.aligners.statistical import diagonal, ibm2, text_passes
 from isoglot.aligners.statistical.bitext import BitextSide, Vocabularies, locate_words
-from isoglot.aligners.statistical.counts import CountSum
+from isoglot.aligners.statistical.counts import CountSum, Pairs
 from isoglot.aligners.statistical.decoding import (
     WORKERS,
     BestWords,
@@ -33,6 +34,7 @@ from isoglot.aligners.statistical.markov import Both
 from isoglot.aligners.statistical.options import DiagonalOptions, HmmOptions, Symmetrisation
 from isoglot.aligners.statistical.pair_table import PairTable
 from isoglot.aligners.statistical.text_passes import WordTables
+from isoglot.checks import problems_of
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.options import Options
 from isoglot.runs.files import read_json, write_json, write_text
@@ -305,7 +307,7 @@ def load_model(path: str | Path) -> tuple[TranslationModel, dict[str, Any]]:
             "no complete alignment model; write one with `isoglot align --save` (StatisticalAligner.save)",
             path=folder,
         )
-    if about.pop("format", None) != FORMAT or about.get("method") not in METHODS:
+    if about.pop("format", None) != FORMAT or str(about.get("method")) not in METHODS:
         raise InputError(
             f"an alignment model of another format than {FORMAT}, or of another method; train it again",
             path=folder / "model.json",
@@ -317,6 +319,7 @@ def load_model(path: str | Path) -> tuple[TranslationModel, dict[str, Any]]:
         options = kind.options(**about["options"])
         words = tuple(vocabulary["source"]), tuple(vocabulary["target"])
         types = arrays["types.source"], arrays["types.target"]
+        _require_sound(words, types, arrays)
         forward, reverse = (
             kind.direction.from_arrays(
                 {k.removeprefix(prefix): a for k, a in arrays.items() if k.startswith(prefix)},
@@ -327,10 +330,33 @@ def load_model(path: str | Path) -> tuple[TranslationModel, dict[str, Any]]:
             for prefix, turn in (("forward.", 1), ("reverse.", -1))
         )
     except (SafetensorError, KeyError, TypeError, ValueError, IndexError) as error:
+        told = problems_of(error)[0] if isinstance(error, ValidationError) else error
         raise InputError(
-            f"the alignment model is damaged ({type(error).__name__}: {error}); train it again", path=folder
+            f"the alignment model is damaged ({type(error).__name__}: {told}); train it again", path=folder
         ) from error
     return kind(words, forward, reverse), about
+
+
+def _require_sound(words: Vocabularies, types: Pairs, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+    """Refuse words, pairs of words and counts that do not belong together.
+
+    Raises:
+        ValueError: with what is wrong.
+    """
+    for side, own, used in zip(("source", "target"), words, types, strict=True):
+        if not all(isinstance(word, str) for word in own) or len(set(own)) != len(own):
+            raise ValueError(f"{side} words are repeated or are not texts")
+        if len(used) and not 0 <= used.min() <= used.max() < len(own):
+            raise ValueError(f"pairs name a {side} word that is not there")
+    for name, values in arrays.items():
+        if values.size and not 0 <= values.min() <= values.max() < np.inf:
+            raise ValueError(f"{name} has numbers that are negative or not finite")
+        side, _, kind = name.partition(".")
+        generated = len(words[1] if side == "forward" else words[0])
+        wanted = {"null": generated, "null_counts": generated, "frequency": generated,
+                  "jump_width": 2 * len(arrays.get(f"{side}.jump_start", ())) - 1}.get(kind)  # fmt: skip
+        if wanted is not None and len(values) != wanted:
+            raise ValueError(f"{name} has {len(values)} numbers, and {wanted} are needed")
 
 
 def _shares(values: npt.NDArray[np.float64], group: npt.NDArray[np.int32]) -> npt.NDArray[np.float64]:

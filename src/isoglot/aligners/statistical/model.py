@@ -28,7 +28,7 @@ from isoglot.aligners.statistical.methods import METHODS, TranslationModel, load
 from isoglot.aligners.statistical.options import Symmetrisation
 from isoglot.aligners.symmetrise import check_symmetriser, symmetrise_table
 from isoglot.checks import did_you_mean, validated
-from isoglot.errors import ConfigurationError
+from isoglot.errors import ConfigurationError, InputError
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -277,6 +277,13 @@ class StatisticalAligner:
             InputError: no model there, or one of another format.
         """
         model, about = load_model(path)
+        try:
+            cls.of_settings(about, model)
+        except (ConfigurationError, TypeError) as error:
+            raise InputError(
+                f"wrong settings of an alignment model ({error}); train it again",
+                path=Path(path) / "model.json",
+            ) from error
         return cls.of_settings({**about, **changes}, model)
 
     def trained(self) -> TranslationModel:
