@@ -163,3 +163,7 @@ def test_padded_links_are_no_links():
     tensors = MaskedPair(TOKENIZER).build(EXAMPLE, coin=False, generator=generator_for(0))
     tensors["link_ids"] = torch.cat([tensors["link_ids"], torch.full((2, 2), -1)])
     assert [r.links for r in describe(tensors, TOKENIZER)] == [(), (4,), (4,), (), (1, 2), ()]
+
+
+def test_a_file_is_a_recipe_too(tiny_recipe: Path) -> None:
+    assert inspect_recipe(tiny_recipe, positions=1) == inspect_recipe(load_recipe(tiny_recipe), positions=1)

@@ -256,3 +256,12 @@ def test_texts_in_memory_are_trimmed_to_as_files_are(tmp_path: Path, corpus: str
         trim(source, tmp_path / "nothing", texts=["a", None])  # type: ignore[list-item]
     with pytest.raises(ConfigurationError, match="must be a list of texts"):
         trim(source, tmp_path / "nothing", texts=corpus)
+
+
+def test_what_is_not_text_is_refused_in_one_line(tmp_path):
+    with pytest.raises(ConfigurationError, match="texts must be a list of texts, got 5"):
+        trim("encoder", tmp_path / "out", texts=5)
+    with pytest.raises(
+        ConfigurationError, match=r"request must be TrimRequest\(text=\[FILE\]\), got 'a.txt'"
+    ):
+        trim("encoder", tmp_path / "out", "a.txt")

@@ -311,3 +311,15 @@ def test_results_in_memory_are_shown_as_those_of_a_file(tmp_path: Path) -> None:
     one, other = (made.sub("", page.read_text(encoding="utf-8")) for page in (read, held))
     assert one == other and "73.5" in one
     assert "xlm" in both.read_text(encoding="utf-8")
+
+
+def test_one_run_and_a_generator_are_runs_and_none_is_an_error(tmp_path: Path) -> None:
+    row = Result(run="tlm", task="pos", language="de", metric="accuracy", value=91.25, examples=10)
+    file = append(tmp_path / "results.jsonl", [row])
+    file.write_bytes(b"\xef\xbb\xbf" + file.read_bytes())
+    for number, runs in enumerate((file, str(file), row, (run for run in [file]))):
+        assert "91.2" in report(runs, out=tmp_path / f"{number}.html").read_text()
+    for runs, told in (([], "got none"), ([5], "got 5")):
+        with pytest.raises(ConfigurationError, match=f"runs must be folders, .* {told}"):
+            report(runs, out=tmp_path / "none.html")
+    assert not (tmp_path / "none.html").exists()

@@ -12,6 +12,7 @@ from transformers import PreTrainedTokenizerBase
 from isoglot.errors import ConfigurationError
 from isoglot.modules.load import longest_input
 from isoglot.pretraining.build import batch_options, build_mixture, build_views, require_columns
+from isoglot.pretraining.check import load_recipe
 from isoglot.pretraining.recipe import Recipe
 from isoglot.pretraining.streams import encoded, load_tokenizer, prepared
 from isoglot.runs.cache import cache_folder
@@ -65,7 +66,7 @@ class InspectedInstance:
 
 
 def inspect_recipe(
-    recipe: Recipe,
+    recipe: Recipe | str | Path | Mapping[str, Any],
     *,
     positions: int = 2,
     start: int = 0,
@@ -75,12 +76,14 @@ def inspect_recipe(
     """One instance for each view and each of the first positions of a run, exactly as training will see them.
 
     Args:
-        recipe: from :func:`isoglot.pretraining.check.load_recipe`.
+        recipe: from :func:`isoglot.pretraining.check.load_recipe`, or what it takes.
         positions: how many.
         start: the first one.
         progress: Receives progress reports.
         cache: as in :func:`isoglot.pretraining.pretrain.pretrain`.
     """
+    if not isinstance(recipe, Recipe):
+        recipe = load_recipe(recipe)
     report, place = progress or Silent(), cache_folder() if cache is None else Path(cache)
     corpora = prepared(recipe, place, report)
     tokenizer = load_tokenizer(recipe, corpora, place, report)

@@ -105,10 +105,12 @@ def trim(
         ConfigurationError: No text, a checkpoint that cannot be read, or a folder that holds something else.
         InputError: Bad text, as ``file:line``.
     """
-    if isinstance(texts, str):
+    if isinstance(texts, str) or not isinstance(texts, Iterable | None):
         raise ConfigurationError(
             f"texts must be a list of texts, got {shortened(texts)}; for a file pass TrimRequest(text=[FILE])"
         )
+    if not isinstance(request, TrimRequest | None):
+        raise ConfigurationError(f"request must be TrimRequest(text=[FILE]), got {shortened(request)}")
     request, held = request or TrimRequest(), None if texts is None else list(texts)
     for number, text in enumerate(held or (), 1):
         if not isinstance(text, str):

@@ -13,6 +13,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from isoglot import __version__
+from isoglot.checks import shortened
 from isoglot.errors import ConfigurationError
 from isoglot.reports.beside import PaperPlace, beside_cells
 from isoglot.reports.compare import compare
@@ -34,19 +35,26 @@ from isoglot.runs.files import refuse_overwriting, require_writable, write_text
 
 
 def report(
-    runs: Sequence[str | Path | Result], *, out: str | Path, options: ReportOptions | None = None
+    runs: str | Path | Result | Iterable[str | Path | Result],
+    *,
+    out: str | Path,
+    options: ReportOptions | None = None,
 ) -> Path:
     """Write one self-contained HTML page on run folders, files of results, and results in memory.
 
     Raises:
         InputError: a run is missing or holds nothing, or a file in it is wrong (``file:line``).
-        ConfigurationError: a place, combination or baseline does not exist.
+        ConfigurationError: no run, or a place, combination or baseline that does not exist.
 
     Example:
         >>> report(["runs/tlm", "runs/weam"], out="report.html")  # doctest: +SKIP
         PosixPath('report.html')
     """
     options = options or ReportOptions()
+    runs = [runs] if isinstance(runs, str | Path | Result) else list(runs)
+    if not runs or (wrong := [run for run in runs if not isinstance(run, str | Path | Result)]):
+        got = shortened(wrong[0]) if runs else "none"
+        raise ConfigurationError(f"runs must be folders, files of results or rows of results, got {got}")
     given = [labelled(run)[1] for run in runs if not isinstance(run, Result)]
     refuse_overwriting(out, [path for path in given if path.is_file()])
     require_writable(out)

@@ -1,6 +1,7 @@
 """Files of JSON lines, each line a record that a model checks."""
 
 import json
+from codecs import BOM_UTF8
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
@@ -68,7 +69,9 @@ def read_records(path: Path, model: type[Record], *, what: str, wrong: str) -> l
             if not line.strip():
                 continue
             try:
-                records.append(model.model_validate_json(line))
+                records.append(
+                    model.model_validate_json(line.removeprefix(BOM_UTF8) if number == 1 else line)
+                )
             except (ValidationError, IsoglotError) as error:
                 reason = problems_of(error)[0] if isinstance(error, ValidationError) else error
                 raise InputError(
