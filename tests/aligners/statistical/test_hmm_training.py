@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
-
 import numpy as np
 import pytest
 from small_bitext import SOURCE, TARGET, train_hmm, words
@@ -27,8 +25,7 @@ def test_an_entry_does_not_confirm_itself(length):
     """The predictive probability, one entry after the other: counts of all entries but this one."""
     options = HmmOptions(prefix_length=length, prefix_strength=2.0, alpha=0.01)
     sides = source, target = encode(words(SOURCE)), encode(words(TARGET))
-    with ThreadPoolExecutor(1) as pool:
-        training = _Training(source, target, options, None, pool)
+    training = _Training(source, target, options, None)
     random = np.random.default_rng(0)
     own, entries, links = [], [], np.zeros(len(training.table.key))
     for s, t in zip(words(SOURCE), words(TARGET), strict=True):

@@ -9,85 +9,43 @@ and ``m`` in the sentence.
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from isoglot.aligners.compiled import compiled, helper
-from isoglot.aligners.statistical.bitext import BitextSide, FlatSide, Ints
-from isoglot.aligners.statistical.decoding import sides_of
+from isoglot.aligners.statistical.bitext import FlatSide, Ints
+from isoglot.aligners.statistical.decoding import BestWords, sides_of
+from isoglot.aligners.statistical.options import Positions
 from isoglot.aligners.statistical.pair_table import EMPTY, FlatTable, find
+from isoglot.aligners.statistical.positions import PositionTable, position
 
-_BUFFER = 10_000  # sentences whose sums the program adds up before it adds them to the total
-_UNSIGNED = 4294967296.0
-_LARGEST = 64
-"""Words a side up to which all sentences of one size share their positions' probabilities."""
+BUFFER = 10_000
+"""Sentences whose sums the program adds up before it adds them to the total."""
+_PARTS = 32
 Doubles = npt.NDArray[np.float64]
 
 
-@helper
-def _feature(j, i, m, n):
-    return -abs(i / n - j / m)
+class Probabilities(NamedTuple):
+    """What one direction has learned; see :class:`isoglot.aligners.statistical.ibm2.DiagonalDirection`."""
+
+    translation: npt.NDArray[np.floating]
+    null: Doubles
+    tension: float
 
 
-@helper
-def _normaliser(j, m, n, tension):
-    """Z of position ``j`` of ``m``, by geometric series. ``floor > n`` wraps around, as unsigned numbers do."""
-    floor = np.floor(float(j) * n / m)
-    ratio = math.exp(-tension / n)
-    above = n - floor
-    if above < 0:
-        above += _UNSIGNED
-    top = bottom = 0.0
-    if above != 0:
-        top = (
-            math.exp(_feature(j, floor + 1.0, m, n) * tension)
-            * (1.0 - math.pow(ratio, above))
-            / (1.0 - ratio)
-        )
-    if floor != 0:
-        bottom = math.exp(_feature(j, floor, m, n) * tension) * (1.0 - math.pow(ratio, floor)) / (1.0 - ratio)
-    return bottom + top
+class Text(NamedTuple):
+    """One direction's sides of a text, and its pairs of words."""
 
+    given: FlatSide
+    generated: FlatSide
+    table: FlatTable
 
-@helper
-def _series(first, weight, ratio, step, terms):
-    """Sum of an arithmetico-geometric series."""
-    beyond = weight * math.pow(ratio, terms)
-    last = step * (terms - 1.0) + first
-    start = first * weight
-    second = weight * ratio
-    less = ratio - 1.0
-    return (last * beyond - start) / less - step * (beyond - second) / (less * less)
-
-
-@helper
-def _gradient(j, m, n, tension):
-    """The derivative of log Z by the tension as the program computes it, over a Z with m and n exchanged."""
-    z = _normaliser(j, n, m, tension)
-    floor = np.floor(float(j) * n / m)
-    ratio = math.exp(-tension / n)
-    step = -1.0 / n
-    above = n - floor
-    top = bottom = 0.0
-    if above != 0:
-        feature = _feature(j, floor + 1.0, m, n)
-        top = _series(feature, math.exp(feature * tension), ratio, step, above)
-    if floor != 0:
-        feature = _feature(j, floor, m, n)
-        bottom = _series(feature, math.exp(feature * tension), ratio, step, floor)
-    return (top + bottom) / z
-
-
-@compiled
-def model_feature(m, n, frequency, tension):
-    """The feature's expectation under the model, summed over all generated positions."""
-    total = 0.0
-    for k in range(len(m)):
-        for j in range(1, m[k] + 1):
-            total += frequency[k] * _gradient(j, m[k], n[k], tension)
-    return total
+    def positions(self, options: Positions, tension: float) -> PositionTable:
+        """What the model says of its positions."""
+        return PositionTable.of(self.given.lengths, self.generated.lengths, options, tension)
 
 
 @helper
@@ -117,177 +75,232 @@ def normalise(
 
     ``order`` has the slots in which each row is summed, counted from its first; without any they are as they stand.
     """
-    slots = np.empty(0 if len(order) else int(table.size.max(initial=0)), np.int32)
+    slots = np.empty(int(table.size.max(initial=0)), np.int32)
     _normalise(counts, table, order, slots, prior, probability)
 
 
 @compiled
 def _normalise(counts, table, order, slots, prior, probability):
-    """:func:`normalise`; ``slots`` is room for those of one row where ``order`` is empty."""
-    bayes, alpha = prior
+    """:func:`normalise`; ``slots`` is room for those of one row."""
     done = 0
     for row in range(len(table.size)):
-        first, size = table.start[row], table.size[row]
-        if len(order):
-            row_slots = order[done : done + size]
-            done += size
-        else:
-            filled = 0
-            for place in range(table.start[row + 1] - first):
-                if table.key[first + place] != EMPTY:
-                    slots[filled] = place
-                    filled += 1
-            row_slots = slots[:size]
-        total = 0.0
-        for place in row_slots:
-            total += counts[first + place] + (alpha if bayes else 0.0)
-        if total == 0:
-            total = 1.0
-        whole = _digamma(total) if bayes else 0.0
-        for place in row_slots:
-            count = counts[first + place]
-            probability[first + place] = math.exp(_digamma(count + alpha) - whole) if bayes else count / total
+        size = table.size[row]
+        own = slice(table.start[row], table.start[row + 1])
+        places = _in_order(table.key[own], order[done : done + size], slots)[:size]
+        _normalise_row(counts[own], places, prior, probability[own])
+        done += size
+
+
+@helper
+def _in_order(key, order, slots):
+    """The slots of a row as ``order`` has them, or if that is empty as they stand."""
+    if len(order):
+        return order
+    filled = 0
+    for place in range(len(key)):
+        if key[place] != EMPTY:
+            slots[filled] = place
+            filled += 1
+    return slots
+
+
+@helper
+def _normalise_row(counts, places, prior, probability):
+    bayes, alpha = prior
+    total = 0.0
+    for place in places:
+        total += counts[place] + (alpha if bayes else 0.0)
+    if total == 0:
+        total = 1.0
+    whole = _digamma(total) if bayes else 0.0
+    for place in places:
+        count = counts[place]
+        probability[place] = math.exp(_digamma(count + alpha) - whole) if bayes else count / total
+
+
+@helper
+def _silent(word, n, null, options):
+    """p(a_j = null, f_j)."""
+    if not options.use_null:
+        return 0.0
+    known = null[word] if word >= 0 else 1e-9
+    return known * (options.null_probability if options.favour_diagonal else 1.0 / (n + 1.0))
 
 
 class Room(NamedTuple):
-    """Where the loops over a text keep what they work with, so that they allocate nothing.
+    """Where the loops over a text keep what they work with, so that they allocate nothing."""
 
-    The probabilities of positions of all sentences of one size are kept at its place, those of sizes over
-    :data:`_LARGEST`, whose number is 0, one after the other at one place.
-    """
-
-    starts: Ints  # the place of each size n · (largest + 1) + m
-    known: npt.NDArray[np.bool_]  # whether it is filled
-    priors: Doubles  # p(a_j = i | m, n)
-    features: Doubles  # the feature as its expectation takes it
-    slots: npt.NDArray[np.int32]  # of one sentence's links
     joint: Doubles  # p(a_j = i, f_j) of one sentence
     silent: Doubles  # p(a_j = null, f_j) of its words
     total: Doubles  # the sum of both
 
     @classmethod
-    def of(cls, given: BitextSide | FlatSide, generated: BitextSide | FlatSide) -> Room:
-        """Room for one visit to a text."""
-        n, m = given.lengths, generated.lengths
-        entries, small = n * m, (n <= _LARGEST) & (m <= _LARGEST)
-        size, first = np.unique(np.where(small, n * (_LARGEST + 1) + m, 0)[entries > 0], return_index=True)
-        room = entries[entries > 0][first]
-        most, largest = (int(group.max(initial=0)) for group in (entries, entries[~small]))
-        starts = np.zeros((_LARGEST + 1) ** 2, np.int64)
-        starts[size] = largest + np.cumsum(np.where(size, room, 0)) - room
-        starts[0] = 0
-        kept = largest + int(room[size > 0].sum())
-        longest = int(m.max(initial=0))
-        return cls(
-            starts, np.zeros(len(starts), np.bool_), np.empty(kept), np.empty(kept),
-            np.empty(most, np.int32), np.empty(most), np.empty(longest), np.empty(longest),
-        )  # fmt: skip
+    def of(cls, text: Text) -> Room:
+        """Room for any sentence of a text."""
+        n, m = text.given.lengths, text.generated.lengths
+        most, longest = int((n * m).max(initial=0)), int(m.max(initial=0))
+        return cls(np.empty(most), np.empty(longest), np.empty(longest))
 
 
 @helper
-def _positions(n, m, tension, options, room):
-    """Where the probabilities and features of a size are in ``room``. **Shape** of both there: (n, m)."""
-    favour, use_null, p0 = options
-    small = n <= _LARGEST and m <= _LARGEST
-    size = n * (_LARGEST + 1) + m if small else 0
-    at = room.starts[size]
-    if not room.known[size]:
-        room.known[size] = small
-        for j in range(m):
-            az = _normaliser(j + 1, m, n, tension) / (1.0 - p0) if favour else 0.0
-            for i in range(n):
-                likely = (
-                    math.exp(_feature(j + 1, i + 1, m, n) * tension) / az if favour else 1.0 / (n + use_null)
-                )
-                room.priors[at + i * m + j] = likely
-                room.features[at + i * m + j] = _feature(j, i + 1, m, n)
-    return at
-
-
-@helper
-def _joint(words, others, table, model, options, slots, room):
-    """p(a_j = i, f_j) of a sentence pair into ``room``; returns where the positions' probabilities are there.
-
-    ``slots`` of the links, counted from their row's first and negative where they are not known yet, are looked up and
-    filled in. **Shape** of both: (n, m).
-    """
-    favour, use_null, p0 = options
+def _joint(words, others, at, table, model, positions, room):
+    """p(a_j = i, f_j) of a sentence pair into ``room``. **Shape** there: (n, m)."""
     n, m = len(words), len(others)
-    at = _positions(n, m, model.tension, options, room)
     joint, silent, total = room.joint, room.silent, room.total
     for j in range(m):
-        silent[j] = 0.0
-        if use_null:
-            known = model.null[others[j]] if others[j] >= 0 else 1e-9
-            silent[j] = known * (p0 if favour else 1.0 / (n + use_null))
-        total[j] = silent[j]
+        total[j] = silent[j] = _silent(others[j], n, model.null, positions.options)
     for i in range(n):
-        first = table.start[words[i]] if words[i] >= 0 else 0
         for j in range(m):
-            k = i * m + j
-            slot = slots[k]
-            if slot < 0 and words[i] >= 0 and others[j] >= 0:
-                place = find(table.start, table.key, words[i], others[j])
-                slot = slots[k] = place - first if place >= 0 else -1
-            joint[k] = (model.translation[first + slot] if slot >= 0 else 1e-9) * room.priors[at + k]
-            total[j] += joint[k]
-    return at
+            slot = -1
+            if words[i] >= 0 and others[j] >= 0:
+                slot = find(table.start, table.key, words[i], others[j])
+            known = model.translation[slot] if slot >= 0 else 1e-9
+            joint[i * m + j] = known * position(i, j, n, m, at, positions)
+            total[j] += joint[i * m + j]
 
 
-@helper
-def _unknown(room, entries):
-    """For slots that are yet to be found."""
-    for k in range(entries):
-        room.slots[k] = -1
-    return room.slots[:entries]
+def expectations(
+    text: Text, model: Probabilities, positions: PositionTable, whole: Doubles, part: tuple[int, int]
+) -> float:
+    """First half of the E-step over the sentences ``part[0]`` to ``part[1]`` − 1; returns the feature's sum.
 
-
-@compiled
-def expectations(given, generated, table, model, options, counts, found, room):
-    """E-step: adds up expected ``counts``, those of the slots and those of null; returns the feature's sum.
-
-    ``found`` keeps slots from one call to the next, those of as many sentences as it has room for; −1 at first.
+    ``whole`` becomes the probability of each generated word.
     """
-    links, null_links = counts
-    feature = part = 0.0
-    buffer = used = 0
-    for s in range(len(given.offsets) - 1):
-        words, others = sides_of(given, generated, s)
-        n, m = len(words), len(others)
-        if n == 0 or m == 0:
-            continue
-        if s // _BUFFER != buffer:
-            buffer = s // _BUFFER
-            feature += part
-            part = 0.0
-        if used + n * m <= len(found):
-            slots = found[used : used + n * m]
-            used += n * m
-        else:
-            slots = _unknown(room, n * m)
-        at = _joint(words, others, table, model, options, slots, room)
-        for j in range(m):
-            whole = room.total[j]
-            if options.use_null:
-                null_links[others[j]] += room.silent[j] / whole
-            for i in range(n):
-                p = room.joint[i * m + j] / whole
-                links[table.start[words[i]] + slots[i * m + j]] += p
-                part += room.features[at + i * m + j] * p
-    return feature + part
+    room = Room.of(text)
+    return float(_expectations(text, part, model, positions, whole, room))
 
 
 @compiled
-def decode(given, generated, table, model, options, best, room):
-    """Each generated word's best given word, −1 for null; null wins ties, then the first given word."""
-    for s in range(len(given.offsets) - 1):
+def _expectations(text, part, model, positions, whole, room):
+    given, generated, table = text
+    total = 0.0
+    for s in range(part[0], part[1]):
         words, others = sides_of(given, generated, s)
         n, m = len(words), len(others)
         if n == 0 or m == 0:
             continue
-        _joint(words, others, table, model, options, _unknown(room, n * m), room)
+        _joint(words, others, positions.place[s], table, model, positions, room)
         for j in range(m):
-            top, at = (room.silent[j], -1) if options.use_null else (-1.0, -1)
+            whole[generated.offsets[s] + j] = room.total[j]
+            room.silent[j] = j / m
+        for i in range(n):
+            for j in range(m):
+                p = room.joint[i * m + j] / room.total[j]
+                room.joint[i * m + j] = -abs((i + 1) / n - room.silent[j]) * p
+        for j in range(m):  # sums in an order cannot be made several at a time; all else can
+            for i in range(n):
+                total += room.joint[i * m + j]
+    return total
+
+
+@compiled
+def null_expectations(text, model, options, whole, links):
+    """Adds up the expected ``links`` of null and each generated word."""
+    given, generated = text.given, text.generated
+    for s in range(len(given.offsets) - 1):
+        n = given.offsets[s + 1] - given.offsets[s]
+        for k in range(generated.offsets[s], generated.offsets[s + 1]):
+            if n:
+                word = generated.ids[k]
+                links[word] += _silent(word, n, model.null, options) / whole[k]
+
+
+class Rows(NamedTuple):
+    """What the rows of a table are added up by."""
+
+    occurrences: tuple[Ints, npt.NDArray[np.int32]]  # of the given words
+    order: npt.NDArray[np.int32]  # as normalise() has it
+    prior: tuple[bool, float]
+    kept: Doubles  # the expected links of each slot, if they are kept
+
+    def parts(self) -> list[tuple[int, int]]:
+        """Ranges of given words with about as many occurrences each; the most frequent words have one to themselves."""
+        first = self.occurrences[0]
+        cuts = np.searchsorted(first, np.linspace(0, first[-1], _PARTS + 1))
+        return list(pairwise(np.unique([0, *cuts.tolist(), len(first) - 1]).tolist()))
+
+
+def update(
+    text: Text,
+    model: Probabilities,
+    positions: PositionTable,
+    whole: Doubles,
+    rows: Rows,
+    part: tuple[int, int],
+) -> None:
+    """Second half of the E-step, and the M-step, of the given words ``part[0]`` to ``part[1]`` − 1.
+
+    Going through the sentences of one given word adds up its row's expected links in the order of the text, so only
+    one row of them is in memory at a time, and the new probabilities replace the old ones.
+    """
+    most = int(np.diff(text.table.start[part[0] : part[1] + 1]).max(initial=0))
+    sizes = most, int(text.given.lengths.max(initial=0))
+    counts, slots, places = np.empty(most), *(np.empty(size, np.int32) for size in sizes)
+    room = counts, slots, places, np.empty(2 * len(model.null))
+    _update(text, part, model, positions, whole, rows, room, int(text.table.size[: part[0]].sum()))
+
+
+@compiled
+def _update(text, part, model, positions, whole, rows, room, done):
+    given, generated, table = text
+    first, sentences = rows.occurrences
+    # The row by its words, probability and count of each: frequent ones, whose numbers are low, stand together.
+    counts, slots, places, beside = room
+    for word in range(part[0], part[1]):
+        start, stop, size = table.start[word], table.start[word + 1], table.size[word]
+        probability, key = model.translation[start:stop], table.key[start:stop]
+        for slot in range(len(key)):
+            if key[slot] != EMPTY:
+                beside[2 * key[slot]] = probability[slot]
+                beside[2 * key[slot] + 1] = 0.0
+        before = -1
+        for t in range(first[word], first[word + 1]):
+            s = sentences[t]
+            if s == before:
+                continue
+            before = s
+            one, other, at = given.offsets[s], generated.offsets[s], positions.place[s]
+            n, m, times = given.offsets[s + 1] - one, generated.offsets[s + 1] - other, 0
+            for i in range(n):
+                if given.ids[one + i] == word:
+                    places[times] = i
+                    times += 1
+            for j in range(m):
+                k = 2 * generated.ids[other + j]
+                for time in range(times):
+                    joint = beside[k] * position(places[time], j, n, m, at, positions)
+                    beside[k + 1] += joint / whole[other + j]
+        for slot in range(len(key)):
+            if key[slot] != EMPTY:
+                counts[slot] = beside[2 * key[slot] + 1]
+                if len(rows.kept):
+                    rows.kept[start + slot] = counts[slot]
+        ordered = _in_order(key, rows.order[done : done + size], slots)[:size]
+        _normalise_row(counts, ordered, rows.prior, probability)
+        done += size
+
+
+def decode(
+    text: Text, model: Probabilities, positions: PositionTable, best: BestWords, part: tuple[int, int]
+) -> None:
+    """Best given word of each generated word of the sentences ``part[0]`` to ``part[1]`` − 1, −1 for null.
+
+    Null wins ties, then the first given word.
+    """
+    _decode(text, part, model, positions, best, Room.of(text))
+
+
+@compiled
+def _decode(text, part, model, positions, best, room):
+    given, generated, table = text
+    for s in range(part[0], part[1]):
+        words, others = sides_of(given, generated, s)
+        n, m = len(words), len(others)
+        if n == 0 or m == 0:
+            continue
+        _joint(words, others, positions.place[s], table, model, positions, room)
+        for j in range(m):
+            top, at = (room.silent[j], -1) if positions.options.use_null else (-1.0, -1)
             for i in range(n):
                 if room.joint[i * m + j] > top:
                     top, at = room.joint[i * m + j], i
@@ -296,15 +309,23 @@ def decode(given, generated, table, model, options, best, room):
             best.score[s] += math.log(room.total[j])
 
 
-@compiled
-def posteriors(given, generated, table, model, options, room, found):
+def posteriors(text: Text, model: Probabilities, options: Positions) -> Doubles:
     """p(a_j = i | sentence pair) of a text's pairs, one after the other. **Shape** of each: (given, generated)."""
+    found = np.empty(int(text.given.lengths @ text.generated.lengths))
+    positions = text.positions(options, model.tension)
+    _posteriors(text, model, positions, Room.of(text), found)
+    return found
+
+
+@compiled
+def _posteriors(text, model, positions, room, found):
+    given, generated, table = text
     before = 0
     for s in range(len(given.offsets) - 1):
         words, others = sides_of(given, generated, s)
         entries, m = len(words) * len(others), len(others)
         if entries:
-            _joint(words, others, table, model, options, _unknown(room, entries), room)
+            _joint(words, others, positions.place[s], table, model, positions, room)
         for k in range(entries):
             found[before + k] = room.joint[k] / room.total[k % m]
         before += entries

@@ -64,7 +64,7 @@ def _trained(
     start: tuple[HmmDirection, HmmDirection] | None,
 ) -> _Training:
     with ThreadPoolExecutor(WORKERS) as pool:
-        training = _Training(source, target, options, start, pool)
+        training = _Training(source, target, options, start)
         if start is not None:
             training.iterate(pool)
             training.recall(start)
@@ -138,7 +138,6 @@ class _Training:
         target: BitextSide,
         options: HmmOptions,
         start: tuple[HmmDirection, HmmDirection] | None,
-        pool: ThreadPoolExecutor,
     ) -> None:
         self.sides, self.table = (source, target), PairTable.of(source, target)
         sides = None
@@ -149,7 +148,7 @@ class _Training:
             _DirectionState(target, source, options, sides and sides[::-1]),
         )
         # what the next E-step reads: both directions' tables at first, counts later
-        self.words = self._warm_up(pool) if start is None else self._known(start)
+        self.words = self._warm_up() if start is None else self._known(start)
         for state, model in zip(self.states, start or (), strict=False):
             state.jumps = model.jumps
         # Both directions have the same pairs of classes, and agreement gives these the same counts.
@@ -162,17 +161,14 @@ class _Training:
         self.own = np.zeros(self.entries[-1], np.uint16)  # what each contributed to the counts, as a fraction
         self.links: npt.NDArray[Any] = _NONE  # expected links of each slot, as fractions in an E-step
 
-    def _warm_up(self, pool: ThreadPoolExecutor) -> Both:
+    def _warm_up(self) -> Both:
         """The tables of fast_align's model, in single precision."""
         warm = DiagonalOptions(iterations=_WARM_UP + 1)
         source, target = self.sides
-
-        def prepare(given: BitextSide, generated: BitextSide) -> ibm2.DiagonalDirection:
-            table = self.table if given is source else PairTable.of(given, generated)
-            return ibm2.estimate(given, generated, table, warm, reverse=given is target, exact=False)
-
-        forward, reverse = pool.map(prepare, (source, target), (target, source))
-        mirrored = at_index(reverse.translation, reverse.table.slots(self.table.key, self.table.given))
+        forward = ibm2.estimate(source, target, self.table, warm, exact=False)
+        back = PairTable.of(target, source)
+        reverse = ibm2.estimate(target, source, back, warm, reverse=True, exact=False)
+        mirrored = at_index(reverse.translation, back.slots(self.table.key, self.table.given))
         return Both(WordTables(forward.translation, forward.null), WordTables(mirrored, reverse.null))
 
     def _known(self, start: tuple[HmmDirection, HmmDirection]) -> Both:

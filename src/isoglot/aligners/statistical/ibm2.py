@@ -14,8 +14,10 @@ Source: Dyer, Chahuneau & Smith 2013 (*A Simple, Fast, and Effective Reparameter
 from __future__ import annotations
 
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import NamedTuple
+from functools import partial
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -23,29 +25,21 @@ import numpy.typing as npt
 from isoglot.aligners.statistical import diagonal
 from isoglot.aligners.statistical.bitext import BitextSide, Vocabularies
 from isoglot.aligners.statistical.counts import Counts, Pairs
-from isoglot.aligners.statistical.decoding import require_possible
+from isoglot.aligners.statistical.decoding import WORKERS, require_possible
+from isoglot.aligners.statistical.diagonal import Probabilities
 from isoglot.aligners.statistical.options import DiagonalOptions
-from isoglot.aligners.statistical.pair_table import EMPTY, FlatTable, PairTable
+from isoglot.aligners.statistical.pair_table import EMPTY, FlatTable, PairTable, occurrences
+from isoglot.aligners.statistical.positions import model_feature
 from isoglot.aligners.statistical.summation_order import list_order, row_order, size_counts, word_numbers
 
 Floats = npt.NDArray[np.float64]
 INITIAL_PROBABILITY = 1e-9
 MOST_PAIRS = 1 << 26
 """Word pairs (67 million) up to which the program's order of sums and double precision are kept. Of more, so that they
-need less memory, the translation table is in single precision and the directions are trained one after the other."""
-MOST_FOUND = 1 << 24
-"""Links of sentences whose slots are looked up once for all iterations: 67 MB a direction."""
+need less memory, the translation table is in single precision."""
 TENSION_RANGE = (0.1, 14.0)
 TENSION_STEPS = 8
 TENSION_RATE = 20.0
-
-
-class Probabilities(NamedTuple):
-    """What one direction has learned, as the compiled loops take it; see :class:`DiagonalDirection`."""
-
-    translation: npt.NDArray[np.floating]
-    null: Floats
-    tension: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +54,9 @@ class DiagonalDirection:
     counts: tuple[npt.NDArray[np.floating], Floats] | None = None
 
     @property
-    def compiled(self) -> tuple[FlatTable, Probabilities]:
-        """The table and the probabilities as the compiled loops take them."""
-        return self.table.flat, Probabilities(self.translation, self.null, self.tension)
+    def learned(self) -> Probabilities:
+        """The probabilities as the compiled loops take them."""
+        return Probabilities(self.translation, self.null, self.tension)
 
     def known(
         self, table: PairTable, given: npt.NDArray[np.int64], generated: npt.NDArray[np.int64]
@@ -162,8 +156,7 @@ def estimate(
     exact = exact and len(table) <= MOST_PAIRS
     kind: type[np.floating] = np.float64 if exact else np.float32
     translation = np.full(len(table.key), INITIAL_PROBABILITY, kind)
-    null = np.full(words, INITIAL_PROBABILITY)
-    counts, null_counts = np.zeros(len(table.key)), np.zeros(words)
+    null, null_counts = np.full(words, INITIAL_PROBABILITY), np.zeros(words)
     numbers = word_numbers(given, generated, reverse=reverse)
     order = row_order(table, given, generated, numbers) if exact else np.zeros(0, np.int32)
     used = _used(given, generated)
@@ -171,25 +164,32 @@ def estimate(
     null_row = _null_row(used, words)
     sizes = size_counts(given, generated)
     tokens = max(int(sizes[0] @ sizes[2]), 1)
-    found = np.full(min(int(given.lengths @ generated.lengths), MOST_FOUND), -1, np.int32)
     prior = options.variational_bayes, float(options.alpha)
     tension = float(options.tension)
     if start is not None:
         translation[:], null[:], tension = start
-    for iteration in range(options.iterations - 1):
-        model = DiagonalDirection(table, translation, null, tension)
-        counts[:] = null_counts[:] = 0.0
-        room = diagonal.Room.of(given, generated)
-        feature = diagonal.expectations(
-            given.flat, generated.flat, *model.compiled, options.positions, (counts, null_counts), found, room
-        )
-        require_possible(feature)
-        if options.favour_diagonal and options.optimise_tension and (iteration > 0 or start is not None):
-            tension = _optimise_tension(sizes, tokens, tension, feature / tokens)
-        diagonal.normalise(counts, table.flat, order, prior, translation)
-        diagonal.normalise(null_counts, null_row, null_order, prior, null)
-    kept = (counts, null_counts) if keep and options.iterations > 1 else None
-    return DiagonalDirection(table, translation, null, tension, kept)
+    text, whole = diagonal.Text(given.flat, generated.flat, table.flat), np.empty(len(generated.ids))
+    rows = diagonal.Rows(occurrences(given), order, prior, np.zeros(0))
+    buffers = list(pairwise([*range(0, len(given), diagonal.BUFFER), len(given)]))
+    with ThreadPoolExecutor(WORKERS) as pool:
+        for iteration in range(options.iterations - 1):
+            model = Probabilities(translation, null, tension)
+            positions = text.positions(options.positions, tension)
+            own = text, model, positions, whole
+            feature = 0.0
+            for part in pool.map(partial(diagonal.expectations, *own), buffers):
+                feature += part  # in plain order: sum() corrects for rounding since Python 3.12
+            require_possible(feature)
+            null_counts[:] = 0.0
+            diagonal.null_expectations(text, model, options.positions, whole, null_counts)
+            if keep and iteration == options.iterations - 2:
+                rows = rows._replace(kept=np.zeros(len(table.key)))
+            list(pool.map(partial(diagonal.update, *own, rows), rows.parts()))
+            if options.favour_diagonal and options.optimise_tension and (iteration > 0 or start is not None):
+                tension = _optimise_tension(sizes, tokens, tension, feature / tokens)
+            diagonal.normalise(null_counts, null_row, null_order, prior, null)
+    counts = (rows.kept, null_counts) if keep and options.iterations > 1 else None
+    return DiagonalDirection(table, translation, null, tension, counts)
 
 
 def _null_row(used: npt.NDArray[np.integer], words: int) -> FlatTable:
@@ -211,7 +211,7 @@ def _optimise_tension(
 ) -> float:
     """Eight gradient steps on λ."""
     for _ in range(TENSION_STEPS):
-        expected = diagonal.model_feature(*sizes, tension) / tokens
+        expected = model_feature(*sizes, tension) / tokens
         tension += (empirical - expected) * TENSION_RATE
         tension = min(max(tension, TENSION_RANGE[0]), TENSION_RANGE[1])
     return tension

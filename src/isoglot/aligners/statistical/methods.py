@@ -3,11 +3,11 @@
 import hashlib
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -26,8 +26,10 @@ from isoglot.aligners.statistical.decoding import (
     Doubles,
     Piece,
     agreeing,
+    parts,
     require_possible,
 )
+from isoglot.aligners.statistical.diagonal import Probabilities
 from isoglot.aligners.statistical.hmm import HmmDirection
 from isoglot.aligners.statistical.hmm_training import estimate, estimate_and_decode
 from isoglot.aligners.statistical.markov import Both
@@ -41,7 +43,6 @@ from isoglot.runs.files import read_json, write_json, write_text
 from isoglot.runs.listed import require_own, whole_folder
 
 FORMAT = 2
-T = TypeVar("T")
 
 
 class TranslationModel(ABC):
@@ -161,23 +162,17 @@ class FastAlignModel(TranslationModel):
         cls, source: BitextSide, target: BitextSide, options: DiagonalOptions, start: Self | None = None
     ) -> Self:
         """Learn both directions."""
-        both = _both_directions(
-            source,
-            target,
-            options,
-            lambda *found: found[-1],
-            keep=True,
-            begin=None if start is None else start._begin,
-        )
-        return cls((source.words, target.words), *both)
+        forward = _learned(source, target, options, reverse=False, keep=True, known=start)
+        reverse = _learned(target, source, options, reverse=True, keep=True, known=start)
+        return cls((source.words, target.words), forward, reverse)
 
-    def _begin(
+    def begin(
         self, table: PairTable, given: BitextSide, generated: BitextSide, reverse: bool
-    ) -> ibm2.Probabilities:
+    ) -> Probabilities:
         """What a direction knows of the words of a text."""
         words, model = (self.words[::-1], self.reverse) if reverse else (self.words, self.forward)
         numbers = (locate_words(k, side.words) for k, side in zip(words, (given, generated), strict=True))
-        found: ibm2.Probabilities = model.known(table, *numbers)
+        found: Probabilities = model.known(table, *numbers)
         return found
 
     @classmethod
@@ -187,8 +182,8 @@ class FastAlignModel(TranslationModel):
         """Without a threshold each direction's model is forgotten before the other's is there."""
         if threshold is not None:
             return cls.estimate(source, target, options).decode(source, target, options, threshold)
-        ahead, back = _both_directions(source, target, options, _best)
-        return ahead, back, None
+        ahead = _best(source, target, options, _learned(source, target, options, reverse=False))
+        return ahead, _best(target, source, options, _learned(target, source, options, reverse=True)), None
 
     def decode(
         self, source: BitextSide, target: BitextSide, options: DiagonalOptions, threshold: float | None
@@ -196,52 +191,46 @@ class FastAlignModel(TranslationModel):
         """Each direction by its own posteriors."""
         one, other = (_known(side, own) for side, own in zip((source, target), self.words, strict=True))
         models = self.forward, self.reverse
-        with ThreadPoolExecutor(WORKERS) as pool:
-            ahead, back = pool.map(_best, (one, other), (other, one), (options, options), models)
+        ahead, back = (
+            _best(*sides, options, m) for sides, m in zip(((one, other), (other, one)), models, strict=True)
+        )
         if threshold is None:
             return ahead, back, None
 
         def posteriors(piece: Piece) -> tuple[Doubles, Doubles]:
             found = []
             for model, (given, generated, _) in zip(models, piece.directions, strict=True):
-                room = diagonal.Room.of(given, generated)
-                found.append(np.empty(int(given.lengths @ generated.lengths)))
-                diagonal.posteriors(given, generated, *model.compiled, options.positions, room, found[-1])
+                text = diagonal.Text(given, generated, model.table.flat)
+                found.append(diagonal.posteriors(text, model.learned, options.positions))
             return found[0], found[1]
 
         return ahead, back, agreeing(one, other, threshold, posteriors)
 
 
-def _both_directions(
-    source: BitextSide,
-    target: BitextSide,
+def _learned(
+    given: BitextSide,
+    generated: BitextSide,
     options: DiagonalOptions,
-    then: Callable[[BitextSide, BitextSide, DiagonalOptions, ibm2.DiagonalDirection], T],
     *,
+    reverse: bool,
     keep: bool = False,
-    begin: Callable[[PairTable, BitextSide, BitextSide, bool], ibm2.Probabilities] | None = None,
-) -> tuple[T, ...]:
-    """What ``then`` makes of the trained forward and reverse model; large ones are trained one at a time."""
-    few = int(source.lengths @ target.lengths) <= ibm2.MOST_PAIRS  # distinct ones are fewer still
-    forward = [] if few else [PairTable.of(source, target)]
-
-    def run(reverse: bool) -> T:
-        given, generated = (target, source) if reverse else (source, target)
-        table = PairTable.of(given, generated) if reverse or few else forward.pop()
-        start = begin and begin(table, given, generated, reverse)
-        model = ibm2.estimate(given, generated, table, options, reverse=reverse, keep=keep, start=start)
-        return then(given, generated, options, model)
-
-    with ThreadPoolExecutor(WORKERS if few or len(forward[0]) <= ibm2.MOST_PAIRS else 1) as pool:
-        return tuple(pool.map(run, (False, True)))
+    known: FastAlignModel | None = None,
+) -> ibm2.DiagonalDirection:
+    """One direction, by both threads: the tables of two would take twice the memory."""
+    table = PairTable.of(given, generated)
+    start = None if known is None else known.begin(table, given, generated, reverse)
+    return ibm2.estimate(given, generated, table, options, reverse=reverse, keep=keep, start=start)
 
 
 def _best(
     given: BitextSide, generated: BitextSide, options: DiagonalOptions, model: ibm2.DiagonalDirection
 ) -> BestWords:
-    best = BestWords.empty(generated)
-    room = diagonal.Room.of(given, generated)
-    diagonal.decode(given.flat, generated.flat, *model.compiled, options.positions, best, room)
+    best, text = BestWords.empty(generated), diagonal.Text(given.flat, generated.flat, model.table.flat)
+    positions = text.positions(options.positions, model.tension)
+    with ThreadPoolExecutor(WORKERS) as pool:
+        list(
+            pool.map(partial(diagonal.decode, text, model.learned, positions, best), parts(given, generated))
+        )
     require_possible(best.score)
     return best
 
