@@ -36,7 +36,7 @@ class Probabilities(NamedTuple):
     tension: float
 
 
-class Text(NamedTuple):
+class DirectionText(NamedTuple):
     """One direction's sides of a text, and its pairs of words."""
 
     given: FlatSide
@@ -135,7 +135,7 @@ class Room(NamedTuple):
     total: Doubles  # the sum of both
 
     @classmethod
-    def of(cls, text: Text) -> Room:
+    def of(cls, text: DirectionText) -> Room:
         """Room for any sentence of a text."""
         n, m = text.given.lengths, text.generated.lengths
         most, longest = int((n * m).max(initial=0)), int(m.max(initial=0))
@@ -160,7 +160,7 @@ def _joint(words, others, at, table, model, positions, room):
 
 
 def expectations(
-    text: Text, model: Probabilities, positions: PositionTable, whole: Doubles, part: tuple[int, int]
+    text: DirectionText, model: Probabilities, positions: PositionTable, whole: Doubles, part: tuple[int, int]
 ) -> float:
     """First half of the E-step over the sentences ``part[0]`` to ``part[1]`` − 1; returns the feature's sum.
 
@@ -221,7 +221,7 @@ class Rows(NamedTuple):
 
 
 def update(
-    text: Text,
+    text: DirectionText,
     model: Probabilities,
     positions: PositionTable,
     whole: Doubles,
@@ -281,7 +281,11 @@ def _update(text, part, model, positions, whole, rows, room, done):
 
 
 def decode(
-    text: Text, model: Probabilities, positions: PositionTable, best: BestWords, part: tuple[int, int]
+    text: DirectionText,
+    model: Probabilities,
+    positions: PositionTable,
+    best: BestWords,
+    part: tuple[int, int],
 ) -> None:
     """Best given word of each generated word of the sentences ``part[0]`` to ``part[1]`` − 1, −1 for null.
 
@@ -309,7 +313,7 @@ def _decode(text, part, model, positions, best, room):
             best.score[s] += math.log(room.total[j])
 
 
-def posteriors(text: Text, model: Probabilities, options: Positions) -> Doubles:
+def posteriors(text: DirectionText, model: Probabilities, options: Positions) -> Doubles:
     """p(a_j = i | sentence pair) of a text's pairs, one after the other. **Shape** of each: (given, generated)."""
     found = np.empty(int(text.given.lengths @ text.generated.lengths))
     positions = text.positions(options, model.tension)

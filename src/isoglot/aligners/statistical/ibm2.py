@@ -168,7 +168,7 @@ def estimate(
     tension = float(options.tension)
     if start is not None:
         translation[:], null[:], tension = start
-    text, whole = diagonal.Text(given.flat, generated.flat, table.flat), np.empty(len(generated.ids))
+    text, whole = diagonal.DirectionText(given.flat, generated.flat, table.flat), np.empty(len(generated.ids))
     rows = diagonal.Rows(occurrences(given), order, prior, np.zeros(0))
     buffers = list(pairwise([*range(0, len(given), diagonal.BUFFER), len(given)]))
     with ThreadPoolExecutor(WORKERS) as pool:

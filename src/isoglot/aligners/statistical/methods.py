@@ -200,7 +200,7 @@ class FastAlignModel(TranslationModel):
         def posteriors(piece: Piece) -> tuple[Doubles, Doubles]:
             found = []
             for model, (given, generated, _) in zip(models, piece.directions, strict=True):
-                text = diagonal.Text(given, generated, model.table.flat)
+                text = diagonal.DirectionText(given, generated, model.table.flat)
                 found.append(diagonal.posteriors(text, model.learned, options.positions))
             return found[0], found[1]
 
@@ -225,7 +225,10 @@ def _learned(
 def _best(
     given: BitextSide, generated: BitextSide, options: DiagonalOptions, model: ibm2.DiagonalDirection
 ) -> BestWords:
-    best, text = BestWords.empty(generated), diagonal.Text(given.flat, generated.flat, model.table.flat)
+    best, text = (
+        BestWords.empty(generated),
+        diagonal.DirectionText(given.flat, generated.flat, model.table.flat),
+    )
     positions = text.positions(options.positions, model.tension)
     with ThreadPoolExecutor(WORKERS) as pool:
         list(

@@ -278,13 +278,13 @@ class StatisticalAligner:
         """
         model, about = load_model(path)
         try:
-            cls.of_settings(about, model)
+            kept = cls.of_settings(about, model)
         except (ConfigurationError, TypeError) as error:
             raise InputError(
                 f"wrong settings of an alignment model ({error}); train it again",
                 path=Path(path) / "model.json",
             ) from error
-        return cls.of_settings({**about, **changes}, model)
+        return cls.of_settings({**about, **changes}, model) if changes else kept
 
     def trained(self) -> TranslationModel:
         """The model that was learned.
