@@ -182,14 +182,8 @@ def _expectations(text, part, model, positions, whole, room):
         _joint(words, others, positions.place[s], table, model, positions, room)
         for j in range(m):
             whole[generated.offsets[s] + j] = room.total[j]
-            room.silent[j] = j / m
-        for i in range(n):
-            for j in range(m):
-                p = room.joint[i * m + j] / room.total[j]
-                room.joint[i * m + j] = -abs((i + 1) / n - room.silent[j]) * p
-        for j in range(m):  # sums in an order cannot be made several at a time; all else can
             for i in range(n):
-                total += room.joint[i * m + j]
+                total += -abs((i + 1) / n - j / m) * (room.joint[i * m + j] / room.total[j])
     return total
 
 

@@ -225,15 +225,12 @@ def _learned(
 def _best(
     given: BitextSide, generated: BitextSide, options: DiagonalOptions, model: ibm2.DiagonalDirection
 ) -> BestWords:
-    best, text = (
-        BestWords.empty(generated),
-        diagonal.DirectionText(given.flat, generated.flat, model.table.flat),
-    )
+    best = BestWords.empty(generated)
+    text = diagonal.DirectionText(given.flat, generated.flat, model.table.flat)
     positions = text.positions(options.positions, model.tension)
+    decode = partial(diagonal.decode, text, model.learned, positions, best)
     with ThreadPoolExecutor(WORKERS) as pool:
-        list(
-            pool.map(partial(diagonal.decode, text, model.learned, positions, best), parts(given, generated))
-        )
+        list(pool.map(decode, parts(given, generated)))
     require_possible(best.score)
     return best
 
