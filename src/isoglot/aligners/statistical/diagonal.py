@@ -9,7 +9,6 @@ and ``m`` in the sentence.
 from __future__ import annotations
 
 import math
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -24,7 +23,6 @@ from isoglot.aligners.statistical.positions import PositionTable, position
 
 BUFFER = 10_000
 """Sentences whose sums the program adds up before it adds them to the total."""
-_PARTS = 32
 Doubles = npt.NDArray[np.float64]
 
 
@@ -206,12 +204,6 @@ class Rows(NamedTuple):
     order: npt.NDArray[np.int32]  # as normalise() has it
     prior: tuple[bool, float]
     kept: Doubles  # the expected links of each slot, if they are kept
-
-    def parts(self) -> list[tuple[int, int]]:
-        """Ranges of given words with about as many occurrences each; the most frequent words have one to themselves."""
-        first = self.occurrences[0]
-        cuts = np.searchsorted(first, np.linspace(0, first[-1], _PARTS + 1))
-        return list(pairwise(np.unique([0, *cuts.tolist(), len(first) - 1]).tolist()))
 
 
 def update(

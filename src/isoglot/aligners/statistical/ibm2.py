@@ -28,7 +28,7 @@ from isoglot.aligners.statistical.counts import Counts, Pairs
 from isoglot.aligners.statistical.decoding import WORKERS, require_possible
 from isoglot.aligners.statistical.diagonal import Probabilities
 from isoglot.aligners.statistical.options import DiagonalOptions
-from isoglot.aligners.statistical.pair_table import EMPTY, FlatTable, PairTable, occurrences
+from isoglot.aligners.statistical.pair_table import EMPTY, FlatTable, PairTable, occurrences, row_parts
 from isoglot.aligners.statistical.positions import model_feature
 from isoglot.aligners.statistical.summation_order import list_order, row_order, size_counts, word_numbers
 
@@ -184,7 +184,7 @@ def estimate(
             diagonal.null_expectations(text, model, options.positions, whole, null_counts)
             if keep and iteration == options.iterations - 2:
                 rows = rows._replace(kept=np.zeros(len(table.key)))
-            list(pool.map(partial(diagonal.update, *own, rows), rows.parts()))
+            list(pool.map(partial(diagonal.update, *own, rows), row_parts(rows.occurrences[0])))
             if options.favour_diagonal and options.optimise_tension and (iteration > 0 or start is not None):
                 tension = _optimise_tension(sizes, tokens, tension, feature / tokens)
             diagonal.normalise(null_counts, null_row, null_order, prior, null)

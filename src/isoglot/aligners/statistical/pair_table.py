@@ -9,7 +9,10 @@ Memory is proportional to the number of distinct word pairs, which grows with th
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -17,9 +20,11 @@ import numpy.typing as npt
 
 from isoglot.aligners.compiled import compiled, helper
 from isoglot.aligners.statistical.bitext import BitextSide, Ints
+from isoglot.aligners.statistical.decoding import WORKERS
 
 EMPTY = -1
 """Key of a slot without a word."""
+_PARTS = 32
 
 
 class FlatTable(NamedTuple):
@@ -45,16 +50,17 @@ class PairTable:
     @classmethod
     def of(cls, given: BitextSide, generated: BitextSide) -> PairTable:
         """The pairs that occur in a bitext."""
-        size = np.zeros(len(given.words), np.int64)
-        met, row = occurrences(given), np.empty(len(generated.words), np.int32)
+        size, met = np.zeros(len(given.words), np.int64), occurrences(given)
 
-        def visit(start: Ints, key: npt.NDArray[np.int32]) -> None:
-            _visit(*met, generated.flat, np.full_like(row, -1), row, size, start, key)
+        def visit(start: Ints, key: npt.NDArray[np.int32], part: tuple[int, int]) -> None:
+            _visit(met, generated.flat, companion_room(len(generated.words)), size, (start, key), part)
 
-        visit(np.zeros(0, np.int64), np.zeros(0, np.int32))
-        start = _starts(size)
-        key = np.full(start[-1], EMPTY, np.int32)
-        visit(start, key)
+        with ThreadPoolExecutor(WORKERS) as pool:
+            count = partial(visit, np.zeros(0, np.int64), np.zeros(0, np.int32))
+            list(pool.map(count, row_parts(met[0])))
+            start = _starts(size)
+            key = np.full(start[-1], EMPTY, np.int32)
+            list(pool.map(partial(visit, start, key), row_parts(met[0])))
         return cls(start, key, size)
 
     @classmethod
@@ -166,6 +172,17 @@ def _occurrences(ids, offsets, cursor, sentences):
             cursor[ids[k]] += 1
 
 
+def row_parts(first: Ints) -> list[tuple[int, int]]:
+    """Ranges of given words with about as many :func:`occurrences` each; the most frequent have one to themselves."""
+    cuts = np.searchsorted(first, np.linspace(0, first[-1], _PARTS + 1))
+    return list(pairwise(np.unique([0, *cuts.tolist(), len(first) - 1]).tolist()))
+
+
+def companion_room(words: int) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+    """What :func:`companions` needs of a side with this many words: ``seen_by`` and ``row``."""
+    return np.full(words, -1, np.int32), np.empty(words, np.int32)
+
+
 @helper
 def companions(first, sentences, side, given, seen_by, row):
     """Write the distinct words of ``side`` beside ``given`` into ``row``, in the order of the text; their number.
@@ -188,10 +205,11 @@ def companions(first, sentences, side, given, seen_by, row):
 
 
 @compiled
-def _visit(first, sentences, side, seen_by, row, size, start, key):
-    """Count each given word's distinct words of ``side`` into ``size``, or put them into their slots of ``start``."""
-    for given in range(len(size)):
-        count = companions(first, sentences, side, given, seen_by, row)
+def _visit(met, side, room, size, slots, part):
+    """Count each given word's distinct words of ``side`` into ``size``, or put them into their slots."""
+    (_, row), (start, key) = room, slots
+    for given in range(part[0], part[1]):
+        count = companions(*met, side, given, *room)
         if len(start):
             for k in range(count):
                 _insert(start, key, given, row[k])

@@ -7,12 +7,22 @@ to the head of its bucket, the first of a bucket to the head of the whole list, 
 apart and builds it anew by the same rule.
 """
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import numpy.typing as npt
 
 from isoglot.aligners.compiled import compiled, helper
 from isoglot.aligners.statistical.bitext import BitextSide, Ints
-from isoglot.aligners.statistical.pair_table import PairTable, companions, find, occurrences
+from isoglot.aligners.statistical.decoding import WORKERS
+from isoglot.aligners.statistical.pair_table import (
+    PairTable,
+    companion_room,
+    companions,
+    find,
+    occurrences,
+    row_parts,
+)
 
 _BUCKETS = np.array(
     [13, 29, 59, 127, 257, 541, 1109, 2357, 5087, 10273, 20753, 42043, 85229, 172933, 351061, 712697, 1447153,
@@ -88,20 +98,22 @@ def row_order(
 
     Shape: (pairs).
     """
-    words, order = len(numbers), np.empty(len(table), np.int32)
-    seen_by, row, hashes = np.full(words, -1, np.int32), np.empty(words, np.int32), np.empty(words, np.int64)
-    _row_order(
-        occurrences(given), generated.flat, numbers, table.flat, (seen_by, row, hashes), _room(words), order
-    )
+    words, order, met = len(numbers), np.empty(len(table), np.int32), occurrences(given)
+    done = np.concatenate([[0], np.cumsum(table.size)])
+
+    def write(part: tuple[int, int]) -> None:
+        room = *companion_room(words), np.empty(words, np.int64), *_room(words)
+        _row_order(met, generated.flat, numbers, table.flat, room, order, part, done[part[0]])
+
+    with ThreadPoolExecutor(WORKERS) as pool:
+        list(pool.map(write, row_parts(met[0])))
     return order
 
 
 @compiled
-def _row_order(met, side, numbers, table, words, room, order):
-    seen_by, row, hashes = words
-    following, bucket = room
-    done = 0
-    for given in range(len(table.size)):
+def _row_order(met, side, numbers, table, room, order, part, done):
+    seen_by, row, hashes, following, bucket = room
+    for given in range(part[0], part[1]):
         count = companions(*met, side, given, seen_by, row)
         for k in range(count):
             hashes[k] = numbers[row[k]]
