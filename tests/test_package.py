@@ -58,6 +58,8 @@ def test_every_extra_that_a_message_or_a_page_names_is_there() -> None:
         for extra in names.split(",")
     }
     assert named <= set(extras), "pip would only warn"
+    install = (ROOT / "docs/start/install.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"^\| `isoglot\[(\w+)\]`", install, re.MULTILINE)) == set(extras) - {"dev"}
 
 
 @pytest.mark.parametrize(("package", "typed"), [("ray", "'isoglot[ray]'"), ("sacremoses", "sacremoses")])
