@@ -74,6 +74,23 @@ def test_a_label_may_stand_on_the_first_piece_that_is_no_space(family: str) -> N
         assert text not in ("▁", "Ġ") and (was_lone or text == first)
 
 
+@pytest.mark.parametrize(("words", "label_piece", "warns"), [
+    (["中国", "中"], "first", True), (["中国", "中"], "text", False), (["the", "library", "中"], "first", False),
+])  # fmt: skip
+def test_tags_on_bare_spaces_are_warned_of(words, label_piece, warns, caplog) -> None:
+    tokenizer = tiny_tokenizer("xlm-roberta")
+    data = Dataset.from_dict(
+        {"words": [words], "tags": [["NOUN"] * len(words)], "language": ["zh"]}, features=TAGGED
+    )
+    task = build_task("pos", [], label_piece=label_piece)
+    model = tiny_model("xlm-roberta", tokenizer=tokenizer)
+    model.config.id2label = dict(enumerate(task.labels(data)))
+    task.encode(data, tokenizer, model, training=True)
+    assert not caplog.messages
+    task.encode(data, tokenizer, model, training=False)
+    assert ["label_piece=text" in message for message in caplog.messages] == [True] * warns
+
+
 def test_a_no_break_space_is_part_of_a_token(tmp_path: Path) -> None:
     (tmp_path / "fr.txt").write_text("10\u00a0000 CD O\nParis NNP B-LOC\n\u3000 SP O\n")
     assert read_tags(tmp_path / "fr.txt", language="fr")["words"][0] == ["10\u00a0000", "Paris", "\u3000"]

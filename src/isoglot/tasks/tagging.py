@@ -1,5 +1,6 @@
 """Tagging: parts of speech and named entities, one label a word on one of its pieces."""
 
+import logging
 from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
@@ -21,6 +22,8 @@ from isoglot.tasks.features import IGNORED, EncodedRow, RowOutput, takes_segment
 from isoglot.tasks.head_task import HeadTask, model_labels
 from isoglot.tasks.metrics.chunks import ChunkScores, entity_score, pos_chunk_score, tag_accuracy
 from isoglot.tasks.presets import ALIGN_MLM, XLM_ALIGN, XTREME
+
+_LOG = logging.getLogger(__name__)
 
 
 @dataclass
@@ -109,9 +112,12 @@ class TaggingTask(HeadTask):
         room = self.max_length - template.size
         sentences = [list(words) for words in dataset["words"]]
         segments = takes_segments(model, tokenizer)
-        vocabulary = tokenizer.get_vocab() if self.label_piece == "text" else {}
-        spaces = {vocabulary[piece] for piece in ("▁", "Ġ") if piece in vocabulary}
-        rows = []
+        spaces: set[Any] = {tokenizer.convert_tokens_to_ids(piece) for piece in ("▁", "Ġ")} - {
+            None,
+            tokenizer.unk_token_id,
+        }
+        skipped = spaces if self.label_piece == "text" else frozenset()
+        rows, bare, count = [], 0, 0
         for number, (cut, tags) in enumerate(
             zip(cut_words(tokenizer, sentences), dataset["tags"], strict=True)
         ):
@@ -120,8 +126,9 @@ class TaggingTask(HeadTask):
                     f"tag {min(unknown)!r} in the training data is not of the model's, {', '.join(names)}"
                 )
             words = _pieces_by_word(cut.ids, cut.words, len(tags), unknown=tokenizer.unk_token_id)
+            bare, count = bare + sum(own[0] in spaces for own in words), count + len(words)
             for first, kept, last in _windows([len(w) for w in words], room, self.overlap):
-                row = _row(words, tags, names, (first, kept, last), room, spaces)
+                row = _row(words, tags, names, (first, kept, last), room, skipped)
                 if training and all(label == IGNORED for label in row[1]):
                     continue
                 ids = template.place(np.array(row[0], np.int64))
@@ -134,6 +141,13 @@ class TaggingTask(HeadTask):
                     inputs["token_type_ids"] = np.zeros(len(ids), np.int8)
                 places = [(word, len(template.prefix) + at) for word, at in row[2]]
                 rows.append(EncodedRow(inputs, number, places))
+        if not skipped and not training and 2 * bare > count:
+            _LOG.warning(
+                "%d of %d words have their tag on a piece that is only a space; a tagger that learned from another "
+                "language hardly saw tags there: fine-tune with --set label_piece=text",
+                bare,
+                count,
+            )
         return rows
 
     def reduce(self, logits: Any) -> Any:
