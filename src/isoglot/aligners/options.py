@@ -275,12 +275,15 @@ def scoring_of(**given: Any) -> FileScoring | LayerScoring:
 
     Without ``model`` it is the encoder that comes with the package, without ``layers`` the layer that it keeps.
     """
-    if "links" in given and "layers" not in given:
+    if "links" in given:
+        if "layers" in given:
+            raise ConfigurationError(
+                "--layers: scores an encoder, and LINKS is a file; leave one of the two out"
+            )
         return validated(FileScoring, given, what="scoring a file", called=_flag)
     values = {"method": "itermax", **with_kept(given.get("model", BOX), given)}
     if "layers" not in given and "layer" in values:
         values["layers"] = str(values.pop("layer"))
     elif "layer" not in given:
         values.pop("layer", None)
-    what = "--layers" if "layers" in given else "scoring an encoder"
-    return validated(LayerScoring, values, what=what, called=_flag)
+    return validated(LayerScoring, values, what=f"method {values['method']}", called=_flag)
