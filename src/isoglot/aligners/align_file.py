@@ -54,6 +54,7 @@ def align_file(
     """
     aligner, progress = request.aligner, progress or Silent()
     reads = [*(path for source in sources for path in source.files()), *getattr(aligner, "train_on", ())]
+    reads += request.pieces
     reads += [
         str(path) for name in ("load", "start", "model") if (path := getattr(aligner, name, None)) is not None
     ]

@@ -27,7 +27,9 @@ _SYMMETRISE = (
 )
 _THRESHOLD = "Least posterior of a link that both directions agree on; 0.5 and more is for precision."
 _MODEL_KEPT = "Keep the model in this folder."
-_LEXICON = "Write linked words here: source, target, probability; with an encoder also counts."
+_LEXICON = (
+    "Write word pairs here from probability 0.05: source, target, probability; with an encoder also counts."
+)
 _ENCODER_NAME = "Folder or hub name of the encoder; box, the default, is the aligner that comes with isoglot."
 _START = "Start training from this saved model, for example one that `isoglot merge` wrote."
 _TRAIN_ON = "More bitext to learn from; its links are not written."
@@ -174,6 +176,8 @@ class LinkFormat(Options):
             )
         if self.pieces and self.output in ("corpus", "offsets"):
             raise ValueError(f"--pieces: format {self.output} is of words; choose pharaoh or jsonl")
+        if self.phrases is None and self.phrase_length != LinkFormat.model_fields["phrase_length"].default:
+            raise ValueError("--phrase-length: only --phrases writes phrases; leave it out")
         return self
 
 
