@@ -151,8 +151,9 @@ def checked(model: type[M], values: Any, *models: type[BaseModel]) -> M:
 
 def _place(item: ErrorDetails, values: Any) -> Location:
     """The keys and indices of an error's location that lead through the values."""
+    tag = (item["ctx"]["discriminator"].strip("'"),) if item["type"] == "union_tag_invalid" else ()
     if values is None:
-        return item["loc"]
+        return item["loc"] + tag
     place: Location = ()
     for number, part in enumerate(item["loc"], start=1):
         lacking = number == len(item["loc"]) and item["type"] == "missing"
@@ -160,7 +161,7 @@ def _place(item: ErrorDetails, values: Any) -> Location:
             place, values = (*place, part), None if lacking else values[part]
         elif isinstance(part, int) and isinstance(values, list | tuple):
             place, values = (*place, part), values[part]
-    return place
+    return place + tag
 
 
 def validated(
@@ -195,7 +196,8 @@ def validated(
             names = [str(part) for part in problem.location if part in known]
             needed = problem.kind == "missing" and problem.location[-1] in known
             reason = lacking if needed else problem.text
-            about = called(names[-1]) if names else what
+            named = reason.startswith("--")  # by the check of several options itself
+            about = called(names[-1]) if names else "" if named else what
             problems.append(f"{about}: {reason}" if about else reason)
     if problems:
         raise ConfigurationError(problems)
@@ -232,8 +234,11 @@ def _reason(item: ErrorDetails, known: list[str]) -> str:
         return "too few values" if isinstance(item["loc"][-1], int) else "missing"
     if kind == "extra_forbidden":
         return f"unknown key; {did_you_mean(item['loc'][-1], known)}" if known else "unknown key"
-    if kind in ("literal_error", "enum"):
-        choices = [name.strip(" '") for name in item["ctx"]["expected"].replace(" or ", ",").split(",")]
-        return f"got {shortened(item['input'])}; {did_you_mean(item['input'], choices)}"
+    if kind in ("literal_error", "enum", "union_tag_invalid"):
+        context = item["ctx"]
+        given = context.get("tag", item["input"])
+        expected = context.get("expected_tags") or context["expected"].replace(" or ", ",")
+        choices = [name.strip(" '") for name in expected.split(",")]
+        return f"got {shortened(given)}; {did_you_mean(given, choices)}"
     message = message.replace("Input should", "it should")
     return f"got {shortened(item['input'])}; {message[0].lower()}{message[1:]}"

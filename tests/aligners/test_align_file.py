@@ -54,6 +54,28 @@ def test_a_model_replaces_only_what_was_saved(tmp_path, bitext):
     assert (models / "notes").exists() and (models / "en-de" / "model.json").exists()
 
 
+def test_another_model_is_replaced_with_overwrite_alone(tmp_path, bitext):
+    saved, other, few = tmp_path / "model", tmp_path / "other", tmp_path / "few.txt"
+    few.write_text("a b ||| x y\n" * 9, encoding="utf-8")
+    learn = ("-m", "fast_align", "--save", saved)
+    for _ in range(2):
+        run("align", bitext, *learn)
+        run("align", bitext, "--load", saved, "--save", other)
+    before = {path: path.read_bytes() for path in sorted(saved.iterdir())}
+    copy = ("--load", other, "--save", saved)
+    for asked in (
+        (few, *learn),
+        (bitext, *learn, "--lowercase"),
+        (bitext, *learn, "--start", other),
+        (few, *copy),
+    ):
+        refused = run("align", *asked, fails=ConfigurationError)
+        assert f"{saved}: holds a model of another text or with other options" in refused
+    assert before == {path: path.read_bytes() for path in sorted(saved.iterdir())}
+    for asked in ((few, *learn), (bitext, *learn), (few, *copy)):
+        run("align", *asked, "--overwrite")
+
+
 def test_more_training_text_is_learned_from_but_not_written(tmp_path, bitext, corpus):
     few = tmp_path / "few.txt"
     few.write_text(
@@ -253,7 +275,7 @@ def test_a_finished_corpus_is_recognised_before_any_work(tmp_path, bitext, monke
     assert {path.name: path.read_bytes() for path in out.iterdir()} == before
     message = run(*asked, "--lowercase", fails=ConfigurationError)
     assert "holds another aligned corpus (different: request.aligner.lowercase)" in message
-    assert "choose another --out, or delete it" in message
+    assert "choose another --out, or add --overwrite" in message
     bitext.write_text(bitext.read_text(encoding="utf-8") + "a ||| b\n", encoding="utf-8")
     assert f"inputs.{bitext}.size" in run(*asked, fails=ConfigurationError)
 
@@ -264,7 +286,7 @@ def test_a_finished_corpus_whose_model_was_replaced_is_not_passed_over(tmp_path,
     asked = ("-f", "corpus", "--source-lang", "en", "--target-lang", "xx", "--save", saved)
     run("align", bitext, "-m", "fast_align", *asked, "--out", out)
     run("align", bitext, "-m", "fast_align", *asked, "--out", out)
-    run("align", few, "-m", "fast_align", *asked, "--out", tmp_path / "few")
+    run("align", few, "-m", "fast_align", *asked, "--out", tmp_path / "few", "--overwrite")
     message = run("align", bitext, "-m", "fast_align", *asked, "--out", out, fails=ConfigurationError)
     assert f"{saved}: was changed, and {out}, which was made with it, is finished" in message
 

@@ -58,9 +58,15 @@ def test_an_output_that_is_an_input_is_refused(tmp_path, bitext):
     before = bitext.read_bytes()
     more = tmp_path / "more.txt"
     more.write_bytes(before)
-    for flags in (("-o", bitext), ("--lexicon", bitext), ("--train-on", more, "-o", more)):
+    (pieces := tmp_path / "pieces.model").write_bytes(before)
+    for flags in (
+        ("-o", bitext),
+        ("--lexicon", bitext),
+        ("--train-on", more, "-o", more),
+        ("--pieces", pieces, "-o", pieces),
+    ):
         assert "input" in run("align", bitext, "-m", "fast_align", *flags, fails=ConfigurationError)
-    assert bitext.read_bytes() == more.read_bytes() == before
+    assert bitext.read_bytes() == more.read_bytes() == pieces.read_bytes() == before
 
 
 @pytest.mark.parametrize(
@@ -120,6 +126,7 @@ def test_flags_that_would_do_nothing_are_refused(tmp_path, bitext, encoder):
         (("-f", "corpus", "--base", 1), "--base"),
         (("-m", "hmm", "--set", "method=fast_align"), "--set method: method has its own flag"),
         (("-f", "corpus", "--reverse"), "--reverse"),
+        (("--phrase-length", 3), "--phrase-length: only --phrases writes phrases"),
     ):
         assert named in run("align", bitext, *flags, fails=ConfigurationError)
 

@@ -9,6 +9,7 @@ from isoglot.aligners.embedding.choice import (
 )
 from isoglot.aligners.embedding.options import METHODS, EmbeddingOptions, values_of
 from isoglot.aligners.options import aligner_of, scoring_of
+from isoglot.errors import ConfigurationError
 from isoglot.testing import tiny_model, tiny_tokenizer
 
 SOFTMAX = {"method": "softmax", "layer": 1, "compare": "cosine", "temperature": 0.1, "min_probability": 0.3}
@@ -62,3 +63,19 @@ def test_values_that_are_no_probabilities_are_called_so(method):
     assert values_of(EmbeddingOptions.build(method=method)) == wanted
     if method != "pointer":
         assert values_of(EmbeddingOptions.build(method=method, compare="dot")) == "probabilities"
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"method": "argmx"}, "--method: got 'argmx'; did you mean 'argmax'?"),
+        ({"method": "hmm"}, "--method: got 'hmm'; known: argmax, backward, "),
+        ({"links": "a.txt", "layers": "4"}, "--layers: scores an encoder, and LINKS is a file; leave one "),
+        ({"layers": "4", "layer": 3}, "--layer: --layers says which layers are scored; leave it out"),
+        ({"layers": "4", "base": 1}, "--base: method softmax does not have this option; "),
+    ],
+)
+def test_a_way_of_scoring_that_is_not_one_is_named_by_its_flag(given, message):
+    with pytest.raises(ConfigurationError) as caught:
+        scoring_of(**given)
+    assert str(caught.value).startswith(message)

@@ -33,13 +33,13 @@ def test_layers_are_scored(gold, encoder):
     for flags, said in (
         (
             (gold, "--base", 1, "--layers", "2", "--model", encoder),
-            "--base: --layers does not have this option",
+            "--layers: scores an encoder, and LINKS is a file; leave one of the two out",
         ),
         (("--layers", "2", "--model", encoder, "--set", "layer=1"), "--layer: --layers says"),
         ((gold, "--model", encoder, "-m", "argmax"), "--model: scoring a file does not have this option"),
     ):
         assert said in run("score", "--gold", gold, *flags, fails=ConfigurationError)
-    assert "threshold: --layers does not have this option" in run(
+    assert "threshold: method itermax does not have this option" in run(
         "score", "--gold", gold, "--layers", "2", "--model", encoder, "--set", "threshold=0.1",
         fails=ConfigurationError,
     )  # fmt: skip

@@ -187,6 +187,13 @@ def test_models_are_fitted_and_used(isoglot: Isoglot, data: Path) -> None:
         assert done.returncode == 0, done.stderr
     assert sorted(p.name for p in models.iterdir()) == ["en@N.orm", "en@V.orm", "fr@N.orm", "fr@V.orm"]
     assert "bits an order before" in done.stderr
+    before = {path: path.read_bytes() for path in models.iterdir()}
+    fit = ("fit-order", data / "trees.conllu", "--lang", "en", "--out", models, "--l2")
+    assert isoglot(*fit, "0.1").returncode == 0  # the same again
+    done = isoglot(*fit, "0.2")
+    assert done.returncode == 2 and "en@N.orm: is another model; choose another --out, or add" in done.stderr
+    assert {path: path.read_bytes() for path in models.iterdir()} == before
+    assert isoglot(*fit, "0.2", "--overwrite").returncode == 0
     out = data / "out"
     spec = ("--syntax", "en~fr@N~fr@V", "--models", models, "--best")
     done = isoglot("derive", data / "trees.conllu", "-t", "syn", *spec, "-o", out, "--lang", "en")
@@ -274,6 +281,9 @@ def test_flags_that_would_do_nothing_are_refused(isoglot: Isoglot, data: Path) -
     for name, spec, flags, said in (
         ("text.txt", "inv", ("--overlap", "0.5", "--best", "--split-sentences", "--lexicon", "0"),
          ["--overlap is for trans, but --transform is inv", "--best is for syn"]),
+        ("text.txt", "trans", ("--target-lang", "de", "--end-marks", "."),
+         ["--target-lang is for bitext and aligned data, got text", "--end-marks is for inv and --split-sentences"]),
+        ("text.txt", "trans", ("--kind", "tagged", "--format", "tsv"), ["--format is for text, bitext, aligned"]),
         ("text.txt", "trans", ("--tokenizer", "x", "--alphabet", "armenian", "--with-replacement"),
          ["--alphabet changes letters", "--with-replacement needs --overlap"]),
         ("text.txt", "trans", ("--tokenizer", data / "copy", "--overlap", "0.5"), ["--overlap is fixed in the copy"]),

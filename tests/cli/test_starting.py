@@ -116,6 +116,10 @@ def test_nothing_is_written_for_what_cannot_run(encoder: Path, isoglot: Isoglot)
             "no column 'source' for the source",
         ),
         (("pairs.tsv", "--model", encoder, *LANGUAGES, "-o", "mine.yaml"), "mine.yaml exists already"),
+        (
+            ("pairs.tsv", "--model", encoder, *LANGUAGES, "-o", "./pairs.tsv", "--overwrite"),
+            "pairs.tsv: is also an input, which would be overwritten",
+        ),
     ):
         done = isoglot("init", *arguments)
         assert done.returncode == 2 and message in done.stderr, done.stderr

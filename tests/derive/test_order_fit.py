@@ -72,5 +72,6 @@ def test_a_fit_that_stops_early_says_so(tmp_path: Path, caplog: pytest.LogCaptur
     treebank.write_text(CONLLU * 20)
     fit_order_models([treebank], tmp_path / "models", OrderFitRequest(language="fr"))
     assert not caplog.records
-    fit_order_models([treebank], tmp_path / "models", OrderFitRequest(language="fr", iterations=1))
+    early = OrderFitRequest(language="fr", iterations=1)
+    fit_order_models([treebank], tmp_path / "models", early, overwrite=True)
     assert "fr@N.orm did not converge after 1 iterations" in caplog.text

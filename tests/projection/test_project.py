@@ -128,6 +128,23 @@ def test_offsets_become_offsets_and_tags(tmp_path: Path) -> None:
     assert found["words"][1] == ["„", "Rom", "“"]
 
 
+def test_blank_lines_of_json_are_passed_over(tmp_path: Path) -> None:
+    row = {"text": "Rome.", "spans": [[0, 4, "LOC"]]}
+    labels, translation, links = written(
+        tmp_path,
+        en_jsonl=f"{json.dumps(row)}\n\n{json.dumps(row)}\n",
+        de_ndjson='\n{"text": "Rom."}\n{"text": "In Rom."}\n',
+        links_jsonl='{"links": [[0, 0]]}\n\n{"links": [[0, 1]]}\n',
+    )
+    counts = iso.project(labels, translation, tmp_path / "o.jsonl", links_file=links)
+    assert counts.examples == counts.written == 2
+    found = [json.loads(line) for line in (tmp_path / "o.jsonl").read_text().splitlines()]
+    assert [row["text"][row["spans"][0]["start"] :] for row in found] == ["Rom.", "Rom."]
+    Path(translation).write_text('{"text": "Rom."}\n\n["Rom"]\n')
+    with pytest.raises(InputError, match=r"ndjson:3: is a JSON list"):
+        iso.project(labels, translation, tmp_path / "o.jsonl", links_file=links)
+
+
 @pytest.fixture
 def chinese(tmp_path: Path, encoder: Path) -> Path:
     """A tiny encoder whose tokenizer has 北京 and 大学 as pieces."""

@@ -41,11 +41,20 @@ _RECORD = "alignment.json"
 
 
 def align_file(
-    sources: Sequence[Source], out: str | Path, request: AlignRequest, *, progress: Reporter | None = None
+    sources: Sequence[Source],
+    out: str | Path,
+    request: AlignRequest,
+    *,
+    progress: Reporter | None = None,
+    overwrite: bool = False,
 ) -> int:
-    """Align bitext files; returns the number of pairs, those that cannot be aligned included."""
+    """Align bitext files; returns the number of pairs, those that cannot be aligned included.
+
+    ``overwrite``: Replace a corpus or a saved model that was made from other inputs or with other options.
+    """
     aligner, progress = request.aligner, progress or Silent()
     reads = [*(path for source in sources for path in source.files()), *getattr(aligner, "train_on", ())]
+    reads += request.pieces
     reads += [
         str(path) for name in ("load", "start", "model") if (path := getattr(aligner, name, None)) is not None
     ]
@@ -65,18 +74,19 @@ def align_file(
     again = shows_words(request) and not isinstance(aligner, Encoder | SavedModel)
     corpus = open_corpus(sources, "bitext", again=again)
     if request.output != "corpus":
-        return _align(corpus, out, request, progress)
+        return _align(corpus, out, request, progress, overwrite)
     wanted = {
         "request": request.model_dump(mode="json"),
         "sources": [source.model_dump(mode="json") for source in sources],
         **_read_by(corpus, aligner),
     }
-    make = partial(_align, corpus, out, request, progress)
+    make = partial(_align, corpus, out, request, progress, overwrite)
     record, made = make_once(
         out,
         wanted,
         lambda folder: {"pairs": make(folder), "beside": _beside(request)},
         what="aligned corpus",
+        overwrite=overwrite,
         name=_RECORD,
     )
     for path, content in _beside(request).items():
@@ -121,6 +131,7 @@ def _align(
     out: str | Path,
     request: AlignRequest,
     progress: Reporter,
+    overwrite: bool,
     folder: Path | None = None,
 ) -> int:
     """Align, and write the links to ``out``, or as a corpus into a folder that is going to have that name."""
@@ -130,7 +141,7 @@ def _align(
         if not isinstance(aligner, Encoder):
             from isoglot.aligners.align_statistics import by_statistics  # noqa: PLC0415 - loads numba
 
-            found = by_statistics(corpus, request, warn)
+            found = by_statistics(corpus, request, warn, overwrite=overwrite)
         elif aligner.engine == "ray":
             from isoglot.aligners.align_ray import aligned_by_ray  # noqa: PLC0415 - loads torch
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice, zip_longest
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -14,27 +15,32 @@ from isoglot.aligners.files.pairs import RawPair, Warn, more_bitext, read_pairs,
 from isoglot.aligners.options import AlignRequest, Eflomal, Encoder, FastAlign, Hmm, SavedModel
 from isoglot.aligners.statistical.bitext import BitextSide, Ints, WordNumbers
 from isoglot.aligners.statistical.eflomal import EflomalAligner
+from isoglot.aligners.statistical.methods import require_room
 from isoglot.aligners.statistical.model import AGREEMENT, SentenceAlignments, StatisticalAligner
 from isoglot.corpus.open_corpus import Corpus
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.runs.allocator import give_back_large_blocks
+from isoglot.runs.folder import key_of
 
 Found = Iterator[tuple[RawPair | None, PairLinks]]
 
 
-def by_statistics(corpus: Corpus, request: AlignRequest, warn: Warn) -> Found:
-    """The links of a bitext, in its order, each with its pair unless the output format shows no words."""
+def by_statistics(corpus: Corpus, request: AlignRequest, warn: Warn, *, overwrite: bool = False) -> Found:
+    """The links of a bitext, in its order, each with its pair unless the output format shows no words.
+
+    ``overwrite``: Replace a model that was saved from another text or with other options.
+    """
     give_back_large_blocks()
     aligner = request.aligner
     if isinstance(aligner, Encoder):
         raise TypeError("an encoder is not a statistical aligner")
     if isinstance(aligner, SavedModel):
-        return _by_loaded(aligner, corpus, request, warn)
+        return _by_loaded(aligner, corpus, request, warn, overwrite)
     if isinstance(aligner, Eflomal):
         _program(aligner).executable()
     shown = shows_words(request)
     source, target, own = _encoded(corpus, aligner, request, warn)
-    tables = _aligned(aligner, source, target, request).windows(own)
+    tables = _aligned(aligner, source, target, request, overwrite).windows(own)
     links = _kept(tables, source.lengths, target.lengths, aligner, shown)
     if not shown:
         return ((None, found) for found in links)
@@ -42,7 +48,11 @@ def by_statistics(corpus: Corpus, request: AlignRequest, warn: Warn) -> Found:
 
 
 def _aligned(
-    aligner: FastAlign | Hmm | Eflomal, source: BitextSide, target: BitextSide, request: AlignRequest
+    aligner: FastAlign | Hmm | Eflomal,
+    source: BitextSide,
+    target: BitextSide,
+    request: AlignRequest,
+    overwrite: bool,
 ) -> SentenceAlignments | LinkTable:
     """Learn from both sides, and align them."""
     if isinstance(aligner, Eflomal):
@@ -53,8 +63,10 @@ def _aligned(
     start = None if aligner.start is None else StatisticalAligner.load(aligner.start)
     if start is not None and start.words not in (None, request.words):
         raise _cut_otherwise(aligner.start, start.words)
+    learned = [source.digest(), target.digest(), start and start.trained().digest()] if aligner.save else []
+    made_from = _made_from(learner, aligner.save, learned, overwrite=overwrite)
     found = learner.fit_align_sides(source, target, keep=keep, start=start)
-    _keep(learner, aligner)
+    _keep(learner, aligner, made_from)
     return found
 
 
@@ -77,7 +89,9 @@ def _program(aligner: Eflomal) -> EflomalAligner:
     )
 
 
-def _by_loaded(wanted: SavedModel, corpus: Corpus, request: AlignRequest, warn: Warn) -> Found:
+def _by_loaded(
+    wanted: SavedModel, corpus: Corpus, request: AlignRequest, warn: Warn, overwrite: bool
+) -> Found:
     """Links by a saved model, a window of pairs at a time."""
     aligner = StatisticalAligner.load(wanted.load, **wanted.decoding())
     if aligner.words not in (None, request.words):
@@ -86,7 +100,8 @@ def _by_loaded(wanted: SavedModel, corpus: Corpus, request: AlignRequest, warn: 
         raise ConfigurationError(
             f"--set threshold: {wanted.load} is read by {aligner.symmetrisation}, which has none; leave it out"
         )
-    _keep(aligner, wanted)
+    learned = [aligner.trained().digest()] if wanted.save else []
+    _keep(aligner, wanted, _made_from(aligner, wanted.save, learned, overwrite=overwrite))
     pairs, first = read_pairs(corpus, mode=request.words, warn=warn), 0
     while window := list(islice(pairs, WINDOW)):
         words = [usable_words(pair.words, number, warn) for number, pair in enumerate(window, first + 1)]
@@ -144,9 +159,17 @@ def _kept(
         first = rows.stop
 
 
-def _keep(aligner: StatisticalAligner, wanted: FastAlign | Hmm | SavedModel) -> None:
+def _made_from(aligner: StatisticalAligner, save: Path | None, learned: list[Any], *, overwrite: bool) -> str:
+    """A key of how and from what a model is learned; where another one is saved that is refused before the work."""
+    made_from = key_of([aligner.settings, *learned])
+    if save is not None:
+        require_room(save, None if overwrite else made_from)
+    return made_from
+
+
+def _keep(aligner: StatisticalAligner, wanted: FastAlign | Hmm | SavedModel, made_from: str) -> None:
     """Write the model and the lexicon that were asked for."""
     if wanted.save is not None:
-        aligner.save(wanted.save)
+        aligner.save(wanted.save, made_from=made_from)
     if wanted.lexicon is not None and aligner.model is not None:
         aligner.model.write_lexicon(wanted.lexicon)

@@ -27,7 +27,9 @@ _SYMMETRISE = (
 )
 _THRESHOLD = "Least posterior of a link that both directions agree on; 0.5 and more is for precision."
 _MODEL_KEPT = "Keep the model in this folder."
-_LEXICON = "Write linked words here: source, target, probability; with an encoder also counts."
+_LEXICON = (
+    "Write word pairs here from probability 0.05: source, target, probability; with an encoder also counts."
+)
 _ENCODER_NAME = "Folder or hub name of the encoder; box, the default, is the aligner that comes with isoglot."
 _START = "Start training from this saved model, for example one that `isoglot merge` wrote."
 _TRAIN_ON = "More bitext to learn from; its links are not written."
@@ -174,6 +176,8 @@ class LinkFormat(Options):
             )
         if self.pieces and self.output in ("corpus", "offsets"):
             raise ValueError(f"--pieces: format {self.output} is of words; choose pharaoh or jsonl")
+        if self.phrases is None and self.phrase_length != LinkFormat.model_fields["phrase_length"].default:
+            raise ValueError("--phrase-length: only --phrases writes phrases; leave it out")
         return self
 
 
@@ -275,12 +279,15 @@ def scoring_of(**given: Any) -> FileScoring | LayerScoring:
 
     Without ``model`` it is the encoder that comes with the package, without ``layers`` the layer that it keeps.
     """
-    if "links" in given and "layers" not in given:
+    if "links" in given:
+        if "layers" in given:
+            raise ConfigurationError(
+                "--layers: scores an encoder, and LINKS is a file; leave one of the two out"
+            )
         return validated(FileScoring, given, what="scoring a file", called=_flag)
     values = {"method": "itermax", **with_kept(given.get("model", BOX), given)}
     if "layers" not in given and "layer" in values:
         values["layers"] = str(values.pop("layer"))
     elif "layer" not in given:
         values.pop("layer", None)
-    what = "--layers" if "layers" in given else "scoring an encoder"
-    return validated(LayerScoring, values, what=what, called=_flag)
+    return validated(LayerScoring, values, what=f"method {values['method']}", called=_flag)

@@ -27,7 +27,7 @@ from isoglot.aligners.options import (
     scoring_of,
 )
 from isoglot.cli.console import Console
-from isoglot.cli.flags import CompareFlags, RunFlags, with_flags
+from isoglot.cli.flags import RemakeFlags, ReplaceFlags, RunFlags, with_flags
 from isoglot.corpus.read.sources import READING
 from isoglot.errors import ConfigurationError
 from isoglot.options import Options, option, settings_option
@@ -126,7 +126,7 @@ def align(
     form: LinkFormat,
     pairs: BitextReading,
     more: MethodSettings,
-    running: CompareFlags,
+    running: RemakeFlags,
     out: Annotated[
         str, typer.Option("--out", "-o", help="File to write, or a folder with --format corpus.")
     ] = "-",
@@ -161,7 +161,7 @@ def align(
         if isinstance(aligner, Encoder) and "method" not in given:
             console.note(f"method: {aligner.options.method} (--method chooses another; --methods lists them)")
         request = AlignRequest(aligner=aligner, **dict(form))
-        count = align_file(sources, out, request, progress=console)
+        count = align_file(sources, out, request, progress=console, overwrite=running.overwrite)
         if out != "-":
             console.note(f"{count:,} pairs aligned: {out}")
 
@@ -288,7 +288,7 @@ def merge(
         typer.Argument(metavar="MODEL", help="Folders that `isoglot align --save` wrote; two or more."),
     ],
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder to write.")],
-    running: RunFlags,
+    running: ReplaceFlags,
 ) -> None:
     """Merge statistical aligners that were trained on parts of a text.
 
@@ -307,10 +307,13 @@ def merge(
     """
     from isoglot.aligners.statistical.merging import merge as run
     from isoglot.aligners.statistical.methods import require_room
+    from isoglot.runs.fingerprint import fingerprint
+    from isoglot.runs.folder import key_of
 
     refuse_overwriting(out, models)
     require_writable(out, folder=True)
-    require_room(out)
+    made_from = key_of(sorted(fingerprint(model) for model in models if Path(model).exists()))
+    require_room(out, None if running.overwrite else made_from)
     with Console(quiet=running.quiet) as console:
 
         def read() -> Iterator[str]:
@@ -319,7 +322,7 @@ def merge(
                 yield name
 
         merged = run(read())
-        merged.save(out)
+        merged.save(out, made_from=made_from)
         pairs = len(merged.trained().types[0])
         console.note(f"{len(models):,} models merged, {pairs:,} word pairs: {out}")
 

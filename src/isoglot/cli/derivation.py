@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from isoglot.cli.console import Console
-from isoglot.cli.flags import RemakeFlags, ReplaceFlags, RunFlags, given_fields, with_flags
+from isoglot.cli.flags import RemakeFlags, ReplaceFlags, given_fields, with_flags
 from isoglot.corpus.read.sources import READING
 from isoglot.derive.options import DeriveRequest, OrderFitRequest
 from isoglot.errors import ConfigurationError
@@ -53,7 +53,7 @@ def derive(
     """
     from isoglot.derive.derive_corpus import derive_corpus
 
-    if problems := list(_idle(request, inputs[0])):
+    if problems := list(_idle(request, given, inputs[0])):
         raise ConfigurationError([f"{problem}; leave it out" for problem in problems])
     languages = tuple(tag for tag in (given.language, given.target_language) if tag)
     source = {} if given.format is None else {"format": given.format}
@@ -78,7 +78,7 @@ def fit_order(
     treebank: Annotated[list[str], typer.Argument(metavar="TREEBANK", help="CoNLL-U files of one language.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder for LANGUAGE@N.orm and LANGUAGE@V.orm.")],
     request: OrderFitRequest,
-    running: RunFlags,
+    running: ReplaceFlags,
 ) -> None:
     """Fit the word-order models that `derive` needs for syn.
 
@@ -89,14 +89,14 @@ def fit_order(
     from isoglot.derive.order_fit import fit_order_models
 
     with Console(quiet=running.quiet) as console:
-        for path, fit in fit_order_models(treebank, out, request):
+        for path, fit in fit_order_models(treebank, out, request, overwrite=running.overwrite):
             console.note(
                 f"{path}: {len(fit.model.weights):,} features from {fit.groups:,} groups, "
                 f"{fit.bits_before:.2f} bits an order before and {fit.bits:.2f} after"
             )
 
 
-def _idle(request: DeriveRequest, path: str) -> Iterator[str]:
+def _idle(request: DeriveRequest, source: DerivedFrom, path: str) -> Iterator[str]:
     """Flags that were given and would do nothing: why."""
     from isoglot.derive.input import kind_of
     from isoglot.derive.sharing import COPY_FILE
@@ -114,7 +114,12 @@ def _idle(request: DeriveRequest, path: str) -> Iterator[str]:
     tokenizer = request.tokenizer
     copied = tokenizer is not None and (Path(tokenizer) / COPY_FILE).is_file()
     pieces = "trans" in names or ("inv" in names and options.level == "token")
+    if source.target_language is not None and kind not in ("bitext", "aligned"):
+        yield f"--target-lang is for bitext and aligned data, got {kind}"
+    if source.format is not None and kind in ("tagged", "nli", "paws", "qa"):
+        yield f"--format is for text, bitext, aligned and treebank data, got {kind}"
     for name, idle, why in (
+        ("end_marks", "inv" not in names and not request.rows.split, "is for inv and --split-sentences"),
         ("tokenizer", not pieces, "is for trans, and for inv with --level token"),
         ("alphabet", tokenizer is not None, "changes letters, and --tokenizer copies pieces"),
         ("script", tokenizer is None, "needs --tokenizer, whose copies it is about"),

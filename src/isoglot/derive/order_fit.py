@@ -54,9 +54,12 @@ class OrderFit(NamedTuple):
 
 
 def fit_order_models(
-    paths: Sequence[str | Path], out: str | Path, request: OrderFitRequest
+    paths: Sequence[str | Path], out: str | Path, request: OrderFitRequest, *, overwrite: bool = False
 ) -> list[tuple[Path, OrderFit]]:
-    """Fit the models of nouns and of verbs; both are written once both are there."""
+    """Fit the models of nouns and of verbs; both are written once both are there.
+
+    ``overwrite``: Replace other models of these names.
+    """
     require_writable(out, folder=True)
     trees: list[Sentence] = []
     for path in paths:
@@ -72,15 +75,16 @@ def fit_order_models(
             )
         fits[kind] = fit(counts, l2=request.l2, high_order=request.high_order, iterations=request.iterations)
     folder = make_folder(out)
-    found = []
-    for kind, fitted in fits.items():
-        path = folder / f"{request.language}@{kind}.orm"
+    found = [(folder / f"{request.language}@{kind}.orm", fitted) for kind, fitted in fits.items()]
+    for path, fitted in found:
+        if path.is_file() and not overwrite and path.read_bytes() != fitted.model.text().encode():
+            raise ConfigurationError(f"{path}: is another model; choose another --out, or add --overwrite")
+    for path, fitted in found:
         fitted.model.save(path)
         if not fitted.converged:
             _LOGGER.warning(
                 "%s did not converge after %d iterations; use more iterations", path, request.iterations
             )
-        found.append((path, fitted))
     return found
 
 

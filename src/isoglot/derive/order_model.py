@@ -67,8 +67,12 @@ class OrderModel:
         return cls(dict(each(weight, lines, path)))
 
     def save(self, path: str | Path) -> None:
-        """Write an ``.orm`` file in one go, features sorted."""
-        write_text(path, "".join(f"{name} {value!r}\n" for name, value in sorted(self.weights.items())))
+        """Write an ``.orm`` file in one go."""
+        write_text(path, self.text())
+
+    def text(self) -> str:
+        """The lines of an ``.orm`` file, features sorted."""
+        return "".join(f"{name} {value!r}\n" for name, value in sorted(self.weights.items()))
 
     def mixed(self, substrate: OrderModel, rate: float) -> OrderModel:
         """``(1 − λ) θ + λ θ_substrate``; a feature that one lacks counts 0 there."""

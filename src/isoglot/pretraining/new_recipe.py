@@ -18,7 +18,7 @@ from isoglot.errors import ConfigurationError, Origin
 from isoglot.modules.checkpoint import load_config, weight_names
 from isoglot.pretraining.check import load_recipe
 from isoglot.recipe.document import dump_yaml
-from isoglot.runs.files import require_writable, whole_path
+from isoglot.runs.files import refuse_overwriting, require_writable, whole_path
 
 _LONGEST = 128
 
@@ -42,6 +42,7 @@ def new_recipe(
         raise ConfigurationError(f"{out} exists already; choose another name, or add --overwrite")
     require_writable(out)
     sources = expand(sources_from(paths, languages=languages, **(reading or {})), "bitext")
+    refuse_overwriting(out, [encoder, *(path for source in sources for path in source.files())])
     for source in sources:
         next(read(source), None)  # mistakes in the first rows are reported now
     shared = {"source_language": languages[0], "target_language": languages[1], **(reading or {})}

@@ -14,13 +14,12 @@ from typing import Any, NamedTuple
 
 from isoglot.aligners.alignment import PairLinks
 from isoglot.checks import shortened
-from isoglot.corpus.read.line_files import numbered_lines
+from isoglot.corpus.read.line_files import numbered_lines, numbered_objects
 from isoglot.corpus.read.sources import bare_suffix
 from isoglot.errors import InputError
 from isoglot.projection.rule import ProjectedSpan, Words, project_spans
 from isoglot.projection.tagged import by_character, entity_tags
 from isoglot.projection.units import LabelKind, Unit, paired, span_words
-from isoglot.runs.records import parse_object
 
 _NAMES = ("spans", "entities", "label", "labels")
 
@@ -40,12 +39,8 @@ class CharacterSpans(LabelKind):
 
     def units(self) -> Iterator[Unit]:
         """One unit per text."""
-        labelled = (
-            (number, parse_object(line, path=self.labels, line=number))
-            for number, line in numbered_lines(self.labels)
-        )
         both = (self.labels, self.translation)
-        for _, (number, row), other in paired(labelled, self._translated(), both):
+        for _, (number, row), other in paired(numbered_objects(self.labels), self._translated(), both):
             text, marked = _labelled(row, self.labels, number)
             spans, others = self.cut(text), self.cut(other)
             words = [span_words(spans, start, end) for start, end, _ in marked]
@@ -76,12 +71,10 @@ class CharacterSpans(LabelKind):
         return json.dumps({**named, **row}, ensure_ascii=False) + "\n"
 
     def _translated(self) -> Iterator[str]:
-        objects = bare_suffix(str(self.translation)) == ".jsonl"
-        for number, line in numbered_lines(self.translation):
-            if not objects:
-                yield line
-                continue
-            row = parse_object(line, path=self.translation, line=number)
+        if bare_suffix(str(self.translation)) not in (".jsonl", ".ndjson"):
+            yield from (line for _, line in numbered_lines(self.translation))
+            return
+        for number, row in numbered_objects(self.translation):
             if not isinstance(row.get("text"), str):
                 raise InputError("no 'text' to carry labels to; add it", path=self.translation, line=number)
             yield row["text"]

@@ -16,13 +16,12 @@ from isoglot.aligners.alignment import PairLinks
 from isoglot.checks import shortened
 from isoglot.corpus.labelled.questions import ARTICLE, read_questions, squad_questions
 from isoglot.corpus.labelled.tables import read_table
-from isoglot.corpus.read.line_files import numbered_lines
+from isoglot.corpus.read.line_files import numbered_objects
 from isoglot.corpus.read.sources import bare_suffix
 from isoglot.errors import InputError
 from isoglot.projection.rule import Words, project_spans
 from isoglot.projection.sentences import sentence_windows
 from isoglot.projection.units import LabelKind, Unit, span_words
-from isoglot.runs.records import parse_object
 from isoglot.schema import SPAN
 
 
@@ -120,8 +119,7 @@ def _translations(path: str | Path) -> dict[str, tuple[str, str]]:
     """Question and context by id, of SQuAD's JSON (whose answers play no part) or of JSON lines."""
     rows: Iterator[tuple[int | None, dict[str, Any]]]
     if bare_suffix(str(path)) in (".jsonl", ".ndjson"):
-        lines = ((number, line) for number, line in numbered_lines(path) if line.strip())
-        rows = ((number, parse_object(line, path=path, line=number)) for number, line in lines)
+        rows = numbered_objects(path)
     else:
         questions = squad_questions(path, lambda context, qa: {**qa, "context": context})
         rows = ((None, question) for question in questions)

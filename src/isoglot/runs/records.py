@@ -5,7 +5,7 @@ from codecs import BOM_UTF8
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
@@ -21,7 +21,7 @@ def parse_json(text: str, *, path: str | Path | None = None, line: int | None = 
     ``line``: Its line; by default the line in ``text`` where it is wrong.
     """
     try:
-        value = json.loads(text, object_pairs_hook=_object)
+        value = json.loads(text, object_pairs_hook=_object, parse_constant=_no_number)
         if "\\ud" in text.lower():  # half a surrogate pair, perhaps, which no file can hold
             json.dumps(value, ensure_ascii=False).encode()
         return value
@@ -34,6 +34,10 @@ def parse_json(text: str, *, path: str | Path | None = None, line: int | None = 
         if line is None:
             line = getattr(error, "lineno", None)
         raise InputError(f"is not valid JSON ({reason}); correct it", path=path, line=line) from error
+
+
+def _no_number(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not a number of JSON")
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -58,9 +58,12 @@ def test_links_in_another_order_match_by_id(tmp_path: Path, start: int | str, wo
         ("acb", "abcdefg", r"4 ids of .* are missing \('d', 'e', 'f', …\)"),
         ("ab", "abc", r"1 ids of .* are missing \('c'\); score the links of the same sentences"),
         ("cabb", "abcd", r"found\.jsonl:4: id 'b' stands in line 3 too"),
-        ("bca", "abb", r"gold\.jsonl: id 'b' stands twice"),
-        (["a", "c", None], "abc", r"found\.jsonl:3: has no id, and lines before it have one"),
-        ("cab", ["a", "b", None], r"gold\.jsonl: a sentence has no id"),
+        ("bca", "abb", r"gold\.jsonl:3: id 'b' stands in line 2 too"),
+        (["a", "c", None], "abc", r"found\.jsonl:3: has no id, and other lines have one"),
+        ("cab", ["a", "b", None], r"gold\.jsonl:3: has no id, and other lines have one"),
+        ([None, "c", "b"], "abc", r"found\.jsonl:2: has an id, and line 1 has none"),
+        ([None, None, "a"], "abc", r"found\.jsonl:3: has an id, and line 1 has none"),
+        ("abc", [None, None, "a"], r"gold\.jsonl:3: has an id, and line 1 has none"),
     ],
 )
 def test_missing_and_repeated_ids_are_refused(tmp_path: Path, ours: Any, theirs: Any, message: str) -> None:

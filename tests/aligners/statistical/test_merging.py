@@ -151,7 +151,8 @@ def test_the_command_writes_a_model_that_align_loads(tmp_path):
     parts = saved_parts(tmp_path, "hmm", source, target)
     text = tmp_path / "text.tsv"
     text.write_text("".join(f"{' '.join(s)}\t{' '.join(t)}\n" for s, t in zip(source, target, strict=True)))
-    run("merge", *parts, "--out", tmp_path / "all")
+    for _ in range(2):
+        run("merge", *parts, "--out", tmp_path / "all")
     found = run("align", text, "--load", tmp_path / "all").splitlines()
     assert found == merge(parts).tables(source, target).links.to_pharaoh()
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
@@ -159,7 +160,13 @@ def test_the_command_writes_a_model_that_align_loads(tmp_path):
     (notes / "mine").write_text("kept")
     for out, said in ((parts[0], "is also an input"), (tmp_path, "holds the input"), (notes, "is not empty")):
         assert said in run("merge", *parts, "--out", out, fails=ConfigurationError)
+    other = tmp_path / "other"
+    saved_parts(tmp_path, "hmm", source[:4], target[:4])[0].rename(other)
+    saved_parts(tmp_path, "hmm", source, target)
+    refused = run("merge", other, parts[1], "--out", tmp_path / "all", fails=ConfigurationError)
+    assert "holds a model of another text or with other options" in refused
     assert {path: path.read_bytes() for path in before} == before
+    run("merge", other, parts[1], "--out", tmp_path / "all", "--overwrite")
 
 
 def test_rounds_over_parts_are_the_updates_of_the_joint_model(tmp_path):

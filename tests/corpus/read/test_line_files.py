@@ -121,6 +121,22 @@ def test_a_plain_file_may_have_the_suffix_of_a_packed_one(tmp_path):
     assert lines_of(tmp_path / "a.gz") == ["plain"]
 
 
+def test_numbers_that_json_does_not_have_are_refused(tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_text('\n{"a": 1}\n \n{"a": NaN}\n')
+    rows = streams.numbered_objects(path)
+    assert next(rows) == (2, {"a": 1})
+    with pytest.raises(InputError, match=r"a\.jsonl:4: .*NaN is not a number of JSON"):
+        next(rows)
+
+
+def test_a_mistake_of_reading_keeps_its_own_line(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_bytes(b"a\nb\n\xff\n")
+    with pytest.raises(InputError, match=r"a\.txt:3: byte 0xff"):
+        streams.each(str, streams.numbered_lines(path), path)
+
+
 def test_empty_file(tmp_path):
     (tmp_path / "a.txt").touch()
     with (

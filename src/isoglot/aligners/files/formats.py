@@ -30,7 +30,7 @@ from isoglot.aligners.alignment import AlignedPair, link_items
 from isoglot.aligners.scoring import GoldAlignment
 from isoglot.checks import is_number, shortened
 from isoglot.corpus.encode.words import split_words
-from isoglot.corpus.read.line_files import numbered_lines
+from isoglot.corpus.read.line_files import filled_lines, numbered_lines
 from isoglot.corpus.read.sources import bare_suffix
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.runs.records import parse_object
@@ -103,11 +103,11 @@ class LinkReader:
         """The sentences in their order; of ``alignv2`` and ``naacl`` from this number to the last that has a link."""
         if self.rows:
             return self._of_rows(min(first, self.first))
-        return starmap(self.parse, self._lines)
+        return starmap(self.parse, self.lines())
 
     def lines(self) -> Iterator[tuple[int, str]]:
-        """The lines that are left, unread; for formats with a line a sentence."""
-        return self._lines
+        """The lines that are left, unread, of JSON those that are not blank; for formats with a line a sentence."""
+        return filled_lines(self._lines) if self.name == "jsonl" else self._lines
 
     def parse(self, line: int, text: str) -> LinkedSentence:
         """The sentence of a line."""
@@ -232,8 +232,6 @@ def _from_row(text: str, start: int) -> tuple[int, int, int, int]:
 
 
 def _from_object(text: str, start: int, *, predicted: bool) -> LinkedSentence:
-    if not text.strip():
-        raise InputError("empty line; each line must be a JSON object: remove it")
     row = parse_object(text)
     # A file of `isoglot analyse alignments` has the gold links beside those that were found.
     if predicted and "links" in row:

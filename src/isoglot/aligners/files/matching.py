@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import starmap, zip_longest
 from typing import NoReturn
@@ -19,12 +18,14 @@ _MOST_NAMED = 3
 def matched(found: LinkReader, gold: LinkReader) -> Pairs:
     """The sentences of a file of links, each with its gold links.
 
-    JSON lines match by their ids where both files have them, everything else by its place. As long as the ids agree
+    JSON lines match by their ids where both files have them, everything else by its place; a file has ids on all lines
+    or on none. As long as the ids agree
     line by line, one pair is held in memory; from the first that do not, the text of both files is. Ids that only
     number the lines of ``found``, as `isoglot align` writes them, do not count where those of the gold links differ.
 
     Raises:
-        InputError: A file has more sentences, or an id that the other lacks or that stands twice.
+        InputError: A file has more sentences, ids on some lines alone, or an id that the other lacks or that stands
+            twice.
     """
     if found.name == gold.name == "jsonl":
         return _by_id(found, gold)
@@ -61,7 +62,8 @@ def _by_id(found: LinkReader, gold: LinkReader) -> Pairs:
         pair = found.parse(*own), gold.parse(*right)
         if number == 0 and None in (pair[0].id, pair[1].id):
             yield pair
-            yield from _by_place(found, starmap(found.parse, ours), gold, starmap(gold.parse, theirs), done=1)
+            rests = _rest(found, pair[0], ours), _rest(gold, pair[1], theirs)
+            yield from _by_place(found, rests[0], gold, rests[1], done=1)
             return
         if pair[0].id != pair[1].id:
             break
@@ -80,7 +82,25 @@ def _by_id(found: LinkReader, gold: LinkReader) -> Pairs:
             found, starmap(found.parse, rest), gold, starmap(gold.parse, wanted), done=number
         )
     else:
-        _refuse(found, gold, list(zip(names, (line for line, _ in rest), strict=True)), places)
+        named = [
+            list(zip(ids, (line for line, _ in lines), strict=True))
+            for ids, lines in ((names, rest), (places, wanted))
+        ]
+        _refuse(found, gold, *named)
+
+
+def _rest(
+    file: LinkReader, first: LinkedSentence, lines: Iterable[tuple[int, str]]
+) -> Iterator[LinkedSentence]:
+    """The sentences after the first; refused is one with an id after a first one without."""
+    for own in starmap(file.parse, lines):
+        if first.id is None and own.id is not None:
+            raise InputError(
+                f"has an id, and line {first.line} has none; give every sentence its own, or none",
+                path=file.path,
+                line=own.line,
+            )
+        yield own
 
 
 class _IdOrder:
@@ -101,26 +121,24 @@ class _IdOrder:
 
 
 def _refuse(
-    found: LinkReader, gold: LinkReader, ids: list[tuple[str | None, int]], wanted: list[str | None]
+    found: LinkReader,
+    gold: LinkReader,
+    ids: list[tuple[str | None, int]],
+    wanted: list[tuple[str | None, int]],
 ) -> NoReturn:
-    """Say which ids do not match."""
-    seen: dict[str, int] = {}
-    for name, line in ids:
-        if name is None:
-            raise InputError("has no id, and lines before it have one; add it", path=found.path, line=line)
-        if name in seen:
-            raise InputError(
-                f"id {name!r} stands in line {seen[name]} too; correct it", path=found.path, line=line
-            )
-        seen[name] = line
-    counts = Counter(wanted)
-    if twice := [name for name, count in counts.items() if name is None or count > 1]:
-        problem = "a sentence has no id" if twice[0] is None else f"id {twice[0]!r} stands twice"
-        raise InputError(f"{problem}; give each sentence its own", path=gold.path)
-    unknown, missing = (
-        [name for name in seen if name not in counts],
-        [name for name in counts if name not in seen],
-    )
+    """Say which ids do not match; they come with their lines."""
+    for file, own in ((found, ids), (gold, wanted)):
+        seen: dict[str, int] = {}
+        for name, line in own:
+            if name is None:
+                raise InputError("has no id, and other lines have one; add it", path=file.path, line=line)
+            if name in seen:
+                raise InputError(
+                    f"id {name!r} stands in line {seen[name]} too; correct it", path=file.path, line=line
+                )
+            seen[name] = line
+    ours, theirs = dict(ids), dict(wanted)
+    unknown, missing = ([name for name in ours if name not in theirs], [n for n in theirs if n not in ours])
     problems = [
         f"{len(names)} ids {what} ({', '.join(map(repr, names[:_MOST_NAMED]))}{', …' * (len(names) > _MOST_NAMED)})"
         for names, what in (

@@ -1,5 +1,7 @@
 """A bitext as word numbers, one flat array a side."""
 
+import hashlib
+import json
 from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -49,6 +51,13 @@ class BitextSide:
     def lengths(self) -> Ints:
         """Words in each sentence. Shape: (sentences)."""
         return self.flat.lengths
+
+    def digest(self) -> str:
+        """A hash of the sentences."""
+        state = hashlib.blake2b(json.dumps(self.words).encode(), digest_size=16)
+        for numbers in (self.ids, self.offsets):
+            state.update(np.ascontiguousarray(numbers).data)
+        return state.hexdigest()
 
     def rows(self, start: int, stop: int) -> Self:
         """The sentences ``start`` to ``stop`` − 1."""

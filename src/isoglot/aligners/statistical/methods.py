@@ -110,7 +110,8 @@ class TranslationModel(ABC):
     def save(self, path: str | Path, *, about: Mapping[str, Any]) -> None:
         """Write ``tables.safetensors``, ``vocabulary.json`` and ``model.json`` as a folder.
 
-        ``about`` is what the aligner was made with: ``method``, ``options``, ``lowercase`` and any more.
+        ``about`` is what the aligner was made with: ``method``, ``options``, ``lowercase`` and any more, such as
+        ``made_from``, see :func:`require_room`.
         """
         require_room(path)
         with whole_folder(path) as folder:
@@ -140,14 +141,22 @@ class TranslationModel(ABC):
         write_text(path, "".join(lines))
 
 
-def require_room(path: str | Path) -> None:
-    """Refuse to save a model over anything but another one."""
+def require_room(path: str | Path, made_from: str | None = None) -> None:
+    """Refuse to save a model over anything but another one.
+
+    ``made_from``: A key of what it is learned from; a model that was made from something else is refused too.
+    """
     held = Path(path)
     if held.is_dir() and any(held.iterdir()) and not (held / "model.json").is_file():
         raise ConfigurationError(
             f"{path}: is not empty and does not hold an alignment model; choose another folder"
         )
     require_own(held)
+    about = read_json(held / "model.json")
+    if made_from is not None and about is not None and about.get("made_from") != made_from:
+        raise ConfigurationError(
+            f"{path}: holds a model of another text or with other options; choose another folder, or add --overwrite"
+        )
 
 
 class FastAlignModel(TranslationModel):
@@ -296,6 +305,7 @@ def load_model(path: str | Path) -> tuple[TranslationModel, dict[str, Any]]:
             "no complete alignment model; write one with `isoglot align --save` (StatisticalAligner.save)",
             path=folder,
         )
+    about.pop("made_from", None)
     if about.pop("format", None) != FORMAT or str(about.get("method")) not in METHODS:
         raise InputError(
             f"an alignment model of another format than {FORMAT}, or of another method; train it again",

@@ -265,9 +265,14 @@ class StatisticalAligner:
         self.trained()
         return self._decode(*self._encode(source, target))
 
-    def save(self, path: str | Path) -> None:
-        """Write the trained aligner into a folder, without loss."""
-        self.trained().save(path, about=self.settings)
+    def save(self, path: str | Path, *, made_from: str | None = None) -> None:
+        """Write the trained aligner into a folder, without loss; an aligner that is there is replaced.
+
+        Args:
+            path: The folder.
+            made_from: Key of what the aligner was learned from, for the record.
+        """
+        self.trained().save(path, about={**self.settings, "made_from": made_from})
 
     @classmethod
     def load(cls, path: str | Path, **changes: Any) -> Self:

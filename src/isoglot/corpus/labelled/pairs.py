@@ -6,10 +6,9 @@ from typing import Any
 
 from datasets import Dataset, Features, Value
 
-from isoglot.corpus.read.line_files import csv_rows, numbered_lines
+from isoglot.corpus.read.line_files import csv_rows, numbered_lines, numbered_objects
 from isoglot.errors import InputError
 from isoglot.languages import codes
-from isoglot.runs.records import parse_object
 from isoglot.schema import PAIR
 
 NLI_LABELS: dict[str, str] = {
@@ -117,10 +116,8 @@ def _rows(path: str | Path, known: Names) -> Iterator[tuple[int, dict[str, Any]]
     """Each row by the names of its columns, in lower case, with its line."""
     suffixes, lines = {s.lower() for s in Path(path).suffixes}, numbered_lines(path)
     if {".jsonl", ".ndjson"} & suffixes:
-        for number, text in lines:
-            if text.strip():
-                row = parse_object(text, path=path, line=number)
-                yield number, {key.lower(): value for key, value in row.items()}
+        for number, row in numbered_objects(path):
+            yield number, {key.lower(): value for key, value in row.items()}
         return
     if ".csv" in suffixes:
         rows: Iterator[tuple[int, list[str]]] = csv_rows(str(path), (text for _, text in lines))

@@ -11,11 +11,10 @@ from datasets import Dataset, Features, Value
 from isoglot.corpus.labelled.places import split_names
 from isoglot.corpus.labelled.questions import ARTICLE
 from isoglot.corpus.manifest import is_prepared, load_corpus
-from isoglot.corpus.read.line_files import each, numbered_lines
+from isoglot.corpus.read.line_files import each, numbered_objects
 from isoglot.errors import InputError
 from isoglot.languages import codes
 from isoglot.runs.checkpoint import reason
-from isoglot.runs.records import parse_object
 from isoglot.schema import require
 
 _ALSO = {"tags": ("upos",), "first": ("premise",), "second": ("hypothesis",)}
@@ -162,8 +161,8 @@ def _answers(given: Any) -> dict[str, list[Any]]:
 
 
 def _from_jsonl(path: str, schema: Features, language: str) -> Dataset:
-    def row(text: str) -> dict[str, Any]:
-        given = {"language": language, **parse_object(text)}
+    def row(own: dict[str, Any]) -> dict[str, Any]:
+        given = {"language": language, **own}
         found = {}
         for column in schema:
             name = next((n for n in (column, *_ALSO.get(column, ())) if n in given), None)
@@ -181,9 +180,7 @@ def _from_jsonl(path: str, schema: Features, language: str) -> Dataset:
             raise InputError(f"{words} words and {tags} tags; one tag for every word is needed")
         return found
 
-    rows = each(row, ((number, text) for number, text in numbered_lines(path) if text.strip()), path)
-    if not rows:
-        raise InputError("is empty; at least one JSON object is needed", path=path, line=1)
+    rows = each(row, numbered_objects(path), path)
     features = Features(schema)
     if all(ARTICLE in row for row in rows):
         features[ARTICLE] = Value("string")

@@ -204,12 +204,12 @@ def each(
     parse: Callable[[Item], Parsed], items: Iterable[tuple[int, Item]], path: str | Path
 ) -> list[Parsed]:
     """What a parser makes of each numbered item; a mistake is located at the item's number."""
-    found, number = [], 0
-    try:
-        for number, item in items:  # noqa: B007 (the error's)
+    found = []
+    for number, item in items:
+        try:
             found.append(parse(item))
-    except InputError as error:
-        raise error.at(path, number) from error.__cause__
+        except InputError as error:
+            raise error.at(path, number) from error.__cause__
     return found
 
 
@@ -252,6 +252,24 @@ def numbered_lines(path: str | Path) -> Iterator[tuple[int, str]]:
             yield from enumerate(decode_lines(data, str(path), first), first)
 
 
+def numbered_objects(path: str | Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """1-based line and object of each line of JSON; blank lines are passed over.
+
+    Raises:
+        InputError: A line is not an object, or there is none.
+    """
+    number = 0
+    for number, text in filled_lines(numbered_lines(path)):
+        yield number, parse_object(text, path=path, line=number)
+    if not number:
+        raise empty(str(path))
+
+
+def filled_lines(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+    """The numbered lines that are not blank."""
+    return ((number, text) for number, text in lines if text.strip())
+
+
 def lexicon_entries(line: str) -> list[str]:
     """The entries of a line as MUSE writes it, by a tab or by spaces; only a tab allows entries of several words."""
     return line.split("\t") if "\t" in line else split_words(line, mode="whitespace")
@@ -259,10 +277,7 @@ def lexicon_entries(line: str) -> list[str]:
 
 def jsonl_columns(path: str) -> set[str]:
     """The names in the first object of a file of JSON lines; none if it is not an object."""
-    for _, text in numbered_lines(path):
-        if text.strip():
-            try:
-                return set(parse_object(text, path=path, line=1))
-            except InputError:
-                return set()
-    return set()
+    try:
+        return set(next(numbered_objects(path))[1])
+    except InputError:
+        return set()

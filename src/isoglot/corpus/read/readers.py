@@ -22,6 +22,7 @@ from isoglot.corpus.read.line_files import (
     decode_lines,
     each,
     empty,
+    filled_lines,
     lexicon_entries,
 )
 from isoglot.corpus.read.records import (
@@ -90,7 +91,7 @@ def _jsonl_chunks(source: Source, kind: Kind, meter: Meter | None) -> Iterator[C
     for chunk in _line_chunks(source, kind, meter):
         if not names:
             (lines,), numbers = _decoded(source, chunk)
-            full = ((number, line) for number, line in zip(numbers, lines, strict=True) if line.strip())
+            full = filled_lines(zip(numbers, lines, strict=True))
             names = next((list(parse_object(t, path=source.path, line=n)) for n, t in full), [])
         yield replace(chunk, names=names)
 
@@ -272,7 +273,7 @@ def _csv_fields(source: Source, kind: Kind, chunk: Chunk) -> Fields:
 def row_objects(source: Source, chunk: Chunk) -> tuple[list[dict[str, Any]], list[int]]:
     """The objects of a chunk of JSON lines and the line of each; blank lines are passed over."""
     (lines,), numbers = _decoded(source, chunk)
-    full = [(number, line) for number, line in zip(numbers, lines, strict=True) if line.strip()]
+    full = list(filled_lines(zip(numbers, lines, strict=True)))
     return each(parse_object, full, source.path), [number for number, _ in full]
 
 
