@@ -1,5 +1,8 @@
 """What a verb tells while it works; the command line shows it, the library stays silent."""
 
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Protocol
 
 
@@ -23,3 +26,18 @@ class Silent:
 
     def progress(self, label: str, done: int, total: int) -> None:
         """Drop a step's progress."""
+
+
+@contextmanager
+def bars_on_terminals() -> Iterator[None]:
+    """Keep the progress bars of `datasets` out of log files and notebooks."""
+    from datasets import are_progress_bars_disabled, disable_progress_bars, enable_progress_bars  # noqa: PLC0415 - slow
+
+    off = are_progress_bars_disabled() or (sys.stderr is not None and sys.stderr.isatty())
+    if not off:
+        disable_progress_bars()
+    try:
+        yield
+    finally:
+        if not off:
+            enable_progress_bars()

@@ -19,6 +19,7 @@ from isoglot.errors import ConfigurationError
 from isoglot.modules.encoder import encode_to_layer, hidden_size, input_embeddings, layer_number
 from isoglot.modules.encoder import max_length as encoder_length
 from isoglot.modules.finite import require_finite
+from isoglot.modules.surroundings import own_precision
 from isoglot.options import Precision
 from isoglot.recipe.spec import require_options
 from isoglot.runs.checkpoint import BOX
@@ -40,8 +41,9 @@ class TextEncoder:
         pooling: ``mean`` over the pieces without special tokens, or ``cls`` for the first position.
         max_length: Tokens of a text, special ones included; 512 by default, or what the encoder has positions for.
         entries: Whether texts are entries of a dictionary, which are cut as words inside a sentence.
-        dtype: What a loaded encoder computes in: ``float32``, ``bfloat16``, or ``auto`` for the latter where the
-            hardware computes in it; a vector then depends a little on the texts beside it.
+        dtype: What the encoder computes in: ``float32``, ``bfloat16``, or ``auto`` for the latter where the hardware
+            computes in it (a model object's own type); a vector then depends a little on the texts beside it. A model
+            object of another type is copied, not changed.
 
     Raises:
         ConfigurationError: A layer that the model does not have, or a model object without its tokenizer.
@@ -99,6 +101,7 @@ class TextEncoder:
             vectors = torch.nn.functional.normalize(vectors, dim=-1)
         return vectors.cpu().numpy()
 
+    @own_precision()
     @torch.inference_mode()
     def __call__(
         self,

@@ -31,6 +31,7 @@ from isoglot.errors import ConfigurationError
 from isoglot.modules.encoder import layer_number, num_layers
 from isoglot.modules.extraction import pair_mask
 from isoglot.modules.finite import require_finite
+from isoglot.modules.surroundings import own_precision
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -173,6 +174,7 @@ class EmbeddingAligner:
         )
         return found, pieces
 
+    @own_precision()
     @torch.inference_mode()
     def extract(self, found: Mapping[int, PieceStates], pieces: list[Pieces]) -> dict[int, LinkTable]:
         """The links by the states of each layer, with probabilities; any aligner of the same encoding may do it."""
