@@ -44,6 +44,14 @@ OutputText = Annotated[Path, BeforeValidator(file_path)]
 """A text file to write; ``-`` is standard output."""
 OutputFile = Annotated[OutputText, AfterValidator(no_stream)]
 """A file to write."""
+
+
+def _several(given: Any) -> Any:
+    return [str(given)] if isinstance(given, str | Path) else given
+
+
+OneOrMore = Annotated[tuple[str, ...], BeforeValidator(_several)]
+"""Files or names; one alone needs no list around it."""
 Label = Annotated[str, Field(min_length=1)]
 """A name that is not empty."""
 Count = Annotated[int, Field(ge=1)]

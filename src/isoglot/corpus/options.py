@@ -7,7 +7,7 @@ from typing import Annotated, Literal, Self
 from pydantic import BeforeValidator, model_validator
 
 from isoglot.corpus.read.sources import READING, Kind
-from isoglot.options import Options, option
+from isoglot.options import OneOrMore, Options, option
 
 FILTERS = ("incomplete", "empty", "held_out", "script", "length", "ratio", "duplicates", "limit")
 """The filters in the order in which they run, cheap ones first; a row counts for the first one that drops it.
@@ -31,13 +31,13 @@ def _names(value: object) -> object:
 class RowRules(Options):
     """What drops a row for itself, whatever the others are."""
 
-    held_out_files: tuple[str, ...] = option(
+    held_out_files: OneOrMore = option(
         (),
         "Drop rows with a side, or a line of a document, that is a line of this file (case and punctuation ignored).",
         flags=["--held-out"],
         group=RULES,
     )
-    held_out_flags: tuple[str, ...] = option(
+    held_out_flags: OneOrMore = option(
         (),
         "Drop rows whose `flags` column names this evaluation set; `*` matches any name.",
         flags=["--held-out-flag"],

@@ -6,7 +6,7 @@ from typing import Literal, Self
 
 from pydantic import model_validator
 
-from isoglot.options import Count, Label, Options, option
+from isoglot.options import Count, Label, OneOrMore, Options, option
 
 
 class NewPiecesOptions(Options):
@@ -33,7 +33,7 @@ class NewPiecesOptions(Options):
 class TrimRequest(Options):
     """Which pieces of an encoder's tokenizer to keep."""
 
-    text: tuple[str, ...] = option(
+    text: OneOrMore = option(
         (),
         "Text to keep the pieces of: plain text, .tsv, .jsonl, compressed or not, or a folder of `isoglot prepare`.",
         metavar="FILE",
@@ -42,7 +42,7 @@ class TrimRequest(Options):
     keep_pieces: int | None = option(
         None, "Keep at most this many pieces, the most frequent ones.", ge=1, metavar="N"
     )
-    held_out: tuple[str, ...] = option(
+    held_out: OneOrMore = option(
         (), "Other text: report how many of its tokens are cut differently.", metavar="FILE"
     )
 

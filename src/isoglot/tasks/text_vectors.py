@@ -13,7 +13,7 @@ from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from isoglot.aligners.embedding.loading import load_encoder
-from isoglot.checks import shortened
+from isoglot.checks import given_texts
 from isoglot.corpus.encode.pieces import PieceEncoder
 from isoglot.errors import ConfigurationError
 from isoglot.modules.encoder import encode_to_layer, hidden_size, input_embeddings, layer_number
@@ -111,7 +111,7 @@ class TextEncoder:
         progress: StepProgress | None = None,
     ) -> Tensor:
         """Vectors of texts. **Shape**: (texts, hidden), float32, on the model's device."""
-        if not (texts := _listed(texts)):  # which a tokenizer refuses
+        if not (texts := list(given_texts(texts))):  # which a tokenizer refuses
             static = self.layer == "static"
             width = input_embeddings(self.model).weight.shape[1] if static else hidden_size(self.model)
             return torch.zeros(0, width, device=self.model.device)
@@ -160,15 +160,3 @@ class TextEncoder:
         sums = torch.zeros(len(ids), table.shape[1], device=table.device)
         sums.index_add_(0, row, table[flat.to(table.device)].float())
         return sums / counts.clamp(min=1)[:, None].to(table.device)
-
-
-def _listed(texts: Iterable[str]) -> list[str]:
-    if isinstance(texts, str):
-        raise ConfigurationError(
-            f"expected a list of texts, got {shortened(texts)}; write [{shortened(texts)}]"
-        )
-    found = list(texts)
-    for number, text in enumerate(found, 1):
-        if not isinstance(text, str):
-            raise ConfigurationError(f"text {number}: expected a text, got {shortened(text)}")
-    return found
