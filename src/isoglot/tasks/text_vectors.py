@@ -4,7 +4,7 @@ import logging
 import threading
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -82,6 +82,12 @@ class TextEncoder:
         if max_length is not None and max_length < _LEAST_LENGTH:
             raise ConfigurationError(f"max_length must be {_LEAST_LENGTH} tokens or more, got {max_length}")
         self.longest = min(max_length or 512, encoder_length(self.model) or 10**9)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_tokenizing"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, _tokenizing=threading.Lock())  # a process has its own
 
     def encode(
         self, texts: Iterable[str], *, normalise: bool = False, max_tokens: int | None = None

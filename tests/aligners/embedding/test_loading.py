@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import copy
 import logging
+import pickle
 
 import pytest
 import torch
@@ -107,3 +109,11 @@ def test_a_callers_autocast_changes_no_link(pairs):
     found = list(own.align_pairs(pairs))
     with torch.autocast("cpu", torch.bfloat16):
         assert list(own.align_pairs(pairs)) == found
+
+
+def test_aligners_and_encoders_go_to_other_processes(tokenizer, pairs):
+    aligner = EmbeddingAligner(tiny_model("bert"), tokenizer=tokenizer, layer=2)
+    encoder = TextEncoder(tiny_model("bert"), tokenizer=tokenizer, entries=True)
+    for copied in (copy.deepcopy, lambda own: pickle.loads(pickle.dumps(own))):
+        assert list(copied(aligner).align_pairs(pairs)) == list(aligner.align_pairs(pairs))
+        assert (copied(encoder).encode(["the river"]) == encoder.encode(["the river"])).all()

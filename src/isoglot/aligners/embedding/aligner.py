@@ -89,7 +89,7 @@ class EmbeddingAligner:
         )
         self._source = model
         self._choose(options)
-        self._warn = warn or (lambda number, message: _LOG.warning("pair %d: %s", number, message))
+        self._warn = warn or _log
 
     def with_options(self, options: EmbeddingOptions) -> EmbeddingAligner:
         """The same aligner with other options; the encoder is shared, so its dtype and device stay as they are."""
@@ -275,3 +275,7 @@ def _merge(
     new = np.ones(len(order), bool)
     new[1:] = (np.diff(sentence) != 0) | (np.diff(source) != 0) | (np.diff(target) != 0)
     return LinkTable.build(count, sentence[new], source[new], target[new], value[new])
+
+
+def _log(number: int, message: str) -> None:
+    _LOG.warning("pair %d: %s", number, message)
