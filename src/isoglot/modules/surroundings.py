@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 import torch
 
+from isoglot.runs.process_wide import ProcessWide, Restore
+
 _LAUNCHER = "ACCELERATE_"
 """How names of variables begin by which the library hands settings of a run to itself."""
 
@@ -33,25 +35,24 @@ def own_surroundings() -> Iterator[None]:
     A trainer seeds the global generators and sets switches of the libraries. The caller gets his own ones back, so that
     his numbers do not depend on whether a run was trained or found finished.
     """
-    draws, numbers = random.getstate(), np.random.get_state()
-    exact, warns = (
-        torch.are_deterministic_algorithms_enabled(),
-        torch.is_deterministic_algorithms_warn_only_enabled(),
-    )
-    products, launched, shared = torch.get_float32_matmul_precision(), _variables(), dict(_shared_state())
+    with _KEPT.block(), torch.inference_mode(mode=False), torch.enable_grad(), own_precision():
+        yield
+
+
+def _keep() -> Restore:
+    draws, numbers, ours = random.getstate(), np.random.get_state(), torch.get_rng_state()
     # a GPU that was never used has no state to give back, and asking for it would take its memory
-    devices = [torch.cuda.current_device()] if torch.cuda.is_initialized() else []
-    try:
-        with (
-            torch.random.fork_rng(devices),
-            torch.inference_mode(mode=False),
-            torch.enable_grad(),
-            own_precision(),
-        ):
-            yield
-    finally:
+    theirs = torch.cuda.get_rng_state() if torch.cuda.is_initialized() else None
+    exact = torch.are_deterministic_algorithms_enabled()
+    warns = torch.is_deterministic_algorithms_warn_only_enabled()
+    products, launched, shared = torch.get_float32_matmul_precision(), _variables(), dict(_shared_state())
+
+    def restore() -> None:
         random.setstate(draws)
         np.random.set_state(numbers)
+        torch.set_rng_state(ours)
+        if theirs is not None:
+            torch.cuda.set_rng_state(theirs)
         torch.use_deterministic_algorithms(exact, warn_only=warns)
         torch.set_float32_matmul_precision(products)
         for name in _variables():
@@ -59,6 +60,11 @@ def own_surroundings() -> Iterator[None]:
         os.environ.update(launched)
         _shared_state().clear()
         _shared_state().update(shared)
+
+    return restore
+
+
+_KEPT = ProcessWide(_keep)
 
 
 def _variables() -> dict[str, str]:

@@ -1,9 +1,9 @@
 """What a verb tells while it works; the command line shows it, the library stays silent."""
 
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Protocol
+
+from isoglot.runs.process_wide import ProcessWide, Restore
 
 
 class Reporter(Protocol):
@@ -28,16 +28,15 @@ class Silent:
         """Drop a step's progress."""
 
 
-@contextmanager
-def bars_on_terminals() -> Iterator[None]:
-    """Keep the progress bars of `datasets` out of log files and notebooks."""
+def _hide_bars() -> Restore:
     from datasets import are_progress_bars_disabled, disable_progress_bars, enable_progress_bars  # noqa: PLC0415 - slow
 
-    off = are_progress_bars_disabled() or (sys.stderr is not None and sys.stderr.isatty())
-    if not off:
-        disable_progress_bars()
-    try:
-        yield
-    finally:
-        if not off:
-            enable_progress_bars()
+    if are_progress_bars_disabled() or (sys.stderr is not None and sys.stderr.isatty()):
+        return lambda: None
+    disable_progress_bars()
+    shown: Restore = enable_progress_bars
+    return shown
+
+
+bars_on_terminals = ProcessWide(_hide_bars).block
+"""A block that keeps the progress bars of `datasets` out of log files and notebooks."""
