@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, Self
 
-from pydantic import BeforeValidator, model_validator
+from pydantic import BeforeValidator, field_validator, model_validator
 
 from isoglot.corpus.read.sources import READING, Kind
-from isoglot.options import OneOrMore, Options, option
+from isoglot.options import Options, one_or_more, option
 
 FILTERS = ("incomplete", "empty", "held_out", "script", "length", "ratio", "duplicates", "limit")
 """The filters in the order in which they run, cheap ones first; a row counts for the first one that drops it.
@@ -31,18 +31,19 @@ def _names(value: object) -> object:
 class RowRules(Options):
     """What drops a row for itself, whatever the others are."""
 
-    held_out_files: OneOrMore = option(
+    held_out_files: tuple[str, ...] = option(
         (),
         "Drop rows with a side, or a line of a document, that is a line of this file (case and punctuation ignored).",
         flags=["--held-out"],
         group=RULES,
     )
-    held_out_flags: OneOrMore = option(
+    held_out_flags: tuple[str, ...] = option(
         (),
         "Drop rows whose `flags` column names this evaluation set; `*` matches any name.",
         flags=["--held-out-flag"],
         group=RULES,
     )
+    _one_or_more = field_validator("held_out_files", "held_out_flags", mode="before")(one_or_more)
     min_script_share: float | None = option(
         None, "Minimum share of a side's letters in a script of its language.", group=RULES, gt=0, le=1
     )

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Literal, Self
 
-from pydantic import model_validator
+from pydantic import field_validator, model_validator
 
-from isoglot.options import Count, Label, OneOrMore, Options, option
+from isoglot.options import Count, Label, Options, one_or_more, option
 
 
 class NewPiecesOptions(Options):
@@ -33,7 +33,7 @@ class NewPiecesOptions(Options):
 class TrimRequest(Options):
     """Which pieces of an encoder's tokenizer to keep."""
 
-    text: OneOrMore = option(
+    text: tuple[str, ...] = option(
         (),
         "Text to keep the pieces of: plain text, .tsv, .jsonl, compressed or not, or a folder of `isoglot prepare`.",
         metavar="FILE",
@@ -42,9 +42,10 @@ class TrimRequest(Options):
     keep_pieces: int | None = option(
         None, "Keep at most this many pieces, the most frequent ones.", ge=1, metavar="N"
     )
-    held_out: OneOrMore = option(
+    held_out: tuple[str, ...] = option(
         (), "Other text: report how many of its tokens are cut differently.", metavar="FILE"
     )
+    _one_or_more = field_validator("text", "held_out", mode="before")(one_or_more)
 
 
 class SentenceExport(Options):
