@@ -6,10 +6,11 @@ import sys
 from pathlib import Path
 from typing import Annotated, Literal
 
+import numpy as np
 import pytest
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from isoglot.checks import closest, did_you_mean, problems_of, resolve, validated
+from isoglot.checks import closest, did_you_mean, given_texts, problems_of, resolve, validated
 from isoglot.errors import ConfigurationError
 from isoglot.options import Options, option
 
@@ -117,3 +118,17 @@ def test_a_model_that_is_refused_names_every_value_in_the_users_words() -> None:
 )
 def test_did_you_mean(word: str, known: list[str], answer: str) -> None:
     assert did_you_mean(word, known) == answer
+
+
+@pytest.mark.parametrize("given", ["one text", b"ab", None, 3, Path("texts.txt"), {"a", "b"}, {"a": 1}])
+def test_texts_are_listed_in_an_order(given: object) -> None:
+    with pytest.raises(ConfigurationError, match=r"^source: expected a list of texts, got"):
+        given_texts(given, "source")
+
+
+@pytest.mark.parametrize("wrong", [None, float("nan"), b"a", ["a"], "\ud800 half a pair"])
+def test_what_is_no_text_is_named_by_its_number(wrong: object) -> None:
+    for held in (["a", wrong], ("a", wrong), iter(["a", wrong])):
+        with pytest.raises(ConfigurationError, match=r"^text 2: expected a text, got"):
+            list(given_texts(held))
+    assert list(given_texts(np.array(["a", "ä"]))) == ["a", "ä"]

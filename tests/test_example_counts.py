@@ -40,6 +40,8 @@ def test_sums_of_many_samples_are_combined_at_once() -> None:
         assert combined(tops, bottoms, how).tolist() == pytest.approx(one_by_one)
     assert shares([True, False, 0.5]).value == 50.0
     assert shares(share for share in (1.0, 0.5)).value == 75.0
+    with pytest.raises(ConfigurationError, match="got 50; give one number from 0 to 1 per example"):
+        shares([50.0, 0.0])
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
@@ -49,6 +49,35 @@ def shortened(given: object) -> str:
 
 
 _LONGEST = 200
+
+
+def is_text(given: object) -> bool:
+    """Whether it is text that a file and a tokenizer take, which half of a surrogate pair is not."""
+    try:
+        return isinstance(given, str) and (given.isascii() or bool(given.encode()))
+    except UnicodeEncodeError:
+        return False
+
+
+def given_texts(texts: Any, name: str = "") -> Iterator[str]:
+    """The texts in a list, a column or a stream of them; ``name`` is the argument.
+
+    Raises:
+        ConfigurationError: One text, whose characters would be taken for texts; something without an order; a row that
+            is no text, with its number from 1.
+    """
+    about = f"{name}: " if name else ""
+    if isinstance(texts, str | bytes | Mapping | Set) or not hasattr(texts, "__iter__"):
+        hint = f"; write [{shortened(texts)}]" if isinstance(texts, str) else ""
+        raise ConfigurationError(f"{about}expected a list of texts, got {shortened(texts)}{hint}")
+    return _texts(texts, about)
+
+
+def _texts(texts: Iterable[Any], about: str) -> Iterator[str]:
+    for number, text in enumerate(texts, 1):
+        if not is_text(text):
+            raise ConfigurationError(f"{about}text {number}: expected a text, got {shortened(text)}")
+        yield text
 
 
 def is_number(text: str) -> bool:

@@ -79,6 +79,8 @@ class ExampleCounts:
 def shares(right: ArrayLike) -> ExampleCounts:
     """A metric that is the mean of one number from 0 to 1 per example: accuracy, exact match."""
     numbers = _numbers(right)
+    if (numbers > 1).any():
+        raise ConfigurationError(f"got {numbers.max():g}; give one number from 0 to 1 per example, not in %")
     return ExampleCounts(numbers, np.ones_like(numbers))
 
 

@@ -44,6 +44,18 @@ OutputText = Annotated[Path, BeforeValidator(file_path)]
 """A text file to write; ``-`` is standard output."""
 OutputFile = Annotated[OutputText, AfterValidator(no_stream)]
 """A file to write."""
+
+
+def text_of_path(given: Any) -> Any:
+    """A path as its text, for options that are written into records; all else as it is."""
+    return str(given) if isinstance(given, Path) else given
+
+
+def one_or_more(given: Any) -> Any:
+    """One file or name as a list of it, for options that take several; all else as it is."""
+    return [str(given)] if isinstance(given, str | Path) else given
+
+
 Label = Annotated[str, Field(min_length=1)]
 """A name that is not empty."""
 Count = Annotated[int, Field(ge=1)]

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -120,3 +122,10 @@ def test_links_of_other_words_are_refused_and_other_readings_named(tmp_path, cap
         score([{(0, 0)}], [5])  # type: ignore[list-item]
     score([f"{i + 1}-{i + 1}" for i in range(3)], [f"{i}-{i}" for i in range(3)])
     assert "--base 1" in caplog.text
+
+
+@pytest.mark.parametrize("links", [None, "0-0", [(0,)], [(0.5, 1)], [("0", "1")], [(0, 1, 2)]])
+def test_gold_links_are_pairs_of_numbers(links):
+    with pytest.raises(ConfigurationError, match="links are pairs of word numbers"):
+        GoldAlignment.of(links)
+    assert json.dumps(sorted(GoldAlignment.of(np.array([[0, 1]])).sure)) == "[[0, 1]]"

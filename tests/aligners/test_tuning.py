@@ -104,7 +104,7 @@ ONE = (["a", "b"], ["c"])
     [
         ([ONE], [iso.GoldAlignment.of([])], "gold 1: has no sure link"),
         ([], [], "gold 1: has no sure link"),
-        ([ONE], [], "gold 1: got 1 sentence pairs but 0 gold alignments"),
+        ([ONE], [], "got 1 sentence pairs but 0 gold alignments"),
         (
             [ONE],
             [iso.GoldAlignment.of([(0, 0), (1, 1)])],

@@ -18,3 +18,7 @@ def test_a_dictionary_needs_pairs_and_is_kept_as_buffers() -> None:
     assert {"source_pieces", "target_pieces", "step"} == set(loss.state_dict())
     with pytest.raises(ConfigurationError, match="no pair"):
         EmbeddingAlignment([])
+    for wrong in ([([], [2])], [([1], [2, -1])], [([1], 2)], [("ab", [2])]):
+        with pytest.raises(ConfigurationError, match="pair 1: an entry is a list of piece numbers"):
+            EmbeddingAlignment(wrong)
+    torch.testing.assert_close(EmbeddingAlignment(iter([([1], [2]), ([3, 4], [5])]))(table), -cosine)

@@ -4,6 +4,7 @@ import pytest
 import torch
 from word_exchange_loops import linked_pairs, swapped_states
 
+from isoglot.errors import ConfigurationError
 from isoglot.losses.word_exchange import exchange
 from isoglot.testing import tiny_model
 
@@ -25,3 +26,9 @@ def test_exchange_equals_the_matrix_product(model, many, unaligned):
     expected, expected_items = swapped_states(hidden, batch, many, unaligned)
     assert items.tolist() == expected_items
     torch.testing.assert_close(states, expected)
+
+
+def test_a_link_past_the_input_is_not_one_of_the_next_row() -> None:
+    masked = torch.ones(2, 4, dtype=torch.bool)
+    with pytest.raises(ConfigurationError, match="links: position 5, but the inputs have 4 tokens"):
+        exchange(torch.randn(2, 4, 8), torch.tensor([[[1, 5]], [[-1, -1]]]), masked)

@@ -8,8 +8,10 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+import pandas as pd
 import pytest
 import torch
+from datasets import Dataset
 
 from isoglot.aligners.embedding.aligner import EmbeddingAligner
 from isoglot.corpus.open_corpus import open_corpus
@@ -190,3 +192,17 @@ def test_mistakes_are_named_and_leave_nothing(tmp_path: Path) -> None:
             call()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["bad.tsv", "good.tsv"]
     assert good.read_text() == "a\tb\n"
+
+
+def test_pairs_are_held_as_align_many_takes_them() -> None:
+    columns = {"target": ["Guten Morgen.", "Hallo"], "source": ["Good morning.", "Hello"]}
+    pairs = list(zip(columns["source"], columns["target"], strict=True))
+    expected = list(filter_pairs(pairs, aligner=None))
+    rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    for held in (iter(pairs), Dataset.from_dict(columns), pd.DataFrame(columns), columns, rows):
+        assert list(filter_pairs(held, aligner=None)) == expected
+    for wrong in (["ab", "cd"], [("a", None)], [("a", "b", "c")], [(["a"], ["b"])], None):
+        with pytest.raises(ConfigurationError, match=r"pair 1: |expected sentence pairs"):
+            list(filter_pairs(wrong, aligner=None))
+    with pytest.raises(ConfigurationError, match=r"languages: expected two codes such as \('en', 'de'\)"):
+        filter_pairs(pairs, aligner=None, languages="en")

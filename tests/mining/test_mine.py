@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from isoglot.errors import ConfigurationError, InputError
+from isoglot.mining.align_sentences import align_sentences
 from isoglot.mining.histogram import Histogram
 from isoglot.mining.mine import best_pairs, by_faiss, mine, mine_files
 from isoglot.mining.options import MineOptions
@@ -192,3 +193,9 @@ def test_a_histogram_counts_every_score_once() -> None:
     for width in (0.1, 1.0, 3.9):
         histogram.add(np.linspace(-0.9, -0.9 + width, 500).tolist())
         assert 1 < len(histogram.rows()) <= 20 and sum(n for *_, n in histogram.rows()) == histogram.count
+
+
+@pytest.mark.parametrize("function", [mine, align_sentences], ids=lambda own: own.__name__)
+def test_a_text_is_no_list_of_them(function: Callable[..., object]) -> None:
+    with pytest.raises(ConfigurationError, match="target: expected a list of texts, got 'ab'"):
+        function(["ab"], "ab", lambda texts: torch.ones(len(texts), 2))

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
+import pytest
 import torch
 
+from isoglot.errors import ConfigurationError
 from isoglot.mining.options import VectorOptions
-from isoglot.mining.vectors import sentence_encoder, unit_vectors
+from isoglot.mining.vectors import raw_vectors, sentence_encoder, unit_vectors
 from isoglot.tasks.text_vectors import TextEncoder
 from isoglot.testing import tiny_model, tiny_tokenizer
 
@@ -24,3 +27,18 @@ def test_an_encoder_has_the_options_that_are_given(tmp_path: Path) -> None:
         for prefix in ("", "the ")
     )
     assert own.dtype == torch.float32 and not torch.allclose(own, prefixed, atol=1e-3)
+
+
+@pytest.mark.parametrize("rows", [1, 3])
+def test_each_text_has_one_vector(rows: int) -> None:
+    with pytest.raises(
+        ConfigurationError, match=rf"one vector per text, got shape \({rows}, 4\) for 2 texts"
+    ):
+        raw_vectors(lambda _: torch.ones(rows, 4), ["a", "b"])
+    assert not raw_vectors(lambda _: torch.ones(2, 4, requires_grad=True), ["a", "b"]).requires_grad
+
+
+@pytest.mark.parametrize("model", [tiny_model("bert"), 3, None])
+def test_a_model_object_is_no_function_of_texts(model: Any) -> None:
+    with pytest.raises(ConfigurationError, match="expected a folder, a hub name or a function of texts"):
+        sentence_encoder(model)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import torch
 from datasets import Dataset
 from ruamel.yaml import YAML
 from safetensors.torch import load_file
@@ -39,12 +40,19 @@ def test_mistakes_in_a_dictionary_are_named_without_lines(values: dict) -> None:
         load_recipe({"streams": {1, 2}})
 
 
-def test_a_data_set_trains_as_its_file_does(tiny_recipe: Path, values: dict, tmp_path: Path) -> None:
-    expected = pretrain(tiny_recipe, tmp_path / "files")
+def test_a_data_set_trains_as_its_file_does(
+    tiny_recipe: Path, values: dict, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    draws = torch.get_rng_state()
+    with torch.inference_mode(), torch.autocast("cpu", torch.bfloat16):  # a caller's, which change nothing
+        expected = pretrain(tiny_recipe, tmp_path / "files")
+    assert torch.equal(torch.get_rng_state(), draws)
     corpus = tiny_bitext(64)
     held = Dataset.from_dict({"source": corpus["source"], "target": corpus["target"]})
     values["streams"]["bitext"]["path"] = "not/there.tsv"
+    capfd.readouterr()
     checkpoint = pretrain(values, tmp_path / "objects", streams={"bitext": held})
+    assert capfd.readouterr() == ("", "")
     one, other = (load_file(folder / "model.safetensors") for folder in (expected, checkpoint))
     assert all(bool((one[name] == other[name]).all()) for name in one) and set(one) == set(other)
     assert pretrain(values, tmp_path / "objects", streams={"bitext": held}) == checkpoint, "nothing to do"

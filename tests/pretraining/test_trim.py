@@ -240,7 +240,8 @@ def test_pointer_and_language_embeddings_stay_and_numbers_of_pieces_do_not(
 
 def test_texts_in_memory_are_trimmed_to_as_files_are(tmp_path: Path, corpus: str) -> None:
     source = saved(tmp_path / "encoder", "bert")
-    read = trim(source, tmp_path / "read", TrimRequest(text=(corpus,)))
+    read = trim(source, tmp_path / "read", TrimRequest(text=corpus))
+    assert TrimRequest(text=Path(corpus)) == TrimRequest(text=(corpus,))
     held = trim(source, tmp_path / "held", texts=tiny_bitext(6)["source"])
     one, other = ((done.path / "tokenizer.json").read_bytes() for done in (read, held))
     assert one == other and held[1:] == read[1:]
@@ -259,9 +260,7 @@ def test_texts_in_memory_are_trimmed_to_as_files_are(tmp_path: Path, corpus: str
 
 
 def test_what_is_not_text_is_refused_in_one_line(tmp_path):
-    with pytest.raises(ConfigurationError, match="texts must be a list of texts, got 5"):
+    with pytest.raises(ConfigurationError, match="texts: expected a list of texts, got 5"):
         trim("encoder", tmp_path / "out", texts=5)
-    with pytest.raises(
-        ConfigurationError, match=r"request must be TrimRequest\(text=\[FILE\]\), got 'a.txt'"
-    ):
+    with pytest.raises(ConfigurationError, match=r"request must be TrimRequest\(text=FILE\), got 'a.txt'"):
         trim("encoder", tmp_path / "out", "a.txt")

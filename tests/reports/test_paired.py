@@ -32,7 +32,7 @@ def test_p_of_few_differences_is_that_of_every_exchange() -> None:
             bottom = sum((other if s else own).denominators[i, 0] for i, s in enumerate(swaps))
             sides.append(100 * top / bottom)
         seen += abs(sides[0] - sides[1]) >= observed - 1e-9
-    (found,) = paired({"f1": first}, {"f1": second})
+    (found,) = paired({"f1": [first]}, {"f1": [second]})
     assert found.p == pytest.approx(seen / 2**8)
 
 
@@ -62,16 +62,16 @@ def test_sampled_p_agrees_with_scipys() -> None:
         (np.arange(60), np.arange(60, 120)), difference, permutation_type="samples", vectorized=True,
         n_resamples=4000, alternative="greater", rng=0,
     )  # fmt: skip
-    (found,) = paired({"f1": first}, {"f1": second}, samples=4000)
+    (found,) = paired({"f1": [first]}, {"f1": [second]}, samples=4000)
     assert found.p == pytest.approx(theirs.pvalue, abs=0.03), "three standard errors"
 
 
 def test_the_interval_is_that_of_resampled_metrics(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(2)
     first, second = _f1(rng, 30), _f1(rng, 30)
-    whole = paired({"f1": first}, {"f1": second}, samples=400, seed=3)
+    whole = paired({"f1": [first]}, {"f1": [second]}, samples=400, seed=3)
     monkeypatch.setattr(module, "_BLOCK", 30 * 7)
-    (found,) = paired({"f1": first}, {"f1": second}, samples=400, seed=3)
+    (found,) = paired({"f1": [first]}, {"f1": [second]}, samples=400, seed=3)
     assert found == whole[0], "however samples are cut into blocks"
     generator = np.random.default_rng(0)
     values = []
@@ -95,7 +95,7 @@ def test_macro_f1_and_several_metrics_are_computed_anew_in_each_sample() -> None
         given = np.where(rng.random(40) < noise, rng.integers(0, 3, 40), gold)
         is_gold, is_given = gold[:, None] == np.arange(3), given[:, None] == np.arange(3)
         macro = ExampleCounts(2.0 * (is_gold & is_given), 1.0 * is_gold + is_given)
-        sides.append({"accuracy": shares(given == gold), "macro_f1": macro})
+        sides.append({"accuracy": [shares(given == gold)], "macro_f1": [macro]})
     together = paired(*sides, samples=500)
     assert [c.metric for c in together] == ["accuracy", "macro_f1"]
     again = paired(*reversed(sides), samples=500)
@@ -104,11 +104,44 @@ def test_macro_f1_and_several_metrics_are_computed_anew_in_each_sample() -> None
     assert paired(*sides, samples=500, seed=2) != together
 
 
+def test_runs_are_averaged_as_their_own_values_are() -> None:
+    """A class that one run never has is left out of that run's mean alone; harmonic means are taken run by run."""
+    rng = np.random.default_rng(5)
+    gold = rng.integers(0, 2, 30)
+    sides: list[dict[str, list[ExampleCounts]]] = []
+    for noise in (0.1, 0.5):
+        side: dict[str, list[ExampleCounts]] = {"macro_f1": [], "links": []}
+        for classes in (3, 2):  # the third class is given by the first run alone
+            given = np.where(rng.random(30) < noise, rng.integers(0, classes, 30), gold)
+            is_gold, is_given = gold[:, None] == np.arange(3), given[:, None] == np.arange(3)
+            side["macro_f1"].append(ExampleCounts(2.0 * (is_gold & is_given), 1.0 * is_gold + is_given))
+            hits, found = (is_gold & is_given).sum(1), 1 + rng.integers(0, 3, 30)
+            counts = (np.stack([hits, hits], 1), np.stack([found, np.full(30, 2)], 1))
+            side["links"].append(ExampleCounts(*counts, "harmonic"))
+        sides.append(side)
+    generator = np.random.default_rng(0)
+    for own in paired(*sides, samples=2000):
+        runs = [side[own.metric] for side in sides]
+        values = [np.mean([run.value for run in side]) for side in runs]
+        assert [own.first, own.second] == pytest.approx(values)
+
+        def value(counts: ExampleCounts, rows: np.ndarray) -> float:
+            part = (counts.numerators[rows], counts.denominators[rows])
+            return ExampleCounts(*part, counts.combine).value
+
+        drawn = [generator.integers(0, 30, 30) for _ in range(2000)]
+        means = [[np.mean([value(run, rows) for run in side]) for side in runs] for rows in drawn]
+        differences = np.array(means) @ [1, -1]
+        ends = np.quantile(differences, (0.025, 0.975))
+        assert [own.low, own.high] == pytest.approx(ends, abs=0.25 * differences.std())
+
+
 def test_equal_systems_do_not_differ() -> None:
     own = {"accuracy": shares([1, 0, 1])}
     (found,) = compare(own, own)
     assert (found.difference, found.low, found.high, found.p, found.differing) == (0, 0, 0, 1, 0)
-    assert paired({}, own) == paired({"accuracy": shares([])}, {"accuracy": shares([])}) == []
+    nothing = {"accuracy": [shares([])]}
+    assert paired({}, nothing) == paired(nothing, nothing) == []
 
 
 def _write(folder: Path, right: list[int], **about: str) -> Path:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from itertools import zip_longest
 from typing import Any
 
 from isoglot.aligners.alignment import WordPair
-from isoglot.checks import did_you_mean, shortened
+from isoglot.checks import did_you_mean, is_text, shortened
 from isoglot.corpus.encode.words import WordMode, split_words
 from isoglot.errors import ConfigurationError
 
@@ -40,11 +40,13 @@ def given_pairs(pairs: Any, source: Any, target: Any) -> Iterator[tuple[Any, Any
         known = list(pairs)
     if known is not None and (lacking := [name for name in names if name not in known]):
         raise ConfigurationError(
-            f"no column {lacking[0]!r}; {did_you_mean(lacking[0], known)} Name the two columns of text: "
+            f"no column {lacking[0]!r}; {did_you_mean(lacking[0], known)}; name the two columns of text: "
             "source='en', target='de'"
         )
     if isinstance(pairs, Mapping) or hasattr(pairs, "itertuples"):
         return _side_by_side(pairs[names[0]], pairs[names[1]])
+    if not hasattr(pairs, "__iter__"):
+        raise ConfigurationError(f"expected sentence pairs, got {shortened(pairs)}; prepare() reads files")
     if known is not None:
         pairs = pairs.select_columns(list(names))  # others may be slow to decode
     return (_pair(row, number, names) for number, row in enumerate(pairs, 1))
@@ -79,13 +81,13 @@ def cut_pair(pair: tuple[Any, Any], mode: WordMode, place: str = "") -> tuple[Wo
 
 
 def _cut_side(side: Any, mode: WordMode, place: str) -> tuple[list[str], str]:
-    if isinstance(side, str):
+    if is_text(side):
         return split_words(side, mode=mode), side
-    if not isinstance(side, Iterable):
+    if isinstance(side, str | bytes | Mapping | Set) or not isinstance(side, Iterable):
         raise ConfigurationError(f"{place}got {shortened(side)}; a sentence is a text or a list of words")
     words = list(side)
     for word in words:
-        if not isinstance(word, str):
+        if not is_text(word):
             problem = "is not a word"
         elif len(split_words(word, mode="whitespace")) > 1:
             problem = "is not a word: it has white space inside"

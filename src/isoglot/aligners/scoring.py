@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from operator import index
 from pathlib import Path
 from typing import TypeVar
 
 from isoglot.aligners.alignment import AlignedPair, Alignment
+from isoglot.checks import shortened
 from isoglot.errors import ConfigurationError
 from isoglot.link_counts import AlignmentScore
 
@@ -31,7 +33,13 @@ class GoldAlignment:
     @classmethod
     def of(cls, sure: Iterable[Sequence[int]], possible: Iterable[Sequence[int]] = ()) -> GoldAlignment:
         """From lists of ``[source, target]``."""
-        return cls(frozenset((s, t) for s, t in sure), frozenset((s, t) for s, t in possible))
+        try:
+            return cls(*(frozenset((index(s), index(t)) for s, t in links) for links in (sure, possible)))
+        except (TypeError, ValueError):
+            raise ConfigurationError(
+                f"links are pairs of word numbers such as [(0, 0), (1, 2)], got {shortened(sure)}"
+                + (f" and {shortened(possible)}" if possible else "")
+            ) from None
 
     def transpose(self) -> GoldAlignment:
         """The same links with the sides exchanged."""

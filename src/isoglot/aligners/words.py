@@ -7,6 +7,7 @@ from typing import Any
 from datasets import Dataset, Features, List, Value
 
 from isoglot.corpus.encode.words import split_words
+from isoglot.runs.reporter import bars_on_terminals
 from isoglot.schema import ALIGNED, BITEXT, require
 
 LINK_COLUMNS = {"link_probabilities": List(Value("float32")), "alignment_score": Value("float32")}
@@ -53,11 +54,12 @@ def add_links(
     digest = hashlib.blake2b(f"{bitext._fingerprint} {key}".encode(), digest_size=8).hexdigest()
     stale = [name for name in bitext.column_names if name in LINK_COLUMNS or name == "links"]
     kept = {name: kind for name, kind in bitext.features.items() if name not in stale}
-    return bitext.map(
-        run,
-        batched=True,
-        batch_size=batch_size,
-        remove_columns=stale,
-        features=Features({**kept, **ALIGNED, **LINK_COLUMNS}),
-        new_fingerprint=digest,
-    )
+    with bars_on_terminals():
+        return bitext.map(
+            run,
+            batched=True,
+            batch_size=batch_size,
+            remove_columns=stale,
+            features=Features({**kept, **ALIGNED, **LINK_COLUMNS}),
+            new_fingerprint=digest,
+        )

@@ -20,6 +20,7 @@ from isoglot.options import Options
 from isoglot.runs.cache import cache_folder
 from isoglot.runs.files import whole_path
 from isoglot.runs.folder import key_of
+from isoglot.runs.reporter import bars_on_terminals
 
 
 class PrepareRequest(Options):
@@ -151,7 +152,8 @@ def _write_rows(inputs: Any, file: Path, source: Source, kind: Kind) -> None:
         if names:
             wanted = wanted_columns(source, kind, names)  # others may be slow to decode
             inputs = inputs[wanted] if hasattr(inputs, "iloc") else inputs.select_columns(wanted)
-        inputs.to_json(file, orient="records", lines=True)
+        with bars_on_terminals():
+            inputs.to_json(file, orient="records", lines=True)
     elif isinstance(inputs, Iterable):
         with file.open("w", encoding="utf-8") as lines:
             lines.writelines(_line(row, ROLES[kind], number) for number, row in enumerate(inputs, 1))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, Self
 
-from pydantic import BeforeValidator, model_validator
+from pydantic import BeforeValidator, field_validator, model_validator
 
 from isoglot.corpus.read.sources import READING, Kind
-from isoglot.options import Options, option
+from isoglot.options import Options, one_or_more, option
 
 FILTERS = ("incomplete", "empty", "held_out", "script", "length", "ratio", "duplicates", "limit")
 """The filters in the order in which they run, cheap ones first; a row counts for the first one that drops it.
@@ -43,6 +43,7 @@ class RowRules(Options):
         flags=["--held-out-flag"],
         group=RULES,
     )
+    _one_or_more = field_validator("held_out_files", "held_out_flags", mode="before")(one_or_more)
     min_script_share: float | None = option(
         None, "Minimum share of a side's letters in a script of its language.", group=RULES, gt=0, le=1
     )

@@ -13,6 +13,7 @@ from isoglot.errors import ConfigurationError
 from isoglot.evaluation.head import FinetunedModel
 from isoglot.evaluation.journal import Evaluation, keep, known_rows
 from isoglot.evaluation.options import EvaluateOptions
+from isoglot.modules.surroundings import own_surroundings
 from isoglot.results import Result, held
 from isoglot.runs.checkpoint import checkpoint_folder, packed_file
 from isoglot.runs.files import require_writable
@@ -35,6 +36,7 @@ _OWN = {"language_ids", "precision"}
 """Options of an evaluation that change its figures."""
 
 
+@own_surroundings()
 def evaluate(
     checkpoint: str | Path,
     task: Task,

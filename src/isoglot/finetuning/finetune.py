@@ -19,6 +19,7 @@ from isoglot.finetuning.options import FinetuneOptions
 from isoglot.finetuning.train import TrainingData, train_head
 from isoglot.modules.adapter import add_adapter
 from isoglot.modules.checkpoint import require_room_for
+from isoglot.modules.surroundings import own_surroundings
 from isoglot.runs.checkpoint import checkpoint_folder
 from isoglot.runs.files import read_json, require_writable, write_json
 from isoglot.runs.folder import (
@@ -45,6 +46,7 @@ from isoglot.tasks.language_vectors import attach_chosen
 from isoglot.training.checkpoints import checkpoints_in, discard
 
 
+@own_surroundings()
 def finetune(
     checkpoint: str | Path,
     task: Task,

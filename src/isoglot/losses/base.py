@@ -5,8 +5,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
+from isoglot.errors import ConfigurationError
 from isoglot.recipe.spec import require_options
 
 
@@ -33,6 +35,34 @@ class LossOutput:
     def loss(self) -> Tensor:
         """The mean over this batch's items, 0 where there is none."""
         return self.total / self.count.clamp(min=1)
+
+
+def require_axes(**named: tuple[Tensor, str]) -> None:
+    """Refuse tensors whose axes do not fit each other, which broadcasting and flattening would hide.
+
+    Raises:
+        ConfigurationError: naming the first such tensor.
+
+    Example:
+        >>> require_axes(queries=(torch.zeros(3, 8), "batch hidden"), keys=(torch.zeros(1, 8), "batch hidden"))
+        Traceback (most recent call last):
+        isoglot.errors.ConfigurationError: keys: got shape (1, 8), expected (batch 3, hidden 8)
+    """
+    sizes: dict[str, int] = {"2": 2}
+    for name, (tensor, axes) in named.items():
+        own = axes.split()
+        if len(own) != tensor.dim() or any(
+            sizes.setdefault(axis, n) != n for axis, n in zip(own, tensor.shape, strict=True)
+        ):
+            wanted = ", ".join(
+                f"{axis} {sizes[axis]}" if axis in sizes.keys() - {"2"} else axis for axis in own
+            )
+            raise ConfigurationError(f"{name}: got shape {tuple(tensor.shape)}, expected ({wanted})")
+
+
+def no_loss(*states: Tensor) -> Tensor:
+    """A zero that keeps states in the graph where a batch has no item; a product with 0 would pass their NaN on."""
+    return torch.stack([own[:0].sum().float() for own in states]).sum()
 
 
 class OptionsModule(nn.Module):

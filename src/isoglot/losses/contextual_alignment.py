@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple
 import torch
 from torch import Tensor
 
-from isoglot.losses.base import Loss, LossOutput
+from isoglot.losses.base import Loss, LossOutput, no_loss, require_axes
 from isoglot.modules.word_vectors import WordIndex, WordPooling, pool_words, word_index, word_links
 
 
@@ -82,6 +82,7 @@ class ContextualAlignment(Loss):
 
         **Shape**: links (batch, links, 2).
         """
+        require_sides(query, key, links)
         words = (query.words, key.words)
         found = self.word_links(links, *words)
         pairs = []
@@ -92,9 +93,7 @@ class ContextualAlignment(Loss):
                 states += [side.hidden[:, 0], side.hidden[rows, side.attention_mask.sum(dim=1) - 1]]
             pairs.append(torch.cat(states).float())
         source, target = pairs
-        # The zero keeps both sides in the graph where there is no link at all.
-        total = squared_distances(source, target, self.reduction).sum()
-        total = total + 0.0 * (query.hidden.sum() + key.hidden.sum()).float()
+        total = squared_distances(source, target, self.reduction).sum() + no_loss(query.hidden, key.hidden)
         count = torch.tensor(source.size(0), device=total.device)
         cosine = torch.cosine_similarity(source.detach(), target.detach(), dim=1)
         return LossOutput(total, count, {"cosine": cosine.sum() / count.clamp(min=1)})
@@ -102,6 +101,14 @@ class ContextualAlignment(Loss):
     def word_links(self, links: Tensor, query: WordIndex, key: WordIndex) -> Tensor:
         """The links of words that count: row, query word, key word. **Shape**: (batch, links, 2) -> (found, 3)."""
         return word_links(links, query, key, one_to_one=self.one_to_one, drop_identical=self.drop_identical)
+
+
+def require_sides(query: EncodedSentences, key: EncodedSentences, links: Tensor) -> None:
+    """Refuse sides and links whose shapes do not fit."""
+    for name, side in (("query", query), ("key", key)):
+        axes = ("batch length hidden", *["batch length"] * 3)
+        parts = zip(side._fields, zip(side, axes, strict=True), strict=True)
+        require_axes(links=(links, "batch links 2"), **{f"{name}.{field}": part for field, part in parts})
 
 
 def squared_distances(first: Tensor, second: Tensor, reduction: Literal["mean", "sum"]) -> Tensor:

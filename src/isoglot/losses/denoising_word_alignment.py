@@ -8,7 +8,7 @@ from pydantic import Field
 from torch import Tensor
 
 from isoglot.errors import ConfigurationError
-from isoglot.losses.base import Loss, LossOutput
+from isoglot.losses.base import Loss, LossOutput, require_axes
 from isoglot.modules.hashed_noise import hashed_uniform, sentence_key
 from isoglot.modules.pointer import Pointer
 from isoglot.modules.self_labelling import Filtering, LinkGrid, corpus_grid, self_label
@@ -118,6 +118,12 @@ class DenoisingWordAlignment(Loss):
 
         **Shape**: hidden (batch, length, hidden); links (batch, links, 2); the others (batch, length).
         """
+        require_axes(hidden=(hidden, "batch length hidden"), side_ids=(side_ids, "batch length"))
+        for name, ids in (("labels", labels), ("input_ids", input_ids)):
+            if ids is not None:
+                require_axes(side_ids=(side_ids, "batch length"), **{name: (ids, "batch length")})
+        if isinstance(links, Tensor):
+            require_axes(side_ids=(side_ids, "batch length"), links=(links, "batch links 2"))
         grid = links if isinstance(links, LinkGrid) else corpus_grid(links, side_ids)
         queries = self.choose(grid, side_ids, labels, input_ids)
         total, correct = pointer_loss(self.pointer, hidden, side_ids, queries)

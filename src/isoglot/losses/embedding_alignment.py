@@ -2,11 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field
+from operator import index
 
 import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 
+from isoglot.checks import shortened
 from isoglot.errors import ConfigurationError
 from isoglot.losses.base import Loss, LossOutput
 from isoglot.modules.shared_table import SharedTable
@@ -65,11 +67,12 @@ class EmbeddingAlignment(Loss):
 
     def set_dictionary(self, pairs: Sequence[tuple[EntryPieces, EntryPieces]]) -> None:
         """Keep the pieces of each entry and its translation as buffers."""
-        if not pairs:
+        entries = [[_pieces(number, side) for side in pair] for number, pair in enumerate(pairs, 1)]
+        if not entries:
             raise ConfigurationError("the dictionary has no pair; give at least one")
         self.pairs = ()  # the buffers have them
-        self.register_buffer("source_pieces", _pad([s for s, _ in pairs]))
-        self.register_buffer("target_pieces", _pad([t for _, t in pairs]))
+        self.register_buffer("source_pieces", _pad([s for s, _ in entries]))
+        self.register_buffer("target_pieces", _pad([t for _, t in entries]))
         self.register_buffer("step", torch.zeros((), dtype=torch.long))
 
     @property
@@ -116,6 +119,18 @@ def _embed(table: SharedTable, pieces: Tensor) -> Tensor:
     lengths = present.sum(dim=1)
     order = torch.arange(rows.size(0), device=rows.device)
     return nn.functional.embedding_bag(order, rows, lengths.cumsum(0) - lengths, mode="mean")
+
+
+def _pieces(number: int, entry: EntryPieces) -> list[int]:
+    try:
+        found = [index(piece) for piece in entry]
+    except TypeError:
+        found = []
+    if not found or min(found) < 0:
+        raise ConfigurationError(
+            f"pair {number}: an entry is a list of piece numbers, one or more, got {shortened(entry)}"
+        )
+    return found
 
 
 def _pad(pieces: list[EntryPieces]) -> Tensor:

@@ -5,7 +5,7 @@ from dataclasses import KW_ONLY, dataclass
 import torch
 from torch import Tensor, nn
 
-from isoglot.losses.base import Loss, LossOutput
+from isoglot.losses.base import Loss, LossOutput, require_axes
 from isoglot.modules.contrast import gather_rows_with_gradient, in_batch_loss
 from isoglot.options import Positive
 
@@ -44,6 +44,7 @@ class InBatchContrast(Loss):
 
         **Shape**: queries and keys (batch, hidden), of any length.
         """
+        require_axes(queries=(queries, "batch hidden"), keys=(keys, "batch hidden"))
         queries, keys = (nn.functional.normalize(side.float(), dim=1) for side in (queries, keys))
         all_queries, start = gather_rows_with_gradient(queries)
         all_keys, _ = gather_rows_with_gradient(keys)

@@ -8,7 +8,7 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from isoglot.errors import ConfigurationError
-from isoglot.losses.base import Loss, LossOutput
+from isoglot.losses.base import Loss, LossOutput, require_axes
 from isoglot.modules.contrast import ProjectionHead, gather_rows, key_queue_loss
 from isoglot.modules.momentum import KeyQueue, MomentumCopy
 from isoglot.options import Positive, Share
@@ -112,6 +112,9 @@ class KeyQueueContrast(Loss):
 
         **Shape**: queries and keys (batch, hidden); source_ids (batch,), int64.
         """
+        require_axes(queries=(queries, "batch hidden"), keys=(keys, "batch hidden"))
+        if source_ids is not None:
+            require_axes(keys=(keys, "batch hidden"), source_ids=(source_ids, "batch"))
         queries = self.project(queries, self.head)
         with torch.no_grad():
             keys = self.project(keys, self.momentum_projection.module)

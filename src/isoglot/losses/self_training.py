@@ -8,7 +8,7 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from isoglot.errors import ConfigurationError
-from isoglot.losses.base import Loss, LossOutput
+from isoglot.losses.base import Loss, LossOutput, require_axes
 from isoglot.modules.extraction import pair_mask, softmax_probabilities
 from isoglot.options import NotNegative, Positive
 
@@ -90,8 +90,17 @@ class SelfTraining(Loss):
         **Shape**: query (batch, n, hidden) and its mask (batch, n); key (batch, m, hidden) and its mask (batch, m);
         links bool (batch, n, m).
         """
+        require_axes(
+            query=(query, "batch n hidden"),
+            key=(key, "batch m hidden"),
+            query_mask=(query_mask, "batch n"),
+            key_mask=(key_mask, "batch m"),
+            links=(links, "batch n m"),
+        )
         mask = pair_mask(query_mask, key_mask)
-        forward, backward = self._probabilities(query, key, mask)
+        links = links & mask
+        scores = self._scores(query, key)
+        forward, backward = softmax_probabilities(scores, mask)
         masses = (forward * links).sum(2), (backward * links).sum(1)
         linked = links.any(2), links.any(1)
         if self.loss == "probability":
@@ -99,9 +108,10 @@ class SelfTraining(Loss):
                 -(mass.sum(1) / _lengths(mask, dim)).sum() for mass, dim in zip(masses, (2, 1), strict=True)
             )
         else:
-            smallest = torch.finfo(forward.dtype).tiny
+            sides = ((scores, links, mask), (part.transpose(1, 2) for part in (scores, links, mask)))
             total = sum(
-                -mass[has].clamp(min=smallest).log().sum() for mass, has in zip(masses, linked, strict=True)
+                -_log_mass(mass[has], *(part[has] for part in side)).sum()
+                for mass, has, side in zip(masses, linked, sides, strict=True)
             )
         if self.consistency:
             shorter = torch.minimum(_lengths(mask, 2), _lengths(mask, 1))
@@ -120,7 +130,8 @@ class SelfTraining(Loss):
     @torch.no_grad()
     def label(self, query: Tensor, key: Tensor, query_mask: Tensor, key_mask: Tensor) -> Tensor:
         """The links that the encoder's own states give, best with dropout off; arguments as of :meth:`measure`."""
-        forward, backward = self._probabilities(query, key, pair_mask(query_mask, key_mask))
+        mask = pair_mask(query_mask, key_mask)
+        forward, backward = softmax_probabilities(self._scores(query, key), mask)
         if self.compare == "cosine":
             return (forward * backward).sqrt() > _LIKELY
         return torch.minimum(forward, backward) > self._least
@@ -131,14 +142,13 @@ class SelfTraining(Loss):
             return torch.tensor(len(links), device=links.device)
         return links.any(2).sum() + links.any(1).sum()
 
-    def _probabilities(self, query: Tensor, key: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-        """Both directions in float32, (batch, n, m)."""
+    def _scores(self, query: Tensor, key: Tensor) -> Tensor:
+        """Similarity by temperature in float32, (batch, n, m)."""
         query, key = query.float(), key.float()
         if self.compare == "cosine":
             query, key = nn.functional.normalize(query, dim=-1), nn.functional.normalize(key, dim=-1)
         with torch.autocast(query.device.type, enabled=False):
-            similarity = query @ key.transpose(1, 2)
-        return softmax_probabilities(similarity / self.temperature, mask)
+            return query @ key.transpose(1, 2) / self.temperature
 
 
 def link_matrix(link_ids: Tensor, query_mask: Tensor, key_mask: Tensor) -> Tensor:
@@ -148,6 +158,16 @@ def link_matrix(link_ids: Tensor, query_mask: Tensor, key_mask: Tensor) -> Tenso
     rows, item = (link_ids >= 0).all(-1).nonzero(as_tuple=True)
     links[rows, link_ids[rows, item, 0], link_ids[rows, item, 1]] = True
     return links & mask
+
+
+def _log_mass(mass: Tensor, scores: Tensor, links: Tensor, mask: Tensor) -> Tensor:
+    """Logarithm of the probability of pieces' links, from the scores where it is too small for a float: (pieces,).
+
+    **Shape**: mass (pieces,); the others (pieces, length of the other side).
+    """
+    smallest = torch.finfo(mass.dtype).tiny
+    of_links, of_all = (scores.masked_fill(~some, -torch.inf).logsumexp(1) for some in (links, mask))
+    return torch.where(mass > smallest, mass.clamp(min=smallest).log(), of_links - of_all)
 
 
 def _lengths(mask: Tensor, dim: int) -> Tensor:

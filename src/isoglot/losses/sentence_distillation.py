@@ -6,7 +6,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from isoglot.losses.base import Loss, LossOutput
+from isoglot.losses.base import Loss, LossOutput, no_loss, require_axes
 
 
 @dataclass(eq=False, repr=False)
@@ -49,10 +49,11 @@ class SentenceDistillation(Loss):
 
         **Shape**: both (sentences, hidden).
         """
+        require_axes(vectors=(vectors, "sentences hidden"), taught=(taught, "sentences hidden"))
         with torch.autocast(vectors.device.type, enabled=False):
             vectors, taught = vectors.float(), taught.float()
             cosines = torch.cosine_similarity(vectors, taught, dim=1)
             losses = (vectors - taught).square().mean(dim=1) if self.distance == "mse" else 1 - cosines
-            total = losses.sum() + 0.0 * vectors.sum()
+            total = losses.sum() + no_loss(vectors)
         count = torch.tensor(len(vectors), device=vectors.device)
         return LossOutput(total, count, {"cosine": cosines.detach().sum() / count.clamp(min=1)})

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from isoglot.losses.base import Loss, LossOutput
+from isoglot.losses.base import Loss, LossOutput, require_axes
 from isoglot.modules.shared_table import SharedTable
 from isoglot.modules.vocabulary_loss import vocabulary_loss
 
@@ -65,6 +65,7 @@ class VocabularyLoss(Loss):
         **Shape**: hidden (batch, length, hidden); labels (batch, length); weight (V, size); bias (V,);
         transform (N, hidden) -> (N, size).
         """
+        require_axes(hidden=(hidden, "batch length hidden"), labels=(labels, "batch length"))
         rows = (labels.flatten() != IGNORED).nonzero()[:, 0]
         states = hidden.flatten(0, 1).index_select(0, rows)
         gold = labels.flatten().index_select(0, rows)

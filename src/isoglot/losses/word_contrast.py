@@ -6,8 +6,8 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from isoglot.losses.base import Loss, LossOutput
-from isoglot.losses.contextual_alignment import EncodedSentences
+from isoglot.losses.base import Loss, LossOutput, no_loss
+from isoglot.losses.contextual_alignment import EncodedSentences, require_sides
 from isoglot.modules.contrast import gather_rows, gather_rows_with_gradient
 from isoglot.modules.word_vectors import WordIndex, WordPooling, pool_words, word_links
 from isoglot.options import Positive
@@ -68,6 +68,7 @@ class WordContrast(Loss):
 
         **Shape**: links (batch, links, 2).
         """
+        require_sides(query, key, links)
         words = (query.words, key.words)
         found = self.word_links(links, *words)
         vectors = [
@@ -93,8 +94,7 @@ class WordContrast(Loss):
         excluded = itself if self.negatives == "both" else sides == side_of[asked][:, None]
         scores = scores.masked_fill(excluded, float("-inf"))
         losses = nn.functional.cross_entropy(scores, answers, reduction="none")
-        # The zero keeps all states in the graph where there is no link at all.
-        total = losses.sum() + 0.0 * (query.hidden.sum() + key.hidden.sum()).float() + 0.0 * everything.sum()
+        total = losses.sum() + no_loss(query.hidden, key.hidden, everything)
         count = torch.tensor(len(asked), device=own.device)
         best = scores.detach().gather(1, answers[:, None])
         correct = (best >= scores.detach()).all(1).float().sum()

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from isoglot.errors import ConfigurationError
-from isoglot.losses.base import Loss, LossOutput
+from isoglot.losses.base import Loss, LossOutput, require_axes
 from isoglot.modules.encoder import hidden_size
 from isoglot.modules.masked_lm_head import literal_transform, masked_lm_head
 from isoglot.modules.shared_table import SharedTable
@@ -113,6 +113,11 @@ class WordExchange(Loss):
 
         **Shape**: hidden (batch, length, hidden); links (batch, links, 2); labels (batch, length); table (V, hidden).
         """
+        require_axes(
+            hidden=(hidden, "batch length hidden"),
+            links=(links, "batch links 2"),
+            labels=(labels, "batch length"),
+        )
         masked = labels >= 0
         states, position = exchange(
             hidden, links, masked, many=self.many, keep_unaligned=self.unaligned == "literal"
@@ -165,6 +170,8 @@ def _edges(links: Tensor, masked: Tensor, *, one_to_one: bool) -> tuple[Tensor, 
     """(masked position, position it is predicted from), flattened over the batch, each edge once."""
     length = masked.size(1)
     valid = (links >= 0).all(dim=-1)
+    if bool((links >= length).any()):  # it would be a position of the next row
+        raise ConfigurationError(f"links: position {int(links.max())}, but the inputs have {length} tokens")
     offset = torch.arange(links.size(0), device=links.device).unsqueeze(1) * length
     first = (links[..., 0] + offset)[valid]
     second = (links[..., 1] + offset)[valid]

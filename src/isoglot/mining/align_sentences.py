@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from isoglot.checks import validated
+from isoglot.checks import given_texts, validated
 from isoglot.corpus.filter.filters import clean
 from isoglot.corpus.read.line_files import blocks, numbered_lines
 from isoglot.errors import ConfigurationError
@@ -78,7 +78,8 @@ def align_sentences(
     Sources: Thompson and Koehn 2019 (Vecalign), Liu and Zhu 2023 (Bertalign).
     """
     wanted = validated(SentenceAlignOptions, options, what="align-sentences option")
-    sides = [_blocks(enumerate(lines, 1), wanted) for lines in (source, target)]
+    given = given_texts(source, "source"), given_texts(target, "target")
+    sides = [_blocks(enumerate(lines, 1), wanted) for lines in given]
     return list(_aligned(_paired(*sides), sentence_encoder(model), wanted))
 
 

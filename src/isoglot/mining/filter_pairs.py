@@ -18,7 +18,8 @@ import regex
 
 from isoglot.aligners.embedding.aligner import EmbeddingAligner
 from isoglot.aligners.files.pairs import prepared_pairs
-from isoglot.checks import validated
+from isoglot.aligners.given_pairs import given_pairs
+from isoglot.checks import given_texts, validated
 from isoglot.corpus.encode.words import split_words
 from isoglot.corpus.filter.filters import RowTests, clean
 from isoglot.corpus.open_corpus import Corpus
@@ -26,6 +27,7 @@ from isoglot.corpus.prepare import check_rules, held_out_hashes, rules_tokenizer
 from isoglot.corpus.read.readers import READERS
 from isoglot.corpus.read.records import Records
 from isoglot.corpus.read.sources import Source
+from isoglot.errors import ConfigurationError
 from isoglot.mining.files import check_outputs, pair_format, pair_writer
 from isoglot.mining.histogram import Histogram
 from isoglot.mining.options import FilterOptions
@@ -75,7 +77,7 @@ class FilterReport:
 
 
 def filter_pairs(
-    pairs: Iterable[tuple[str, str]],
+    pairs: Any,
     *,
     model: str | Path | SentenceEncoder | None = None,
     aligner: EmbeddingAligner | str | Path | None = BOX,
@@ -85,7 +87,8 @@ def filter_pairs(
     """Judge sentence pairs: their scores, and why a pair is dropped.
 
     Args:
-        pairs: Sources and targets, of which a few thousand are in memory at a time.
+        pairs: Sources and targets, of which a few thousand are in memory at a time: pairs, dictionaries, a data set or
+            a frame with the columns ``source`` and ``target``.
         model: Encoder of sentences for ``cosine`` and ``margin``: a folder or hub name, or any function from texts
             to vectors, such as a :class:`isoglot.tasks.text_vectors.TextEncoder`.
         aligner: Aligner of words for ``alignment``, ``source_coverage`` and ``target_coverage``; None for none.
@@ -101,11 +104,25 @@ def filter_pairs(
         [('', ['alignment', 'source_coverage', 'target_coverage']), ('copied', [])]
     """
     wanted = validated(FilterOptions, options, what="filter option")
+    if isinstance(languages, str) or len(languages) != 2:
+        raise ConfigurationError(f"languages: expected two codes such as ('en', 'de'), got {languages!r}")
     scorer = scorer_of(wanted, model, aligner)
     check_rules(
         [Source(path="-", source_language=languages[0], target_language=languages[1])], wanted, "bitext"
     )
-    return _judged(_chunked(pairs, languages), scorer, wanted)
+    return _judged(_chunked(_given(pairs), languages), scorer, wanted)
+
+
+def _given(pairs: Any) -> Iterator[tuple[str, str]]:
+    """Both texts of each pair, whatever holds them."""
+    if pairs is None:
+        raise ConfigurationError("expected sentence pairs, got None")
+    return (_two_texts(pair, number) for number, pair in enumerate(given_pairs(pairs, None, None), 1))
+
+
+def _two_texts(pair: tuple[Any, Any], number: int) -> tuple[str, str]:
+    source, target = given_texts(pair, f"pair {number}")
+    return source, target
 
 
 def filter_files(

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from isoglot.checks import missing_package, validated
+from isoglot.checks import given_texts, missing_package, validated
 from isoglot.corpus.filter.filters import clean
 from isoglot.corpus.read.line_files import numbered_lines
 from isoglot.errors import InputError
@@ -85,7 +85,8 @@ def mine(
     Source: Artetxe and Schwenk 2019.
     """
     wanted = validated(MineOptions, options, what="mine option")
-    sides = _distinct(enumerate(source, 1)), _distinct(enumerate(target, 1))
+    given = given_texts(source, "source"), given_texts(target, "target")
+    sides = _distinct(enumerate(given[0], 1)), _distinct(enumerate(given[1], 1))
     return _mined(sides, sentence_encoder(model), wanted, progress)
 
 

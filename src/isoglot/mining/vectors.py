@@ -12,7 +12,9 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
+from transformers import PreTrainedModel
 
+from isoglot.errors import ConfigurationError
 from isoglot.mining.options import VectorOptions
 from isoglot.modules.finite import require_finite
 from isoglot.modules.neighbours import unit
@@ -30,6 +32,11 @@ def sentence_encoder(
     model: str | Path | SentenceEncoder, options: VectorOptions | None = None
 ) -> SentenceEncoder:
     """The encoder of a folder or hub name with options; a function is taken as it is."""
+    if isinstance(model, PreTrainedModel) or not (isinstance(model, str | Path) or callable(model)):
+        raise ConfigurationError(
+            f"model: expected a folder, a hub name or a function of texts, got {type(model).__name__}; a model object "
+            "becomes one as isoglot.TextEncoder(model, tokenizer=...)"
+        )
     if not isinstance(model, str | Path):
         return model
     options = options or VectorOptions()
@@ -45,12 +52,15 @@ def _prefixed(encoder: SentenceEncoder, prefix: str, texts: Sequence[str]) -> Te
 
 def raw_vectors(encoder: SentenceEncoder, texts: Sequence[str]) -> Tensor:
     """Vectors as the encoder has them, in windows. **Shape**: (texts, hidden), float32, on the CPU."""
-    parts = [
-        require_finite(torch.as_tensor(encoder(texts[start : start + _WINDOW])), "sentence vectors")
-        .float()
-        .cpu()
-        for start in range(0, len(texts), _WINDOW)
-    ]
+    parts = []
+    for start in range(0, len(texts), _WINDOW):
+        window = texts[start : start + _WINDOW]
+        found = torch.as_tensor(encoder(window)).detach()
+        if found.dim() != 2 or len(found) != len(window):
+            raise ConfigurationError(
+                f"model: expected one vector per text, got shape {tuple(found.shape)} for {len(window)} texts"
+            )
+        parts.append(require_finite(found, "sentence vectors").float().cpu())
     return torch.cat(parts) if parts else torch.zeros(0, 1)
 
 

@@ -1,8 +1,7 @@
 """The one way a model is loaded: every weight from the file, finite, from safetensors only, without remote code."""
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,6 +17,7 @@ from isoglot.errors import ConfigurationError
 from isoglot.modules.encoder import input_embeddings
 from isoglot.modules.finite import non_finite
 from isoglot.runs.checkpoint import checkpoint_folder, reading
+from isoglot.runs.process_wide import ProcessWide, Restore
 
 _BUILT = ("num_hidden_layers", "num_hidden_groups", "inner_group_num")
 """What a configuration may have any number of, and the library builds one by one."""
@@ -151,19 +151,22 @@ def new_weights(model: PreTrainedModel) -> set[str]:
     return found
 
 
-@contextmanager
-def quiet() -> Iterator[None]:
-    """Neither the library's bars nor its report on weights, which are checked here."""
+def _silence() -> Restore:
     report = logging.getLogger("transformers")
     level, bars = report.level, is_progress_bar_enabled()
     report.setLevel(logging.ERROR)
     disable_progress_bar()
-    try:
-        yield
-    finally:
+
+    def restore() -> None:
         report.setLevel(level)
         if bars:
             enable_progress_bar()
+
+    return restore
+
+
+quiet = ProcessWide(_silence).block
+"""A block with neither the library's bars nor its report on weights, which are checked here."""
 
 
 def few(names: Sequence[str]) -> str:

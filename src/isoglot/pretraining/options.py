@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Literal, Self
 
-from pydantic import model_validator
+from pydantic import field_validator, model_validator
 
-from isoglot.options import Count, Label, Options, option
+from isoglot.options import Count, Label, Options, one_or_more, option
 
 
 class NewPiecesOptions(Options):
@@ -45,6 +45,7 @@ class TrimRequest(Options):
     held_out: tuple[str, ...] = option(
         (), "Other text: report how many of its tokens are cut differently.", metavar="FILE"
     )
+    _one_or_more = field_validator("text", "held_out", mode="before")(one_or_more)
 
 
 class SentenceExport(Options):

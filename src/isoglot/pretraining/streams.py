@@ -26,7 +26,7 @@ from isoglot.runs.files import whole_path
 from isoglot.runs.fingerprint import fingerprint
 from isoglot.runs.folder import TOKENIZER_FILES, hash_checkpoint, key_of, make_once
 from isoglot.runs.lock import locked
-from isoglot.runs.reporter import Reporter
+from isoglot.runs.reporter import Reporter, bars_on_terminals
 
 _LOST = ("empty", "overlong")
 
@@ -42,7 +42,7 @@ def held_streams(streams: Mapping[str, Dataset], cache: Path) -> list[str]:
             )
         file = cache / "given" / f"{content_hash(dataset, dataset.column_names)}.parquet"
         if not file.is_file():
-            with whole_path(file) as place:
+            with whole_path(file) as place, bars_on_terminals():
                 dataset.to_parquet(place)
         overrides.append(f"streams.{name}.path={json.dumps(str(file.resolve()))}")
     return overrides

@@ -19,7 +19,7 @@ from torch import Tensor
 from transformers import AutoModelForMaskedLM, PreTrainedConfig
 from transformers.utils import SAFE_WEIGHTS_NAME
 
-from isoglot.checks import shortened
+from isoglot.checks import given_texts, shortened
 from isoglot.corpus.encode.load_tokenizer import load_tokenizer
 from isoglot.corpus.encode.pieces import fast_backend
 from isoglot.corpus.encode.trimming import (
@@ -105,16 +105,13 @@ def trim(
         ConfigurationError: No text, a checkpoint that cannot be read, or a folder that holds something else.
         InputError: Bad text, as ``file:line``.
     """
-    if isinstance(texts, str) or not isinstance(texts, Iterable | None):
+    if isinstance(texts, str | Path):
         raise ConfigurationError(
-            f"texts must be a list of texts, got {shortened(texts)}; for a file pass TrimRequest(text=[FILE])"
+            f"texts must be a list of texts, got {shortened(texts)}; for a file pass TrimRequest(text=FILE)"
         )
     if not isinstance(request, TrimRequest | None):
-        raise ConfigurationError(f"request must be TrimRequest(text=[FILE]), got {shortened(request)}")
-    request, held = request or TrimRequest(), None if texts is None else list(texts)
-    for number, text in enumerate(held or (), 1):
-        if not isinstance(text, str):
-            raise ConfigurationError(f"text {number}: expected a text, got {shortened(text)}")
+        raise ConfigurationError(f"request must be TrimRequest(text=FILE), got {shortened(request)}")
+    request, held = request or TrimRequest(), None if texts is None else list(given_texts(texts, "texts"))
     if not request.text and not held:
         raise ConfigurationError("no text; name the text whose pieces are kept: --text corpus.tsv")
     place, files = checkpoint_folder(encoder), [*request.text, *request.held_out]

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from itertools import product
 from operator import index
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import numpy as np
@@ -133,7 +134,8 @@ def compare(
             )
         about = dict(zip(("task", "language", "split"), key, strict=True))
         about |= {"first": str(one.about.get("run", "")), "second": str(other.about.get("run", ""))}
-        found += paired(one.metrics, other.metrics, samples=samples, seed=seed, about=about)
+        alone = ({name: [own] for name, own in side.metrics.items()} for side in (one, other))
+        found += paired(*alone, samples=samples, seed=seed, about=about)
     if not found:
         metrics = [
             {name: len(own) for side in each.values() for name, own in side.metrics.items()} for each in sides
@@ -146,8 +148,8 @@ def compare(
 
 
 def paired(
-    first: Mapping[str, ExampleCounts],
-    second: Mapping[str, ExampleCounts],
+    first: Mapping[str, Sequence[ExampleCounts]],
+    second: Mapping[str, Sequence[ExampleCounts]],
     *,
     samples: int = SAMPLES,
     seed: int = 1,
@@ -155,37 +157,41 @@ def paired(
 ) -> list[Comparison]:
     """The metrics that two systems both have on the same examples; see :func:`compare`.
 
-    Exchanges and samples are drawn once for all metrics.
+    Each system has the counts of one or more runs, and the means over runs are compared. Exchanges and samples are
+    drawn once for all metrics.
     """
     names = [name for name in first if name in second]
     for name in names:
-        one, other = first[name], second[name]
-        if one.numerators.shape != other.numerators.shape or one.combine != other.combine:
-            raise ConfigurationError(
-                f"{name}: {len(one)} and {len(other)} examples, or other classes, are counted; compare predictions of "
-                "the same examples, by models with the same labels"
-            )
-    if len({len(first[name]) for name in names}) > 1:
+        one, *others = [*first[name], *second[name]]
+        for other in others:
+            if one.numerators.shape != other.numerators.shape or one.combine != other.combine:
+                raise ConfigurationError(
+                    f"{name}: {len(one)} and {len(other)} examples, or other classes, are counted; compare predictions "
+                    "of the same examples, by models with the same labels"
+                )
+    if len({len(first[name][0]) for name in names}) > 1:
         raise ConfigurationError(f"{', '.join(names)}: metrics have different numbers of examples")
-    if not names or not len(first[names[0]]):
+    if not names or not len(first[names[0]][0]):
         return []
     both = [_Pair(first[name], second[name]) for name in names]
     exchanged = _p_values(both, samples, seed)
     intervals = _intervals(both, samples, seed)
     return [
-        Comparison(
-            name, first[name].value, second[name].value, *interval, p, len(pair), pair.differing, about or {}
-        )
+        Comparison(name, *pair.means, *interval, p, len(pair), pair.differing, about or {})
         for name, pair, p, interval in zip(names, both, exchanged, intervals, strict=True)
     ]
 
 
 class _Pair:
-    """One metric of both systems: counts of the first, and by how much the second's exceed them."""
+    """One metric of both systems: counts of the first, run by run, and by how much the second's exceed them."""
 
-    def __init__(self, first: ExampleCounts, second: ExampleCounts) -> None:
-        self.parts, self.combine = first.numerators.shape[1], first.combine
-        self.first, self.second = (np.hstack([s.numerators, s.denominators]) for s in (first, second))
+    def __init__(self, first: Sequence[ExampleCounts], second: Sequence[ExampleCounts]) -> None:
+        self.runs, self.combine = len(first), first[0].combine
+        self.means = fmean(own.value for own in first), fmean(own.value for own in second)
+        self.first, self.second = (
+            np.hstack([own.numerators for own in side] + [own.denominators for own in side])
+            for side in (first, second)
+        )
         self.change = self.second - self.first
 
     def __len__(self) -> int:
@@ -197,8 +203,11 @@ class _Pair:
 
     def difference(self, first: Floats, second: Floats) -> Floats:
         """First − second of sums over examples. **Shape**: (..., counts) to (...)."""
-        values = [combined(s[..., : self.parts], s[..., self.parts :], self.combine) for s in (first, second)]
-        return values[0] - values[1]
+        values = []
+        for sums in (first, second):
+            top, bottom = np.moveaxis(sums.reshape(*sums.shape[:-1], 2, self.runs, -1), -3, 0)
+            values.append(combined(top, bottom, self.combine).mean(-1))
+        return np.asarray(values[0] - values[1])
 
 
 def _p_values(pairs: Sequence[_Pair], samples: int, seed: int) -> list[float]:

@@ -1,14 +1,12 @@
 """Runs with predictions beside each other: differences on the same examples, their intervals and p."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from isoglot.errors import ConfigurationError
-from isoglot.example_counts import CountsFile, ExampleCounts
+from isoglot.example_counts import CountsFile
 from isoglot.reports.grid import metric_name
 from isoglot.reports.languages import common_code
 from isoglot.reports.paired import SAMPLES, Comparison, paired
@@ -74,22 +72,10 @@ def _compared(first: Seeds, second: Seeds) -> Comparison | None:
         return None
     metric = main_measures([Measure("", "", name) for name in first[seeds[0]].metrics])[0].metric
     try:
-        sides = [
-            {metric: _together([side[seed].metrics[metric] for seed in seeds])} for side in (first, second)
-        ]
+        sides = [{metric: [side[seed].metrics[metric] for seed in seeds]} for side in (first, second)]
         return next(iter(paired(*sides)), None)
     except (KeyError, ConfigurationError):  # another metric, other classes, or other numbers of examples
         return None
-
-
-def _together(seeds: Sequence[ExampleCounts]) -> ExampleCounts:
-    """Counts whose value is the mean over seeds."""
-    if len(seeds) == 1:
-        return seeds[0]
-    top, bottom = (
-        np.hstack([getattr(own, side) for own in seeds]) for side in ("numerators", "denominators")
-    )
-    return ExampleCounts(top, bottom)
 
 
 def _caption(reference: str) -> str:

@@ -12,6 +12,7 @@ from isoglot.example_counts import ENDING, CountsFile
 from isoglot.reports.curves import Curve, read_curves
 from isoglot.reports.figure_files import ReportFigure, read_figure
 from isoglot.reports.labels import RunLabels, labelled
+from isoglot.reports.languages import common_code
 from isoglot.reports.scores import Combination, row_labels, run_label
 from isoglot.reports.viewer import AlignmentRecord, holds_alignments, read_alignments
 from isoglot.results import Cell, Result
@@ -104,6 +105,7 @@ def gather(
             "--gold checks word links, but no input has any; add a file of `isoglot align --format jsonl`"
         )
     material.rows, material.cells = labels.rows(rows), labels.cells(cells)
+    _require_one_value(material.rows, [file for _, file in rows])
     called = labels.names([(curve.run, folder) for curve, folder in curves])
     material.curves = [replace(curve, run=name) for (curve, _), name in zip(curves, called, strict=True)]
     if names:
@@ -111,6 +113,29 @@ def gather(
         records = [{**r, "name": names.get(str(r.get("name")), r.get("name"))} for r in records]
     material.infos = _infos(material.rows, records, combinations)
     return material
+
+
+def _require_one_value(rows: Sequence[Result], files: Sequence[Path]) -> None:
+    """Refuse two values of one thing without seeds: neither is a later measurement of the other."""
+    first: dict[tuple[Any, ...], int] = {}
+    for number, row in enumerate(rows):
+        place = (row.run, row.task, common_code(row.language), row.split, row.metric, row.settings)
+        before = first.setdefault(place, number) if row.seed is None else number
+        if rows[before].value != row.value:
+            lines = [_line(files[n], files[:n].count(files[n])) for n in (before, number)]
+            raise InputError(
+                f"{row.metric} of {row.run} on {row.task} {row.language} is {row.value:g}, but "
+                f"{rows[before].value:g} in {files[before]}:{lines[0]}, and neither row has a seed; delete one, or "
+                "give both their seeds",
+                path=files[number],
+                line=lines[1],
+            )
+
+
+def _line(file: Path, record: int) -> int:
+    """The number of the line of a record, both counted among lines that are not blank; records from 0."""
+    with file.open("rb") as lines:
+        return [number for number, line in enumerate(lines, 1) if line.strip()][record]
 
 
 def _apart(paths: Sequence[str | Path]) -> list[Path]:

@@ -1,6 +1,9 @@
 """What a verb tells while it works; the command line shows it, the library stays silent."""
 
+import sys
 from typing import Protocol
+
+from isoglot.runs.process_wide import ProcessWide, Restore
 
 
 class Reporter(Protocol):
@@ -23,3 +26,17 @@ class Silent:
 
     def progress(self, label: str, done: int, total: int) -> None:
         """Drop a step's progress."""
+
+
+def _hide_bars() -> Restore:
+    from datasets import are_progress_bars_disabled, disable_progress_bars, enable_progress_bars  # noqa: PLC0415 - slow
+
+    if are_progress_bars_disabled() or (sys.stderr is not None and sys.stderr.isatty()):
+        return lambda: None
+    disable_progress_bars()
+    shown: Restore = enable_progress_bars
+    return shown
+
+
+bars_on_terminals = ProcessWide(_hide_bars).block
+"""A block that keeps the progress bars of `datasets` out of log files and notebooks."""

@@ -4,7 +4,7 @@ import logging
 import threading
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -13,12 +13,13 @@ from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from isoglot.aligners.embedding.loading import load_encoder
-from isoglot.checks import shortened
+from isoglot.checks import given_texts
 from isoglot.corpus.encode.pieces import PieceEncoder
 from isoglot.errors import ConfigurationError
 from isoglot.modules.encoder import encode_to_layer, hidden_size, input_embeddings, layer_number
 from isoglot.modules.encoder import max_length as encoder_length
 from isoglot.modules.finite import require_finite
+from isoglot.modules.surroundings import own_precision
 from isoglot.options import Precision
 from isoglot.recipe.spec import require_options
 from isoglot.runs.checkpoint import BOX
@@ -40,8 +41,9 @@ class TextEncoder:
         pooling: ``mean`` over the pieces without special tokens, or ``cls`` for the first position.
         max_length: Tokens of a text, special ones included; 512 by default, or what the encoder has positions for.
         entries: Whether texts are entries of a dictionary, which are cut as words inside a sentence.
-        dtype: What a loaded encoder computes in: ``float32``, ``bfloat16``, or ``auto`` for the latter where the
-            hardware computes in it; a vector then depends a little on the texts beside it.
+        dtype: What the encoder computes in: ``float32``, ``bfloat16``, or ``auto`` for the latter where the hardware
+            computes in it (a model object's own type); a vector then depends a little on the texts beside it. A model
+            object of another type is copied, not changed.
 
     Raises:
         ConfigurationError: A layer that the model does not have, or a model object without its tokenizer.
@@ -81,6 +83,12 @@ class TextEncoder:
             raise ConfigurationError(f"max_length must be {_LEAST_LENGTH} tokens or more, got {max_length}")
         self.longest = min(max_length or 512, encoder_length(self.model) or 10**9)
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_tokenizing"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, _tokenizing=threading.Lock())  # a process has its own
+
     def encode(
         self, texts: Iterable[str], *, normalise: bool = False, max_tokens: int | None = None
     ) -> NDArray[np.float32]:
@@ -99,6 +107,7 @@ class TextEncoder:
             vectors = torch.nn.functional.normalize(vectors, dim=-1)
         return vectors.cpu().numpy()
 
+    @own_precision()
     @torch.inference_mode()
     def __call__(
         self,
@@ -108,7 +117,7 @@ class TextEncoder:
         progress: StepProgress | None = None,
     ) -> Tensor:
         """Vectors of texts. **Shape**: (texts, hidden), float32, on the model's device."""
-        if not (texts := _listed(texts)):  # which a tokenizer refuses
+        if not (texts := list(given_texts(texts))):  # which a tokenizer refuses
             static = self.layer == "static"
             width = input_embeddings(self.model).weight.shape[1] if static else hidden_size(self.model)
             return torch.zeros(0, width, device=self.model.device)
@@ -157,15 +166,3 @@ class TextEncoder:
         sums = torch.zeros(len(ids), table.shape[1], device=table.device)
         sums.index_add_(0, row, table[flat.to(table.device)].float())
         return sums / counts.clamp(min=1)[:, None].to(table.device)
-
-
-def _listed(texts: Iterable[str]) -> list[str]:
-    if isinstance(texts, str):
-        raise ConfigurationError(
-            f"expected a list of texts, got {shortened(texts)}; write [{shortened(texts)}]"
-        )
-    found = list(texts)
-    for number, text in enumerate(found, 1):
-        if not isinstance(text, str):
-            raise ConfigurationError(f"text {number}: expected a text, got {shortened(text)}")
-    return found

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import copy
 import logging
+import pickle
 
 import pytest
 import torch
@@ -8,6 +10,7 @@ import torch
 from isoglot.aligners.embedding.aligner import EmbeddingAligner
 from isoglot.errors import ConfigurationError
 from isoglot.modules.pointer import Pointer
+from isoglot.tasks.text_vectors import TextEncoder
 from isoglot.testing import tiny_model, tiny_tokenizer
 
 
@@ -76,3 +79,41 @@ def test_loading_says_nothing_and_leaves_the_library_as_it_was(tmp_path, capfd):
         library.set_verbosity(before[0])
         if not before[1]:
             library.disable_progress_bar()
+
+
+@pytest.mark.parametrize("half", [False, True])
+def test_a_model_object_stays_as_it_is(half, tokenizer, pairs):
+    model = tiny_model("bert").train()
+    model.base_model.embeddings.eval()
+    model = model.to(torch.bfloat16) if half else model
+    before = [(name, module.training) for name, module in model.named_modules()], model.dtype
+    draws = torch.get_rng_state()
+    source, target = pairs[0]
+    links = EmbeddingAligner(model, tokenizer=tokenizer, layer=2, dtype="float32").align_words(source, target)
+    vectors = TextEncoder(model, tokenizer=tokenizer).encode(["the river"])
+    TextEncoder(tokenizer=None).encode(["the river"])  # loads the packaged encoder
+    assert ([(name, module.training) for name, module in model.named_modules()], model.dtype) == before
+    assert torch.equal(torch.get_rng_state(), draws)
+    again = EmbeddingAligner(model.eval().float(), tokenizer=tokenizer, layer=2)
+    assert again.align_words(source, target) == links, "no dropout"
+    assert (TextEncoder(model, tokenizer=tokenizer).encode(["the river"]) == vectors).all()
+
+
+def test_what_is_no_model_is_named(tokenizer):
+    with pytest.raises(ConfigurationError, match="a folder, a hub name or a transformers model, got 3"):
+        EmbeddingAligner(3, tokenizer=tokenizer)
+
+
+def test_a_callers_autocast_changes_no_link(pairs):
+    own = EmbeddingAligner(tiny_model("bert"), tokenizer=tiny_tokenizer("bert"), layer=2)
+    found = list(own.align_pairs(pairs))
+    with torch.autocast("cpu", torch.bfloat16):
+        assert list(own.align_pairs(pairs)) == found
+
+
+def test_aligners_and_encoders_go_to_other_processes(tokenizer, pairs):
+    aligner = EmbeddingAligner(tiny_model("bert"), tokenizer=tokenizer, layer=2)
+    encoder = TextEncoder(tiny_model("bert"), tokenizer=tokenizer, entries=True)
+    for copied in (copy.deepcopy, lambda own: pickle.loads(pickle.dumps(own))):
+        assert list(copied(aligner).align_pairs(pairs)) == list(aligner.align_pairs(pairs))
+        assert (copied(encoder).encode(["the river"]) == encoder.encode(["the river"])).all()

@@ -94,6 +94,8 @@ def test_mistakes_are_explained(tmp_path):
         StatisticalAligner().align(bitext())
     with pytest.raises(ConfigurationError, match="lost line"):
         StatisticalAligner().fit_words([["a"]], [])
+    with pytest.raises(ConfigurationError, match="a sentence is a list of words here"):
+        StatisticalAligner().fit_words([["a"], "a b"], [["c"], ["d"]])
     with pytest.raises(ConfigurationError, match="target_language"):
         StatisticalAligner().fit(bitext().remove_columns("target_language"))
     with pytest.raises(InputError, match="save"):

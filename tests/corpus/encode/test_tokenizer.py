@@ -105,3 +105,11 @@ def test_no_text(algorithm, texts):
 def test_vocabulary_too_small(algorithm):
     with pytest.raises(ConfigurationError, match="vocab_size=12"):
         train_tokenizer(TEXTS, algorithm=algorithm, vocab_size=12)
+
+
+def test_characters_of_one_text_and_unknown_settings_are_refused():
+    for texts in ("a river", ["a river", None]):
+        with pytest.raises(ConfigurationError, match="expected a "):
+            train_tokenizer(texts, algorithm="bpe", vocab_size=300)
+    with pytest.raises(ConfigurationError, match=r"tokenizer option vocabsize: .*did you mean 'vocab_size'"):
+        train_tokenizer(TEXTS, vocabsize=300)

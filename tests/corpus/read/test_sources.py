@@ -90,3 +90,9 @@ def test_an_option_may_be_for_one_of_several_inputs(tmp_path: Path) -> None:
         (tmp_path / name).write_text("a\n")
     sources = [Source(path=str(tmp_path / n), language="en", header=True) for n in ("a.csv", "a.jsonl")]
     assert len(expand(sources, "text")) == 2
+
+
+def test_files_are_paths_too() -> None:
+    paths = Path("a.en"), Path("a.de"), Path("a.links")
+    source = Source(**dict(zip(("path", "target_path", "links_path"), paths, strict=True)))
+    assert source.files() == ["a.en", "a.de", "a.links"]

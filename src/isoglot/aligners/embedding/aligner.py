@@ -31,6 +31,7 @@ from isoglot.errors import ConfigurationError
 from isoglot.modules.encoder import layer_number, num_layers
 from isoglot.modules.extraction import pair_mask
 from isoglot.modules.finite import require_finite
+from isoglot.modules.surroundings import own_precision
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -88,7 +89,7 @@ class EmbeddingAligner:
         )
         self._source = model
         self._choose(options)
-        self._warn = warn or (lambda number, message: _LOG.warning("pair %d: %s", number, message))
+        self._warn = warn or _log
 
     def with_options(self, options: EmbeddingOptions) -> EmbeddingAligner:
         """The same aligner with other options; the encoder is shared, so its dtype and device stay as they are."""
@@ -173,6 +174,7 @@ class EmbeddingAligner:
         )
         return found, pieces
 
+    @own_precision()
     @torch.inference_mode()
     def extract(self, found: Mapping[int, PieceStates], pieces: list[Pieces]) -> dict[int, LinkTable]:
         """The links by the states of each layer, with probabilities; any aligner of the same encoding may do it."""
@@ -273,3 +275,7 @@ def _merge(
     new = np.ones(len(order), bool)
     new[1:] = (np.diff(sentence) != 0) | (np.diff(source) != 0) | (np.diff(target) != 0)
     return LinkTable.build(count, sentence[new], source[new], target[new], value[new])
+
+
+def _log(number: int, message: str) -> None:
+    _LOG.warning("pair %d: %s", number, message)

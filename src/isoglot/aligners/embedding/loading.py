@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -11,6 +12,7 @@ from safetensors import safe_open
 from torch import nn
 
 from isoglot.aligners.embedding.memory import return_free_memory
+from isoglot.checks import shortened
 from isoglot.corpus.encode.plain_tokenizer import PlainTokenizer
 from isoglot.errors import ConfigurationError
 from isoglot.modules.devices import resolve_device
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 
+@torch.random.fork_rng(devices=[])  # of weights that are drawn before they are read
 def load_for_aligning(
     model: PreTrainedModel | str | Path,
     tokenizer: PreTrainedTokenizerBase | None = None,
@@ -62,6 +65,7 @@ def _as_packed(file: Path, *, dtype: str, device: str) -> tuple[PackedEncoder, P
     return encoder.to(place), plain
 
 
+@torch.random.fork_rng(devices=[])
 def load_encoder(
     model: PreTrainedModel | str | Path,
     tokenizer: PreTrainedTokenizerBase | None = None,
@@ -69,18 +73,23 @@ def load_encoder(
     dtype: str = "float32",
     device: str = "auto",
 ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
-    """The encoder in evaluation mode on its device and in its dtype, and its tokenizer.
+    """The encoder on its device and in its dtype, and its tokenizer.
 
-    A model that is given as an object keeps what is ``auto``.
+    A model that is given as an object keeps what is ``auto``, and stays as it is: of other dtypes and devices a copy is
+    made, and what runs it turns dropout off for that time.
     """
     if not isinstance(model, str | Path):
         if tokenizer is None:
             raise ConfigurationError("a model object needs its tokenizer too: tokenizer=...")
-        if device != "auto":
-            nn.Module.to(model, resolve_device(device))
-        if dtype != "auto":
-            nn.Module.to(model, dtype=getattr(torch, dtype))
-        return model.eval(), tokenizer
+        if not isinstance(model, nn.Module):
+            raise ConfigurationError(
+                f"model: expected a folder, a hub name or a transformers model, got {shortened(model)}"
+            )
+        wanted = model.dtype if dtype == "auto" else getattr(torch, dtype)
+        place = model.device if device == "auto" else resolve_device(device)
+        if wanted == model.dtype and torch.empty(0, device=place).device == model.device:
+            return model, tokenizer
+        return nn.Module.to(copy.deepcopy(model), place, wanted), tokenizer
     # They load transformers.
     from transformers import AutoModel  # noqa: PLC0415
 

@@ -21,6 +21,7 @@ from isoglot.corpus.encode.templates import single_template
 from isoglot.errors import ConfigurationError
 from isoglot.modules.encoder import dropout_off, encode, hidden_size, max_length
 from isoglot.modules.finite import require_finite
+from isoglot.modules.surroundings import own_precision
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -72,6 +73,7 @@ def cut_words(tokenizer: PreTrainedTokenizerBase, sentences: Sequence[Sequence[s
     return [Pieces(ids[a:b], words[a:b]) for a, b in pairwise(bounds)]
 
 
+@own_precision()
 def layer_states(
     model: PreTrainedModel,
     tokenizer: PreTrainedTokenizerBase,

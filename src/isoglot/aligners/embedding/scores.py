@@ -1,6 +1,7 @@
 """From the states of two sentences to links and their probabilities, one function a kind of method, all batched."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import torch
@@ -56,25 +57,27 @@ def build_scorer(options: EmbeddingOptions, pointer: Pointer | None = None) -> S
     geometric mean of the two directions' normalised weights (softmax, entmax, the rows and columns of a Sinkhorn
     plan, the pointer's attention).
     """
+    return partial(_score, options, pointer)
 
-    def score(source: Side, target: Side) -> tuple[Tensor, Tensor]:
-        mask = pair_mask(source.mask, target.mask)
-        if pointer is not None and isinstance(options, PointerNetwork):
-            both = pointer_alignment(pointer, source.states, target.states, source.mask, target.mask)
-            return _by_pointer(options, *both, mask)
-        if not isinstance(options, Similarity):
-            raise TypeError(f"{type(options).__name__} is not the options of a method")
-        similarity = source.states @ target.states.transpose(1, 2)
-        if options.compare == "cosine":
-            similarity = similarity.add_(1.0).div_(2.0)
-        similarity = distort(similarity, mask, ratio=options.distortion)
-        if isinstance(options, Transport):
-            return _by_sinkhorn(options, similarity, mask)
-        if isinstance(options, Threshold):
-            return _by_threshold(options, similarity, mask, (source.words, target.words))
-        return _by_similarity(options, similarity, mask)
 
-    return score
+def _score(
+    options: EmbeddingOptions, pointer: Pointer | None, source: Side, target: Side
+) -> tuple[Tensor, Tensor]:
+    mask = pair_mask(source.mask, target.mask)
+    if pointer is not None and isinstance(options, PointerNetwork):
+        both = pointer_alignment(pointer, source.states, target.states, source.mask, target.mask)
+        return _by_pointer(options, *both, mask)
+    if not isinstance(options, Similarity):
+        raise TypeError(f"{type(options).__name__} is not the options of a method")
+    similarity = source.states @ target.states.transpose(1, 2)
+    if options.compare == "cosine":
+        similarity = similarity.add_(1.0).div_(2.0)
+    similarity = distort(similarity, mask, ratio=options.distortion)
+    if isinstance(options, Transport):
+        return _by_sinkhorn(options, similarity, mask)
+    if isinstance(options, Threshold):
+        return _by_threshold(options, similarity, mask, (source.words, target.words))
+    return _by_similarity(options, similarity, mask)
 
 
 def prepared_states(options: EmbeddingOptions, table: Tensor) -> Tensor:

@@ -17,11 +17,21 @@ from isoglot.schema import ALIGNED, require
 
 @dataclass(frozen=True)
 class GoldPairs:
-    """Sentence pairs with gold links."""
+    """Sentence pairs with gold links.
+
+    Raises:
+        ConfigurationError: Not one gold alignment per pair.
+    """
 
     words: Sequence[tuple[Sequence[str], Sequence[str]]]
     gold: Sequence[GoldAlignment]
     ids: Sequence[str] = ()
+
+    def __post_init__(self) -> None:
+        if len(self.words) != len(self.gold):
+            raise ConfigurationError(
+                f"got {len(self.words)} sentence pairs but {len(self.gold)} gold alignments; give one per pair"
+            )
 
     @property
     def size(self) -> float:
@@ -35,10 +45,6 @@ def require_usable(pairs: GoldPairs, name: str) -> GoldPairs:
     Raises:
         ConfigurationError: with the number of the first such pair, from 1.
     """
-    if len(pairs.words) != len(pairs.gold):
-        raise ConfigurationError(
-            f"{name}: got {len(pairs.words)} sentence pairs but {len(pairs.gold)} gold alignments; give one per pair"
-        )
     for number, (words, own) in enumerate(zip(pairs.words, pairs.gold, strict=True), 1):
         if not isinstance(own, GoldAlignment):
             raise ConfigurationError(

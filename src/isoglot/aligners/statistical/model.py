@@ -308,6 +308,8 @@ class StatisticalAligner:
             raise ConfigurationError(
                 f"got {len(source)} source but {len(target)} target sentences; check the files for a lost line"
             )
+        for pair in zip(source, target, strict=True):
+            require_words(pair)
         return encode(source, lowercase=self.lowercase), encode(target, lowercase=self.lowercase)
 
     def _decode(self, source: BitextSide, target: BitextSide) -> SentenceAlignments:

@@ -18,6 +18,7 @@ from tokenizers import (
 )
 from transformers import PreTrainedTokenizerFast
 
+from isoglot.checks import given_texts, validated
 from isoglot.errors import ConfigurationError
 from isoglot.options import Options
 
@@ -81,7 +82,7 @@ def train_tokenizer(
         >>> tokenizer.tokenize("a river")
         ['▁a', '▁rive', 'r']
     """
-    options = options or TokenizerOptions(**settings)
+    options = options or validated(TokenizerOptions, settings, what="tokenizer option")
     counted = _CountedTexts(
         texts if options.algorithm != "wordpiece" or iter(texts) is not texts else list(texts)
     )
@@ -110,7 +111,7 @@ class _CountedTexts:
         self.characters = 0
 
     def __iter__(self) -> Any:
-        for text in self.texts:
+        for text in given_texts(self.texts):
             self.characters += len(text.strip())
             yield text
 

@@ -7,9 +7,11 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Literal, NamedTuple, get_args
 
+from pydantic import field_validator
+
 from isoglot.checks import did_you_mean
 from isoglot.errors import MISSING_FILE, ConfigurationError, Problem
-from isoglot.options import Options, option
+from isoglot.options import Options, option, text_of_path
 
 Kind = Literal["text", "bitext", "lexicon", "aligned", "treebank"]
 """What a prepared corpus can hold: the name of a schema in :mod:`isoglot.schema`."""
@@ -119,6 +121,8 @@ class Source(Reading):
     language: str | None = option(None, "Language of a text or treebank, for example `en`.")
     source_language: str | None = option(None, "Language of the source side, for example `en`.")
     target_language: str | None = option(None, "Language of the target side, for example `de`.")
+
+    _paths = field_validator("path", "target_path", "links_path", mode="before")(text_of_path)
 
     def languages(self, kind: Kind) -> tuple[str, ...]:
         """The languages of a row: one for text and treebanks, source and target for pairs."""

@@ -1,0 +1,78 @@
+"""What a caller has set, left aside while isoglot computes and given back afterwards."""
+
+import os
+import random
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import numpy as np
+import torch
+
+from isoglot.runs.process_wide import ProcessWide, Restore
+
+_LAUNCHER = "ACCELERATE_"
+"""How names of variables begin by which the library hands settings of a run to itself."""
+
+
+@contextmanager
+def own_precision() -> Iterator[None]:
+    """Compute in the types that the options name, inside a caller's ``torch.autocast`` too."""
+    accelerator = torch.accelerator.current_accelerator()
+    kinds = {"cpu", "cpu" if accelerator is None else accelerator.type}
+    with ExitStack() as stack:
+        for kind in kinds:
+            if torch.is_autocast_enabled(kind):
+                stack.enter_context(torch.autocast(kind, enabled=False))
+        yield
+
+
+@contextmanager
+def own_surroundings() -> Iterator[None]:
+    """Train and measure as a fresh process does, whatever block the caller is in.
+
+    A trainer seeds the global generators and sets switches of the libraries. The caller gets his own ones back, so that
+    his numbers do not depend on whether a run was trained or found finished.
+    """
+    with _KEPT.block(), torch.inference_mode(mode=False), torch.enable_grad(), own_precision():
+        yield
+
+
+def _keep() -> Restore:
+    draws, numbers, ours = random.getstate(), np.random.get_state(), torch.get_rng_state()
+    # a GPU that was never used has no state to give back, and asking for it would take its memory
+    theirs = torch.cuda.get_rng_state() if torch.cuda.is_initialized() else None
+    exact = torch.are_deterministic_algorithms_enabled()
+    warns = torch.is_deterministic_algorithms_warn_only_enabled()
+    products, launched, shared = torch.get_float32_matmul_precision(), _variables(), dict(_shared_state())
+
+    def restore() -> None:
+        random.setstate(draws)
+        np.random.set_state(numbers)
+        torch.set_rng_state(ours)
+        if theirs is not None:
+            torch.cuda.set_rng_state(theirs)
+        torch.use_deterministic_algorithms(exact, warn_only=warns)
+        torch.set_float32_matmul_precision(products)
+        for name in _variables():
+            del os.environ[name]
+        os.environ.update(launched)
+        _shared_state().clear()
+        _shared_state().update(shared)
+
+    return restore
+
+
+_KEPT = ProcessWide(_keep)
+
+
+def _variables() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if name.startswith(_LAUNCHER)}
+
+
+def _shared_state() -> dict[str, Any]:
+    """What every ``Accelerator`` of the process shares, its precision among it; a trainer replaces it."""
+    library = sys.modules.get("accelerate.state")
+    found: dict[str, Any] = {} if library is None else library.AcceleratorState._shared_state
+    return found

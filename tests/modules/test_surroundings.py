@@ -1,0 +1,60 @@
+"""What a caller has set stays set, and changes no result."""
+
+import os
+import random
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+
+import numpy as np
+import pytest
+import torch
+from accelerate import Accelerator
+from accelerate.state import AcceleratorState
+
+from isoglot.modules.surroundings import own_precision, own_surroundings
+
+
+def _global_state() -> tuple[object, ...]:
+    return (
+        random.getstate(),
+        np.random.get_state()[1].tobytes(),
+        torch.get_rng_state().numpy().tobytes(),
+        torch.are_deterministic_algorithms_enabled(),
+        torch.get_float32_matmul_precision(),
+        {name: value for name, value in os.environ.items() if name.startswith("ACCELERATE_")},
+        dict(AcceleratorState._shared_state),
+        torch.is_grad_enabled(),
+        torch.is_autocast_enabled("cpu"),
+    )
+
+
+def test_global_settings_are_given_back() -> None:
+    before = _global_state()
+    with pytest.raises(RuntimeError), own_surroundings():
+        random.seed(3)
+        np.random.seed(3)
+        torch.manual_seed(3)
+        torch.use_deterministic_algorithms(True)
+        torch.set_float32_matmul_precision("medium")
+        os.environ["ACCELERATE_DYNAMO_BACKEND"] = "INDUCTOR"
+        Accelerator(mixed_precision="bf16", cpu=True)
+        assert all(now != old for now, old in list(zip(_global_state(), before, strict=True))[:-2])
+        raise RuntimeError
+    assert _global_state() == before
+
+
+@pytest.mark.parametrize("block", [nullcontext, torch.no_grad, torch.inference_mode])
+def test_gradients_can_be_taken(block: Callable[[], AbstractContextManager[object]]) -> None:
+    with block(), own_surroundings():
+        weight = torch.nn.Parameter(torch.ones(2))
+        weight.sum().backward()
+    assert weight.grad is not None and not torch.is_inference_mode_enabled()
+
+
+@pytest.mark.parametrize("own", [own_precision, own_surroundings])
+def test_a_callers_autocast_is_left_aside(own: Callable[[], AbstractContextManager[object]]) -> None:
+    table = torch.ones(2, 2)
+    with torch.autocast("cpu", torch.bfloat16):
+        with own():
+            assert (table @ table).dtype == torch.float32
+        assert (table @ table).dtype == torch.bfloat16
