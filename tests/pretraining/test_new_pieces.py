@@ -143,6 +143,17 @@ def test_few_new_pieces_are_compared_with_all_old_ones_at_a_time(
     np.testing.assert_allclose(parts.toarray(), whole.toarray(), atol=1e-12)
 
 
+def test_a_lexicon_from_the_language_is_refused(tokenizers: Any) -> None:
+    """Every piece would start as the mean, though translations were asked for."""
+    old, new = tokenizers
+    words = CORPORA["words"]
+    turned = {"source": "target", "target": "source"}
+    turned |= {f"{one}_language": f"{other}_language" for one, other in turned.items()}
+    corpora = {**CORPORA, "words": words.rename_columns({n: turned.get(n, n) for n in words.column_names})}
+    with pytest.raises(ConfigurationError, match="'words' has no entry whose target is in 'xx'"):
+        mixing_weights(old, new, corpora, options(init="lexicon", lexicon="words"))
+
+
 def test_what_cannot_be_extended_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="a BPE tokenizer cannot be extended"):
         extended_tokenizer(fast_backend(tiny_tokenizer("roberta")), ["a b"], 5)

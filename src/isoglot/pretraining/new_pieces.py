@@ -133,9 +133,13 @@ def mixing_weights(
         informed = _by_similarity(new, texts, first, count)
     else:
         lexicon = corpora[options.lexicon or ""]
-        lexicon = lexicon.select(
-            [i for i, code in enumerate(lexicon["target_language"]) if code == options.language]
-        )
+        own = [i for i, code in enumerate(lexicon["target_language"]) if code == options.language]
+        if not own:
+            text = (
+                f"{options.lexicon!r} has no entry whose target is in {options.language!r}; give one that has"
+            )
+            raise ConfigurationError(Problem(text, ("model", "new_pieces", "lexicon")))
+        lexicon = lexicon.select(own)
         informed = _by_lexicon(old, new, lexicon, first, count)
     has = np.asarray(informed.sum(axis=1)).ravel() > 0
     return sp.diags(has.astype(float)) @ informed + sp.diags((~has).astype(float)) @ weights
