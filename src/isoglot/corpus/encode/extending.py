@@ -17,6 +17,8 @@ from isoglot.errors import ConfigurationError
 
 _SCORE_DIGITS = 4
 _ROUNDS, _PLAIN_ROUNDS = 12, 2
+_LARGEST = 1 << 17
+"""More pieces than any text has characters."""
 _UNKNOWN = "<unk>"
 _WHOLE_ALPHABET = 1 << 31
 _Scored = list[tuple[str, float]]
@@ -95,8 +97,10 @@ def _unigram(backend: Tokenizer, texts: Iterable[str], count: int) -> _Scored:
         try:
             core.train_from_iterator(texts, trainer)
         except Exception as error:
+            if size < _LARGEST:  # fewer than the text has characters, most of which may be known
+                return trained(2 * size)
             raise ConfigurationError(
-                f"model.new_pieces: training of {count} pieces failed ({error}); raise count, or give more text"
+                f"model.new_pieces: training of {count} pieces failed ({error}); give more text"
             ) from error
         found = json.loads(core.to_str())["model"]["vocab"]
         return [(piece, round(score, _SCORE_DIGITS)) for piece, score in found if piece != _UNKNOWN]
