@@ -111,7 +111,7 @@ def test_subset_is_the_one_that_the_authors_code_draws(share: float) -> None:
     nearest = np.argmax(left[taken] @ right[taken].T, axis=1)
     assert drawn.score == pytest.approx(100 * np.mean(nearest == np.arange(len(taken))))
     whole = alignment_score(table, copied_from=60, subset=Subset(share=share, seed=42, candidates="all"))
-    assert (whole.tokens, whole.candidates) == (len(taken), 60)
+    assert (whole.tokens, whole.answered, whole.candidates) == (len(taken), len(taken), 60)
     nearest = np.argmax(left[taken] @ right.T, axis=1)
     assert whole.score == pytest.approx(100 * np.mean(nearest == np.array(taken)))
     assert drawn.score >= whole.score > 0

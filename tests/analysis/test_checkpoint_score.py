@@ -11,7 +11,7 @@ from datasets import Dataset
 from safetensors.torch import save_file
 
 from isoglot.analysis.checkpoint_score import checkpoint_alignment_score, trained_pairs
-from isoglot.analysis.options import ScoreOptions
+from isoglot.analysis.options import ScoreOptions, Subset
 from isoglot.derive.options import TransformOptions
 from isoglot.derive.vocabulary import VocabularyCopy
 from isoglot.errors import ConfigurationError
@@ -53,6 +53,14 @@ def test_checkpoint_of_a_copied_vocabulary(copied: tuple[Path, VocabularyCopy]) 
     assert by_copy.total.tokens == by_copy.total.candidates == len(ids)
     assert by_copy.total.score == by_size.total.score == pytest.approx(expected)
     assert (by_copy.trained, by_copy.held_out) == (None, None)
+
+
+def test_figures_say_how_many_entries_they_are_of(copied: tuple[Path, VocabularyCopy]) -> None:
+    part = ScoreOptions(subset=Subset(share=0.5, candidates="all"))
+    found = checkpoint_alignment_score(copied[0], vocabulary=copied[1], options=part)
+    assert found.total.tokens < found.total.candidates
+    names = ("alignment_score", "alignment_backward", "cosine")
+    assert {found.metrics[name][1] for name in names} == {found.total.tokens}
 
 
 def test_shared_ids_are_left_out_and_specials_can_be_put_in(copied: tuple[Path, VocabularyCopy]) -> None:

@@ -42,3 +42,16 @@ def test_anchor_copy_is_frozen_saved_and_without_dropout(model):
     assert not any(p.requires_grad for p in objective.parameters())
     assert not any(m.training for m in objective.initial.modules())
     assert any(k.startswith("initial.") for k in objective.state_dict())
+
+
+def test_an_untrained_model_with_language_embeddings_is_not_away_from_itself(model):
+    batch = linked_sentences()
+    for side in ("query", "key"):
+        batch["sentences"][f"{side}_language_ids"] = torch.ones_like(batch["sentences"][f"{side}_input_ids"])
+    objective, table = AnchorObjective(model), torch.nn.Embedding(2, model.config.hidden_size)
+    output = objective(Encodings(model, batch, language_embeddings=table), batch)
+    assert float(output.total.detach()) == pytest.approx(0.0, abs=1e-8)
+    plain = Encodings(model, batch).last("sentences", "query")
+    assert not torch.allclose(
+        plain, Encodings(model, batch, language_embeddings=table).last("sentences", "query")
+    )

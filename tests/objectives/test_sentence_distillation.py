@@ -15,6 +15,7 @@ from isoglot.errors import ConfigurationError
 from isoglot.losses import SentenceDistillation
 from isoglot.modules.encoder import encode
 from isoglot.modules.encodings import Encodings
+from isoglot.objectives import sentence_distillation as distillation
 from isoglot.objectives import teacher as teachers
 from isoglot.objectives.sentence_distillation import SentenceDistillationObjective
 from isoglot.testing import tiny_aligned, tiny_bitext, tiny_model, tiny_tokenizer
@@ -87,6 +88,21 @@ def test_translations_alone(teacher: Path) -> None:
         assert encodings.forwards == (2 if order == "shuffle" else 1), "the other side is not encoded"
         totals.append(output.total)
         torch.testing.assert_close(output.total, totals[0])
+
+
+def test_all_ranks_encode_the_same_sides(teacher: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Under FSDP a rank that runs the encoder once would wait for one that runs it twice."""
+    batch = batch_of(tiny_bitext(6), order="source_is_query")
+    student, own = objective(tiny_bitext(6), teacher, sides="translation")
+    alone = own(Encodings(student, batch), batch)
+    monkeypatch.setattr(  # another rank's sentences have the translation on the other side
+        distillation, "gather_rows", lambda rows: torch.cat([rows, 1 - rows]), raising=False
+    )
+    encodings = Encodings(student, batch)
+    output = own(encodings, batch)
+    assert encodings.forwards == 2
+    assert int(output.count) == 6
+    torch.testing.assert_close(output.total, alone.total)
 
 
 def test_the_teacher_reads_each_sentence_once(teacher: Path, monkeypatch: pytest.MonkeyPatch) -> None:

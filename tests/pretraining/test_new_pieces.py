@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ from isoglot.corpus.encode.load_tokenizer import load_tokenizer
 from isoglot.corpus.encode.pieces import fast_backend
 from isoglot.errors import ConfigurationError
 from isoglot.modules.load import load_masked_lm
+from isoglot.pretraining import new_pieces
 from isoglot.pretraining.check import load_recipe
 from isoglot.pretraining.new_pieces import extended, mixing_weights, sparsemax, start_new_pieces
 from isoglot.pretraining.options import NewPiecesOptions
@@ -49,6 +52,26 @@ def test_old_pieces_stay_and_text_of_the_language_gets_shorter(tokenizers: Any) 
     assert [new.decode(i, skip_special_tokens=True) for i in new(texts)["input_ids"]] == [
         old.decode(i, skip_special_tokens=True) for i in old(texts)["input_ids"]
     ]
+
+
+@pytest.mark.parametrize("family", KINDS)
+def test_as_many_pieces_come_as_are_asked_for(family: Any) -> None:
+    class Texts(list[str]):
+        read = 0
+
+        def __iter__(self) -> Iterator[str]:
+            self.read += 1
+            return super().__iter__()
+
+    backend, corpus = fast_backend(tiny_tokenizer(family)), tiny_aligned(200)
+    known = backend.get_vocab()
+    texts = Texts(text[::-1] for side in ("source", "target") for text in corpus[side])
+    extended_tokenizer(backend, texts, 10_000)
+    assert texts.read <= 2  # there is no more to find
+    vocabularies = [extended_tokenizer(backend, texts, count).get_vocab() for count in (3, 30, 60, 100)]
+    assert [len(own) - len(known) for own in vocabularies] == [3, 30, 60, 100]
+    if family == "bert":
+        assert all(one.items() <= more.items() for one, more in pairwise(vocabularies))
 
 
 @pytest.mark.parametrize("init", ["mean", "focus", "lexicon"])
@@ -101,6 +124,35 @@ def test_sparsemax_is_the_nearest_point_of_the_simplex() -> None:
     draws = np.random.default_rng(1).dirichlet(np.ones(5), size=2000)
     nearest = np.square(scores[:, None] - draws).sum(-1).min(axis=1)
     assert (np.square(scores - found).sum(axis=1) <= nearest + 1e-9).all()
+
+
+def test_few_new_pieces_are_compared_with_all_old_ones_at_a_time(
+    tokenizers: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old, new = tokenizers
+    whole = mixing_weights(old, new, CORPORA, options(init="focus"))
+    rows: list[int] = []
+
+    def counted(scores: Any) -> Any:
+        rows.append(len(scores))
+        return sparsemax(scores)
+
+    monkeypatch.setattr(new_pieces, "_ROWS", 7, raising=False)
+    monkeypatch.setattr(new_pieces, "sparsemax", counted)
+    parts = mixing_weights(old, new, CORPORA, options(init="focus"))
+    assert max(rows) == 7 and sum(rows) > 14
+    np.testing.assert_allclose(parts.toarray(), whole.toarray(), atol=1e-12)
+
+
+def test_a_lexicon_from_the_language_is_refused(tokenizers: Any) -> None:
+    """Every piece would start as the mean, though translations were asked for."""
+    old, new = tokenizers
+    words = CORPORA["words"]
+    turned = {"source": "target", "target": "source"}
+    turned |= {f"{one}_language": f"{other}_language" for one, other in turned.items()}
+    corpora = {**CORPORA, "words": words.rename_columns({n: turned.get(n, n) for n in words.column_names})}
+    with pytest.raises(ConfigurationError, match="'words' has no entry whose target is in 'xx'"):
+        mixing_weights(old, new, corpora, options(init="lexicon", lexicon="words"))
 
 
 def test_what_cannot_be_extended_is_refused(tmp_path: Path) -> None:

@@ -19,7 +19,8 @@ from isoglot.cli import app
 from isoglot.corpus.prepare import prepare
 from isoglot.corpus.read.sources import Source
 from isoglot.errors import ConfigurationError, InputError
-from isoglot.pretraining.options import TrimRequest
+from isoglot.pretraining.options import SentenceExport, TrimRequest
+from isoglot.pretraining.sentence_export import export_sentences
 from isoglot.pretraining.trim import trim
 from isoglot.tasks.language_vectors import read_vectors
 from isoglot.testing import FAMILIES, tiny_bitext, tiny_model, tiny_tokenizer
@@ -48,6 +49,17 @@ def saved(folder: Path, family: str, *, head: bool = True, tied: bool = True) ->
     (model if head else model.base_model).save_pretrained(str(folder))
     tokenizer.save_pretrained(str(folder))
     return folder
+
+
+@pytest.mark.parametrize("family", ["bert", "xlm-roberta"])
+def test_a_sentence_encoder_leaves_out_the_same_pieces(family: str, tmp_path: Path, corpus: str) -> None:
+    source, whole = saved(tmp_path / "encoder", family), tmp_path / "sentences"
+    export_sentences(source, whole, SentenceExport(to="sentence-transformers"))
+    small = trim(whole, tmp_path / "out", TrimRequest(text=(corpus,))).path
+    weights = json.loads((small / "1_WordWeights" / "config.json").read_text())
+    tokenizer = AutoTokenizer.from_pretrained(small)
+    assert weights["vocab"] == tokenizer.convert_ids_to_tokens(list(range(len(tokenizer))))
+    assert set(weights["word_weights"]) == {tokenizer.cls_token, tokenizer.sep_token}
 
 
 @pytest.mark.parametrize("tied", [True, False])

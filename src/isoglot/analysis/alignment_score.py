@@ -29,6 +29,7 @@ class EmbeddingScore:
     backward: float  # the same from the target side, among the source entries that were asked for
     cosine: float  # mean cosine of the gold pairs, from −1 to 1
     tokens: int  # source entries that were asked for
+    answered: int  # target entries of the gold pairs, of which ``backward`` is the share
     candidates: int  # target entries that were searched
     asked: Tensor  # their numbers (rows of the table, or of the source vectors), ascending. Shape: (tokens,)
     correct: Tensor  # whether each was right. Shape: (tokens,), bool
@@ -111,7 +112,7 @@ def score_vectors(source: Tensor, target: Tensor, gold: Tensor) -> EmbeddingScor
     )
     return EmbeddingScore(
         100.0 * float(correct.double().mean()), 100.0 * float(back.double().mean()),
-        float(cosine.double().mean()), len(asked), width, asked, correct,
+        float(cosine.double().mean()), len(asked), len(answered), width, asked, correct,
     )  # fmt: skip
 
 

@@ -41,7 +41,7 @@ class CheckpointScore:
         total = self.total
         return {
             "alignment_score": (total.score, total.tokens),
-            "alignment_backward": (total.backward, total.candidates),
+            "alignment_backward": (total.backward, total.answered),
             "cosine": (total.cosine, total.tokens),
             "alignment_trained": (self.trained, self.trained_tokens),
             "alignment_held_out": (self.held_out, total.tokens - self.trained_tokens),

@@ -71,8 +71,10 @@ class AnchorObjective(Objective):
         hidden = encodings.last(self.view, self.side)
         inputs = encodings.inputs(self.view, self.side)
         layer = num_layers(self.initial)
-        with torch.no_grad():
-            before = encode(self.initial, inputs, layers=(layer,))[layer]
+        with torch.no_grad():  # language embeddings are not the encoder's: both sides have those of now
+            before = encode(
+                self.initial, inputs, layers=(layer,), language_embeddings=encodings.language_embeddings
+            )[layer]
         words = side_words(batch, self.view, self.side)
         present = words.present
         now, initial = (

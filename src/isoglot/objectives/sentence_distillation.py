@@ -11,6 +11,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from isoglot.errors import ConfigurationError
 from isoglot.losses.base import LossOutput
 from isoglot.losses.sentence_distillation import SentenceDistillation
+from isoglot.modules.contrast import gather_rows
 from isoglot.modules.encoder import hidden_size
 from isoglot.modules.encodings import Encodings
 from isoglot.objectives.base import Batch, LayerObjective, tensor_of
@@ -102,8 +103,9 @@ class SentenceDistillationObjective(SentenceDistillation, LayerObjective):
         taught = self.taught.of(keys.reshape(-1))
         rows = [torch.ones_like(is_pivot)] * 2 if self.sides == "both" else [~is_pivot, is_pivot]
         sides = list(zip(("query", "key"), rows, strict=True))
-        # a rank without rows takes part in the gradient all the same
-        needed = [(side, kept) for side, kept in sides if kept.any()] or sides[:1]
+        # FSDP needs as many forwards on every rank, and a gradient where there are no rows
+        anywhere = gather_rows(torch.stack([kept.any() for kept in rows])[None].int()).any(0).tolist()
+        needed = [own for own, some in zip(sides, anywhere, strict=True) if some] or sides[:1]
         pooled = torch.cat([self.pooled(encodings, side, self.pooling)[kept] for side, kept in needed])
         vectors = pooled if self.map is None else self.map(pooled)
         return self.measure(vectors, torch.cat([taught[kept] for kept in rows]))

@@ -38,6 +38,8 @@ from isoglot.pretraining.options import NewPiecesOptions
 from isoglot.runs.folder import make_once
 
 _WINDOW, _DIMENSIONS, _LEAST, _SENTENCES = 5, 100, 3, 500_000
+_ROWS = 256
+"""New pieces that are compared with the old ones at a time: 120 MB and a few copies of them with 60,000 old ones."""
 TEXT_COLUMNS = {"text": "language", "source": "source_language", "target": "target_language"}
 """Columns of prepared corpora that hold sentences, and those of their languages."""
 
@@ -131,9 +133,13 @@ def mixing_weights(
         informed = _by_similarity(new, texts, first, count)
     else:
         lexicon = corpora[options.lexicon or ""]
-        lexicon = lexicon.select(
-            [i for i, code in enumerate(lexicon["target_language"]) if code == options.language]
-        )
+        own = [i for i, code in enumerate(lexicon["target_language"]) if code == options.language]
+        if not own:
+            text = (
+                f"{options.lexicon!r} has no entry whose target is in {options.language!r}; give one that has"
+            )
+            raise ConfigurationError(Problem(text, ("model", "new_pieces", "lexicon")))
+        lexicon = lexicon.select(own)
         informed = _by_lexicon(old, new, lexicon, first, count)
     has = np.asarray(informed.sum(axis=1)).ravel() > 0
     return sp.diags(has.astype(float)) @ informed + sp.diags((~has).astype(float)) @ weights
@@ -191,9 +197,11 @@ def _by_similarity(new: PreTrainedTokenizerFast, texts: list[str], first: int, c
     result = sp.lil_matrix((count, first))
     if not is_new.any() or is_new.all():
         return result.tocsr()
-    shares = sparsemax(vectors[is_new] @ vectors[~is_new].T)
-    for piece, row in zip(kept[is_new] - first, shares, strict=True):
-        result[piece, kept[~is_new][row > 0]] = row[row > 0]
+    own, others, known = vectors[is_new], vectors[~is_new].T, kept[~is_new]
+    for start in range(0, len(own), _ROWS):
+        shares = sparsemax(own[start : start + _ROWS] @ others)
+        for piece, row in zip(kept[is_new][start:] - first, shares, strict=False):
+            result[piece, known[row > 0]] = row[row > 0]
     return result.tocsr()
 
 

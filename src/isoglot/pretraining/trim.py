@@ -36,7 +36,7 @@ from isoglot.modules.checkpoint import quiet, weight_files
 from isoglot.modules.load import masked_lm_config
 from isoglot.pretraining.options import TrimRequest
 from isoglot.runs.checkpoint import checkpoint_folder, reading
-from isoglot.runs.files import refuse_overwriting
+from isoglot.runs.files import read_json, refuse_overwriting, write_json
 from isoglot.runs.fingerprint import files_of
 from isoglot.runs.folder import hash_checkpoint, key_of, make_once
 from isoglot.runs.records import parse_json
@@ -164,6 +164,7 @@ def _write(
             ignore=lambda at, names: own(at, names) if at == str(place) else [],
         )
         _copy_objectives(place, folder)
+        _renumber_word_weights(folder, kept.tolist())
     with quiet():
         tokenizer.save_pretrained(str(folder))
     trimmed.save(str(folder / "tokenizer.json"))
@@ -241,6 +242,15 @@ def _copy_objectives(place: Path, folder: Path) -> None:
         found = {n: tensors.get_tensor(n) for n in tensors.keys() if _POINTER.search(n)}  # noqa: SIM118
     if found:
         save_file(found, folder / OBJECTIVES)
+
+
+def _renumber_word_weights(folder: Path, kept: Sequence[int]) -> None:
+    """Leave the kept pieces alone in the lists of sentence-transformers' WordWeights, which go by their numbers."""
+    for path in folder.glob("*/config.json"):
+        settings = read_json(path) or {}
+        pieces = settings.get("vocab")
+        if "word_weights" in settings and isinstance(pieces, list) and len(pieces) > kept[-1]:
+            write_json(path, {**settings, "vocab": [pieces[number] for number in kept]})
 
 
 def _texts(paths: Iterable[str], label: str, progress: Any) -> Iterator[str]:

@@ -6,7 +6,7 @@ import logging
 import os
 import uuid
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack, chdir, contextmanager
 from pathlib import Path
@@ -17,8 +17,10 @@ from isoglot.errors import IsoglotError
 from isoglot.runs.pool import WorkPool, no_setup
 
 _RETRIES = 5
-
-
+_MOST_CPUS = 8
+"""CPUs of one worker that stays, at most."""
+_STEPS = 10_000
+"""Ray counts shares of a GPU in steps of a ten-thousandth."""
 _FOLDER = "ISOGLOT_FOLDER"
 
 
@@ -126,7 +128,8 @@ class ResidentPool(RayPool):
 
     A worker that is lost starts again, elsewhere if need be, and does its piece again.
 
-    ``workers``: Pieces at a time; by default one per GPU, or without any one per two CPUs.
+    ``workers``: Pieces at a time, as far as there is room for them; by default one per GPU, or without any one per two
+    CPUs.
     ``most``: Number of pieces at all.
     ``gpu``: Whether workers use GPUs.
     """
@@ -145,10 +148,8 @@ class ResidentPool(RayPool):
 
     def __enter__(self) -> ResidentPool:
         ray = self._connect(max(os.cpu_count() or 1, self._workers))
-        size = min(self._workers or self._gpus or max(1, self._cpus // 2), self._most)
-        needs: dict[str, float] = {"num_cpus": max(1, min(self._cpus // size, 8))}
-        if self._gpus and self._gpu:
-            needs = {"num_cpus": 1, "num_gpus": min(1.0, self._gpus / size)}
+        machines = [node["Resources"] for node in ray.nodes() if node["Alive"]]
+        size, needs = resident_workers(machines, self._workers, self._most, gpu=self._gpu)
         actor = ray.remote(max_restarts=-1, max_task_retries=-1, **needs)(_Resident)
         self._idle = deque(actor.remote() for _ in range(size))
         self.ahead = size
@@ -160,6 +161,32 @@ class ResidentPool(RayPool):
         actor = self._idle.popleft()
         given = *self._given, function, *arguments
         return self._handed_over(actor.do.remote(*given), then=lambda: self._idle.append(actor))
+
+
+def resident_workers(
+    machines: Sequence[Mapping[str, float]], workers: int, most: int, *, gpu: bool
+) -> tuple[int, dict[str, float]]:
+    """How many workers stay, and what each takes of its machine.
+
+    All of them fit at the same time: Ray would let the others wait for ever, and the work that is given to them.
+
+    ``machines``: Resources of each, as Ray has them; the others as :class:`ResidentPool` has them.
+
+    Example:
+        >>> resident_workers([{"CPU": 8, "GPU": 2}], 5, 100, gpu=True)
+        (5, {'num_cpus': 1, 'num_gpus': 0.3333})
+        >>> resident_workers([{"CPU": 5}, {"CPU": 1}], 3, 100, gpu=False)
+        (3, {'num_cpus': 1})
+    """
+    cpus, gpus = ([int(machine.get(kind, 0)) for machine in machines] for kind in ("CPU", "GPU"))
+    if gpu and any(gpus):
+        wanted = min(workers or sum(gpus), most)
+        each = -(-wanted // sum(gpus))  # workers of one GPU, none of which can have parts of two
+        room = sum(min(own, each * count) for own, count in zip(cpus, gpus, strict=True))
+        return max(1, min(wanted, room)), {"num_cpus": 1, "num_gpus": _STEPS // each / _STEPS}
+    size = max(1, min(workers or sum(cpus) // 2, most, sum(cpus)))
+    fitting = (n for n in range(_MOST_CPUS, 0, -1) if sum(own // n for own in cpus) >= size)
+    return size, {"num_cpus": next(fitting, 1)}
 
 
 class _Resident:

@@ -8,7 +8,7 @@ Old pieces keep their ids and scores. Text of other languages is cut differently
 """
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from typing import Any
 
 from tokenizers import Tokenizer, models, trainers
@@ -16,9 +16,13 @@ from tokenizers import Tokenizer, models, trainers
 from isoglot.errors import ConfigurationError
 
 _SCORE_DIGITS = 4
-_ROUNDS = 3
+_ROUNDS, _PLAIN_ROUNDS = 12, 2
+_LARGEST = 1 << 17
+"""More pieces than any text has characters."""
 _UNKNOWN = "<unk>"
 _WHOLE_ALPHABET = 1 << 31
+_Scored = list[tuple[str, float]]
+"""Pieces and their scores."""
 
 
 def extended_tokenizer(backend: Tokenizer, texts: Iterable[str], count: int) -> Tokenizer:
@@ -36,9 +40,7 @@ def extended_tokenizer(backend: Tokenizer, texts: Iterable[str], count: int) -> 
             f"a {model['type']} tokenizer cannot be extended; model.new_pieces takes one of {', '.join(_TRAINED)}"
         )
     old = backend.get_vocab(with_added_tokens=True)
-    found = [
-        (piece, score) for piece, score in _TRAINED[model["type"]](backend, texts, count) if piece not in old
-    ]
+    found = _TRAINED[model["type"]](backend, texts, count)
     if not found:
         raise ConfigurationError(
             "model.new_pieces: the text has no piece that the tokenizer lacks; use another language or more text"
@@ -86,8 +88,8 @@ def _skeleton(backend: Tokenizer, model: Any) -> Tokenizer:
     return core
 
 
-def _unigram(backend: Tokenizer, texts: Iterable[str], count: int) -> list[tuple[str, float]]:
-    def trained(size: int) -> list[tuple[str, float]]:
+def _unigram(backend: Tokenizer, texts: Iterable[str], count: int) -> _Scored:
+    def trained(size: int) -> _Scored:
         core = _skeleton(backend, models.Unigram())
         trainer = trainers.UnigramTrainer(
             vocab_size=size, unk_token=_UNKNOWN, special_tokens=[_UNKNOWN], show_progress=False
@@ -95,20 +97,19 @@ def _unigram(backend: Tokenizer, texts: Iterable[str], count: int) -> list[tuple
         try:
             core.train_from_iterator(texts, trainer)
         except Exception as error:
+            if size < _LARGEST:  # fewer than the text has characters, most of which may be known
+                return trained(2 * size)
             raise ConfigurationError(
-                f"model.new_pieces: training of {count} pieces failed ({error}); raise count, or give more text"
+                f"model.new_pieces: training of {count} pieces failed ({error}); give more text"
             ) from error
         found = json.loads(core.to_str())["model"]["vocab"]
         return [(piece, round(score, _SCORE_DIGITS)) for piece, score in found if piece != _UNKNOWN]
 
-    known, size, new = backend.get_vocab(), count, list[tuple[str, float]]()
-    for _ in range(_ROUNDS):  # some of what is trained is known already
-        new = [entry for entry in trained(size) if entry[0] not in known]
-        size += max(0, count - len(new))
-    return sorted(new, key=lambda entry: (-entry[1], entry[0]))
+    found = _enough(trained, backend.get_vocab(), count, count)
+    return sorted(found, key=lambda entry: (-entry[1], entry[0]))
 
 
-def _wordpiece(backend: Tokenizer, texts: Iterable[str], count: int) -> list[tuple[str, float]]:
+def _wordpiece(backend: Tokenizer, texts: Iterable[str], count: int) -> _Scored:
     def trained(size: int, first: Sequence[str]) -> dict[str, int]:
         core = _skeleton(backend, models.WordPiece(unk_token=_UNKNOWN))
         trainer = trainers.WordPieceTrainer(
@@ -119,10 +120,34 @@ def _wordpiece(backend: Tokenizer, texts: Iterable[str], count: int) -> list[tup
 
     # the order of the alphabet, which the trainer takes from a hash table, is fixed first
     alphabet = sorted(trained(0, ()), key=lambda piece: (piece.removeprefix("##"), piece))
-    known = backend.get_vocab()
-    size = count + sum(piece in known for piece in trained(len(alphabet) + count, alphabet))
-    ordered = sorted(trained(max(size, len(alphabet)), alphabet).items(), key=lambda entry: entry[1])
-    return [(piece, 0.0) for piece, _ in ordered]
+
+    def in_order(size: int) -> _Scored:
+        found = trained(size, alphabet)
+        return [(piece, 0.0) for piece in sorted(found, key=found.__getitem__)]
+
+    return _enough(in_order, backend.get_vocab(), count, len(alphabet) + count)
+
+
+def _enough(trained: Callable[[int], _Scored], known: Container[str], count: int, size: int) -> _Scored:
+    """At least ``count`` pieces that are not known, or all that the texts hold.
+
+    ``trained``: The pieces of a training of some size. Some of them are known, so it is trained again, ever larger,
+    until enough are new.
+    """
+    new, before = _Scored(), 0
+    for number in range(_ROUNDS):
+        earlier, found = len(new), trained(size)
+        new = max(new, [entry for entry in found if entry[0] not in known], key=len)
+        lacking = count - len(new)
+        if (
+            lacking <= 0 or 2 * len(found) < size
+        ):  # a trainer gives less than it is asked for also where there is more
+            break
+        more = lacking
+        if number >= _PLAIN_ROUNDS:  # as many of the next pieces are known as of those that came last
+            more = min(size, -(-lacking * (size - before) // max(1, len(new) - earlier)))
+        size, before = size + max(lacking, more), size
+    return new
 
 
 _TRAINED = {"Unigram": _unigram, "WordPiece": _wordpiece}
