@@ -17,6 +17,7 @@ QUICK = re.findall(r"bin/python (benchmarks/.*)", (ROOT / "Makefile").read_text(
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)  # minutes, and machines are busy
 @pytest.mark.parametrize("line", QUICK)
 def test_a_benchmark_runs(line: str) -> None:
     done = subprocess.run(
