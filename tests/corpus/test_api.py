@@ -103,7 +103,7 @@ def test_settings_change_the_options(tmp_path):
         ([("a", "b"), ("c",)], r"row 2: got \('c',\); a row is \(source, target\), or a dictionary"),
         ([("a", "b"), "c d"], "row 2: got 'c d'; a row is"),
         ([("a", "b"), ("c", 5)], "row 2: the target is 5, not text"),
-        ([("a", "b"), ("c", float("nan"))], "row 2: the target is NaN, not text"),
+        ([("a", "b"), ("c", float("nan"))], "row 2: Out of range float .*; a field is text"),
         ([("a", "b"), ("c", {1})], "row 2: .*not JSON serializable; a field is text"),
         ([("a", "b"), ("c", "\ud800")], "row 2: is not valid JSON"),
         ([{"source": "a", "target": "b"}, {"source": "a"}], "row 2: no column 'target' in this row"),

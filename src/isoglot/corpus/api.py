@@ -173,6 +173,6 @@ def _line(row: Any, roles: Sequence[str], number: int) -> str:
             f"row {number}: got {shortened(row)}; a row is ({', '.join(roles)}), or a dictionary with these names"
         )
     try:
-        return f"{json.dumps(dict(row))}\n"
+        return f"{json.dumps(dict(row), allow_nan=False)}\n"
     except (TypeError, ValueError) as error:
         raise InputError(f"row {number}: {error}; a field is text, or a list of words") from error
