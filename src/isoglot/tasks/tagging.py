@@ -112,10 +112,8 @@ class TaggingTask(HeadTask):
         room = self.max_length - template.size
         sentences = [list(words) for words in dataset["words"]]
         segments = takes_segments(model, tokenizer)
-        spaces: set[Any] = {tokenizer.convert_tokens_to_ids(piece) for piece in ("▁", "Ġ")} - {
-            None,
-            tokenizer.unk_token_id,
-        }
+        spaces: set[Any] = {tokenizer.convert_tokens_to_ids(piece) for piece in ("▁", "Ġ")}
+        spaces -= {None, tokenizer.unk_token_id}
         skipped = spaces if self.label_piece == "text" else frozenset()
         rows, bare, count = [], 0, 0
         for number, (cut, tags) in enumerate(

@@ -19,9 +19,9 @@ def matched(found: LinkReader, gold: LinkReader) -> Pairs:
     """The sentences of a file of links, each with its gold links.
 
     JSON lines match by their ids where both files have them, everything else by its place; a file has ids on all lines
-    or on none. As long as the ids agree
-    line by line, one pair is held in memory; from the first that do not, the text of both files is. Ids that only
-    number the lines of ``found``, as `isoglot align` writes them, do not count where those of the gold links differ.
+    or on none. As long as the ids agree line by line, one pair is held in memory; from the first that do not, the text
+    of both files is. Ids that only number the lines of ``found``, as `isoglot align` writes them, do not count where
+    those of the gold links differ.
 
     Raises:
         InputError: A file has more sentences, ids on some lines alone, or an id that the other lacks or that stands

@@ -139,9 +139,8 @@ def _enough(trained: Callable[[int], _Scored], known: Container[str], count: int
         earlier, found = len(new), trained(size)
         new = max(new, [entry for entry in found if entry[0] not in known], key=len)
         lacking = count - len(new)
-        if (
-            lacking <= 0 or 2 * len(found) < size
-        ):  # a trainer gives less than it is asked for also where there is more
+        # a trainer gives less than it is asked for also where there is more
+        if lacking <= 0 or 2 * len(found) < size:
             break
         more = lacking
         if number >= _PLAIN_ROUNDS:  # as many of the next pieces are known as of those that came last
