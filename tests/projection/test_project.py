@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,8 +14,8 @@ from isoglot.corpus.labelled.questions import read_questions
 from isoglot.corpus.labelled.tables import read_table
 from isoglot.corpus.labelled.tags import read_tags
 from isoglot.errors import ConfigurationError, InputError, IsoglotError
-from isoglot.projection.options import project_request
-from isoglot.projection.words import WordCutter
+from isoglot.projection.options import ProjectRequest, project_request
+from isoglot.projection.questions import Answers
 from isoglot.schema import SPAN, TAGGED
 from isoglot.tasks import build_task
 from isoglot.testing import tiny_bitext
@@ -153,7 +154,10 @@ def chinese(tmp_path: Path, encoder: Path) -> Path:
 
 
 def test_text_without_spaces_is_cut_as_the_encoder_cuts_it(chinese: Path) -> None:
-    cut = WordCutter(project_request("a.json", model=str(chinese), target_language="zh"))
+    def cut_by(request: ProjectRequest) -> Callable[[str], list[tuple[int, int]]]:
+        return Answers("a.json", "b.json", "-", request).cut
+
+    cut = cut_by(project_request("a.json", model=str(chinese), target_language="zh"))
     text = "北京大学 在北京。x大2"
     assert [text[a:b] for a, b in cut(text)] == ["北京", "大学", "在", "北京", "。", "x", "大", "2"]
     assert cut("the house") == [(0, 3), (4, 9)]
@@ -161,10 +165,8 @@ def test_text_without_spaces_is_cut_as_the_encoder_cuts_it(chinese: Path) -> Non
         project_request("a.json", method="hmm", target_language="zh"),
         project_request("a.json", links_file="links", target_language="zh"),
     ):
-        assert [text[a:b] for a, b in WordCutter(request)(text)] == list(text.replace(" ", ""))
-    whole = WordCutter(
-        project_request("a.json", model=str(chinese), target_language="zh", words="whitespace")
-    )
+        assert [text[a:b] for a, b in cut_by(request)(text)] == list(text.replace(" ", ""))
+    whole = cut_by(project_request("a.json", model=str(chinese), target_language="zh", words="whitespace"))
     assert [text[a:b] for a, b in whole(text)] == text.split()
 
 

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from functools import partial
-from itertools import permutations, tee
+from itertools import tee
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from isoglot.aligners.embedding.options import values_of
 from isoglot.aligners.files.output import shows_words, write_corpus, write_lines
 from isoglot.aligners.files.pair_warnings import Warnings
 from isoglot.aligners.files.pairs import read_pairs
-from isoglot.aligners.options import AlignRequest, AnyAligner, Encoder, SavedModel
+from isoglot.aligners.options import AlignRequest, AnyAligner, Encoder, SavedModel, paths_of
 from isoglot.aligners.phrases import counted
 from isoglot.aligners.pieces import piece_links
 from isoglot.corpus.manifest import MANIFEST, InputFile
@@ -23,7 +23,7 @@ from isoglot.corpus.open_corpus import Corpus, open_corpus
 from isoglot.corpus.read.sources import UNNAMED, Source
 from isoglot.errors import ConfigurationError
 from isoglot.runs.checkpoint import checkpoint_folder
-from isoglot.runs.files import refuse_overwriting, require_writable
+from isoglot.runs.files import check_outputs
 from isoglot.runs.fingerprint import fingerprint
 from isoglot.runs.folder import hash_checkpoint, make_once
 from isoglot.runs.reporter import Reporter, Silent
@@ -53,20 +53,14 @@ def align_file(
     ``overwrite``: Replace a corpus or a saved model that was made from other inputs or with other options.
     """
     aligner, progress = request.aligner, progress or Silent()
-    reads = [*(path for source in sources for path in source.files()), *getattr(aligner, "train_on", ())]
-    reads += request.pieces
-    reads += [
-        str(path) for name in ("load", "start", "model") if (path := getattr(aligner, name, None)) is not None
-    ]
+    inputs = [path for source in sources for path in source.files()]
+    reads = paths_of(aligner, "train_on", "load", "start", "model")
     saved = getattr(aligner, "save", None)
-    beside = [getattr(aligner, name, None) for name in ("save", "lexicon")]
-    writes = [path for path in (out, *beside, request.phrases) if path]
-    for written in writes:
-        refuse_overwriting(written, reads)
-    _require_apart([Path(written) for written in writes if str(written) != "-"])
-    for written in writes:
-        if str(written) != "-":
-            require_writable(written, folder=written in (saved, out if request.output == "corpus" else None))
+    check_outputs(
+        [out, *_written_beside(request)],
+        [*inputs, *reads, *request.pieces],
+        folders=[saved, out if request.output == "corpus" else None],
+    )
     if saved is not None:
         from isoglot.aligners.statistical.methods import require_room  # noqa: PLC0415 - loads numba
 
@@ -84,12 +78,12 @@ def align_file(
     record, made = make_once(
         out,
         wanted,
-        lambda folder: {"pairs": make(folder), "beside": _beside(request)},
+        lambda folder: {"pairs": make(folder), "beside": _contents(_written_beside(request))},
         what="aligned corpus",
         overwrite=overwrite,
         name=_RECORD,
     )
-    for path, content in _beside(request).items():
+    for path, content in _contents(_written_beside(request)).items():
         if content is None or content != record["beside"].get(path):
             raise ConfigurationError(
                 f"{path}: {'is missing' if content is None else 'was changed'}, and {out}, which was made with it, is "
@@ -100,27 +94,22 @@ def align_file(
     return int(record["pairs"])
 
 
-def _beside(request: AlignRequest) -> dict[str, str | None]:
-    """The content of the files and folders that are written beside the corpus; ``None`` for what is missing."""
-    paths = [*(getattr(request.aligner, name, None) for name in ("save", "lexicon")), request.phrases]
-    return {str(path): fingerprint(path) if path.exists() else None for path in paths if path is not None}
+def _written_beside(request: AlignRequest) -> list[Path]:
+    """The files and folders that are written beside the links."""
+    return [*paths_of(request.aligner, "save", "lexicon"), *([request.phrases] if request.phrases else [])]
 
 
-def _require_apart(outputs: Sequence[Path]) -> None:
-    """Refuse outputs of which one would be written over another or into it."""
-    for first, second in permutations(outputs, 2):
-        if second.resolve().is_relative_to(first.resolve()):
-            raise ConfigurationError(f"{first} and {second}: one would overwrite the other; move one")
+def _contents(paths: Sequence[Path]) -> dict[str, str | None]:
+    """Fingerprints; ``None`` for what is missing."""
+    return {str(path): fingerprint(path) if path.exists() else None for path in paths}
 
 
 def _read_by(corpus: Corpus, aligner: AnyAligner) -> dict[str, Any]:
     """What is read, by its content: of a prepared folder by its manifest, of an encoder by its weights."""
     prepared = [str(Path(one.source.path) / MANIFEST) for one in corpus.inputs if one.manifest is not None]
     paths = [*prepared, *(path for one in corpus.inputs if one.manifest is None for path in one.files)]
-    paths += getattr(aligner, "train_on", ())
+    paths += map(str, paths_of(aligner, "train_on", "load", "start"))
     read: dict[str, Any] = {}
-    models = (getattr(aligner, name, None) for name in ("load", "start"))
-    paths += [str(path) for path in models if path is not None]
     if isinstance(aligner, Encoder):
         read = {"encoder": hash_checkpoint(checkpoint_folder(aligner.model))}
     return {**read, "inputs": [InputFile.of(path).recorded() for path in dict.fromkeys(paths)]}

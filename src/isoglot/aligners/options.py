@@ -187,6 +187,13 @@ class AlignRequest(LinkFormat):
     aligner: AnyAligner
 
 
+def paths_of(aligner: Options, *names: str) -> list[Path]:
+    """The files and folders that an aligner's options of these names are, as far as it has them."""
+    found = [getattr(aligner, name, None) for name in names]
+    listed = [one if isinstance(one, tuple) else (one,) for one in found if one is not None]
+    return [Path(path) for several in listed for path in several]
+
+
 def aligner_of(**values: Any) -> AnyAligner:
     """The aligner that options by name describe, ``method``, ``model`` and ``load`` among them.
 

@@ -15,12 +15,13 @@ from isoglot.checks import given_texts, validated
 from isoglot.corpus.filter.filters import clean
 from isoglot.corpus.read.line_files import blocks, numbered_lines
 from isoglot.errors import ConfigurationError
-from isoglot.mining.files import check_outputs, pair_format, pair_writer
+from isoglot.mining.files import pair_format, pair_writer
 from isoglot.mining.options import SentenceAlignOptions
 from isoglot.mining.sentence_paths import cheapest_groups, length_ratio, mutual_lines, spaced, usual_skip
 from isoglot.mining.vectors import SentenceEncoder, raw_vectors, sentence_encoder, unit_vectors
 from isoglot.modules.neighbours import unit
 from isoglot.runs.checkpoint import BOX
+from isoglot.runs.files import check_outputs
 from isoglot.runs.reporter import Reporter, Silent
 
 Block = list[tuple[int, str]]

@@ -11,7 +11,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 from isoglot.corpus.read.sources import bare_suffix, by_suffix
 from isoglot.errors import ConfigurationError
-from isoglot.runs.files import refuse_overwriting, require_writable, text_output
+from isoglot.runs.files import text_output
 
 WritePair = Callable[[str, str, Mapping[str, Any]], None]
 """Takes both sides of a pair and what is known of it, by name, in the same order for every pair."""
@@ -20,19 +20,6 @@ _TMX = (
     'creationtoolversion="1" segtype="sentence" o-tmf="isoglot" adminlang="en" srclang={source} '
     'datatype="plaintext"/>\n<body>\n'
 )
-
-
-def check_outputs(paths: Sequence[str], inputs: Sequence[str]) -> None:
-    """Refuse outputs that cannot be written, or of which one is an input or given twice, before any work.
-
-    Two paths with one name stand for the two sides of a pair.
-    """
-    named = [path for path in paths if path != "-"]
-    if len({path if path == "-" else Path(path).resolve() for path in paths}) < len(paths):
-        raise ConfigurationError(f"{', '.join(paths)}: two outputs are the same file; name another file")
-    for path in named:
-        refuse_overwriting(path, inputs)
-        require_writable(path)
 
 
 def pair_format(paths: Sequence[str]) -> str:

@@ -28,13 +28,13 @@ from isoglot.corpus.read.readers import READERS
 from isoglot.corpus.read.records import Records
 from isoglot.corpus.read.sources import Source
 from isoglot.errors import ConfigurationError
-from isoglot.mining.files import check_outputs, pair_format, pair_writer
+from isoglot.mining.files import pair_format, pair_writer
 from isoglot.mining.histogram import Histogram
 from isoglot.mining.options import FilterOptions
 from isoglot.mining.pair_scores import PairScorer, scorer_of
 from isoglot.mining.vectors import SentenceEncoder
 from isoglot.runs.checkpoint import BOX
-from isoglot.runs.files import write_json
+from isoglot.runs.files import check_outputs, write_json
 from isoglot.runs.reporter import Reporter, Silent
 
 _LETTER = regex.compile(r"\p{L}")
@@ -140,7 +140,7 @@ def filter_files(
     ``scorer`` makes the scorer, which is done when the inputs have been checked.
     """
     inputs = [path for given in corpus.inputs for path in given.files]
-    check_outputs([*out, *(str(path) for path in (dropped, report) if path is not None)], inputs)
+    check_outputs([*out, *(path for path in (dropped, report) if path is not None)], inputs)
     sources = [given.source for given in corpus.inputs]
     check_rules([given.source for given in corpus.inputs if given.manifest is None], options, "bitext")
     pair_format(out)

@@ -20,13 +20,14 @@ from isoglot.checks import given_texts, missing_package, validated
 from isoglot.corpus.filter.filters import clean
 from isoglot.corpus.read.line_files import numbered_lines
 from isoglot.errors import InputError
-from isoglot.mining.files import check_outputs, pair_format, pair_writer
+from isoglot.mining.files import pair_format, pair_writer
 from isoglot.mining.histogram import Histogram
 from isoglot.mining.options import MineOptions
 from isoglot.mining.vectors import SentenceEncoder, sentence_encoder, stored_vectors
 from isoglot.modules.devices import resolve_device
 from isoglot.modules.neighbours import Neighbours, compared, nearest_both_ways
 from isoglot.runs.checkpoint import BOX
+from isoglot.runs.files import check_outputs
 from isoglot.runs.reporter import Reporter, Silent
 
 

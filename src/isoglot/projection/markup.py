@@ -18,7 +18,7 @@ from isoglot.corpus.encode.words import word_spans
 from isoglot.corpus.read.line_files import numbered_lines
 from isoglot.errors import InputError
 from isoglot.projection.rule import Words, project_spans
-from isoglot.projection.units import LabelKind, Unit, paired
+from isoglot.projection.units import LabelKind, Unit
 
 _INSIDE = r"""(?:=\s*"[^"<]*"|=\s*'[^'<]*'|[^<>])*+"""
 """Attributes, whose values may hold a ``>``."""
@@ -54,10 +54,8 @@ class InlineTags(LabelKind):
 
     def units(self) -> Iterator[Unit]:
         """One unit per line."""
-        both = (self.labels, self.translation)
-        for _, (number, marked), (line, text) in paired(
-            numbered_lines(both[0]), numbered_lines(both[1]), both
-        ):
+        sides = numbered_lines(self.labels), numbered_lines(self.translation)
+        for (number, marked), (line, text) in self.paired(*sides):
             if found := _TAG.search(text):
                 raise InputError(
                     f"{found[0]} is in the translation; remove its tags",

@@ -19,7 +19,7 @@ from isoglot.corpus.read.sources import bare_suffix
 from isoglot.errors import InputError
 from isoglot.projection.rule import ProjectedSpan, Words, project_spans
 from isoglot.projection.tagged import by_character, entity_tags
-from isoglot.projection.units import LabelKind, Unit, paired, span_words
+from isoglot.projection.units import LabelKind, Unit, span_words
 
 _NAMES = ("spans", "entities", "label", "labels")
 
@@ -39,8 +39,7 @@ class CharacterSpans(LabelKind):
 
     def units(self) -> Iterator[Unit]:
         """One unit per text."""
-        both = (self.labels, self.translation)
-        for _, (number, row), other in paired(numbered_objects(self.labels), self._translated(), both):
+        for (number, row), other in self.paired(numbered_objects(self.labels), self._translated()):
             text, marked = _labelled(row, self.labels, number)
             spans, others = self.cut(text), self.cut(other)
             words = [span_words(spans, start, end) for start, end, _ in marked]

@@ -13,7 +13,7 @@ from typing import IO, Any
 from isoglot.aligners.align_file import align_file
 from isoglot.aligners.files.pair_warnings import Warnings
 from isoglot.aligners.files.pairs import more_bitext, read_pairs
-from isoglot.aligners.options import AlignRequest, AnyAligner
+from isoglot.aligners.options import AlignRequest, AnyAligner, paths_of
 from isoglot.corpus.read.sources import UNNAMED, Source
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.projection.links import linked, ready_links
@@ -23,7 +23,7 @@ from isoglot.projection.options import ProjectRequest, ReadyLinks, project_reque
 from isoglot.projection.questions import Answers
 from isoglot.projection.tagged import TaggedWords
 from isoglot.projection.units import LabelKind, ProjectionCounts
-from isoglot.runs.files import refuse_overwriting, require_writable, text_output
+from isoglot.runs.files import check_outputs, text_output
 from isoglot.runs.reporter import Reporter, Silent
 
 KINDS: dict[str, type[LabelKind]] = {
@@ -97,20 +97,10 @@ def project(
 
 
 def _check_outputs(out: str | Path, inputs: list[str | Path | None], request: ProjectRequest) -> None:
-    reads = [*inputs, *getattr(request.links, "train_on", ())]
-    for name in ("save", "lexicon"):
-        beside = getattr(request.links, name, None)
-        if beside is not None:
-            refuse_overwriting(beside, [*reads, out])
-            if Path(out).resolve() == Path(beside).resolve():
-                raise ConfigurationError(
-                    f"{out} and --{name} {beside} are the same file; choose another path for one"
-                )
-    refuse_overwriting(out, reads)
-    if str(out) == "-":
-        return
-    require_writable(out)
-    if request.kind in ("questions", "offsets") and Path(out).suffix != ".jsonl":
+    reads = [*inputs, *paths_of(request.links, "train_on", "load", "start", "model")]
+    saved = paths_of(request.links, "save")
+    check_outputs([out, *saved, *paths_of(request.links, "lexicon")], reads, folders=saved)
+    if str(out) != "-" and request.kind in ("questions", "offsets") and Path(out).suffix != ".jsonl":
         raise ConfigurationError(
             f"{out}: {request.kind} are written as JSON lines, which finetune knows by the suffix; name it .jsonl"
         )

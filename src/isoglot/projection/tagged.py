@@ -12,7 +12,7 @@ from isoglot.corpus.labelled.tags import UNLABELLED, UPOS, check_tag, tagged_row
 from isoglot.corpus.read.line_files import each, numbered_lines
 from isoglot.corpus.read.sources import bare_suffix
 from isoglot.projection.rule import ProjectedSpan, project_spans, project_tags
-from isoglot.projection.units import LabelKind, Unit, paired
+from isoglot.projection.units import LabelKind, Unit
 from isoglot.tasks.metrics.chunks import chunks
 
 
@@ -26,8 +26,7 @@ class TaggedWords(LabelKind):
 
     def units(self) -> Iterator[Unit]:
         """One unit per sentence."""
-        both = (self.labels, self.translation)
-        for _, (words, tags), translation in paired(self._labelled(), self._translated(), both):
+        for (words, tags), translation in self.paired(self._labelled(), self._translated()):
             yield Unit(words, translation, tags)
 
     def text(self, unit: Unit, found: PairLinks) -> str:

@@ -6,16 +6,19 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import count
+from functools import cached_property
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, TypeVar
 
 from isoglot.aligners.alignment import PairLinks
+from isoglot.aligners.options import Encoder
+from isoglot.aligners.pieces import Cut, load_cut
+from isoglot.corpus.encode.words import has_unspaced, joined_spans, word_spans
 from isoglot.corpus.labelled.tags import UNLABELLED
 from isoglot.errors import InputError
 from isoglot.projection.options import ProjectRequest
 from isoglot.projection.rule import ProjectedSpan, Words
-from isoglot.projection.words import WordCutter
 
 One = TypeVar("One")
 Other = TypeVar("Other")
@@ -86,9 +89,6 @@ class LabelKind(ABC):
     request: ProjectRequest
     counts: ProjectionCounts = field(default_factory=ProjectionCounts)
 
-    def __post_init__(self) -> None:
-        self.cut = WordCutter(self.request)  # running text to words
-
     @abstractmethod
     def units(self) -> Iterator[Unit]:
         """The units in their order."""
@@ -97,23 +97,33 @@ class LabelKind(ABC):
     def text(self, unit: Unit, found: PairLinks) -> str:
         """A unit with its labels as lines of the output; empty if it is left out."""
 
+    def paired(self, labelled: Iterable[One], translated: Iterable[Other]) -> Iterator[tuple[One, Other]]:
+        """Sentence and translation; both files have equally many."""
+        for number, (one, other) in enumerate(zip_longest(labelled, translated)):
+            if one is None or other is None:
+                paths = self.labels, self.translation
+                short, long = paths if one is None else paths[::-1]
+                raise InputError(
+                    f"ends after {number:,} sentences, but {long} continues; sentence i must translate sentence i",
+                    path=short,
+                )
+            yield one, other
 
-def paired(
-    labelled: Iterable[One], translated: Iterable[Other], paths: tuple[str | Path, str | Path]
-) -> Iterator[tuple[int, One, Other]]:
-    """Number, sentence and translation; both files have equally many."""
-    one, other = iter(labelled), iter(translated)
-    for number in count(1):
-        sides = next(one, None), next(other, None)
-        if sides[0] is None and sides[1] is None:
-            return
-        if sides[0] is None or sides[1] is None:
-            short, long = paths if sides[0] is None else paths[::-1]
-            raise InputError(
-                f"ends after {number - 1:,} sentences, but {long} continues; sentence i must translate sentence i",
-                path=short,
-            )
-        yield number, sides[0], sides[1]
+    def cut(self, text: str) -> list[Words]:
+        """Characters ``[start, end)`` of each word of running text, cut as ``--words`` says.
+
+        Single characters of Chinese, Japanese, Thai and the like are joined where the encoder's tokenizer has a longer
+        piece: pieces are closer to words, and an encoder links them better.
+        """
+        spans = word_spans(text, mode=self.request.words)
+        if self.request.words != "unicode" or not has_unspaced(text) or self._pieces is None:
+            return spans
+        return joined_spans(text, spans, self._pieces(text)[1])
+
+    @cached_property
+    def _pieces(self) -> Cut | None:  # loads transformers, which other text does without
+        links = self.request.links
+        return load_cut(links.model) if isinstance(links, Encoder) else None
 
 
 def span_words(spans: Sequence[Words], first: int, stop: int) -> Words | None:

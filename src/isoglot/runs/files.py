@@ -15,8 +15,9 @@ import stat
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import permutations
 from pathlib import Path
 from typing import IO, Any
 
@@ -211,6 +212,31 @@ def refuse_overwriting(output: str | Path, inputs: Iterable[str | Path | None]) 
         if out.samefile(path) or (out.is_dir() and any(out.samefile(parent) for parent in path.parents)):
             what = "is also an input" if out.samefile(path) else f"holds the input {name}"
             raise ConfigurationError(f"{output}: {what}, which would be overwritten; choose another --out")
+
+
+def check_outputs(
+    outputs: Sequence[str | Path],
+    inputs: Sequence[str | Path | None],
+    *,
+    folders: Collection[str | Path | None] = (),
+) -> None:
+    """Refuse outputs that cannot be written, that are an input, or of which one is written over another.
+
+    Before any work, and nothing is made. ``folders``: Those outputs that are folders; ``-`` is standard output.
+    """
+    for first, second in permutations(outputs, 2):
+        shown = "-" in map(str, (first, second))
+        if str(first) == str(second) or (
+            not shown and Path(second).resolve().is_relative_to(Path(first).resolve())
+        ):
+            raise ConfigurationError(
+                f"{first} and {second}: two outputs are the same file or folder, and one would overwrite the other; "
+                "name another"
+            )
+    for path in outputs:
+        if str(path) != "-":
+            refuse_overwriting(path, inputs)
+            require_writable(path, folder=path in folders)
 
 
 def digest_of(paths: Iterable[Path], *, size: int, named: bool = False) -> str:
