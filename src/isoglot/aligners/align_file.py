@@ -3,7 +3,6 @@
 import logging
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from functools import partial
 from itertools import tee
 from pathlib import Path
 from typing import Any
@@ -68,17 +67,21 @@ def align_file(
     again = shows_words(request) and not isinstance(aligner, Encoder | SavedModel)
     corpus = open_corpus(sources, "bitext", again=again)
     if request.output != "corpus":
-        return _align(corpus, out, request, progress, overwrite)
+        return _align(corpus, out, request, progress, overwrite, out)
     wanted = {
         "request": request.model_dump(mode="json"),
         "sources": [source.model_dump(mode="json") for source in sources],
         **_read_by(corpus, aligner),
     }
-    make = partial(_align, corpus, out, request, progress, overwrite)
+
+    def make(folder: Path) -> dict[str, Any]:
+        pairs = _align(corpus, out, request, progress, overwrite, folder)
+        return {"pairs": pairs, "beside": _contents(_written_beside(request))}
+
     record, made = make_once(
         out,
         wanted,
-        lambda folder: {"pairs": make(folder), "beside": _contents(_written_beside(request))},
+        make,
         what="aligned corpus",
         overwrite=overwrite,
         name=_RECORD,
@@ -121,9 +124,9 @@ def _align(
     request: AlignRequest,
     progress: Reporter,
     overwrite: bool,
-    folder: Path | None = None,
+    place: str | Path,
 ) -> int:
-    """Align, and write the links to ``out``, or as a corpus into a folder that is going to have that name."""
+    """Align, and write the links to a place that is ``out``, or a folder that is going to have that name."""
     aligner, warn = request.aligner, Warnings()
     with ExitStack() as stack:
         found: Found
@@ -146,18 +149,16 @@ def _align(
         if request.pieces:
             found = piece_links(found, request.pieces)
         links = _shown(found, progress)
-        if folder is not None:
-            count = write_corpus(links, folder)
-        else:
-            count = write_lines(
-                links,
-                out,
-                name=request.output,
-                base=request.base,
-                reverse=request.reverse,
-                values=values_of(aligner.options) if isinstance(aligner, Encoder) else "probabilities",
-            )
-    return count
+        if request.output == "corpus":
+            return write_corpus(links, Path(place))
+        return write_lines(
+            links,
+            place,
+            name=request.output,
+            base=request.base,
+            reverse=request.reverse,
+            values=values_of(aligner.options) if isinstance(aligner, Encoder) else "probabilities",
+        )
 
 
 def _by_embedding(corpus: Corpus, encoder: Encoder, request: AlignRequest, warn: Warnings) -> Found:

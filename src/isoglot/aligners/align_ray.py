@@ -71,10 +71,6 @@ class RayJob:
         """The file of a part."""
         return Path(self.parts) / f"{number:06d}.parquet"
 
-    def open(self) -> CorpusInput:
-        """The corpus, whose shards are not looked at."""
-        return prepared_input(Source(path=self.corpus), "bitext")
-
     def pairs(self, corpus: CorpusInput, number: int) -> Iterator[RawPair]:
         """The pairs of a part."""
         first = number * self.part_pairs
@@ -101,7 +97,8 @@ class _AlignWorker:
 def start(job: RayJob) -> None:
     """Set a worker up: load the encoder."""
     keep_few_primitives()
-    _AlignWorker.job, _AlignWorker.corpus, _AlignWorker.warnings = job, job.open(), []
+    _AlignWorker.job, _AlignWorker.warnings = job, []
+    _AlignWorker.corpus = prepared_input(Source(path=job.corpus), "bitext")
     _AlignWorker.aligner = EmbeddingAligner(
         job.model,
         options=EmbeddingOptions.build(**job.options),

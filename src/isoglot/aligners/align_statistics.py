@@ -60,9 +60,7 @@ def _aligned(
     own_options = {**aligner.decoding(), **dict(aligner.options), "words": request.words}
     learner = StatisticalAligner(aligner.kind, lowercase=aligner.lowercase, **own_options)
     keep = aligner.save is not None or aligner.lexicon is not None
-    start = None if aligner.start is None else StatisticalAligner.load(aligner.start)
-    if start is not None and start.words not in (None, request.words):
-        raise _cut_otherwise(aligner.start, start.words)
+    start = None if aligner.start is None else _loaded(aligner.start, request)
     learned = [source.digest(), target.digest(), start and start.trained().digest()] if aligner.save else []
     made_from = _made_from(learner, aligner.save, learned, overwrite=overwrite)
     found = learner.fit_align_sides(source, target, keep=keep, start=start)
@@ -93,9 +91,7 @@ def _by_loaded(
     wanted: SavedModel, corpus: Corpus, request: AlignRequest, warn: Warn, overwrite: bool
 ) -> Found:
     """Links by a saved model, a window of pairs at a time."""
-    aligner = StatisticalAligner.load(wanted.load, **wanted.decoding())
-    if aligner.words not in (None, request.words):
-        raise _cut_otherwise(wanted.load, aligner.words)
+    aligner = _loaded(wanted.load, request, **wanted.decoding())
     if wanted.threshold is not None and aligner.symmetrisation != AGREEMENT:
         raise ConfigurationError(
             f"--set threshold: {wanted.load} is read by {aligner.symmetrisation}, which has none; leave it out"
@@ -112,8 +108,14 @@ def _by_loaded(
         first += len(window)
 
 
-def _cut_otherwise(model: Path | None, words: str | None) -> ConfigurationError:
-    return ConfigurationError(f"{model} was trained on text split with --words {words}; add --words {words}")
+def _loaded(model: Path, request: AlignRequest, **decoding: Any) -> StatisticalAligner:
+    """A saved model; one of text that was cut in another way is refused."""
+    found = StatisticalAligner.load(model, **decoding)
+    if found.words not in (None, request.words):
+        raise ConfigurationError(
+            f"{model} was trained on text split with --words {found.words}; add --words {found.words}"
+        )
+    return found
 
 
 def _encoded(

@@ -228,10 +228,8 @@ class LinkTable:
     ) -> Self:
         """Sort unordered, distinct links of ``count`` sentences into a table."""
         order = np.lexsort((target, source, sentence))
-        offsets = np.zeros(count + 1, np.int64)
-        np.cumsum(np.bincount(sentence, minlength=count), out=offsets[1:])
         return cls(
-            offsets,
+            starts_and_end(np.bincount(sentence, minlength=count)),
             source[order].astype(np.int32),
             target[order].astype(np.int32),
             None if probability is None else probability[order].astype(np.float32),
@@ -240,11 +238,9 @@ class LinkTable:
     @classmethod
     def from_alignments(cls, alignments: Iterable[Alignment]) -> Self:
         """Flatten a sequence of alignments."""
-        ordered = [sorted(alignment.links) for alignment in alignments]
-        flat = np.array([link for links in ordered for link in links], np.int32).reshape(-1, 2)
-        offsets = np.zeros(len(ordered) + 1, np.int64)
-        np.cumsum([len(links) for links in ordered], out=offsets[1:])
-        return cls(offsets, flat[:, 0].copy(), flat[:, 1].copy())
+        every = list(alignments)
+        flat = [(number, *link) for number, alignment in enumerate(every) for link in alignment.links]
+        return cls.build(len(every), *np.array(flat, np.int64).reshape(-1, 3).T)
 
     @classmethod
     def from_pharaoh(cls, lines: Iterable[str], *, path: str | Path | None = None) -> Self:
@@ -272,8 +268,9 @@ class LinkTable:
         if self.probability is None or not minimum:
             return self
         kept = self.probability >= minimum
-        before = np.concatenate([[0], np.cumsum(kept)])
-        return LinkTable(before[self.offsets], self.source[kept], self.target[kept], self.probability[kept])
+        return LinkTable(
+            starts_and_end(kept)[self.offsets], self.source[kept], self.target[kept], self.probability[kept]
+        )
 
     @property
     def sentence(self) -> npt.NDArray[np.int64]:
@@ -295,6 +292,11 @@ class LinkTable:
         items = [f"{s}-{t}" for s, t in zip(self.source.tolist(), self.target.tolist(), strict=True)]
         bounds = self.offsets.tolist()
         return [" ".join(items[start:stop]) for start, stop in pairwise(bounds)]
+
+
+def starts_and_end(lengths: npt.ArrayLike) -> npt.NDArray[np.int64]:
+    """Where items of these lengths start in a flat array, and where the last one ends. **Shape**: (n) -> (n + 1)."""
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64)])
 
 
 def windows(count: int) -> Iterator[tuple[int, int]]:

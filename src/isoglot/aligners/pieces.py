@@ -28,22 +28,22 @@ def load_cut(name: str) -> Cut:
     """
     if Path(name).suffix not in _SENTENCEPIECE:
         return _transformers(name)
-    package = "sentencepiece>=0.2.3"
     try:
         from sentencepiece import SentencePieceProcessor  # noqa: PLC0415 - an extra
-    except ImportError as error:
+
+        encode: Any = SentencePieceProcessor.encode_as_offset_mapping
+    except (ImportError, AttributeError) as error:
+        package = "sentencepiece>=0.2.3"
         raise missing_package(f"--pieces {name}", package, instead="a tokenizer.json") from error
-    if not hasattr(SentencePieceProcessor, "encode_as_offset_mapping"):
-        raise missing_package(f"--pieces {name}", package, instead="a tokenizer.json")
     try:
-        processor: Any = SentencePieceProcessor(model_file=name)
+        processor = SentencePieceProcessor(model_file=name)
     except (OSError, RuntimeError) as error:
         raise ConfigurationError(
             f"{name}: is not a SentencePiece model; name a .model or .spm file"
         ) from error
 
     def cut(text: str) -> tuple[list[str], list[tuple[int, int]]]:
-        found = processor.encode_as_offset_mapping(text)
+        found = encode(processor, text)
         return found["pieces"], found["offsets"]
 
     return cut

@@ -7,8 +7,9 @@ from isoglot.link_counts import AlignmentScore
 
 _DROP = 0.10
 """How far (absolute AER) the other reading must be better to be worth a word: wrong bases cost 0.3 and more."""
-_BASES = {-1: ["they count from 1 (--base 1)"], 0: [], 1: ["the gold file counts from 1 (--gold-base 1)"]}
+_BASES = {0: [], -1: ["they count from 1 (--base 1)"], 1: ["the gold file counts from 1 (--gold-base 1)"]}
 _SIDES = {False: [], True: ["their sides are exchanged (--reverse)"]}
+"""What may be wrong, by how far numbers are shifted and by whether sides are exchanged; as read, nothing."""
 _NONE: Links = frozenset()
 
 
@@ -22,8 +23,7 @@ class Readings:
     def __init__(self) -> None:
         self.total = AlignmentScore()
         """The score of the links as they are."""
-        self._others = {" and ".join(_BASES[shift] + _SIDES[turned]): AlignmentScore()
-                        for turned, shift in product(_SIDES, _BASES) if turned or shift}  # fmt: skip
+        self._others = dict.fromkeys(list(product(_SIDES, _BASES))[1:], AlignmentScore())
         self._early = self._late = AlignmentScore()
         self._last: tuple[Links, GoldAlignment] | None = None
 
@@ -31,12 +31,9 @@ class Readings:
         """Add the next sentence; its own score."""
         own = score_pair(links, gold)
         self.total += own
-        for turned, shift in product(_SIDES, _BASES):
-            if turned or shift:
-                read = frozenset(
-                    (j + shift, i + shift) if turned else (i + shift, j + shift) for i, j in links
-                )
-                self._others[" and ".join(_BASES[shift] + _SIDES[turned])] += score_pair(read, gold)
+        for turned, shift in self._others:
+            read = frozenset((j + shift, i + shift) if turned else (i + shift, j + shift) for i, j in links)
+            self._others[turned, shift] += score_pair(read, gold)
         if self._last is not None:
             self._early += score_pair(links, self._last[1])
         self._late += score_pair(_NONE if self._last is None else self._last[0], gold)
@@ -46,7 +43,7 @@ class Readings:
     def hint(self) -> str | None:
         """What to try where another reading of the links scores far better, else None."""
         last = AlignmentScore() if self._last is None else score_pair(_NONE, self._last[1])
-        errors = {name: total.aer for name, total in self._others.items()}
+        errors = {" and ".join(_BASES[s] + _SIDES[t]): total.aer for (t, s), total in self._others.items()}
         errors["their sentences are numbered one too high"] = (self._early + last).aer
         errors["their sentences are numbered one too low"] = self._late.aer
         reading, best = min(errors.items(), key=lambda item: item[1])

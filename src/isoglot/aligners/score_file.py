@@ -12,7 +12,7 @@ from isoglot.aligners.files.formats import HeldLinks, LinkedSentence, LinkReader
 from isoglot.aligners.files.matching import matched
 from isoglot.aligners.options import FileScoring, Gold, LayerScoring
 from isoglot.aligners.readings import Readings
-from isoglot.aligners.scoring import GivenLinks, no_sure_link
+from isoglot.aligners.scoring import GivenLinks, require_sure
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.link_counts import AlignmentScore
 from isoglot.runs.files import write_text
@@ -68,8 +68,7 @@ def _scored(found: LinkReader, right: LinkReader, *, each: bool) -> ScoreReport:
         scored = readings.add(own.gold.possible, reference.gold)
         if each:
             sentences.append((name, scored))
-    if not readings.total.sure:
-        raise no_sure_link(right.path)
+    require_sure(readings.total.sure > 0, right.path)
     hint = readings.hint()
     if outside:
         raise InputError(
@@ -84,12 +83,11 @@ def _link_outside(own: LinkedSentence, reference: LinkedSentence, name: str, gol
     if reference.words is None:
         return ""
     source, target = map(len, reference.words)
-    outside = next((f"{i}-{j}" for i, j in sorted(own.gold.possible) if i >= source or j >= target), None)
+    outside = own.gold.outside(source, target)
     if outside is None:
         return ""
-    return (
-        f"sentence {name} has the link {outside}, counted from 0, but {source} and {target} words in {gold}"
-    )
+    i, j = outside
+    return f"sentence {name} has the link {i}-{j}, counted from 0, but {source} and {target} words in {gold}"
 
 
 def _require_same_words(

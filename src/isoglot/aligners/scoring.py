@@ -41,6 +41,11 @@ class GoldAlignment:
                 + (f" and {shortened(possible)}" if possible else "")
             ) from None
 
+    def outside(self, source: int, target: int) -> tuple[int, int] | None:
+        """The first link of a word that a pair with this many words does not have."""
+        found = (link for link in self.possible if not (0 <= link[0] < source and 0 <= link[1] < target))
+        return min(found, default=None)
+
     def transpose(self) -> GoldAlignment:
         """The same links with the sides exchanged."""
         return GoldAlignment.of(((t, s) for s, t in self.sure), ((t, s) for s, t in self.possible))
@@ -50,17 +55,12 @@ GivenLinks = str | Path | Iterable[AlignedPair | Alignment | GoldAlignment | str
 """A file of links, or the links of each sentence in any form."""
 
 
-def require_sure(gold: Iterable[GoldAlignment], path: str | Path) -> None:
+def require_sure(sure: bool, path: str | Path) -> None:
     """Refuse gold links without a sure one, against which recall and the error rate say nothing."""
-    if not any(own.sure for own in gold):
-        raise no_sure_link(path)
-
-
-def no_sure_link(path: str | Path) -> ConfigurationError:
-    """The error for gold links without a sure one."""
-    return ConfigurationError(
-        f"{path}: has no sure link to measure against; give a file with sure links, or an aligned corpus"
-    )
+    if not sure:
+        raise ConfigurationError(
+            f"{path}: has no sure link to measure against; give a file with sure links, or an aligned corpus"
+        )
 
 
 def score(links: GivenLinks, gold: GivenLinks) -> AlignmentScore:
@@ -93,9 +93,10 @@ def score(links: GivenLinks, gold: GivenLinks) -> AlignmentScore:
         raise ConfigurationError(
             f"got {len(found)} alignments but {len(right)} gold alignments; keep empty lines for empty alignments"
         )
-    require_sure(right, "gold")
     pairs = zip(found, right, strict=True)
-    return sum((score_pair(alignment.links, own) for alignment, own in pairs), AlignmentScore())
+    total = sum((score_pair(alignment.links, own) for alignment, own in pairs), AlignmentScore())
+    require_sure(total.sure > 0, "gold")
+    return total
 
 
 def _all(kind: type[T], given: GivenLinks) -> Sequence[T] | None:

@@ -19,7 +19,7 @@ Source: Koehn, Och & Marcu 2003 (*Statistical phrase-based translation*); Dyer, 
 import numpy as np
 import numpy.typing as npt
 
-from isoglot.aligners.alignment import LinkTable
+from isoglot.aligners.alignment import LinkTable, starts_and_end
 from isoglot.aligners.compiled import compiled, helper
 from isoglot.aligners.statistical.options import SYMMETRISERS, Symmetriser
 from isoglot.checks import did_you_mean
@@ -73,7 +73,7 @@ def symmetrise_table(
         )
         probability = np.where((one > 0) & (other > 0), np.sqrt(one * other), np.maximum(one, other) / 2)
     source, target = (cells[kept] >> 32).astype(np.int32), (cells[kept] & _COLUMN).astype(np.int32)
-    return LinkTable(np.append(0, np.cumsum(kept))[offsets], source, target, probability)
+    return LinkTable(starts_and_end(kept)[offsets], source, target, probability)
 
 
 _COLUMN = 0xFFFFFFFF

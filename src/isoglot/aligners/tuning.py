@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from isoglot.aligners.embedding.choice import Choice, Tried, best_choice, keep_choice
 from isoglot.aligners.files.gold import GoldPairs, gold_pairs, require_usable
@@ -108,8 +108,9 @@ def _named(gold: GoldSet | Sequence[GoldSet] | Mapping[str, GoldSet]) -> dict[st
     if isinstance(gold, Mapping):
         given = dict(gold)
     else:
-        listed = isinstance(gold, Iterable) and not isinstance(gold, str | Path | GoldPairs)
-        several: list[Any] = list(cast(Any, gold)) if listed else [gold]
+        several: list[Any] = (
+            list(gold) if isinstance(gold, Iterable) and not isinstance(gold, str) else [gold]
+        )
         require_different(one for one in several if isinstance(one, str | Path))
         given = {
             f"gold {n}" if isinstance(one, GoldPairs) else str(one): one for n, one in enumerate(several, 1)

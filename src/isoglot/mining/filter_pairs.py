@@ -110,19 +110,15 @@ def filter_pairs(
     check_rules(
         [Source(path="-", source_language=languages[0], target_language=languages[1])], wanted, "bitext"
     )
-    return _judged(_chunked(_given(pairs), languages), scorer, wanted)
-
-
-def _given(pairs: Any) -> Iterator[tuple[str, str]]:
-    """Both texts of each pair, whatever holds them."""
     if pairs is None:
         raise ConfigurationError("expected sentence pairs, got None")
-    return (_two_texts(pair, number) for number, pair in enumerate(given_pairs(pairs, None, None), 1))
+    return _judged(_chunked(_texts(given_pairs(pairs, None, None)), languages), scorer, wanted)
 
 
-def _two_texts(pair: tuple[Any, Any], number: int) -> tuple[str, str]:
-    source, target = given_texts(pair, f"pair {number}")
-    return source, target
+def _texts(pairs: Iterable[tuple[Any, Any]]) -> Iterator[tuple[str, str]]:
+    for number, pair in enumerate(pairs, 1):
+        source, target = given_texts(pair, f"pair {number}")
+        yield source, target
 
 
 def filter_files(
@@ -141,11 +137,11 @@ def filter_files(
     """
     inputs = [path for given in corpus.inputs for path in given.files]
     check_outputs([*out, *(path for path in (dropped, report) if path is not None)], inputs)
-    sources = [given.source for given in corpus.inputs]
     check_rules([given.source for given in corpus.inputs if given.manifest is None], options, "bitext")
     pair_format(out)
     show, found = (progress or Silent()).progress, FilterReport()
-    languages = next(((s.source_language or "", s.target_language or "") for s in sources), ("", ""))
+    first = corpus.inputs[0].source
+    languages = first.source_language or "", first.target_language or ""
     with ExitStack() as stack:
         keep = stack.enter_context(pair_writer(out, languages))
         drop = stack.enter_context(pair_writer([str(dropped)], languages)) if dropped else None

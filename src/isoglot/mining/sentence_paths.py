@@ -17,14 +17,14 @@ Eq. 3, and the recursion); Liu and Zhu 2023, *Bertalign: Improved word embedding
 Chinese–English parallel corpora of literary texts* (the term of lengths, by which it multiplies its score).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import maximum_filter1d, minimum_filter1d
 
+from isoglot.aligners.alignment import starts_and_end
 from isoglot.aligners.compiled import compiled
 
 Vectors = NDArray[np.float32]
@@ -118,9 +118,13 @@ def cheapest_groups(
         long = lengths if lengths and level == 0 else [np.ones(size, np.float32) for size in sizes]
         one = SentenceRuns.of(runs[0], second, long[0])
         other = SentenceRuns.of(runs[1], first, long[1])
-        band = _around(path, *sizes) if path else _everything(*sizes)
-        priced = partial(_prices, one, other, weight=0.0 if level else length_weight)
-        path = _cheapest(priced, groups if level == 0 else [(1, 1)], band, skip)
+        low, high = _around(path, *sizes) if path else _everything(*sizes)
+        offsets = starts_and_end(high - low + 1)
+        allowed = [(1, 1)] if level else groups
+        prices = _prices(one, other, allowed, (low, high), offsets, weight=0.0 if level else length_weight)
+        rows, columns = (np.array(sizes, np.int64) for sizes in zip(*allowed, strict=True))
+        found, costs = _search(prices, rows, columns, (low, high, offsets), skip)
+        path = [(*step, float(cost)) for step, cost in zip(found.tolist(), costs, strict=True)]
     return path
 
 
@@ -201,17 +205,6 @@ def _around(path: Sequence[Step], rows: int, columns: int) -> Band:
     low, high = np.clip(low, 0, columns), np.clip(high, 0, columns)
     low[0], high[-1] = 0, columns
     return low, high
-
-
-def _cheapest(
-    priced: Callable[..., NDArray[np.float32]], groups: Sequence[tuple[int, int]], band: Band, skip: float
-) -> list[Step]:
-    low, high = band
-    offsets = np.concatenate([[0], np.cumsum(high - low + 1)])
-    prices = priced(groups, band, offsets)
-    rows, columns = (np.array(sizes, np.int64) for sizes in zip(*groups, strict=True))
-    found, costs = _search(prices, rows, columns, (low, high, offsets), skip)
-    return [(*step, float(cost)) for step, cost in zip(found.tolist(), costs, strict=True)]
 
 
 def _prices(

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import pickle
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import IO
 
 from isoglot.aligners.alignment import PairLinks
 from isoglot.aligners.files.formats import LinkReader
@@ -49,19 +47,14 @@ def ready_links(given: ReadyLinks) -> Iterator[tuple[int | None, PairLinks]]:
 
 
 def linked(
-    spool: IO[bytes], links: Iterator[tuple[int | None, PairLinks]], *, whole: Path | None
+    units: Iterable[Unit], links: Iterator[tuple[int | None, PairLinks]], *, whole: Path | None
 ) -> Iterator[tuple[Unit, PairLinks]]:
     """The units with their links, whose word numbers are those of the whole unit.
 
     ``whole``: The file of links, where it has one sentence for each unit and not for each of its parts.
     """
     number = 0
-    while True:
-        try:
-            unit: Unit = pickle.load(spool)  # noqa: S301 - our own file
-        except EOFError:
-            break
-        number += 1
+    for number, unit in enumerate(units, 1):
         size = (len(unit.source), len(unit.target))
         parts = unit.parts() if whole is None else [((0, size[0]), (0, size[1]))]
         found: list[tuple[tuple[int, int], float]] = []

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
-import pickle
 import re
 import tempfile
-from contextlib import nullcontext
+from collections.abc import Iterable
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from isoglot.aligners.align_file import align_file
 from isoglot.aligners.files.pair_warnings import Warnings
 from isoglot.aligners.files.pairs import more_bitext, read_pairs
 from isoglot.aligners.options import AlignRequest, AnyAligner, paths_of
+from isoglot.corpus.open_corpus import Spool
 from isoglot.corpus.read.sources import UNNAMED, Source
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.projection.links import linked, ready_links
@@ -22,7 +22,7 @@ from isoglot.projection.offsets import CharacterSpans
 from isoglot.projection.options import ProjectRequest, ReadyLinks, project_request
 from isoglot.projection.questions import Answers
 from isoglot.projection.tagged import TaggedWords
-from isoglot.projection.units import LabelKind, ProjectionCounts
+from isoglot.projection.units import LabelKind, ProjectionCounts, Unit
 from isoglot.runs.files import check_outputs, text_output
 from isoglot.runs.reporter import Reporter, Silent
 
@@ -75,17 +75,17 @@ def project(
     ready = request.links.links_file if isinstance(request.links, ReadyLinks) else None
     _check_outputs(out, [labels, translation, ready], request)
     kind: LabelKind = KINDS[request.kind](labels, translation, out, request)
-    with tempfile.TemporaryDirectory(prefix="isoglot-project-") as folder, tempfile.TemporaryFile() as spool:
-        pairs = Path(folder) / "pairs.jsonl"
-        _spool(kind, spool, None if ready else pairs)
+    units = Spool(kind.units())
+    if not sum(len(unit.parts()) for unit in units):
+        raise InputError("no sentence has a translation; check the files", path=translation)
+    with tempfile.TemporaryDirectory(prefix="isoglot-project-") as folder:
         if isinstance(request.links, ReadyLinks):
             links = ready_links(request.links)
         else:
-            aligned = _aligned(pairs, request, request.links, progress)
+            aligned = _aligned(units, Path(folder), request, request.links, progress)
             links = ready_links(ReadyLinks(links_file=aligned))
-        spool.seek(0)
         with text_output(out) as file:
-            for done, (unit, found) in enumerate(linked(spool, links, whole=ready)):
+            for done, (unit, found) in enumerate(linked(units, links, whole=ready)):
                 file.write(kind.text(unit, found))
                 if done % _EVERY == 0:
                     progress.progress("projecting", done, 0)
@@ -106,20 +106,6 @@ def _check_outputs(out: str | Path, inputs: list[str | Path | None], request: Pr
         )
 
 
-def _spool(kind: LabelKind, spool: IO[bytes], pairs: Path | None) -> None:
-    """Write the units, and the words of their parts as pairs to align."""
-    with nullcontext() if pairs is None else pairs.open("w", encoding="utf-8") as file:
-        count = 0
-        for unit in kind.units():
-            pickle.dump(unit, spool)
-            for (a, b), (c, d) in unit.parts():
-                count += 1
-                if file is not None:
-                    file.write(_pair_line(unit.source[a:b], unit.target[c:d]))
-    if not count:
-        raise InputError("no sentence has a translation; check the files", path=kind.translation)
-
-
 def _pair_line(source: Any, target: Any) -> str:
     """Words as text that is cut at spaces into as many words."""
     sides = {
@@ -129,11 +115,17 @@ def _pair_line(source: Any, target: Any) -> str:
     return json.dumps(sides, ensure_ascii=False) + "\n"
 
 
-def _aligned(pairs: Path, request: ProjectRequest, aligner: AnyAligner, progress: Reporter) -> Path:
-    """Align the pairs; the file of their links."""
-    links = pairs.with_name("links.jsonl")
+def _aligned(
+    units: Iterable[Unit], folder: Path, request: ProjectRequest, aligner: AnyAligner, progress: Reporter
+) -> Path:
+    """Align the parts of the units; the file of their links."""
+    pairs, links = folder / "pairs.jsonl", folder / "links.jsonl"
+    with pairs.open("w", encoding="utf-8") as file:
+        for unit in units:
+            for (a, b), (c, d) in unit.parts():
+                file.write(_pair_line(unit.source[a:b], unit.target[c:d]))
     if train_on := getattr(aligner, "train_on", ()):
-        more = pairs.with_name("more.jsonl")
+        more = folder / "more.jsonl"
         with more.open("w", encoding="utf-8") as file:
             more_pairs = more_bitext(train_on, [request.source_language or "", request.target_language or ""])
             for pair in read_pairs(more_pairs, mode=request.words, warn=Warnings()):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 from isoglot.aligners.alignment import PairLinks
 from isoglot.corpus.encode.words import WordMode, split_words
@@ -63,7 +62,10 @@ class TaggedWords(LabelKind):
 
     def _labelled(self) -> Iterator[tuple[list[str], list[str]]]:
         allowed = self.request.allowed or (UPOS if self.request.kind == "pos" else None)
-        for rows in self._rows(self.labels, self.request.source_language, self.request.format):
+        request = self.request
+        for _, rows in tagged_rows(
+            self.labels, language=request.source_language, name=request.format, surface=request.written
+        ):
             each(lambda row: check_tag(row[1], allowed), rows, self.labels)
             yield [word for _, (word, _) in rows], [tag for _, (_, tag) in rows]
 
@@ -72,14 +74,9 @@ class TaggedWords(LabelKind):
             for _, line in numbered_lines(self.translation):
                 yield [line[a:b] for a, b in self.cut(line)]
             return
-        for rows in self._rows(self.translation, self.request.target_language or "und", None):
+        language = self.request.target_language or "und"
+        for _, rows in tagged_rows(self.translation, language=language, surface=self.request.written):
             yield [word for _, (word, _) in rows]
-
-    def _rows(
-        self, path: str | Path, language: str, form: str | None
-    ) -> Iterator[list[tuple[int, tuple[str, str]]]]:
-        found = tagged_rows(path, language=language, name=form, surface=self.request.written)
-        return (rows for _, rows in found)
 
 
 def entity_tags(

@@ -82,11 +82,11 @@ class WordAlignmentTask:
         if "possible" not in rows.features:
             rows = rows.add_column("possible", [[] for _ in rows], feature=_GOLD["possible"])
         gold = _gold(rows)
-        require_sure(gold, self.data.describe())
+        require_sure(any(own.sure for own in gold), self.data.describe())
         for number, (own, source, target) in enumerate(
             zip(gold, rows["source_words"], rows["target_words"], strict=True), 1
         ):
-            if any(not (0 <= s < len(source) and 0 <= t < len(target)) for s, t in own.possible):
+            if own.outside(len(source), len(target)):
                 raise ConfigurationError(
                     f"row {number} of {self.data.describe()}: a gold link points to no word; links count words from 0"
                 )

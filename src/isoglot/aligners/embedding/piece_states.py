@@ -16,6 +16,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from isoglot.aligners.alignment import starts_and_end
 from isoglot.corpus.encode.pieces import PieceEncoder
 from isoglot.corpus.encode.templates import single_template
 from isoglot.errors import ConfigurationError
@@ -68,7 +69,7 @@ def cut_words(tokenizer: PreTrainedTokenizerBase, sentences: Sequence[Sequence[s
     """
     encoder = PieceEncoder(tokenizer, shared=True)
     side = encoder.word_lists(sentences, [" ".join(words) for words in sentences])
-    bounds = [0, *np.cumsum(side.lengths).tolist()]
+    bounds = starts_and_end(side.lengths).tolist()
     ids, words = side.ids.tolist(), side.word_ids.tolist()
     return [Pieces(ids[a:b], words[a:b]) for a, b in pairwise(bounds)]
 
@@ -122,9 +123,7 @@ def word_states(states: PieceStates, pieces: list[Pieces]) -> tuple[PieceStates,
     table = states.table.new_zeros((total, states.table.shape[1]), dtype=torch.float32)
     table.index_add_(0, slot[used], states.table[used].float())
     table /= torch.bincount(slot[used], minlength=total).clamp(min=1)[:, None]
-    offsets = np.zeros(len(pieces) + 1, np.int64)
-    np.cumsum([len(p) for p in kept], out=offsets[1:])
-    return PieceStates(table, offsets), kept
+    return PieceStates(table, starts_and_end([len(p) for p in kept])), kept
 
 
 def _parts(sentence: int, length: int, size: int, count: int) -> list[_Part]:
@@ -165,8 +164,7 @@ def _encode(
     layers: tuple[int, ...],
     max_tokens: int,
 ) -> dict[int, PieceStates]:
-    offsets = np.zeros(len(sentences) + 1, np.int64)
-    np.cumsum([len(s) for s in sentences], out=offsets[1:])
+    offsets = starts_and_end([len(s) for s in sentences])
     device = model.device
     size = (int(offsets[-1]), hidden_size(model))
     tables = {layer: torch.empty(size, dtype=model.dtype, device=device) for layer in layers}

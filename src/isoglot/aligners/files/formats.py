@@ -252,12 +252,11 @@ def _from_object(text: str, start: int, *, predicted: bool) -> LinkedSentence:
         return LinkedSentence(gold, id=name)
     if not all(isinstance(word, str) for word in (*source, *target)):
         raise InputError("a word is not a string; put it in quotes")
-    for i, j in gold.possible:
-        if i >= len(source) or j >= len(target):
-            raise InputError(
-                f"link {i + start}-{j + start} of {len(source)} and {len(target)} words, counted from {start}; "
-                "correct the line, or give the base that the file counts from"
-            )
+    if outside := gold.outside(len(source), len(target)):
+        raise InputError(
+            f"link {outside[0] + start}-{outside[1] + start} of {len(source)} and {len(target)} words, counted from "
+            f"{start}; correct the line, or give the base that the file counts from"
+        )
     return LinkedSentence(gold, id=name, words=(source, target))
 
 

@@ -51,12 +51,11 @@ def require_usable(pairs: GoldPairs, name: str) -> GoldPairs:
                 f"{name}: pair {number}: expected GoldAlignment.of(LINKS), got {shortened(own)}"
             )
         source, target = map(len, require_words(words))
-        outside = [(i, j) for i, j in own.possible if not (0 <= i < source and 0 <= j < target)]
-        if outside:
+        if outside := own.outside(source, target):
             raise ConfigurationError(
-                f"{name}: pair {number} has the link {min(outside)}, counted from 0, but {source} and {target} words"
+                f"{name}: pair {number} has the link {outside}, counted from 0, but {source} and {target} words"
             )
-    require_sure(pairs.gold, name)
+    require_sure(any(own.sure for own in pairs.gold), name)
     return pairs
 
 
@@ -86,7 +85,7 @@ def gold_pairs(
             f"{path}: has no words to align; use JSON lines with src and tgt, sure and possible"
         )
     if sure:
-        require_sure(found.gold, path)
+        require_sure(any(own.sure for own in found.gold), path)
     return GoldPairs(found.words, found.gold, found.ids or ())
 
 
@@ -97,5 +96,5 @@ def _of_corpus(path: str | Path, limit: int | None, languages: tuple[str, str] |
     rows = corpus.select(range(len(corpus) if limit is None else min(limit, len(corpus))))
     words = list(zip(rows["source_words"], rows["target_words"], strict=True))
     gold = [GoldAlignment.of(links, []) for links in rows["links"]]
-    require_sure(gold, path)
+    require_sure(any(own.sure for own in gold), path)
     return GoldPairs(words, gold)

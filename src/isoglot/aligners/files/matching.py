@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from itertools import starmap, zip_longest
 from typing import NoReturn
 
@@ -55,7 +55,7 @@ def _by_place(
 
 def _by_id(found: LinkReader, gold: LinkReader) -> Pairs:
     ours, theirs = found.lines(), gold.lines()
-    numbered, number = _IdOrder(), 0
+    counts_from, number = [0, 1], 0  # what ids that only number the lines may count from
     for number, (own, right) in enumerate(zip_longest(ours, theirs)):
         if own is None or right is None:
             break
@@ -67,7 +67,7 @@ def _by_id(found: LinkReader, gold: LinkReader) -> Pairs:
             return
         if pair[0].id != pair[1].id:
             break
-        numbered.add(pair[0].id)
+        counts_from = [first for first in counts_from if pair[0].id == str(first + number)]
         yield pair
     else:
         return
@@ -77,16 +77,14 @@ def _by_id(found: LinkReader, gold: LinkReader) -> Pairs:
         line_of = dict(zip(places, wanted, strict=True))
         for name, line in zip(names, rest, strict=True):
             yield found.parse(*line), gold.parse(*line_of[name])
-    elif numbered.add(*names):
+    elif any(names == [str(first + number + n) for n in range(len(names))] for first in counts_from):
         yield from _by_place(
             found, starmap(found.parse, rest), gold, starmap(gold.parse, wanted), done=number
         )
     else:
-        named = [
-            list(zip(ids, (line for line, _ in lines), strict=True))
-            for ids, lines in ((names, rest), (places, wanted))
-        ]
-        _refuse(found, gold, *named)
+        _refuse(found, names, rest)
+        _refuse(gold, places, wanted)
+        _refuse_others(found, dict.fromkeys(names), gold, dict.fromkeys(places))
 
 
 def _rest(
@@ -103,41 +101,22 @@ def _rest(
         yield own
 
 
-class _IdOrder:
-    """Whether ids are 0, 1, 2 … or 1, 2, 3 … in this order."""
-
-    def __init__(self) -> None:
-        self._next: int | None = None
-        self._so_far = True
-
-    def add(self, *names: str | None) -> bool:
-        """Whether the ids up to the last of these are."""
-        for name in names:
-            if self._next is None:
-                self._next = int(name == "1")
-            self._so_far = self._so_far and name == str(self._next)
-            self._next += 1
-        return self._so_far
+def _refuse(file: LinkReader, names: list[str | None], lines: list[tuple[int, str]]) -> None:
+    """Refuse lines without an id, or with that of an earlier one."""
+    seen: dict[str, int] = {}
+    for name, (line, _) in zip(names, lines, strict=True):
+        if name is None:
+            raise InputError("has no id, and other lines have one; add it", path=file.path, line=line)
+        if seen.setdefault(name, line) != line:
+            raise InputError(
+                f"id {name!r} stands in line {seen[name]} too; correct it", path=file.path, line=line
+            )
 
 
-def _refuse(
-    found: LinkReader,
-    gold: LinkReader,
-    ids: list[tuple[str | None, int]],
-    wanted: list[tuple[str | None, int]],
+def _refuse_others(
+    found: LinkReader, ours: Collection[str | None], gold: LinkReader, theirs: Collection[str | None]
 ) -> NoReturn:
-    """Say which ids do not match; they come with their lines."""
-    for file, own in ((found, ids), (gold, wanted)):
-        seen: dict[str, int] = {}
-        for name, line in own:
-            if name is None:
-                raise InputError("has no id, and other lines have one; add it", path=file.path, line=line)
-            if name in seen:
-                raise InputError(
-                    f"id {name!r} stands in line {seen[name]} too; correct it", path=file.path, line=line
-                )
-            seen[name] = line
-    ours, theirs = dict(ids), dict(wanted)
+    """Say which ids do not match."""
     unknown, missing = ([name for name in ours if name not in theirs], [n for n in theirs if n not in ours])
     problems = [
         f"{len(names)} ids {what} ({', '.join(map(repr, names[:_MOST_NAMED]))}{', …' * (len(names) > _MOST_NAMED)})"
