@@ -27,13 +27,11 @@ def ready_links(given: ReadyLinks) -> Iterator[tuple[int | None, PairLinks]]:
     for line, text in reader.lines():
         own, row = reader.parse(line, text), parse_object(text)
         values = row.get("probabilities") or row.get("similarities")
-        if not values:
-            if given.min_probability and own.gold.possible:
-                raise InputError("has no probabilities, which --min-probability needs; leave it out",
-                                 path=given.links_file, line=line)  # fmt: skip
-            yield line, PairLinks(sorted(own.gold.possible), [], 1.0)
-            continue
-        links = row.get("links", [])
+        links = row.get("links", []) if values else own.gold.possible
+        if given.min_probability and links and not values:
+            raise InputError("has no probabilities, which --min-probability needs; leave it out",
+                             path=given.links_file, line=line)  # fmt: skip
+        values = values or [1.0] * len(links)
         if len(links) != len(values) or not all(isinstance(value, int | float) for value in values):
             raise InputError(
                 f"{len(links)} links but {len(values)} probabilities; one number per link is needed",

@@ -17,7 +17,7 @@ from isoglot.checks import shortened
 from isoglot.corpus.read.line_files import numbered_lines, numbered_objects
 from isoglot.corpus.read.sources import bare_suffix
 from isoglot.errors import InputError
-from isoglot.projection.rule import ProjectedSpan, Words, project_spans
+from isoglot.projection.rule import Words, project_spans
 from isoglot.projection.tagged import by_character, entity_tags
 from isoglot.projection.units import LabelKind, Unit, span_words
 
@@ -31,7 +31,7 @@ class _Text(NamedTuple):
     text: str  # of the translation
     spans: list[Words]  # characters of the translation's words
     kinds: list[str]
-    words: list[Words | None]  # source words of each label
+    words: list[Words]  # source words of each label
 
 
 class CharacterSpans(LabelKind):
@@ -51,9 +51,7 @@ class CharacterSpans(LabelKind):
         self.counts.examples += 1
         own: _Text = unit.labels
         length = len(own.spans)
-        known = [words for words in own.words if words is not None]
-        carried = iter(project_spans(known, found, length, gap=self.request.gap))
-        projected = [ProjectedSpan(None, "lost") if words is None else next(carried) for words in own.words]
+        projected = project_spans(own.words, found, length, gap=self.request.gap)
         self.counts.add(projected)
         tags = entity_tags(own.kinds, projected, found, length, self.request.uncertain)
         if tags is None or not length:

@@ -30,7 +30,7 @@ class _Question(NamedTuple):
 
     name: str
     question: str
-    answers: list[Words | None]  # source words of each answer; none of one that is not in the context
+    answers: list[Words]  # source words of each answer; an empty span of one that is not in the context
     article: str | None  # by which data are split, so that equal parts of source and translation are parallel
 
 
@@ -83,10 +83,10 @@ class Answers(LabelKind):
         lines = []
         for question in own.asked:
             self.counts.examples += 1
-            known = [words for words in question.answers if words is not None]
-            projected = project_spans(known, found, len(own.spans), exclusive=False, gap=self.request.gap)
+            projected = project_spans(
+                question.answers, found, len(own.spans), exclusive=False, gap=self.request.gap
+            )
             self.counts.add(projected)
-            self.counts.fates["lost"] += len(question.answers) - len(known)
             kept = [span for span in projected if self.request.uncertain != "drop" or span.fate != "split"]
             places = dict.fromkeys(
                 (own.spans[span.words[0]][0], own.spans[span.words[1] - 1][1]) for span in kept if span.words
@@ -107,10 +107,10 @@ class Answers(LabelKind):
         return "".join(lines)
 
 
-def _places(answers: dict[str, Any], spans: list[Words]) -> list[Words | None]:
+def _places(answers: dict[str, Any], spans: list[Words]) -> list[Words]:
     """The words of each answer."""
     return [
-        span_words(spans, start, start + len(text)) if start >= 0 else None
+        span_words(spans, start, start + len(text)) if start >= 0 else (0, 0)
         for text, start in zip(answers["text"], answers["start"], strict=True)
     ]
 

@@ -126,10 +126,10 @@ class LabelKind(ABC):
         return load_cut(links.model) if isinstance(links, Encoder) else None
 
 
-def span_words(spans: Sequence[Words], first: int, stop: int) -> Words | None:
-    """The words that share a character with ``[first, stop)``; none if there is no such word.
+def span_words(spans: Sequence[Words], first: int, stop: int) -> Words:
+    """The words that share a character with ``[first, stop)``; an empty span if there is no such word.
 
     ``spans`` are the characters of each word, from left to right.
     """
     inside = [n for n, (a, b) in enumerate(spans) if a < stop and first < b]
-    return (inside[0], inside[-1] + 1) if inside else None
+    return (inside[0], inside[-1] + 1) if inside else (0, 0)

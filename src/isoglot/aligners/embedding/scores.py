@@ -201,11 +201,9 @@ def _by_pointer(
     options: PointerNetwork, forward: Tensor, backward: Tensor, mask: Tensor
 ) -> tuple[Tensor, Tensor]:
     probability = (forward * backward).sqrt()
-    if options.links in ("forward", "backward", "union"):
-        links = _read(options, options.links, forward, forward, backward, mask)
-    else:
-        links = _read(options, options.links, probability, probability, probability, mask)
-    return links, probability
+    if options.links == "intersection":  # of both directions' geometric mean
+        forward = backward = probability
+    return _read(options, options.links, probability, forward, backward, mask), probability
 
 
 def _read(
