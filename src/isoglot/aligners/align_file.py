@@ -12,8 +12,7 @@ from isoglot.aligners.embedding.choice import kept_density, untaught
 from isoglot.aligners.embedding.memory import keep_few_primitives
 from isoglot.aligners.embedding.options import values_of
 from isoglot.aligners.files.output import shows_words, write_corpus, write_lines
-from isoglot.aligners.files.pair_warnings import Warnings
-from isoglot.aligners.files.pairs import read_pairs
+from isoglot.aligners.files.pairs import Warnings, read_pairs
 from isoglot.aligners.options import AlignRequest, AnyAligner, Encoder, SavedModel, paths_of
 from isoglot.aligners.phrases import counted
 from isoglot.aligners.pieces import piece_links

@@ -10,8 +10,7 @@ import numpy as np
 
 from isoglot.aligners.alignment import WINDOW, LinkTable, PairLinks, pair_links, usable_words
 from isoglot.aligners.files.output import shows_words
-from isoglot.aligners.files.pair_warnings import Warnings
-from isoglot.aligners.files.pairs import RawPair, Warn, more_bitext, read_pairs, silent
+from isoglot.aligners.files.pairs import RawPair, Warn, Warnings, more_bitext, read_pairs, silent
 from isoglot.aligners.options import AlignRequest, Eflomal, Encoder, FastAlign, Hmm, SavedModel
 from isoglot.aligners.statistical.bitext import BitextSide, Ints, WordNumbers
 from isoglot.aligners.statistical.eflomal import EflomalAligner

@@ -140,11 +140,10 @@ def filter_files(
     check_rules([given.source for given in corpus.inputs if given.manifest is None], options, "bitext")
     pair_format(out)
     show, found = (progress or Silent()).progress, FilterReport()
-    first = corpus.inputs[0].source
-    languages = first.source_language or "", first.target_language or ""
+    first, second = corpus.inputs[0].source.languages("bitext")
     with ExitStack() as stack:
-        keep = stack.enter_context(pair_writer(out, languages))
-        drop = stack.enter_context(pair_writer([str(dropped)], languages)) if dropped else None
+        keep = stack.enter_context(pair_writer(out, (first, second)))
+        drop = stack.enter_context(pair_writer([str(dropped)], (first, second))) if dropped else None
         judging = scorer()
         blank = dict.fromkeys(judging.names, "")
         for pair in _judged(_chunks(corpus), judging, options):
@@ -173,9 +172,9 @@ def _chunks(corpus: Corpus) -> Iterator[_Chunk]:
                 yield from _chunked((pair.texts for pair in run), languages)
         else:
             reader = READERS[source.format or ""]
-            languages = (source.source_language or "", source.target_language or "")
+            first, second = source.languages("bitext")
             for chunk in reader.chunks(source, "bitext", None):
-                yield reader.parse(source, "bitext", chunk), languages
+                yield reader.parse(source, "bitext", chunk), (first, second)
 
 
 def _chunked(pairs: Iterable[tuple[str, str]], languages: tuple[str, str]) -> Iterator[_Chunk]:

@@ -118,7 +118,7 @@ def cheapest_groups(
         long = lengths if lengths and level == 0 else [np.ones(size, np.float32) for size in sizes]
         one = SentenceRuns.of(runs[0], second, long[0])
         other = SentenceRuns.of(runs[1], first, long[1])
-        low, high = _around(path, *sizes) if path else _everything(*sizes)
+        low, high = _around(path, *sizes)
         offsets = starts_and_end(high - low + 1)
         allowed = [(1, 1)] if level else groups
         prices = _prices(one, other, allowed, (low, high), offsets, weight=0.0 if level else length_weight)
@@ -185,12 +185,10 @@ def _halved(vectors: Vectors) -> Vectors:
     return (sums / np.maximum(norms, 1e-12)).astype(np.float32)
 
 
-def _everything(rows: int, columns: int) -> Band:
-    return np.zeros(rows + 1, np.int64), np.full(rows + 1, columns, np.int64)
-
-
 def _around(path: Sequence[Step], rows: int, columns: int) -> Band:
-    """The cells near the way through the level with half the lines."""
+    """The cells near the way through the level with half the lines; all of them where there is no such level."""
+    if not path:
+        return np.zeros(rows + 1, np.int64), np.full(rows + 1, columns, np.int64)
     steps = np.array([step[:4] for step in path], np.int64)
     first, start = 2 * steps[:, 0], 2 * steps[:, 1]
     last, end = np.minimum(first + 2 * steps[:, 2], rows), start + 2 * steps[:, 3]

@@ -5,18 +5,18 @@ from __future__ import annotations
 import json
 import re
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from isoglot.aligners.align_file import align_file
-from isoglot.aligners.files.pair_warnings import Warnings
-from isoglot.aligners.files.pairs import more_bitext, read_pairs
+from isoglot.aligners.alignment import PairLinks
+from isoglot.aligners.files.formats import LinkReader
+from isoglot.aligners.files.pairs import Warnings, more_bitext, read_pairs
 from isoglot.aligners.options import AlignRequest, AnyAligner, paths_of
 from isoglot.corpus.open_corpus import Spool
 from isoglot.corpus.read.sources import UNNAMED, Source
 from isoglot.errors import ConfigurationError, InputError
-from isoglot.projection.links import linked, ready_links
 from isoglot.projection.markup import InlineTags
 from isoglot.projection.offsets import CharacterSpans
 from isoglot.projection.options import ProjectRequest, ReadyLinks, project_request
@@ -24,6 +24,7 @@ from isoglot.projection.questions import Answers
 from isoglot.projection.tagged import TaggedWords
 from isoglot.projection.units import LabelKind, ProjectionCounts, Unit
 from isoglot.runs.files import check_outputs, text_output
+from isoglot.runs.records import parse_object
 from isoglot.runs.reporter import Reporter, Silent
 
 KINDS: dict[str, type[LabelKind]] = {
@@ -80,12 +81,12 @@ def project(
         raise InputError("no sentence has a translation; check the files", path=translation)
     with tempfile.TemporaryDirectory(prefix="isoglot-project-") as folder:
         if isinstance(request.links, ReadyLinks):
-            links = ready_links(request.links)
+            links = _ready_links(request.links)
         else:
             aligned = _aligned(units, Path(folder), request, request.links, progress)
-            links = ready_links(ReadyLinks(links_file=aligned))
+            links = _ready_links(ReadyLinks(links_file=aligned))
         with text_output(out) as file:
-            for done, (unit, found) in enumerate(linked(units, links, whole=ready)):
+            for done, (unit, found) in enumerate(_linked(units, links, whole=ready)):
                 file.write(kind.text(unit, found))
                 if done % _EVERY == 0:
                     progress.progress("projecting", done, 0)
@@ -139,3 +140,67 @@ def _aligned(
     )
     align_file([source], links, AlignRequest(aligner=aligner, output="jsonl"), progress=progress)
     return links
+
+
+def _ready_links(given: ReadyLinks) -> Iterator[tuple[int | None, PairLinks]]:
+    """Line and links of each pair of a file."""
+    reader = LinkReader(given.links_file, predicted=True)
+    if reader.name != "jsonl":
+        if given.min_probability:
+            raise ConfigurationError(
+                f"--min-probability: {given.links_file} has no probabilities; `isoglot align --format jsonl` has"
+            )
+        for own in reader.sentences():
+            yield own.line, PairLinks(sorted(own.gold.possible), [], 1.0)
+        return
+    for line, text in reader.lines():
+        own, row = reader.parse(line, text), parse_object(text)
+        values = row.get("probabilities") or row.get("similarities")
+        links = row.get("links", []) if values else own.gold.possible
+        if given.min_probability and links and not values:
+            raise InputError("has no probabilities, which --min-probability needs; leave it out",
+                             path=given.links_file, line=line)  # fmt: skip
+        values = values or [1.0] * len(links)
+        if len(links) != len(values) or not all(isinstance(value, int | float) for value in values):
+            raise InputError(
+                f"{len(links)} links but {len(values)} probabilities; one number per link is needed",
+                path=given.links_file,
+                line=line,
+            )
+        kept = sorted(
+            ((i, j), p) for (i, j), p in zip(links, values, strict=True) if p >= given.min_probability
+        )
+        yield line, PairLinks([link for link, _ in kept], [p for _, p in kept], 1.0)
+
+
+def _linked(
+    units: Iterable[Unit], links: Iterator[tuple[int | None, PairLinks]], *, whole: Path | None
+) -> Iterator[tuple[Unit, PairLinks]]:
+    """The units with their links, whose word numbers are those of the whole unit.
+
+    ``whole``: The file of links, where it has one sentence for each unit and not for each of its parts.
+    """
+    number = 0
+    for number, unit in enumerate(units, 1):
+        size = (len(unit.source), len(unit.target))
+        parts = unit.parts() if whole is None else [((0, size[0]), (0, size[1]))]
+        found: list[tuple[tuple[int, int], float]] = []
+        for (a, b), (c, d) in parts:
+            line, own = next(links, (None, None))
+            if own is None:
+                raise InputError(f"ends before sentence {number:,}; one line for each is needed", path=whole)
+            wrong = [(i, j) for i, j in own.links if i >= b - a or j >= d - c]
+            if wrong:
+                raise InputError(
+                    f"link {wrong[0][0]}-{wrong[0][1]} of {b - a} and {d - c} words; use links that count the "
+                    "words of this text (--words)",
+                    path=whole,
+                    line=line,
+                )
+            weights = own.probabilities or [1.0] * len(own.links)
+            found += [((i + a, j + c), p) for (i, j), p in zip(own.links, weights, strict=True)]
+        yield unit, PairLinks([link for link, _ in found], [p for _, p in found], 1.0)
+    if whole is not None and next(links, None) is not None:
+        raise InputError(
+            f"has more lines than the text has sentences ({number:,}); use links of this text", path=whole
+        )

@@ -28,6 +28,7 @@ _LOG = logging.getLogger(__name__)
 Spans = list[tuple[int, int]]
 Warn = Callable[[int, str], None]
 
+_MOST_WARNINGS = 20
 _LINE_FORMATS = ("bars", "moses", "tsv")
 _SAMPLE, _GLUED_SHARE = 1000, 0.3
 """Pairs that decide whether text is tokenised, and the share of glued ones in running text.
@@ -85,12 +86,12 @@ def read_pairs(corpus: Corpus, *, mode: WordMode, warn: Warn | None = None) -> I
                 number += 1
                 yield pair
             continue
-        languages = (given.source.source_language or "", given.source.target_language or "")
+        source, target = given.source.languages("bitext")
         for row in given.loop(_rows(given.source, number, warn or silent, mode)):
             number += 1
             if noticed is not None and isinstance(row.source, str) and isinstance(row.target, str):
                 noticed.look((row.source, row.target))
-            yield _with_words(row, mode, languages)
+            yield _with_words(row, mode, (source, target))
     if noticed is not None:
         noticed.end()
 
@@ -137,6 +138,23 @@ def _rows(source: Source, before: int, warn: Warn, mode: WordMode) -> Iterator[_
 
 def silent(number: int, message: str) -> None:
     """Report nothing."""
+
+
+class Warnings:
+    """Reports what is wrong with pairs: one message per pair, and of very many only the first."""
+
+    def __init__(self) -> None:
+        self._reported: set[int] = set()
+
+    def __call__(self, number: int, message: str) -> None:
+        """Report what is wrong with the pair of this 1-based number."""
+        if number in self._reported or len(self._reported) > _MOST_WARNINGS:
+            return
+        self._reported.add(number)
+        if len(self._reported) > _MOST_WARNINGS:
+            _LOG.warning("more warnings of this kind follow; check the input")
+        else:
+            _LOG.warning("pair %d: %s", number, message)
 
 
 class _Notices:
