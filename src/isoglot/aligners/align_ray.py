@@ -114,11 +114,7 @@ def align_part(number: int) -> int:
     first = number * job.part_pairs
     found = list(align_running(_AlignWorker.aligner, pairs, mode=job.words, first=first))
     table = pa.table(
-        {
-            "links": [f.links for f in found],
-            "probabilities": [f.probabilities for f in found],
-            "score": [f.score for f in found],
-        },
+        {name: [getattr(links, name) for links in found] for name in _SCHEMA.names},
         schema=_SCHEMA.with_metadata({"warnings": json.dumps(_AlignWorker.warnings)}),
     )
     with whole_path(job.part(number)) as place:

@@ -152,15 +152,13 @@ def _role(tag: str) -> tuple[str, str]:
 
 def place_tags(line: _Segment, places: list[Words | None], found: PairLinks) -> str:
     """A translation with its tags; ``places`` are the words of each element there, none for one without."""
-    before: dict[
-        int, list[tuple[int, int, int, str]]
-    ] = {}  # at a character, what ends there and is inside of it
-    behind: dict[int, list[tuple[int, str]]] = {}  # what begins there
+    # where a tag stands, whether what it marks begins there (else it ends there), and its order among those alike
+    tags: list[tuple[int, bool, tuple[int, ...], str]] = []
     bounds = [None if own is None else (line.spans[own[0]][0], line.spans[own[1] - 1][1]) for own in places]
     for number, (element, own) in enumerate(zip(line.elements, bounds, strict=True)):
         if own is not None:
-            behind.setdefault(own[0], []).append((number, element.opening))
-            before.setdefault(own[1], []).append((-number, 1, number, element.closing))
+            tags.append((own[0], True, (number,), element.opening))
+            tags.append((own[1], False, (-number, 1), element.closing))
             continue
         holder = element.parent
         while holder is not None and bounds[holder] is None:
@@ -169,16 +167,12 @@ def place_tags(line: _Segment, places: list[Words | None], found: PairLinks) -> 
         start, end = (0, len(line.text)) if holder is None else bounds[holder] or (0, 0)
         place, tag = min(max(place, start), end), element.opening + element.closing
         if holder is not None and place == end:
-            before.setdefault(place, []).append((-holder, 0, number, tag))
+            tags.append((place, False, (-holder, 0, number), tag))
         else:
-            behind.setdefault(place, []).append((number, tag))
+            tags.append((place, True, (number,), tag))
     parts, at = [], 0
-    for place in sorted({*before, *behind}):
-        tags = [
-            *(tag for *_, tag in sorted(before.get(place, []))),
-            *(tag for _, tag in sorted(behind.get(place, []))),
-        ]
-        parts += [line.text[at:place], *tags]
+    for place, _, _, tag in sorted(tags):
+        parts += [line.text[at:place], tag]
         at = place
     return "".join([*parts, line.text[at:]])
 
