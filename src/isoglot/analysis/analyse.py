@@ -44,22 +44,20 @@ class AnalysisSubject:
     label: str
     about: Mapping[str, Any]
 
-    @property
-    def run(self) -> dict[str, Any]:
-        """What the run's folder says of itself; empty of a checkpoint without one."""
-        return run_of(self.source)
-
     @cached_property
-    def hash(self) -> str:
-        """Of the checkpoint."""
-        return measured_hash(self.source, self.about)
+    def shared(self) -> dict[str, Any]:
+        """Fields of all rows of results on it."""
+        return {
+            "run": self.label,
+            "seed": seed_of(self.source, self.about),
+            "checkpoint_hash": measured_hash(self.source, self.about),
+            "recipe_hash": str(self.about.get("recipe_hash", "")),
+        }
 
-    def rows(self, values: Mapping[str, tuple[float | None, int]], **shared: Any) -> list[Result]:
+    def rows(self, values: Mapping[str, tuple[float | None, int]], **more: Any) -> list[Result]:
         """Rows of results on this checkpoint: by metric its value, if there is one, and how many examples it has."""
-        shared |= {"run": self.label, "seed": seed_of(self.source, self.about)}
-        shared |= {"checkpoint_hash": self.hash, "recipe_hash": str(self.about.get("recipe_hash", ""))}
         return [
-            Result(metric=metric, value=value, examples=examples, **shared)
+            Result(metric=metric, value=value, examples=examples, **self.shared, **more)
             for metric, (value, examples) in values.items()
             if value is not None
         ]
@@ -205,7 +203,7 @@ def _lexicon(request: AlignmentRequest) -> Dataset:
 
 def _recipe_vocabulary(subject: AnalysisSubject) -> str | None:
     """The vocabulary copy that the run's recipe has as its tokenizer, if it is still there."""
-    section = (subject.run.get("values") or {}).get("tokenizer") or {}
+    section = (run_of(subject.source).get("values") or {}).get("tokenizer") or {}
     path = section.get("path") if isinstance(section, dict) else None
     return str(path) if path and (Path(path) / COPY_FILE).is_file() else None
 

@@ -53,23 +53,20 @@ class PaperPlace:
             )
         table = paper_table(f"{paper}:{number}")
         systems = {column.system for column in table.columns} - {""}
-        row = row.strip()
-        labels = (
-            [row] if table.rows_of(row) else [label.strip() for label in row.split(" / ") if label.strip()]
-        )
+        labels = [label.strip() for label in row.split(" / ") if label.strip()]
         system = next((label for label in labels if label in systems), "")
         if systems and not system:
             raise ConfigurationError(
                 f"--beside {text!r}: the columns of {table.name} are systems; "
                 f"add one of {', '.join(sorted(systems))} to the row, for example / {min(systems)}"
             )
-        labels = [label for label in labels if label != system]
-        rows = table.rows_of(*labels)
+        wanted = " / ".join(label for label in labels if label != system)
+        rows = table.rows_of(wanted)
         kinds = {
             tuple(sorted((k, str(v)) for k, v in found.attributes.items() if k not in _TOLD_BY_RESULTS))
             for found in rows
         }
-        return cls(run.strip(), table, tuple(rows if len(kinds) == 1 else [table.row(*labels)]), system)
+        return cls(run.strip(), table, tuple(rows if len(kinds) == 1 else [table.row(wanted)]), system)
 
     def find(self, measure: Measure, language: str) -> tuple[PaperRow, PaperColumn] | None:
         """Where a figure of the run belongs; ``None`` where the paper has none like it."""
@@ -130,10 +127,9 @@ def _cells(place: PaperPlace, measure: Measure, scores: ReportScores, start: str
     )
 
     def cells(row: PaperRow, column: PaperColumn, over: Sequence[str], told: str = "") -> Iterator[Cell]:
-        address = place.table.address(row)
-        labels = (address,) if place.table.rows_of(address) else tuple(address.split(" / "))
-        shared: dict[str, Any] = {"table": place.table.name, "row": labels, "column": (column.id,)}
-        shared |= {"run": place.run, "note": " ".join(filter(None, (start, split, told)))}
+        shared: dict[str, Any] = {"table": place.table.name, "row": (place.table.address(row),)}
+        shared |= {"column": (column.id,), "run": place.run}
+        shared["note"] = " ".join(filter(None, (start, split, told)))
         found = scores.complete(measure, over)
         for (_, seed), values in found[found.index.isin([place.run], level="run")].iterrows():
             yield Cell(**shared, value=fmean(values), seed=None if isna(seed) else int(seed))

@@ -161,9 +161,13 @@ class PaperTable:
         return " / ".join([row.name, *told])
 
     def rows_of(self, *labels: str) -> list[PaperRow]:
-        """Every row that has all these labels; a label as printed goes before an attribute of the same name."""
+        """Every row that has all these labels, or those of one :meth:`address`.
+
+        A label as printed goes before an attribute of the same name.
+        """
         exact = [row for row in self.rows if len(labels) == 1 and labels[0] in (row.name, row.label)]
-        return exact or [row for row in self.rows if set(labels) <= row.labels]
+        wanted = set(labels[0].split(" / ") if len(labels) == 1 else labels) - {""}
+        return exact or [row for row in self.rows if wanted <= row.labels]
 
     def value(self, row: PaperRow, column: PaperColumn) -> PaperValue | None:
         """The figure in a row and column, a mean recomputed; ``None`` where the paper has no number.

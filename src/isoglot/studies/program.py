@@ -15,7 +15,7 @@ from isoglot.results import CELLS, FILE_NAME, Cell, Result, write_cells
 from isoglot.runs.files import write_json, write_text
 from isoglot.studies.catalogue import Study
 from isoglot.studies.engine import Store
-from isoglot.studies.graph import Call, Value, leaves
+from isoglot.studies.graph import Call, Value, leaves, resolve
 from isoglot.studies.inputs import Input
 from isoglot.studies.lab import CellPlan, FigurePlan, Lab
 
@@ -278,20 +278,13 @@ def _write_figure(figure: FigurePlan, store: Store, folder: Path) -> None:
             folder.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(path, folder / path.name)
         return
-    content = _with_numbers(figure.content, store)
+    content = resolve(
+        figure.content, lambda leaf: leaf.known(store.value) if isinstance(leaf, Value) else leaf
+    )
+    for name, entries in content.items():
+        if isinstance(entries, list):  # without those of which a number is not known
+            content[name] = [one for one in entries if not (isinstance(one, dict) and None in one.values())]
     if all(inner for inner in content.values() if isinstance(inner, list)):
         write_json(folder / f"{figure.name}.json", content)
     else:
         (folder / f"{figure.name}.json").unlink(missing_ok=True)
-
-
-def _with_numbers(tree: Any, store: Store) -> Any:
-    """A tree with numbers for its values; entries of lists in which one is not known are left out."""
-    if isinstance(tree, Value):
-        return tree.known(store.value)
-    if isinstance(tree, Mapping):
-        return {key: _with_numbers(inner, store) for key, inner in tree.items()}
-    if isinstance(tree, list | tuple):
-        known = [_with_numbers(inner, store) for inner in tree]
-        return [one for one in known if not (isinstance(one, dict) and None in one.values())]
-    return tree
