@@ -89,10 +89,10 @@ def gather(
         files = [f for f in there if f not in tables and (path.is_file() or f.name == results.FILE_NAME)]
         rows += [(row, file) for file in files for row in results.read(file)]
         cells += [(cell, file) for file in tables for cell in results.read_cells(file)]
-        counts = sorted(path.rglob(f"*{ENDING}")) if path.is_dir() else []
+        counts = sorted(path.rglob(f"*{ENDING}"))  # of a file nothing is below it
         material.counts += [(CountsFile.read(file), labels.of(file)) for file in counts]
-        learned = _trained(path, records, labels) if path.is_dir() else []
-        drawn = _drawn(path, material) if path.is_dir() else 0
+        learned = _trained(path, records, labels)
+        drawn = _drawn(path, material)
         curves += learned
         if not (files or tables or counts or learned or drawn):
             raise InputError(
