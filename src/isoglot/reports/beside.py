@@ -40,7 +40,7 @@ class PaperPlace:
         """Read ``RUN=PAPER:TABLE:ROW``; the row may be left out where the table has one.
 
         Example:
-            >>> Place.parse("my-weam=weam:Table2:weam").rows[0].name
+            >>> PaperPlace.parse("my-weam=weam:Table2:weam").rows[0].name
             'zero-shot / mBERT+WEAM'
         """
         run, _, place = text.rpartition("=")
@@ -150,19 +150,19 @@ def _holds(column: PaperColumn, row: PaperRow, measure: Measure, language: str) 
     task = column.task or str(row.attributes.get("task", ""))
     if column.average or not column.metric or (task and common_task(task) != measure.common_task):
         return False
-    if column.quantity:
-        return (column.metric, column.quantity) == (measure.base_metric, measure.quantity)
-    if column.metric != measure.common_metric:
+    if (column.metric, column.quantity) != (measure.base_metric, measure.quantity):
         return False
+    if column.quantity:
+        return True
     if not column.language:
         return not column.task  # a figure of the model; a task's without language is a mean over languages
     return column.language in (language, "-".join(reversed(language.split("-"))))
 
 
 def _is_mean(column: PaperColumn, measure: Measure) -> bool:
-    if column.average or column.quantity or column.language or not column.task:
+    if column.average or column.quantity or measure.quantity or column.language or not column.task:
         return False
-    return (common_task(column.task), column.metric) == (measure.common_task, measure.common_metric)
+    return (common_task(column.task), column.metric) == (measure.common_task, measure.base_metric)
 
 
 def _languages(paper: PaperTable, measure: Measure) -> set[str]:

@@ -9,7 +9,7 @@ from typing import Any
 from isoglot import results
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.example_counts import ENDING, CountsFile
-from isoglot.reports.curves import Curve, read_curves
+from isoglot.reports.curves import TRAINER_STATE, Curve, read_curves
 from isoglot.reports.figure_files import ReportFigure, read_figure
 from isoglot.reports.labels import RunLabels, labelled
 from isoglot.reports.languages import common_code
@@ -167,7 +167,7 @@ def _rename(material: Material, names: Mapping[str, str]) -> None:
 def _trained(root: Path, records: list[Mapping[str, Any]], labels: RunLabels) -> list[tuple[Curve, Path]]:
     """The curves of the runs below a folder, each with the run's own; what the runs record is taken up."""
     curves: list[tuple[Curve, Path]] = []
-    states = [path.parent for path in root.rglob("trainer_state.json")]
+    states = [path.parent for path in root.rglob(TRAINER_STATE)]
     trained = {folder.parent if folder.name.startswith("checkpoint-") else folder for folder in states}
     for folder in sorted({path.parent for path in root.rglob("run.json")} | trained):
         record = (read_json(folder / "run.json") or {}) | (read_json(folder / "manifest.json") or {})
