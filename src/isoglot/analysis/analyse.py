@@ -5,7 +5,7 @@ Each analysis writes figures (``OUT/figures/NAME.json``) or rows of results (``O
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -162,26 +162,22 @@ def asked_layers(text: str, model: PreTrainedModel) -> list[int]:
 def corpus_rows(
     paths: Sequence[str], kind: Kind, *, languages: Sequence[str] = (), limit: int | None = None
 ) -> Iterator[dict[str, Any]]:
-    """Rows of a prepared folder or of files in any format.
+    """Rows of a prepared folder or of files in any format, all of one pair of languages.
 
     ``kind`` is bitext, aligned or lexicon; ``languages`` are those of files that do not name theirs.
     """
     tags = [tag or default for tag, default in zip([*languages, "", ""], UNNAMED[:2], strict=False)]
-    corpus = open_corpus(paths, kind, languages=tags)
-    return _of_one_pair(islice(corpus, limit), paths[0])
-
-
-def _of_one_pair(rows: Iterable[dict[str, Any]], path: str) -> Iterator[dict[str, Any]]:
-    """The rows, whose languages are those of the first."""
     first: tuple[str, str] | None = None
-    for row in rows:
+    for row in islice(open_corpus(paths, kind, languages=tags), limit):
         pair = (row["source_language"], row["target_language"])
         first = first or pair
         if pair != first:
-            raise InputError(
-                f"holds rows of {'-'.join(first)} and of {'-'.join(pair)}; prepare them separately", path=path
-            )
+            both = f"{'-'.join(first)} and of {'-'.join(pair)}"
+            raise InputError(f"holds rows of {both}; prepare them separately", path=paths[0])
         yield row
+    if first is None:
+        lacking = "entry; a lexicon has `source target` lines" if kind == "lexicon" else "sentence pair"
+        raise InputError(f"holds no {lacking}", path=paths[0])
 
 
 def _check(request: AlignmentRequest) -> None:
@@ -196,8 +192,6 @@ def _check(request: AlignmentRequest) -> None:
 
 def _lexicon(request: AlignmentRequest) -> Dataset:
     rows = list(corpus_rows([str(request.lexicon)], "lexicon", languages=request.languages))
-    if not rows:
-        raise InputError("holds no entry; a lexicon has `source target` lines", path=request.lexicon)
     return Dataset.from_dict({name: [row[name] for row in rows] for name in LEXICON}, features=LEXICON)
 
 
