@@ -68,6 +68,13 @@ def test_the_demo_measures_four_objectives_and_ends_with_its_report(tmp_path: Pa
     assert again.stdout == first.stdout
     assert "pretrain" not in again.stderr
 
+    for state in tmp_path.glob("pretrain/*/trainer_state.json"):  # too few steps for a curve
+        held = json.loads(state.read_text())
+        state.write_text(json.dumps({**held, "log_history": held["log_history"][:1]}))
+    short = CliRunner().invoke(app, command(tmp_path))
+    assert short.exception is None, short.output
+    assert ">Training</h2>" not in page.read_text(encoding="utf-8")
+
 
 def test_a_setting_that_the_study_does_not_know_is_told_at_once(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="stepps"):

@@ -149,7 +149,7 @@ def _word_alignment(**options: object) -> dict[str, object]:
             _word_alignment(aligner={"alhpa": 1}),
             "unknown aligner option 'alhpa'; did you mean 'alpha'",
         ),
-        (StatisticalAlignment, {"gold": "/none", "method": "hmmm"}, "unknown statistical aligner 'hmmm'"),
+        (StatisticalAlignment, {"gold": "/none", "method": "hmmm"}, "unknown statistical method 'hmmm'"),
         (
             BestLinks,
             {"checkpoint": "/none", "dev": {}, "test": {}, "methods": ["otto"]},

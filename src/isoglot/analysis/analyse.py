@@ -5,7 +5,7 @@ Each analysis writes figures (``OUT/figures/NAME.json``) or rows of results (``O
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -44,22 +44,20 @@ class AnalysisSubject:
     label: str
     about: Mapping[str, Any]
 
-    @property
-    def run(self) -> dict[str, Any]:
-        """What the run's folder says of itself; empty of a checkpoint without one."""
-        return run_of(self.source)
-
     @cached_property
-    def hash(self) -> str:
-        """Of the checkpoint."""
-        return measured_hash(self.source, self.about)
+    def shared(self) -> dict[str, Any]:
+        """Fields of all rows of results on it."""
+        return {
+            "run": self.label,
+            "seed": seed_of(self.source, self.about),
+            "checkpoint_hash": measured_hash(self.source, self.about),
+            "recipe_hash": str(self.about.get("recipe_hash", "")),
+        }
 
-    def rows(self, values: Mapping[str, tuple[float | None, int]], **shared: Any) -> list[Result]:
+    def rows(self, values: Mapping[str, tuple[float | None, int]], **more: Any) -> list[Result]:
         """Rows of results on this checkpoint: by metric its value, if there is one, and how many examples it has."""
-        shared |= {"run": self.label, "seed": seed_of(self.source, self.about)}
-        shared |= {"checkpoint_hash": self.hash, "recipe_hash": str(self.about.get("recipe_hash", ""))}
         return [
-            Result(metric=metric, value=value, examples=examples, **shared)
+            Result(metric=metric, value=value, examples=examples, **self.shared, **more)
             for metric, (value, examples) in values.items()
             if value is not None
         ]
@@ -164,26 +162,22 @@ def asked_layers(text: str, model: PreTrainedModel) -> list[int]:
 def corpus_rows(
     paths: Sequence[str], kind: Kind, *, languages: Sequence[str] = (), limit: int | None = None
 ) -> Iterator[dict[str, Any]]:
-    """Rows of a prepared folder or of files in any format.
+    """Rows of a prepared folder or of files in any format, all of one pair of languages.
 
     ``kind`` is bitext, aligned or lexicon; ``languages`` are those of files that do not name theirs.
     """
     tags = [tag or default for tag, default in zip([*languages, "", ""], UNNAMED[:2], strict=False)]
-    corpus = open_corpus(paths, kind, languages=tags)
-    return _of_one_pair(islice(corpus, limit), paths[0])
-
-
-def _of_one_pair(rows: Iterable[dict[str, Any]], path: str) -> Iterator[dict[str, Any]]:
-    """The rows, whose languages are those of the first."""
     first: tuple[str, str] | None = None
-    for row in rows:
+    for row in islice(open_corpus(paths, kind, languages=tags), limit):
         pair = (row["source_language"], row["target_language"])
         first = first or pair
         if pair != first:
-            raise InputError(
-                f"holds rows of {'-'.join(first)} and of {'-'.join(pair)}; prepare them separately", path=path
-            )
+            both = f"{'-'.join(first)} and of {'-'.join(pair)}"
+            raise InputError(f"holds rows of {both}; prepare them separately", path=paths[0])
         yield row
+    if first is None:
+        lacking = "entry; a lexicon has `source target` lines" if kind == "lexicon" else "sentence pair"
+        raise InputError(f"holds no {lacking}", path=paths[0])
 
 
 def _check(request: AlignmentRequest) -> None:
@@ -198,14 +192,12 @@ def _check(request: AlignmentRequest) -> None:
 
 def _lexicon(request: AlignmentRequest) -> Dataset:
     rows = list(corpus_rows([str(request.lexicon)], "lexicon", languages=request.languages))
-    if not rows:
-        raise InputError("holds no entry; a lexicon has `source target` lines", path=request.lexicon)
     return Dataset.from_dict({name: [row[name] for row in rows] for name in LEXICON}, features=LEXICON)
 
 
 def _recipe_vocabulary(subject: AnalysisSubject) -> str | None:
     """The vocabulary copy that the run's recipe has as its tokenizer, if it is still there."""
-    section = (subject.run.get("values") or {}).get("tokenizer") or {}
+    section = (run_of(subject.source).get("values") or {}).get("tokenizer") or {}
     path = section.get("path") if isinstance(section, dict) else None
     return str(path) if path and (Path(path) / COPY_FILE).is_file() else None
 

@@ -17,8 +17,6 @@ from isoglot.results import Result, read
 _SCORE, _DELTA = "alignment_score", "_delta"
 _PAPER_TASKS = ("xnli", "ner", "pos")
 _PAPER = "align_mlm"
-_RUN = "run "
-"""Before a run's name, where hashes of recipes stand too."""
 _Seeds = dict[int | None, float]
 _OURS, _THEIRS = "ours", PAPERS[_PAPER]
 
@@ -62,7 +60,8 @@ def study_points(rows: Iterable[Result], *, each_seed: bool = False) -> dict[str
     of the same run, and language; where a run has one alignment score only, its language does not matter. Seeds of a
     run are one point, their mean, or with ``each_seed`` one each.
     """
-    scores: dict[str, dict[str, _Seeds]] = defaultdict(lambda: defaultdict(dict))
+    by_run: dict[str, dict[str, _Seeds]] = defaultdict(lambda: defaultdict(dict))
+    by_recipe: dict[str, dict[str, _Seeds]] = defaultdict(lambda: defaultdict(dict))
     drops: dict[tuple[str, str, str], dict[str, _Seeds]] = defaultdict(lambda: defaultdict(dict))
     rows = [row for row in rows if row.metric == _SCORE or row.metric.endswith(_DELTA)]
     _require_one_way(rows)
@@ -71,18 +70,18 @@ def study_points(rows: Iterable[Result], *, each_seed: bool = False) -> dict[str
         if row.metric != _SCORE:
             drops[row.task, label, row.language][row.recipe_hash][row.seed] = row.value
             continue
-        for key in (_RUN + label, row.recipe_hash):
-            if key:
-                scores[key][row.language][row.seed] = row.value
-    if not scores or not drops:
-        lacking = f"{_SCORE} (isoglot analyse alignment)" if not scores else "drops (isoglot transfer)"
+        by_run[label][row.language][row.seed] = row.value
+        if row.recipe_hash:
+            by_recipe[row.recipe_hash][row.language][row.seed] = row.value
+    if not by_run or not drops:
+        lacking = f"{_SCORE} (isoglot analyse alignment)" if not by_run else "drops (isoglot transfer)"
         raise ConfigurationError(f"the results have no {lacking}; a correlation needs both")
     found: dict[str, list[ScatterPoint]] = defaultdict(list)
     for (task, label, language), recipes in drops.items():
         pairs: list[tuple[float, float, int | None]] = []
         for recipe, values in recipes.items():
-            of_recipe = _matching(scores.get(recipe), language)
-            own = of_recipe or _matching(scores.get(_RUN + label), language) or {}
+            of_recipe = _matching(by_recipe.get(recipe), language)
+            own = of_recipe or _matching(by_run.get(label), language) or {}
             # Seeds of pre-training and of fine-tuning need not be the same numbers.
             known = {} if of_recipe else own
             pairs += [(known.get(s, fmean(own.values())), drop, s) for s, drop in values.items() if own]
@@ -93,10 +92,9 @@ def study_points(rows: Iterable[Result], *, each_seed: bool = False) -> dict[str
             told = name if seed is None else f"{name}, seed {seed}"
             found[task].append(ScatterPoint(x=x, y=drop, label=told, group=_OURS))
     if not any(found.values()):
-        runs = sorted(key.removeprefix(_RUN) for key in scores if key.startswith(_RUN))
         raise ConfigurationError(
             f"no drop belongs to an alignment score: drops are of {', '.join(sorted({k[1] for k in drops}))}, "
-            f"scores of {', '.join(runs)}; give both the same run name (--label)"
+            f"scores of {', '.join(sorted(by_run))}; give both the same run name (--label)"
         )
     return dict(found)
 

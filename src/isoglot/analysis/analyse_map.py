@@ -16,7 +16,7 @@ from isoglot.checks import is_number
 from isoglot.corpus.encode.load_tokenizer import load_tokenizer
 from isoglot.corpus.read.line_files import numbered_lines
 from isoglot.derive.sharing import word_pairs
-from isoglot.errors import ConfigurationError, InputError
+from isoglot.errors import ConfigurationError
 from isoglot.reports.figure_files import EmbeddingMap, MapPanel, MapPoint
 
 
@@ -71,8 +71,6 @@ def _counted(request: MapRequest) -> tuple[Counter[tuple[str, str]], int, tuple[
         languages = languages if sentences else (str(row["source_language"]), str(row["target_language"]))
         counts.update(word_pairs([row]))
         sentences += 1
-    if not sentences:
-        raise InputError("holds no sentence pair", path=request.corpus[0])
     return counts, sentences, languages
 
 

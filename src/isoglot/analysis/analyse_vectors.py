@@ -16,7 +16,7 @@ from isoglot.analysis.options import GeometryRequest, SimilarityRequest
 from isoglot.analysis.similarity import linear_cka, neighbour_overlap, retrieval
 from isoglot.analysis.vectors import linked_vectors, sentence_vectors, unit_vectors
 from isoglot.corpus.read.sources import Kind
-from isoglot.errors import ConfigurationError, InputError
+from isoglot.errors import ConfigurationError
 from isoglot.reports.figure_files import Lines, LineSeries
 from isoglot.seeding import generator_for
 
@@ -25,7 +25,7 @@ def analyse_similarity(job: Job, request: SimilarityRequest) -> list[Path]:
     """How alike two languages are by layer: linear CKA, shared neighbours, retrieval; a line each checkpoint."""
     kind: Kind = "bitext" if request.level == "sentence" else "aligned"
     rows = list(corpus_rows(request.corpus, kind, languages=request.languages, limit=request.limit))
-    languages = _languages(rows, request.corpus[0])
+    languages = (str(rows[0]["source_language"]), str(rows[0]["target_language"]))
     series: dict[str, list[LineSeries]] = {measure: [] for measure in request.measures}
     count = 0
     for subject in job.subjects:
@@ -61,7 +61,7 @@ def analyse_geometry(job: Job, request: GeometryRequest) -> list[Path]:
     The first two have a line a checkpoint and language, the others one a checkpoint and direction of search.
     """
     rows = list(corpus_rows(request.corpus, "bitext", languages=request.languages, limit=request.sentences))
-    languages = _languages(rows, request.corpus[0])
+    languages = (str(rows[0]["source_language"]), str(rows[0]["target_language"]))
     series: dict[str, list[LineSeries]] = {measure: [] for measure in request.measures}
     for subject in job.subjects:
         model, tokenizer = load_encoder(subject.source)
@@ -152,9 +152,3 @@ def _linked(
     if not words:
         raise ConfigurationError("the corpus has no word link; give one that `isoglot align` linked")
     return words, links
-
-
-def _languages(rows: Sequence[Mapping[str, Any]], path: str) -> tuple[str, str]:
-    if not rows:
-        raise InputError("holds no sentence pair", path=path)
-    return str(rows[0]["source_language"]), str(rows[0]["target_language"])

@@ -181,7 +181,6 @@ def project(vectors: Tensor, options: Projection) -> FloatArray:
 
 
 def _principal(points: FloatArray) -> FloatArray:
-    """The first two principal components."""
     centred = points - points.mean(0)
     left, values, loadings = np.linalg.svd(centred, full_matrices=False)
     largest = np.abs(loadings[:2]).argmax(1)

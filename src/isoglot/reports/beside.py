@@ -40,7 +40,7 @@ class PaperPlace:
         """Read ``RUN=PAPER:TABLE:ROW``; the row may be left out where the table has one.
 
         Example:
-            >>> Place.parse("my-weam=weam:Table2:weam").rows[0].name
+            >>> PaperPlace.parse("my-weam=weam:Table2:weam").rows[0].name
             'zero-shot / mBERT+WEAM'
         """
         run, _, place = text.rpartition("=")
@@ -53,23 +53,20 @@ class PaperPlace:
             )
         table = paper_table(f"{paper}:{number}")
         systems = {column.system for column in table.columns} - {""}
-        row = row.strip()
-        labels = (
-            [row] if table.rows_of(row) else [label.strip() for label in row.split(" / ") if label.strip()]
-        )
+        labels = [label.strip() for label in row.split(" / ") if label.strip()]
         system = next((label for label in labels if label in systems), "")
         if systems and not system:
             raise ConfigurationError(
                 f"--beside {text!r}: the columns of {table.name} are systems; "
                 f"add one of {', '.join(sorted(systems))} to the row, for example / {min(systems)}"
             )
-        labels = [label for label in labels if label != system]
-        rows = table.rows_of(*labels)
+        wanted = " / ".join(label for label in labels if label != system)
+        rows = table.rows_of(wanted)
         kinds = {
             tuple(sorted((k, str(v)) for k, v in found.attributes.items() if k not in _TOLD_BY_RESULTS))
             for found in rows
         }
-        return cls(run.strip(), table, tuple(rows if len(kinds) == 1 else [table.row(*labels)]), system)
+        return cls(run.strip(), table, tuple(rows if len(kinds) == 1 else [table.row(wanted)]), system)
 
     def find(self, measure: Measure, language: str) -> tuple[PaperRow, PaperColumn] | None:
         """Where a figure of the run belongs; ``None`` where the paper has none like it."""
@@ -130,10 +127,9 @@ def _cells(place: PaperPlace, measure: Measure, scores: ReportScores, start: str
     )
 
     def cells(row: PaperRow, column: PaperColumn, over: Sequence[str], told: str = "") -> Iterator[Cell]:
-        address = place.table.address(row)
-        labels = (address,) if place.table.rows_of(address) else tuple(address.split(" / "))
-        shared: dict[str, Any] = {"table": place.table.name, "row": labels, "column": (column.id,)}
-        shared |= {"run": place.run, "note": " ".join(filter(None, (start, split, told)))}
+        shared: dict[str, Any] = {"table": place.table.name, "row": (place.table.address(row),)}
+        shared |= {"column": (column.id,), "run": place.run}
+        shared["note"] = " ".join(filter(None, (start, split, told)))
         found = scores.complete(measure, over)
         for (_, seed), values in found[found.index.isin([place.run], level="run")].iterrows():
             yield Cell(**shared, value=fmean(values), seed=None if isna(seed) else int(seed))
@@ -154,19 +150,19 @@ def _holds(column: PaperColumn, row: PaperRow, measure: Measure, language: str) 
     task = column.task or str(row.attributes.get("task", ""))
     if column.average or not column.metric or (task and common_task(task) != measure.common_task):
         return False
-    if column.quantity:
-        return (column.metric, column.quantity) == (measure.base_metric, measure.quantity)
-    if column.metric != measure.common_metric:
+    if (column.metric, column.quantity) != (measure.base_metric, measure.quantity):
         return False
+    if column.quantity:
+        return True
     if not column.language:
         return not column.task  # a figure of the model; a task's without language is a mean over languages
     return column.language in (language, "-".join(reversed(language.split("-"))))
 
 
 def _is_mean(column: PaperColumn, measure: Measure) -> bool:
-    if column.average or column.quantity or column.language or not column.task:
+    if column.average or column.quantity or measure.quantity or column.language or not column.task:
         return False
-    return (common_task(column.task), column.metric) == (measure.common_task, measure.common_metric)
+    return (common_task(column.task), column.metric) == (measure.common_task, measure.base_metric)
 
 
 def _languages(paper: PaperTable, measure: Measure) -> set[str]:

@@ -2,7 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 
 from isoglot.reports.papers import PAPERS, PaperColumn, PaperRow, PaperTable, PaperValue, paper_table
@@ -10,7 +10,7 @@ from isoglot.reports.stats import Score, margin
 from isoglot.reports.table import Column, Table, TableCell, TableRow, slug
 from isoglot.results import Cell
 
-_TOGETHER = ("transformation", "setting", "pairs")
+_TOGETHER = ("transformation", "setting", "pairs", "changed")
 """Rows are ordered among rows that have these attributes in common."""
 
 _NAMES = {
@@ -29,16 +29,6 @@ class _Line:
     cells: dict[str, list[Cell]] = field(default_factory=lambda: defaultdict(list))
     values: dict[str, dict[int | None, float]] = field(default_factory=dict)
     over: dict[str, tuple[str, ...]] = field(default_factory=dict)
-
-    def header(self, address: str) -> str:
-        """The run's name, or the row's, with what was changed of the study."""
-        name = self.run or address
-        return f"{name} ({self.setting})" if self.setting else name
-
-    @property
-    def seeds(self) -> set[int | None]:
-        """Measured and planned ones."""
-        return {cell.seed for own in self.cells.values() for cell in own if cell.unavailable is None}
 
     def score(self, column: str) -> Score | None:
         """The mean over seeds."""
@@ -88,7 +78,7 @@ def _table(name: str, scale: str, cells: Sequence[Cell], *, others: bool) -> Tab
         table.notes[table.note(reason) - 1] = (
             f"Recomputed: {reason}. Printed: {'; '.join(dict.fromkeys(printed))}."
         )
-    _tell_orderings(table, paper, lines, columns)
+    _tell_orderings(table, lines, columns)
     if again := [cell for line in lines for own in line.cells.values() for cell in _replaced(own)]:
         first = again[0]
         table.note(
@@ -207,7 +197,8 @@ def _measured_rows(
     several = f"{min(counts)}–{max(counts)} seeds" if len(counts) > 1 else f"{max(counts, default=0)} seeds"
     told = [several if max(counts, default=1) > 1 else "", f"note {table.note(common)}" if common else ""]
     address = paper.address(line.row)
-    table.rows.append(TableRow(line.header(address), tuple(ours), "ours", ", ".join(filter(None, told))))
+    header = f"{line.run or address} ({line.setting})" if line.setting else line.run or address
+    table.rows.append(TableRow(header, tuple(ours), "ours", ", ".join(filter(None, told))))
     if any(cell.value is not None for cell in theirs):
         whose = (address, "paper") if line.run else ("paper", "")
         table.rows.append(TableRow(whose[0], tuple(theirs), "paper", whose[1]))
@@ -222,9 +213,10 @@ def _our_cell(table: Table, line: _Line, column: PaperColumn, score: Score | Non
             return TableCell("–", note=table.note(f"Not available: {reasons}."), title=reasons)
         return TableCell("…", title="not measured yet") if own else TableCell("–", title="not measured")
     told = list(dict.fromkeys(cell.note for cell in own if cell.note and cell.note != common))
-    missing = line.seeds - set(line.values[column.id]) if None not in line.values[column.id] else set()
-    if missing - {None}:
-        seeds = ", ".join(map(str, sorted(s for s in line.values[column.id] if s is not None)))
+    measured = line.values[column.id]
+    asked = {c.seed for cells in line.cells.values() for c in cells if c.unavailable is None} - {None}
+    if None not in measured and not asked <= measured.keys():
+        seeds = ", ".join(map(str, sorted(s for s in measured if s is not None)))
         told.append(f"Over seed{'s' * (score.seeds > 1)} {seeds} alone.")
     if over := line.over.get(column.id):
         told.append(f"Means over {', '.join(over)}, the columns measured.")
@@ -278,16 +270,11 @@ def orderings(
     return dict(found)
 
 
-def _tell_orderings(
-    table: Table, paper: PaperTable, lines: Sequence[_Line], columns: Sequence[PaperColumn]
-) -> None:
+def _tell_orderings(table: Table, lines: Sequence[_Line], columns: Sequence[PaperColumn]) -> None:
     plain = [column.id for column in columns if not column.average]
-    found: dict[str, Counter[str]] = defaultdict(Counter)
-    for setting in dict.fromkeys(line.setting for line in lines):
-        own = [line for line in lines if line.setting == setting]
-        scores = {(i, c): score for i, line in enumerate(own) for c in plain if (score := line.score(c))}
-        for name, counted in orderings([line.row for line in own], plain, scores).items():
-            found[name] += counted
+    rows = [replace(o.row, attributes={**o.row.attributes, "changed": o.setting}) for o in lines]
+    scores = {(i, c): score for i, line in enumerate(lines) for c in plain if (score := line.score(c))}
+    found = orderings(rows, plain, scores)
     total = sum(found.values(), Counter[str]())
     each = [f"{name} {n['kept']} of {sure}" for name, n in found.items() if (sure := n["kept"] + n["broken"])]
     told = []
@@ -296,7 +283,8 @@ def _tell_orderings(
             f"Pairs of rows of one setting that are in the paper's order here too: {', '.join(each)}."
         )
     if close := total["close"]:
-        pairs = "pair" if close == 1 else "pairs"
-        told.append(f"Too close to order: {close} {pairs} (Welch's t at 95 %, seeds unpaired).")
+        told.append(
+            f"Too close to order: {close} pair{'s' * (close > 1)} (Welch's t at 95 %, seeds unpaired)."
+        )
     if told:
         table.note(" ".join(told))

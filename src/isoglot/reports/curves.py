@@ -11,7 +11,8 @@ from typing import Any
 from isoglot.reports.figure_files import Lines, LineSeries
 from isoglot.runs.files import read_json
 
-_STATE = "trainer_state.json"
+TRAINER_STATE = "trainer_state.json"
+"""Where the trainer keeps what it logged."""
 _SKIPPED = frozenset({"epoch", "step", "total_flos", "train_loss", "train_runtime"})
 _MOST_POINTS = 300
 
@@ -34,7 +35,7 @@ def read_curves(folder: Path, label: str) -> list[Curve]:
     """
     best: Mapping[str, Any] = {}
     furthest = 0
-    for path in sorted([folder / _STATE, *folder.glob(f"checkpoint-*/{_STATE}")]):
+    for path in sorted([folder / TRAINER_STATE, *folder.glob(f"checkpoint-*/{TRAINER_STATE}")]):
         state = read_json(path) or {}  # none there, or its writer was killed
         steps = state.get("global_step")
         if isinstance(steps, int) and isinstance(state.get("log_history"), list) and steps >= furthest:

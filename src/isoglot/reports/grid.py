@@ -131,18 +131,18 @@ def _together(measures: Sequence[Measure]) -> list[list[Measure]]:
     groups: dict[tuple[str, str, str], list[Measure]] = {}
     for measure in measures:
         own = (measure.task, measure.split)
-        both = {m.common_metric for m in measures if (m.task, m.split) == own}
+        both = {m.base_metric for m in measures if (m.task, m.split) == own and not m.quantity}
         key = measure.metric
         if measure.quantity:
             key = f"transfer {measure.base_metric}"
-        elif measure.common_metric in ("em", "f1") and {"em", "f1"} <= both:
+        elif measure.base_metric in ("em", "f1") and {"em", "f1"} <= both:
             key = "em/f1"
         elif measure not in main:
             key = _FURTHER
         groups.setdefault((*own, key), []).append(measure)
     order, tasks = [*_QUANTITY_NAMES], list(dict.fromkeys(key[:2] for key in groups))
     found = sorted(groups, key=lambda key: (tasks.index(key[:2]), key[2] == _FURTHER))
-    return [sorted(groups[k], key=lambda m: (order.index(m.quantity), m.common_metric)) for k in found]
+    return [sorted(groups[k], key=lambda m: (order.index(m.quantity), m.base_metric)) for k in found]
 
 
 def _language_slots(

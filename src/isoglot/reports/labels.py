@@ -1,6 +1,5 @@
 """What runs are called in a report: labels that were given, and names that keep different runs apart."""
 
-import json
 import os
 from collections import defaultdict
 from collections.abc import Sequence
@@ -96,8 +95,7 @@ def _conflict(rows: Sequence[Result]) -> bool:
     """Whether two recipes made one figure."""
     recipes: dict[tuple[object, ...], str] = {}
     for row in rows:
-        options = json.dumps(row.options, sort_keys=True)
-        place = (row.task, row.language, row.split, row.metric, options, row.seed)
+        place = (row.task, row.language, row.split, row.metric, row.settings, row.seed)
         if row.recipe_hash and recipes.setdefault(place, row.recipe_hash) != row.recipe_hash:
             return True
     return False

@@ -1,7 +1,7 @@
 """The four papers' own figures: every number of their tables, and where an average was printed wrong.
 
-The figures lie beside this module as ``data/papers.json``. Averages are recomputed from the printed columns, never
-taken over: WEAM's Table 1, for one, prints zero-shot averages that are not the means of its columns.
+The figures lie beside this module as ``data/papers.json``. Averages that are not the means of the printed columns are
+corrected, such as the zero-shot averages of WEAM's Table 1.
 """
 
 import json
@@ -23,8 +23,6 @@ PAPERS: Mapping[str, str] = {
 
 _UNTOLD = ("source", "runs")
 """Attributes of rows that single out none."""
-_ROUNDING = 0.501
-"""How far a rounded mean of rounded figures may be off, in units of the last printed place."""
 
 
 @dataclass(frozen=True)
@@ -161,37 +159,33 @@ class PaperTable:
         return " / ".join([row.name, *told])
 
     def rows_of(self, *labels: str) -> list[PaperRow]:
-        """Every row that has all these labels; a label as printed goes before an attribute of the same name."""
+        """Every row that has all these labels, or those of one :meth:`address`.
+
+        A label as printed goes before an attribute of the same name.
+        """
         exact = [row for row in self.rows if len(labels) == 1 and labels[0] in (row.name, row.label)]
-        return exact or [row for row in self.rows if set(labels) <= row.labels]
+        wanted = set(labels[0].split(" / ") if len(labels) == 1 else labels) - {""}
+        return exact or [row for row in self.rows if wanted <= row.labels]
 
     def value(self, row: PaperRow, column: PaperColumn) -> PaperValue | None:
-        """The figure in a row and column, a mean recomputed; ``None`` where the paper has no number.
-
-        A mean is taken over the columns of its metric. Where a task has several columns and the mean no metric of
-        its own (XLM-Align's Table 1), the task counts once, as the mean of its columns.
-        """
+        """The figure in a row and column, a wrong one corrected; ``None`` where the paper has no number."""
         printed = row.values.get(column.id)
         if not isinstance(printed, int | float):
             return None
         places = {(row.label, setting, column.id) for setting in ("", row.setting)}
-        known = next((c for c in self.corrections if (c.row, c.setting, c.column) in places), None)
-        if known is not None and not column.average:
-            return PaperValue(known.recomputed, float(printed), known.reason)
-        mean = self.mean(row.values, column) if column.average else None
-        numbers = [v for v in row.values.values() if isinstance(v, int | float)]
-        place = 1.0 if all(float(v).is_integer() for v in numbers) else 0.1
-        if mean is None or abs(mean - printed) <= _ROUNDING * place:
+        wrong = next((c for c in self.corrections if (c.row, c.setting, c.column) in places), None)
+        if wrong is None:
             return PaperValue(float(printed), float(printed))
-        return PaperValue(
-            mean, float(printed), known.reason if known else "not the mean of the printed columns"
-        )
+        mean = self.mean(row.values, column) if column.average else None
+        return PaperValue(wrong.recomputed if mean is None else mean, float(printed), wrong.reason)
 
     def mean(
         self, values: Mapping[str, float | str | None], column: PaperColumn, *, partial: bool = False
     ) -> float | None:
         """The mean that an average column is of a row's values; ``None`` where one is missing.
 
+        It is taken over the columns of its metric. Where a task has several columns and the mean no metric of its own
+        (XLM-Align's Table 1), the task counts once, as the mean of its columns.
         With ``partial`` it leaves out what is missing; ``None`` only where nothing is left.
         """
         groups: dict[tuple[str, str], list[float]] = defaultdict(list)

@@ -9,7 +9,7 @@ from typing import Any
 from isoglot import results
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.example_counts import ENDING, CountsFile
-from isoglot.reports.curves import Curve, read_curves
+from isoglot.reports.curves import TRAINER_STATE, Curve, read_curves
 from isoglot.reports.figure_files import ReportFigure, read_figure
 from isoglot.reports.labels import RunLabels, labelled
 from isoglot.reports.languages import common_code
@@ -89,10 +89,10 @@ def gather(
         files = [f for f in there if f not in tables and (path.is_file() or f.name == results.FILE_NAME)]
         rows += [(row, file) for file in files for row in results.read(file)]
         cells += [(cell, file) for file in tables for cell in results.read_cells(file)]
-        counts = sorted(path.rglob(f"*{ENDING}")) if path.is_dir() else []
+        counts = sorted(path.rglob(f"*{ENDING}"))  # of a file nothing is below it
         material.counts += [(CountsFile.read(file), labels.of(file)) for file in counts]
-        learned = _trained(path, records, labels) if path.is_dir() else []
-        drawn = _drawn(path, material) if path.is_dir() else 0
+        learned = _trained(path, records, labels)
+        drawn = _drawn(path, material)
         curves += learned
         if not (files or tables or counts or learned or drawn):
             raise InputError(
@@ -167,7 +167,7 @@ def _rename(material: Material, names: Mapping[str, str]) -> None:
 def _trained(root: Path, records: list[Mapping[str, Any]], labels: RunLabels) -> list[tuple[Curve, Path]]:
     """The curves of the runs below a folder, each with the run's own; what the runs record is taken up."""
     curves: list[tuple[Curve, Path]] = []
-    states = [path.parent for path in root.rglob("trainer_state.json")]
+    states = [path.parent for path in root.rglob(TRAINER_STATE)]
     trained = {folder.parent if folder.name.startswith("checkpoint-") else folder for folder in states}
     for folder in sorted({path.parent for path in root.rglob("run.json")} | trained):
         record = (read_json(folder / "run.json") or {}) | (read_json(folder / "manifest.json") or {})

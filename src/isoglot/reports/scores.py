@@ -43,18 +43,13 @@ class Measure:
         return common_task(self.task)
 
     @property
-    def common_metric(self) -> str:
-        """The metric's name as the papers' tables have it here (``exact_match`` is ``em``)."""
-        return _SAME_METRIC.get(self.metric.lower(), self.metric.lower())
-
-    @property
     def quantity(self) -> str:
         """``zs``, ``sup`` or ``delta`` for results of ``isoglot transfer`` (``f1_zero_shot``), else empty."""
         return next((q for ending, q in _QUANTITIES.items() if self.metric.lower().endswith(ending)), "")
 
     @property
     def base_metric(self) -> str:
-        """The metric without its quantity: ``f1`` of ``f1_zero_shot``."""
+        """The metric without its quantity, as the papers' tables call it here (``exact_match`` is ``em``)."""
         own = self.metric.lower()
         bare = next((own.removesuffix(ending) for ending in _QUANTITIES if own.endswith(ending)), own)
         return _SAME_METRIC.get(bare, bare)

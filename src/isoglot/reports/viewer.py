@@ -217,10 +217,8 @@ def _side(
         label = "; ".join(f"{others[j]} ({KEYS[kind][1]})" for j, kind in found) or "no link"
         coded = " ".join(f"{j}:{kind}" for j, kind in found)
         shown.append(Word(word, coded, next((k for k in _WORST_FIRST if k in kinds), ""), f"{word}: {label}"))
-    if language:
-        code = language.replace("_", "-").partition("-")[0].lower()
-        return SentenceView(name, shown, language, "rtl" if code in _RIGHT_TO_LEFT else "ltr")
-    # of the first strong letter: ``dir=auto`` would not look into buttons
-    strong = (unicodedata.bidirectional(letter) for letter in "".join(words))
-    first = next((kind for kind in strong if kind in ("L", "R", "AL")), "L")
-    return SentenceView(name, shown, "", "ltr" if first == "L" else "rtl")
+    rightwards = language.replace("_", "-").partition("-")[0].lower() not in _RIGHT_TO_LEFT
+    if not language:  # of the first strong letter: ``dir=auto`` would not look into buttons
+        strong = (unicodedata.bidirectional(letter) for letter in "".join(words))
+        rightwards = next((kind for kind in strong if kind in ("L", "R", "AL")), "L") == "L"
+    return SentenceView(name, shown, language, "ltr" if rightwards else "rtl")

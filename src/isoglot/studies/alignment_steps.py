@@ -2,15 +2,16 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from isoglot.aligners.embedding.choice import best_choice
 from isoglot.aligners.embedding.options import MEASURED, EmbeddingOptions
-from isoglot.checks import did_you_mean
 from isoglot.corpus.read.sources import Source
-from isoglot.errors import ConfigurationError
 from isoglot.runs.reporter import Reporter
 from isoglot.studies.graph import Step
+
+if TYPE_CHECKING:  # it loads the libraries
+    from isoglot.aligners.statistical.model import StatisticalAligner
 
 _MEASURED = ("aer", "precision", "recall", "f1")
 
@@ -24,21 +25,17 @@ class StatisticalAlignment(Step):
     train: Source | None = None  # more bitext
     reverse: bool = False  # Exchange the sides of `train`, where the gold links' source is its target
 
-    def check(self) -> None:
-        """Refuse a method that does not learn from bitext."""
-        from isoglot.aligners.statistical.methods import METHODS  # noqa: PLC0415 - loads the libraries
+    def check(self) -> "StatisticalAligner":
+        """The aligner, of a method that learns from bitext."""
+        from isoglot.aligners.statistical.model import StatisticalAligner  # noqa: PLC0415 - loads the libraries
 
-        if self.method not in METHODS:
-            raise ConfigurationError(
-                f"unknown statistical aligner {self.method!r}; {did_you_mean(self.method, METHODS)}"
-            )
+        return StatisticalAligner(self.method)
 
     def run(self, folder: Path, report: Reporter) -> Mapping[str, Any]:
         """Train, align, score."""
         from isoglot.aligners.files.gold import gold_pairs  # noqa: PLC0415 - loads the libraries
         from isoglot.aligners.files.pairs import read_pairs  # noqa: PLC0415
         from isoglot.aligners.scoring import score  # noqa: PLC0415
-        from isoglot.aligners.statistical.model import StatisticalAligner  # noqa: PLC0415
         from isoglot.corpus.open_corpus import open_corpus  # noqa: PLC0415
 
         found = gold_pairs(self.gold)
@@ -48,7 +45,7 @@ class StatisticalAlignment(Step):
             turn = -1 if self.reverse else 1
             pairs += [tuple(list(words) for words in pair.words[::turn]) for pair in more]
         sources, targets = map(list, zip(*pairs, strict=True))
-        links = StatisticalAligner(self.method).fit_words(sources, targets).tables(sources, targets).links
+        links = self.check().fit_words(sources, targets).tables(sources, targets).links
         total = score(links.alignments()[: len(found.gold)], list(found.gold))
         return {"values": {name: 100 * getattr(total, name) for name in _MEASURED}}
 

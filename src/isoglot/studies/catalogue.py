@@ -38,13 +38,11 @@ def find_studies(names: Sequence[str]) -> list[Study]:
     """Studies by name; a paper's name stands for all of its studies, ``FILE.py`` for all of a file's."""
     known, found = builtin_studies(), list[Study]()
     for given in names:
-        path, _, name = given.partition(".py")
-        if Path(f"{path}.py").is_file() and given.startswith(f"{path}.py"):
-            own = _studies(_load(Path(f"{path}.py")), Path(path).name)
-            matching = [s for s in own if name in ("", f"/{s.name.partition('/')[2]}")]
-        else:
-            key = given.rstrip("/")
-            matching = [s for s in known.values() if s.name == key or s.name.startswith(f"{key}/")]
+        path, ending, name = given.partition(".py")
+        key, there = given.rstrip("/"), [*known.values()]
+        if ending and Path(f"{path}.py").is_file():
+            key, there = f"{Path(path).name}{name}", _studies(_load(Path(f"{path}.py")), Path(path).name)
+        matching = [s for s in there if s.name == key or s.name.startswith(f"{key}/")]
         if not matching:
             raise ConfigurationError(
                 f"unknown study {given!r}; {did_you_mean(given, [*known, *PAPERS])} (`isoglot study --list` lists them)"

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from isoglot.errors import ConfigurationError
+from isoglot.reports.curves import read_curves
 from isoglot.reports.options import ReportOptions
 from isoglot.results import Result, read
 from isoglot.runs.pool import usable_cores
@@ -22,7 +23,7 @@ from isoglot.studies.lab import Lab
 from isoglot.studies.program import build_programs, inspect_programs, write_program
 from isoglot.studies.sizes import SCALES, at_scale
 from isoglot.studies.steps import WriteGold
-from isoglot.studies.training_steps import TRAINER_STATE, DrawFigure
+from isoglot.studies.training_steps import DrawFigure
 
 ORDER = "trans+inv"
 TASKS = ("pos", "xnli")
@@ -108,14 +109,11 @@ def run_demo(
     report.note("drawing the report")
     _, folder = write_program(program, store, {})
     seed, page = program.lab.seeds[0], store.root / "report.html"
-    trained = [store.folder(encoder_of(program.lab, system, ORDER, seed)) for system in SYSTEMS]
-    curves = [run for run in trained if (run / TRAINER_STATE).is_file()]
+    trained = {name: store.folder(encoder_of(program.lab, s, ORDER, seed)) for s, name in SYSTEMS.items()}
+    curves = [f"{name}={run}" for name, run in trained.items() if read_curves(run, name)]
     names = {program.named(system): name for system, name in SYSTEMS.items()}
     rows = [row.model_copy(update={"run": names[row.run]}) for row in read(folder)]
-    if len(curves) == len(trained):
-        names |= SYSTEMS
     title = "isoglot demo: ALIGN-MLM's four objectives"
-    draw_page(
-        [folder, *curves], out=page, options=ReportOptions(title=title, rename=names, baseline=SYSTEMS["mlm"])
-    )
+    options = ReportOptions(title=title, rename=names, baseline=SYSTEMS["mlm"])
+    draw_page([folder, *curves], out=page, options=options)
     return rows, page

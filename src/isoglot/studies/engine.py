@@ -196,6 +196,5 @@ def _make(root: Path, call: Call, report: Reporter, *, apart: bool) -> dict[str,
 
 
 def _one_thread(settings: object) -> None:
-    """Have a worker process use one thread."""
     del settings
     os.environ |= {"OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}

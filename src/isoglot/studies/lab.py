@@ -89,14 +89,6 @@ class CellPlan:
     note: str = ""
 
 
-@dataclass(frozen=True)
-class FigurePlan:
-    """A figure: drawn by a call, or a figure file of the report with values in place of its numbers."""
-
-    name: str
-    content: Call | Mapping[str, Any]
-
-
 class Lab:
     """Takes a study's calls, cells and figures."""
 
@@ -111,7 +103,7 @@ class Lab:
         self.setting = Setting.of(sizes, variants or {}, scale=scale, changes=changes)
         self.scale, self.size = scale, self.setting.size
         self.cells: list[CellPlan] = []
-        self.figures: list[FigurePlan] = []
+        self.figures: dict[str, Call | Mapping[str, Any]] = {}
         self._calls: dict[Call, Call] = {}
 
     @property
@@ -203,14 +195,14 @@ class Lab:
 
     def draw(self, name: str, step: type[Step], /, **arguments: Any) -> None:
         """A figure that a step draws."""
-        self.figures.append(FigurePlan(name, self.make(name, step, **arguments)))
+        self.figures[name] = self.make(name, step, **arguments)
 
     def plot(self, name: str, **content: Any) -> None:
         """A figure as :mod:`isoglot.reports.figure_files` has it, with values in place of numbers.
 
         An entry of a list whose values are not known is left out.
         """
-        self.figures.append(FigurePlan(name, content))
+        self.figures[name] = content
 
     @staticmethod
     def checkpoint(model: Call | External) -> str | Output:

@@ -10,11 +10,10 @@ from typing import Any
 
 from isoglot.reports.papers import PaperColumn, PaperRow, paper_table
 from isoglot.studies.graph import Call, Output, Value, below
-from isoglot.studies.lab import External, Handle, Lab, StudyTask, TaskScores
+from isoglot.studies.lab import External, Handle, Lab, StudyTask, TaskScores, Unavailable
 from isoglot.studies.steps import Align, Derive, MakeWorld, WriteGold
 
 DATA, CORPORA, CHECKPOINTS = "${ISOGLOT_DATA}", "${ISOGLOT_CORPORA}", "${ISOGLOT_CHECKPOINTS}"
-ABSENT = "another paper's checkpoint"
 REAL_SMALL = (
     "XQuAD stands in for MLQA (no SQuAD here): the first four fifths of its articles to train on, the last to test. "
     "NLI is trained on MNLI's and SNLI's development sets; XNLI is there in German and Spanish, without translations "
@@ -189,6 +188,13 @@ def start(lab: Lab, checkpoint: str) -> Call | External:
         "steps": lab.size["base_steps"],
     }
     return lab.pretrain("base", "small/mlm_four", sections, seed=1)
+
+
+def external(lab: Lab, name: str, folder: str, module: str = "") -> Handle:
+    """Another paper's checkpoint, which is there at scale paper."""
+    if lab.scale != "paper":
+        return Unavailable("another paper's checkpoint")
+    return lab.external(name, f"{CHECKPOINTS}/{folder}", module=module)
 
 
 def continued(

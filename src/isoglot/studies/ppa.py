@@ -11,7 +11,6 @@ from isoglot.reports.papers import PaperColumn, PaperRow
 from isoglot.studies import languages
 from isoglot.studies.graph import Call, Value
 from isoglot.studies.lab import Handle, Lab, StudyTask, Unavailable
-from isoglot.studies.languages import ABSENT, CHECKPOINTS
 
 #        name: (tiny, small, paper), or one value for all scales
 SIZES: dict[str, Any] = {
@@ -108,7 +107,6 @@ def table5(lab: Lab) -> None:
 
 
 def _cell(lab: Lab, kind: str, row: PaperRow, column: PaperColumn, seed: int) -> Value:
-    """A number of the row's encoder."""
     task, language = _task(lab, kind), column.language
     encoder = _encoder(lab, row.system, str(row.attributes.get("pairs", "")), seed)
     if row.setting == "zero-shot":
@@ -133,10 +131,7 @@ def _encoder(lab: Lab, system: str, pairs: str, seed: int) -> Handle:
         few = ("fr", "es", "de")
         return languages.cao2020(lab, _MBERT, lab.at(few, few, ("bg", "de", "el", "es", "fr")), seed)
     if system in _OTHERS:
-        if lab.scale != "paper":
-            return Unavailable(ABSENT)
-        name, module = _OTHERS[system]
-        return lab.external(system, f"{CHECKPOINTS}/{name}", module=module)
+        return languages.external(lab, system, *_OTHERS[system])
     return _ppa(lab, system, pairs, seed)
 
 

@@ -15,9 +15,9 @@ from isoglot.results import CELLS, FILE_NAME, Cell, Result, write_cells
 from isoglot.runs.files import write_json, write_text
 from isoglot.studies.catalogue import Study
 from isoglot.studies.engine import Store
-from isoglot.studies.graph import Call, Value, leaves
+from isoglot.studies.graph import Call, Value, leaves, resolve
 from isoglot.studies.inputs import Input
-from isoglot.studies.lab import CellPlan, FigurePlan, Lab
+from isoglot.studies.lab import CellPlan, Lab
 
 if TYPE_CHECKING:
     from isoglot.reports.table import Table
@@ -38,15 +38,16 @@ class Program:
     study: Study
     lab: Lab
     cells: Sequence[CellPlan]
-    figures: Sequence[FigurePlan]
+    # by name: drawn by a call, or a figure file of the report with values in place of its numbers
+    figures: Mapping[str, Call | Mapping[str, Any]]
     # cells that were not asked for now, and are written where they are known already
     others: Sequence[CellPlan] = ()
 
     def targets(self) -> list[Call]:
         """The calls whose results it wants."""
-        drawn = [call for figure in self.figures for call in leaves(figure.content, Call)]
-        values = [*(cell.value for cell in self.cells), *leaves([f.content for f in self.figures], Value)]
-        return list(dict.fromkeys([*(c for v in values if not v.unavailable for c in v.calls()), *drawn]))
+        values = [*(cell.value for cell in self.cells), *leaves(self.figures, Value)]
+        measured = (call for value in values if not value.unavailable for call in value.calls())
+        return list(dict.fromkeys([*measured, *leaves(self.figures, Call)]))
 
     def caption(self) -> str:
         """Which scale and variant it is, and what that runs on."""
@@ -77,7 +78,7 @@ def build_programs(
         if (lab := labs.get(id(study.sizes))) is None:
             lab = Lab(study.sizes, scale=scale, changes=changes, variants=study.variants)
             labs[id(study.sizes)] = lab
-        lab.cells, lab.figures = [], []
+        lab.cells, lab.figures = [], {}
         try:
             study.run(lab)
         except ConfigurationError as error:  # of a step, by sizes that are changed
@@ -85,7 +86,7 @@ def build_programs(
         parts: dict[bool, list[CellPlan]] = {True: [], False: []}
         for cell in lab.cells:
             parts[not only or any(matches(cell, text) for text in only)].append(cell)
-        programs.append(Program(study, lab, parts[True], [] if only else lab.figures, parts[False]))
+        programs.append(Program(study, lab, parts[True], {} if only else lab.figures, parts[False]))
     if only and not any(program.cells for program in programs):
         known = [cell for program in programs for cell in program.others]
         rows, columns = ({" / ".join(getattr(c, part)): 0 for c in known} for part in ("row", "column"))
@@ -212,8 +213,8 @@ def write_program(program: Program, store: Store, blocked: Mapping[Call, str]) -
         write_text(folder / FILE_NAME, "".join(lines))
     else:
         (folder / FILE_NAME).unlink(missing_ok=True)
-    for figure in program.figures:
-        _write_figure(figure, store, folder / "figures")
+    for name, content in program.figures.items():
+        _write_figure(name, content, store, folder / "figures")
     return tables, folder
 
 
@@ -271,27 +272,18 @@ def _run(call: Call, *, by_metric: bool) -> str:
     return " / ".join([call.step.label or call.name, *ways])
 
 
-def _write_figure(figure: FigurePlan, store: Store, folder: Path) -> None:
+def _write_figure(name: str, content: Call | Mapping[str, Any], store: Store, folder: Path) -> None:
     """Copy a figure that is drawn, or write one of the values that are known."""
-    if isinstance(figure.content, Call):
-        for path in sorted((store.folder(figure.content) / "figures").glob("*.json*")):
+    if isinstance(content, Call):
+        for path in sorted((store.folder(content) / "figures").glob("*.json*")):
             folder.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(path, folder / path.name)
         return
-    content = _with_numbers(figure.content, store)
-    if all(inner for inner in content.values() if isinstance(inner, list)):
-        write_json(folder / f"{figure.name}.json", content)
+    found = resolve(content, lambda leaf: leaf.known(store.value) if isinstance(leaf, Value) else leaf)
+    for key, entries in found.items():
+        if isinstance(entries, list):  # without those of which a number is not known
+            found[key] = [one for one in entries if not (isinstance(one, dict) and None in one.values())]
+    if all(entries for entries in found.values() if isinstance(entries, list)):
+        write_json(folder / f"{name}.json", found)
     else:
-        (folder / f"{figure.name}.json").unlink(missing_ok=True)
-
-
-def _with_numbers(tree: Any, store: Store) -> Any:
-    """A tree with numbers for its values; entries of lists in which one is not known are left out."""
-    if isinstance(tree, Value):
-        return tree.known(store.value)
-    if isinstance(tree, Mapping):
-        return {key: _with_numbers(inner, store) for key, inner in tree.items()}
-    if isinstance(tree, list | tuple):
-        known = [_with_numbers(inner, store) for inner in tree]
-        return [one for one in known if not (isinstance(one, dict) and None in one.values())]
-    return tree
+        (folder / f"{name}.json").unlink(missing_ok=True)

@@ -339,7 +339,6 @@ def _row(pair: str) -> tuple[str, str, str]:
 
 
 def _tasks(lab: Lab) -> dict[str, StudyTask]:
-    """Tasks by column."""
     kinds = {
         "pos": ("pos", "tag", ("de", "fr", "hi", "zh")),
         "ner": ("ner", "tag", ("de", "es", "fr")),

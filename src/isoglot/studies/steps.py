@@ -138,18 +138,17 @@ class Derive(Step):
         return {"copied_vocabulary": VocabularyCopy.load(tokenizer).size}
 
     def _request(self, given: dict[str, Any], tokenizer: str | None) -> DeriveRequest:
-        fixed = {
+        values = {
             "transform": self.transform,
             "languages": ("en",),
             "derived_language": self.language,
             "tokenizer": tokenizer,
-        }
-        laid_over = {
+            **given,
             "options": {**self.options, **given.get("options", {})},
             "rows": {**self.rows, **given.get("rows", {})},
         }
-        own = {key: value for key, value in given.items() if key != "path"}
-        return checked(DeriveRequest, {**fixed, **own, **laid_over})
+        del values["path"]
+        return checked(DeriveRequest, values)
 
 
 class SamplePairs(Step):

@@ -14,6 +14,7 @@ from isoglot.evaluation.options import EvaluateOptions
 from isoglot.finetuning.options import task_with_settings
 from isoglot.recipe.document import dump_yaml
 from isoglot.recipe.secrets import is_secret
+from isoglot.reports.curves import TRAINER_STATE
 from isoglot.runs.files import read_json, write_text
 from isoglot.runs.folder import CHECKPOINT, MANIFEST
 from isoglot.runs.reporter import Reporter
@@ -21,8 +22,6 @@ from isoglot.studies.graph import Step, leaves
 from isoglot.studies.inputs import Input, expanded, outside, unset
 from isoglot.tasks import build_task
 
-TRAINER_STATE = "trainer_state.json"
-"""Where the trainer keeps what it logged."""
 _ENCODER = f"{CHECKPOINT}/config.json"
 
 

@@ -13,8 +13,8 @@ from isoglot.reports.papers import PaperColumn, PaperRow, paper_table
 from isoglot.studies import languages
 from isoglot.studies.alignment_steps import StatisticalAlignment
 from isoglot.studies.graph import Call, Output, Value
-from isoglot.studies.lab import External, Handle, Lab, StudyTask, Unavailable
-from isoglot.studies.languages import ABSENT, CHECKPOINTS, CORPORA, DATA, METRICS, aligned, gold_links
+from isoglot.studies.lab import Handle, Lab, StudyTask, Unavailable
+from isoglot.studies.languages import CORPORA, DATA, METRICS, aligned, gold_links
 from isoglot.studies.training_steps import DrawFigure
 
 #        name: (tiny, small, paper), or one value for all scales
@@ -152,7 +152,6 @@ def _by_language(lab: Lab, row: PaperRow, column: PaperColumn, seed: int, *, sho
 
 
 def _error_rate(lab: Lab, row: PaperRow, column: PaperColumn, seed: int) -> Value:
-    """AER of an aligner on a pair of languages."""
     pairs = _gold_pairs(lab)
     if column.id not in pairs:
         return Value(unavailable=f"no gold links of {column.id} at this scale")
@@ -191,12 +190,10 @@ def _encoder(lab: Lab, system: str, seed: int, **changes: Any) -> Handle:
         return languages.start(lab, XLMR)
     if system == "mt5_base":
         return Unavailable("mT5, an encoder-decoder: table only")
-    if system in ("mbert", "xlm"):
-        if lab.scale != "paper":
-            return Unavailable(ABSENT)
-        if system == "mbert":
-            return External(system, f"{CHECKPOINTS}/bert-base-multilingual-cased")
-        return lab.external(system, f"{CHECKPOINTS}/xlm-mlm-100-1280", module="sacremoses")
+    if system == "mbert":
+        return languages.external(lab, system, "bert-base-multilingual-cased")
+    if system == "xlm":
+        return languages.external(lab, system, "xlm-mlm-100-1280", "sacremoses")
     return _continued(lab, system, seed, **changes)
 
 
@@ -264,7 +261,6 @@ def _text(lab: Lab) -> list[dict[str, Any]]:
 
 
 def _task(lab: Lab, kind: str) -> StudyTask:
-    """A task of XTREME."""
     if lab.scale == "paper":
         columns = paper_table(f"xlm_align:Table{_TABLES[kind]}").columns
         spoken = list(dict.fromkeys(column.language for column in columns if column.language))
