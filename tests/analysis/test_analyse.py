@@ -114,6 +114,7 @@ def test_alignment_of_a_copied_vocabulary_is_found_from_the_recipe(tmp_path: Pat
     few = {r.metric: r for r in analyse_alignment(Job([run], out=tmp_path / "out"), half)}
     assert few["alignment_score"].examples == len(copied) // 2
     assert few["alignment_score"].language == "x"
+    assert few["alignment_score"].options["copied_from"] == copy.size, "another size is another measurement"
 
 
 def test_report_draws_all_of_it(world: Path, tmp_path: Path) -> None:

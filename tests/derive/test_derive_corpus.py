@@ -273,3 +273,17 @@ def test_mistakes_leave_nothing_behind(tmp_path: Path, text: Path) -> None:
         run(bad, "inv")
     assert not (tmp_path / "out").exists()
     assert not list(tmp_path.glob(".*partial*"))
+
+
+def test_a_derived_language_has_a_tag_of_its_own(tmp_path: Path, text: Path) -> None:
+    for tag, message in (("en", "is another language of the corpus"), ("e n", "a code such as qaa")):
+        with pytest.raises(ConfigurationError, match=f"--derived-lang.*{message}"):
+            run(text, "inv", derived_language=tag)
+    for tag, side in (("de", "source"), ("qaa", "both")):
+        request = DeriveRequest(
+            transform="inv", kind="bitext", languages=("en", "de"), derived_language=tag,
+            rows=DeriverOptions(side=side),
+        )  # fmt: skip
+        with pytest.raises(ConfigurationError, match=f"--derived-lang {tag}: is another language"):
+            derive_corpus([text, text], tmp_path / "out", request)
+    assert not (tmp_path / "out").exists()

@@ -11,6 +11,7 @@ from isoglot.derive.options import OrderFitRequest, TransformOptions
 from isoglot.derive.order_fit import fit, fit_order_models, observed_groups
 from isoglot.derive.order_model import OrderModel
 from isoglot.derive.syntax import Syntax
+from isoglot.errors import ConfigurationError
 
 
 def test_a_fit_recovers_the_model_that_made_the_data() -> None:
@@ -70,6 +71,8 @@ def test_the_fits_gradient_is_the_slope_of_its_value() -> None:
 def test_a_fit_that_stops_early_says_so(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     treebank = tmp_path / "fr.conllu"
     treebank.write_text(CONLLU * 20)
+    with pytest.raises(ConfigurationError, match="got this treebank twice"):
+        fit_order_models([treebank, str(treebank)], tmp_path / "models", OrderFitRequest(language="fr"))
     fit_order_models([treebank], tmp_path / "models", OrderFitRequest(language="fr"))
     assert not caplog.records
     early = OrderFitRequest(language="fr", iterations=1)

@@ -106,3 +106,13 @@ def test_a_packed_aligner_goes_by_its_own_name(tmp_path: Path) -> None:
     assert {found.run for found in evaluate("box", task, languages=["en-de"])} == {"box"}
     named = EvaluateOptions(run="mine")
     assert {found.run for found in evaluate("box", task, languages=["en-de"], options=named)} == {"mine"}
+
+
+def test_predictions_never_replace_the_data(encoder: Path, tmp_path: Path) -> None:
+    (tmp_path / "udpos").mkdir()
+    data = tagged_words(tmp_path / "udpos" / "test-en.tsv", 2)
+    text = data.read_text()
+    options = EvaluateOptions(predictions=tmp_path)
+    with pytest.raises(ConfigurationError, match=r"test-en\.tsv: is also an input"):
+        evaluate(encoder, build_task("pos", [str(data)]), languages=["en"], options=options)
+    assert data.read_text() == text

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from itertools import pairwise
 from pathlib import Path
 
@@ -66,3 +67,21 @@ def test_code_switched_pairs_share_a_batch(encoder: Path, tmp_path: Path) -> Non
     with pytest.raises(ConfigurationError, match="even batch_size"):
         odd = settings.changed(batch_size=7)
         finetune(encoder, task, language="xx", train=odd, out=tmp_path / "odd")
+
+
+def test_the_first_examples_are_as_many_as_asked_for(tmp_path: Path) -> None:
+    for code in ("de", "fr"):
+        rows = [{"first": f"{code} {n}", "second": "b", "label": "0"} for n in range(5)]
+        json_lines(tmp_path / f"{code}.jsonl", *rows)
+    task = build_task("xnli", [f"{tmp_path}/{{language}}.jsonl"])
+    for most, expected in ((3, {"de": 3}), (7, {"de": 3, "fr": 3}), (90, {"de": 5, "fr": 5})):
+        data, _ = training_rows(task, list(expected), FinetuneOptions.build(max_train_examples=most), seed=1)
+        assert Counter(text[:2] for text in data["first"]) == expected
+    switched = FinetuneOptions.build(max_train_examples=3, setting="code_switch", pivot="fr")
+    assert len(training_rows(task, ["de"], switched, seed=1)[0]) == 2, "both copies of an original"
+
+
+def test_a_file_is_not_learned_from_twice(tmp_path: Path) -> None:
+    own = json_lines(tmp_path / "all.jsonl", *({"first": "a", "second": "b", "label": n} for n in "01"))
+    with pytest.raises(ConfigurationError, match="read for 'de' and for 'fr', with the same rows"):
+        training_rows(build_task("xnli", [own]), ["de", "fr"], FinetuneOptions.build(), seed=1)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from edits import change_unseen
-from labelled_files import tagged_words
+from labelled_files import tagged_words, text_file
 
 from isoglot.errors import ConfigurationError
 from isoglot.evaluation.evaluate import evaluate
@@ -134,3 +134,22 @@ def test_translate_train_on_projected_labels(encoder: Path, tmp_path: Path) -> N
         json.loads((tmp_path / "run" / "manifest.json").read_text())["settings"]["setting"]
         == "translate_train"
     )
+
+
+def test_every_setting_is_chosen_on_the_same_examples(encoder: Path, tmp_path: Path) -> None:
+    train, dev = (text_file(tmp_path, f"{tag}.tsv", f"the\tB-{tag}\nriver\tO\n") for tag in ("PER", "MISC"))
+    task = build_task("ner", [f"train={train}", f"dev={dev}"])
+    settings = FinetuneOptions.build(learning_rate=(1e-3, 1e-4), epochs=1)
+    finetune(encoder, task, language="en", train=settings, out=tmp_path / "run")
+    assert (tmp_path / "run" / "grid" / "2" / "manifest.json").is_file(), (
+        "its model lacks a tag of the dev data"
+    )
+
+
+def test_one_label_is_nothing_to_learn(encoder: Path, tmp_path: Path) -> None:
+    train = FinetuneOptions.build(select="last")
+    for task, text in (("ner", "the\tO\n"), ("text_classification", "the river\tgood\n")):
+        place = [str(text_file(tmp_path, f"{task}.tsv", text))]
+        with pytest.raises(ConfigurationError, match="the only label of the training data is"):
+            finetune(encoder, build_task(task, place), language="en", train=train, out=tmp_path / "run")
+        assert not (tmp_path / "run").exists()

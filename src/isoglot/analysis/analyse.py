@@ -121,12 +121,10 @@ def analyse_alignment(
     """
     _check(request)
     lexicon = None if request.lexicon is None else _lexicon(request)
-    # By content as well: two lexicons of a pair of languages are two measurements.
-    named = (
-        {}
-        if lexicon is None
-        else {"lexicon": f"{Path(str(request.lexicon)).name} {key_of(lexicon.to_list())[:8]}"}
-    )
+    # What rows of one language differ in; a lexicon by content as well.
+    named: dict[str, Any] = request.model_dump(include={"copied_from"}, exclude_none=True)
+    if lexicon is not None:
+        named = {"lexicon": f"{Path(str(request.lexicon)).name} {key_of(lexicon.to_list())[:8]}"}
     rows: list[Result] = []
     for number, subject in enumerate(job.subjects, 1):
         vocabulary = request.vocabulary

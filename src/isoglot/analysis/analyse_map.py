@@ -10,13 +10,14 @@ from torch import Tensor
 
 from isoglot.aligners.embedding.loading import load_encoder
 from isoglot.analysis import word_map
-from isoglot.analysis.analyse import Job, asked_layers, corpus_rows
+from isoglot.analysis.analyse import Job, corpus_rows
 from isoglot.analysis.options import MapRequest
 from isoglot.checks import is_number
 from isoglot.corpus.encode.load_tokenizer import load_tokenizer
 from isoglot.corpus.read.line_files import numbered_lines
 from isoglot.derive.sharing import word_pairs
 from isoglot.errors import ConfigurationError
+from isoglot.modules.encoder import layer_number
 from isoglot.reports.figure_files import EmbeddingMap, MapPanel, MapPoint
 
 
@@ -42,7 +43,7 @@ def analyse_map(job: Job, request: MapRequest) -> list[Path]:
                 word_map.static_vectors(model, tokenizer, [pair[side] for pair in pairs]) for side in (0, 1)
             )
         else:
-            (layer,) = asked_layers(str(request.layer), model)
+            layer = layer_number(model, request.layer, name="--layer")
             source, target = word_map.contextual_vectors(model, tokenizer, _rows(request), pairs, layer=layer)
         ends = zip(source, target, strict=True)
         panels.append(_panel(subject.label, pairs, [*ends], languages, request))

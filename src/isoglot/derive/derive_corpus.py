@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from isoglot.corpus.encode.words import split_words
 from isoglot.corpus.manifest import InputFile
+from isoglot.corpus.read.sources import LANGUAGE_TAG
 from isoglot.derive.input import INPUT_KINDS, kind_of, read_rows
 from isoglot.derive.options import DeriveRequest, TransformOptions
 from isoglot.derive.output import DerivedFolder
@@ -59,6 +60,8 @@ def derive_corpus(
 
     ``paths``: the input: one file or folder; two files for a bitext, three with word links.
     """
+    if (tag := request.derived_language) is not None and not LANGUAGE_TAG.fullmatch(tag):
+        raise ConfigurationError(f"--derived-lang: got {tag!r}; a code such as qaa or en-x-trans is needed")
     names = [str(p) for p in paths]
     kind = request.kind or kind_of(names[0])
     if "syn" in parse_names(request.transform) and kind != "treebank" and request.parses is None:

@@ -62,7 +62,11 @@ def fit_order_models(
     """
     require_writable(out, folder=True)
     trees: list[Sentence] = []
+    seen: set[Path] = set()
     for path in paths:
+        if (same := Path(path).resolve()) in seen:
+            raise ConfigurationError(f"{path}: got this treebank twice; give each treebank once")
+        seen.add(same)
         for row in read_rows([str(path)], "treebank", languages=(request.language,), options={}):
             tree = Sentence.of_row(row)
             trees.append(to_ud1(tree) if request.labels == "ud2" else tree)

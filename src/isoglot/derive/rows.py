@@ -52,8 +52,12 @@ class Deriver:
                 self.counts["derived"] += 1
                 yield image
 
-    def tag(self, language: str) -> str:
-        """The derived language's tag."""
+    def tag(self, language: str, *others: str) -> str:
+        """The derived language's tag, which must not be that of the original or of ``others``."""
+        if self.language in (language, *others):
+            raise ConfigurationError(
+                f"--derived-lang {self.language}: is another language of the corpus; give a tag of its own, such as qaa"
+            )
         return self.language or f"{language}-x-{self.name}"
 
     def _cut(self, row: Row) -> Iterator[Row]:
@@ -84,7 +88,8 @@ class Deriver:
             sentence = self._read(row[side]) if words is None else Sentence(tuple(words))
             derived = self.transform(sentence, key=2 * key + number if both else key)
             pair = self._pair_of(sentence, derived, row[f"{side}_language"])
-            out |= {side: pair["target"], f"{side}_language": pair["target_language"]}
+            other = out["target_language" if side == "source" else "source_language"]
+            out |= {side: pair["target"], f"{side}_language": self.tag(row[f"{side}_language"], other)}
             if words is not None:
                 out |= {
                     f"{side}_words": list(derived.words),

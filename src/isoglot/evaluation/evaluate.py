@@ -6,9 +6,6 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from datasets import Dataset
-
-from isoglot.corpus.labelled.places import Place
 from isoglot.errors import ConfigurationError
 from isoglot.evaluation.head import FinetunedModel
 from isoglot.evaluation.journal import Evaluation, keep, known_rows
@@ -19,6 +16,7 @@ from isoglot.runs.checkpoint import checkpoint_folder, packed_file
 from isoglot.runs.files import require_writable
 from isoglot.runs.folder import key_of
 from isoglot.runs.reporter import Reporter, Silent
+from isoglot.tasks import submission
 from isoglot.tasks.base import (
     CheckpointTask,
     CountedTask,
@@ -28,6 +26,7 @@ from isoglot.tasks.base import (
     TrainableTask,
     check_places,
     load_rows,
+    require_own_rows,
 )
 from isoglot.tasks.cards import measured_hash, origin, seed_of
 from isoglot.tasks.description import changed_options, describe_task, identify, inherited_options
@@ -66,6 +65,10 @@ def evaluate(
     _check(task, languages, options)
     source = checkpoint_folder(checkpoint)
     places = check_places(task, [(language, split) for language in languages])
+    if options.predictions is not None:
+        for (language, _), own in places.items():
+            stem = submission.stem_of(options.predictions, task, language, split)
+            submission.refuse_inputs(stem, [place.path for place in own])
     about = origin(source)
     if (packed := packed_file(checkpoint)) is not None:
         about = {**about, "run": packed.stem}  # not the folder in the cache that it is unpacked into
@@ -77,7 +80,7 @@ def evaluate(
     measure = _measure(source, task, about, options, report) if missing else None
     take = measured or (lambda rows: None)
     datasets = {language: load_rows(task, language, split) for language in missing}
-    _require_own_rows(datasets, {language: places[language, split] for language in missing})
+    require_own_rows(datasets, {language: places[language, split] for language in missing})
     for number, language in enumerate(languages, 1):
         name = f"{task.name} {language}"
         if measure is None or known[language]:
@@ -164,20 +167,6 @@ def _measure(
     raise ConfigurationError(
         f"task {task.name} can neither be trained nor measured; see Task in isoglot.tasks.base"
     )
-
-
-def _require_own_rows(datasets: Mapping[str, Dataset], places: Mapping[str, Sequence[Place]]) -> None:
-    """Refuse a file without languages as the data of two of them."""
-    owners: dict[str, str] = {}
-    for language, rows in datasets.items():
-        first = {name: value for name, value in rows[0].items() if "language" not in name}
-        paths = [place.path for place in places[language]]
-        owner = owners.setdefault(key_of([paths, len(rows), first]), language)
-        if owner != language:
-            raise ConfigurationError(
-                f"{', '.join(paths)}: read for {owner!r} and for {language!r}, with the same rows; name each "
-                "language's own file with {language} in --data, or one language"
-            )
 
 
 def _trained_on(about: Mapping[str, Any], language: str, content: Sequence[tuple[str, float, float]]) -> bool:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from isoglot.errors import ConfigurationError
 from isoglot.finetuning.options import FinetuneOptions
 from isoglot.seeding import generator_for
-from isoglot.tasks.base import TrainableTask, group_column, load_rows
+from isoglot.tasks.base import TrainableTask, group_column, load_rows, places_of, require_own_rows
 from isoglot.tasks.code_switching import ORIGINAL, code_switch, numbered
 from isoglot.tasks.features import EncodedRow
 
@@ -65,9 +65,11 @@ def training_rows(
     """The training data, and what of them is held out for development, by language."""
     if options.setting == "code_switch" and len(languages) > 1:
         raise ConfigurationError(f"setting code_switch takes one --language, got {', '.join(languages)}")
+    loaded = {code: load_rows(task, code, "train") for code in languages}
+    require_own_rows(loaded, {code: places_of(task, code, "train") for code in languages})
     parts, held_out = [], {}
     for code in languages:
-        own, originals = load_rows(task, code, "train"), None
+        own, originals = loaded[code], None
         if options.setting == "code_switch":
             if code == options.pivot:
                 raise ConfigurationError(
@@ -127,6 +129,7 @@ def hold_out(dataset: Dataset, share: float, *, group: str | None, seed: int) ->
 
 
 def _limited(dataset: Dataset, most: int | None, *, among: int) -> Dataset:
-    """The first examples, an even number (both copies of an original), of one of several languages."""
-    share = None if most is None else max(2, most // among)
-    return dataset if share is None or share >= len(dataset) else dataset.select(range(share - share % 2))
+    """The first examples of one of several languages, with both copies of an original."""
+    together = 2 if ORIGINAL in dataset.column_names else 1
+    share = len(dataset) if most is None else max(1, most // among // together) * together
+    return dataset if share >= len(dataset) else dataset.select(range(share))

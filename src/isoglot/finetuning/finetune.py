@@ -190,6 +190,8 @@ class FineTuning:
             raise ConfigurationError(
                 f"select=last cannot choose among {len(grid)} combinations of settings; add --set select=source"
             )
+        # Before a model says which labels the data may have: all settings are measured on the same examples.
+        data = TrainingData(dataset, dev_sets(self.task, self.languages, self.options, held_out))
         tried: dict[Path, dict[str, Any]] = {}
         for number, single in enumerate(grid, 1):
             place = self.folder if len(grid) == 1 else self.folder / "grid" / f"{number}"
@@ -201,8 +203,7 @@ class FineTuning:
                         f"settings {number} of {len(grid)}: lr {single.learning_rate:g}, batch {single.batch_size}, "
                         f"{single.epochs:g} epochs"
                     )
-                dev = dev_sets(self.task, self.languages, single, held_out)
-                found = self._train_one(tokenizer, TrainingData(dataset, dev), single, place)
+                found = self._train_one(tokenizer, data, single, place)
                 found["settings"] = single.model_dump(mode="json")
                 if self.ranks.is_main_process:
                     card_file = place / CHECKPOINT / TASK_FILE

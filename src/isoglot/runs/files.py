@@ -211,7 +211,7 @@ def refuse_overwriting(output: str | Path, inputs: Iterable[str | Path | None]) 
         path = Path(name).resolve()
         if out.samefile(path) or (out.is_dir() and any(out.samefile(parent) for parent in path.parents)):
             what = "is also an input" if out.samefile(path) else f"holds the input {name}"
-            raise ConfigurationError(f"{output}: {what}, which would be overwritten; choose another --out")
+            raise ConfigurationError(f"{output}: {what}, which would be overwritten; choose another output")
 
 
 def check_outputs(

@@ -12,6 +12,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from isoglot.corpus.labelled.places import DataSource, Place
 from isoglot.errors import ConfigurationError, Problem
 from isoglot.example_counts import ExampleCounts
+from isoglot.runs.folder import key_of
 from isoglot.tasks.features import EncodedRow, RowOutput, StepProgress
 
 _LANGUAGE = re.compile(r"[A-Za-z]{2,8}([-_+][A-Za-z0-9]+)*")
@@ -148,6 +149,20 @@ def load_rows(task: Task, language: str, split: str) -> Dataset:
             f"{task.name}: the {split} data of {language!r} ({task.data.describe()}) have no example; give others"
         )
     return found
+
+
+def require_own_rows(datasets: Mapping[str, Dataset], places: Mapping[str, Sequence[Place]]) -> None:
+    """Refuse a file without languages as the data of two of them."""
+    owners: dict[str, str] = {}
+    for language, rows in datasets.items():
+        first = {name: value for name, value in rows[0].items() if "language" not in name}
+        paths = [place.path for place in places[language]]
+        owner = owners.setdefault(key_of([paths, len(rows), first]), language)
+        if owner != language:
+            raise ConfigurationError(
+                f"{', '.join(paths)}: read for {owner!r} and for {language!r}, with the same rows; name each "
+                "language's own file with {language} in --data, or one language"
+            )
 
 
 def group_column(dataset: Dataset, names: Sequence[str]) -> str | None:

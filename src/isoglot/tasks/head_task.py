@@ -109,6 +109,11 @@ class HeadTask:
         self.know(labels)
         named: dict[str, Any] = {}
         if labels is not None:
+            if len(labels) < 2:  # one output is a regression to the library
+                raise ConfigurationError(
+                    f"{self.name} data ({self.data.describe()}): the only label of the training data is "
+                    f"{labels[0]!r}; two or more are needed"
+                )
             numbers = dict(enumerate(labels))
             named = {"id2label": numbers, "label2id": {name: i for i, name in numbers.items()}}
         config = load_config(checkpoint, **named)

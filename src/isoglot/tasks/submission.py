@@ -6,10 +6,10 @@ number a line. Beside each lies ``TASK/test-LANGUAGE.counts.safetensors``, by wh
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from isoglot.runs.files import inside, write_text
+from isoglot.runs.files import inside, refuse_overwriting, write_text
 from isoglot.tasks.base import Predictions, Task
 from isoglot.tasks.facts import TaskFacts
 
@@ -35,4 +35,14 @@ def write(stem: Path, predictions: Predictions) -> Path:
 
 def written(stem: Path) -> bool:
     """Whether there are predictions already."""
-    return any(stem.with_name(f"{stem.name}.{suffix}").is_file() for suffix in ("tsv", "json"))
+    return any(place.is_file() for place in _places(stem))
+
+
+def refuse_inputs(stem: Path, inputs: Iterable[str]) -> None:
+    """Refuse predictions in the place of the data: XTREME's data have the names of its submissions."""
+    for place in _places(stem):
+        refuse_overwriting(place, inputs)
+
+
+def _places(stem: Path) -> list[Path]:
+    return [stem.with_name(f"{stem.name}.{suffix}") for suffix in ("tsv", "json")]

@@ -66,7 +66,7 @@ ROLES: dict[Kind, tuple[str, ...]] = {
 """The fields that a format must deliver for each kind of corpus."""
 UNNAMED = ("src", "tgt", "und")
 """Tags for languages that a command need not know."""
-_TAG = re.compile(r"[a-z]{2,3}([-_]\S+)?")  # what stands behind the code is free: en-x-trans+inv
+LANGUAGE_TAG = re.compile(r"[a-z]{2,3}([-_]\S+)?")  # what stands behind the code is free: en-x-trans+inv
 
 
 READING = "How to read"
@@ -268,7 +268,7 @@ def _problems(source: Source, kind: Kind) -> list[str | Problem]:
         problems.append(f"-: {source.format} cannot be read from standard input; name a file")
     for field in LANGUAGES[kind]:
         tag = getattr(source, field)
-        if not tag or not _TAG.fullmatch(tag):
+        if not tag or not LANGUAGE_TAG.fullmatch(tag):
             problems.append(
                 f"{source.path}: {field} {f'is {tag!r}' if tag else 'is missing'}; a code such as en, deu, pt-BR "
                 f"or en-x-trans is needed: set {field}: en ({LANGUAGE_FLAGS[field]} en)"
