@@ -39,6 +39,15 @@ def test_map_has_a_panel_each_checkpoint(world: Path, tmp_path: Path, layer: int
     assert found.panels[0].points != found.panels[1].points
 
 
+@pytest.mark.parametrize("labels", [(), ("a", "a")])
+def test_a_checkpoint_and_a_label_are_named_once(
+    tmp_path: Path, world: Path, labels: tuple[str, ...]
+) -> None:
+    checkpoints = [world / "before", world / "after"] if labels else [world / "after"] * 2
+    with pytest.raises(ConfigurationError, match="give each once"):
+        _ = Job(checkpoints, out=tmp_path, labels=labels).subjects
+
+
 def test_a_map_reads_its_corpus_row_by_row(
     world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

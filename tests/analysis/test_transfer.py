@@ -93,6 +93,15 @@ def test_missing_data_are_told_before_anything_is_trained(tmp_path: Path, world:
     assert not (tmp_path / "out").exists()
 
 
+def test_one_file_is_refused_as_the_data_of_two_languages(tmp_path: Path, world: Any) -> None:
+    for split in ("train", "dev"):
+        (tmp_path / f"all-{split}.tsv").write_bytes((tmp_path / f"{split}-en.tsv").read_bytes())
+    task = build_task("pos", [f"{tmp_path}/all-{{split}}.tsv"])
+    with pytest.raises(ConfigurationError, match="read for 'en' and for 'de'"):
+        transfer(tmp_path / "model", task, languages=("en", "de"), out=tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
 def test_runs_are_called_by_their_names_and_must_differ(tmp_path: Path, world: Any) -> None:
     model = tmp_path / "model"
     assert run_folders([model]) == {"model": model}

@@ -94,6 +94,9 @@ class Job:
             raise ConfigurationError(
                 f"got {len(labels)} labels for {len(checkpoints)} checkpoints; give one label each, in the same order"
             )
+        for what, several in (("checkpoints", checkpoints), ("labels", labels)):
+            if len(set(map(str, several))) < len(several):
+                raise ConfigurationError(f"got {what} {', '.join(map(str, several))}; give each once")
         sources = [checkpoint_folder(c) for c in checkpoints]
         about = [origin(source) for source in sources]
         names = list(labels) or [str(known["run"]) for known in about]
