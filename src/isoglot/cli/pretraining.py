@@ -12,7 +12,7 @@ from isoglot.cli.flags import (
     CompareFlags,
     RemakeFlags,
     ReplaceFlags,
-    ReportFlags,
+    RunFlags,
     require_adapter,
     with_flags,
 )
@@ -301,7 +301,7 @@ def pretrain(
 
 
 @with_flags
-def inspect(recipe: _Recipe, changes: RecipeChanges, shown: PositionRange, running: ReportFlags) -> None:
+def inspect(recipe: _Recipe, changes: RecipeChanges, shown: PositionRange, running: RunFlags) -> None:
     """Print what a recipe trains on: pieces, masks, labels, links.
 
     One table per view and position, exactly as training sees them. `input` is what the encoder gets (= where it is the
