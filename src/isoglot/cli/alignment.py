@@ -258,10 +258,8 @@ def tune(
     with Console(quiet=running.quiet) as console:
         for name, found in pairs.items():
             console.note(f"{name}: {len(found.words):,} pairs")
-        asked: dict[str, Any] = {"model": encoder, "gold": pairs, "weights": weights}
-        asked["layers"] = layer_numbers(layers)
-        asked |= {"candidates": CANDIDATES, "progress": console.progress}
-        tuned = run(**more.beside(asked))
+        asked = {"model": encoder, "gold": pairs, "weights": weights, "layers": layer_numbers(layers)}
+        tuned = run(**more.beside({**asked, "candidates": CANDIDATES, "progress": console.progress}))
         best, density = tuned.best, tuned.density
         try:  # before the tables, whose reader may leave
             place = tuned.keep()

@@ -126,7 +126,7 @@ class FineTuning:
             try:
                 return self.train()
             except BaseException:
-                if main and not self.begun():
+                if main and not any(self.folder.glob("**/checkpoint*/*.safetensors")):
                     clear(self.folder, keep=existed)  # nothing was trained
                 raise
 
@@ -158,16 +158,12 @@ class FineTuning:
         if card is not None and name is not None and card.get("run") != name:
             _write_card(file, {**card, "run": name})
 
-    def begun(self) -> bool:
-        """Whether there is anything to go on with."""
-        return any(self.folder.glob("**/checkpoint*/*.safetensors"))
-
     def train(self) -> Path:
         """Train, and write the manifest last."""
         inputs = self.inputs
-        about = {**origin(self.source), **({} if self.options.run is None else {"run": self.options.run})}
         card = {
-            **about,
+            **origin(self.source),
+            **({} if self.options.run is None else {"run": self.options.run}),
             "task": self.task.name,
             "languages": list(self.languages),
             "setting": self.options.setting,
@@ -235,8 +231,7 @@ class FineTuning:
 
 def _finish(folder: Path, found: Mapping[str, Any]) -> None:
     """Write the manifest of a run, after which nothing resumes it."""
-    weights = {"checkpoint": CHECKPOINT, "checkpoint_hash": hash_checkpoint(folder / CHECKPOINT)}
-    finish(folder, {**found, **weights})
+    finish(folder, found)
     _drop_work(folder)
 
 

@@ -110,23 +110,6 @@ class PartsSection(Section):
     freeze_layers: int | list[int] = 0
     freeze_encoder_steps: Annotated[int, Field(ge=0)] | Annotated[float, Field(ge=0, lt=1)] = 0
 
-    def frozen_layers(self, layers: int) -> set[int]:
-        """The numbers of the frozen layers of an encoder with this many: 0 for the embeddings, 1 for the lowest layer.
-
-        Raises:
-            ConfigurationError: A layer that the encoder does not have.
-        """
-        given = self.freeze_layers
-        if isinstance(given, int):
-            asked = set(range(1, given + 1) if given >= 0 else range(layers + 1 + given, layers + 1))
-        else:
-            asked = {number + layers + 1 if number < 0 else number for number in given}
-        least = 1 if isinstance(given, int) else 0
-        if any(not least <= number <= layers for number in asked):
-            text = f"got {given}, but this encoder has layers 1 to {layers}"
-            raise ConfigurationError(Problem(text, ("parts", "freeze_layers")))
-        return asked
-
     def frozen_steps(self, steps: int) -> int:
         """The number of steps, of a run with this many, in which the encoder is frozen."""
         given = self.freeze_encoder_steps

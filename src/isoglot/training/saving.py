@@ -26,8 +26,12 @@ from isoglot.training.memory import freed_memory_kept
 class StagedTrainer(Trainer):
     """A Trainer that writes checkpoints aside, renames them when they are whole, and resumes from whole ones."""
 
-    folder: Path
     _staging: Path | None = None
+
+    @property
+    def folder(self) -> Path:
+        """Where the checkpoints are."""
+        return Path(str(self.args.output_dir))
 
     def plan(self) -> dict[str, Any]:
         """What the order of batches depends on."""
@@ -126,9 +130,7 @@ class CheckpointingTrainer(StagedTrainer):
     def _prepare_for_training(
         self, max_steps: int, train_dataloader: Any, resume_from_checkpoint: str | None
     ) -> Any:
-        if (
-            resume_from_checkpoint is not None and self.is_fsdp_enabled
-        ):  # whole weights, before they are sharded
+        if resume_from_checkpoint is not None and self.is_fsdp_enabled:  # whole, before they are sharded
             checkpoints.load_weights(self.model, resume_from_checkpoint)
         prepared: Any = super()._prepare_for_training
         return prepared(max_steps, train_dataloader, resume_from_checkpoint)

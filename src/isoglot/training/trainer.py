@@ -3,7 +3,6 @@
 import logging
 import sys
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -71,7 +70,6 @@ class AlignmentTrainer(CheckpointingTrainer):
             freeze(model, parts)
             if parts.freeze_encoder_steps:
                 args.ddp_find_unused_parameters = True  # those of the encoder are, as long as it is frozen
-        self.folder = Path(str(args.output_dir))
         super().__init__(
             model,
             args,
