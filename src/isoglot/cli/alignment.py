@@ -27,7 +27,7 @@ from isoglot.aligners.options import (
     scoring_of,
 )
 from isoglot.cli.console import Console
-from isoglot.cli.flags import RemakeFlags, ReplaceFlags, RunFlags, with_flags
+from isoglot.cli.flags import RemakeFlags, ReplaceFlags, RunFlags, SideLanguages, with_flags
 from isoglot.corpus.read.sources import READING
 from isoglot.errors import ConfigurationError
 from isoglot.options import Options, option, settings_option
@@ -95,15 +95,9 @@ class LinkMethod(Options):
     )
 
 
-class BitextReading(Options):
+class BitextReading(SideLanguages):
     """How the sentence pairs are read."""
 
-    source_language: str | None = option(
-        None, "Language of the source side: en.", flags=["--source-lang", "--source-language"], group=READING
-    )
-    target_language: str | None = option(
-        None, "Language of the target side: de.", flags=["--target-lang", "--target-language"], group=READING
-    )
     input_format: str | None = option(
         None, "moses, bars (|||), tsv, jsonl, …; by default from the file's name.", group=READING
     )

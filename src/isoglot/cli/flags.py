@@ -13,6 +13,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from isoglot.checks import is_number, validated
+from isoglot.corpus.read.sources import READING
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.options import Options, extra_of, fields_of, file_path, flag_of, option, without_none
 
@@ -217,6 +218,17 @@ class ReplaceFlags(RunFlags):
 
 class RemakeFlags(ReplaceFlags, CompareFlags):
     """How a command runs that makes the same output once from its inputs."""
+
+
+class SideLanguages(Options):
+    """Languages of the two sides of an input."""
+
+    source_language: str | None = option(
+        None, "Language of the source side: en.", flags=["--source-lang", "--source-language"], group=READING
+    )
+    target_language: str | None = option(
+        None, "Language of the target side: de.", flags=["--target-lang", "--target-language"], group=READING
+    )
 
 
 A = TypeVar("A")

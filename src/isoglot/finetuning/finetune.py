@@ -58,23 +58,11 @@ def finetune(
     resume: bool = True,
     progress: Reporter | None = None,
 ) -> Path:
-    """Fine-tune an encoder on a task's training data; a finished run with the same inputs is not run again.
+    """Fine-tune as :func:`isoglot.finetune` does, with a task and settings that are made already.
 
-    Args:
-        checkpoint: a plain folder, a run's folder or a hub name. Language embeddings of a ``pretrain`` run are used and
-            trained on, see ``train.language_ids``.
-        task: one with a head.
-        language: Language of the training data; several with commas (translate-train of all). With ``code_switch``, the
-            language whose translations are mixed with the originals in ``train.pivot``.
-        seed: Seed of the head, the order of examples and dropout.
-        train: settings; a paper's are made by :func:`isoglot.finetuning.options.task_with_settings`.
-        out: folder of the run: ``checkpoint/``, ``manifest.json``, and ``grid/`` where several settings were tried.
-        resume: go on with an unfinished run in ``out``.
-        progress: Receives progress reports.
-
-    Raises:
-        ConfigurationError: a task without a head, no data, another run in ``out``, or settings that do not fit.
-        InputError: data that cannot be read.
+    Language embeddings of a ``pretrain`` run are used and trained on, see ``train.language_ids``. With ``code_switch``,
+    ``language`` is the one whose translations are mixed with the originals in ``train.pivot``. The run's folder has
+    ``checkpoint/``, ``manifest.json``, and ``grid/`` where several settings were tried.
     """
     return FineTuning(checkpoint, task, language, seed, train, Path(out), progress).run(resume=resume)
 

@@ -15,12 +15,12 @@ from transformers.trainer_utils import TrainOutput
 
 from isoglot.errors import TrainingError
 from isoglot.modules.adapter import adapter_of, write_adapter
+from isoglot.runs.allocator import freed_memory_kept
 from isoglot.runs.checkpoint import reason
 from isoglot.training import checkpoints
 from isoglot.training.batches import TokenBudgetBatches
 from isoglot.training.callbacks import StepMeter
 from isoglot.training.export import save_encoder
-from isoglot.training.memory import freed_memory_kept
 
 
 class StagedTrainer(Trainer):
@@ -46,7 +46,7 @@ class StagedTrainer(Trainer):
             resume_from_checkpoint, self.folder, plan=self.plan(), main=self.is_world_process_zero()
         )
         try:
-            with freed_memory_kept(self.args.device):
+            with freed_memory_kept(self.args.device.type):
                 return super().train(resume_from_checkpoint=found, **kwargs)
         except UnpicklingError as error:
             raise TrainingError(
