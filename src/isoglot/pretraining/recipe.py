@@ -102,10 +102,9 @@ class TokenizerSection(OpenSection):
         """Options of a new tokenizer; the special tokens are by default those of the encoder's family."""
         if values.get("path") is not None:
             return {"training": None}
-        sections = (values, recipe.get("model"))
-        named = [v["architecture"] for v in sections if isinstance(v, dict) and "architecture" in v]
-        family = {"family": "roberta"} if named[:1] in (["roberta"], ["xlm-roberta"]) else {}
-        return {"training": checked(TokenizerOptions, {**family, **values})}
+        model = recipe.get("model")
+        roberta = isinstance(model, dict) and model.get("architecture") in ("roberta", "xlm-roberta")
+        return {"training": checked(TokenizerOptions, {"family": "roberta" if roberta else "bert", **values})}
 
 
 class StreamSection(OpenSection):

@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Self
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import ConfigDict, Field, model_validator
 
 from isoglot.checks import checked
 from isoglot.errors import ConfigurationError, Problem, collected
-from isoglot.options import Count, NotNegative, Positive, PositiveShare, fits
+from isoglot.options import Count, NotNegative, Options, Positive, PositiveShare
 
 
-class Section(BaseModel):
+class Section(Options):
     """A section whose keys are all known here."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-    _fits = field_validator("*")(fits)
+    model_config = ConfigDict(strict=True)
     one_of: ClassVar[tuple[str, ...]] = ()
 
     @model_validator(mode="after")
@@ -84,9 +83,6 @@ class WeightSection(Section):
         return self.value * min(1.0, (step - self.start_step + 1) / max(1, self.ramp_steps))
 
 
-_Rate = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-
-
 class PartsSection(Section):
     """Learning rate of each part of the model, as a multiple of ``train.learning_rate``; 0: never trained.
 
@@ -102,10 +98,10 @@ class PartsSection(Section):
             all steps if below 1. The encoder and its embeddings then warm up over ``train.warmup_steps`` of their own.
     """
 
-    encoder: _Rate = 1.0
-    embeddings: _Rate = 1.0
-    head: _Rate = 1.0
-    objectives: _Rate = 1.0
+    encoder: NotNegative = 1.0
+    embeddings: NotNegative = 1.0
+    head: NotNegative = 1.0
+    objectives: NotNegative = 1.0
     layer_decay: PositiveShare = 1.0
     freeze_layers: int | list[int] = 0
     freeze_encoder_steps: Annotated[int, Field(ge=0)] | Annotated[float, Field(ge=0, lt=1)] = 0
