@@ -147,7 +147,10 @@ class FineTuning:
             _write_card(file, {**card, "run": name})
 
     def train(self) -> Path:
-        """Train, and write the manifest last."""
+        """Train, once for each combination of settings, keep the best, and write the manifest last.
+
+        Each of several combinations is a run of its own.
+        """
         inputs = self.inputs
         card = {
             **origin(self.source),
@@ -162,11 +165,6 @@ class FineTuning:
         }
         if self.ranks.is_main_process:
             begin(self.folder, {**card, "inputs": inputs})
-        self._try_grid(card)
-        return self.folder / CHECKPOINT
-
-    def _try_grid(self, card: Mapping[str, Any]) -> None:
-        """Train once for each combination of settings, and keep the best; each of several is a run of its own."""
         tokenizer = load_tokenizer(self.source)
         dataset, held_out = training_rows(self.task, self.languages, self.options, seed=self.seed)
         grid = self.options.grid()
@@ -202,6 +200,7 @@ class FineTuning:
                 shutil.copytree(best / CHECKPOINT, place, dirs_exist_ok=True)
             _finish(self.folder, {name: tried[best][name] for name in ("selection", "steps", "settings")})
         self.ranks.wait_for_everyone()
+        return self.folder / CHECKPOINT
 
     def _train_one(
         self, tokenizer: PreTrainedTokenizerBase, data: TrainingData, options: FinetuneOptions, place: Path

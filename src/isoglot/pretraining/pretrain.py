@@ -173,7 +173,6 @@ def training_arguments(recipe: Recipe, out: Path) -> TrainingArguments:
             seed=recipe.seed,
             data_seed=recipe.seed,
             max_steps=recipe.steps or -1,
-            remove_unused_columns=False,
             **settings,
         )
     except (TypeError, ValueError, ImportError) as error:

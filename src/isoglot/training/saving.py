@@ -37,9 +37,6 @@ class StagedTrainer(Trainer):
         """What the order of batches depends on."""
         raise NotImplementedError
 
-    def require_finite(self) -> None:
-        """Raise a :class:`~isoglot.errors.TrainingError` where the losses up to here are not finite."""
-
     def train(self, resume_from_checkpoint: str | bool | None = None, **kwargs: Any) -> TrainOutput:  # type: ignore[override]
         """Train, or go on training; ``True`` finds the newest complete checkpoint."""
         found = checkpoints.chosen(
@@ -59,7 +56,6 @@ class StagedTrainer(Trainer):
 
     def _save_checkpoint(self, model: Any, trial: Any) -> None:
         """Write aside, then rename."""
-        self.require_finite()
         name, best = f"checkpoint-{self.state.global_step}", self.state.best_global_step
         self._staging = checkpoints.staging(self.folder)
         if self.args.should_save:  # what a killed run left must not become part of this one
@@ -90,9 +86,9 @@ class CheckpointingTrainer(StagedTrainer):
         """What the order of batches depends on."""
         return self.batches.fingerprint()
 
-    def require_finite(self) -> None:
-        """Check the losses up to here."""
+    def _save_checkpoint(self, model: Any, trial: Any) -> None:
         self.meter.require_finite()
+        super()._save_checkpoint(model, trial)
 
     def whole_state(self) -> dict[str, Any] | None:
         """Weights put together from the ranks' shards, where they are sharded; every rank has to ask."""

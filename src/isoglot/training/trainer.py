@@ -203,6 +203,4 @@ def adapt(args: TrainingArguments) -> dict[str, Any] | None:
 def _bits(tensor: torch.Tensor) -> int:
     """The sum of a tensor's bits: a few bytes to compare with instead of the tensor."""
     values = tensor.detach().contiguous()
-    if values.is_complex():
-        values = torch.view_as_real(values)
     return int(values.view(_WHOLE[values.element_size()]).sum(dtype=torch.int64))
