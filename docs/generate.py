@@ -20,7 +20,7 @@ from isoglot.aligners.embedding import options as embedding
 from isoglot.aligners.embedding.options import METHODS, EmbeddingOptions
 from isoglot.aligners.options import STATISTICAL, Eflomal, FastAlign, Hmm
 from isoglot.cli import app
-from isoglot.cli.flags import EvaluateFlags, RemakeFlags
+from isoglot.cli.flags import RemakeFlags
 from isoglot.corpus.encode.batch import EncodeOptions
 from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.pack.packing import PackOptions
@@ -42,9 +42,7 @@ PAGES = Path(__file__).parent / "reference"
 _NEEDED = "needed"
 _MARK = re.compile(r"^(<!-- generated: (\w+) -->)\n.*?^(<!-- end -->)$", re.MULTILINE | re.DOTALL)
 _PLACEHOLDERS = {"str": "TEXT", "path": "PATH", "int": "N", "float": "NUMBER"}
-_SHARED = {
-    flag for model in (EvaluateFlags, RemakeFlags) for field in model.model_fields for flag in (f"--{field}",)
-}
+_SHARED = {f"--{field}" for field in RemakeFlags.model_fields}
 """Options of many commands, which the page explains once."""
 
 

@@ -111,6 +111,15 @@ def collected(problems: list[Problem], *keys: str | int) -> Iterator[None]:
         problems += [problem.below(*keys) for problem in error.problems]
 
 
+@contextmanager
+def reported_together() -> Iterator[list[Problem]]:
+    """A list whose problems are raised as one error at the end of the block."""
+    problems: list[Problem] = []
+    yield problems
+    if problems:
+        raise ConfigurationError(problems)
+
+
 def causes(error: BaseException | None) -> Iterator[BaseException]:
     """An exception, what it was raised from, and so on."""
     seen: set[int] = set()

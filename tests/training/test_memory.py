@@ -11,11 +11,9 @@ import torch
 from training_fakes import make_trainer
 from transformers import TrainerCallback
 
-from isoglot.runs.allocator import adjustable_glibc
-from isoglot.training import memory
-from isoglot.training.memory import freed_memory_kept
+from isoglot.runs import allocator
+from isoglot.runs.allocator import adjustable_glibc, freed_memory_kept
 
-CPU = torch.device("cpu")
 SIZE = 1 << 26
 """A block above glibc's highest threshold for mapping (32 MiB)."""
 
@@ -50,10 +48,10 @@ def _no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_large_blocks_are_kept_inside_the_block_and_mapped_outside() -> None:
     assert mapped()
-    with freed_memory_kept(CPU):
+    with freed_memory_kept("cpu"):
         assert not mapped()
     assert mapped()
-    with pytest.raises(KeyError), freed_memory_kept(CPU):
+    with pytest.raises(KeyError), freed_memory_kept("cpu"):
         raise KeyError
     assert mapped()
 
@@ -64,15 +62,15 @@ def test_large_blocks_are_kept_inside_the_block_and_mapped_outside() -> None:
 )
 def test_a_users_own_setting_stands(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
     monkeypatch.setenv(name, value)
-    with freed_memory_kept(CPU):
+    with freed_memory_kept("cpu"):
         assert mapped()
 
 
 def test_other_libraries_and_devices_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    with freed_memory_kept(torch.device("cuda")):
+    with freed_memory_kept("cuda"):
         assert mapped()
-    monkeypatch.setattr(memory, "adjustable_glibc", lambda: None)
-    with freed_memory_kept(CPU):
+    monkeypatch.setattr(allocator, "adjustable_glibc", lambda: None)
+    with freed_memory_kept("cpu"):
         assert mapped()
 
 

@@ -27,7 +27,7 @@ from isoglot.aligners.options import (
     scoring_of,
 )
 from isoglot.cli.console import Console
-from isoglot.cli.flags import RemakeFlags, ReplaceFlags, RunFlags, with_flags
+from isoglot.cli.flags import RemakeFlags, ReplaceFlags, RunFlags, SideLanguages, with_flags
 from isoglot.corpus.read.sources import READING
 from isoglot.errors import ConfigurationError
 from isoglot.options import Options, option, settings_option
@@ -95,15 +95,9 @@ class LinkMethod(Options):
     )
 
 
-class BitextReading(Options):
+class BitextReading(SideLanguages):
     """How the sentence pairs are read."""
 
-    source_language: str | None = option(
-        None, "Language of the source side: en.", flags=["--source-lang", "--source-language"], group=READING
-    )
-    target_language: str | None = option(
-        None, "Language of the target side: de.", flags=["--target-lang", "--target-language"], group=READING
-    )
     input_format: str | None = option(
         None, "moses, bars (|||), tsv, jsonl, …; by default from the file's name.", group=READING
     )
@@ -258,10 +252,8 @@ def tune(
     with Console(quiet=running.quiet) as console:
         for name, found in pairs.items():
             console.note(f"{name}: {len(found.words):,} pairs")
-        asked: dict[str, Any] = {"model": encoder, "gold": pairs, "weights": weights}
-        asked["layers"] = layer_numbers(layers)
-        asked |= {"candidates": CANDIDATES, "progress": console.progress}
-        tuned = run(**more.beside(asked))
+        asked = {"model": encoder, "gold": pairs, "weights": weights, "layers": layer_numbers(layers)}
+        tuned = run(**more.beside({**asked, "candidates": CANDIDATES, "progress": console.progress}))
         best, density = tuned.best, tuned.density
         try:  # before the tables, whose reader may leave
             place = tuned.keep()

@@ -16,7 +16,7 @@ from isoglot.analysis.options import (
     SimilarityRequest,
 )
 from isoglot.cli.console import Console, print_table, printed
-from isoglot.cli.flags import RunFlags, with_flags
+from isoglot.cli.flags import RunFlags, SideLanguages, with_flags
 from isoglot.cli.help import add_commands
 from isoglot.cli.tasks import Checkpoints
 from isoglot.options import Label, Options, option
@@ -47,17 +47,6 @@ class Findings(RunFlags):
     )
 
 
-class SideLanguages(Options):
-    """Languages of a corpus that does not name them."""
-
-    source_language: str = option("", "Language of the source side.", flags=["--source-lang"])
-    target_language: str = option("", "Language of the target side.", flags=["--target-lang"])
-
-    def of(self, request: Request) -> Request:
-        """The request with these languages."""
-        return request.model_copy(update={"languages": (self.source_language, self.target_language)})
-
-
 @with_flags
 def alignment(
     checkpoints: Checkpoints, request: AlignmentRequest, sides: SideLanguages, written: Findings
@@ -77,7 +66,7 @@ def alignment(
 
     with printed(quiet=written.quiet) as rows, Console(quiet=written.quiet) as console:
         job = Job(checkpoints, out=written.out, labels=written.labels, progress=console)
-        analyse_alignment(job, sides.of(request), measured=rows.extend)
+        analyse_alignment(job, _between(request, sides), measured=rows.extend)
 
 
 @with_flags
@@ -120,7 +109,7 @@ def map_(checkpoints: Checkpoints, request: MapRequest, sides: SideLanguages, wr
     """
     from isoglot.analysis.analyse_map import analyse_map
 
-    _draw(analyse_map, checkpoints, sides.of(request), written)
+    _draw(analyse_map, checkpoints, _between(request, sides), written)
 
 
 @with_flags
@@ -150,7 +139,7 @@ def similarity(
     """
     from isoglot.analysis.analyse_vectors import analyse_similarity
 
-    _draw(analyse_similarity, checkpoints, sides.of(request), written)
+    _draw(analyse_similarity, checkpoints, _between(request, sides), written)
 
 
 @with_flags
@@ -166,7 +155,7 @@ def geometry(
     """
     from isoglot.analysis.analyse_vectors import analyse_geometry
 
-    _draw(analyse_geometry, checkpoints, sides.of(request), written)
+    _draw(analyse_geometry, checkpoints, _between(request, sides), written)
 
 
 @with_flags
@@ -180,6 +169,12 @@ def alignments(checkpoints: Checkpoints, request: AlignmentsRequest, written: Fi
     from isoglot.analysis.analyse_links import analyse_alignments
 
     _draw(analyse_alignments, checkpoints, request, written)
+
+
+def _between(request: Request, sides: SideLanguages) -> Request:
+    """The request with the languages of a corpus that does not name them."""
+    languages = (sides.source_language or "", sides.target_language or "")
+    return request.model_copy(update={"languages": languages})
 
 
 def _draw(

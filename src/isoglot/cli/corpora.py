@@ -10,31 +10,24 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from isoglot.cli.console import Console, print_table
-from isoglot.cli.flags import RemakeFlags, with_flags
+from isoglot.cli.flags import RemakeFlags, SideLanguages, with_flags
 from isoglot.corpus.options import PrepareOptions
-from isoglot.corpus.read.sources import Reading, sources_from
+from isoglot.corpus.read.sources import READING, Reading, sources_from
 from isoglot.errors import ConfigurationError
-from isoglot.options import Options, Workers, option
+from isoglot.options import Workers, option
 
 if TYPE_CHECKING:
     from isoglot.corpus.prepare import PrepareSummary
 
 
-class InputLanguages(Options):
+class InputLanguages(SideLanguages):
     """Languages of the inputs; ``de,fr`` divides them into as many equal parts, in that order."""
 
     language: str | None = option(
         None,
-        "Language of a text or treebank: en; en,de for two inputs.",
+        "Language of a text or treebank: en; en,de for two inputs, as for the sides of a bitext.",
         flags=["--lang", "--language"],
-    )
-    source_language: str | None = option(
-        None, "Language of the source side: en.", flags=["--source-lang", "--source-language"]
-    )
-    target_language: str | None = option(
-        None,
-        "Language of the target side: de; de,fr for two inputs in that order.",
-        flags=["--target-lang", "--target-language"],
+        group=READING,
     )
 
 

@@ -13,6 +13,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from isoglot.checks import is_number, validated
+from isoglot.corpus.read.sources import READING
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.options import Options, extra_of, fields_of, file_path, flag_of, option, without_none
 
@@ -49,9 +50,11 @@ def with_flags(command: Callable[..., None]) -> Callable[..., None]:
         given = {n: v for n, v in values.items() if not str(ctx.get_parameter_source(n)).endswith("DEFAULT")}
         for name, models in kinds.items():
             fields = {n: field for n, field, _ in fields_of(*models)}
-            found = {n: _parsed(f, flag_of(n, f), given[n]) for n, f in fields.items() if n in given}
+            flags = {n: flag_of(n, field) for n, field in fields.items()}
+            found = {n: _parsed(f, flags[n], given[n]) for n, f in fields.items() if n in given}
             values = {n: value for n, value in values.items() if n not in fields}
-            values[name] = _built(models[0], found, fields) if models[0] is hints[name] else found
+            whole = models[0] is hints[name]
+            values[name] = validated(models[0], found, called=flags.__getitem__) if whole else found
         if any(isinstance(model, CompareFlags) and model.verify for model in values.values()):
             from isoglot.runs.fingerprint import forget
 
@@ -132,11 +135,6 @@ def _flag_type(field: FieldInfo) -> tuple[Any, str | None]:
     return kind | None if optional else kind, None
 
 
-def _built(model: type[BaseModel], given: Mapping[str, Any], fields: Mapping[str, FieldInfo]) -> BaseModel:
-    """The model, with the values set that were given on the command line."""
-    return validated(model, given, called=lambda name: flag_of(name, fields[name]))
-
-
 def _parsed(field: FieldInfo, flag: str, value: Any) -> Any:
     if extra_of(field).get("commas"):
         return tuple(part.strip() for part in value.split(",") if part.strip())
@@ -203,7 +201,7 @@ _GROUP = "Running"
 class RunFlags(Options):
     """How a command runs."""
 
-    quiet: bool = option(False, "Only print errors.", flags=["--quiet", "-q"], group=_GROUP)
+    quiet: bool = option(False, "Only print results and errors.", flags=["--quiet", "-q"], group=_GROUP)
 
 
 class CompareFlags(RunFlags):
@@ -222,14 +220,15 @@ class RemakeFlags(ReplaceFlags, CompareFlags):
     """How a command runs that makes the same output once from its inputs."""
 
 
-class ReportFlags(RunFlags):
-    """How a command runs whose results are printed."""
+class SideLanguages(Options):
+    """Languages of the two sides of an input."""
 
-    quiet: bool = option(False, "Only print results and errors.", flags=["--quiet", "-q"], group=_GROUP)
-
-
-class EvaluateFlags(ReportFlags, CompareFlags):
-    """How a command runs that prints results, and leaves what it has made from the same inputs."""
+    source_language: str | None = option(
+        None, "Language of the source side: en.", flags=["--source-lang", "--source-language"], group=READING
+    )
+    target_language: str | None = option(
+        None, "Language of the target side: de.", flags=["--target-lang", "--target-language"], group=READING
+    )
 
 
 A = TypeVar("A")

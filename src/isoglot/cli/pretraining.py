@@ -12,10 +12,11 @@ from isoglot.cli.flags import (
     CompareFlags,
     RemakeFlags,
     ReplaceFlags,
-    ReportFlags,
+    RunFlags,
     require_adapter,
     with_flags,
 )
+from isoglot.cli.tasks import Checkpoint
 from isoglot.corpus.read.sources import Reading
 from isoglot.errors import ConfigurationError
 from isoglot.options import Options, option
@@ -25,9 +26,7 @@ from isoglot.runs.files import file_to_write
 
 @with_flags
 def trim(
-    encoder: Annotated[
-        str, typer.Argument(metavar="ENCODER", help="Folder of a checkpoint or a run, or hub name.")
-    ],
+    checkpoint: Checkpoint,
     request: TrimRequest,
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder to write.")],
     running: RemakeFlags,
@@ -50,7 +49,7 @@ def trim(
 
     request = request.model_copy(update={"text": (*request.text, *(more or ()))})
     with Console(quiet=running.quiet) as console:
-        done = run(encoder, out, request, overwrite=running.overwrite, progress=console)
+        done = run(checkpoint, out, request, overwrite=running.overwrite, progress=console)
         if done.skipped:
             console.note(f"nothing to do: {out} holds this trimmed encoder already")
     if running.quiet:
@@ -122,12 +121,7 @@ def pack(
 
 @with_flags
 def export(
-    checkpoint: Annotated[
-        str,
-        typer.Argument(
-            metavar="CHECKPOINT", help="Folder of a checkpoint or a run, packed aligner, or hub name."
-        ),
-    ],
+    checkpoint: Checkpoint,
     request: SentenceExport,
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder to write.")],
     running: RemakeFlags,
@@ -301,7 +295,7 @@ def pretrain(
 
 
 @with_flags
-def inspect(recipe: _Recipe, changes: RecipeChanges, shown: PositionRange, running: ReportFlags) -> None:
+def inspect(recipe: _Recipe, changes: RecipeChanges, shown: PositionRange, running: RunFlags) -> None:
     """Print what a recipe trains on: pieces, masks, labels, links.
 
     One table per view and position, exactly as training sees them. `input` is what the encoder gets (= where it is the

@@ -12,7 +12,7 @@ import typer
 
 from isoglot.checks import is_number
 from isoglot.cli.console import Console, print_results
-from isoglot.cli.flags import EvaluateFlags, ReportFlags, with_flags
+from isoglot.cli.flags import CompareFlags, RunFlags, with_flags
 from isoglot.errors import ConfigurationError
 from isoglot.options import Options, Seed, Workers, option, settings_option
 
@@ -54,7 +54,7 @@ class StudyOptions(Options):
 @with_flags
 def study(
     options: StudyOptions,
-    running: EvaluateFlags,
+    running: CompareFlags,
     names: Annotated[
         list[str] | None,
         typer.Argument(metavar="NAME", help="Studies (align_mlm/table3), papers (align_mlm), or FILE.py."),
@@ -208,7 +208,7 @@ class DemoOptions(Options):
 
 
 @with_flags
-def demo(options: DemoOptions, running: ReportFlags) -> None:
+def demo(options: DemoOptions, running: RunFlags) -> None:
     """Train four objectives from scratch and compare what transfers.
 
     MLM, XLM, DICT-MLM and ALIGN-MLM (Tang et al. 2022) learn two languages that share no word and no word order:

@@ -22,6 +22,14 @@ Checkpoints = Annotated[
 ]
 
 
+Checkpoint = Annotated[
+    str,
+    typer.Argument(
+        metavar="CHECKPOINT", help="Folder of a checkpoint or a run, packed aligner, or hub name."
+    ),
+]
+
+
 class TaskFlags(Options):
     """A task and its data."""
 
@@ -76,9 +84,7 @@ _Tasks = Annotated[
 
 @with_flags
 def finetune(
-    checkpoint: Annotated[
-        str, typer.Argument(metavar="CHECKPOINT", help="Folder of a checkpoint or run, or a hub name.")
-    ],
+    checkpoint: Checkpoint,
     data: TaskFlags,
     out: Annotated[
         Path, typer.Option("--out", "-o", help="Folder of the run; several seeds make one folder each in it.")

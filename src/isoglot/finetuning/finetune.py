@@ -58,23 +58,11 @@ def finetune(
     resume: bool = True,
     progress: Reporter | None = None,
 ) -> Path:
-    """Fine-tune an encoder on a task's training data; a finished run with the same inputs is not run again.
+    """Fine-tune as :func:`isoglot.finetune` does, with a task and settings that are made already.
 
-    Args:
-        checkpoint: a plain folder, a run's folder or a hub name. Language embeddings of a ``pretrain`` run are used and
-            trained on, see ``train.language_ids``.
-        task: one with a head.
-        language: Language of the training data; several with commas (translate-train of all). With ``code_switch``, the
-            language whose translations are mixed with the originals in ``train.pivot``.
-        seed: Seed of the head, the order of examples and dropout.
-        train: settings; a paper's are made by :func:`isoglot.finetuning.options.task_with_settings`.
-        out: folder of the run: ``checkpoint/``, ``manifest.json``, and ``grid/`` where several settings were tried.
-        resume: go on with an unfinished run in ``out``.
-        progress: Receives progress reports.
-
-    Raises:
-        ConfigurationError: a task without a head, no data, another run in ``out``, or settings that do not fit.
-        InputError: data that cannot be read.
+    Language embeddings of a ``pretrain`` run are used and trained on, see ``train.language_ids``. With ``code_switch``,
+    ``language`` is the one whose translations are mixed with the originals in ``train.pivot``. The run's folder has
+    ``checkpoint/``, ``manifest.json``, and ``grid/`` where several settings were tried.
     """
     return FineTuning(checkpoint, task, language, seed, train, Path(out), progress).run(resume=resume)
 
@@ -126,7 +114,7 @@ class FineTuning:
             try:
                 return self.train()
             except BaseException:
-                if main and not self.begun():
+                if main and not any(self.folder.glob("**/checkpoint*/*.safetensors")):
                     clear(self.folder, keep=existed)  # nothing was trained
                 raise
 
@@ -158,16 +146,15 @@ class FineTuning:
         if card is not None and name is not None and card.get("run") != name:
             _write_card(file, {**card, "run": name})
 
-    def begun(self) -> bool:
-        """Whether there is anything to go on with."""
-        return any(self.folder.glob("**/checkpoint*/*.safetensors"))
-
     def train(self) -> Path:
-        """Train, and write the manifest last."""
+        """Train, once for each combination of settings, keep the best, and write the manifest last.
+
+        Each of several combinations is a run of its own.
+        """
         inputs = self.inputs
-        about = {**origin(self.source), **({} if self.options.run is None else {"run": self.options.run})}
         card = {
-            **about,
+            **origin(self.source),
+            **({} if self.options.run is None else {"run": self.options.run}),
             "task": self.task.name,
             "languages": list(self.languages),
             "setting": self.options.setting,
@@ -178,11 +165,6 @@ class FineTuning:
         }
         if self.ranks.is_main_process:
             begin(self.folder, {**card, "inputs": inputs})
-        self._try_grid(card)
-        return self.folder / CHECKPOINT
-
-    def _try_grid(self, card: Mapping[str, Any]) -> None:
-        """Train once for each combination of settings, and keep the best; each of several is a run of its own."""
         tokenizer = load_tokenizer(self.source)
         dataset, held_out = training_rows(self.task, self.languages, self.options, seed=self.seed)
         grid = self.options.grid()
@@ -219,6 +201,7 @@ class FineTuning:
                 shutil.copytree(best / CHECKPOINT, place, dirs_exist_ok=True)
             _finish(self.folder, {name: tried[best][name] for name in ("selection", "steps", "settings")})
         self.ranks.wait_for_everyone()
+        return self.folder / CHECKPOINT
 
     def _train_one(
         self, tokenizer: PreTrainedTokenizerBase, data: TrainingData, options: FinetuneOptions, place: Path
@@ -236,8 +219,7 @@ class FineTuning:
 
 def _finish(folder: Path, found: Mapping[str, Any]) -> None:
     """Write the manifest of a run, after which nothing resumes it."""
-    weights = {"checkpoint": CHECKPOINT, "checkpoint_hash": hash_checkpoint(folder / CHECKPOINT)}
-    finish(folder, {**found, **weights})
+    finish(folder, found)
     _drop_work(folder)
 
 

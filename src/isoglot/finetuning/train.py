@@ -118,15 +118,6 @@ def _arguments(
             "change gradient_accumulation"
         )
     every = "epoch" if options.evaluate_every is None else "steps"
-    steps: dict[str, Any] = {}
-    if options.evaluate_every is not None:
-        steps = {"eval_steps": options.evaluate_every, "save_steps": options.evaluate_every}
-    choosing: dict[str, Any] = {
-        "eval_strategy": every,
-        "load_best_model_at_end": True,
-        "metric_for_best_model": "selection",
-        "greater_is_better": True,
-    }
     per_device = batch // options.gradient_accumulation
     return TrainingArguments(
         output_dir=str(work),
@@ -148,15 +139,19 @@ def _arguments(
         bf16=options.precision == "bfloat16",
         fp16=options.precision == "float16" or (options.precision == "mixed" and torch.cuda.is_available()),
         save_strategy=every,
+        save_steps=options.evaluate_every or 1,
         save_total_limit=1,
+        eval_strategy=every if chooses else "no",
+        eval_steps=options.evaluate_every,
+        load_best_model_at_end=chooses,
+        metric_for_best_model="selection",
+        greater_is_better=True,
         logging_steps=50,
         logging_nan_inf_filter=False,  # which would log the mean of the other losses
         report_to="none",
         disable_tqdm=True,
         remove_unused_columns=False,
         dataloader_pin_memory=torch.cuda.is_available(),
-        **(choosing if chooses else {"eval_strategy": "no"}),
-        **steps,
     )
 
 
@@ -183,12 +178,7 @@ def _drop_damaged(work: Path, progress: Reporter) -> None:
 class _Trainer(StagedTrainer):
     """Batches of rows of like length."""
 
-    order: LengthOrder | None = None
-
-    @property
-    def folder(self) -> Path:  # type: ignore[override]
-        """Where the checkpoints are."""
-        return Path(str(self.args.output_dir))
+    order: LengthOrder
 
     def plan(self) -> dict[str, Any]:
         """What the order of batches depends on."""
@@ -200,7 +190,7 @@ class _Trainer(StagedTrainer):
         }
 
     def _get_train_sampler(self, train_dataset: Any = None) -> torch.utils.data.Sampler[int] | None:
-        return self.order if self.order is not None else super()._get_train_sampler(train_dataset)
+        return self.order
 
     def _get_num_items_in_batch(self, batch_samples: list[Any], device: torch.device) -> torch.Tensor:
         """Items of the whole optimiser step, over all its micro-batches and ranks."""

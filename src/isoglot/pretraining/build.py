@@ -1,8 +1,8 @@
 """From a checked recipe and its streams to the objects of a run: views, encoder, objectives, batches, trainer."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar, cast
+from typing import Any
 
 import numpy as np
 import torch
@@ -12,14 +12,14 @@ from transformers import PreTrainedModel, PreTrainedTokenizerFast, TrainingArgum
 
 from isoglot.corpus.encode.load_tokenizer import load_tokenizer as read_tokenizer
 from isoglot.corpus.encode.pieces import PieceEncoder
-from isoglot.errors import ConfigurationError, Location, Problem, collected
+from isoglot.errors import ConfigurationError, Location, Problem, collected, reported_together
 from isoglot.modules.adapter import add_adapter
 from isoglot.modules.encoder import input_embeddings
 from isoglot.modules.load import load_masked_lm, longest_input
 from isoglot.modules.masked_lm_head import start_new_head
 from isoglot.objectives.base import Objective
 from isoglot.pretraining.new_pieces import TEXT_COLUMNS, start_new_pieces
-from isoglot.pretraining.recipe import MADE, ObjectiveSection, Recipe, ViewSection
+from isoglot.pretraining.recipe import MADE, Recipe
 from isoglot.runs.checkpoint import checkpoint_folder
 from isoglot.seeding import seed_for
 from isoglot.tasks.language_vectors import read_vectors
@@ -30,9 +30,6 @@ from isoglot.training.model import AlignmentModel
 from isoglot.training.trainer import AlignmentTrainer
 from isoglot.views.base import View
 from isoglot.views.instance import is_packed
-
-S = TypeVar("S")
-T = TypeVar("T")
 
 _COUNTED = 10_000
 """Rows of a corpus, at most, whose pieces are counted for a new head."""
@@ -60,13 +57,14 @@ def build_views(
     longest: int | None = None,
 ) -> dict[str, tuple[str, View]]:
     """The views of a recipe, by default as long as the encoder's ``longest`` input; ``corpora`` are for lexicons."""
-
-    def view(_: str, section: ViewSection) -> tuple[str, View]:
-        section.require_room(longest)
-        supplied = {} if longest is None else {"max_length": longest}
-        return section.stream, section.build(tokenizer, corpora, **supplied)
-
-    return _each("views", recipe.views, view)
+    supplied = {} if longest is None else {"max_length": longest}
+    views: dict[str, tuple[str, View]] = {}
+    with reported_together() as problems:
+        for name, section in recipe.views.items():
+            with collected(problems, "views", name):
+                section.require_room(longest)
+                views[name] = section.stream, section.build(tokenizer, corpora, **supplied)
+    return views
 
 
 def build_model(
@@ -86,31 +84,20 @@ def build_model(
         add_adapter(encoder, recipe.model.adapter, seed=seed_for(recipe.seed, "adapter"))
     views = build_views(recipe, tokenizer, corpora, longest=longest_input(encoder.config))
     _check_ids(views, input_embeddings(encoder).num_embeddings)
-
-    def objective(name: str, section: ObjectiveSection) -> Objective:
-        seed = seed_for(recipe.seed, "objective", name)
-        return cast(Objective, section.build(encoder, corpora, tokenizer=tokenizer, seed=seed))
-
+    objectives: dict[str, Objective] = {}
+    with reported_together() as problems:
+        for name, section in recipe.objectives.items():
+            with collected(problems, "objectives", name):
+                seed = seed_for(recipe.seed, "objective", name)
+                objectives[name] = section.build(encoder, corpora, tokenizer=tokenizer, seed=seed)
     model = AlignmentModel(
         encoder,
-        _each("objectives", recipe.objectives, objective),
+        objectives,
         {name: section.weight for name, section in recipe.objectives.items()},
         normalisation=recipe.normalisation,
         language_embeddings=_language_table(recipe, encoder),
     )
     return Assembly(model, views)
-
-
-def _each(section: str, entries: Mapping[str, S], make: Callable[[str, S], T]) -> dict[str, T]:
-    """Something made of each entry; all refusals are reported together."""
-    made: dict[str, T] = {}
-    problems: list[Problem] = []
-    for name, entry in entries.items():
-        with collected(problems, section, name):
-            made[name] = make(name, entry)
-    if problems:
-        raise ConfigurationError(problems)
-    return made
 
 
 def explicit(recipe: Recipe, made: Mapping[Location, Any]) -> dict[str, Any]:
@@ -129,18 +116,14 @@ def explicit(recipe: Recipe, made: Mapping[Location, Any]) -> dict[str, Any]:
 
 def _check_ids(views: Mapping[str, tuple[str, View]], rows: int) -> None:
     """The ids that views put into inputs have embeddings."""
-    problems = []
-    for name, (_, view) in views.items():
-        pool = getattr(view, "random_pool", "")
-        ends = {"random_pool": pool[1] if isinstance(pool, list | tuple) else 0}
-        ends["copied_vocabulary"] = 2 * (getattr(view, "copied_vocabulary", None) or 0)
-        problems += [
-            f"views.{name}.{option}: ids reach {end}, but the encoder has {rows} embeddings; lower it"
-            for option, end in ends.items()
-            if end > rows
-        ]
-    if problems:
-        raise ConfigurationError(problems)
+    with reported_together() as problems:
+        for name, (_, view) in views.items():
+            pool, copied = getattr(view, "random_pool", None), getattr(view, "copied_vocabulary", None)
+            pool_end = pool[1] if isinstance(pool, list | tuple) else 0
+            for option, end in (("random_pool", pool_end), ("copied_vocabulary", 2 * (copied or 0))):
+                if end > rows:
+                    text = f"ids reach {end}, but the encoder has {rows} embeddings; lower it"
+                    problems.append(Problem(text, ("views", name, option)))
 
 
 def _piece_counts(
@@ -209,19 +192,17 @@ def batch_options(
 
 def require_columns(views: Mapping[str, tuple[str, View]], streams: Mapping[str, Dataset]) -> None:
     """Every view finds the columns that it reads."""
-    problems = []
-    for name, (stream, view) in views.items():
-        present = streams[stream].column_names
-        packed = is_packed(dict.fromkeys(present))
-        needed = getattr(view, "packed_columns", view.columns) if packed else view.columns
-        missing = [column for column in needed if column not in present]
-        if missing:
-            problems.append(
-                f"views.{name}: stream {stream!r} has no {', '.join(missing)} (it has "
-                f"{', '.join(sorted(present))}); read another stream, or change the stream's `kind`"
-            )
-    if problems:
-        raise ConfigurationError(problems)
+    with reported_together() as problems:
+        for name, (stream, view) in views.items():
+            present = streams[stream].column_names
+            packed = is_packed(dict.fromkeys(present))
+            needed = getattr(view, "packed_columns", view.columns) if packed else view.columns
+            if missing := [column for column in needed if column not in present]:
+                text = (
+                    f"stream {stream!r} has no {', '.join(missing)} (it has {', '.join(sorted(present))}); "
+                )
+                text += "read another stream, or change the stream's `kind`"
+                problems.append(Problem(text, ("views", name)))
 
 
 def build_trainer(

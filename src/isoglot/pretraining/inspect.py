@@ -1,8 +1,7 @@
 """``isoglot inspect``: the training instances of a recipe as a person can read them."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -124,32 +123,35 @@ def inspect_recipe(
 
 def describe(tensors: Mapping[str, Tensor], tokenizer: PreTrainedTokenizerBase) -> list[DescribedRow]:
     """The positions of one example's input, or of its query and then its key; an unknown id is written ``<id>``."""
-    inputs = [prefix for prefix in ("", "query_", "key_") if f"{prefix}input_ids" in tensors]
-    return [row for prefix in inputs for row in _rows(tensors, prefix, tokenizer)]
+    return [row for prefix in ("", "query_", "key_") for row in _rows(tensors, prefix, tokenizer)]
 
 
 def _rows(
     tensors: Mapping[str, Tensor], prefix: str, tokenizer: PreTrainedTokenizerBase
-) -> list[DescribedRow]:
-    ids: list[int] = tensors[f"{prefix}input_ids"].tolist()
+) -> Iterator[DescribedRow]:
+    ids, links = tensors.get(f"{prefix}input_ids"), _links(tensors.get("link_ids"), prefix)
+    columns = {name: tensors[prefix + name].tolist() for name in _PER_PIECE if prefix + name in tensors}
+    for place, piece in enumerate([] if ids is None else ids.tolist()):
+        own = {name: values[place] for name, values in columns.items()}
+        label = own.get("labels", IGNORE_INDEX)
+        yield DescribedRow(
+            input=prefix.rstrip("_"),
+            position=place,
+            piece=_name(own.get("original_ids", piece), tokenizer),
+            input_piece=_name(piece, tokenizer),
+            label=None if label == IGNORE_INDEX else _name(label, tokenizer),
+            position_id=own.get("position_ids"),
+            segment_id=own.get("token_type_ids"),
+            language_id=own.get("language_ids"),
+            side=own.get("side_ids"),
+            document=own.get("document_ids"),
+            attended=bool(own.get("attention_mask", True)),
+            links=tuple(links.get(place, ())),
+        )
 
-    def column(name: str, missing: Any = None) -> list[Any]:
-        found = tensors.get(prefix + name)
-        return [missing] * len(ids) if found is None else found.tolist()
 
-    originals = column("original_ids") if f"{prefix}original_ids" in tensors else ids
-    labels = [None if x == IGNORE_INDEX else _name(x, tokenizer) for x in column("labels", IGNORE_INDEX)]
-    attended, links = map(bool, column("attention_mask", True)), _links(tensors.get("link_ids"), prefix)
-    rows = zip(
-        *(repeat(prefix.rstrip("_"), len(ids)), range(len(ids))),
-        *([_name(number, tokenizer) for number in numbers] for numbers in (originals, ids)),
-        *(labels, *map(column, _TENSORS), attended, (tuple(links.get(i, ())) for i in range(len(ids)))),
-        strict=True,
-    )
-    return [DescribedRow(*row) for row in rows]
-
-
-_TENSORS = ("position_ids", "token_type_ids", "language_ids", "side_ids", "document_ids")
+_PER_PIECE = ("original_ids", "labels", "position_ids", "token_type_ids", "language_ids", "side_ids",
+              "document_ids", "attention_mask")  # fmt: skip
 
 
 def _links(link_ids: Tensor | None, prefix: str) -> dict[int, list[int]]:

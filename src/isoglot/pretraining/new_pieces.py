@@ -12,8 +12,6 @@ A piece that a method has nothing for starts as with ``mean``. ``random`` draws 
 deviation of the old embeddings.
 """
 
-import hashlib
-import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from itertools import islice
@@ -35,7 +33,7 @@ from isoglot.corpus.encode.store import content_hash
 from isoglot.errors import ConfigurationError, Problem
 from isoglot.modules.encoder import input_embeddings
 from isoglot.pretraining.options import NewPiecesOptions
-from isoglot.runs.folder import make_once
+from isoglot.runs.folder import key_of, make_once
 
 _WINDOW, _DIMENSIONS, _LEAST, _SENTENCES = 5, 100, 3, 500_000
 _ROWS = 256
@@ -54,8 +52,7 @@ def extended(
         raise ConfigurationError(Problem(text, ("model", "new_pieces", "language")))
     backend = fast_backend(tokenizer)
     content = [content_hash(corpora[name], columns) for name, columns in texts.columns.items()]
-    made_from = json.dumps([options.count, options.language, backend.to_str(), content])
-    key = hashlib.blake2b(made_from.encode(), digest_size=10).hexdigest()
+    key = key_of([options.count, options.language, backend.to_str(), content])
     folder = cache / "tokenizers" / f"extended-{key}"
 
     def make(place: Path) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 from textwrap import indent
@@ -14,11 +13,11 @@ from transformers import AutoModelForMaskedLM
 
 from isoglot.corpus.read.readers import read
 from isoglot.corpus.read.sources import expand, sources_from
-from isoglot.errors import ConfigurationError, Origin
+from isoglot.errors import ConfigurationError
 from isoglot.modules.checkpoint import load_config, weight_names
 from isoglot.pretraining.check import load_recipe
-from isoglot.recipe.document import dump_yaml
-from isoglot.runs.files import refuse_overwriting, require_writable, whole_path
+from isoglot.recipe.document import dump_yaml, parse_value
+from isoglot.runs.files import refuse_overwriting, require_writable, write_text
 
 _LONGEST = 128
 
@@ -66,19 +65,8 @@ def new_recipe(
         file=out,
         name=name,
     )
-    with whole_path(out) as place:
-        place.write_text(f"{text}\n", encoding="utf-8")
-        try:
-            load_recipe(place)
-        except ConfigurationError as error:
-            own = Origin(str(out))
-            raise ConfigurationError(
-                [
-                    replace(p, origin=own._replace(line=p.origin.line if p.origin else None))
-                    for p in error.problems
-                ]
-            ) from error
-    return out
+    load_recipe(parse_value(text))
+    return write_text(out, f"{text}\n")
 
 
 def _has_head(encoder: str | Path, config: Any) -> bool:

@@ -146,9 +146,7 @@ def _pretrained(
     checkpoint = _export(trainer, recipe, out, streams)
     if main:
         steps = {"steps": trainer.batches.steps, "resumed_at": losses.began[0]}
-        summary = {**steps, "metrics": outcome.metrics, "devices": args.world_size}
-        weights = {"checkpoint": CHECKPOINT, "checkpoint_hash": run_folder.hash_checkpoint(checkpoint)}
-        run_folder.finish(out, {**summary, **weights})
+        run_folder.finish(out, {**steps, "metrics": outcome.metrics, "devices": args.world_size})
     trainer.accelerator.wait_for_everyone()
     report.note(f"wrote {checkpoint}")
     return checkpoint
@@ -175,7 +173,6 @@ def training_arguments(recipe: Recipe, out: Path) -> TrainingArguments:
             seed=recipe.seed,
             data_seed=recipe.seed,
             max_steps=recipe.steps or -1,
-            remove_unused_columns=False,
             **settings,
         )
     except (TypeError, ValueError, ImportError) as error:

@@ -17,7 +17,7 @@ from isoglot.corpus.encode.tokenizer import TokenizerOptions
 from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.pack.packing import PackOptions
 from isoglot.corpus.read.sources import Source, sources_from
-from isoglot.errors import ConfigurationError, Location, Problem, collected
+from isoglot.errors import ConfigurationError, Location, Problem, collected, reported_together
 from isoglot.modules.adapter_options import AdapterOptions
 from isoglot.modules.checkpoint import load_config
 from isoglot.modules.load import model_config
@@ -102,10 +102,9 @@ class TokenizerSection(OpenSection):
         """Options of a new tokenizer; the special tokens are by default those of the encoder's family."""
         if values.get("path") is not None:
             return {"training": None}
-        sections = (values, recipe.get("model"))
-        named = [v["architecture"] for v in sections if isinstance(v, dict) and "architecture" in v]
-        family = {"family": "roberta"} if named[:1] in (["roberta"], ["xlm-roberta"]) else {}
-        return {"training": checked(TokenizerOptions, {**family, **values})}
+        model = recipe.get("model")
+        roberta = isinstance(model, dict) and model.get("architecture") in ("roberta", "xlm-roberta")
+        return {"training": checked(TokenizerOptions, {"family": "roberta" if roberta else "bert", **values})}
 
 
 class StreamSection(OpenSection):
@@ -127,27 +126,22 @@ class StreamSection(OpenSection):
     @classmethod
     def typed(cls, values: Mapping[str, Any], recipe: Mapping[str, Any]) -> dict[str, Any]:
         """Sources, and options of preparing; filters by pieces measure with the run's tokenizer by default."""
-        own = {k: v for k, v in values.items() if k not in cls.own_keys()}
-        known = {*Source.model_fields, *PrepareOptions.model_fields}
-        problems = [
-            Problem(f"unknown key; {did_you_mean(k, known | set(cls.own_keys()))}", (k,))
-            for k in own
-            if k not in known
-        ]
-        options = {k: v for k, v in own.items() if k in PrepareOptions.model_fields}
+        known = {*cls.own_keys(), *Source.model_fields, *PrepareOptions.model_fields}
+        options = {k: v for k, v in values.items() if k in PrepareOptions.model_fields}
+        if options.get("kind") not in get_args(Kind):
+            options.pop("kind", None)  # reported as the section's own mistake
         if options.get("tokenizer") is None and any(options.get(name) is not None for name in _MEASURED):
             sections = (recipe.get(key) for key in ("tokenizer", "model"))
             paths = (v["path"] for v in sections if isinstance(v, dict) and v.get("path"))
             options["tokenizer"] = next(map(str, paths), None)
-        if values.get("kind") in get_args(Kind):
-            options["kind"] = values["kind"]
         made: dict[str, Any] = {}
-        with collected(problems):
-            made["inputs"] = cls.sources_of(values)
-        with collected(problems):
-            made["prepare"] = checked(PrepareOptions, options)
-        if problems:
-            raise ConfigurationError(problems)
+        with reported_together() as problems:
+            for key in (key for key in values if key not in known):
+                problems.append(Problem(f"unknown key; {did_you_mean(key, known)}", (key,)))
+            with collected(problems):
+                made["inputs"] = cls.sources_of(values)
+            with collected(problems):
+                made["prepare"] = checked(PrepareOptions, options)
         return made
 
     @classmethod
@@ -157,29 +151,21 @@ class StreamSection(OpenSection):
         several = values.get("sources")
         if not isinstance(several, list):
             checked(Source, {"path": "-", **shared})
-            return _sources(values.get("path"), values.get("kind"), shared)
+            path, kind = values.get("path"), values.get("kind", "")
+            paths = [path] if isinstance(path, str) else path
+            if (
+                kind not in get_args(Kind)
+                or not isinstance(paths, list)
+                or not all(isinstance(p, str) for p in paths)
+            ):
+                return []  # reported as the section's own mistake
+            return sources_from(paths, kind=kind, **shared)
         found: list[Source] = []
-        problems: list[Problem] = []
-        for number, one in enumerate(several):
-            with collected(problems, "sources", number):
-                found.append(checked(Source, {**shared, **one} if isinstance(one, dict) else one))
-        if problems:
-            raise ConfigurationError(problems)
+        with reported_together() as problems:
+            for number, one in enumerate(several):
+                with collected(problems, "sources", number):
+                    found.append(checked(Source, {**shared, **one} if isinstance(one, dict) else one))
         return found
-
-
-def _sources(path: Any, kind: Any, options: Mapping[str, Any]) -> list[Source]:
-    """Sources of one path or several of the same kind."""
-    paths = [path] if isinstance(path, str) else path
-    if (
-        kind not in get_args(Kind)
-        or not isinstance(paths, list)
-        or not all(isinstance(p, str) for p in paths)
-    ):
-        return []  # reported as the section's own mistake
-    names = ("language",) if kind == "text" else ("source_language", "target_language")
-    rest = {k: v for k, v in options.items() if not k.endswith("language")}
-    return sources_from(paths, kind=kind, languages=[options.get(name) for name in names], **rest)  # type: ignore[misc]
 
 
 class _MadeSection(OpenSection):
@@ -195,11 +181,8 @@ class _MadeSection(OpenSection):
         """The options."""
         if not isinstance(values.get("type"), str):
             return {}
-        problems: list[Problem] = []
-        with collected(problems, "type"):
+        with reported_together() as problems, collected(problems, "type"):
             spec = spec_of(resolve(cls.registry, values["type"], kind=cls.called))
-        if problems:
-            raise ConfigurationError(problems)
         return {"options": spec.of({k: v for k, v in values.items() if k not in cls.own_keys()}, cls)}
 
     def build(

@@ -52,10 +52,6 @@ class Document:
         around = (location[:end] for end in range(len(location), -1, -1))
         return next((self.origins[place] for place in around if place in self.origins), Origin("recipe"))
 
-    def problem(self, location: Location, text: str, kind: str = "") -> None:
-        """Record a mistake in the value at ``location``."""
-        self.add([Problem(text, location, kind)])
-
     def add(self, problems: Iterable[Problem]) -> None:
         """Record mistakes with the places of their values, each once."""
         for problem in problems:
@@ -80,7 +76,7 @@ class Document:
         for location, names in self.unset().items():
             for name in names:
                 text = f"environment variable {name} is not set, but {self.raw[location]!r} needs it"
-                self.problem(location, f"{text}; `export {name}=...`", UNSET_VARIABLE)
+                self.add([Problem(f"{text}; `export {name}=...`", location, UNSET_VARIABLE)])
 
     def drop(self, location: Location) -> None:
         """Forget the origins and raw strings at and below ``location``."""
@@ -157,7 +153,7 @@ def _typed(node: ScalarNode, location: Location, document: Document) -> Any:
     except ValueError:  # thousands of digits
         value = math.inf
     if isinstance(value, float) and not math.isfinite(value):
-        document.problem(location, f"got {shortened(node.value)}; a finite number is needed")
+        document.add([Problem(f"got {shortened(node.value)}; a finite number is needed", location)])
     return value
 
 

@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Self
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import ConfigDict, Field, model_validator
 
 from isoglot.checks import checked
 from isoglot.errors import ConfigurationError, Problem, collected
-from isoglot.options import Count, NotNegative, Positive, PositiveShare, fits
+from isoglot.options import Count, NotNegative, Options, Positive, PositiveShare
 
 
-class Section(BaseModel):
+class Section(Options):
     """A section whose keys are all known here."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-    _fits = field_validator("*")(fits)
+    model_config = ConfigDict(strict=True)
     one_of: ClassVar[tuple[str, ...]] = ()
 
     @model_validator(mode="after")
@@ -84,9 +83,6 @@ class WeightSection(Section):
         return self.value * min(1.0, (step - self.start_step + 1) / max(1, self.ramp_steps))
 
 
-_Rate = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-
-
 class PartsSection(Section):
     """Learning rate of each part of the model, as a multiple of ``train.learning_rate``; 0: never trained.
 
@@ -102,30 +98,13 @@ class PartsSection(Section):
             all steps if below 1. The encoder and its embeddings then warm up over ``train.warmup_steps`` of their own.
     """
 
-    encoder: _Rate = 1.0
-    embeddings: _Rate = 1.0
-    head: _Rate = 1.0
-    objectives: _Rate = 1.0
+    encoder: NotNegative = 1.0
+    embeddings: NotNegative = 1.0
+    head: NotNegative = 1.0
+    objectives: NotNegative = 1.0
     layer_decay: PositiveShare = 1.0
     freeze_layers: int | list[int] = 0
     freeze_encoder_steps: Annotated[int, Field(ge=0)] | Annotated[float, Field(ge=0, lt=1)] = 0
-
-    def frozen_layers(self, layers: int) -> set[int]:
-        """The numbers of the frozen layers of an encoder with this many: 0 for the embeddings, 1 for the lowest layer.
-
-        Raises:
-            ConfigurationError: A layer that the encoder does not have.
-        """
-        given = self.freeze_layers
-        if isinstance(given, int):
-            asked = set(range(1, given + 1) if given >= 0 else range(layers + 1 + given, layers + 1))
-        else:
-            asked = {number + layers + 1 if number < 0 else number for number in given}
-        least = 1 if isinstance(given, int) else 0
-        if any(not least <= number <= layers for number in asked):
-            text = f"got {given}, but this encoder has layers 1 to {layers}"
-            raise ConfigurationError(Problem(text, ("parts", "freeze_layers")))
-        return asked
 
     def frozen_steps(self, steps: int) -> int:
         """The number of steps, of a run with this many, in which the encoder is frozen."""

@@ -9,7 +9,7 @@ from typing import Any
 from ruamel.yaml.nodes import MappingNode
 
 from isoglot.checks import did_you_mean
-from isoglot.errors import ConfigurationError, InputError
+from isoglot.errors import ConfigurationError, InputError, Problem
 from isoglot.recipe.document import Document, compose, construct, dump_yaml, lay_over, overridden
 
 _BUILT_IN = Path(__file__).parent.parent / "recipes"
@@ -105,7 +105,8 @@ def _extended(document: Document, path: Path, *, seen: tuple[Path, ...]) -> Docu
             if base_path is not None
             else "no recipe file of this name beside this one, and no built-in one"
         )
-        document.problem(("extends",), f"{parent!r}: {reason}; name a YAML file relative to this one")
+        text = f"{parent!r}: {reason}; name a YAML file relative to this one"
+        document.add([Problem(text, ("extends",))])
         return document
     base = _read_file(base_path, seen=(*seen, path.resolve()))
     document.drop(("extends",))

@@ -2,10 +2,11 @@
 
 import ctypes
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
-MMAP_THRESHOLD, TRIM_THRESHOLD, MMAP_MAX = -3, -1, -4
+_MMAP_THRESHOLD, _TRIM_THRESHOLD, _MMAP_MAX = -3, -1, -4
 """Numbers of parameters in its malloc.h."""
 _LARGE = 1 << 20
 
@@ -22,12 +23,6 @@ def adjustable_glibc() -> Any:
     return library if hasattr(library, "gnu_get_libc_version") else None
 
 
-def set_parameters(library: Any, values: Mapping[int, int]) -> None:
-    """Set parameters of the allocator."""
-    for parameter, value in values.items():
-        library.mallopt(parameter, value)
-
-
 def give_back_large_blocks() -> None:
     """Have every block of a megabyte and more go back to the system when it is freed.
 
@@ -36,4 +31,26 @@ def give_back_large_blocks() -> None:
     """
     library = adjustable_glibc()
     if library is not None:
-        set_parameters(library, {MMAP_THRESHOLD: _LARGE})
+        library.mallopt(_MMAP_THRESHOLD, _LARGE)
+
+
+@contextmanager
+def freed_memory_kept(device: str) -> Iterator[None]:
+    """Keep freed memory inside the block, for training on a ``cpu``; give it back to the system at the end.
+
+    By default glibc maps each large block anew and returns it when it is freed, so the kernel clears the same pages at
+    every step. On mBERT's shape with 16 pairs in bfloat16 that was 300,000 page faults and a quarter of a step's CPU
+    time. Here large blocks lie in the heap as well, and its free end is not given back.
+    """
+    library = adjustable_glibc() if device == "cpu" else None
+    if library is None:
+        yield
+        return
+    library.mallopt(_MMAP_MAX, 0)
+    library.mallopt(_TRIM_THRESHOLD, -1)
+    try:
+        yield
+    finally:
+        library.mallopt(_MMAP_MAX, 65_536)
+        library.mallopt(_TRIM_THRESHOLD, 131_072)
+        library.malloc_trim(0)

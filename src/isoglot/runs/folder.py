@@ -117,7 +117,9 @@ def begin(folder: Path, values: Mapping[str, Any]) -> None:
 def finish(folder: Path, values: Mapping[str, Any]) -> None:
     """Write the manifest, with what :func:`begin` recorded: from now on the run counts as finished."""
     started = read_json(folder / RUN) or {}
-    write_json(folder / MANIFEST, {**started, **values, "versions": versions(), "finished": _now()})
+    weights = {"checkpoint": CHECKPOINT, "checkpoint_hash": hash_checkpoint(folder / CHECKPOINT)}
+    ended = {"versions": versions(), "finished": _now()}
+    write_json(folder / MANIFEST, {**started, **values, **weights, **ended})
 
 
 def make_once(

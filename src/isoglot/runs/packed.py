@@ -32,6 +32,8 @@ from isoglot.runs.fingerprint import fingerprint
 from isoglot.runs.folder import make_once
 
 Floats = NDArray[np.float32]
+_Content = tuple[str, dict[str, str], dict[str, NDArray[Any]]]
+"""Format, texts and tensors of a file."""
 FORMAT, _UPPER_FORMAT = "isoglot-packed-1", "isoglot-packed-sentences-1"
 BLOCK = 32
 """Values of a block of 4 bits."""
@@ -60,9 +62,40 @@ def pack(
             that are damaged or missing, a file of either name that is not a packed aligner or another one, or
             ``sentences`` with other lower layers.
     """
-    for place, kind in ((Path(out), FORMAT), (sentence_file(out), _UPPER_FORMAT)):
+    file, upper = Path(out), sentence_file(out)
+    for place, kind in ((file, FORMAT), (upper, _UPPER_FORMAT)):
         if place.exists() and not is_packed(place, kind):
             raise ConfigurationError(f"{place} exists and is not a packed aligner; choose another --out")
+    texts, family, last = _described(checkpoint)
+    with reading(checkpoint, TOKENIZER):
+        tokenizer = json.loads((checkpoint / TOKENIZER).read_text(encoding="utf-8"))
+    dense = json.dumps(tokenizer, ensure_ascii=False, separators=(",", ":"))
+    tensors = {TOKENIZER: np.frombuffer(zlib.compress(dense.encode(), 9), np.uint8)}
+    contents: dict[Path, _Content] = {file: (FORMAT, texts, tensors)}
+    lower = dict(_encoder(checkpoint, family, range(last)))
+    if sentences is not None:
+        contents[upper] = _upper_layers(sentences, lower, texts["config.json"])
+    for name, values in lower.items():
+        tensors.update(quantised(name, values))
+    held = [place for place in (file, upper, choice_beside(file)) if place.exists()]
+    if held and not overwrite:
+        if held == list(contents) and all(_holds(p, file, content) for p, content in contents.items()):
+            return file
+        raise ConfigurationError(
+            f"{held[0]}: belongs to another aligner than {checkpoint}; choose another --out, or add --overwrite"
+        )
+    for place, (kind, about, kept) in contents.items():
+        continues = {} if place == file else {"continues": _content(file)}
+        with whole_path(place) as temporary:
+            save_file(kept, temporary, metadata={"format": kind, **about, **continues})
+    for place in held:
+        if place not in contents:  # it belongs to what stood there before
+            place.unlink()
+    return file
+
+
+def _described(checkpoint: Path) -> tuple[dict[str, str], str, int]:
+    """The texts of a checkpoint as they are packed, its family, and the last layer that is."""
     texts = {
         name: path.read_text(encoding="utf-8") for name in _TEXTS if (path := checkpoint / name).is_file()
     }
@@ -93,57 +126,17 @@ def pack(
         )
     texts["config.json"] = json.dumps({**config, "num_hidden_layers": last, "dtype": "float32"}, indent=2)
     texts[ALIGNER_FILE] = json.dumps({**choice, "layer": last})
-    with reading(checkpoint, TOKENIZER):
-        tokenizer = json.loads((checkpoint / TOKENIZER).read_text(encoding="utf-8"))
-    dense = json.dumps(tokenizer, ensure_ascii=False, separators=(",", ":"))
-    tensors = {TOKENIZER: np.frombuffer(zlib.compress(dense.encode(), 9), np.uint8)}
-    lower = dict(_encoder(checkpoint, config["model_type"], range(last)))
-    above = None if sentences is None else _upper_layers(sentences, lower, texts["config.json"])
-    for name, values in lower.items():
-        tensors |= quantised(name, values)
-    if not overwrite and (held := _held(out)):
-        if _same(out, texts, tensors, above):
-            return Path(out)
-        raise ConfigurationError(
-            f"{held[0]}: belongs to another aligner than {checkpoint}; choose another --out, or add --overwrite"
-        )
-    with whole_path(out) as place:
-        save_file(tensors, place, metadata={"format": FORMAT, **texts})
-    if above is not None:
-        about = {"format": _UPPER_FORMAT, "config.json": above[0], "continues": _content(out)}
-        with whole_path(sentence_file(out)) as place:
-            save_file(above[1], place, metadata=about)
-    elif is_packed(sentence_file(out), _UPPER_FORMAT):
-        sentence_file(out).unlink()  # it continues the encoder that stood there before
-    choice_beside(out).unlink(missing_ok=True)  # of what stood there before
-    return Path(out)
+    return texts, config["model_type"], last
 
 
-def _held(out: str | Path) -> list[Path]:
-    """What is there already of a packed file and of what lies beside it."""
-    return [place for place in (Path(out), sentence_file(out), choice_beside(out)) if place.exists()]
-
-
-def _same(
-    out: str | Path,
-    texts: Mapping[str, str],
-    tensors: Mapping[str, NDArray[Any]],
-    above: tuple[str, Mapping[str, NDArray[Any]]] | None,
-) -> bool:
-    """Whether what is there already is what packing would write."""
-    upper = sentence_file(out)
-    if _held(out) != [Path(out), *[upper] * (above is not None)]:
+def _holds(place: Path, file: Path, content: _Content) -> bool:
+    """Whether a file, ``file`` itself or what lies beside it, is what packing would write."""
+    kind, about, tensors = content
+    texts, kept = _read(place, kind)
+    if place != file and texts.pop("continues", "") != _content(file):
         return False
-    same = [(_read(Path(out), FORMAT), (texts, tensors))]
-    if above is not None:
-        about = {"config.json": above[0], "continues": _content(out)}
-        same.append((_read(upper, _UPPER_FORMAT), (about, above[1])))
-    return all(
-        held[0] == new[0]
-        and held[1].keys() == new[1].keys()
-        and all(np.array_equal(values, new[1][name]) for name, values in held[1].items())
-        for held, new in same
-    )
+    same = texts == about and kept.keys() == tensors.keys()
+    return same and all(np.array_equal(values, tensors[name]) for name, values in kept.items())
 
 
 def sentence_file(file: str | Path) -> Path:
@@ -161,9 +154,7 @@ def _beside(file: str | Path, ending: str) -> Path:
     return path.with_name(f"{path.name.removesuffix('.safetensors')}{ending}")
 
 
-def _upper_layers(
-    folder: Path, lower: Mapping[str, Floats], config: str
-) -> tuple[str, dict[str, NDArray[Any]]]:
+def _upper_layers(folder: Path, lower: Mapping[str, Floats], config: str) -> _Content:
     """The configuration of a whole encoder, and its layers above some as they are kept."""
     own, whole = json.loads(config), read_json(folder / "config.json") or {}
     first, last = own["num_hidden_layers"], whole.get("num_hidden_layers", 0)
@@ -182,7 +173,7 @@ def _upper_layers(
     for name, values in _encoder(folder, own["model_type"], range(first, last)):
         if name not in lower:
             kept |= quantised(name, values)
-    return json.dumps({**own, "num_hidden_layers": last}, indent=2), kept
+    return _UPPER_FORMAT, {"config.json": json.dumps({**own, "num_hidden_layers": last}, indent=2)}, kept
 
 
 def unpack(file: str | Path, out: str | Path, *, overwrite: bool | None = None) -> Path:

@@ -96,13 +96,14 @@ def model_card(card: Mapping[str, Any], *, model: PreTrainedModel) -> str:
         "library_name": "transformers",
         "pipeline_tag": "fill-mask",
         "tags": ["isoglot", "cross-lingual", *sorted(card.get("objectives", {}))],
-        **{new: card[old] for old, new in _HEADER.items() if card.get(old)},
+        "language": card.get("languages"),
+        "base_model": card.get("base_model"),
     }
     template = Environment(trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined)  # noqa: S701 - no HTML
     return template.from_string(
         files("isoglot.training").joinpath("model_card.md").read_text("utf-8")
     ).render(
-        header=header,
+        header={name: value for name, value in header.items() if value},
         name=card.get("name", "aligned encoder"),
         config=model.config,
         size=own_size(model),
@@ -112,7 +113,6 @@ def model_card(card: Mapping[str, Any], *, model: PreTrainedModel) -> str:
     )
 
 
-_HEADER = {"languages": "language", "base_model": "base_model"}
 _SECTIONS = ("base_model", "objectives", "data", "steps", "seed", "recipe")
 
 

@@ -185,8 +185,9 @@ class Mixture(torch.utils.data.Dataset[dict[str, Any]]):
         """Rows of a stream as column to value each."""
         if not rows.size:
             return []
-        table = _columns(self.streams[stream][rows])
-        return [{column: values[i] for column, values in table.items()} for i in range(rows.size)]
+        table = self.streams[stream][rows]
+        columns = {name: _values(table.column(name)) for name in table.column_names}
+        return [{name: values[i] for name, values in columns.items()} for i in range(rows.size)]
 
 
 def _check(streams: Mapping[str, datasets.Dataset], primary: str) -> None:
@@ -220,12 +221,8 @@ def _window_starts(size: int, bucket: int, least: int) -> RowNumbers:
     return np.append(np.arange(windows, dtype=np.int64) * bucket, size)
 
 
-def _columns(table: pa.Table) -> dict[str, Sequence[Any]]:
-    """An Arrow table's columns as sequences: flat lists of numbers as NumPy slices, the rest as Python values."""
-    return {name: _values(table.column(name)) for name in table.column_names}
-
-
 def _values(column: pa.ChunkedArray) -> Sequence[Any]:
+    """A column as a sequence: flat lists of numbers as NumPy slices, the rest as Python values."""
     kind = column.type
     flat = (pa.types.is_list(kind) or pa.types.is_large_list(kind)) and pa.types.is_integer(kind.value_type)
     if not flat or column.null_count:

@@ -43,12 +43,20 @@ def part_rates(model: AlignmentModel, parts: PartsSection) -> dict[nn.Parameter,
 
 
 def frozen_layers(encoder: PreTrainedModel, parts: PartsSection) -> set[int]:
-    """The numbers of the layers that are never trained, 0 for the embeddings.
+    """The numbers of the layers that are never trained: 0 for the embeddings, 1 for the lowest layer.
 
     Raises:
         ConfigurationError: The encoder has no such layer, or its layers share their weights.
     """
-    frozen = parts.frozen_layers(num_layers(encoder))
+    given, layers = parts.freeze_layers, num_layers(encoder)
+    if isinstance(given, int):
+        frozen = set(range(1, given + 1) if given >= 0 else range(layers + 1 + given, layers + 1))
+    else:
+        frozen = {number + layers + 1 if number < 0 else number for number in given}
+    least = 1 if isinstance(given, int) else 0
+    if any(not least <= number <= layers for number in frozen):
+        text = f"got {given}, but this encoder has layers 1 to {layers}"
+        raise ConfigurationError(Problem(text, ("parts", "freeze_layers")))
     if frozen - {0} and layer_modules(encoder) is None:
         raise _not_separate(encoder, "freeze_layers")
     return frozen

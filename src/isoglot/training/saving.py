@@ -15,26 +15,27 @@ from transformers.trainer_utils import TrainOutput
 
 from isoglot.errors import TrainingError
 from isoglot.modules.adapter import adapter_of, write_adapter
+from isoglot.runs.allocator import freed_memory_kept
 from isoglot.runs.checkpoint import reason
 from isoglot.training import checkpoints
 from isoglot.training.batches import TokenBudgetBatches
 from isoglot.training.callbacks import StepMeter
 from isoglot.training.export import save_encoder
-from isoglot.training.memory import freed_memory_kept
 
 
 class StagedTrainer(Trainer):
     """A Trainer that writes checkpoints aside, renames them when they are whole, and resumes from whole ones."""
 
-    folder: Path
     _staging: Path | None = None
+
+    @property
+    def folder(self) -> Path:
+        """Where the checkpoints are."""
+        return Path(str(self.args.output_dir))
 
     def plan(self) -> dict[str, Any]:
         """What the order of batches depends on."""
         raise NotImplementedError
-
-    def require_finite(self) -> None:
-        """Raise a :class:`~isoglot.errors.TrainingError` where the losses up to here are not finite."""
 
     def train(self, resume_from_checkpoint: str | bool | None = None, **kwargs: Any) -> TrainOutput:  # type: ignore[override]
         """Train, or go on training; ``True`` finds the newest complete checkpoint."""
@@ -42,7 +43,7 @@ class StagedTrainer(Trainer):
             resume_from_checkpoint, self.folder, plan=self.plan(), main=self.is_world_process_zero()
         )
         try:
-            with freed_memory_kept(self.args.device):
+            with freed_memory_kept(self.args.device.type):
                 return super().train(resume_from_checkpoint=found, **kwargs)
         except UnpicklingError as error:
             raise TrainingError(
@@ -55,7 +56,6 @@ class StagedTrainer(Trainer):
 
     def _save_checkpoint(self, model: Any, trial: Any) -> None:
         """Write aside, then rename."""
-        self.require_finite()
         name, best = f"checkpoint-{self.state.global_step}", self.state.best_global_step
         self._staging = checkpoints.staging(self.folder)
         if self.args.should_save:  # what a killed run left must not become part of this one
@@ -86,9 +86,9 @@ class CheckpointingTrainer(StagedTrainer):
         """What the order of batches depends on."""
         return self.batches.fingerprint()
 
-    def require_finite(self) -> None:
-        """Check the losses up to here."""
+    def _save_checkpoint(self, model: Any, trial: Any) -> None:
         self.meter.require_finite()
+        super()._save_checkpoint(model, trial)
 
     def whole_state(self) -> dict[str, Any] | None:
         """Weights put together from the ranks' shards, where they are sharded; every rank has to ask."""
@@ -126,9 +126,7 @@ class CheckpointingTrainer(StagedTrainer):
     def _prepare_for_training(
         self, max_steps: int, train_dataloader: Any, resume_from_checkpoint: str | None
     ) -> Any:
-        if (
-            resume_from_checkpoint is not None and self.is_fsdp_enabled
-        ):  # whole weights, before they are sharded
+        if resume_from_checkpoint is not None and self.is_fsdp_enabled:  # whole, before they are sharded
             checkpoints.load_weights(self.model, resume_from_checkpoint)
         prepared: Any = super()._prepare_for_training
         return prepared(max_steps, train_dataloader, resume_from_checkpoint)

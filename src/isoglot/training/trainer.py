@@ -3,7 +3,6 @@
 import logging
 import sys
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -71,7 +70,6 @@ class AlignmentTrainer(CheckpointingTrainer):
             freeze(model, parts)
             if parts.freeze_encoder_steps:
                 args.ddp_find_unused_parameters = True  # those of the encoder are, as long as it is frozen
-        self.folder = Path(str(args.output_dir))
         super().__init__(
             model,
             args,
@@ -205,6 +203,4 @@ def adapt(args: TrainingArguments) -> dict[str, Any] | None:
 def _bits(tensor: torch.Tensor) -> int:
     """The sum of a tensor's bits: a few bytes to compare with instead of the tensor."""
     values = tensor.detach().contiguous()
-    if values.is_complex():
-        values = torch.view_as_real(values)
     return int(values.view(_WHOLE[values.element_size()]).sum(dtype=torch.int64))
