@@ -12,9 +12,10 @@ from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
 from isoglot.corpus.encode.templates import IntArray, as_array
+from isoglot.corpus.pack.blocks import language_id
 from isoglot.errors import ConfigurationError
 from isoglot.options import Count, PositiveShare, Share
-from isoglot.views.instance import language_id, masked_tensors, to_tensors
+from isoglot.views.instance import masked_tensors, to_tensors
 from isoglot.views.lexicon import SynonymTable, TokenLexicon, copied_lexicon, token_lexicon
 from isoglot.views.masked_text import TextOptions
 

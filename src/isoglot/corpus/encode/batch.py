@@ -168,11 +168,8 @@ def fit_pair(source: _Int, target: _Int, *, side: int | None, budget: int | None
         source, target = np.minimum(source, side), np.minimum(target, side)
     if budget is None:
         return source, target
-    large, small = -(-budget // 2), budget // 2
-    fits = source + target <= budget
-    new_source = np.where(target <= small, budget - target, np.minimum(source, large))
-    new_target = np.where(source <= large, budget - source, np.minimum(target, small))
-    return np.where(fits, source, new_source), np.where(fits, target, new_target)
+    source = np.minimum(source, np.maximum(budget - target, budget - budget // 2))
+    return source, np.minimum(target, budget - source)
 
 
 def _cut(side: SidePieces, lengths: _Int) -> NDArray[np.bool_]:

@@ -1,6 +1,6 @@
 """Texts on their way into blocks."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -8,7 +8,7 @@ import numpy as np
 from datasets import Dataset
 from numpy.typing import NDArray
 
-from isoglot.corpus.encode.store import flat_array
+from isoglot.errors import ConfigurationError
 
 Ints = NDArray[np.int64]
 """Flat whole numbers."""
@@ -40,18 +40,7 @@ def rows_of(stream: Dataset, side: str = "") -> Iterator[Text]:
     ids_name = f"{side}ids" if side else "input_ids"
     names = [ids_name, f"{side}word_ids", f"{side}language"]
     for table in stream.select_columns(names).with_format("arrow").iter(batch_size=1_000):
-        ids, bounds = _flat(table.column(ids_name))
-        words, _ = _flat(table.column(f"{side}word_ids"))
-        languages = table.column(f"{side}language").to_pylist()
-        for i, language in enumerate(languages):
-            part = slice(bounds[i], bounds[i + 1])
-            yield Text(ids[part], words[part], language)
-
-
-def _flat(column: Any) -> tuple[Ints, Ints]:
-    array = flat_array(column)
-    offsets = array.offsets.to_numpy().astype(np.int64)
-    return array.flatten().to_numpy(zero_copy_only=False).astype(np.int64), offsets - offsets[0]
+        yield from map(Text, *(table.column(name).to_numpy() for name in names))  # lists as arrays
 
 
 def slice_text(text: Text, start: int, stop: int) -> Text:
@@ -68,3 +57,17 @@ def renumbered(texts: list[Text], number: Ints) -> Ints:
     words = words.copy()
     words[has_word] = np.unique(keys, return_inverse=True)[1]
     return words
+
+
+def language_id(language_ids: Mapping[str, int], language: Any) -> int:
+    """The id of a language."""
+    if language is None:
+        raise ConfigurationError(
+            "language_ids needs a 'language' column, which the stream does not have; encode it with its language"
+        )
+    if language not in language_ids:
+        raise ConfigurationError(
+            f"language_ids: no id for {language!r}, the language of the stream, in {dict(language_ids)}; "
+            f"add `{language}: {max(language_ids.values(), default=-1) + 1}`"
+        )
+    return int(language_ids[language])

@@ -15,7 +15,7 @@ from transformers import PreTrainedTokenizerBase
 
 from isoglot.corpus.encode.store import cached_stream, content_hash, list_array, write_batches
 from isoglot.corpus.encode.templates import Template, single_template
-from isoglot.corpus.pack.blocks import Block, Text, renumbered, rows_of, slice_text
+from isoglot.corpus.pack.blocks import Block, Text, language_id, renumbered, rows_of, slice_text
 from isoglot.errors import ConfigurationError
 from isoglot.options import Options
 
@@ -214,7 +214,7 @@ class _Packer:
             found["attention_mask"] = np.ones(block.size, dtype=np.int64)
             found["position_ids"] = np.arange(block.size)
         if self.options.language_ids is not None:
-            ids = [self._language_id(text.language) for text in block.texts]
+            ids = [language_id(self.options.language_ids, text.language) for text in block.texts]
             found["language_ids"] = np.repeat(ids, sizes)
         return self._padded(found, self.options.block) if self.options.mode == "xlm_text" else found
 
@@ -241,15 +241,6 @@ class _Packer:
             else values
             for name, values in columns.items()
         }
-
-    def _language_id(self, language: str) -> int:
-        known = self.options.language_ids or {}
-        if language not in known:
-            raise ConfigurationError(
-                f"pack: language {language!r} has no id, language_ids has {', '.join(sorted(known)) or 'none'}; "
-                f"add {language}: {max(known.values(), default=0) + 1}"
-            )
-        return known[language]
 
 
 def _filled(rows: Iterator[tuple[Text, ...]], room: int) -> Iterator[tuple[Block, ...]]:

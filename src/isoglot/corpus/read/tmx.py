@@ -57,7 +57,6 @@ class _Units:
         self._text: list[str] | None = None
         self._tags: list[tuple[int, str]] = []
         self._codes = 0  # how many elements are open from the outermost in-line code on
-        self._code: list[str] = []  # its XML so far
         self.parser = tmx_parser(source.path)
         self.parser.SkippedEntityHandler = self._unknown
         self.parser.StartElementHandler = self._start
@@ -88,12 +87,9 @@ class _Units:
         elif name == "seg":
             self._text, self._tags, self._codes = [], [], 0
         elif self._text is not None:
-            tag = f"<{name}{''.join(f' {k}={quoteattr(v)}' for k, v in attributes.items())}>"
+            self._tag(f"<{name}{''.join(f' {k}={quoteattr(v)}' for k, v in attributes.items())}>")
             if self._codes or name in _CODES:
                 self._codes += 1
-                self._code.append(tag)
-            else:
-                self._tag(tag)
 
     def _end(self, name: str) -> None:
         if name == "seg" and self._text is not None:
@@ -105,43 +101,37 @@ class _Units:
                 self.incomplete += 1
             else:
                 self.pairs.append((self._line, source[0], target[0], self._id, source[1], target[1]))
-        elif self._text is not None and self._codes:
-            self._codes -= 1
-            self._code.append(f"</{name}>")
-            if not self._codes:
-                self._tag("".join(self._code))
-                self._code.clear()
         elif self._text is not None:
             self._tag(f"</{name}>")
+            if self._codes:
+                self._codes -= 1
 
     def _characters(self, text: str) -> None:
-        if self._text is None:
-            return
-        if self._codes:
-            self._code.append(escape(text))
-        else:
+        if self._text is not None and self._codes:
+            self._tag(escape(text))
+        elif self._text is not None:
             self._text.append(text)
 
     def _tag(self, xml: str) -> None:
-        """A tag at the end of the text so far."""
-        self._tags.append((sum(map(len, self._text or ())), xml))
+        """A tag at the end of the text so far, or more of the in-line code that is open."""
+        if self._codes:
+            place, begun = self._tags.pop()
+            self._tags.append((place, begun + xml))
+        else:
+            self._tags.append((sum(map(len, self._text or ())), xml))
 
     def _side(self, wanted: str) -> tuple[str, Tags] | None:
         """The segment in a language: its exact tag first, then any variant of it."""
-        tag = (
-            wanted
-            if wanted in self._unit
-            else next((t for t in self._unit if t.startswith(f"{wanted}-")), None)
-        )
-        if tag is None:
-            return None
-        self._found.add(wanted)
-        return self._unit[tag]
+        tags = [wanted, *(tag for tag in self._unit if tag.startswith(f"{wanted}-"))]
+        found = next((self._unit[tag] for tag in tags if tag in self._unit), None)
+        if found is not None:
+            self._found.add(wanted)
+        return found
 
     def _unknown(self, name: str, is_parameter: bool) -> None:
         """An entity of a file beside, which is not read: without this, it would vanish from the text."""
         if self._codes:
-            self._code.append(f"&{name};")
+            self._tag(f"&{name};")
         elif not is_parameter and self._text is not None:
             raise self._wrong(
                 f"&{name}; is not one of XML's own entities, and no other file is read; write the character itself"
