@@ -18,14 +18,14 @@ from isoglot.aligners.files.pairs import read_pairs
 from isoglot.aligners.options import AlignRequest, AnyAligner, Encoder, SavedModel
 from isoglot.aligners.phrases import counted
 from isoglot.aligners.pieces import piece_links
-from isoglot.corpus.manifest import MANIFEST, InputFile
+from isoglot.corpus.manifest import InputFile
 from isoglot.corpus.open_corpus import Corpus, open_corpus
 from isoglot.corpus.read.sources import UNNAMED, Source
 from isoglot.errors import ConfigurationError
 from isoglot.runs.checkpoint import checkpoint_folder
 from isoglot.runs.files import refuse_overwriting, require_writable
 from isoglot.runs.fingerprint import fingerprint
-from isoglot.runs.folder import hash_checkpoint, make_once
+from isoglot.runs.folder import MANIFEST, hash_checkpoint, make_once
 from isoglot.runs.reporter import Reporter, Silent
 
 Found = Iterator[tuple[Any, PairLinks]]
@@ -116,7 +116,10 @@ def _require_apart(outputs: Sequence[Path]) -> None:
 def _read_by(corpus: Corpus, aligner: AnyAligner) -> dict[str, Any]:
     """What is read, by its content: of a prepared folder by its manifest, of an encoder by its weights."""
     prepared = [str(Path(one.source.path) / MANIFEST) for one in corpus.inputs if one.manifest is not None]
-    paths = [*prepared, *(path for one in corpus.inputs if one.manifest is None for path in one.files)]
+    paths = [
+        *prepared,
+        *(path for one in corpus.inputs if one.manifest is None for path in one.source.files()),
+    ]
     paths += getattr(aligner, "train_on", ())
     read: dict[str, Any] = {}
     models = (getattr(aligner, name, None) for name in ("load", "start"))

@@ -64,20 +64,10 @@ class CorpusInput:
     again: bool = False  # standard input is kept on disk, so that it can be looped over again
     _spool: Spool[Any] | None = field(default=None, repr=False)
 
-    @property
-    def files(self) -> list[str]:
-        """The paths that are read."""
-        return self.source.files()
-
     def __iter__(self) -> Iterator[dict[str, Any]]:
         if self.manifest is not None:
             return self.rows()
         return self.loop(read(self.source, kind=self.kind))
-
-    def require_whole(self) -> None:
-        """Refuse a prepared folder that is not as it was written."""
-        if self.manifest is not None:
-            self.manifest.require_whole(Path(self.source.path))
 
     def rows(self, start: int = 0, stop: int | None = None) -> Iterator[dict[str, Any]]:
         """The rows ``start`` to ``stop`` − 1 of a prepared folder, from those row groups that have them."""
@@ -88,7 +78,7 @@ class CorpusInput:
 
     def loop(self, items: Iterator[T]) -> Iterator[T]:
         """What is read from this input, or what the first loop read where it can be read only once."""
-        if not (self.again and "-" in self.files):
+        if not (self.again and "-" in self.source.files()):
             return items
         self._spool = self._spool or Spool(items)
         return iter(self._spool)
@@ -133,15 +123,14 @@ def open_corpus(
     found: list[CorpusInput] = []
     for source in sources:
         if is_prepared(source.path):
-            found.append(prepared_input(source, kind))
-            found[-1].require_whole()
+            found.append(prepared_input(source, kind, whole=True))
         else:
             found += [CorpusInput(one, kind, again=again) for one in expand([source], kind)]
     return Corpus(found)
 
 
-def prepared_input(source: Source, kind: Kind) -> CorpusInput:
-    """A prepared folder, if it holds what is wanted; its shards are not looked at."""
+def prepared_input(source: Source, kind: Kind, *, whole: bool = False) -> CorpusInput:
+    """A prepared folder, if it holds what is wanted; ``whole``: and its shards are as they were written."""
     path, manifest = source.path, read_manifest(source.path)
     if manifest is None:
         raise InputError(f"no readable manifest; run `isoglot prepare ... --out {path}` (again)", path=path)
@@ -153,6 +142,8 @@ def prepared_input(source: Source, kind: Kind) -> CorpusInput:
         )
     if problem := _language_problem(manifest, source.languages(manifest.kind)):
         raise ConfigurationError(f"{path}: {problem}")
+    if whole:
+        manifest.require_whole(Path(path))
     return CorpusInput(source, kind, manifest)
 
 

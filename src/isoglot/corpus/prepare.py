@@ -12,6 +12,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 from typing import Literal
 
@@ -192,20 +193,18 @@ def _run(
 
 
 def _tasks(settings: Settings, ledger: Ledger, meter: Meter) -> Generator[ChunkTask, None, None]:
-    number = 0
+    numbers = count()
     for index, source in enumerate(settings.sources):
         if ledger.full(index):
             continue
         reader = READERS[source.format or ""]
         try:
             for chunk in reader.chunks(source, settings.options.kind, meter):
-                yield ChunkTask(number, index, chunk)
-                number += 1
+                yield ChunkTask(next(numbers), index, chunk)
                 if ledger.full(index):
                     break
         except IsoglotError as error:
-            yield ChunkTask(number, index, error)
-            number += 1
+            yield ChunkTask(next(numbers), index, error)
 
 
 def check_rules(sources: Sequence[Source], rules: RowRules, kind: Kind) -> None:

@@ -42,8 +42,7 @@ class Parses(ExitStack):
         parts: list[Sentence] = []
         while rest:
             beginning, tree = self._longest_beginning(rest)
-            words, upos, heads, deprels = map(tuple, json.loads(tree))
-            parts.append(Sentence(words, upos, heads, deprels))
+            parts.append(Sentence.of_row(json.loads(tree)))
             if self.first_only:
                 break
             rest = rest[len(beginning) :]
@@ -75,7 +74,7 @@ class Parses(ExitStack):
 def _records(trees: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
     for row in trees:
         if text := _compact("".join(row["words"])):
-            yield text, json.dumps([list(row[c]) for c in ("words", "upos", "heads", "deprels")])
+            yield text, json.dumps({name: row[name] for name in ("words", "upos", "heads", "deprels")})
 
 
 def _compact(text: str) -> str:

@@ -139,7 +139,7 @@ def filter_files(
 
     ``scorer`` makes the scorer, which is done when the inputs have been checked.
     """
-    inputs = [path for given in corpus.inputs for path in given.files]
+    inputs = [path for given in corpus.inputs for path in given.source.files()]
     check_outputs([*out, *(str(path) for path in (dropped, report) if path is not None)], inputs)
     sources = [given.source for given in corpus.inputs]
     check_rules([given.source for given in corpus.inputs if given.manifest is None], options, "bitext")

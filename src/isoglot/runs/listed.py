@@ -23,7 +23,7 @@ from isoglot.runs.files import (
 LIST = ".isoglot.json"
 """In a folder: its files with sizes and hashes."""
 _SHOWN = 3
-_UNPACKED = re.compile(r"[0-9a-f]+\.(arrow|json)")
+_UNPACKED = re.compile(r"[0-9a-f]+\.(arrow|json)")  # of earlier releases, without a folder of their own
 
 
 @contextmanager
@@ -168,7 +168,11 @@ def _kept_in(folder: Path) -> Iterator[Path]:
         elif entry.name.startswith(".") and entry.suffix == ".lock" and not entry.lstat().st_size:
             yield entry
         elif entry.name == ".cache" and entry.is_dir():
-            yield from (file for file in entry.iterdir() if _UNPACKED.fullmatch(file.name))
+            for kept in entry.iterdir():
+                if kept.is_dir():
+                    yield from _own_files(kept)
+                elif _UNPACKED.fullmatch(kept.name):
+                    yield kept
 
 
 def _files(folder: Path) -> Iterator[Path]:

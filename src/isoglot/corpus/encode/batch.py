@@ -104,10 +104,8 @@ class BatchEncoder:
 
     def _side(self, columns: Mapping[str, Any], text: str, words: str) -> SidePieces:
         texts = columns[text].to_pylist() if text in columns else None
-        if self.kind == "aligned" or texts is None:
-            # Links between pieces count the pieces of the raw text: its words are of no use then.
-            if self.kind == "aligned" and self.options.align_on == "pieces" and texts is not None:
-                return self.pieces.texts(texts)
+        # Links between pieces count the pieces of the raw text: its words are of no use then.
+        if texts is None or (self.kind == "aligned" and self.options.align_on == "words"):
             return self.pieces.word_lists(columns[words].to_pylist(), texts)
         return self.pieces.entries(texts) if self.kind == "lexicon" else self.pieces.texts(texts)
 
