@@ -3,12 +3,12 @@
 A folder that `isoglot prepare` wrote has a manifest; everything else is raw and has a format.
 """
 
+import os
 import pickle
 import tempfile
 import weakref
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import count
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -24,7 +24,7 @@ _HELD_IN: dict[Kind, tuple[Kind, ...]] = {"bitext": ("bitext", "aligned")}
 
 
 class Spool(Generic[T]):
-    """Items that can be read only once: each is stored on disk when first read, so any number of loops sees all.
+    """Items that can be read only once, stored on disk, so that they can be looped over again.
 
     Example:
         >>> items = Spool(iter("abc"))
@@ -33,23 +33,16 @@ class Spool(Generic[T]):
     """
 
     def __init__(self, items: Iterator[T]) -> None:
-        self._items, self._kept = items, 0
         self._file = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as this object
         weakref.finalize(self, self._file.close)
+        for item in items:
+            pickle.dump(item, self._file)
 
     def __iter__(self) -> Iterator[T]:
-        place = 0
-        for number in count():
+        place, end = 0, self._file.seek(0, os.SEEK_END)
+        while place < end:
             self._file.seek(place)
-            if number < self._kept:
-                item: T = pickle.load(self._file)  # noqa: S301 - our own file
-            else:
-                try:
-                    item = next(self._items)
-                except StopIteration:
-                    return
-                pickle.dump(item, self._file)
-                self._kept += 1
+            item: T = pickle.load(self._file)  # noqa: S301 - our own
             place = self._file.tell()
             yield item
 

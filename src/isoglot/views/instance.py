@@ -87,10 +87,8 @@ def packed_instance(
         )
     documents = columns.get("document_ids")
     attention = columns.pop("attention_mask", None)
-    if attention is None and documents is not None:
-        attention = (documents > 0).astype(np.int64)
-    if attention is None:
-        attention = np.ones(ids.size, dtype=np.int64)
+    if attention is None:  # there are documents then
+        attention = as_array(columns["document_ids"] > 0)
     words = columns.pop("word_ids", None)
     if words is not None and documents is not None:
         words = np.where(words >= 0, words + documents * _DOCUMENT_STRIDE, words)
