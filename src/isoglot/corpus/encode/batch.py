@@ -9,7 +9,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pydantic import Field
 
-from isoglot.corpus.encode.links import Subword, index_words, one_to_one, project_links, sort_links
+from isoglot.corpus.encode.links import Subword, index_words, project_links, sort_links
 from isoglot.corpus.encode.pieces import PieceEncoder, SidePieces
 from isoglot.corpus.encode.store import list_array
 from isoglot.corpus.encode.words import WordMode
@@ -37,7 +37,6 @@ class EncodeOptions(Options):
         words: what a word of raw text is: ``unicode`` or ``whitespace``.
         subword: which pieces of linked words are linked (:func:`isoglot.corpus.encode.links.project_links`).
         align_on: ``words`` for links between words; ``pieces`` for links that were made between pieces already.
-        many: ``one_to_one`` keeps only links that are alone on both ends, before they go to pieces (Cao et al. 2020).
         drop_identical: drop links between words that are spelt alike (Cao et al. 2020).
     """
 
@@ -49,7 +48,6 @@ class EncodeOptions(Options):
     words: WordMode = "unicode"
     subword: Subword = "all"
     align_on: Literal["words", "pieces"] = "words"
-    many: Literal["keep", "one_to_one"] = "keep"
     drop_identical: bool = False
 
 
@@ -140,13 +138,9 @@ class BatchEncoder:
         _check_links(links, sizes, unit="word" if on_words else "piece", first_row=first_row)
         links = sort_links(links)
         counts["links"] = len(links)
-        keep = np.ones(len(links), dtype=bool)
-        if self.options.many == "one_to_one":
-            keep &= one_to_one(links)
         if self.options.drop_identical and on_words:
-            keep &= ~_identical(links, columns)
-        counts["links_filtered"] = int((~keep).sum())
-        links = links[keep]
+            links = links[~_identical(links, columns)]
+        counts["links_filtered"] = counts["links"] - len(links)
         if not on_words:
             counts["links_without_pieces"] = 0
             return links
