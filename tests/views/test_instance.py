@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isoglot.corpus.encode.templates import pair_template
-from isoglot.corpus.pack.blocks import language_id
+from isoglot.corpus.pack.packing import language_id
 from isoglot.errors import ConfigurationError
 from isoglot.testing import tiny_tokenizer
 from isoglot.views.instance import length_limit, target_first, truncated_lengths

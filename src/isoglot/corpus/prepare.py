@@ -257,9 +257,8 @@ def rules_tokenizer(rules: RowRules) -> tuple[str | None, str | None]:
 
 def held_out_hashes(rules: RowRules) -> NDArray[np.uint64]:
     """Sorted hashes of all held-out sentences."""
-    found = [np.zeros(0, np.uint64)]
+    keys: set[str] = set()
     for path in rules.held_out_files:
-        keys = set()
         for number, line in numbered_lines(path):
             if "\t" in line:
                 raise InputError(
@@ -268,8 +267,7 @@ def held_out_hashes(rules: RowRules) -> NDArray[np.uint64]:
                     line=number,
                 )
             keys.add(held_out_key(line))
-        found.append(hash_texts(keys - {""}))
-    return np.unique(np.concatenate(found))
+    return np.unique(hash_texts(keys - {""}))
 
 
 def _already_there(

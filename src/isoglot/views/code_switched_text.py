@@ -12,7 +12,7 @@ from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
 from isoglot.corpus.encode.templates import IntArray, as_array
-from isoglot.corpus.pack.blocks import language_id
+from isoglot.corpus.pack.packing import language_id
 from isoglot.errors import ConfigurationError
 from isoglot.options import Count, PositiveShare, Share
 from isoglot.views.instance import masked_tensors, to_tensors

@@ -10,7 +10,7 @@ from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
 from isoglot.corpus.encode.templates import IntArray, Template, as_array
-from isoglot.corpus.pack.blocks import language_id
+from isoglot.corpus.pack.packing import language_id
 from isoglot.errors import ConfigurationError, Problem
 from isoglot.views.masking import MaskedTokens, MaskingOptions, mask_tokens
 
