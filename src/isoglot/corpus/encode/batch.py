@@ -66,11 +66,18 @@ class BatchEncoder:
         names = ("text",) if text else ("source", "target")
         sides = [self._side(columns, name, "words" if text else f"{name}_words") for name in names]
         fitted = self._fitted([side.lengths for side in sides])
-        cut = [length != side.lengths for side, length in zip(sides, fitted, strict=True)]
-        keep, counts = self._choose(np.all([side.lengths > 0 for side in sides], axis=0), np.any(cut, axis=0))
+        filled = np.all([side.lengths > 0 for side in sides], axis=0)
+        cut = filled & np.any([n != side.lengths for side, n in zip(sides, fitted, strict=True)], axis=0)
+        drop = self.options.overlong == "drop"
+        keep = filled & ~cut if drop else filled
         lengths = [np.where(keep, length, 0) for length in fitted]
         rows = np.flatnonzero(keep)
-        counts |= {
+        counts = {
+            "examples": len(filled),
+            "kept": len(rows),
+            "empty": int((~filled).sum()),
+            "overlong": int(cut.sum()) if drop else 0,
+            "truncated": 0 if drop else int(cut.sum()),
             "pieces": int(sum(length.sum() for length in lengths)),
             "words_not_located": sum(side.not_located for side in sides),
         }
@@ -106,22 +113,6 @@ class BatchEncoder:
         if texts is None or (self.kind == "aligned" and self.options.align_on == "words"):
             return self.pieces.word_lists(columns[words].to_pylist(), texts)
         return self.pieces.entries(texts) if self.kind == "lexicon" else self.pieces.texts(texts)
-
-    def _choose(
-        self, filled: NDArray[np.bool_], cut: NDArray[np.bool_]
-    ) -> tuple[NDArray[np.bool_], dict[str, int]]:
-        """Which examples stay, by the policy for long ones."""
-        drop = self.options.overlong == "drop"
-        keep = filled & ~cut if drop else filled
-        too_long = int((filled & cut).sum())
-        counts = {
-            "examples": len(filled),
-            "kept": int(keep.sum()),
-            "empty": int((~filled).sum()),
-            "overlong": too_long if drop else 0,
-            "truncated": 0 if drop else too_long,
-        }
-        return keep, counts
 
     def _piece_links(
         self,
