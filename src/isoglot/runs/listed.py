@@ -19,6 +19,7 @@ from isoglot.runs.files import (
     read_json,
     write_json,
 )
+from isoglot.runs.fingerprint import digest
 
 LIST = ".isoglot.json"
 """In a folder: its files with sizes and hashes."""
@@ -87,17 +88,20 @@ def add_to_list(file: Path) -> None:
         write_json(file.parent / LIST, {**held, "files": {**held["files"], file.name: entry(file)}})
 
 
-def entry(file: Path) -> list[Any]:
+def entry(file: Path, *, remembered: bool = False) -> list[Any]:
     """Size and hash of a file, as lists have them."""
-    return [file.stat().st_size, digest_of([file], size=16)]
+    return [file.stat().st_size, (digest if remembered else digest_of)([file], size=16)]
 
 
-def damage(folder: Path) -> str | None:
-    """A listed file that is missing or not as it was written; ``None`` if all are as the list has them."""
+def damage(folder: Path, *, remembered: bool = False) -> str | None:
+    """A listed file that is missing or not as it was written; ``None`` if all are as the list has them.
+
+    ``remembered``: Large files that have not changed since they were last read are not read again.
+    """
     for name, held in listed_in(folder).items():
         file = folder / name
         size = held[:1] if isinstance(held, list) else None  # a list that somebody changed may hold anything
-        if not file.is_file() or [file.stat().st_size] != size or entry(file) != held:
+        if not file.is_file() or [file.stat().st_size] != size or entry(file, remembered=remembered) != held:
             return name
     return None
 
