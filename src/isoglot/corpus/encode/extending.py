@@ -13,10 +13,9 @@ from typing import Any
 
 from tokenizers import Tokenizer, models, trainers
 
-from isoglot.corpus.encode.tokenizer import alphabetical, wordpiece_pieces
+from isoglot.corpus.encode.tokenizer import alphabetical, canonical_scores, wordpiece_pieces
 from isoglot.errors import ConfigurationError
 
-_SCORE_DIGITS = 4
 _ROUNDS, _PLAIN_ROUNDS = 12, 2
 _LARGEST = 1 << 17
 """More pieces than any text has characters."""
@@ -103,10 +102,9 @@ def _unigram(backend: Tokenizer, texts: Iterable[str], count: int) -> _Scored:
                 f"model.new_pieces: training of {count} pieces failed ({error}); give more text"
             ) from error
         found = json.loads(core.to_str())["model"]["vocab"]
-        return [(piece, round(score, _SCORE_DIGITS)) for piece, score in found if piece != _UNKNOWN]
+        return canonical_scores([(piece, score) for piece, score in found if piece != _UNKNOWN])
 
-    found = _enough(trained, backend.get_vocab(), count, count)
-    return sorted(found, key=lambda entry: (-entry[1], entry[0]))
+    return _enough(trained, backend.get_vocab(), count, count)
 
 
 def _wordpiece(backend: Tokenizer, texts: Iterable[str], count: int) -> _Scored:

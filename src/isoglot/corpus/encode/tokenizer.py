@@ -178,11 +178,11 @@ def _train_unigram(texts: _CountedTexts, options: TokenizerOptions, specials: li
         ) from error
     model = json.loads(core.to_str())["model"]
     pieces = [(piece, score) for piece, score in model["vocab"] if piece not in specials]
-    ordered = _canonical_scores(pieces)
+    ordered = canonical_scores(pieces)
     return models.Unigram([(token, 0.0) for token in specials] + ordered, specials.index(unknown), False)
 
 
-def _canonical_scores(pieces: list[tuple[str, float]]) -> list[tuple[str, float]]:
+def canonical_scores(pieces: list[tuple[str, float]]) -> list[tuple[str, float]]:
     """Pieces and scores without the traces of a hash table's order.
 
     The trainer appends each character that training left out, in hash order, with the lowest score plus 0, 1, 2, …
