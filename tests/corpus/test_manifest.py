@@ -109,7 +109,7 @@ def test_unpacked_rows_that_are_damaged_are_unpacked_again(
         Source(path=str(tmp_path / "a.tsv"), source_language="en", target_language="de"), tmp_path / "out"
     )
     rows = load_corpus(tmp_path / "out")[:]
-    (kept,) = (tmp_path / "out" / ".cache").glob("*.arrow")
+    (kept,) = (tmp_path / "out" / ".cache").glob("*/*.arrow")
     whole = kept.read_bytes()
     kept.unlink()  # what is mapped into memory stays
     kept.write_bytes(whole[: len(whole) // 2] if damage == "cut" else whole.replace(b"house", b"mouse"))

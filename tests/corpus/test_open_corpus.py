@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from isoglot.corpus.manifest import MANIFEST, load_corpus
+from isoglot.corpus.manifest import load_corpus
 from isoglot.corpus.open_corpus import corpus_sources, open_corpus
 from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.prepare import prepare
 from isoglot.errors import ConfigurationError, InputError
+from isoglot.runs.folder import MANIFEST
 
 TAGS = ("en", "xx")
 COUNT = 40

@@ -7,9 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isoglot.corpus.encode.templates import pair_template
+from isoglot.corpus.pack.packing import language_id
 from isoglot.errors import ConfigurationError
 from isoglot.testing import tiny_tokenizer
-from isoglot.views.instance import language_id, length_limit, target_first, truncated_lengths
+from isoglot.views.instance import length_limit, target_first, truncated_lengths
 
 
 @given(first=st.integers(0, 60), second=st.integers(0, 60), budget=st.integers(0, 80))

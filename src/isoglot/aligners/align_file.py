@@ -16,14 +16,14 @@ from isoglot.aligners.files.pairs import Warnings, read_pairs
 from isoglot.aligners.options import AlignRequest, AnyAligner, Encoder, SavedModel, paths_of
 from isoglot.aligners.phrases import counted
 from isoglot.aligners.pieces import piece_links
-from isoglot.corpus.manifest import MANIFEST, InputFile
+from isoglot.corpus.manifest import InputFile
 from isoglot.corpus.open_corpus import Corpus, open_corpus
 from isoglot.corpus.read.sources import UNNAMED, Source
 from isoglot.errors import ConfigurationError
 from isoglot.runs.checkpoint import checkpoint_folder
 from isoglot.runs.files import check_outputs
 from isoglot.runs.fingerprint import fingerprint
-from isoglot.runs.folder import hash_checkpoint, make_once
+from isoglot.runs.folder import MANIFEST, hash_checkpoint, make_once
 from isoglot.runs.reporter import Reporter, Silent
 
 Found = Iterator[tuple[Any, PairLinks]]
@@ -109,8 +109,8 @@ def _contents(paths: Sequence[Path]) -> dict[str, str | None]:
 def _read_by(corpus: Corpus, aligner: AnyAligner) -> dict[str, Any]:
     """What is read, by its content: of a prepared folder by its manifest, of an encoder by its weights."""
     prepared = [str(Path(one.source.path) / MANIFEST) for one in corpus.inputs if one.manifest is not None]
-    paths = [*prepared, *(path for one in corpus.inputs if one.manifest is None for path in one.files)]
-    paths += map(str, paths_of(aligner, "train_on", "load", "start"))
+    raw = [path for one in corpus.inputs if one.manifest is None for path in one.source.files()]
+    paths = [*prepared, *raw, *map(str, paths_of(aligner, "train_on", "load", "start"))]
     read: dict[str, Any] = {}
     if isinstance(aligner, Encoder):
         read = {"encoder": hash_checkpoint(checkpoint_folder(aligner.model))}

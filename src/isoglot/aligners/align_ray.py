@@ -129,7 +129,7 @@ def aligned_by_ray(
     """The pairs of a prepared folder with their links, in order; the parts are removed after the block."""
     given = corpus.inputs[0]
     if len(corpus.inputs) > 1 or given.manifest is None:
-        paths = " ".join(path for one in corpus.inputs for path in one.files)
+        paths = " ".join(path for one in corpus.inputs for path in one.source.files())
         raise InputError(
             f"--engine ray reads one prepared folder; run `isoglot prepare {paths} --out FOLDER` first"
         )

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import glob
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from isoglot.checks import shortened, validated
 from isoglot.corpus.options import PrepareOptions
@@ -39,6 +40,7 @@ def prepare(
     progress: Callable[[int, int], None] | None = None,
     processes: int | None = None,
     overwrite: bool = False,
+    engine: Literal["local", "ray"] = "local",
     **settings: Any,
 ) -> PrepareSummary:
     """Read, clean and filter parallel or plain text, and write it as one Parquet corpus with a manifest.
@@ -57,9 +59,9 @@ def prepare(
         progress: Called with the number of bytes read so far and in total (0 if unknown).
         processes: Worker processes; by default one per core, or none for small inputs.
         overwrite: Replace a corpus that was made otherwise.
-        **settings: Options of :class:`PrepareOptions`, such as ``kind="text"`` or ``duplicates="pair"``; how
-            inputs are read, such as ``columns={"source": "en", "target": "de"}`` or ``header=True``; ``engine="ray"``
-            runs on a Ray cluster.
+        engine: ``ray`` runs on a Ray cluster.
+        **settings: Options of :class:`PrepareOptions`, such as ``kind="text"`` or ``duplicates="pair"``, and how
+            inputs are read, such as ``columns={"source": "en", "target": "de"}`` or ``header=True``.
 
     Returns:
         Counts of all that was read, dropped and kept; :func:`load_corpus` opens its ``path``.
@@ -75,7 +77,6 @@ def prepare(
         >>> summary.read, summary.rows, {name: rows for name, rows in summary.removed.items() if rows}
         (4, 2, {'empty': 1, 'duplicates': 1})
     """
-    running = {name: settings.pop(name) for name in ("engine",) if name in settings}
     given = {} if options is None else dict(options)
     request = validated(PrepareRequest, given | settings, what="prepare option")
     sources, held = _sources(inputs, languages, request.options.kind, request.reading, out)
@@ -87,7 +88,7 @@ def prepare(
             progress=progress,
             processes=processes,
             overwrite=overwrite,
-            **running,
+            engine=engine,
         )
 
 
@@ -127,15 +128,11 @@ def _renamed(held: str) -> Iterator[None]:
     """Name rows in errors, not lines of the file that holds them."""
     try:
         yield
-    except InputError as error:
-        if not held or error.path != held:
-            raise
-        place = "inputs" if error.line is None else f"row {error.line}"
-        raise InputError(f"{place}: {error.message}".replace(held, "inputs")) from error
-    except ConfigurationError as error:
+    except (InputError, ConfigurationError) as error:
         if not held or held not in str(error):
             raise
-        raise ConfigurationError(str(error).replace(held, "inputs")) from error
+        message = re.sub(rf"^{re.escape(held)}:(?=\d)", "row ", str(error))
+        raise type(error)(message.replace(held, "inputs")) from error
 
 
 def _write_rows(inputs: Any, file: Path, source: Source, kind: Kind) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import time
 from collections import Counter
@@ -16,17 +15,15 @@ from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.read.sources import Kind, Source
 from isoglot.errors import InputError
 from isoglot.runs.cache import cache_folder
-from isoglot.runs.files import is_stream, read_json, whole_path, write_json, write_text
+from isoglot.runs.files import is_stream, write_text
 from isoglot.runs.fingerprint import files_of, fingerprint
-from isoglot.runs.folder import key_of
+from isoglot.runs.folder import MANIFEST, key_of, make_once
 
 if TYPE_CHECKING:
     import datasets
     import pyarrow as pa
 
-MANIFEST = "manifest.json"
 _LAYOUT = 1
-_LOGGER = logging.getLogger(__name__)
 
 
 class InputFile(BaseModel):
@@ -177,9 +174,7 @@ def load_corpus(path: str | Path) -> datasets.Dataset:
     Example:
         >>> corpus = load_corpus("data/en-de")  # doctest: +SKIP
     """
-    import datasets  # noqa: PLC0415 - slow to import
-
-    from isoglot.schema import SCHEMAS, require  # noqa: PLC0415
+    from isoglot.schema import SCHEMAS, require  # noqa: PLC0415 - slow to import
 
     folder = Path(path)
     manifest = read_manifest(folder)
@@ -191,33 +186,25 @@ def load_corpus(path: str | Path) -> datasets.Dataset:
         )
     manifest.require_whole(folder)
     features = SCHEMAS[manifest.kind]
-    cache = _unpacked(folder, manifest, features)
-    return require(datasets.Dataset.from_file(str(cache)), features, role=f"corpus {folder}")
+    return require(_unpacked(folder, manifest, features), features, role=f"corpus {folder}")
 
 
-def _unpacked(folder: Path, manifest: Manifest, features: datasets.Features) -> Path:
-    """The Arrow file of a prepared folder, made if it is not there as it was written."""
-    import pyarrow as pa  # noqa: PLC0415 - slow to import
+def _unpacked(folder: Path, manifest: Manifest, features: datasets.Features) -> datasets.Dataset:
+    """The rows of a prepared folder, in an Arrow file that is made if it is not there as it was written."""
+    from isoglot.corpus.encode.store import open_stream, write_batches  # noqa: PLC0415 - slow to import
+
+    def make(place: Path) -> dict[str, Any]:
+        rows = row_batches(folder, manifest, size=8192)
+        columns = (dict(zip(batch.schema.names, batch.columns, strict=True)) for batch in rows)
+        return {"rows": write_batches(columns, place / "data.arrow", features)}
 
     unknown = [fingerprint(folder / shard) for shard in manifest.shards if shard not in manifest.hashes]
     name = key_of([manifest.model_dump_json(), *unknown])
     places = [folder / ".cache", cache_folder()]
-    for kept in (place / f"{name}.arrow" for place in places):
-        if kept.is_file() and (held := read_json(kept.with_suffix(".json"))) is not None:
-            if held.get("hash") == fingerprint(kept):
-                return kept
-            _LOGGER.warning("%s: changed since it was written; it is rebuilt", kept)
-    place = next(p for p in places if os.access(next(q for q in (p, *p.parents) if q.exists()), os.W_OK))
-    with (
-        whole_path(place / f"{name}.arrow") as file,
-        pa.OSFile(str(file), "wb") as sink,
-        pa.ipc.new_stream(sink, features.arrow_schema) as writer,
-    ):
-        for batch in row_batches(folder, manifest, size=8192):
-            writer.write_batch(batch)
-    made = place / f"{name}.arrow"
-    write_json(made.with_suffix(".json"), {"hash": fingerprint(made)})
-    return made
+    writable = (p for p in places if os.access(next(q for q in (p, *p.parents) if q.exists()), os.W_OK))
+    place = next((p for p in places if (p / name).exists()), None) or next(writable)
+    make_once(place / name, {}, make, what="unpacked corpus", cached=True)
+    return open_stream(place / name)
 
 
 def row_batches(

@@ -3,12 +3,12 @@
 A folder that `isoglot prepare` wrote has a manifest; everything else is raw and has a format.
 """
 
+import os
 import pickle
 import tempfile
 import weakref
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import count
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -24,7 +24,7 @@ _HELD_IN: dict[Kind, tuple[Kind, ...]] = {"bitext": ("bitext", "aligned")}
 
 
 class Spool(Generic[T]):
-    """Items that can be read only once: each is stored on disk when first read, so any number of loops sees all.
+    """Items that can be read only once, stored on disk, so that they can be looped over again.
 
     Example:
         >>> items = Spool(iter("abc"))
@@ -33,23 +33,16 @@ class Spool(Generic[T]):
     """
 
     def __init__(self, items: Iterator[T]) -> None:
-        self._items, self._kept = items, 0
         self._file = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as this object
         weakref.finalize(self, self._file.close)
+        for item in items:
+            pickle.dump(item, self._file)
 
     def __iter__(self) -> Iterator[T]:
-        place = 0
-        for number in count():
+        place, end = 0, self._file.seek(0, os.SEEK_END)
+        while place < end:
             self._file.seek(place)
-            if number < self._kept:
-                item: T = pickle.load(self._file)  # noqa: S301 - our own file
-            else:
-                try:
-                    item = next(self._items)
-                except StopIteration:
-                    return
-                pickle.dump(item, self._file)
-                self._kept += 1
+            item: T = pickle.load(self._file)  # noqa: S301 - our own
             place = self._file.tell()
             yield item
 
@@ -64,20 +57,10 @@ class CorpusInput:
     again: bool = False  # standard input is kept on disk, so that it can be looped over again
     _spool: Spool[Any] | None = field(default=None, repr=False)
 
-    @property
-    def files(self) -> list[str]:
-        """The paths that are read."""
-        return self.source.files()
-
     def __iter__(self) -> Iterator[dict[str, Any]]:
         if self.manifest is not None:
             return self.rows()
         return self.loop(read(self.source, kind=self.kind))
-
-    def require_whole(self) -> None:
-        """Refuse a prepared folder that is not as it was written."""
-        if self.manifest is not None:
-            self.manifest.require_whole(Path(self.source.path))
 
     def rows(self, start: int = 0, stop: int | None = None) -> Iterator[dict[str, Any]]:
         """The rows ``start`` to ``stop`` − 1 of a prepared folder, from those row groups that have them."""
@@ -88,7 +71,7 @@ class CorpusInput:
 
     def loop(self, items: Iterator[T]) -> Iterator[T]:
         """What is read from this input, or what the first loop read where it can be read only once."""
-        if not (self.again and "-" in self.files):
+        if not (self.again and "-" in self.source.files()):
             return items
         self._spool = self._spool or Spool(items)
         return iter(self._spool)
@@ -133,15 +116,14 @@ def open_corpus(
     found: list[CorpusInput] = []
     for source in sources:
         if is_prepared(source.path):
-            found.append(prepared_input(source, kind))
-            found[-1].require_whole()
+            found.append(prepared_input(source, kind, whole=True))
         else:
             found += [CorpusInput(one, kind, again=again) for one in expand([source], kind)]
     return Corpus(found)
 
 
-def prepared_input(source: Source, kind: Kind) -> CorpusInput:
-    """A prepared folder, if it holds what is wanted; its shards are not looked at."""
+def prepared_input(source: Source, kind: Kind, *, whole: bool = False) -> CorpusInput:
+    """A prepared folder, if it holds what is wanted; ``whole``: and its shards are as they were written."""
     path, manifest = source.path, read_manifest(source.path)
     if manifest is None:
         raise InputError(f"no readable manifest; run `isoglot prepare ... --out {path}` (again)", path=path)
@@ -153,6 +135,8 @@ def prepared_input(source: Source, kind: Kind) -> CorpusInput:
         )
     if problem := _language_problem(manifest, source.languages(manifest.kind)):
         raise ConfigurationError(f"{path}: {problem}")
+    if whole:
+        manifest.require_whole(Path(path))
     return CorpusInput(source, kind, manifest)
 
 

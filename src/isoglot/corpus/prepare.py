@@ -12,6 +12,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 from typing import Literal
 
@@ -192,20 +193,18 @@ def _run(
 
 
 def _tasks(settings: Settings, ledger: Ledger, meter: Meter) -> Generator[ChunkTask, None, None]:
-    number = 0
+    numbers = count()
     for index, source in enumerate(settings.sources):
         if ledger.full(index):
             continue
         reader = READERS[source.format or ""]
         try:
             for chunk in reader.chunks(source, settings.options.kind, meter):
-                yield ChunkTask(number, index, chunk)
-                number += 1
+                yield ChunkTask(next(numbers), index, chunk)
                 if ledger.full(index):
                     break
         except IsoglotError as error:
-            yield ChunkTask(number, index, error)
-            number += 1
+            yield ChunkTask(next(numbers), index, error)
 
 
 def check_rules(sources: Sequence[Source], rules: RowRules, kind: Kind) -> None:
@@ -258,9 +257,8 @@ def rules_tokenizer(rules: RowRules) -> tuple[str | None, str | None]:
 
 def held_out_hashes(rules: RowRules) -> NDArray[np.uint64]:
     """Sorted hashes of all held-out sentences."""
-    found = [np.zeros(0, np.uint64)]
+    keys: set[str] = set()
     for path in rules.held_out_files:
-        keys = set()
         for number, line in numbered_lines(path):
             if "\t" in line:
                 raise InputError(
@@ -269,8 +267,7 @@ def held_out_hashes(rules: RowRules) -> NDArray[np.uint64]:
                     line=number,
                 )
             keys.add(held_out_key(line))
-        found.append(hash_texts(keys - {""}))
-    return np.unique(np.concatenate(found))
+    return np.unique(hash_texts(keys - {""}))
 
 
 def _already_there(

@@ -2,7 +2,6 @@
 
 import json
 import os
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -95,7 +94,7 @@ def filter_chunk(task: ChunkTask) -> Part:
 
 def _note(path: Path, part: Part) -> None:
     """Write beside a part, last, what a later run has to know of it."""
-    told = {**vars(part), "flags_seen": sorted(part.flags_seen)}
+    told = dict(vars(part))
     keys = told.pop("keys")
     with whole_file(path.with_suffix(".npz"), binary=True) as file:
         np.savez(file, told=json.dumps(told), **({} if keys is None else {"keys": keys}))
@@ -107,10 +106,7 @@ def _noted(path: Path) -> Part | None:
     if not place.is_file():
         return None
     with np.load(place) as found:
-        told, keys = json.loads(str(found["told"])), found.get("keys")
-    removed, spaces = (Counter(told.pop(name)) for name in ("removed", "spaces"))
-    flags = frozenset(told.pop("flags_seen"))
-    return Part(**told, removed=removed, flags_seen=flags, keys=keys, spaces=spaces)
+        return Part(**json.loads(str(found["told"])), keys=found.get("keys"))
 
 
 def write_shard(group: tuple[Sequence[tuple[str, NDArray[np.int32] | None]], str]) -> tuple[str, int, str]:

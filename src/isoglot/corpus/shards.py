@@ -93,7 +93,7 @@ class Ledger:
         count = self._of_source[part.source]
         count.read += part.read
         count.removed.update(part.removed)
-        self._flags |= part.flags_seen
+        self._flags.update(part.flags_seen)
         self._spaces.update(part.spaces)
         self._possible += part.possible
         rows = np.arange(part.rows, dtype=np.int32)

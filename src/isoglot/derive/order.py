@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import random
 import re
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
 from typing import Any
 
 from isoglot.derive.base import DerivedSentence, Sentence
@@ -115,11 +117,8 @@ class Inversion:
 
 def _word_numbers(words: Sequence[str], offsets: Sequence[tuple[int, int]]) -> list[int]:
     """The word each piece of the words' joined text stands in."""
-    owner: list[int] = []
-    for i, word in enumerate(words):
-        owner.extend([i] * (len(word) + 1))
-    owner.append(len(words) - 1)
-    return [owner[max(stop - 1, 0)] for _, stop in offsets]
+    starts = list(accumulate((len(word) + 1 for word in words[:-1]), initial=0))
+    return [bisect_right(starts, max(stop - 1, 0)) - 1 for _, stop in offsets]
 
 
 def _inverted_order(tokens: Sequence[str], marks: str) -> list[int]:

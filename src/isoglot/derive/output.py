@@ -10,6 +10,7 @@ from typing import Any, TextIO
 from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.prepare import prepare
 from isoglot.corpus.read.sources import Kind, Source
+from isoglot.corpus.read.treebanks import conllu
 from isoglot.derive.rows import Image
 from isoglot.derive.sharing import gold_lexicon, word_pairs
 
@@ -36,7 +37,7 @@ class DerivedFolder(ExitStack):
             self._line("derived.txt", pair["target"])
             self._line("original.txt", pair["source"])
         if self.kind == "treebank":
-            self._line("derived.conllu", _conllu(image.row, self.rows))
+            self._line("derived.conllu", conllu(image.row, self.rows, text=" ".join(image.row["words"])))
         elif self.kind != "text":
             self._line("derived.jsonl", json.dumps(image.row, ensure_ascii=False))
         for pair in image.pairs:
@@ -99,11 +100,3 @@ class DerivedFolder(ExitStack):
             file = (self.folder / name).open("w", encoding="utf-8", newline="\n")
             self._open[name] = self.enter_context(file)
         self._open[name].write(f"{text}\n")
-
-
-def _conllu(row: dict[str, Any], number: int) -> str:
-    lines = [f"# sent_id = {number}", f"# text = {' '.join(row['words'])}"]
-    columns = (row["words"], row["upos"], row["heads"], row["deprels"])
-    for i, (word, tag, head, relation) in enumerate(zip(*columns, strict=True), 1):
-        lines.append("\t".join([str(i), word, "_", tag, "_", "_", str(head), relation, "_", "_"]))
-    return "\n".join([*lines, ""])

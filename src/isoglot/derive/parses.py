@@ -41,8 +41,8 @@ class Parses(ExitStack):
         rest = _compact(text)
         parts: list[Sentence] = []
         while rest:
-            beginning = self._longest_beginning(rest)
-            parts.append(self._tree(beginning))
+            beginning, tree = self._longest_beginning(rest)
+            parts.append(Sentence.of_row(json.loads(tree)))
             if self.first_only:
                 break
             rest = rest[len(beginning) :]
@@ -56,31 +56,25 @@ class Parses(ExitStack):
         )
         return Sentence(words, upos, tuple(heads), deprels)
 
-    def _longest_beginning(self, text: str) -> str:
-        """The longest parsed sentence that a text begins with.
+    def _longest_beginning(self, text: str) -> tuple[str, str]:
+        """The longest parsed sentence that a text begins with, and the first of its trees.
 
         Every beginning of a text sorts before it, the longest last. So where the sentence before the text is not its
         beginning, only what the two have in common can still be one.
         """
-        query = "SELECT text FROM trees WHERE text <= ? ORDER BY text DESC LIMIT 1"
+        query = "SELECT text, tree FROM trees WHERE text <= ? ORDER BY text DESC, rowid LIMIT 1"
         while found := self._trees.execute(query, (text,)).fetchone():
             common = commonprefix([text, found[0]])  # noqa: RUF071 - of characters, not of paths
             if common == found[0]:
-                return common
+                return common, found[1]
             text = common
         raise Underivable("no parse")
-
-    def _tree(self, text: str) -> Sentence:
-        """The first tree of a sentence."""
-        query = "SELECT tree FROM trees WHERE text = ? ORDER BY rowid LIMIT 1"
-        words, upos, heads, deprels = json.loads(self._trees.execute(query, (text,)).fetchone()[0])
-        return Sentence(tuple(words), tuple(upos), tuple(heads), tuple(deprels))
 
 
 def _records(trees: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
     for row in trees:
         if text := _compact("".join(row["words"])):
-            yield text, json.dumps([list(row[c]) for c in ("words", "upos", "heads", "deprels")])
+            yield text, json.dumps({name: row[name] for name in ("words", "upos", "heads", "deprels")})
 
 
 def _compact(text: str) -> str:

@@ -135,7 +135,7 @@ def filter_files(
 
     ``scorer`` makes the scorer, which is done when the inputs have been checked.
     """
-    inputs = [path for given in corpus.inputs for path in given.files]
+    inputs = [path for given in corpus.inputs for path in given.source.files()]
     check_outputs([*out, *(path for path in (dropped, report) if path is not None)], inputs)
     check_rules([given.source for given in corpus.inputs if given.manifest is None], options, "bitext")
     pair_format(out)

@@ -141,7 +141,7 @@ def make_once(
 
     def finished() -> dict[str, Any] | None:
         kept = Path(folder)
-        if cached and (wrong := damage(kept)) is not None:
+        if cached and (wrong := damage(kept, remembered=True)) is not None:
             _LOGGER.warning("%s: changed since it was written (%s); it is rebuilt", folder, wrong)
             remove(kept)
         state = state_of(folder, wanted, what=what, overwrite=overwrite, name=name)

@@ -19,11 +19,12 @@ from isoglot.runs.files import (
     read_json,
     write_json,
 )
+from isoglot.runs.fingerprint import digest
 
 LIST = ".isoglot.json"
 """In a folder: its files with sizes and hashes."""
 _SHOWN = 3
-_UNPACKED = re.compile(r"[0-9a-f]+\.(arrow|json)")
+_UNPACKED = re.compile(r"[0-9a-f]+\.(arrow|json)")  # of earlier releases, without a folder of their own
 
 
 @contextmanager
@@ -87,17 +88,20 @@ def add_to_list(file: Path) -> None:
         write_json(file.parent / LIST, {**held, "files": {**held["files"], file.name: entry(file)}})
 
 
-def entry(file: Path) -> list[Any]:
+def entry(file: Path, *, remembered: bool = False) -> list[Any]:
     """Size and hash of a file, as lists have them."""
-    return [file.stat().st_size, digest_of([file], size=16)]
+    return [file.stat().st_size, (digest if remembered else digest_of)([file], size=16)]
 
 
-def damage(folder: Path) -> str | None:
-    """A listed file that is missing or not as it was written; ``None`` if all are as the list has them."""
+def damage(folder: Path, *, remembered: bool = False) -> str | None:
+    """A listed file that is missing or not as it was written; ``None`` if all are as the list has them.
+
+    ``remembered``: Large files that have not changed since they were last read are not read again.
+    """
     for name, held in listed_in(folder).items():
         file = folder / name
         size = held[:1] if isinstance(held, list) else None  # a list that somebody changed may hold anything
-        if not file.is_file() or [file.stat().st_size] != size or entry(file) != held:
+        if not file.is_file() or [file.stat().st_size] != size or entry(file, remembered=remembered) != held:
             return name
     return None
 
@@ -168,7 +172,11 @@ def _kept_in(folder: Path) -> Iterator[Path]:
         elif entry.name.startswith(".") and entry.suffix == ".lock" and not entry.lstat().st_size:
             yield entry
         elif entry.name == ".cache" and entry.is_dir():
-            yield from (file for file in entry.iterdir() if _UNPACKED.fullmatch(file.name))
+            for kept in entry.iterdir():
+                if kept.is_dir():
+                    yield from _own_files(kept)
+                elif _UNPACKED.fullmatch(kept.name):
+                    yield kept
 
 
 def _files(folder: Path) -> Iterator[Path]:

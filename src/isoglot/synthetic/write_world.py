@@ -7,6 +7,7 @@ from typing import Any
 
 from datasets import Dataset
 
+from isoglot.corpus.read.treebanks import conllu
 from isoglot.errors import ConfigurationError
 from isoglot.runs.folder import make_once
 from isoglot.synthetic.engine import SPLITS
@@ -65,12 +66,8 @@ def _plain(rows: Dataset, split: str) -> Iterator[str]:
 
 def _conllu(rows: Dataset, split: str) -> Iterator[str]:
     for number, row in enumerate(rows, 1):
-        yield f"# sent_id = {number}\n# text = {row['text']}\n"
-        columns = (row["words"], row["upos"], row["heads"], row["deprels"], row["entities"])
-        for i, (word, tag, head, relation, entity) in enumerate(zip(*columns, strict=True), 1):
-            note = "_" if entity == "O" else f"Entity={entity}"
-            yield f"{i}\t{word}\t_\t{tag}\t_\t_\t{head}\t{relation}\t_\t{note}\n"
-        yield "\n"
+        notes = ["_" if entity == "O" else f"Entity={entity}" for entity in row["entities"]]
+        yield f"{conllu(row, number, text=row['text'], notes=notes)}\n"
 
 
 def _panx(rows: Dataset, split: str) -> Iterator[str]:

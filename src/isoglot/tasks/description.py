@@ -6,7 +6,7 @@ from dataclasses import MISSING, asdict, fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
-from isoglot.corpus.labelled.given import row_hash
+from isoglot.corpus.encode.store import content_hash
 from isoglot.corpus.labelled.places import Place
 from isoglot.runs.fingerprint import fingerprint
 from isoglot.tasks.base import Task, places_of
@@ -69,5 +69,5 @@ def identify(task: Task, language: str, split: str) -> list[tuple[str, float, fl
 
 def _content(place: Place) -> str:
     if place.rows is not None:
-        return row_hash(place.rows)
+        return content_hash(place.rows, place.rows.column_names)
     return place.path if place.on_hub or not Path(place.path).exists() else fingerprint(place.path)

@@ -12,9 +12,10 @@ from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
 from isoglot.corpus.encode.templates import IntArray, as_array
+from isoglot.corpus.pack.packing import language_id
 from isoglot.errors import ConfigurationError
 from isoglot.options import Count, PositiveShare, Share
-from isoglot.views.instance import language_id, masked_tensors, to_tensors
+from isoglot.views.instance import masked_tensors, to_tensors
 from isoglot.views.lexicon import SynonymTable, TokenLexicon, copied_lexicon, token_lexicon
 from isoglot.views.masked_text import TextOptions
 
@@ -64,9 +65,15 @@ class CodeSwitchedText(TextOptions):
 
     def __post_init__(self, tokenizer: PreTrainedTokenizerBase) -> None:
         self.settle(tokenizer)
-        # its table is kept, not the corpus: loader workers get a copy
-        lexicon, self.lexicon = self.lexicon, None
-        self._lexicon = self._settle(tokenizer, lexicon)
+        drawn: dict[str, Any] = {"share": self.share, "seed": self.lexicon_seed}
+        if isinstance(self.lexicon, TokenLexicon):
+            self._lexicon = self.lexicon
+        elif self.lexicon is not None:
+            self._lexicon = token_lexicon(self.lexicon, tokenizer, **drawn)
+        else:
+            special = tokenizer.all_special_ids
+            self._lexicon = copied_lexicon(self.copied_vocabulary or 0, special=special, **drawn)
+        self.lexicon = None  # its table is kept, not the corpus: loader workers get a copy
         names = self._lexicon.languages if self.language_ids is not None else ()
         self._language_numbers = as_array([language_id(self.language_ids or {}, name) for name in names])
 
@@ -104,16 +111,6 @@ class CodeSwitchedText(TextOptions):
         if self.language_ids is not None and "language_ids" in arrays:
             arrays["language_ids"] = self._flipped(arrays["language_ids"], languages, chosen & found)
         return to_tensors(arrays)
-
-    def _settle(
-        self, tokenizer: PreTrainedTokenizerBase, lexicon: Dataset | TokenLexicon | None
-    ) -> TokenLexicon:
-        if isinstance(lexicon, TokenLexicon):
-            return lexicon
-        drawn: dict[str, Any] = {"share": self.share, "seed": self.lexicon_seed}
-        if lexicon is not None:
-            return token_lexicon(lexicon, tokenizer, **drawn)
-        return copied_lexicon(self.copied_vocabulary or 0, special=tokenizer.all_special_ids, **drawn)
 
     def _table(self, example: Mapping[str, Any], coin: bool) -> SynonymTable | None:
         language = example.get(f"{self.prefix(coin)}language")

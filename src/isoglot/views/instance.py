@@ -10,6 +10,7 @@ from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
 from isoglot.corpus.encode.templates import IntArray, Template, as_array
+from isoglot.corpus.pack.packing import language_id
 from isoglot.errors import ConfigurationError, Problem
 from isoglot.views.masking import MaskedTokens, MaskingOptions, mask_tokens
 
@@ -86,10 +87,8 @@ def packed_instance(
         )
     documents = columns.get("document_ids")
     attention = columns.pop("attention_mask", None)
-    if attention is None and documents is not None:
-        attention = (documents > 0).astype(np.int64)
-    if attention is None:
-        attention = np.ones(ids.size, dtype=np.int64)
+    if attention is None:  # there are documents then
+        attention = as_array(columns["document_ids"] > 0)
     words = columns.pop("word_ids", None)
     if words is not None and documents is not None:
         words = np.where(words >= 0, words + documents * _DOCUMENT_STRIDE, words)
@@ -119,17 +118,3 @@ def truncated_lengths(first: int, second: int, budget: int) -> tuple[int, int]:
 def target_first(order: str, coin: bool) -> bool:
     """Whether the target side comes first (is the query) under an order option."""
     return coin if order == "shuffle" else order.startswith("target")
-
-
-def language_id(language_ids: Mapping[str, int], language: Any) -> int:
-    """The id of a language."""
-    if language is None:
-        raise ConfigurationError(
-            "language_ids needs a 'language' column, which the stream does not have; encode it with its language"
-        )
-    if language not in language_ids:
-        raise ConfigurationError(
-            f"language_ids: no id for {language!r}, the language of the stream, in {dict(language_ids)}; "
-            f"add `{language}: {max(language_ids.values(), default=-1) + 1}`"
-        )
-    return int(language_ids[language])

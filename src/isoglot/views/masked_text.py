@@ -11,10 +11,10 @@ from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
 from isoglot.corpus.encode.templates import as_array, single_template
+from isoglot.corpus.pack.packing import language_id
 from isoglot.views.instance import (
     Instance,
     is_packed,
-    language_id,
     length_limit,
     masked_tensors,
     packed_instance,

@@ -12,8 +12,9 @@ from transformers import PreTrainedTokenizerBase
 
 from isoglot.corpus.encode.pieces import piece_key
 from isoglot.corpus.encode.templates import IntArray, as_array, single_template
+from isoglot.corpus.pack.packing import language_id
 from isoglot.recipe.spec import require_options
-from isoglot.views.instance import language_id, length_limit, target_first, to_tensors
+from isoglot.views.instance import length_limit, target_first, to_tensors
 
 
 @dataclass(eq=False)

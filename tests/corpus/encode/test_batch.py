@@ -32,7 +32,6 @@ def test_piece_links_and_link_filters(tmp_path):
         )
 
     assert encoded(align_on="pieces")[0]["links"] == [[0, 0], [0, 1], [1, 1]]
-    assert encoded(align_on="pieces", many="one_to_one")[0]["links"] == []
     assert encoded(drop_identical=True, subword="first")[0]["links"] == [[0, 0], [0, 1]]
     assert counts(encoded(drop_identical=True, subword="first"))["links_filtered"] == 1
 

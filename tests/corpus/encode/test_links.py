@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isoglot.corpus.encode.links import index_words, one_to_one, project_links, sort_links
+from isoglot.corpus.encode.links import index_words, project_links, sort_links
 
 
 def naive(links, source_words, target_words, subword):
@@ -57,12 +57,6 @@ def test_monotone_holds_the_shorter_side_at_its_last_piece():
     target = index_words(np.array([0, 0]), np.array([2]), np.array([1]))
     found = project_links(np.array([[0, 0, 0]]), source, target, subword="monotone")
     assert found.tolist() == [[0, 0, 0], [0, 1, 1], [0, 2, 1]]
-
-
-def test_one_to_one_looks_at_each_sentence_alone():
-    links = np.array([[0, 0, 0], [0, 0, 1], [0, 2, 2], [1, 0, 0], [1, 1, 2], [1, 3, 2]])
-    assert one_to_one(links).tolist() == [False, False, True, True, False, False]
-    assert one_to_one(np.zeros((0, 3), dtype=int)).tolist() == []
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 5), st.integers(0, 5)), max_size=20))

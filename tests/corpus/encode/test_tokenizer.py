@@ -6,8 +6,10 @@ from pathlib import Path
 import pytest
 from transformers import AutoTokenizer, BertConfig, RobertaConfig
 
+from isoglot.corpus.encode.extending import extended_tokenizer
 from isoglot.corpus.encode.tokenizer import train_tokenizer
 from isoglot.errors import ConfigurationError
+from isoglot.synthetic.world import World
 from isoglot.testing import tiny_bitext
 
 ALGORITHMS = ["wordpiece", "bpe", "byte_bpe", "unigram"]
@@ -65,12 +67,15 @@ def test_casing():
 
 
 def fingerprints():
-    """A hash of each algorithm's tokenizer: hash tables are seeded anew in every process."""
+    """Hashes of tokenizers, with and without more pieces: hash tables are seeded anew in every process."""
     texts = [*tiny_bitext(150)["source"], *tiny_bitext(150)["target"]]
     found = []
     for algorithm in ALGORITHMS:
         tokenizer = train_tokenizer(texts, algorithm=algorithm, vocab_size=size(algorithm))
-        found.append(hashlib.md5(tokenizer.backend_tokenizer.to_str().encode()).hexdigest())
+        made = [tokenizer.backend_tokenizer]
+        if algorithm in ("wordpiece", "unigram"):
+            made.append(extended_tokenizer(made[0], World(seed=1).text(200)["text"][:], 100))
+        found += [hashlib.md5(one.to_str().encode()).hexdigest() for one in made]
     return found
 
 

@@ -3,9 +3,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from datasets import ClassLabel, Dataset, DatasetDict, concatenate_datasets
+from datasets import ClassLabel, Dataset, DatasetDict
 
-from isoglot.corpus.labelled.given import given_data, row_hash, rows_of_split, shaped
+from isoglot.corpus.labelled.given import given_data, rows_of_split, shaped
 from isoglot.errors import ConfigurationError
 from isoglot.schema import LABELLED, SPAN, TAGGED
 
@@ -59,21 +59,6 @@ def test_columns_take_the_schemas_names_and_types() -> None:
         ConfigurationError, match="columns: unknown column txt; the task's columns are text, label, language"
     ):
         shaped(_rows("x"), LABELLED, {"txt": "text"})
-
-
-def test_a_hash_is_of_rows_alone() -> None:
-    whole = _rows("a", "b", "c")
-    pieces = concatenate_datasets([_rows("a"), _rows("b", "c")])
-    assert row_hash(whole) == row_hash(pieces) == row_hash(_rows("c", "a", "b").select([1, 2, 0]))
-    assert (
-        len(
-            {
-                row_hash(r)
-                for r in (whole, _rows("a", "b"), _rows("b", "a", "c"), _rows("a", "b", "c", x=[1, 2, 3]))
-            }
-        )
-        == 4
-    )
 
 
 def test_a_column_of_splits_is_heeded_where_it_names_splits() -> None:

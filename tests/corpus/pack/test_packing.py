@@ -167,7 +167,7 @@ def test_packing_is_cached_and_repeats(packed, tmp_path, monkeypatch):
 def test_mistakes(packed):
     with pytest.raises(ConfigurationError, match="source_ids"):
         packed(tiny_text(4), mode="xlm_pairs")
-    with pytest.raises(ConfigurationError, match=r"language 'en' has no id.*add en: 2"):
+    with pytest.raises(ConfigurationError, match=r"no id for 'en'.*add `en: 2`"):
         packed(tiny_text(4), mode="documents", language_ids={"de": 1})
     with pytest.raises(ConfigurationError, match="no block of"):
         packed(tiny_text(2), mode="group_texts", block=512)

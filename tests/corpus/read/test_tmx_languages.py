@@ -6,7 +6,7 @@ import pytest
 from reading import write
 
 from isoglot.corpus.prepare import prepare
-from isoglot.corpus.read import tmx_languages as module
+from isoglot.corpus.read import tmx as module
 from isoglot.corpus.read.line_files import LineFile
 from isoglot.corpus.read.readers import read
 from isoglot.corpus.read.sources import Source, expand

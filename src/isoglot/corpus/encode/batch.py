@@ -9,7 +9,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pydantic import Field
 
-from isoglot.corpus.encode.links import Subword, index_words, one_to_one, project_links, sort_links
+from isoglot.corpus.encode.links import Subword, index_words, project_links, sort_links
 from isoglot.corpus.encode.pieces import PieceEncoder, SidePieces
 from isoglot.corpus.encode.store import list_array
 from isoglot.corpus.encode.words import WordMode
@@ -37,7 +37,6 @@ class EncodeOptions(Options):
         words: what a word of raw text is: ``unicode`` or ``whitespace``.
         subword: which pieces of linked words are linked (:func:`isoglot.corpus.encode.links.project_links`).
         align_on: ``words`` for links between words; ``pieces`` for links that were made between pieces already.
-        many: ``one_to_one`` keeps only links that are alone on both ends, before they go to pieces (Cao et al. 2020).
         drop_identical: drop links between words that are spelt alike (Cao et al. 2020).
     """
 
@@ -49,7 +48,6 @@ class EncodeOptions(Options):
     words: WordMode = "unicode"
     subword: Subword = "all"
     align_on: Literal["words", "pieces"] = "words"
-    many: Literal["keep", "one_to_one"] = "keep"
     drop_identical: bool = False
 
 
@@ -68,11 +66,18 @@ class BatchEncoder:
         names = ("text",) if text else ("source", "target")
         sides = [self._side(columns, name, "words" if text else f"{name}_words") for name in names]
         fitted = self._fitted([side.lengths for side in sides])
-        cut = [length != side.lengths for side, length in zip(sides, fitted, strict=True)]
-        keep, counts = self._choose(np.all([side.lengths > 0 for side in sides], axis=0), np.any(cut, axis=0))
+        filled = np.all([side.lengths > 0 for side in sides], axis=0)
+        cut = filled & np.any([n != side.lengths for side, n in zip(sides, fitted, strict=True)], axis=0)
+        drop = self.options.overlong == "drop"
+        keep = filled & ~cut if drop else filled
         lengths = [np.where(keep, length, 0) for length in fitted]
         rows = np.flatnonzero(keep)
-        counts |= {
+        counts = {
+            "examples": len(filled),
+            "kept": len(rows),
+            "empty": int((~filled).sum()),
+            "overlong": int(cut.sum()) if drop else 0,
+            "truncated": 0 if drop else int(cut.sum()),
             "pieces": int(sum(length.sum() for length in lengths)),
             "words_not_located": sum(side.not_located for side in sides),
         }
@@ -104,28 +109,10 @@ class BatchEncoder:
 
     def _side(self, columns: Mapping[str, Any], text: str, words: str) -> SidePieces:
         texts = columns[text].to_pylist() if text in columns else None
-        if self.kind == "aligned" or texts is None:
-            # Links between pieces count the pieces of the raw text: its words are of no use then.
-            if self.kind == "aligned" and self.options.align_on == "pieces" and texts is not None:
-                return self.pieces.texts(texts)
+        # Links between pieces count the pieces of the raw text: its words are of no use then.
+        if texts is None or (self.kind == "aligned" and self.options.align_on == "words"):
             return self.pieces.word_lists(columns[words].to_pylist(), texts)
         return self.pieces.entries(texts) if self.kind == "lexicon" else self.pieces.texts(texts)
-
-    def _choose(
-        self, filled: NDArray[np.bool_], cut: NDArray[np.bool_]
-    ) -> tuple[NDArray[np.bool_], dict[str, int]]:
-        """Which examples stay, by the policy for long ones."""
-        drop = self.options.overlong == "drop"
-        keep = filled & ~cut if drop else filled
-        too_long = int((filled & cut).sum())
-        counts = {
-            "examples": len(filled),
-            "kept": int(keep.sum()),
-            "empty": int((~filled).sum()),
-            "overlong": too_long if drop else 0,
-            "truncated": 0 if drop else too_long,
-        }
-        return keep, counts
 
     def _piece_links(
         self,
@@ -142,13 +129,9 @@ class BatchEncoder:
         _check_links(links, sizes, unit="word" if on_words else "piece", first_row=first_row)
         links = sort_links(links)
         counts["links"] = len(links)
-        keep = np.ones(len(links), dtype=bool)
-        if self.options.many == "one_to_one":
-            keep &= one_to_one(links)
         if self.options.drop_identical and on_words:
-            keep &= ~_identical(links, columns)
-        counts["links_filtered"] = int((~keep).sum())
-        links = links[keep]
+            links = links[~_identical(links, columns)]
+        counts["links_filtered"] = counts["links"] - len(links)
         if not on_words:
             counts["links_without_pieces"] = 0
             return links
@@ -168,11 +151,8 @@ def fit_pair(source: _Int, target: _Int, *, side: int | None, budget: int | None
         source, target = np.minimum(source, side), np.minimum(target, side)
     if budget is None:
         return source, target
-    large, small = -(-budget // 2), budget // 2
-    fits = source + target <= budget
-    new_source = np.where(target <= small, budget - target, np.minimum(source, large))
-    new_target = np.where(source <= large, budget - source, np.minimum(target, small))
-    return np.where(fits, source, new_source), np.where(fits, target, new_target)
+    source = np.minimum(source, np.maximum(budget - target, budget - budget // 2))
+    return source, np.minimum(target, budget - source)
 
 
 def _cut(side: SidePieces, lengths: _Int) -> NDArray[np.bool_]:

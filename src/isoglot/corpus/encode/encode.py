@@ -18,7 +18,6 @@ from isoglot.schema import ALIGNED, BITEXT, LEXICON, TEXT, require
 
 _VERSION = 2  # raise when the same inputs give another stream
 _BATCH = 1_000
-_SHARD = 250_000
 
 _IDS = List(Value("int32"))
 _PAIR_FEATURES = {
@@ -107,9 +106,8 @@ def encode_stream(
         options.model_dump_json(exclude={"kind"}),
     )
 
-    def batches(start: int, counts: Counter[str]) -> Iterator[dict[str, Any]]:
-        rows = corpus.select(range(start, min(start + _SHARD, len(corpus)))).with_format("arrow")
-        for table in rows.iter(batch_size=_BATCH):
+    def batches(counts: Counter[str]) -> Iterator[dict[str, Any]]:
+        for table in corpus.with_format("arrow").iter(batch_size=_BATCH):
             columns = {column: flat_array(table.column(column)) for column in table.column_names}
             encoded, found = encoder.encode(columns, first_row=counts["examples"])
             yield encoded
@@ -119,16 +117,15 @@ def encode_stream(
 
     def make(folder: Path) -> dict[str, Any]:
         counts: Counter[str] = Counter()
-        for number, start in enumerate(range(0, len(corpus), _SHARD)):
-            write_batches(batches(start, counts), folder / f"data-{number:05d}.arrow", STREAMS[kind])
+        write_batches(batches(counts), folder / "data-00000.arrow", STREAMS[kind])
         if counts["kept"] == 0:
             raise ConfigurationError(
                 f"no example of {counts['examples']} left: {counts['empty']} with no pieces on a side, "
                 f"{counts['overlong']} longer than max_length={options.max_length}, max_side={options.max_side}; "
                 "raise the limits or set overlong: truncate"
             )
-        told = {"kind": kind, "options": options.model_dump(exclude={"kind"})}
-        return {**told, "specials": specials, "counts": counts}
+        made_with = options.model_dump(exclude={"kind"})
+        return {"kind": kind, "options": made_with, "specials": specials, "counts": counts}
 
     return cached_stream(kind, parts, make, cache_dir=cache_dir)
 

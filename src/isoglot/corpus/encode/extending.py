@@ -13,14 +13,13 @@ from typing import Any
 
 from tokenizers import Tokenizer, models, trainers
 
+from isoglot.corpus.encode.tokenizer import alphabetical, canonical_scores, wordpiece_pieces
 from isoglot.errors import ConfigurationError
 
-_SCORE_DIGITS = 4
 _ROUNDS, _PLAIN_ROUNDS = 12, 2
 _LARGEST = 1 << 17
 """More pieces than any text has characters."""
 _UNKNOWN = "<unk>"
-_WHOLE_ALPHABET = 1 << 31
 _Scored = list[tuple[str, float]]
 """Pieces and their scores."""
 
@@ -103,29 +102,22 @@ def _unigram(backend: Tokenizer, texts: Iterable[str], count: int) -> _Scored:
                 f"model.new_pieces: training of {count} pieces failed ({error}); give more text"
             ) from error
         found = json.loads(core.to_str())["model"]["vocab"]
-        return [(piece, round(score, _SCORE_DIGITS)) for piece, score in found if piece != _UNKNOWN]
+        return canonical_scores([(piece, score) for piece, score in found if piece != _UNKNOWN])
 
-    found = _enough(trained, backend.get_vocab(), count, count)
-    return sorted(found, key=lambda entry: (-entry[1], entry[0]))
+    return _enough(trained, backend.get_vocab(), count, count)
 
 
 def _wordpiece(backend: Tokenizer, texts: Iterable[str], count: int) -> _Scored:
-    def trained(size: int, first: Sequence[str]) -> dict[str, int]:
+    def trained(size: int, first: Sequence[str]) -> list[str]:
         core = _skeleton(backend, models.WordPiece(unk_token=_UNKNOWN))
-        trainer = trainers.WordPieceTrainer(
-            vocab_size=size, special_tokens=list(first), limit_alphabet=_WHOLE_ALPHABET, show_progress=False
-        )
-        core.train_from_iterator(texts, trainer)
-        return core.get_vocab()
+        return wordpiece_pieces(core, texts, size, first=first)
 
-    # the order of the alphabet, which the trainer takes from a hash table, is fixed first
-    alphabet = sorted(trained(0, ()), key=lambda piece: (piece.removeprefix("##"), piece))
+    alphabet = alphabetical(trained(0, ()))
 
-    def in_order(size: int) -> _Scored:
-        found = trained(size, alphabet)
-        return [(piece, 0.0) for piece in sorted(found, key=found.__getitem__)]
+    def scored(size: int) -> _Scored:
+        return [(piece, 0.0) for piece in trained(size, alphabet)]
 
-    return _enough(in_order, backend.get_vocab(), count, len(alphabet) + count)
+    return _enough(scored, backend.get_vocab(), count, len(alphabet) + count)
 
 
 def _enough(trained: Callable[[int], _Scored], known: Container[str], count: int, size: int) -> _Scored:

@@ -77,16 +77,6 @@ def project_links(links: _Int, source: WordPieces, target: WordPieces, *, subwor
     return sort_links(np.stack([rows[link], first, second], axis=1))
 
 
-def one_to_one(links: _Int) -> NDArray[np.bool_]:
-    """Which links are the only one of both their ends."""
-    alone = np.ones(len(links), dtype=bool)
-    for side in (1, 2):
-        key = links[:, 0] * (links[:, side].max(initial=0) + 1) + links[:, side]
-        _, inverse, counts = np.unique(key, return_inverse=True, return_counts=True)
-        alone &= counts[inverse] == 1
-    return alone
-
-
 def sort_links(links: _Int) -> _Int:
     """Links sorted by sentence, source and target, each once."""
     rows, i, j = links.T

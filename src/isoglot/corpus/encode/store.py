@@ -107,20 +107,9 @@ def cached_stream(
     return open_stream(place)
 
 
-def open_stream(path: str | Path) -> Dataset:
-    """Open a stream's folder, memory-mapped."""
-    place = Path(path)
-    files = sorted(place.glob("*.arrow"))
-    if not files or not (place / MANIFEST).is_file():
-        raise InputError(
-            f"no complete stream here ({MANIFEST} and *.arrow needed); encode it again", path=place
-        )
-    try:
-        parts = [Dataset.from_file(str(file)) for file in files]
-    except (pa.ArrowInvalid, OSError) as error:
-        raise InputError(
-            f"stream cannot be read ({error}); delete the folder and encode again", path=place
-        ) from error
+def open_stream(folder: Path) -> Dataset:
+    """Open a complete stream's folder, memory-mapped."""
+    parts = [Dataset.from_file(str(file)) for file in sorted(folder.glob("*.arrow"))]
     return concatenate_datasets(parts) if len(parts) > 1 else parts[0]
 
 

@@ -116,28 +116,37 @@ class _CountedTexts:
             yield text
 
 
+def wordpiece_pieces(
+    core: Tokenizer, texts: Iterable[str], size: int, *, first: Iterable[str], min_frequency: int = 0
+) -> list[str]:
+    """The pieces of a WordPiece training by their ids; ``first`` get theirs first and in this order."""
+    trainer = trainers.WordPieceTrainer(
+        vocab_size=size,
+        special_tokens=list(first),
+        min_frequency=min_frequency,
+        limit_alphabet=_WHOLE_ALPHABET,
+        show_progress=False,
+    )
+    core.train_from_iterator(texts, trainer)
+    pieces = core.get_vocab()
+    return sorted(pieces, key=pieces.__getitem__)
+
+
+def alphabetical(pieces: Iterable[str]) -> list[str]:
+    """Characters at the beginning of a word and inside one in an order that does not depend on hashing."""
+    return sorted(pieces, key=lambda piece: (piece.removeprefix("##"), piece))
+
+
 def _train_wordpiece(texts: _CountedTexts, options: TokenizerOptions, specials: list[str]) -> Any:
-    """A WordPiece model with specials, alphabet and merges in an order that does not depend on hashing."""
-    settings: dict[str, Any] = {
-        "min_frequency": options.min_frequency,
-        "show_progress": False,
-        "limit_alphabet": _WHOLE_ALPHABET,
-    }
     unknown = _SPECIALS[options.family]["unk"]
-    first = _skeleton(options, models.WordPiece(unk_token=unknown))
-    first.train_from_iterator(
-        texts, trainers.WordPieceTrainer(vocab_size=0, special_tokens=specials, **settings)
-    )
-    alphabet = sorted(
-        set(first.get_vocab()) - set(specials), key=lambda piece: (piece.removeprefix("##"), piece)
-    )
-    second = _skeleton(options, models.WordPiece(unk_token=unknown))
-    # Pieces named as special get their ids first and in this order; only the vocabulary is taken over afterwards.
-    fixed = trainers.WordPieceTrainer(
-        vocab_size=options.vocab_size, special_tokens=[*specials, *alphabet], **settings
-    )
-    second.train_from_iterator(texts, fixed)
-    return models.WordPiece(vocab=second.get_vocab(), unk_token=unknown)
+
+    def trained(size: int, first: list[str]) -> list[str]:
+        core = _skeleton(options, models.WordPiece(unk_token=unknown))
+        return wordpiece_pieces(core, texts, size, first=first, min_frequency=options.min_frequency)
+
+    alphabet = alphabetical(set(trained(0, specials)) - set(specials))
+    pieces = trained(options.vocab_size, [*specials, *alphabet])
+    return models.WordPiece(vocab={piece: i for i, piece in enumerate(pieces)}, unk_token=unknown)
 
 
 def _train_bpe(texts: _CountedTexts, options: TokenizerOptions, specials: list[str]) -> Any:
@@ -169,11 +178,11 @@ def _train_unigram(texts: _CountedTexts, options: TokenizerOptions, specials: li
         ) from error
     model = json.loads(core.to_str())["model"]
     pieces = [(piece, score) for piece, score in model["vocab"] if piece not in specials]
-    ordered = _canonical_scores(pieces)
+    ordered = canonical_scores(pieces)
     return models.Unigram([(token, 0.0) for token in specials] + ordered, specials.index(unknown), False)
 
 
-def _canonical_scores(pieces: list[tuple[str, float]]) -> list[tuple[str, float]]:
+def canonical_scores(pieces: list[tuple[str, float]]) -> list[tuple[str, float]]:
     """Pieces and scores without the traces of a hash table's order.
 
     The trainer appends each character that training left out, in hash order, with the lowest score plus 0, 1, 2, …

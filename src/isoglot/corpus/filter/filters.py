@@ -3,7 +3,7 @@
 import hashlib
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
@@ -61,10 +61,10 @@ class Part:
 
     read: int  # rows before filtering, with the units passed over
     rows: int  # that are left
-    removed: Counter[str]  # rows that each filter dropped
-    flags_seen: frozenset[str]  # names in the flag column
+    removed: Mapping[str, int]  # rows that each filter dropped
+    flags_seen: Sequence[str]  # names in the flag column
     keys: NDArray[np.uint64] | None  # one hash a row, if duplicates are dropped
-    spaces: Counter[str]  # as in `Records`
+    spaces: Mapping[str, int]  # as in `Records`
     possible: int  # as in `Records`
     source: int = 0  # index of the source
     path: str = ""  # the file; empty if there is no row
@@ -179,8 +179,8 @@ def filter_rows(records: Records, tests: RowTests, options: PrepareOptions, lang
     read, reasons = len(records) + records.incomplete, tests.reasons(records, languages)
     keep = np.flatnonzero(reasons == "")
     found = Counter({"incomplete": records.incomplete}) + Counter(reasons[reasons != ""].tolist())
-    removed = Counter({name: found[name] for name in FILTERS if name in found})
-    flags = frozenset(f for text in set(records.flags or ()) for f in split_flags(text))
+    removed = {name: found[name] for name in FILTERS if name in found}
+    flags = sorted({f for text in set(records.flags or ()) for f in split_flags(text)})
     records.columns = {name: [values[i] for i in keep] for name, values in records.columns.items()}
     keys = None
     if options.duplicates != "keep":

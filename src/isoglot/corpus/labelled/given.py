@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from hashlib import blake2b
 from typing import Any
 
 from datasets import Dataset, Features, LargeList, List, Value
@@ -143,11 +141,3 @@ def rows_of_split(rows: Dataset, split: str) -> Dataset:
         return rows
     parts = [_SPLIT_NAMES.get(str(name)) for name in rows["split"]]
     return rows if None in parts else rows.select([i for i, part in enumerate(parts) if part == split])
-
-
-def row_hash(rows: Dataset) -> str:
-    """32 hexadecimal digits that stand for the content of rows, whatever their data set was made from."""
-    digest = blake2b(digest_size=16)
-    for batch in rows.iter(1000):
-        digest.update(json.dumps(batch, sort_keys=True).encode())
-    return digest.hexdigest()

@@ -17,7 +17,7 @@ from isoglot.languages import codes
 from isoglot.runs.checkpoint import reason
 from isoglot.schema import require
 
-_ALSO = {"tags": ("upos",), "first": ("premise",), "second": ("hypothesis",)}
+_ALSO = {"tags": "upos", "first": "premise", "second": "hypothesis"}
 
 
 def is_table(path: str) -> bool:
@@ -37,9 +37,8 @@ def read_table(
         found = _from_jsonl(path, schema, language)
     else:
         found = open_table(path, split) if rows is None else rows
-        for column, others in _ALSO.items():
-            other = next((o for o in others if o in found.features), None)
-            if column in schema and column not in found.features and other:
+        for column, other in _ALSO.items():
+            if column in schema and column not in found.features and other in found.features:
                 found = found.rename_column(other, column)
         if "language" in schema and "language" not in found.features:
             found = found.add_column("language", [language] * len(found))
@@ -165,7 +164,7 @@ def _from_jsonl(path: str, schema: Features, language: str) -> Dataset:
         given = {"language": language, **own}
         found = {}
         for column in schema:
-            name = next((n for n in (column, *_ALSO.get(column, ())) if n in given), None)
+            name = next((n for n in (column, _ALSO.get(column)) if n in given), None)
             if name is None:
                 raise InputError(f"field {column!r} is missing, found {', '.join(sorted(given))}; add it")
             found[column] = given[name]

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from datasets import Dataset, Features, List, Value
+from numpy.typing import NDArray
 from pydantic import Field, model_validator
 from transformers import PreTrainedTokenizerBase
 
 from isoglot.corpus.encode.store import cached_stream, content_hash, list_array, write_batches
 from isoglot.corpus.encode.templates import Template, single_template
-from isoglot.corpus.pack.blocks import Block, Text, renumbered, rows_of, slice_text
 from isoglot.errors import ConfigurationError
 from isoglot.options import Options
 
+Ints = NDArray[np.int64]
 PackMode = Literal["group_texts", "documents", "xlm_text", "xlm_pairs"]
 """How examples share a block: see :class:`PackOptions`."""
 
@@ -138,6 +139,27 @@ def pack_stream(
     return cached_stream("packed", parts, make, cache_dir=cache_dir)
 
 
+class Text(NamedTuple):
+    """Pieces of one text (or row), with specials or not; words count from 0."""
+
+    ids: Ints
+    words: Ints
+    language: str
+
+
+@dataclass
+class Block:
+    """Texts gathered for one block (or half); ``size`` counts their tokens."""
+
+    texts: list[Text] = field(default_factory=list)
+    size: int = 0
+
+    def add(self, text: Text) -> None:
+        """Put a text at the end."""
+        self.texts.append(text)
+        self.size += len(text.ids)
+
+
 @dataclass
 class _Packer:
     """The packing modes; ``counts`` says what was dropped and cut."""
@@ -214,7 +236,7 @@ class _Packer:
             found["attention_mask"] = np.ones(block.size, dtype=np.int64)
             found["position_ids"] = np.arange(block.size)
         if self.options.language_ids is not None:
-            ids = [self._language_id(text.language) for text in block.texts]
+            ids = [language_id(self.options.language_ids, text.language) for text in block.texts]
             found["language_ids"] = np.repeat(ids, sizes)
         return self._padded(found, self.options.block) if self.options.mode == "xlm_text" else found
 
@@ -242,15 +264,6 @@ class _Packer:
             for name, values in columns.items()
         }
 
-    def _language_id(self, language: str) -> int:
-        known = self.options.language_ids or {}
-        if language not in known:
-            raise ConfigurationError(
-                f"pack: language {language!r} has no id, language_ids has {', '.join(sorted(known)) or 'none'}; "
-                f"add {language}: {max(known.values(), default=0) + 1}"
-            )
-        return known[language]
-
 
 def _filled(rows: Iterator[tuple[Text, ...]], room: int) -> Iterator[tuple[Block, ...]]:
     """A block for each side of rows in the same languages, with as many rows as fit into all of them."""
@@ -274,3 +287,41 @@ def _batched(blocks: list[dict[str, Any]], features: Features) -> dict[str, Any]
             values = list_array(np.concatenate(values), np.array([len(v) for v in values]))
         found[name] = values
     return found
+
+
+def rows_of(stream: Dataset, side: str = "") -> Iterator[Text]:
+    """The examples of a stream (or of one side of it)."""
+    ids_name = f"{side}ids" if side else "input_ids"
+    names = [ids_name, f"{side}word_ids", f"{side}language"]
+    for table in stream.select_columns(names).with_format("arrow").iter(batch_size=1_000):
+        yield from map(Text, *(table.column(name).to_numpy() for name in names))  # lists as arrays
+
+
+def slice_text(text: Text, start: int, stop: int) -> Text:
+    """The tokens from ``start`` to before ``stop``."""
+    return text._replace(ids=text.ids[start:stop], words=text.words[start:stop])
+
+
+def renumbered(texts: list[Text], number: Ints) -> Ints:
+    """Word ids counted through the whole block, from 0 and without gaps."""
+    words = np.concatenate([text.words for text in texts])
+    has_word = words >= 0
+    stride = int(words.max(initial=-1)) + 1
+    keys = number[has_word] * stride + words[has_word]
+    words = words.copy()
+    words[has_word] = np.unique(keys, return_inverse=True)[1]
+    return words
+
+
+def language_id(language_ids: Mapping[str, int], language: Any) -> int:
+    """The id of a language."""
+    if language is None:
+        raise ConfigurationError(
+            "language_ids needs a 'language' column, which the stream does not have; encode it with its language"
+        )
+    if language not in language_ids:
+        raise ConfigurationError(
+            f"language_ids: no id for {language!r}, the language of the stream, in {dict(language_ids)}; "
+            f"add `{language}: {max(language_ids.values(), default=-1) + 1}`"
+        )
+    return int(language_ids[language])

@@ -35,24 +35,19 @@ def first_row(source: Source, kind: Kind, rows: Iterable[tuple[int, list[str]]])
         return 0
     roles = ROLES[kind]
     by_place = " ".join(f"--column {role}={n}" for n, role in enumerate(roles))
-    if _is_header(row, source, kind):
-        shown = ", ".join(map(repr, row))
-        if source.columns:
-            _LOG.warning("%s:%d: %s looks like a header but counts as a row", source.path, line, shown)
-        else:
-            raise InputError(
-                f"{shown} looks like a header; set header: true (--header), or name the columns if it is a row "
-                f"({by_place})",
-                path=source.path,
-                line=line,
-            )
-    if source.format == "csv" and not source.columns and len(row) != len(roles) and len(row) > 1:
-        raise InputError(
-            f"{len(row)} columns, but {len(roles)} are read ({', '.join(roles)}); {_REMEDY['csv']}, or name the "
-            f"columns ({by_place})",
-            path=source.path,
-            line=line,
+    shown, problem = ", ".join(map(repr, row)), ""
+    header = _is_header(row, source, kind)
+    if source.columns and header:
+        _LOG.warning("%s:%d: %s looks like a header but counts as a row", source.path, line, shown)
+    elif header:
+        problem = (
+            f"{shown} looks like a header; set header: true (--header), or name the columns if it is a row"
         )
+    elif source.format == "csv" and not source.columns and len(row) not in (1, len(roles)):
+        read = f"{len(roles)} are read ({', '.join(roles)})"
+        problem = f"{len(row)} columns, but {read}; {_REMEDY['csv']}, or name the columns"
+    if problem:
+        raise InputError(f"{problem} ({by_place})", path=source.path, line=line)
     return len(row)
 
 

@@ -210,7 +210,7 @@ def _with_languages(source: Source) -> Source:
         )
     if not Path(source.path).is_file():
         return source
-    from isoglot.corpus.read.tmx_languages import tmx_languages  # noqa: PLC0415 - loads numpy
+    from isoglot.corpus.read.tmx import tmx_languages  # noqa: PLC0415 - reads sources
 
     return source.model_copy(update=dict(zip(names, tmx_languages(source.path, given), strict=True)))
 

@@ -1,14 +1,17 @@
 """TMX translation memories, read as events: no tree is ever built, so size does not matter."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from xml.parsers import expat
 from xml.sax.saxutils import escape, quoteattr
 
 from isoglot.corpus.read.line_files import CHUNK_LINES, LineFile, Meter
 from isoglot.corpus.read.records import Chunk, Fields
 from isoglot.corpus.read.sources import Kind, Source
-from isoglot.corpus.read.tmx_languages import feed, language_tag, tmx_parser, unit_language
 from isoglot.errors import InputError
 
+_MOST_NAMED = 8
 _CODES = frozenset({"bpt", "ept", "ph", "it", "ut", "sub"})
 Tags = tuple[tuple[int, str], ...]
 """In-line tags of a segment: the character of its text before which each stands, and its XML."""
@@ -57,7 +60,6 @@ class _Units:
         self._text: list[str] | None = None
         self._tags: list[tuple[int, str]] = []
         self._codes = 0  # how many elements are open from the outermost in-line code on
-        self._code: list[str] = []  # its XML so far
         self.parser = tmx_parser(source.path)
         self.parser.SkippedEntityHandler = self._unknown
         self.parser.StartElementHandler = self._start
@@ -88,12 +90,9 @@ class _Units:
         elif name == "seg":
             self._text, self._tags, self._codes = [], [], 0
         elif self._text is not None:
-            tag = f"<{name}{''.join(f' {k}={quoteattr(v)}' for k, v in attributes.items())}>"
+            self._tag(f"<{name}{''.join(f' {k}={quoteattr(v)}' for k, v in attributes.items())}>")
             if self._codes or name in _CODES:
                 self._codes += 1
-                self._code.append(tag)
-            else:
-                self._tag(tag)
 
     def _end(self, name: str) -> None:
         if name == "seg" and self._text is not None:
@@ -105,43 +104,37 @@ class _Units:
                 self.incomplete += 1
             else:
                 self.pairs.append((self._line, source[0], target[0], self._id, source[1], target[1]))
-        elif self._text is not None and self._codes:
-            self._codes -= 1
-            self._code.append(f"</{name}>")
-            if not self._codes:
-                self._tag("".join(self._code))
-                self._code.clear()
         elif self._text is not None:
             self._tag(f"</{name}>")
+            if self._codes:
+                self._codes -= 1
 
     def _characters(self, text: str) -> None:
-        if self._text is None:
-            return
-        if self._codes:
-            self._code.append(escape(text))
-        else:
+        if self._text is not None and self._codes:
+            self._tag(escape(text))
+        elif self._text is not None:
             self._text.append(text)
 
     def _tag(self, xml: str) -> None:
-        """A tag at the end of the text so far."""
-        self._tags.append((sum(map(len, self._text or ())), xml))
+        """A tag at the end of the text so far, or more of the in-line code that is open."""
+        if self._codes:
+            place, begun = self._tags.pop()
+            self._tags.append((place, begun + xml))
+        else:
+            self._tags.append((sum(map(len, self._text or ())), xml))
 
     def _side(self, wanted: str) -> tuple[str, Tags] | None:
         """The segment in a language: its exact tag first, then any variant of it."""
-        tag = (
-            wanted
-            if wanted in self._unit
-            else next((t for t in self._unit if t.startswith(f"{wanted}-")), None)
-        )
-        if tag is None:
-            return None
-        self._found.add(wanted)
-        return self._unit[tag]
+        tags = [wanted, *(tag for tag in self._unit if tag.startswith(f"{wanted}-"))]
+        found = next((self._unit[tag] for tag in tags if tag in self._unit), None)
+        if found is not None:
+            self._found.add(wanted)
+        return found
 
     def _unknown(self, name: str, is_parameter: bool) -> None:
         """An entity of a file beside, which is not read: without this, it would vanish from the text."""
         if self._codes:
-            self._code.append(f"&{name};")
+            self._tag(f"&{name};")
         elif not is_parameter and self._text is not None:
             raise self._wrong(
                 f"&{name}; is not one of XML's own entities, and no other file is read; write the character itself"
@@ -149,3 +142,110 @@ class _Units:
 
     def _wrong(self, message: str) -> InputError:
         return InputError(message, path=self._path, line=self.parser.CurrentLineNumber)
+
+
+def tmx_languages(path: str, given: Sequence[str]) -> tuple[str, str]:
+    """Source and target language of a file of exactly two languages, which is read to its end.
+
+    The source is the one that the header names, else the one that comes first. ``en-GB`` counts as ``en``, unless both
+    are variants of one language.
+
+    ``given``: Source and target language as the user names them; empty for one that is open.
+
+    Raises:
+        InputError: There are more or fewer languages than two.
+    """
+    state = Path(path).stat()
+    header, lines = _languages(path, state.st_size, state.st_mtime_ns)
+    names = list(dict.fromkeys(tag.partition("-")[0] for tag in lines))
+    if len(names) == 1:
+        names = list(lines)
+    if len(names) < 2:
+        held = f"only {names[0]}" if names else "no language"
+        raise InputError(
+            f"holds {held}, but two languages are needed; check the xml:lang of its <tuv> elements", path=path
+        )
+    if names[2:]:
+        listed = ", ".join(names[:_MOST_NAMED]) + ", …" * (len(names) > _MOST_NAMED)
+        raise InputError(
+            f"holds {listed}, and two languages are read; choose them: --source-lang {names[0]} --target-lang "
+            f"{names[1]}",
+            path=path,
+            line=next(line for tag, line in lines.items() if _is(tag, names[2])),
+        )
+    if _is(header, names[1]):
+        names.reverse()
+    if not any(given):
+        return names[0], names[1]
+    own = language_tag("".join(given))
+    other = next((name for name in names if not _is(own, name)), names[0])
+    return given[0] or other, given[1] or other
+
+
+def _is(tag: str, language: str) -> bool:
+    """Whether a tag is this one or a variant of it."""
+    return f"{tag}-".startswith(f"{language}-")
+
+
+@lru_cache(8)
+def _languages(path: str, size: int, time: int) -> tuple[str, Mapping[str, int]]:
+    """The source that the header names, and each tag of a unit with its first line; read again after a change."""
+    del size, time
+    parser, source, lines = tmx_parser(path), [""], dict[str, int]()
+
+    def start(name: str, attributes: dict[str, str]) -> None:
+        if name == "header":
+            source[0] = language_tag(attributes.get("srclang", ""))
+        elif name == "tuv" and (tag := unit_language(attributes)):
+            lines.setdefault(tag, parser.CurrentLineNumber)
+
+    parser.StartElementHandler = start
+    with LineFile(path) as file:
+        for _, data in file.chunks():
+            feed(parser, data, path)
+    feed(parser, b"", path, last=True)
+    return source[0], lines
+
+
+def language_tag(language: str) -> str:
+    """A tag in the form in which tags are compared."""
+    return language.replace("_", "-").lower()
+
+
+def unit_language(attributes: Mapping[str, str]) -> str:
+    """The tag of a translation in a unit."""
+    return language_tag(attributes.get("xml:lang") or attributes.get("lang") or "")
+
+
+def tmx_parser(path: str) -> expat.XMLParserType:
+    """A parser that refuses entity declarations, so that no file can make it fetch or blow up anything."""
+    parser = expat.ParserCreate()
+    parser.buffer_text = True
+
+    def refuse(name: str, *_: object) -> None:
+        raise InputError(
+            f"declares the entity {name!r}; a TMX file needs none: remove the declaration",
+            path=path,
+            line=parser.CurrentLineNumber,
+        )
+
+    parser.EntityDeclHandler = refuse
+    return parser
+
+
+def feed(parser: expat.XMLParserType, data: bytes, path: str, *, last: bool = False) -> None:
+    """Parse some bytes of a file."""
+    try:
+        parser.Parse(data, last)
+    except expat.ExpatError as error:
+        raise InputError(
+            f"not well-formed XML ({expat.ErrorString(error.code)}, column {error.offset}): fix or fetch the file",
+            path=path,
+            line=error.lineno,
+        ) from error
+    except (LookupError, ValueError) as error:
+        raise InputError(
+            f"its encoding cannot be read ({error}); convert it: iconv -t utf-8, and say so in its first line",
+            path=path,
+            line=1,
+        ) from error

@@ -1,5 +1,8 @@
 """CoNLL-U treebanks."""
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 from isoglot.checks import is_number
 from isoglot.corpus.read.line_files import blocks, decode_lines, each
 from isoglot.corpus.read.records import Chunk, Fields
@@ -49,3 +52,12 @@ def word_columns(line: str) -> list[str] | None:
     if not all(map(is_number, parts)) or len(parts) > 2:
         raise InputError(f"{columns[0]!r} is not a number of a word, `1-2` or `8.1`; fix the line")
     return columns if len(parts) == 1 else None
+
+
+def conllu(row: Mapping[str, Any], number: int, *, text: str, notes: Sequence[str] | None = None) -> str:
+    """The lines of a tree, the last one blank; ``notes`` are of its words."""
+    columns = (row["words"], row["upos"], row["heads"], row["deprels"], notes or ["_"] * len(row["words"]))
+    lines = [f"# sent_id = {number}", f"# text = {text}"]
+    for i, (word, tag, head, relation, note) in enumerate(zip(*columns, strict=True), 1):
+        lines.append(f"{i}\t{word}\t_\t{tag}\t_\t_\t{head}\t{relation}\t_\t{note}")
+    return "\n".join([*lines, ""])
