@@ -73,6 +73,9 @@ class OptionsModule(nn.Module):
 
     step: Tensor  # optimiser steps so far, a buffer of those that count them
 
+    def __post_init__(self) -> None:
+        self.settle()
+
     def settle(self) -> None:
         """Begin as a module whose options are checked: first in ``__post_init__``."""
         super().__init__()
@@ -84,9 +87,6 @@ class Loss(OptionsModule, ABC):
 
     Called as ``loss(...)`` it takes what :meth:`measure` takes.
     """
-
-    def __post_init__(self) -> None:
-        self.settle()
 
     @abstractmethod
     def measure(self, *tensors: Any, **named: Any) -> LossOutput:

@@ -1,6 +1,6 @@
 """Contrast of sentences with their translations against a queue of keys: PPA's MoCo, InfoXLM's XlCo."""
 
-from dataclasses import KW_ONLY, InitVar, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Literal
 
 import torch
@@ -19,7 +19,7 @@ from isoglot.objectives.base import Batch, LayerObjective, tensor_of
 
 
 @dataclass(eq=False, repr=False)
-class SentenceContrastObjective(KeyQueueContrast, LayerObjective):
+class SentenceContrastObjective(LayerObjective, KeyQueueContrast):
     """InfoNCE between a sentence and its translation (PPA, InfoXLM): :class:`~isoglot.losses.KeyQueueContrast`.
 
     The query comes from the shared encoder, the key from a momentum copy of it without gradient. MoCo averages the
@@ -32,9 +32,6 @@ class SentenceContrastObjective(KeyQueueContrast, LayerObjective):
     :class:`~isoglot.objectives.in_batch_contrast.InBatchContrastObjective`.
 
     Args:
-        model: encoder with its masked-LM head; the copy leaves the head out.
-        view: a sentence pair.
-        layer: whose states are pooled, 0 the embeddings; the last by default.
         pooling: ``cls``, the first token's state (not the pooler), or ``mean``.
         key_dropout: dropout in the momentum encoder too, as in MoCo's code.
         mask_duplicates: ``same_source_id``: keys that are translations of the query's own sentence (corpora
@@ -50,10 +47,7 @@ class SentenceContrastObjective(KeyQueueContrast, LayerObjective):
             queue smaller than the global batch.
     """
 
-    model: InitVar[PreTrainedModel]
     _: KW_ONLY
-    view: str = "sentences"
-    layer: int | None = None
     pooling: Literal["cls", "mean"] = "cls"
     key_dropout: bool = True
     mask_duplicates: Literal["none", "same_source_id"] = "none"
@@ -63,8 +57,7 @@ class SentenceContrastObjective(KeyQueueContrast, LayerObjective):
     def __post_init__(self, model: PreTrainedModel) -> None:
         self.hidden_size = hidden_size(model)
         self.initial_std = float(getattr(model.config, "initializer_range", 0.02))
-        super().__post_init__()
-        self.choose_layer(model)
+        super().__post_init__(model)
         self.register_buffer("step", torch.zeros((), dtype=torch.int64))
         base: PreTrainedModel = model.base_model  # type: ignore[assignment]
         self.momentum_encoder: MomentumCopy[PreTrainedModel] = MomentumCopy(base, self.momentum)
@@ -113,10 +106,7 @@ class SentenceContrastObjective(KeyQueueContrast, LayerObjective):
     def _source_ids(self, batch: Batch) -> Tensor | None:
         if self.mask_duplicates == "none":
             return None
-        hint = "give a view of type sentence_pair, or mask_duplicates: none"
-        return tensor_of(
-            batch, self.view, "source_key_ids", objective="sentence_contrast", hint=hint
-        ).flatten()
+        return tensor_of(batch, self.view, "source_key_ids").flatten()
 
     def _mixes(self, pairs: int) -> bool:
         return self.mixup and pairs > 1
