@@ -37,8 +37,8 @@ class LossOutput:
         return self.total / self.count.clamp(min=1)
 
 
-def require_axes(**named: tuple[Tensor, str]) -> None:
-    """Refuse tensors whose axes do not fit each other, which broadcasting and flattening would hide.
+def require_axes(**named: tuple[Tensor | None, str]) -> None:
+    """Refuse tensors whose axes do not fit each other, which broadcasting and flattening would hide; ``None`` fits.
 
     Raises:
         ConfigurationError: naming the first such tensor.
@@ -50,6 +50,8 @@ def require_axes(**named: tuple[Tensor, str]) -> None:
     """
     sizes: dict[str, int] = {"2": 2}
     for name, (tensor, axes) in named.items():
+        if tensor is None:
+            continue
         own = axes.split()
         if len(own) != tensor.dim() or any(
             sizes.setdefault(axis, n) != n for axis, n in zip(own, tensor.shape, strict=True)

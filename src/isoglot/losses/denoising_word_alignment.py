@@ -118,12 +118,13 @@ class DenoisingWordAlignment(Loss):
 
         **Shape**: hidden (batch, length, hidden); links (batch, links, 2); the others (batch, length).
         """
-        require_axes(hidden=(hidden, "batch length hidden"), side_ids=(side_ids, "batch length"))
-        for name, ids in (("labels", labels), ("input_ids", input_ids)):
-            if ids is not None:
-                require_axes(side_ids=(side_ids, "batch length"), **{name: (ids, "batch length")})
-        if isinstance(links, Tensor):
-            require_axes(side_ids=(side_ids, "batch length"), links=(links, "batch links 2"))
+        require_axes(
+            hidden=(hidden, "batch length hidden"),
+            side_ids=(side_ids, "batch length"),
+            labels=(labels, "batch length"),
+            input_ids=(input_ids, "batch length"),
+            links=(links if isinstance(links, Tensor) else None, "batch links 2"),
+        )
         grid = links if isinstance(links, LinkGrid) else corpus_grid(links, side_ids)
         queries = self.choose(grid, side_ids, labels, input_ids)
         total, correct = pointer_loss(self.pointer, hidden, side_ids, queries)

@@ -64,10 +64,6 @@ class DenoisingWordAlignmentObjective(LinkObjective, DenoisingWordAlignment):
         queries = self.choose(grid, side_ids, self._labels(batch), self._unmasked(batch))
         return torch.tensor(len(queries.rows), device=queries.rows.device)
 
-    def after_step(self, encoder: PreTrainedModel) -> None:
-        """Counts optimiser steps, for the change of labels and the draws."""
-        self.advance()
-
     def _labels(self, batch: Batch) -> Tensor | None:
         return None if self.queries == "all_aligned" else tensor_of(batch, self.view, "labels")
 

@@ -35,5 +35,4 @@ class InBatchContrastObjective(LayerObjective, InBatchContrast):
 
     def count(self, batch: Batch) -> Tensor | None:
         """The number of pairs."""
-        ids = batch[self.view]["query_input_ids"]
-        return torch.tensor(len(ids), device=ids.device)
+        return torch.tensor(len(batch[self.view]["query_input_ids"]))

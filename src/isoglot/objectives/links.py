@@ -3,6 +3,8 @@
 from dataclasses import KW_ONLY, dataclass
 from typing import Literal
 
+from transformers import PreTrainedModel
+
 from isoglot.errors import ConfigurationError, Problem
 from isoglot.objectives.base import LayerObjective
 
@@ -31,6 +33,10 @@ class LinkObjective(LayerObjective):
                 "the others take none: labels: corpus_then_self, self_after_step: 10000"
             )
             raise ConfigurationError(Problem(text, ("labels",)))
+
+    def after_step(self, encoder: PreTrainedModel) -> None:
+        """Count the step, for the change of links."""
+        self.step += 1
 
     def from_corpus(self) -> bool:
         """Whether links are the corpus's at this step."""

@@ -56,10 +56,6 @@ class SelfTrainingObjective(LinkObjective, SelfTraining):
             return torch.tensor(len(batch[self.view]["query_input_ids"]))
         return self.items(self._corpus_links(batch)) if self.from_corpus() else None
 
-    def after_step(self, encoder: PreTrainedModel) -> None:
-        """Counts optimizer steps, for the change of labels."""
-        self.step += 1
-
     def aligner_options(self) -> Mapping[str, Any]:
         """The links whose probability was trained; for the cosine the likely ones and what stands beside them."""
         options = {

@@ -76,12 +76,15 @@ class SentenceContrastObjective(LayerObjective, KeyQueueContrast):
         if self.mixup:
             encodings = self._mixed(encodings)
         queries = self.pooled(encodings, "query", self.pooling)
-        return self.measure(queries, self._keys(encodings), self._source_ids(batch))
+        source_ids = None
+        if self.mask_duplicates == "same_source_id":
+            source_ids = tensor_of(batch, self.view, "source_key_ids").flatten()
+        return self.measure(queries, self._keys(encodings), source_ids)
 
     def count(self, batch: Batch) -> Tensor | None:
         """The number of pairs, or of mixed pairs."""
-        ids = batch[self.view]["query_input_ids"]
-        return torch.tensor((len(ids) + 1) // 2 if self._mixes(len(ids)) else len(ids), device=ids.device)
+        pairs = len(batch[self.view]["query_input_ids"])
+        return torch.tensor((pairs + 1) // 2 if self.mixup else pairs)
 
     @torch.no_grad()
     def after_step(self, encoder: PreTrainedModel) -> None:
@@ -103,20 +106,12 @@ class SentenceContrastObjective(LayerObjective, KeyQueueContrast):
         )
         return pool(states, inputs["attention_mask"], self.pooling)
 
-    def _source_ids(self, batch: Batch) -> Tensor | None:
-        if self.mask_duplicates == "none":
-            return None
-        return tensor_of(batch, self.view, "source_key_ids").flatten()
-
-    def _mixes(self, pairs: int) -> bool:
-        return self.mixup and pairs > 1
-
     def _mixed(self, encodings: Encodings) -> Encodings:
         """Encodings of concatenated sentences; the encoder's own run through the same class."""
         tensors: dict[str, Tensor] = {}
         longest = max_length(encodings.model)
         padding_id = int(getattr(encodings.model.config, "pad_token_id", None) or 0)
-        if not self._mixes(len(encodings.inputs(self.view, "query")["input_ids"])):
+        if len(encodings.inputs(self.view, "query")["input_ids"]) < 2:
             return encodings
         for salt, side in enumerate(("query", "key")):
             inputs = encodings.inputs(self.view, side)

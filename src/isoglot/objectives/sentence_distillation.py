@@ -35,7 +35,6 @@ class SentenceDistillationObjective(LayerObjective, SentenceDistillation):
         sides: ``both`` sentences learn the vector, or the ``translation`` alone.
         pivot: the side that the teacher reads, as in the view: ``source`` or ``target``.
         pooling: of the student: ``cls``, the first token's state, or ``mean``.
-        teacher_layer: the teacher's layer; the last by default.
         teacher_pooling: of the teacher: ``cls`` or ``mean``.
         teacher_prefix: text before each sentence that the teacher reads, such as "query: ".
         teacher_length: most tokens of a sentence that the teacher reads.
@@ -54,7 +53,6 @@ class SentenceDistillationObjective(LayerObjective, SentenceDistillation):
     sides: Literal["both", "translation"] = "both"
     pivot: Literal["source", "target"] = "source"
     pooling: Literal["cls", "mean"] = "mean"
-    teacher_layer: int | None = None
     teacher_pooling: Literal["cls", "mean"] = "mean"
     teacher_prefix: str = ""
     teacher_length: Count = 128
@@ -66,9 +64,7 @@ class SentenceDistillationObjective(LayerObjective, SentenceDistillation):
             raise ConfigurationError(
                 "sentence_distillation: the student's tokenizer is needed too: tokenizer=..."
             )
-        teacher = Teacher(
-            self.teacher, self.teacher_layer, self.teacher_pooling, self.teacher_prefix, self.teacher_length
-        )
+        teacher = Teacher(self.teacher, self.teacher_pooling, self.teacher_prefix, self.teacher_length)
         corpus, self.bitext = self.bitext, None  # its vectors are kept, not the corpus
         self.taught = taught_vectors(teacher, corpus, tokenizer, side=self.pivot)
         own = hidden_size(model)
@@ -99,5 +95,4 @@ class SentenceDistillationObjective(LayerObjective, SentenceDistillation):
 
     def count(self, batch: Batch) -> Tensor | None:
         """The number of sentences."""
-        ids = batch[self.view]["query_input_ids"]
-        return torch.tensor((2 if self.sides == "both" else 1) * len(ids), device=ids.device)
+        return torch.tensor((2 if self.sides == "both" else 1) * len(batch[self.view]["query_input_ids"]))
