@@ -10,7 +10,7 @@ from isoglot.losses.base import LossOutput
 from isoglot.losses.denoising_word_alignment import DenoisingWordAlignment
 from isoglot.modules.encoder import hidden_size
 from isoglot.modules.encodings import Encodings
-from isoglot.modules.self_labelling import corpus_grid
+from isoglot.modules.self_labelling import corpus_links
 from isoglot.objectives.base import Batch, chosen_layer, tensor_of
 from isoglot.objectives.links import LinkObjective
 
@@ -50,7 +50,7 @@ class DenoisingWordAlignmentObjective(LinkObjective, DenoisingWordAlignment):
         """Summed cross-entropy over the queries of both directions."""
         hidden, side_ids = self.states(encodings), tensor_of(batch, self.view, "side_ids")
         if self.from_corpus():
-            links = corpus_grid(tensor_of(batch, self.view, "link_ids"), side_ids)
+            links = corpus_links(tensor_of(batch, self.view, "link_ids"), side_ids)
         else:
             links = self.label(encodings.layer(self.view, self._label_layer, clean=True), side_ids)
         return self.measure(hidden, side_ids, links, self._labels(batch), input_ids=self._unmasked(batch))
@@ -60,8 +60,8 @@ class DenoisingWordAlignmentObjective(LinkObjective, DenoisingWordAlignment):
         if not self.from_corpus():
             return None
         side_ids = tensor_of(batch, self.view, "side_ids")
-        grid = corpus_grid(tensor_of(batch, self.view, "link_ids"), side_ids)
-        queries = self.choose(grid, side_ids, self._labels(batch), self._unmasked(batch))
+        links = corpus_links(tensor_of(batch, self.view, "link_ids"), side_ids)
+        queries = self.choose(links, side_ids, self._labels(batch), self._unmasked(batch))
         return torch.tensor(len(queries.rows), device=queries.rows.device)
 
     def _labels(self, batch: Batch) -> Tensor | None:
