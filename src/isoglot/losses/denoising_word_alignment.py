@@ -9,14 +9,13 @@ from torch import Tensor, nn
 
 from isoglot.errors import ConfigurationError
 from isoglot.losses.base import Loss, LossOutput, require_axes
+from isoglot.losses.vocabulary_loss import IGNORED
 from isoglot.modules.hashed_noise import hashed_uniform, sentence_key
 from isoglot.modules.pointer import Pointer
 from isoglot.modules.self_labelling import Filtering, LinkedPositions, corpus_links, self_label
 from isoglot.modules.sinkhorn import Order
 from isoglot.options import Count, Positive, Share
 from isoglot.seeding import generator_for
-
-_UNSELECTED = -100  # label of a position that is not masked
 
 
 class Queries(NamedTuple):
@@ -164,7 +163,7 @@ class DenoisingWordAlignment(Loss):
             heads = self._draw(input_ids, side_ids, rows, source, target) < 0.5
             asked, answer = torch.where(heads, source, target), torch.where(heads, target, source)
             return Queries(rows, asked, answer)
-        selected = _needed("labels", labels, self.queries) != _UNSELECTED
+        selected = _needed("labels", labels, self.queries) != IGNORED
         if self.queries == "unmasked":
             every = torch.arange(selected.numel(), device=selected.device)
             draws = self._draw(input_ids, side_ids, every // length, every % length).view_as(selected)

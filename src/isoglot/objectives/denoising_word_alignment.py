@@ -53,7 +53,9 @@ class DenoisingWordAlignmentObjective(LinkObjective, DenoisingWordAlignment):
             links = corpus_links(tensor_of(batch, self.view, "link_ids"), side_ids)
         else:
             links = self.label(encodings.layer(self.view, self._label_layer, clean=True), side_ids)
-        return self.measure(hidden, side_ids, links, self._labels(batch), input_ids=self._unmasked(batch))
+        return self.measure(
+            hidden, side_ids, links, batch[self.view].get("labels"), input_ids=self._unmasked(batch)
+        )
 
     def count(self, batch: Batch) -> Tensor | None:
         """How many queries there are, where that does not take the encoder: with corpus links."""
@@ -61,11 +63,8 @@ class DenoisingWordAlignmentObjective(LinkObjective, DenoisingWordAlignment):
             return None
         side_ids = tensor_of(batch, self.view, "side_ids")
         links = corpus_links(tensor_of(batch, self.view, "link_ids"), side_ids)
-        queries = self.choose(links, side_ids, self._labels(batch), self._unmasked(batch))
+        queries = self.choose(links, side_ids, batch[self.view].get("labels"), self._unmasked(batch))
         return torch.tensor(len(queries.rows), device=queries.rows.device)
-
-    def _labels(self, batch: Batch) -> Tensor | None:
-        return None if self.queries == "all_aligned" else tensor_of(batch, self.view, "labels")
 
     def _unmasked(self, batch: Batch) -> Tensor:
         tensors = batch[self.view]

@@ -29,11 +29,9 @@ class WordExchangeObjective(WordExchange, Objective):
     def count(self, batch: Batch) -> Tensor | None:
         """What the sum is divided by: known before the forward."""
         masked = batch[self.view]["labels"] >= 0
-        return (
-            masked.sum()
-            if self.divide_by == "masked"
-            else self.linked(tensor_of(batch, self.view, "link_ids"), masked)
-        )
+        if self.divide_by == "masked":
+            return masked.sum()
+        return self.linked(tensor_of(batch, self.view, "link_ids"), masked)
 
     def forward(self, encodings: Encodings, batch: Batch) -> LossOutput:
         """Summed cross-entropy over the masked tokens that have a translation."""
