@@ -29,7 +29,6 @@ _HEADER = "isoglot"
 _SIDES = ("numerators", "denominators")
 
 
-@dataclass(frozen=True, eq=False, init=False)
 class ExampleCounts:
     """One metric of a list of examples.
 
@@ -47,10 +46,6 @@ class ExampleCounts:
         75.0
     """
 
-    numerators: NDArray[np.float64]
-    denominators: NDArray[np.float64]
-    combine: Combine = "mean"
-
     def __init__(self, numerators: ArrayLike, denominators: ArrayLike, combine: Combine = "mean") -> None:
         top, bottom = _numbers(numerators), _numbers(denominators)
         if top.shape != bottom.shape or top.ndim not in (1, 2):
@@ -63,9 +58,8 @@ class ExampleCounts:
         if combine not in get_args(Combine):
             raise ConfigurationError(f"combine must be {' or '.join(get_args(Combine))}, got {combine!r}")
         parts = top.shape[1] if top.ndim == 2 else 1
-        object.__setattr__(self, "numerators", top.reshape(len(top), parts))
-        object.__setattr__(self, "denominators", bottom.reshape(len(bottom), parts))
-        object.__setattr__(self, "combine", combine)
+        self.numerators, self.denominators = top.reshape(len(top), parts), bottom.reshape(len(bottom), parts)
+        self.combine = combine
 
     def __len__(self) -> int:
         return len(self.numerators)

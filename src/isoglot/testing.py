@@ -8,12 +8,7 @@ from typing import Any
 
 import torch
 from datasets import Dataset
-from transformers import (
-    AutoModelForMaskedLM,
-    PreTrainedConfig,
-    PreTrainedModel,
-    PreTrainedTokenizerFast,
-)
+from transformers import AutoModelForMaskedLM, PreTrainedModel, PreTrainedTokenizerFast
 
 from isoglot.checks import did_you_mean
 from isoglot.corpus.encode.tokenizer import train_tokenizer
@@ -30,6 +25,10 @@ _TOKENIZERS = {
     "modernbert": ("byte_bpe", "bert"),
 }
 """Family to the algorithm of its pieces and the special tokens around them."""
+_CONFIGURATIONS: dict[str, dict[str, Any]] = {
+    "deberta-v2": {"position_buckets": 32, "legacy": True},
+    "modernbert": {"local_attention": 64, "max_position_embeddings": 512},
+}
 _BYTES = 256 + 5 + 60
 FAMILIES = tuple(_TOKENIZERS)
 """Encoder families that :func:`tiny_model` and :func:`tiny_tokenizer` build, by Hugging Face's ``model_type``."""
@@ -121,7 +120,8 @@ def tiny_tokenizer(family: str = "bert", *, vocab_size: int = 160) -> PreTrained
     byte-level BPE, ``<s> S </s></s> T </s>``. XLM-R: Unigram, the same pair. DeBERTa-v2: Unigram, BERT's specials.
     ModernBERT: byte-level BPE, BERT's specials. At the default size the words of the corpus split into several pieces.
     """
-    _require_family(family)
+    if family not in FAMILIES:
+        raise ConfigurationError(f"unknown family {family!r}; {did_you_mean(family, FAMILIES)}")
     algorithm, specials = _TOKENIZERS[family]
     pairs = tiny_bitext(200)
     tokenizer = train_tokenizer(
@@ -150,19 +150,21 @@ def tiny_model(
     overrides the family's configuration in its own names. The model is in evaluation mode, and the global generators
     are left as they were.
     """
-    _require_family(family)
     tokenizer = tokenizer if tokenizer is not None else tiny_tokenizer(family)
-    settings = _configuration(family, tokenizer, config)
+    small: dict[str, Any] = {
+        "hidden_size": 32,
+        "num_hidden_layers": 3,
+        "num_attention_heads": 4,
+        "intermediate_size": 64,
+        "bos_token_id": tokenizer.cls_token_id,
+        "eos_token_id": tokenizer.sep_token_id,
+    }
+    settings = {"architecture": family, **small, **_CONFIGURATIONS.get(family, {}), **config}
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        model: PreTrainedModel = AutoModelForMaskedLM.from_config(settings)
+        model: PreTrainedModel = AutoModelForMaskedLM.from_config(model_config(settings, tokenizer=tokenizer))
     model.eval()
     return model
-
-
-def _require_family(family: str) -> None:
-    if family not in FAMILIES:
-        raise ConfigurationError(f"unknown family {family!r}; {did_you_mean(family, FAMILIES)}")
 
 
 def _sentence(rng: random.Random) -> tuple[list[str], list[int]]:
@@ -192,22 +194,3 @@ def _sentence(rng: random.Random) -> tuple[list[str], list[int]]:
 
 def _join(words: list[str]) -> str:
     return " ".join(words[:-1]) + words[-1]
-
-
-def _configuration(
-    family: str, tokenizer: PreTrainedTokenizerFast, overrides: dict[str, Any]
-) -> PreTrainedConfig:
-    small: dict[str, Any] = {
-        "hidden_size": 32,
-        "num_hidden_layers": 3,
-        "num_attention_heads": 4,
-        "intermediate_size": 64,
-        "bos_token_id": tokenizer.cls_token_id,
-        "eos_token_id": tokenizer.sep_token_id,
-    }
-    own: dict[str, dict[str, Any]] = {
-        "deberta-v2": {"position_buckets": 32, "legacy": True},
-        "modernbert": {"local_attention": 64, "max_position_embeddings": 512},
-    }
-    settings = {"architecture": family, **small, **own.get(family, {}), **overrides}
-    return model_config(settings, tokenizer=tokenizer)

@@ -5,7 +5,7 @@ from link_loops import link_sets
 from pointer_world import make_batch
 
 from isoglot.modules.extraction import itermax_links, printed_links
-from isoglot.modules.self_labelling import corpus_grid, self_label
+from isoglot.modules.self_labelling import corpus_links, self_label
 
 
 def test_the_sentence_that_stands_first_is_the_source_of_its_labels():
@@ -59,5 +59,5 @@ def test_labels_to_the_letter_are_eq_6_and_then_eq_9():
 
 def test_the_last_of_several_links_counts():
     side_ids = torch.tensor([[0, 1, 1, 0, 2, 2, 2, 0]])
-    grid = corpus_grid(torch.tensor([[[1, 4], [1, 6], [2, 6], [0, 5], [-1, -1]]]), side_ids)
-    assert grid.partners(8).tolist() == [[-1, 6, 6, -1, 1, -1, 2, -1]]
+    links = corpus_links(torch.tensor([[[1, 4], [1, 6], [2, 6], [0, 5], [-1, -1]]]), side_ids)
+    assert links.partners(8).tolist() == [[-1, 6, 6, -1, 1, -1, 2, -1]]

@@ -127,8 +127,7 @@ def test_queries_unmasked_and_all_aligned():
     queries = both.choose(self_label(clean, pair["side_ids"]), pair["side_ids"], None, pair["original_ids"])
     heads = (pair["side_ids"][queries.rows, queries.positions] == 1).float().mean()
     assert 0.3 < float(heads) < 0.7
-    for b, p, target in zip(queries.rows.tolist(), queries.positions.tolist(), queries.targets, strict=True):
-        q = int(target.nonzero())
+    for b, p, q in zip(*(part.tolist() for part in queries), strict=True):
         assert ((p, q) if pair["side_ids"][b, p] == 1 else (q, p)) in sets[b]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def link_sets(grid):
-    sets = [set() for _ in range(grid.links.shape[0])]
+    sets = [set() for _ in range(grid.batch)]
     for b, i, j in zip(*(x.tolist() for x in grid.pairs()), strict=True):
         sets[b].add((i, j))
     return sets

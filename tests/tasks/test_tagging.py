@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from labelled_files import json_lines
 
 from isoglot.corpus.labelled.tags import read_tags
-from isoglot.errors import ConfigurationError
+from isoglot.errors import ConfigurationError, IsoglotError
 from isoglot.schema import TAGGED
 from isoglot.tasks import build_task
 from isoglot.tasks.tagging import TaggingTask, _windows
@@ -124,3 +124,12 @@ def test_words_without_a_tag_are_neither_learned_from_nor_scored(tmp_path: Path)
     (tmp_path / "ner.tsv").write_text("Anna\tB-PER\nx\t_\ny\tO\n")
     entities = build_task("ner", [str(tmp_path / "ner.tsv")])
     assert entities.labels(entities.load("de", "train")) == ["O", "B-PER", "I-PER"]
+
+
+def test_tags_of_another_scheme_are_named_by_the_option_that_the_message_says(tmp_path: Path) -> None:
+    path = tmp_path / "en.tsv"
+    path.write_text("river\tTHING\nsees\tACT\n\n", encoding="utf-8")
+    with pytest.raises(IsoglotError, match=r"--set allowed=\[\.\.\.\]"):
+        build_task("ner", [str(path)]).load("en", "train")
+    task = build_task("ner", [str(path)], allowed=["THING", "ACT"])
+    assert task.labels(task.load("en", "train")) == ["THING", "ACT"]

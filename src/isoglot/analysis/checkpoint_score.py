@@ -17,6 +17,7 @@ from isoglot.derive.sharing import COPY_FILE
 from isoglot.derive.vocabulary import VocabularyCopy
 from isoglot.errors import ConfigurationError
 from isoglot.modules.encoder import input_embeddings
+from isoglot.modules.word_vectors import mean_rows
 from isoglot.objectives.embedding_alignment import lexicon_pairs
 from isoglot.runs.checkpoint import checkpoint_folder
 from isoglot.tasks.language_vectors import read_table
@@ -109,7 +110,7 @@ def mean_pieces(table: Tensor, entries: Sequence[Sequence[int]]) -> Tensor:
     """The mean embedding of each entry's pieces; every entry has at least one. **Shape**: (entries, size)."""
     flat = torch.tensor([piece for entry in entries for piece in entry], device=table.device)
     lengths = torch.tensor([len(entry) for entry in entries], device=table.device)
-    return torch.nn.functional.embedding_bag(flat, table, lengths.cumsum(0) - lengths, mode="mean")
+    return mean_rows(table[flat], lengths)
 
 
 def _lexicon_score(

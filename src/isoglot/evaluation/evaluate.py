@@ -18,8 +18,6 @@ from isoglot.runs.folder import key_of
 from isoglot.runs.reporter import Reporter, Silent
 from isoglot.tasks import submission
 from isoglot.tasks.base import (
-    CheckpointTask,
-    CountedTask,
     Predictions,
     Probe,
     Task,
@@ -72,7 +70,7 @@ def evaluate(
     about = origin(source)
     if (packed := packed_file(checkpoint)) is not None:
         about = {**about, "run": packed.stem}  # not the folder in the cache that it is unpacked into
-    task = task.with_checkpoint(source) if isinstance(task, CheckpointTask) else task
+    task = task.with_checkpoint(source) if hasattr(task, "with_checkpoint") else task
     content = {language: identify(task, language, split) for language in languages}
     asked = _evaluations(source, task, about, content, split, options)
     known = {language: known_rows(one, task, options) for language, one in asked.items()}
@@ -94,7 +92,7 @@ def evaluate(
             rows = asked[language].rows(scores, len(predictions))
             take(rows)
             counts = None
-            if options.predictions is not None and isinstance(task, CountedTask):
+            if options.predictions is not None and hasattr(task, "counts"):
                 counts = task.counts(data, predictions, language=language)
             known[language] = keep(asked[language], task, rows, predictions, options, counts)
         report.progress("languages", number, len(languages))

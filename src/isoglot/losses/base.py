@@ -37,8 +37,8 @@ class LossOutput:
         return self.total / self.count.clamp(min=1)
 
 
-def require_axes(**named: tuple[Tensor, str]) -> None:
-    """Refuse tensors whose axes do not fit each other, which broadcasting and flattening would hide.
+def require_axes(**named: tuple[Tensor | None, str]) -> None:
+    """Refuse tensors whose axes do not fit each other, which broadcasting and flattening would hide; ``None`` fits.
 
     Raises:
         ConfigurationError: naming the first such tensor.
@@ -50,6 +50,8 @@ def require_axes(**named: tuple[Tensor, str]) -> None:
     """
     sizes: dict[str, int] = {"2": 2}
     for name, (tensor, axes) in named.items():
+        if tensor is None:
+            continue
         own = axes.split()
         if len(own) != tensor.dim() or any(
             sizes.setdefault(axis, n) != n for axis, n in zip(own, tensor.shape, strict=True)
@@ -73,6 +75,9 @@ class OptionsModule(nn.Module):
 
     step: Tensor  # optimiser steps so far, a buffer of those that count them
 
+    def __post_init__(self) -> None:
+        self.settle()
+
     def settle(self) -> None:
         """Begin as a module whose options are checked: first in ``__post_init__``."""
         super().__init__()
@@ -84,9 +89,6 @@ class Loss(OptionsModule, ABC):
 
     Called as ``loss(...)`` it takes what :meth:`measure` takes.
     """
-
-    def __post_init__(self) -> None:
-        self.settle()
 
     @abstractmethod
     def measure(self, *tensors: Any, **named: Any) -> LossOutput:

@@ -5,22 +5,21 @@ from typing import Annotated, Literal, NamedTuple
 
 import torch
 from pydantic import Field
-from torch import Tensor
+from torch import Tensor, nn
 
 from isoglot.errors import ConfigurationError
 from isoglot.losses.base import Loss, LossOutput, require_axes
+from isoglot.losses.vocabulary_loss import IGNORED
 from isoglot.modules.hashed_noise import hashed_uniform, sentence_key
 from isoglot.modules.pointer import Pointer
-from isoglot.modules.self_labelling import Filtering, LinkGrid, corpus_grid, self_label
+from isoglot.modules.self_labelling import Filtering, LinkedPositions, corpus_links, self_label
 from isoglot.modules.sinkhorn import Order
 from isoglot.options import Count, Positive, Share
 from isoglot.seeding import generator_for
 
-_UNSELECTED = -100  # label of a position that is not masked
-
 
 class Queries(NamedTuple):
-    """Which positions ask, and which in the other sentence are right for each: bool (queries, length), at least one."""
+    """Which positions ask, and which in the other sentence is right for each: (queries,) each."""
 
     rows: Tensor
     positions: Tensor
@@ -102,7 +101,7 @@ class DenoisingWordAlignment(Loss):
         self,
         hidden: Tensor,
         side_ids: Tensor,
-        links: LinkGrid | Tensor,
+        links: LinkedPositions | Tensor,
         labels: Tensor | None = None,
         *,
         input_ids: Tensor | None = None,
@@ -118,25 +117,26 @@ class DenoisingWordAlignment(Loss):
 
         **Shape**: hidden (batch, length, hidden); links (batch, links, 2); the others (batch, length).
         """
-        require_axes(hidden=(hidden, "batch length hidden"), side_ids=(side_ids, "batch length"))
-        for name, ids in (("labels", labels), ("input_ids", input_ids)):
-            if ids is not None:
-                require_axes(side_ids=(side_ids, "batch length"), **{name: (ids, "batch length")})
-        if isinstance(links, Tensor):
-            require_axes(side_ids=(side_ids, "batch length"), links=(links, "batch links 2"))
-        grid = links if isinstance(links, LinkGrid) else corpus_grid(links, side_ids)
-        queries = self.choose(grid, side_ids, labels, input_ids)
+        require_axes(
+            hidden=(hidden, "batch length hidden"),
+            side_ids=(side_ids, "batch length"),
+            labels=(labels, "batch length"),
+            input_ids=(input_ids, "batch length"),
+            links=(links if isinstance(links, Tensor) else None, "batch links 2"),
+        )
+        found = corpus_links(links, side_ids) if isinstance(links, Tensor) else links
+        queries = self.choose(found, side_ids, labels, input_ids)
         total, correct = pointer_loss(self.pointer, hidden, side_ids, queries)
         count, pairs = len(queries.rows), len(side_ids)
         metrics = {
             "accuracy": correct.float() / max(1, count),
             "queries_per_pair": total.new_tensor(count / max(1, pairs)),
-            "links_per_pair": grid.links.sum().float() / max(1, pairs),
+            "links_per_pair": total.new_tensor(float(len(found.rows))) / max(1, pairs),
         }
         items = {"queries_per_pair": pairs, "links_per_pair": pairs}
         return LossOutput(total, torch.tensor(count, device=total.device), metrics, items)
 
-    def label(self, states: Tensor, side_ids: Tensor) -> LinkGrid:
+    def label(self, states: Tensor, side_ids: Tensor) -> LinkedPositions:
         """The links that the encoder's states of the unmasked pair give.
 
         **Shape**: states (batch, length, hidden); side_ids (batch, length).
@@ -154,23 +154,23 @@ class DenoisingWordAlignment(Loss):
         )
 
     def choose(
-        self, grid: LinkGrid, side_ids: Tensor, labels: Tensor | None, input_ids: Tensor | None = None
+        self, links: LinkedPositions, side_ids: Tensor, labels: Tensor | None, input_ids: Tensor | None = None
     ) -> Queries:
         """The queries of a batch and their targets; arguments as of :meth:`measure`."""
         length = side_ids.shape[1]
         if self.queries == "all_aligned":
-            rows, source, target = grid.pairs()
+            rows, source, target = links.pairs()
             heads = self._draw(input_ids, side_ids, rows, source, target) < 0.5
             asked, answer = torch.where(heads, source, target), torch.where(heads, target, source)
-            return Queries(rows, asked, _one_hot(answer, length))
-        selected = _needed("labels", labels, self.queries) != _UNSELECTED
+            return Queries(rows, asked, answer)
+        selected = _needed("labels", labels, self.queries) != IGNORED
         if self.queries == "unmasked":
             every = torch.arange(selected.numel(), device=selected.device)
             draws = self._draw(input_ids, side_ids, every // length, every % length).view_as(selected)
             selected = ~selected & (draws < self.unmasked_share)
-        partner = grid.partners(length)
+        partner = links.partners(length)
         rows, positions = (selected & (partner >= 0)).nonzero(as_tuple=True)
-        return Queries(rows, positions, _one_hot(partner[rows, positions], length))
+        return Queries(rows, positions, partner[rows, positions])
 
     def advance(self) -> None:
         """Count the step, for the draws."""
@@ -187,25 +187,15 @@ def pointer_loss(
 ) -> tuple[Tensor, Tensor]:
     """Summed cross-entropy of the pointer (0 with its graph for no query) and the number of right answers (Eq. 15).
 
-    Each query's keys are all tokens of the other sentence, masked or not; a query with several targets has its
-    probability mass spread uniformly over them, and is right if its best key is any of them.
+    Each query's keys are all tokens of the other sentence, masked or not.
 
     **Shape**: hidden (batch, length, hidden), side_ids (batch, length).
     """
-    rows, positions = queries.rows, queries.positions
+    rows, positions, targets = queries
     allowed = side_ids[rows] == 3 - side_ids[rows, positions][:, None]
-    log_probabilities = pointer(hidden, rows, positions, allowed).log_softmax(1)
-    share = queries.targets.float() / queries.targets.sum(1, keepdim=True)
-    # Positions that are not allowed hold −inf, which a product with 0 would turn into NaN.
-    total = -(log_probabilities.masked_fill(~queries.targets, 0.0) * share).sum()
-    if not len(rows):
-        return total, torch.zeros((), device=hidden.device)
-    best = log_probabilities.argmax(1, keepdim=True)
-    return total, queries.targets.gather(1, best).sum().detach()
-
-
-def _one_hot(index: Tensor, length: int) -> Tensor:
-    return index[:, None] == torch.arange(length, device=index.device)
+    scores = pointer(hidden, rows, positions, allowed)
+    total = nn.functional.cross_entropy(scores, targets, reduction="sum")
+    return total, (scores.argmax(1) == targets).sum()
 
 
 def _needed(name: str, tensor: Tensor | None, queries: str) -> Tensor:

@@ -12,6 +12,7 @@ from isoglot.checks import shortened
 from isoglot.errors import ConfigurationError
 from isoglot.losses.base import Loss, LossOutput
 from isoglot.modules.shared_table import SharedTable
+from isoglot.modules.word_vectors import mean_rows
 from isoglot.options import Count
 from isoglot.seeding import generator_for
 
@@ -115,10 +116,7 @@ def _embed(table: SharedTable, pieces: Tensor) -> Tensor:
     if pieces.size(1) == 1:
         return table.rows(pieces[:, 0])
     present = pieces >= 0
-    rows = table.rows(pieces[present])
-    lengths = present.sum(dim=1)
-    order = torch.arange(rows.size(0), device=rows.device)
-    return nn.functional.embedding_bag(order, rows, lengths.cumsum(0) - lengths, mode="mean")
+    return mean_rows(table.rows(pieces[present]), present.sum(dim=1))
 
 
 def _pieces(number: int, entry: EntryPieces) -> list[int]:

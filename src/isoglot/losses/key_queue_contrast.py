@@ -112,9 +112,9 @@ class KeyQueueContrast(Loss):
 
         **Shape**: queries and keys (batch, hidden); source_ids (batch,), int64.
         """
-        require_axes(queries=(queries, "batch hidden"), keys=(keys, "batch hidden"))
-        if source_ids is not None:
-            require_axes(keys=(keys, "batch hidden"), source_ids=(source_ids, "batch"))
+        require_axes(
+            queries=(queries, "batch hidden"), keys=(keys, "batch hidden"), source_ids=(source_ids, "batch")
+        )
         queries = self.project(queries, self.head)
         with torch.no_grad():
             keys = self.project(keys, self.momentum_projection.module)

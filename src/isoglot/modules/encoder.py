@@ -129,7 +129,7 @@ def encode(
     states = {}
     with ExitStack() as stack:
         stack.enter_context(_words_from(model, words))
-        arguments = stack.enter_context(_forward_arguments(model, inputs, language_embeddings))
+        arguments = _forward_arguments(model, inputs, language_embeddings, stack)
         if modules is None:
             output = model.base_model(**arguments, output_hidden_states=True)
             return {
@@ -271,11 +271,10 @@ def _words_from(model: PreTrainedModel, table: SharedTable | None) -> Iterator[N
         yield
 
 
-@contextmanager
 def _forward_arguments(
-    model: PreTrainedModel, inputs: Mapping[str, Tensor], languages: nn.Embedding | None
-) -> Iterator[dict[str, Any]]:
-    """The base model's keyword arguments; packed DeBERTa gets its mask by a hook inside the block."""
+    model: PreTrainedModel, inputs: Mapping[str, Tensor], languages: nn.Embedding | None, stack: ExitStack
+) -> dict[str, Any]:
+    """The base model's keyword arguments; packed DeBERTa gets its mask by a hook that the stack ends."""
     accepted = _parameters(type(model.base_model).forward)
     input_ids = inputs["input_ids"]
     attention_mask = inputs.get("attention_mask")
@@ -290,33 +289,29 @@ def _forward_arguments(
     positions = inputs.get("position_ids")
     if documents is not None and positions is None:
         positions = restarted_positions(documents)
-    embed_languages = languages is not None and "language_ids" in inputs
+    if "language_ids" not in inputs:
+        languages = None
     if "position_ids" in accepted:
-        positions = _positions(model, inputs, positions, explicit=embed_languages)
+        positions = _positions(model, inputs, positions, explicit=languages is not None)
         if positions is not None:
             arguments["position_ids"] = positions
     _check_length(model, input_ids.shape[1])
-    if embed_languages and languages is not None:
+    if languages is not None:
         embedded = input_embeddings(model)(input_ids)
         arguments["inputs_embeds"] = add_language_embeddings(embedded, inputs["language_ids"], languages)
         arguments["input_ids"] = None
-    with ExitStack() as stack:
-        if documents is not None:
-            require_packable(model)
-            mask = document_mask(documents, attention_mask)
-            if model.config.model_type == "deberta-v2":
-                stack.enter_context(_uncompiled(model))
-                arguments["attention_mask"] = documents > 0 if attention_mask is None else attention_mask
-                stack.enter_context(_deberta_mask(model, mask))
-            else:
-                arguments["attention_mask"] = attention_inputs(model, mask, model.dtype)
-        yield arguments
-
-
-def _deberta_mask(model: PreTrainedModel, mask: Tensor) -> AbstractContextManager[None]:
-    """Give DeBERTa's layers the document mask; its embeddings keep the plain one, which they multiply by."""
-    encoder = cast(nn.Module, model.base_model.encoder)
-    return _before(encoder, lambda args, kwargs: ((args[0], mask, *args[2:]), kwargs))
+    if documents is None:
+        return arguments
+    require_packable(model)
+    mask = document_mask(documents, attention_mask)
+    if model.config.model_type == "deberta-v2":  # its embeddings keep the plain mask, which they multiply by
+        arguments["attention_mask"] = documents > 0 if attention_mask is None else attention_mask
+        stack.enter_context(_uncompiled(model))
+        layers = cast(nn.Module, model.base_model.encoder)
+        stack.enter_context(_before(layers, lambda args, kwargs: ((args[0], mask, *args[2:]), kwargs)))
+    else:
+        arguments["attention_mask"] = attention_inputs(model, mask, model.dtype)
+    return arguments
 
 
 def _positions(

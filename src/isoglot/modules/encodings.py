@@ -80,7 +80,14 @@ class Encodings:
             return self._cache[view, side, layer].detach()
         key = (view, side, layer, clean)
         if key not in self._detached:
-            self._detached[key] = self._encode_partial(view, side, layer, clean=clean)
+            self.forwards += 1
+            inputs = self.inputs(view, side)
+            if clean:
+                prefix = "" if side is None else f"{side}_"
+                inputs["input_ids"] = self.batch[view].get(f"{prefix}original_ids", inputs["input_ids"])
+            self._detached[key] = encode_to_layer(
+                self.model, inputs, layer, training=not clean, language_embeddings=self.language_embeddings
+            )
         return self._detached[key]
 
     def table(self, weight: Tensor) -> SharedTable:
@@ -115,23 +122,12 @@ class Encodings:
         whole = layer == top == num_layers(self.model)
         keep = torch.is_grad_enabled() and not (whole and is_compiled(self.model))
         if keep and layer_modules(self.model) is not None:
-            layers = tuple(
-                range(top + 1)
-            )  # the graph keeps the layers' inputs anyway: later readers get them free
+            # the graph keeps the layers' inputs anyway: later readers get them free
+            layers = tuple(range(top + 1))
         return encode(
             self.model,
             self.inputs(view, side),
             layers=layers,
             language_embeddings=self.language_embeddings,
             words=self.table(input_embeddings(self.model).weight),
-        )
-
-    def _encode_partial(self, view: str, side: str | None, layer: int, *, clean: bool) -> Tensor:
-        self.forwards += 1
-        inputs = self.inputs(view, side)
-        if clean:
-            prefix = "" if side is None else f"{side}_"
-            inputs["input_ids"] = self.batch[view].get(f"{prefix}original_ids", inputs["input_ids"])
-        return encode_to_layer(
-            self.model, inputs, layer, training=not clean, language_embeddings=self.language_embeddings
         )

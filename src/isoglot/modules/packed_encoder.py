@@ -171,18 +171,14 @@ class PackedEncoder(nn.Module):
         """Where it computes."""
         return cast(torch.device, self.embeddings["LayerNorm"].weight.device)
 
-    def forward(
-        self, input_ids: Tensor, attention_mask: Tensor | None = None, position_ids: Tensor | None = None
-    ) -> tuple[Tensor]:
+    def forward(self, input_ids: Tensor, attention_mask: Tensor | None = None) -> tuple[Tensor]:
         """The states of the last layer.
 
         **Shape**: ids and mask (batch, length) -> (batch, length, hidden).
         """
-        if position_ids is None:
-            position_ids = self._positions(input_ids)
         parts = self.embeddings
-        words = parts["word_embeddings"](input_ids)
-        states = words + parts["token_type_embeddings"].weight[0] + parts["position_embeddings"](position_ids)
+        words, positions = parts["word_embeddings"](input_ids), self._positions(input_ids)
+        states = words + parts["token_type_embeddings"].weight[0] + parts["position_embeddings"](positions)
         states = parts["LayerNorm"](states)
         mask = None
         if attention_mask is not None and not bool(attention_mask.all()):

@@ -22,64 +22,24 @@ Filtering = Literal["itermax", "printed", "intersection", "union"]
 
 
 @dataclass(frozen=True)
-class SentencePositions:
-    """Where the two sentences of each row stand."""
+class LinkedPositions:
+    """Links between the two sentences of each row, by the positions of their tokens; rows ascend."""
 
-    # positions of the source tokens, (batch, n); past a row's own count they are any other positions
+    batch: int
+    rows: Tensor
     source: Tensor
     target: Tensor
-    source_mask: Tensor
-    target_mask: Tensor
-
-    @classmethod
-    def of(cls, side_ids: Tensor) -> SentencePositions:
-        """From side ids (batch, length): 1 source, 2 target, else special token or padding."""
-        parts = [_positions(side_ids == side) for side in (1, 2)]
-        return cls(parts[0][0], parts[1][0], parts[0][1], parts[1][1])
-
-    @classmethod
-    def as_they_stand(cls, side_ids: Tensor) -> SentencePositions:
-        """The sentence that stands first in its row as the source, the other one as the target."""
-        if not side_ids.numel():
-            return cls.of(side_ids)
-        opening = side_ids.gather(1, first_argmax((side_ids > 0).int(), 1)[:, None])
-        return cls.of(torch.where((opening == 2) & (side_ids > 0), 3 - side_ids, side_ids))
-
-    @property
-    def mask(self) -> Tensor:
-        """Real cells, (batch, n, m)."""
-        return pair_mask(self.source_mask, self.target_mask)
-
-
-@dataclass(frozen=True)
-class LinkGrid:
-    """Links between the two sentences of each row."""
-
-    sides: SentencePositions
-    links: Tensor
 
     def partners(self, length: int) -> Tensor:
         """One linked position for each position, −1 for none; of several links the last one, as in XLM-Align's code."""
-        links, sides = self.links, self.sides
-        partner = torch.full((links.shape[0], length), -1, dtype=torch.int64, device=links.device)
-        if not links.numel():
-            return partner
-        for dim, own, own_mask, other in (
-            (2, sides.source, sides.source_mask, sides.target),
-            (1, sides.target, sides.target_mask, sides.source),
-        ):
-            last = links.shape[dim] - 1 - first_argmax(links.flip(dim).int(), dim)
-            chosen = other.gather(1, last)
-            found = links.any(dim) & own_mask
-            # Positions past a row's count belong to the other side or to none: they must not overwrite it.
-            rows, index = found.nonzero(as_tuple=True)
-            partner[rows, own[rows, index]] = chosen[rows, index]
-        return partner
+        partner = torch.full((self.batch * length,), -1, dtype=torch.int64, device=self.rows.device)
+        for own, other in ((self.source, self.target), (self.target, self.source)):
+            partner.scatter_reduce_(0, self.rows * length + own, other, "amax")
+        return partner.view(self.batch, length)
 
     def pairs(self) -> tuple[Tensor, Tensor, Tensor]:
-        """Every link: batch rows (ascending), source positions, target positions (as ``sides`` has them)."""
-        rows, i, j = self.links.nonzero(as_tuple=True)
-        return rows, self.sides.source[rows, i], self.sides.target[rows, j]
+        """Every link: batch rows, source positions, target positions."""
+        return self.rows, self.source, self.target
 
 
 @torch.no_grad()
@@ -92,7 +52,7 @@ def self_label(
     alpha: float = 0.9,
     passes: int = 2,
     **transport: float,
-) -> LinkGrid:
+) -> LinkedPositions:
     """Self-labelled links of a batch of concatenated, unmasked pairs.
 
     Similarities are raw dot products in float32; Sinkhorn and the filter run on the whole padded batch at
@@ -105,35 +65,45 @@ def self_label(
     ``union`` of both argmaxes of the plan (the ablation "without filtering").
     ``**transport``: ``iterations``, ``mu`` and ``epsilon`` of :func:`~isoglot.modules.sinkhorn.sinkhorn`.
 
-    **Shape**: states (batch, length, hidden), side_ids (batch, length); links (batch, n, m) for the longest
-    first and second sentence.
+    **Shape**: states (batch, length, hidden), side_ids (batch, length).
     """
-    sides = SentencePositions.as_they_stand(side_ids)
+    (source, source_mask), (target, target_mask) = (_positions(side) for side in _as_they_stand(side_ids))
+    mask = pair_mask(source_mask, target_mask)
     with torch.autocast(states.device.type, enabled=False):
-        source, target = (_gather(states, p).float() for p in (sides.source, sides.target))
-        similarity = source @ target.transpose(1, 2)
-    pi, xi = sinkhorn(similarity, sides.mask, order=order, **transport)  # type: ignore[arg-type]
+        first, second = (_gather(states, positions).float() for positions in (source, target))
+        similarity = first @ second.transpose(1, 2)
+    pi, xi = sinkhorn(similarity, mask, order=order, **transport)  # type: ignore[arg-type]
     plan = pi if order == "official" else xi
     if filtering == "intersection":
-        return LinkGrid(sides, intersection_links(pi, sides.mask, xi))
-    if filtering == "union":
-        return LinkGrid(sides, union_links(plan, sides.mask))
-    grow = printed_links if filtering == "printed" else itermax_links
-    return LinkGrid(sides, grow(plan, sides.mask, alpha=alpha, max_count=passes))
+        links = intersection_links(pi, mask, xi)
+    elif filtering == "union":
+        links = union_links(plan, mask)
+    else:
+        grow = printed_links if filtering == "printed" else itermax_links
+        links = grow(plan, mask, alpha=alpha, max_count=passes)
+    rows, i, j = links.nonzero(as_tuple=True)
+    return LinkedPositions(len(links), rows, source[rows, i], target[rows, j])
 
 
-def corpus_grid(link_ids: Tensor, side_ids: Tensor) -> LinkGrid:
-    """Links that came with the corpus, pairs of positions or −1, on the same grid as :func:`self_label`.
+def corpus_links(link_ids: Tensor, side_ids: Tensor) -> LinkedPositions:
+    """Links that came with the corpus, pairs of a source and a target position or −1, each once.
 
     **Shape**: link_ids (batch, links, 2), side_ids (batch, length).
     """
-    sides = SentencePositions.of(side_ids)
-    i = _inverse(side_ids == 1, link_ids[..., 0])
-    j = _inverse(side_ids == 2, link_ids[..., 1])
-    links = torch.zeros(sides.mask.shape, dtype=torch.bool, device=link_ids.device)
-    rows, item = ((i >= 0) & (j >= 0)).nonzero(as_tuple=True)
-    links[rows, i[rows, item], j[rows, item]] = True
-    return LinkGrid(sides, links)
+    rows, item = (link_ids >= 0).all(-1).nonzero(as_tuple=True)
+    source, target = link_ids[rows, item].T
+    real = (side_ids[rows, source] == 1) & (side_ids[rows, target] == 2)
+    return LinkedPositions(len(link_ids), *torch.unique(torch.stack([rows, source, target])[:, real], dim=1))
+
+
+def _as_they_stand(side_ids: Tensor) -> tuple[Tensor, Tensor]:
+    """Which positions belong to the sentence that stands first in its row, and which to the other one."""
+    sides = side_ids == 1, side_ids == 2
+    if not side_ids.numel():
+        return sides
+    opening = side_ids.gather(1, first_argmax((side_ids > 0).int(), 1)[:, None])
+    turned = opening == 2
+    return torch.where(turned, sides[1], sides[0]), torch.where(turned, sides[0], sides[1])
 
 
 def _positions(member: Tensor) -> tuple[Tensor, Tensor]:
@@ -142,12 +112,6 @@ def _positions(member: Tensor) -> tuple[Tensor, Tensor]:
     width = int(counts.max()) if len(counts) else 0
     order = (~member).int().argsort(dim=1, stable=True)[:, :width]
     return order, torch.arange(width, device=member.device) < counts[:, None]
-
-
-def _inverse(member: Tensor, positions: Tensor) -> Tensor:
-    """Index within the side of each position, −1 where it is padding or not on that side."""
-    rank = torch.where(member, member.long().cumsum(1) - 1, -1)
-    return torch.where(positions >= 0, rank.gather(1, positions.clamp(min=0)), -1)
 
 
 def _gather(states: Tensor, positions: Tensor) -> Tensor:

@@ -137,19 +137,27 @@ class _Product(torch.autograd.Function):
     def backward(ctx: Any, *outer: Tensor | None) -> tuple[Tensor | None, ...]:
         total, left, right, scale = outer
         if left is not None and right is not None and scale is not None:
-            total = _add_product(total, left, right, scale, _sums(ctx.dtype))
+            total = add_product(total, left, right, scale=scale, dtype=_sums(ctx.dtype))
         return None if total is None else total.to(ctx.dtype), None, None
 
 
-def _add_product(
-    total: Tensor | None, left: Tensor, right: Tensor, scale: Tensor, dtype: torch.dtype
+def add_product(
+    total: Tensor | None,
+    left: Tensor,
+    right: Tensor,
+    *,
+    scale: Tensor | None = None,
+    dtype: torch.dtype = torch.float32,
 ) -> Tensor:
-    """``total + scale · leftᵀ right``, in place; the sum is in ``dtype`` whatever the type of the factors."""
+    """``total + scale · leftᵀ right``, in place; the sum is in ``dtype`` whatever the type of the factors.
+
+    The first product needs no zeros to be added to: at 120,000 rows each pass over the matrix is worth saving.
+    """
     if total is not None:
         total = total.contiguous()  # no copy, but for the stand-ins that torch.compile traces with
     with torch.autocast(left.device.type, enabled=False):
         if left.dtype == dtype:
-            right = right * scale.to(dtype)
+            right = right if scale is None else right * scale.to(dtype)
             return torch.mm(left.t(), right) if total is None else total.addmm_(left.t(), right)
         new = total is None
         if total is None:
@@ -157,7 +165,9 @@ def _add_product(
         step = max(1, _PRODUCT.get(left.device.type, _PRODUCT["cuda"]) // max(1, right.shape[1]))
         for start in range(0, total.shape[0], step):
             rows = slice(start, start + step)
-            part = torch.mm(left[:, rows].t(), right).to(dtype).mul_(scale.to(dtype))
+            part = torch.mm(left[:, rows].t(), right).to(dtype)
+            if scale is not None:
+                part.mul_(scale.to(dtype))
             if new:
                 total[rows] = part
             else:

@@ -3,14 +3,14 @@
 # torch's own F.linear_cross_entropy (2.13) was measured beside this one on a CPU with N = 300 rows: with its automatic
 # chunks 9 times slower (at V = 119,547), with chunks of 128 rows 13 to 24 % slower; it also gives no number correct and
 # does not exist before 2.13. So there is one implementation, for every version.
-from dataclasses import dataclass
+from collections.abc import Set
 from typing import Any, cast
 
 import torch
 from torch import Tensor
 
 from isoglot.errors import ConfigurationError
-from isoglot.modules.shared_table import SharedTable
+from isoglot.modules.shared_table import SharedTable, add_product
 
 _LOGITS = {"cpu": 1 << 25, "cuda": 1 << 28}
 """How many logits to hold at a time: 128 MB of fp32 on a CPU, 1 GB on a GPU."""
@@ -69,29 +69,6 @@ def vocabulary_loss(
     return cast(tuple[Tensor, Tensor], result)
 
 
-@dataclass(frozen=True)
-class _GradientKinds:
-    """Which gradients a pass makes: W's as a sum, or as the factors of a product."""
-
-    states: bool
-    bias: bool
-    dense: bool
-    factors: bool
-
-    def __bool__(self) -> bool:
-        return self.states or self.bias or self.dense or self.factors
-
-
-@dataclass
-class _Gradients:
-    """Unscaled gradients (fp32); ``delta`` are the logits' (N, V), in the type of the products."""
-
-    states: Tensor | None = None
-    bias: Tensor | None = None
-    weight: Tensor | None = None
-    delta: Tensor | None = None
-
-
 class _Loss(torch.autograd.Function):
     """Sum and number correct; gradients are made in the forward, chunk by chunk, and scaled in the backward."""
 
@@ -108,9 +85,13 @@ class _Loss(torch.autograd.Function):
         *slots: Tensor,
     ) -> tuple[Tensor, Tensor]:
         needs = ctx.needs_input_grad
-        wanted = _GradientKinds(
-            needs[0] and grad, needs[2] and grad, dense=len(slots) == 1, factors=len(slots) > 1
-        )
+        kinds = {
+            "states": needs[0] and grad,
+            "bias": needs[2] and grad,
+            "weight": len(slots) == 1,
+            "delta": len(slots) > 1,
+        }
+        wanted = {name for name, needed in kinds.items() if needed}
         total, correct, gradients = _run(states, labels, table, bias, chunk, wanted)
         ctx.save_for_backward(states, labels, weight, bias)
         ctx.chunk, ctx.wanted, ctx.gradients = chunk, wanted, gradients
@@ -124,30 +105,33 @@ class _Loss(torch.autograd.Function):
         made, ctx.gradients = ctx.gradients, None
         if made is None:  # a second backward through a retained graph: the first one gave the buffers away
             *_, made = _run(states, labels, weight.to(states.dtype), bias, ctx.chunk, ctx.wanted)
-        of_states = None if made.states is None else made.states.mul_(scale).to(states.dtype)
-        of_bias = None if made.bias is None else made.bias.mul_(scale).to(bias.dtype)
+        of_states = made["states"].mul_(scale).to(states.dtype) if "states" in made else None
+        of_bias = made["bias"].mul_(scale).to(bias.dtype) if "bias" in made else None
         of_slots: tuple[Tensor | None, ...] = ()
-        if ctx.wanted.dense:
-            of_slots = (made.weight.mul_(scale),)  # autograd converts it to the slot's type
-        elif ctx.wanted.factors:
-            of_slots = (made.delta, states, scale)
+        if "weight" in made:
+            of_slots = (made["weight"].mul_(scale),)  # autograd converts it to the slot's type
+        elif "delta" in made:
+            of_slots = (made["delta"], states, scale)
         return of_states, None, of_bias, None, None, None, None, *of_slots
 
 
 def _run(
-    states: Tensor, labels: Tensor, table: Tensor, bias: Tensor | None, chunk: int, wanted: _GradientKinds
-) -> tuple[Tensor, Tensor, _Gradients]:
-    """One pass over the rows: sum, number correct and the gradients that are wanted."""
+    states: Tensor, labels: Tensor, table: Tensor, bias: Tensor | None, chunk: int, wanted: Set[str]
+) -> tuple[Tensor, Tensor, dict[str, Tensor]]:
+    """One pass over the rows: sum, number correct and the gradients that are wanted, unscaled in fp32.
+
+    W's is ``weight``, or the factor ``delta`` of its product: that of the logits (N, V), in the type of the products.
+    """
     offset = None if bias is None else bias.detach().to(states.dtype)
     total = states.new_zeros((), dtype=torch.float32)
     correct = states.new_zeros((), dtype=torch.int64)
-    made = _Gradients()
-    if wanted.states:
-        made.states = torch.empty(states.shape, dtype=torch.float32, device=states.device)
-    if bias is not None and wanted.bias:
-        made.bias = torch.zeros(bias.shape, dtype=torch.float32, device=bias.device)
-    if wanted.factors and not 0 < states.shape[0] <= chunk:
-        made.delta = states.new_empty((states.shape[0], table.shape[0]))
+    made: dict[str, Tensor] = {}
+    if "states" in wanted:
+        made["states"] = torch.empty(states.shape, dtype=torch.float32, device=states.device)
+    if bias is not None and "bias" in wanted:
+        made["bias"] = torch.zeros(bias.shape, dtype=torch.float32, device=bias.device)
+    if "delta" in wanted and not 0 < states.shape[0] <= chunk:
+        made["delta"] = states.new_empty((states.shape[0], table.shape[0]))
     with torch.autocast(states.device.type, enabled=False):
         for start in range(0, states.shape[0], chunk):
             rows = slice(start, start + chunk)
@@ -160,31 +144,18 @@ def _run(
                 continue
             delta = log_p.exp_()  # softmax − one-hot is the gradient of the logits
             delta.scatter_add_(1, gold, delta.new_full(gold.shape, -1.0))
-            if made.bias is not None:
-                made.bias += delta.sum(dim=0)
+            if "bias" in made:
+                made["bias"] += delta.sum(dim=0)
             delta = delta.to(table.dtype)
-            if made.states is not None:
-                made.states[rows] = torch.mm(delta, table)
-            if wanted.dense:
-                made.weight = _add_product(made.weight, delta.t(), part)
-            elif wanted.factors:
-                if made.delta is None:  # a single chunk, the usual case, is not copied
-                    made.delta = delta
-                else:
-                    made.delta[rows] = delta
+            if "states" in made:
+                made["states"][rows] = torch.mm(delta, table)
+            if "weight" in wanted:
+                made["weight"] = add_product(made.get("weight"), delta, part)
+            elif "delta" in made:
+                made["delta"][rows] = delta
+            elif "delta" in wanted:  # a single chunk, the usual case, is not copied
+                made["delta"] = delta
     return total, correct, made
-
-
-def _add_product(total: Tensor | None, left: Tensor, right: Tensor) -> Tensor:
-    """``total + left @ right``, in place and in fp32 whatever the type of the factors.
-
-    The first product needs no zeros to be added to: at 120,000 rows each pass over the matrix is worth saving.
-    """
-    if total is None:
-        return torch.mm(left, right).float()
-    if left.dtype == torch.float32:
-        return total.addmm_(left, right)
-    return total.add_(torch.mm(left, right))
 
 
 def _check(states: Tensor, labels: Tensor, weight: Tensor, bias: Tensor | None) -> None:

@@ -70,6 +70,12 @@ def pool_words(hidden: Tensor, index: WordIndex, *, pooling: WordPooling) -> Ten
     return total / pieces.clamp(min=1).unsqueeze(-1).to(hidden.dtype)
 
 
+def mean_rows(rows: Tensor, lengths: Tensor) -> Tensor:
+    """The mean of each run of rows, 0 of an empty one: (sum of the lengths, hidden), (runs,) -> (runs, hidden)."""
+    order = torch.arange(len(rows), device=rows.device)
+    return torch.nn.functional.embedding_bag(order, rows, lengths.cumsum(0) - lengths, mode="mean")
+
+
 def word_links(
     links: Tensor, query: WordIndex, key: WordIndex, *, one_to_one: bool = True, drop_identical: bool = True
 ) -> Tensor:

@@ -2,7 +2,8 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any, Literal
+from dataclasses import KW_ONLY, InitVar, dataclass, field
+from typing import Any, ClassVar, Literal
 
 from torch import Tensor
 from transformers import PreTrainedModel
@@ -69,16 +70,28 @@ class Objective(OptionsModule, ABC):
         return None
 
 
+@dataclass(eq=False, repr=False)
 class LayerObjective(Objective):
-    """An objective that reads one layer of a view with gradient: the one that its option ``layer`` says."""
+    """An objective that reads one layer of a view with gradient; as the first base, before its loss.
 
-    view: str
-    layer: int | None
-    top_layer: int
+    Args:
+        model: encoder with its masked-LM head; it is looked at, not kept.
+        view: a ``sentence_pair`` view.
+        layer: layer whose states are read, 0 the embeddings; the last by default.
+    """
 
-    def choose_layer(self, model: PreTrainedModel, *, share: float = 1.0) -> None:
-        """Take the layer that is given, by default the one at a share of the encoder's depth."""
-        self.layer = self.top_layer = chosen_layer(model, self.layer, share=share)
+    model: InitVar[PreTrainedModel]
+    _: KW_ONLY
+    view: str = "sentences"
+    layer: int | None = None
+    top_layer: int = field(init=False)
+
+    usual_depth: ClassVar[float] = 1.0
+    """Where the layer is by default, as a share of the encoder's depth."""
+
+    def __post_init__(self, model: PreTrainedModel) -> None:
+        super().__post_init__()
+        self.layer = self.top_layer = chosen_layer(model, self.layer, share=self.usual_depth)
 
     def states(self, encodings: Encodings, side: str | None = None) -> Tensor:
         """Its hidden states, of a side where the view has two: (batch, length, hidden)."""
@@ -97,11 +110,19 @@ def chosen_layer(
     return layer_number(model, round(share * num_layers(model)) if layer is None else layer, name=name)
 
 
-def tensor_of(batch: Batch, view: str, key: str, *, objective: str, hint: str) -> Tensor:
-    """A tensor of a view; ``hint`` ends the error where the view does not make it."""
+def tensor_of(batch: Batch, view: str, key: str) -> Tensor:
+    """A tensor of a view; an error where the view does not make it."""
     tensors = batch.get(view, {})
-    if key not in tensors:
+    if key in tensors:
+        return tensors[key]
+    if key == "link_ids":
         raise ConfigurationError(
-            f"{objective}: view {view!r} has {', '.join(sorted(tensors)) or 'nothing'}, {key} is needed; {hint}"
+            f"view {view!r} has no word links; it needs a stream of word-aligned bitext. Align one with "
+            "`isoglot align BITEXT --method fast_align --format corpus --out ALIGNED` and give the stream "
+            "`kind: aligned` and that path"
         )
-    return tensors[key]
+    makers = {"labels": "masked_text or masked_pair", "side_ids": "masked_pair"}.get(key, "sentence_pair")
+    held = ", ".join(sorted(tensors)) or "nothing"
+    raise ConfigurationError(
+        f"view {view!r} has {held}, {key} is needed; point `view:` at a view of type {makers}"
+    )

@@ -11,7 +11,6 @@ from isoglot.losses.contextual_alignment import ContextualAlignment, EncodedSent
 from isoglot.modules.encodings import Encodings
 from isoglot.modules.word_vectors import WordIndex, word_index
 from isoglot.objectives.base import Batch, Objective, tensor_of
-from isoglot.objectives.links import link_ids
 
 
 @dataclass(eq=False, repr=False)
@@ -35,7 +34,7 @@ class ContextualAlignmentObjective(ContextualAlignment, Objective):
     def count(self, batch: Batch) -> Tensor | None:
         """Linked pairs, with those of the special tokens."""
         query, key = (side_words(batch, self.view, side) for side in ("query", "key"))
-        links = self.word_links(self._link_ids(batch), query, key)
+        links = self.word_links(tensor_of(batch, self.view, "link_ids"), query, key)
         mask = batch[self.view]["query_attention_mask"]
         special = 2 * mask.size(0) if self.special_tokens else 0
         return torch.tensor(links.size(0) + special, device=mask.device)
@@ -43,10 +42,7 @@ class ContextualAlignmentObjective(ContextualAlignment, Objective):
     def forward(self, encodings: Encodings, batch: Batch) -> LossOutput:
         """Summed squared distances."""
         query, key = (encoded_side(encodings, batch, self.view, side) for side in ("query", "key"))
-        return self.measure(query, key, self._link_ids(batch))
-
-    def _link_ids(self, batch: Batch) -> Tensor:
-        return link_ids(batch, self.view, objective="contextual_alignment")
+        return self.measure(query, key, tensor_of(batch, self.view, "link_ids"))
 
 
 def encoded_side(
@@ -61,12 +57,7 @@ def encoded_side(
 
 def word_ids(batch: Batch, view: str, side: str) -> Tensor:
     """The word of each piece of one side of a sentence-pair view, −1 for none."""
-    hint = "use a `sentence_pair` view on a bitext stream"
-    words = tensor_of(
-        batch, view, f"{side}_word_ids", objective="contextual_alignment, word_contrast, anchor", hint=hint
-    )
-    # The view counts words from 1, so that 0 can pad.
-    return words - 1
+    return tensor_of(batch, view, f"{side}_word_ids") - 1  # the view counts words from 1, so that 0 can pad
 
 
 def side_words(batch: Batch, view: str, side: str) -> WordIndex:

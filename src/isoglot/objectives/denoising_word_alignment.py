@@ -1,6 +1,6 @@
 """XLM-Align's denoising word alignment: point from a masked token to its translation."""
 
-from dataclasses import KW_ONLY, InitVar, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 
 import torch
 from torch import Tensor
@@ -10,13 +10,13 @@ from isoglot.losses.base import LossOutput
 from isoglot.losses.denoising_word_alignment import DenoisingWordAlignment
 from isoglot.modules.encoder import hidden_size
 from isoglot.modules.encodings import Encodings
-from isoglot.modules.self_labelling import corpus_grid
-from isoglot.objectives.base import Batch, LayerObjective, chosen_layer, tensor_of
-from isoglot.objectives.links import Labels, from_corpus, link_ids, require_step
+from isoglot.modules.self_labelling import corpus_links
+from isoglot.objectives.base import Batch, chosen_layer, tensor_of
+from isoglot.objectives.links import LinkObjective
 
 
 @dataclass(eq=False, repr=False)
-class DenoisingWordAlignmentObjective(DenoisingWordAlignment, LayerObjective):
+class DenoisingWordAlignmentObjective(LinkObjective, DenoisingWordAlignment):
     """Point from masked tokens to those they are linked to: :class:`~isoglot.losses.DenoisingWordAlignment`.
 
     The states are those of the masked pair that masked-LM objectives on the same view read, so they cost no forward of
@@ -24,78 +24,48 @@ class DenoisingWordAlignmentObjective(DenoisingWordAlignment, LayerObjective):
     gradient, dropout off), from the corpus, or from both in turn.
 
     Args:
-        model: encoder with its masked-LM head.
         view: a masked pair.
         label_layer: layer whose states label the links, 0 the embeddings. By default ten twelfths of the depth,
             rounded: 10 of 12 in the paper (Table 11), 3 of 4.
         layer: layer whose states the pointer reads; the last by default (Table 5 also tries 8 and 10).
-        labels: ``self``, ``corpus`` (the view's links) or ``corpus_then_self``, which switches after
-            optimiser step ``self_after_step``.
-        self_after_step: see ``labels``. To start the objective later, write its weight as a schedule.
 
     **Batch**: ``side_ids``; ``labels`` unless queries are all_aligned; ``original_ids``; ``link_ids`` for
     corpus links.
     """
 
-    model: InitVar[PreTrainedModel]
     _: KW_ONLY
     view: str = "pair"
     label_layer: int | None = None
-    layer: int | None = None
-    labels: Labels = "self"
-    self_after_step: int | None = None
     hidden_size: int = field(init=False)
 
     def __post_init__(self, model: PreTrainedModel) -> None:
         self.hidden_size = hidden_size(model)
-        super().__post_init__()
-        self.choose_layer(model)
+        super().__post_init__(model)
         own = None if self.labels == "corpus" else self.label_layer  # not read then
         self.label_layer = self._label_layer = chosen_layer(model, own, share=10 / 12, name="label_layer")
         # Saved beside the pointer, for the aligner that reads it.
         self.register_buffer("pointer_layer", torch.tensor(self.layer))
 
-    def check_options(self) -> None:
-        """A change of labels has its step."""
-        require_step(self.labels, self.self_after_step)
-
     def forward(self, encodings: Encodings, batch: Batch) -> LossOutput:
         """Summed cross-entropy over the queries of both directions."""
-        hidden, side_ids = self.states(encodings), self._tensor(batch, "side_ids")
-        if self._from_corpus():
-            links = corpus_grid(self._link_ids(batch), side_ids)
+        hidden, side_ids = self.states(encodings), tensor_of(batch, self.view, "side_ids")
+        if self.from_corpus():
+            links = corpus_links(tensor_of(batch, self.view, "link_ids"), side_ids)
         else:
             links = self.label(encodings.layer(self.view, self._label_layer, clean=True), side_ids)
-        return self.measure(hidden, side_ids, links, self._labels(batch), input_ids=self._unmasked(batch))
+        return self.measure(
+            hidden, side_ids, links, batch[self.view].get("labels"), input_ids=self._unmasked(batch)
+        )
 
     def count(self, batch: Batch) -> Tensor | None:
         """How many queries there are, where that does not take the encoder: with corpus links."""
-        if not self._from_corpus():
+        if not self.from_corpus():
             return None
-        side_ids = self._tensor(batch, "side_ids")
-        grid = corpus_grid(self._link_ids(batch), side_ids)
-        queries = self.choose(grid, side_ids, self._labels(batch), self._unmasked(batch))
+        side_ids = tensor_of(batch, self.view, "side_ids")
+        links = corpus_links(tensor_of(batch, self.view, "link_ids"), side_ids)
+        queries = self.choose(links, side_ids, batch[self.view].get("labels"), self._unmasked(batch))
         return torch.tensor(len(queries.rows), device=queries.rows.device)
-
-    def after_step(self, encoder: PreTrainedModel) -> None:
-        """Counts optimiser steps, for the change of labels and the draws."""
-        self.advance()
-
-    def _labels(self, batch: Batch) -> Tensor | None:
-        return None if self.queries == "all_aligned" else self._tensor(batch, "labels")
 
     def _unmasked(self, batch: Batch) -> Tensor:
         tensors = batch[self.view]
         return tensors.get("original_ids", tensors["input_ids"])
-
-    def _link_ids(self, batch: Batch) -> Tensor:
-        return link_ids(
-            batch, self.view, objective="denoising_word_alignment", otherwise=", or set labels: self"
-        )
-
-    def _tensor(self, batch: Batch, key: str) -> Tensor:
-        hint = f"give a masked pair: views: {{{self.view}: {{type: masked_pair, stream: …}}}}"
-        return tensor_of(batch, self.view, key, objective="denoising_word_alignment", hint=hint)
-
-    def _from_corpus(self) -> bool:
-        return from_corpus(self.labels, self.self_after_step, self.step)

@@ -1,36 +1,44 @@
 """Where objectives take word links from: the corpus, the encoder itself, or one after the other."""
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Literal
 
-from torch import Tensor
+from transformers import PreTrainedModel
 
 from isoglot.errors import ConfigurationError, Problem
-from isoglot.objectives.base import Batch
+from isoglot.objectives.base import LayerObjective
 
 Labels = Literal["self", "corpus", "corpus_then_self"]
 
 
-def link_ids(batch: Batch, view: str, *, objective: str, otherwise: str = "") -> Tensor:
-    """The word links of a view, (batch, links, 2), −1 pads; ``otherwise`` ends the error where it has none."""
-    if "link_ids" not in batch[view]:
-        raise ConfigurationError(
-            f"{objective}: view {view!r} has no word links; it needs a stream of word-aligned bitext. Align one with "
-            "`isoglot align BITEXT --method fast_align --format corpus --out ALIGNED` and give the stream "
-            f"`kind: aligned` and that path{otherwise}"
-        )
-    return batch[view]["link_ids"]
+@dataclass(eq=False, repr=False)
+class LinkObjective(LayerObjective):
+    """An objective whose links come from the corpus or from the encoder itself.
 
+    Args:
+        labels: Where the links come from: ``self``, the encoder's states; ``corpus``, the view's links; or
+            ``corpus_then_self``, which changes after ``self_after_step``.
+        self_after_step: Number of optimiser steps with corpus links, for ``corpus_then_self``.
+    """
 
-def from_corpus(labels: Labels, self_after_step: int | None, step: Tensor) -> bool:
-    """Whether links are the corpus's at a step."""
-    return labels == "corpus" or (labels == "corpus_then_self" and int(step) < int(self_after_step or 0))
+    _: KW_ONLY
+    labels: Labels = "self"
+    self_after_step: int | None = None
 
+    def check_options(self) -> None:
+        """A change of labels has its step."""
+        if (self.labels == "corpus_then_self") != (self.self_after_step is not None):
+            text = (
+                f"got {self.labels} with self_after_step: {self.self_after_step}; corpus_then_self needs a step and "
+                "the others take none: labels: corpus_then_self, self_after_step: 10000"
+            )
+            raise ConfigurationError(Problem(text, ("labels",)))
 
-def require_step(labels: Labels, self_after_step: int | None) -> None:
-    """Refuse a change of labels without its step, and a step without a change."""
-    if (labels == "corpus_then_self") != (self_after_step is not None):
-        text = (
-            f"got {labels} with self_after_step: {self_after_step}; corpus_then_self needs a step and the others "
-            "take none: labels: corpus_then_self, self_after_step: 10000"
-        )
-        raise ConfigurationError(Problem(text, ("labels",)))
+    def after_step(self, encoder: PreTrainedModel) -> None:
+        """Count the step, for the change of links."""
+        self.step += 1
+
+    def from_corpus(self) -> bool:
+        """Whether links are the corpus's at this step."""
+        changes = self.self_after_step
+        return self.labels == "corpus" or (changes is not None and int(self.step) < changes)

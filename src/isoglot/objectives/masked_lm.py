@@ -60,7 +60,7 @@ class MaskedLMObjective(VocabularyLoss, Objective):
 
     def forward(self, encodings: Encodings, batch: Batch) -> LossOutput:
         """Sum over the masked tokens of the view, their number, and the accuracy."""
-        labels = self._labels(batch)
+        labels = tensor_of(batch, self.view, "labels")
         hidden, head = encodings.last(self.view), masked_lm_head(encodings.model)
         own = self.transform is None
         return self.measure(
@@ -73,8 +73,4 @@ class MaskedLMObjective(VocabularyLoss, Objective):
 
     def count(self, batch: Batch) -> Tensor | None:
         """The number of masked tokens of the view."""
-        return (self._labels(batch) != IGNORED).sum()
-
-    def _labels(self, batch: Batch) -> Tensor:
-        hint = "point `view:` at a masked view (masked_text, masked_pair)"
-        return tensor_of(batch, self.view, "labels", objective="masked_lm", hint=hint)
+        return (tensor_of(batch, self.view, "labels") != IGNORED).sum()

@@ -1,7 +1,7 @@
 """awesome-align's self-training: make the linked words of a pair more similar than all others."""
 
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, InitVar, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -11,47 +11,37 @@ from transformers import PreTrainedModel
 from isoglot.losses.base import LossOutput
 from isoglot.losses.self_training import SelfTraining, link_matrix
 from isoglot.modules.encodings import Encodings
-from isoglot.objectives.base import Batch, LayerObjective
-from isoglot.objectives.links import Labels, from_corpus, link_ids, require_step
+from isoglot.objectives.base import Batch, tensor_of
+from isoglot.objectives.links import LinkObjective
 
 
 @dataclass(eq=False, repr=False)
-class SelfTrainingObjective(SelfTraining, LayerObjective):
+class SelfTrainingObjective(LinkObjective, SelfTraining):
     """Raise the alignment probabilities of linked pieces: :class:`~isoglot.losses.SelfTraining`.
 
     Args:
-        model: Encoder with its masked-LM head; only its shape is read.
         view: A ``sentence_pair`` view, with links unless ``labels`` is ``self``.
         layer: Layer whose states are compared, 0 the embeddings. Two thirds of the depth by default: 8 of 12.
-        labels: Where the links A come from: ``self``, the aligner's links of the current encoder with dropout off;
-            ``corpus``, the links of the stream; ``corpus_then_self``, which changes after ``self_after_step``.
-        self_after_step: Number of optimizer steps with corpus links, for ``corpus_then_self``.
 
     **Batch**: ``query_`` and ``key_`` encoder inputs and ``side_ids``; ``link_ids`` for corpus links.
     """
 
-    model: InitVar[PreTrainedModel]
-    _: KW_ONLY
-    view: str = "sentences"
-    layer: int | None = None
-    labels: Labels = "self"
-    self_after_step: int | None = None
+    usual_depth = 2 / 3
 
     def __post_init__(self, model: PreTrainedModel) -> None:
-        super().__post_init__()
-        self.choose_layer(model, share=2 / 3)
+        super().__post_init__(model)
         self.register_buffer("step", torch.zeros((), dtype=torch.int64))
 
     def check_options(self) -> None:
         """A change of labels has its step, a threshold its comparison."""
-        require_step(self.labels, self.self_after_step)
+        LinkObjective.check_options(self)
         SelfTraining.check_options(self)
 
     def forward(self, encodings: Encodings, batch: Batch) -> LossOutput:
         """Summed loss over the pairs, or over the linked pieces with ``loss: likelihood``."""
         query, key = (self.states(encodings, side) for side in ("query", "key"))
         masks = self._masks(batch)
-        if self._from_corpus():
+        if self.from_corpus():
             links = self._corpus_links(batch)
         else:
             own, other = (
@@ -64,11 +54,7 @@ class SelfTrainingObjective(SelfTraining, LayerObjective):
         """Pairs, or linked pieces where the links are known before the forward."""
         if self.loss == "probability":
             return torch.tensor(len(batch[self.view]["query_input_ids"]))
-        return self.items(self._corpus_links(batch)) if self._from_corpus() else None
-
-    def after_step(self, encoder: PreTrainedModel) -> None:
-        """Counts optimizer steps, for the change of labels."""
-        self.step += 1
+        return self.items(self._corpus_links(batch)) if self.from_corpus() else None
 
     def aligner_options(self) -> Mapping[str, Any]:
         """The links whose probability was trained; for the cosine the likely ones and what stands beside them."""
@@ -83,13 +69,9 @@ class SelfTrainingObjective(SelfTraining, LayerObjective):
         return {**options, "threshold": self.threshold}
 
     def _corpus_links(self, batch: Batch) -> Tensor:
-        ids = link_ids(batch, self.view, objective="self_training", otherwise=", or set labels: self")
-        return link_matrix(ids, *self._masks(batch))
+        return link_matrix(tensor_of(batch, self.view, "link_ids"), *self._masks(batch))
 
     def _masks(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Pieces of both sides that are not special tokens."""
         tensors = batch[self.view]
         return tensors["query_side_ids"] > 0, tensors["key_side_ids"] > 0
-
-    def _from_corpus(self) -> bool:
-        return from_corpus(self.labels, self.self_after_step, self.step)

@@ -1,6 +1,6 @@
 """Contrast of sentences with their translations against a queue of keys: PPA's MoCo, InfoXLM's XlCo."""
 
-from dataclasses import KW_ONLY, InitVar, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Literal
 
 import torch
@@ -19,7 +19,7 @@ from isoglot.objectives.base import Batch, LayerObjective, tensor_of
 
 
 @dataclass(eq=False, repr=False)
-class SentenceContrastObjective(KeyQueueContrast, LayerObjective):
+class SentenceContrastObjective(LayerObjective, KeyQueueContrast):
     """InfoNCE between a sentence and its translation (PPA, InfoXLM): :class:`~isoglot.losses.KeyQueueContrast`.
 
     The query comes from the shared encoder, the key from a momentum copy of it without gradient. MoCo averages the
@@ -32,9 +32,6 @@ class SentenceContrastObjective(KeyQueueContrast, LayerObjective):
     :class:`~isoglot.objectives.in_batch_contrast.InBatchContrastObjective`.
 
     Args:
-        model: encoder with its masked-LM head; the copy leaves the head out.
-        view: a sentence pair.
-        layer: whose states are pooled, 0 the embeddings; the last by default.
         pooling: ``cls``, the first token's state (not the pooler), or ``mean``.
         key_dropout: dropout in the momentum encoder too, as in MoCo's code.
         mask_duplicates: ``same_source_id``: keys that are translations of the query's own sentence (corpora
@@ -50,10 +47,7 @@ class SentenceContrastObjective(KeyQueueContrast, LayerObjective):
             queue smaller than the global batch.
     """
 
-    model: InitVar[PreTrainedModel]
     _: KW_ONLY
-    view: str = "sentences"
-    layer: int | None = None
     pooling: Literal["cls", "mean"] = "cls"
     key_dropout: bool = True
     mask_duplicates: Literal["none", "same_source_id"] = "none"
@@ -63,8 +57,7 @@ class SentenceContrastObjective(KeyQueueContrast, LayerObjective):
     def __post_init__(self, model: PreTrainedModel) -> None:
         self.hidden_size = hidden_size(model)
         self.initial_std = float(getattr(model.config, "initializer_range", 0.02))
-        super().__post_init__()
-        self.choose_layer(model)
+        super().__post_init__(model)
         self.register_buffer("step", torch.zeros((), dtype=torch.int64))
         base: PreTrainedModel = model.base_model  # type: ignore[assignment]
         self.momentum_encoder: MomentumCopy[PreTrainedModel] = MomentumCopy(base, self.momentum)
@@ -83,12 +76,15 @@ class SentenceContrastObjective(KeyQueueContrast, LayerObjective):
         if self.mixup:
             encodings = self._mixed(encodings)
         queries = self.pooled(encodings, "query", self.pooling)
-        return self.measure(queries, self._keys(encodings), self._source_ids(batch))
+        source_ids = None
+        if self.mask_duplicates == "same_source_id":
+            source_ids = tensor_of(batch, self.view, "source_key_ids").flatten()
+        return self.measure(queries, self._keys(encodings), source_ids)
 
     def count(self, batch: Batch) -> Tensor | None:
         """The number of pairs, or of mixed pairs."""
-        ids = batch[self.view]["query_input_ids"]
-        return torch.tensor((len(ids) + 1) // 2 if self._mixes(len(ids)) else len(ids), device=ids.device)
+        pairs = len(batch[self.view]["query_input_ids"])
+        return torch.tensor((pairs + 1) // 2 if self.mixup else pairs)
 
     @torch.no_grad()
     def after_step(self, encoder: PreTrainedModel) -> None:
@@ -110,23 +106,12 @@ class SentenceContrastObjective(KeyQueueContrast, LayerObjective):
         )
         return pool(states, inputs["attention_mask"], self.pooling)
 
-    def _source_ids(self, batch: Batch) -> Tensor | None:
-        if self.mask_duplicates == "none":
-            return None
-        hint = "give a view of type sentence_pair, or mask_duplicates: none"
-        return tensor_of(
-            batch, self.view, "source_key_ids", objective="sentence_contrast", hint=hint
-        ).flatten()
-
-    def _mixes(self, pairs: int) -> bool:
-        return self.mixup and pairs > 1
-
     def _mixed(self, encodings: Encodings) -> Encodings:
         """Encodings of concatenated sentences; the encoder's own run through the same class."""
         tensors: dict[str, Tensor] = {}
         longest = max_length(encodings.model)
         padding_id = int(getattr(encodings.model.config, "pad_token_id", None) or 0)
-        if not self._mixes(len(encodings.inputs(self.view, "query")["input_ids"])):
+        if len(encodings.inputs(self.view, "query")["input_ids"]) < 2:
             return encodings
         for salt, side in enumerate(("query", "key")):
             inputs = encodings.inputs(self.view, side)

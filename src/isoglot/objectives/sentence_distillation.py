@@ -21,23 +21,20 @@ from isoglot.runs.checkpoint import checkpoint_folder
 
 
 @dataclass(eq=False, repr=False)
-class SentenceDistillationObjective(SentenceDistillation, LayerObjective):
+class SentenceDistillationObjective(LayerObjective, SentenceDistillation):
     """Distance from a teacher's vector of the pivot sentence: :class:`~isoglot.losses.SentenceDistillation`.
 
     The teacher may be any encoder, with its own tokenizer. It runs once for each sentence, before training; its
     vectors are kept in the cache.
 
     Args:
-        model: the student with its masked-LM head; it is looked at, not kept.
         bitext: the stream that the view reads.
         teacher: folder or hub name of an encoder.
         tokenizer: the student's.
         view: a sentence pair of that stream.
         sides: ``both`` sentences learn the vector, or the ``translation`` alone.
         pivot: the side that the teacher reads, as in the view: ``source`` or ``target``.
-        layer: the student's layer whose states are pooled, 0 the embeddings; the last by default.
         pooling: of the student: ``cls``, the first token's state, or ``mean``.
-        teacher_layer: the teacher's layer; the last by default.
         teacher_pooling: of the teacher: ``cls`` or ``mean``.
         teacher_prefix: text before each sentence that the teacher reads, such as "query: ".
         teacher_length: most tokens of a sentence that the teacher reads.
@@ -49,32 +46,25 @@ class SentenceDistillationObjective(SentenceDistillation, LayerObjective):
         ConfigurationError: student and teacher differ in width, or a sentence that the teacher has not read.
     """
 
-    model: InitVar[PreTrainedModel]
     _: KW_ONLY
     bitext: Dataset = field(repr=False)
     teacher: str
     tokenizer: InitVar[PreTrainedTokenizerBase | None] = None
-    view: str = "sentences"
     sides: Literal["both", "translation"] = "both"
     pivot: Literal["source", "target"] = "source"
-    layer: int | None = None
     pooling: Literal["cls", "mean"] = "mean"
-    teacher_layer: int | None = None
     teacher_pooling: Literal["cls", "mean"] = "mean"
     teacher_prefix: str = ""
     teacher_length: Count = 128
     project: bool = False
 
     def __post_init__(self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase | None) -> None:
-        super().__post_init__()
-        self.choose_layer(model)
+        super().__post_init__(model)
         if tokenizer is None:
             raise ConfigurationError(
                 "sentence_distillation: the student's tokenizer is needed too: tokenizer=..."
             )
-        teacher = Teacher(
-            self.teacher, self.teacher_layer, self.teacher_pooling, self.teacher_prefix, self.teacher_length
-        )
+        teacher = Teacher(self.teacher, self.teacher_pooling, self.teacher_prefix, self.teacher_length)
         corpus, self.bitext = self.bitext, None  # its vectors are kept, not the corpus
         self.taught = taught_vectors(teacher, corpus, tokenizer, side=self.pivot)
         own = hidden_size(model)
@@ -93,14 +83,7 @@ class SentenceDistillationObjective(SentenceDistillation, LayerObjective):
         """Summed distances of this rank's sentences."""
         tensors = batch[self.view]
         is_pivot = tensors["query_is_pivot_mask"].bool().reshape(-1)
-        keys = tensor_of(
-            batch,
-            self.view,
-            "source_key_ids",
-            objective="sentence_distillation",
-            hint="use a `sentence_pair` view",
-        )
-        taught = self.taught.of(keys.reshape(-1))
+        taught = self.taught.of(tensor_of(batch, self.view, "source_key_ids").reshape(-1))
         rows = [torch.ones_like(is_pivot)] * 2 if self.sides == "both" else [~is_pivot, is_pivot]
         sides = list(zip(("query", "key"), rows, strict=True))
         # FSDP needs as many forwards on every rank, and a gradient where there are no rows
@@ -112,5 +95,4 @@ class SentenceDistillationObjective(SentenceDistillation, LayerObjective):
 
     def count(self, batch: Batch) -> Tensor | None:
         """The number of sentences."""
-        ids = batch[self.view]["query_input_ids"]
-        return torch.tensor((2 if self.sides == "both" else 1) * len(ids), device=ids.device)
+        return torch.tensor((2 if self.sides == "both" else 1) * len(batch[self.view]["query_input_ids"]))

@@ -18,7 +18,7 @@ from isoglot.corpus.encode.pieces import PieceEncoder, piece_key
 from isoglot.corpus.encode.store import content_hash
 from isoglot.errors import ConfigurationError
 from isoglot.modules.contrast import pool
-from isoglot.modules.encoder import encode_to_layer, layer_number, max_length, num_layers
+from isoglot.modules.encoder import encode_to_layer, max_length, num_layers
 from isoglot.modules.finite import require_finite
 from isoglot.runs.cache import cache_folder
 from isoglot.runs.checkpoint import checkpoint_folder
@@ -36,14 +36,12 @@ class Teacher:
 
     Args:
         path: folder or hub name.
-        layer: whose states are pooled, the last by default.
         pooling: ``cls`` or ``mean``.
         prefix: put before each sentence, such as "query: ".
         max_length: tokens of a sentence, special ones included.
     """
 
     path: str
-    layer: int | None = None
     pooling: Pooling = "mean"
     prefix: str = ""
     max_length: int = 128
@@ -53,9 +51,6 @@ class Teacher:
         self, texts: Sequence[str], model: Any, tokenizer: PreTrainedTokenizerBase
     ) -> NDArray[np.float32]:
         """One vector a text, of its first ``max_length`` tokens. **Shape**: (texts, hidden)."""
-        layer = (
-            num_layers(model) if self.layer is None else layer_number(model, self.layer, name="teacher_layer")
-        )
         longest = min(self.max_length, max_length(model) or self.max_length)
         found = np.zeros((len(texts), model.config.hidden_size), np.float32)
         order = sorted(range(len(texts)), key=lambda i: len(texts[i]))
@@ -64,7 +59,7 @@ class Teacher:
             given = [self.prefix + texts[row] for row in rows]
             inputs = tokenizer(given, truncation=True, max_length=longest, padding=True, return_tensors="pt")
             inputs = inputs.to(model.device)
-            states = encode_to_layer(model, inputs, layer, training=False).float()
+            states = encode_to_layer(model, inputs, num_layers(model), training=False).float()
             pooled = require_finite(
                 pool(states, inputs["attention_mask"], self.pooling), f"{self.path}: vectors"
             )

@@ -8,8 +8,7 @@ from isoglot.losses.base import LossOutput
 from isoglot.losses.word_exchange import WordExchange
 from isoglot.modules.encodings import Encodings
 from isoglot.modules.masked_lm_head import masked_lm_head
-from isoglot.objectives.base import Batch, Objective
-from isoglot.objectives.links import link_ids
+from isoglot.objectives.base import Batch, Objective, tensor_of
 
 
 @dataclass(eq=False, repr=False)
@@ -30,13 +29,13 @@ class WordExchangeObjective(WordExchange, Objective):
     def count(self, batch: Batch) -> Tensor | None:
         """What the sum is divided by: known before the forward."""
         masked = batch[self.view]["labels"] >= 0
-        return masked.sum() if self.divide_by == "masked" else self.linked(self._links(batch), masked)
+        if self.divide_by == "masked":
+            return masked.sum()
+        return self.linked(tensor_of(batch, self.view, "link_ids"), masked)
 
     def forward(self, encodings: Encodings, batch: Batch) -> LossOutput:
         """Summed cross-entropy over the masked tokens that have a translation."""
         hidden = encodings.last(self.view)
         table = encodings.table(masked_lm_head(encodings.model).weight)
-        return self.measure(hidden, self._links(batch), batch[self.view]["labels"], table)
-
-    def _links(self, batch: Batch) -> Tensor:
-        return link_ids(batch, self.view, objective="word_exchange")
+        links = tensor_of(batch, self.view, "link_ids")
+        return self.measure(hidden, links, batch[self.view]["labels"], table)

@@ -1,7 +1,7 @@
 """What a task is, and what all tasks share: finding data and taking parts of them."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
@@ -11,7 +11,6 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from isoglot.corpus.labelled.places import DataSource, Place
 from isoglot.errors import ConfigurationError, Problem
-from isoglot.example_counts import ExampleCounts
 from isoglot.runs.folder import key_of
 from isoglot.tasks.features import EncodedRow, RowOutput, StepProgress
 
@@ -24,6 +23,11 @@ Predictions = list[Any] | dict[str, Any]
 @runtime_checkable
 class Task(Protocol):
     """Data of one kind and how they are scored; its class may also state :class:`isoglot.tasks.facts.TaskFacts`.
+
+    A task that takes options from the checkpoint that it is put to has ``with_checkpoint``, as
+    :class:`TrainableTask`. One whose metrics are counted per example, so that two models' predictions can be compared
+    in pairs, has ``counts(dataset, predictions, language=...)``: a mapping from metrics to
+    :class:`~isoglot.example_counts.ExampleCounts`.
 
     Attributes:
         name: In results and submissions.
@@ -40,20 +44,15 @@ class Task(Protocol):
 
 
 @runtime_checkable
-class CheckpointTask(Task, Protocol):
-    """A task that takes options from the checkpoint that it is put to; the others are put to any as they are."""
-
-    def with_checkpoint(self, checkpoint: Path | str) -> Self:
-        """A copy with what the checkpoint was trained with, or keeps, for the options that were not given."""
-
-
-@runtime_checkable
-class TrainableTask(CheckpointTask, Protocol):
+class TrainableTask(Task, Protocol):
     """A task with a head that is fine-tuned."""
 
     max_length: int
     group: ClassVar[tuple[str, ...]]
     """Columns whose equal values belong together when data are split: the first that the data have counts."""
+
+    def with_checkpoint(self, checkpoint: Path | str) -> Self:
+        """A copy with what the checkpoint was trained with, or keeps, for the options that were not given."""
 
     def labels(self, dataset: Dataset) -> list[str] | None:
         """Outputs of a head for these data; ``None`` where the head has no labels."""
@@ -86,16 +85,6 @@ class TrainableTask(CheckpointTask, Protocol):
 
     def score(self, dataset: Dataset, predictions: Predictions, *, language: str) -> dict[str, float]:
         """Metrics in %."""
-
-
-@runtime_checkable
-class CountedTask(Task, Protocol):
-    """A task whose metrics are counted per example, so that two models' predictions can be compared in pairs."""
-
-    def counts(
-        self, dataset: Dataset, predictions: Predictions, *, language: str
-    ) -> Mapping[str, ExampleCounts]:
-        """Metrics that follow from the predictions, as counts of each example."""
 
 
 @runtime_checkable

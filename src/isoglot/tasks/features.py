@@ -50,7 +50,7 @@ class RowCollator:
 
     def __init__(self, tokenizer: PreTrainedTokenizerBase, *, multiple: int = 1) -> None:
         self.fill = {"input_ids": int(tokenizer.pad_token_id or 0), "token_type_ids": 0, "labels": IGNORED,
-                     "language_ids": -1}  # fmt: skip
+                     "language_ids": -1, "pooled_mask": 0}  # fmt: skip
         self.multiple = multiple
 
     def __call__(self, items: Sequence[Mapping[str, Any] | Sequence[Mapping[str, Any]]]) -> dict[str, Tensor]:

@@ -166,14 +166,11 @@ def _require_clear_labels(config: PretrainedConfig, checkpoint: str | Path) -> N
         problem = f"id2label numbers the outputs {', '.join(map(str, sorted(names)))}, and they count from 0"
     elif twice := [name for name, count in Counter(names.values()).items() if count > 1]:
         problem = f"id2label names several outputs {twice[0]!r}"
-    elif not all(
-        map(_PLACEHOLDER.fullmatch, numbers)
-    ):  # those that transformers writes where nobody said others
-        differing = [name for number, name in names.items() if numbers.get(name) != number]
-        if differing or len(numbers) != len(names):
-            name = (differing or sorted(numbers.keys() - names.values()))[0]
-            own = next((number for number, other in names.items() if other == name), "not there")
-            problem = f"{name!r} is {own} in id2label and {numbers.get(name, 'not there')} in label2id"
+    elif not all(map(_PLACEHOLDER.fullmatch, numbers)):  # what transformers writes where nobody named them
+        own = {name: number for number, name in names.items()}
+        if differing := [name for name in own | numbers if own.get(name) != numbers.get(name)]:
+            one, other = (side.get(differing[0], "not there") for side in (own, numbers))
+            problem = f"{differing[0]!r} is {one} in id2label and {other} in label2id"
     if problem:
         raise ConfigurationError(f"{checkpoint}: {problem}; correct its config.json")
 

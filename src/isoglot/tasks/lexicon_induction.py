@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 
 from datasets import Dataset, Features
 
-from isoglot.corpus.labelled.given import GivenData, with_languages
+from isoglot.corpus.labelled.given import with_languages
 from isoglot.corpus.labelled.places import DataSource, Place, is_data_set
 from isoglot.corpus.labelled.tables import in_languages, is_table, read_table
 from isoglot.corpus.read.line_files import lexicon_entries, numbered_lines
@@ -130,11 +130,6 @@ class LexiconInductionTask:
 
     def places(self, language: str, split: str) -> list[Place]:
         """The dictionary; a folder's file carries both codes."""
-        if isinstance(self.data, GivenData):
-            return self.data.find(language, split)
-        return [Place(self._place(language, split))]
-
-    def _place(self, language: str, split: str) -> str:
         source, _, target = language.partition("-")
         specs = self.data.of_split(split)
         if len(specs) == 1 and Path(specs[0]).is_dir() and not is_data_set(specs[0]):
@@ -143,8 +138,8 @@ class LexiconInductionTask:
             sliced = [p for p in found if (m := _RANGE.search(p.name)) and (int(m[1]), int(m[2])) == wanted]
             whole = [p for p in found if not _RANGE.search(p.name)]
             if best := sliced or whole:
-                return str(best[0])
-        return self.data.one(language, split).path
+                return [Place(str(best[0]))]
+        return [self.data.one(language, split)]
 
     def _asked(self, source: list[str], name: str, split: str) -> list[bool]:
         order = {word: i for i, word in enumerate(dict.fromkeys(source))}

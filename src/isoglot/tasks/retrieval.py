@@ -55,18 +55,18 @@ class RetrievalTask:
         own, pivot = self._languages(language)
         places = self.places(language, split)
         first, hub = places[0], self.hub
-        if first.on_hub and "source" in hub.columns:
-            found = read_hub(first, hub, BITEXT, language=own, split=split)
-            return in_languages(found, own, pivot, first.path, turn=True)
-        if first.on_hub:
-            sides = read_hub_sides(first, hub, languages=(own, pivot), split=split)
-        elif len(places) == 1:
-            rows = None if first.rows is None else with_languages(first.rows, own, pivot)
-            role = f"{self.name} data"
-            table = read_table(first.path, BITEXT, language=own, split=split, role=role, rows=rows)
-            return in_languages(table, own, pivot, first.path, turn=True)
-        else:
+        if len(places) == 2:
             sides = read_sides((Path(first.path), Path(places[1].path)))
+        elif first.on_hub and "source" not in hub.columns:
+            sides = read_hub_sides(first, hub, languages=(own, pivot), split=split)
+        else:
+            if first.on_hub:
+                table = read_hub(first, hub, BITEXT, language=own, split=split)
+            else:
+                rows = None if first.rows is None else with_languages(first.rows, own, pivot)
+                role = f"{self.name} data"
+                table = read_table(first.path, BITEXT, language=own, split=split, role=role, rows=rows)
+            return in_languages(table, own, pivot, first.path, turn=True)
         count = len(sides[0])
         columns = {"source": sides[0], "target": sides[1], "source_language": [own] * count,
                    "target_language": [pivot] * count}  # fmt: skip

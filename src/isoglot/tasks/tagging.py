@@ -1,7 +1,7 @@
 """Tagging: parts of speech and named entities, one label a word on one of its pieces."""
 
 import logging
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -126,18 +126,21 @@ class TaggingTask(HeadTask):
             words = _pieces_by_word(cut.ids, cut.words, len(tags), unknown=tokenizer.unk_token_id)
             bare, count = bare + sum(own[0] in spaces for own in words), count + len(words)
             for first, kept, last in _windows([len(w) for w in words], room, self.overlap):
-                row = _row(words, tags, names, (first, kept, last), room, skipped)
-                if training and all(label == IGNORED for label in row[1]):
+                pieces = words[first:last] if last - first > 1 else [words[first][:room]]
+                starts = np.cumsum([len(template.prefix), *map(len, pieces)]).tolist()
+                ids = template.place(np.concatenate(pieces))
+                labels = np.full(len(ids), IGNORED, np.int32)
+                places = []  # of the label of each word that counts
+                for word in range(kept, last):
+                    own = pieces[word - first]
+                    place = next((n for n, piece in enumerate(own) if piece not in skipped), 0)
+                    places.append((word, starts[word - first] + place))
+                    labels[places[-1][1]] = names.get(tags[word], IGNORED)
+                if training and (labels == IGNORED).all():
                     continue
-                ids = template.place(np.array(row[0], np.int64))
-                labels = template.surround(np.array(row[1], np.int64), fill=IGNORED)
-                inputs: dict[str, Any] = {
-                    "input_ids": ids.astype(np.int32),
-                    "labels": labels.astype(np.int32),
-                }
+                inputs: dict[str, Any] = {"input_ids": ids.astype(np.int32), "labels": labels}
                 if segments:
                     inputs["token_type_ids"] = np.zeros(len(ids), np.int8)
-                places = [(word, len(template.prefix) + at) for word, at in row[2]]
                 rows.append(EncodedRow(inputs, number, places))
         if not skipped and not training and 2 * bare > count:
             _LOG.warning(
@@ -251,28 +254,3 @@ def _windows(lengths: Sequence[int], room: int, overlap: int) -> list[tuple[int,
         result.append((first, kept, last))
         kept = last
     return result
-
-
-def _row(
-    words: Sequence[Sequence[int]],
-    tags: Sequence[str],
-    names: dict[str, int],
-    window: tuple[int, int, int],
-    room: int,
-    spaces: Set[int],
-) -> tuple[list[int], list[int], list[tuple[int, int]]]:
-    """Pieces, labels, and for each word that counts the place of its label: the first piece that is no space."""
-    first, kept, last = window
-    ids: list[int] = []
-    labels: list[int] = []
-    places = []
-    for word in range(first, last):
-        pieces = list(words[word][: room if last - first == 1 else None])
-        own = [IGNORED] * len(pieces)
-        if word >= kept:
-            at = next((n for n, piece in enumerate(pieces) if piece not in spaces), 0)
-            own[at] = names.get(tags[word], IGNORED)
-            places.append((word, len(ids) + at))
-        labels += own
-        ids += pieces
-    return ids, labels, places

@@ -16,10 +16,12 @@ from isoglot.aligners.embedding.loading import load_encoder
 from isoglot.checks import given_texts
 from isoglot.corpus.encode.pieces import PieceEncoder
 from isoglot.errors import ConfigurationError
+from isoglot.modules.contrast import pool
 from isoglot.modules.encoder import encode_to_layer, hidden_size, input_embeddings, layer_number
 from isoglot.modules.encoder import max_length as encoder_length
 from isoglot.modules.finite import require_finite
 from isoglot.modules.surroundings import own_precision
+from isoglot.modules.word_vectors import mean_rows
 from isoglot.options import Precision
 from isoglot.recipe.spec import require_options
 from isoglot.runs.checkpoint import BOX
@@ -66,13 +68,12 @@ class TextEncoder:
         entries: bool = False,
         dtype: Literal["auto", Precision] = "float32",
     ) -> None:
-        require_options(TextEncoder, dtype=dtype)
+        require_options(TextEncoder, dtype=dtype, pooling=pooling)
         self.model, self.tokenizer = load_encoder(model, tokenizer, dtype=dtype)
         self._tokenizing = threading.Lock()  # a tokenizer that is being used cannot be set to cut
         if layer != "static" and not isinstance(layer, int):
             raise ConfigurationError(f"layer must be the number of a layer, or static; got {layer!r}")
         self.layer = layer if isinstance(layer, str) else layer_number(self.model, layer)
-        require_options(TextEncoder, pooling=pooling)
         if layer == "static" and pooling != "mean":
             raise ConfigurationError(
                 f"got pooling {pooling!r}, but word embeddings have no first position; leave it out, or choose a layer"
@@ -143,26 +144,16 @@ class TextEncoder:
             return require_finite(self._static(ids, special), "word embeddings")
         result = torch.zeros(len(ids), hidden_size(self.model), device=self.model.device)
         collator = RowCollator(self.tokenizer)
-        rows = [{"input_ids": row} for row in ids]
+        pooled = [own if own.all() else ~own for own in special]
+        rows = [{"input_ids": row, "pooled_mask": own} for row, own in zip(ids, pooled, strict=True)]
         for batch, inputs in device_batches(rows, collator, self.model.device, max_tokens, progress):
             states = encode_to_layer(self.model, inputs, int(self.layer), training=False).float()
-            if self.pooling == "cls":
-                result[batch] = states[:, 0]
-            else:
-                kept = torch.zeros(states.shape[:2], device=states.device)
-                for place, row in enumerate(batch):
-                    own = special[row] if special[row].all() else ~special[row]
-                    kept[place, : len(own)] = torch.from_numpy(own).to(kept)
-                result[batch] = (states * kept[..., None]).sum(1) / kept.sum(1, keepdim=True).clamp(min=1)
+            result[batch] = pool(states, inputs["pooled_mask"], self.pooling)
         return require_finite(result, f"hidden states of layer {self.layer}")
 
     def _static(self, ids: Sequence[np.ndarray], special: Sequence[np.ndarray]) -> Tensor:
         table = input_embeddings(self.model).weight
-        flat = torch.from_numpy(
-            np.concatenate([i[~s] for i, s in zip(ids, special, strict=True)]).astype(np.int64)
-        )
-        counts = torch.tensor([int((~s).sum()) for s in special])
-        row = torch.repeat_interleave(torch.arange(len(ids)), counts).to(table.device)
-        sums = torch.zeros(len(ids), table.shape[1], device=table.device)
-        sums.index_add_(0, row, table[flat.to(table.device)].float())
-        return sums / counts.clamp(min=1)[:, None].to(table.device)
+        kept = [row[~own] for row, own in zip(ids, special, strict=True)]
+        flat = torch.from_numpy(np.concatenate(kept)).to(table.device)
+        lengths = torch.tensor([len(row) for row in kept], device=table.device)
+        return mean_rows(table[flat].float(), lengths)

@@ -6,11 +6,10 @@ does this module, and the tasks report MLQA's beside the first.
 
 import re
 import string
-import sys
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache, partial
+from functools import partial
 
 import numpy as np
 
@@ -53,8 +52,9 @@ def normalise_mlqa(text: str, language: str) -> str:
         >>> normalise_mlqa("在2008年", "zh")
         '在 2008 年'
     """
-    marks = _punctuation()
-    text = "".join(c for c in text.lower() if c not in marks)
+    text = "".join(
+        c for c in text.lower() if c not in string.punctuation and unicodedata.category(c)[0] != "P"
+    )
     articles = _ARTICLES.get(language)
     if articles is not None:
         text = re.sub(articles, " ", text)
@@ -89,9 +89,3 @@ def answer_score(
 def _f1(own: list[str], other: list[str]) -> float:
     common = sum((Counter(own) & Counter(other)).values())
     return 2 * common / (len(own) + len(other)) if common else 0.0
-
-
-@cache
-def _punctuation() -> frozenset[str]:
-    every = map(chr, range(sys.maxunicode))
-    return frozenset(c for c in every if unicodedata.category(c)[0] == "P") | frozenset(string.punctuation)
