@@ -1,7 +1,7 @@
 """What a task is, and what all tasks share: finding data and taking parts of them."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
