@@ -7,7 +7,7 @@ PIP = $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -c c
 RUN = $(VENV)/bin/python -m
 STAMP = $(VENV)/.isoglot-setup
 # Two test processes of one thread each use two cores better than one process of two.
-PYTEST = OMP_NUM_THREADS=1 TOKENIZERS_PARALLELISM=false $(RUN) pytest -n 2
+PYTEST = OMP_NUM_THREADS=1 TOKENIZERS_PARALLELISM=false $(RUN) pytest -n 2 --dist worksteal
 
 .PHONY: help setup demo check format docs docs-reference test test-all test-lowest wheel bench clean
 

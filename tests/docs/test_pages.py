@@ -9,6 +9,7 @@ import pytest
 from pages import ROOT, Page, check_commands, pages
 
 TRAINS = {
+    "docs/extend/task.md",
     "docs/guides/continue_an_encoder.md",
     "docs/guides/export.md",
     "docs/guides/train_an_aligner.md",

@@ -137,7 +137,10 @@ def test_an_encoder_goes_through_every_verb(
     assert all(0 <= r.value <= 100 for r in scores) and len(scores) > 1
 
 
-@pytest.mark.parametrize("name", LONG)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[pytest.mark.slow] if name == "mDeBERTa-v3" else []) for name in LONG],
+)  # DeBERTa compares all positions with all distances
 def test_eight_thousand_tokens_go_through(name: str, tmp_path: Path) -> None:
     model = load_masked_lm(saved(name, tmp_path)).eval()
     assert longest_input(model.config) == ENCODERS[name][3]
