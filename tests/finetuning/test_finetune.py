@@ -34,6 +34,9 @@ def test_pos_from_training_to_results(encoder: Path, tmp_path: Path) -> None:
     assert (again / "model.safetensors").stat().st_mtime_ns == stamp, "a finished run is not run again"
     with pytest.raises(ConfigurationError, match="holds another fine-tuning run"):
         finetune(encoder, build_task("pos", data), language="en", seed=4, train=settings, out=out)
+    fewer = build_task("pos", data, allowed=("DET", "NOUN"))
+    with pytest.raises(ConfigurationError, match="holds another fine-tuning run"):
+        finetune(encoder, fewer, language="en", seed=3, train=settings, out=out)
     moved = [f"{split}={train.rename(tmp_path / 'moved.tsv')}" for split in ("train",)]
     moved += [f"dev={tmp_path / 'moved.tsv'}"]
     finetune(encoder, build_task("pos", moved), language="en", seed=3, train=settings, out=out)

@@ -123,14 +123,15 @@ class FineTuning:
         """Everything that the result depends on."""
         options, started_from = self.options, origin(self.source)
         if isinstance(self.source, Path) and (self.source / TASK_FILE).is_file():
-            started_from["weights"] = hash_checkpoint(
-                self.source
-            )  # what its card tells is not of these weights
+            # what its card tells is not of these weights
+            started_from["weights"] = hash_checkpoint(self.source)
         chosen_by = {"source": self.languages, "joint": options.select_languages, "last": ()}[options.select]
         own_dev = [code for code in chosen_by if self.task.data.has_dev(code)]
+        labels = getattr(self.task, "allowed", None)  # before the model says which they are
+        named = {} if labels == getattr(type(self.task), "allowed", None) else {"allowed": list(labels or ())}
         return {
             "checkpoint": started_from,
-            "task": describe_task(self.task),
+            "task": {**describe_task(self.task), **named},
             "languages": self.languages,
             "seed": self.seed,
             "train": options.model_dump(mode="json", exclude={"run"}),
