@@ -8,27 +8,29 @@ from pathlib import Path
 import pytest
 from pages import ROOT, Page, check_commands, pages
 
-TRAINS = {
+LONG = {
+    "docs/coming_from.md",
     "docs/extend/task.md",
     "docs/guides/continue_an_encoder.md",
     "docs/guides/export.md",
     "docs/guides/train_an_aligner.md",
     "docs/guides/transfer.md",
+    "docs/guides/write_a_recipe.md",
 }
-"""Pages that train or convert an encoder: more than a few seconds."""
+"""Pages that train or convert an encoder, or run many commands: some twenty seconds and more."""
 
 
 @pytest.mark.timeout(1800)  # pages are long, and machines are busy
 @pytest.mark.parametrize(
     "path",
-    [pytest.param(p, id=str(p), marks=[pytest.mark.slow] if str(p) in TRAINS else []) for p in pages()],
+    [pytest.param(p, id=str(p), marks=[pytest.mark.slow] if str(p) in LONG else []) for p in pages()],
 )
 def test_blocks_run(path: Path, tmp_path: Path) -> None:
     Page(path, tmp_path).run()
 
 
-def test_pages_that_train_exist() -> None:
-    assert {str(p) for p in pages()} >= TRAINS
+def test_long_pages_exist() -> None:
+    assert {str(p) for p in pages()} >= LONG
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/start/objectives.md"])
