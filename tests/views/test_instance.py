@@ -10,7 +10,7 @@ from isoglot.corpus.encode.templates import pair_template
 from isoglot.corpus.pack.packing import language_id
 from isoglot.errors import ConfigurationError
 from isoglot.testing import tiny_tokenizer
-from isoglot.views.instance import length_limit, target_first, truncated_lengths
+from isoglot.views.instance import length_limit, packed_instance, target_first, truncated_lengths
 
 
 @given(first=st.integers(0, 60), second=st.integers(0, 60), budget=st.integers(0, 80))
@@ -45,3 +45,8 @@ def test_language_id_names_the_missing_language():
         language_id({"en": 2}, "de")
     with pytest.raises(ConfigurationError, match="needs a 'language' column"):
         language_id({"en": 2}, None)
+
+
+def test_a_packed_block_without_a_mask_is_all_tokens():
+    found = packed_instance({"input_ids": [1, 2, 3], "attention_mask": None}, language_ids=None, max_length=8)
+    assert found.attention is not None and found.attention.tolist() == [1, 1, 1]

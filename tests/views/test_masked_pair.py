@@ -196,6 +196,12 @@ def test_xlm_instance_by_sides_with_named_languages():
     assert tensors["token_type_ids"].tolist() == [0] * 6 + [1] * 6
 
 
+def test_halves_of_different_lengths_are_told_apart():
+    example = {name: values[:2] + values[3:] for name, values in xlm_instance().items()}
+    tensors = build(MaskedPair(BERT, segment_ids="pair"), example)
+    assert tensors["token_type_ids"].tolist() == [0] * 5 + [1] * 6
+
+
 def test_xlm_instances_as_the_corpus_packs_them(tmp_path):
     """Both halves of a packed stream keep their language, segment and side, up to the padding."""
     corpus = tiny_bitext(40)

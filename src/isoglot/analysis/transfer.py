@@ -21,7 +21,7 @@ from isoglot.runs.folder import key_of
 from isoglot.runs.lock import occupied
 from isoglot.runs.ranks import require_one_process
 from isoglot.runs.reporter import Reporter
-from isoglot.tasks.base import TrainableTask, check_places, load_rows, places_of, require_own_rows
+from isoglot.tasks.base import TrainableTask, check_places, load_rows, require_own_rows
 from isoglot.tasks.cards import origin
 from isoglot.tasks.description import identify
 
@@ -79,8 +79,10 @@ def transfer(
     settings = options or TransferOptions()
     folder = Path(out)
     require_writable(folder / FILE_NAME)
-    check_places(task, [(code, split) for code in languages for split in ("train", settings.split)])
-    trained = {code: places_of(task, code, "train") for code in languages}
+    found_at = check_places(
+        task, [(code, split) for code in languages for split in ("train", settings.split)]
+    )
+    trained = {code: found_at[code, "train"] for code in languages}
     if len({tuple(place.path for place in own) for own in trained.values()}) < len(languages):
         require_own_rows({code: load_rows(task, code, "train") for code in languages}, trained)
     places = {code: inside(folder, f"trained-on-{code}") for code in languages}

@@ -87,8 +87,8 @@ def packed_instance(
         )
     documents = columns.get("document_ids")
     attention = columns.pop("attention_mask", None)
-    if attention is None:  # there are documents then
-        attention = as_array(columns["document_ids"] > 0)
+    if attention is None:
+        attention = np.ones(ids.size, dtype=np.int64) if documents is None else as_array(documents > 0)
     words = columns.pop("word_ids", None)
     if words is not None and documents is not None:
         words = np.where(words >= 0, words + documents * _DOCUMENT_STRIDE, words)

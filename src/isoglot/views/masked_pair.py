@@ -52,8 +52,8 @@ class MaskedPair(MaskingOptions):
 
     **Columns**: ``source_ids``, ``target_ids``; with ``whole_word`` their word ids; with ``language_ids`` their
     languages; ``links`` where present. Or a packed instance (XLM's 256+256): ``input_ids`` with specials,
-    ``attention_mask`` with padding inside, ``position_ids`` (counting from 0), and ``side_ids``; its halves are equally
-    long; its order and positions are the stream's, and so are its language ids unless ``language_ids`` is given here
+    ``attention_mask`` with padding inside, ``position_ids`` (counting from 0), and ``side_ids`` to tell its halves
+    apart; its order and positions are the stream's, and so are its language ids unless ``language_ids`` is given here
     and the stream names its languages.
 
     **Keys**: ``input_ids``, ``attention_mask``, ``labels``, ``original_ids``, ``side_ids`` (1
@@ -148,7 +148,7 @@ class MaskedPair(MaskingOptions):
             raise ConfigurationError(
                 "masked_pair: the packed stream has no 'side_ids'; pack it with `pack: {mode: xlm_pairs}`"
             )
-        second = np.repeat([0, 1], instance.ids.size // 2)
+        second = _second_half(instance)
         if self.language_ids is not None and example.get("source_language") is not None:
             numbers = as_array(
                 [language_id(self.language_ids, example[f"{side}_language"]) for side in ("source", "target")]
@@ -157,3 +157,15 @@ class MaskedPair(MaskingOptions):
         if self.segment_ids != "none":
             extras["token_type_ids"] = second if self.segment_ids == "pair" else np.zeros_like(second)
         return instance
+
+
+def _second_half(instance: Instance) -> IntArray:
+    """1 from where the second half of a packed instance begins, 0 before."""
+    second = np.maximum.accumulate(instance.extras["side_ids"]) == 2
+    if "position_ids" in instance.extras and second.any():
+        # the half begins with its own opening special, where the positions restart
+        attention = np.ones_like(instance.ids) if instance.attention is None else instance.attention
+        restarts = (attention > 0) & (instance.extras["position_ids"] == 0)
+        opens = restarts[: second.argmax() + 1].nonzero()[0]
+        second[opens[-1] if opens.size else second.argmax() :] = True
+    return as_array(second)
