@@ -4,11 +4,13 @@ One run, the same sentence pairs, the same encoder: mBERT's shape (12 layers of 
 multilingual-e5-small (12 of 384, 250,037, or 61,595 once trimmed) with random weights and a WordPiece tokenizer trained
 on the pairs, whose special tokens stand where mBERT's do. Peers that are not
 installed are left out and named (`pip install simalign awesome-align`). Then: what a single pair takes, what linking
-takes after the encoder, and where there is a GPU, the same there with the share of time outside the encoder.
+takes after the encoder, and where there is a GPU, the same there with the share of time outside the encoder. `limits`
+says what the device can do at most, and what the encoder's products and its memory take there at least.
 
     python benchmarks/aligners.py                  # 200 de-en pairs of ISOGLOT_DATA, or generated ones without it
     python benchmarks/aligners.py --shape e5-trimmed
     python benchmarks/aligners.py --model DIR --layer 3    # a trained encoder: how many links bfloat16 changes
+    python benchmarks/aligners.py --devices cuda           # nothing on the CPU
 """
 
 from __future__ import annotations
@@ -25,10 +27,12 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import TypeVar
 
+import numpy as np
 import torch
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
 from transformers import BertConfig, BertModel, BertTokenizer
 
+import limits
 from isoglot.aligners.alignment import Alignment
 from isoglot.aligners.embedding.aligner import EmbeddingAligner
 from isoglot.aligners.embedding.options import EmbeddingOptions
@@ -209,11 +213,11 @@ def main() -> None:
     )
     parser.add_argument("--model", type=Path, help="a trained encoder's folder instead of random weights")
     parser.add_argument("--layer", type=int, default=8)
-    parser.add_argument(
-        "--gpu-pairs", type=int, default=20_000, help="pairs on a GPU: the same ones repeated"
-    )
+    parser.add_argument("--gpu-pairs", type=int, default=4096, help="pairs on a GPU: the same ones repeated")
+    parser.add_argument("--devices", nargs="+", choices=["cpu", "cuda"], help="default: what there is")
     parser.add_argument("--quick", action="store_true", help="a small encoder and 40 pairs: does it run?")
     options = parser.parse_args()
+    options.devices = options.devices or ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
     pairs = read_pairs(40 if options.quick else options.pairs)
     with tempfile.TemporaryDirectory() as temporary:
         folder = options.model or Path(temporary)
@@ -251,18 +255,32 @@ def speeds(folder: Path, pairs: list[Pair], options: argparse.Namespace, device:
                 note += f" ({100 - 100 * changed / total:.2f} % equal)"
             row(f"isoglot {method} {dtype}", seconds, note)
         row(f"encoder alone, {base.layer} layers, {dtype}", alone)
+        most = limits.limits(device, getattr(torch, dtype))
+        print(f"    limits: {most}; the encoder takes at least {most.least(*least_work(base, pairs))}")
     return found
+
+
+def least_work(aligner: EmbeddingAligner, pairs: list[Pair]) -> tuple[float, float]:
+    """Operations of the encoder's products up to its layer, without padding, and bytes: weights in, states out."""
+    sentences = cut_words(aligner.tokenizer, [words for pair in pairs for words in pair])
+    pieces = np.array([len(sentence) + 2 for sentence in sentences], dtype=float)
+    config = aligner.model.config
+    h, inner = config.hidden_size, config.intermediate_size
+    flops = aligner.layer * (2 * pieces.sum() * (4 * h * h + 2 * h * inner) + 4 * h * (pieces**2).sum())
+    weights = aligner.layer * (4 * h * h + 2 * h * inner) + config.vocab_size * h
+    return flops, (weights + pieces.sum() * h) * aligner.model.dtype.itemsize
 
 
 def compare(folder: Path, pairs: list[Pair], options: argparse.Namespace) -> None:
     print(
         f"{len(pairs)} pairs, layer {options.layer}, {torch.get_num_threads()} threads, torch {torch.__version__}"
     )
-    row = table(len(pairs))
-    own = speeds(folder, pairs, options, "cpu", row)
-    if options.model is None:
-        peers(folder, pairs, options.layer, own, row)
-    for device in ("cpu", *(["cuda"] if torch.cuda.is_available() else [])):
+    if "cpu" in options.devices:
+        row = table(len(pairs))
+        own = speeds(folder, pairs, options, "cpu", row)
+        if options.model is None:
+            peers(folder, pairs, options.layer, own, row)
+    for device in options.devices:
         print(f"\n{device}: one pair a call, and what is not the encoder")
         for dtype in ("float32", "bfloat16"):
             aligner = EmbeddingAligner(folder, layer=options.layer, dtype=dtype, device=device)
@@ -270,8 +288,8 @@ def compare(folder: Path, pairs: list[Pair], options: argparse.Namespace) -> Non
             middle, late = times[len(times) // 2], times[int(len(times) * 0.95)]
             print(f"{f'one pair, itermax {dtype}':44s} {middle:8.1f} ms (median; 95 %: {late:.1f})")
         linking(aligner, pairs, ("argmax", "itermax", "softmax", "entmax", "ot", "match"), options.repeats)
-    if torch.cuda.is_available():
-        many = pairs * (-(-options.gpu_pairs // len(pairs)))
+    if "cuda" in options.devices:
+        many = (pairs * (-(-options.gpu_pairs // len(pairs))))[: options.gpu_pairs]
         print(f"\n{torch.cuda.get_device_name()}: {len(many)} pairs")
         speeds(folder, many, options, "cuda", table(len(many)))
 

@@ -3,13 +3,15 @@
     python benchmarks/mining.py f1 DATA ENCODER [--layer 8] [--prefix 'query: ']
     python benchmarks/mining.py search --sizes 10000 100000 [--search faiss]
     python benchmarks/mining.py search --sizes 1000000 --queries 20000
+    python benchmarks/mining.py search --sizes 1000000 --device cuda
     python benchmarks/mining.py recall DATA --lines 36864 --vectors VECTORS.npy --probes 8 32 128
 
 ``f1``: 1,000 pairs of a language and English (LASER's Tatoeba test) are hidden among up to 10,000 other Tatoeba
 sentences of each side (DATA/parallel). Those of the language are its sentences that are not held out; those of English
 are of the other languages' rows, none of which is in a row of this language. A row gives F1 at the threshold that is
 best on German (for German: on Spanish), and at its own best.
-``search``: neighbours both ways and pairs; user and system CPU seconds, and the largest memory of the process.
+``search``: neighbours both ways and pairs; user and system CPU seconds, those of the clock, and the largest memory of
+the process (and of the GPU).
 ``recall``: so many different Tatoeba sentences of all languages but English; for 2,000 that are not in Latin letters,
 the share of the exact four neighbours among those in Latin letters that faiss finds. ``--vectors`` keeps the vectors.
 """
@@ -124,16 +126,19 @@ def measure_search(given: argparse.Namespace) -> None:
         with tempfile.TemporaryDirectory() as folder:
             sides = [random_vectors(Path(folder) / str(n), size, n) for n in (0, 1)]
             queries = sides[0][: given.queries or size]
-            began = time.process_time()
+            device = torch.device(given.device)
+            began = time.process_time(), time.perf_counter()
             if given.search == "faiss":
                 forward, backward = (by_faiss(*way, 4) for way in ((queries, sides[1]), (sides[1], queries)))
             else:
-                forward, backward = nearest_both_ways(queries, sides[1], 4)
+                forward, backward = nearest_both_ways(queries, sides[1], 4, device=device)
             pairs = len(best_pairs(forward, backward, MineOptions())[0])
-            spent = time.process_time() - began
+            spent = time.process_time() - began[0], time.perf_counter() - began[1]
             memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
             row = {"search": given.search, "queries": len(queries), "keys": size, "pairs": pairs,
-                   "cpu_s": round(spent, 1), "gib": round(memory, 2)}  # fmt: skip
+                   "cpu_s": round(spent[0], 1), "s": round(spent[1], 1), "gib": round(memory, 2)}  # fmt: skip
+            if device.type == "cuda":
+                row |= {"gpu_gib": round(torch.cuda.max_memory_allocated() / 2**30, 2)}
             if given.search == "faiss":
                 row["recall"] = recall(queries[:2000], sides[1], forward)
             print(json.dumps(row), flush=True)
@@ -189,6 +194,7 @@ def main() -> None:
     search.add_argument("--sizes", type=int, nargs="+", required=True)
     search.add_argument("--queries", type=int)
     search.add_argument("--search", choices=["exact", "faiss"], default="exact")
+    search.add_argument("--device", default="cpu", help="cpu or cuda, for the exact search")
     search.set_defaults(run=measure_search)
     recalled = kinds.add_parser("recall")
     recalled.add_argument("data", type=Path)

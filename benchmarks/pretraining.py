@@ -8,23 +8,29 @@ without ISOGLOT_DATA), with the same loss, checked on one batch, and about as ma
 * `hf-max`: Trainer, one pair a line, padded to 128, DataCollatorForLanguageModeling, full logits (as run_mlm.py does);
 * `hf-longest`: the same, padded to the longest of the batch;
 * `hf-group`: the same, in batches of pairs of about equal length (`group_by_length`);
+* `hf-no-cudnn`: the same, with attention by torch's own kernels on a GPU, as isoglot has it;
 * `isoglot`: AlignmentTrainer, batches by token budget and length, logits at masked positions only.
 
-Each variant runs in a process of its own. Ratios compare equal number formats: fp32 with fp32, bf16 autocast with bf16
-autocast. On a machine that others use, `--clock cpu` with `OMP_NUM_THREADS=1` counts only the process's own time.
-`parts` says where isoglot's time goes, `matmul` what the machine can do at most.
+On a CPU each variant runs in a process of its own, whose peak of memory is its own. Ratios compare equal number
+formats: fp32 with fp32, bf16 autocast with bf16 autocast. On a machine that others use, `--clock cpu` with
+`OMP_NUM_THREADS=1` counts only the process's own time. `parts` says where isoglot's time goes, what the device can do
+at most, and what such a step takes there at least: the time of its matrix products, and that of reading and writing
+weights, gradients and optimiser state once.
 """
 
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import resource
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext, redirect_stdout, suppress
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +44,7 @@ from transformers import (
     TrainingArguments,
 )
 
+import limits
 from bitext import read_pairs
 from isoglot.corpus.encode.batch import EncodeOptions
 from isoglot.corpus.encode.encode import encode_stream
@@ -45,6 +52,7 @@ from isoglot.corpus.encode.tokenizer import train_tokenizer
 from isoglot.modules.encoder import hidden_size, num_layers
 from isoglot.modules.encodings import Encodings
 from isoglot.modules.load import load_masked_lm
+from isoglot.modules.surroundings import own_surroundings
 from isoglot.objectives.masked_lm import MaskedLMObjective
 from isoglot.training.batches import BatchOptions, bucket_positions
 from isoglot.training.callbacks import real_tokens
@@ -65,18 +73,20 @@ SHAPES: dict[str, dict[str, Any]] = {
     "tiny": {"architecture": "bert", "vocab_size": 20_000, "hidden_size": 64, "num_hidden_layers": 2,
              "num_attention_heads": 2, "intermediate_size": 128},
 }  # fmt: skip
-VARIANTS = ("hf-max", "hf-longest", "hf-group", "isoglot")
+VARIANTS = ("hf-max", "hf-longest", "hf-group", "hf-no-cudnn", "isoglot")
 CLOCKS = {"wall": time.perf_counter, "cpu": time.process_time}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--shapes", nargs="+", default=["mbert", "xlmr"], choices=list(SHAPES))
-    parser.add_argument("--variants", nargs="+", default=list(VARIANTS), choices=VARIANTS)
+    usual = [variant for variant in VARIANTS if variant != "hf-no-cudnn"]
+    parser.add_argument("--variants", nargs="+", default=usual, choices=VARIANTS)
     parser.add_argument("--precisions", nargs="+", default=["fp32", "bf16"], choices=["fp32", "bf16"])
     parser.add_argument("--steps", type=int, default=10, help="measured optimiser steps")
     parser.add_argument("--warmup", type=int, default=1, help="steps before measuring")
-    parser.add_argument("--batch", type=int, default=32, help="pairs a step of the Trainer's")
+    parser.add_argument("--batch", type=int, nargs="+", default=[32], help="pairs a step of the Trainer's")
+    parser.add_argument("--workers", type=int, default=0, help="processes that make batches")
     parser.add_argument("--pairs", type=int, default=20_000, help="pairs of the corpus")
     parser.add_argument(
         "--clock", default="wall", choices=list(CLOCKS), help="wall, or the process's CPU time"
@@ -87,6 +97,7 @@ def main() -> None:
     args = parser.parse_args()
     if args.child:
         work, shape, variant, precision = args.child
+        args.batch = args.batch[0]
         print(json.dumps(child(Path(work), shape, variant, precision, args)))
         return
     with tempfile.TemporaryDirectory() as folder:
@@ -124,23 +135,45 @@ def prepare(work: Path, args: argparse.Namespace) -> None:
 
 def measure(work: Path, shape: str, args: argparse.Namespace) -> None:
     """Every variant of one shape, printed as a table."""
-    jobs = [(v, p) for p in args.precisions for v in args.variants]
-    extra = [("check", "fp32"), *((v, p) for p in args.precisions for v in ("parts", "matmul"))]
     print(f"\n{shape}: {SHAPES[shape]}, mean real tokens a pair {mean_length(work, shape):.1f}", flush=True)
-    heads = ("variant", "format", "real tok/s", "ratio", "s/step", "tok/step", "padding", "peak GB")
-    print("{:<12}{:<8}{:>12}{:>8}{:>9}{:>10}{:>9}{:>9}".format(*heads), flush=True)
-    base: dict[str, float] = {}
-    for variant, precision in jobs:
-        row = run_child(work, shape, variant, precision, args)
-        ratio = row["rate"] / base.setdefault(precision, row["rate"])
-        print(
-            f"{variant:<12}{precision:<8}{row['rate']:>12,.0f}{ratio:>7.2f}x{row['seconds']:>9.2f}"
-            f"{row['tokens']:>10,.0f}{row['padding']:>8.0%} {row['peak_gb']:>8.2f}",
-            flush=True,
-        )
-    for variant, precision in extra:
-        row = run_child(work, shape, variant, precision, args)
-        print(f"{variant:<12}{precision:<8}{row['text']}", flush=True)
+    heads = ("variant", "format", "pairs", "real tok/s", "ratio", "s/step", "tok/step", "padding", "peak GB")
+    print("{:<12}{:<8}{:>6}{:>12}{:>8}{:>9}{:>10}{:>9}{:>9}".format(*heads), flush=True)
+    base: dict[tuple[str, int], float] = {}
+    for precision, variant in product(args.precisions, args.variants):
+        for batch, row in run(work, shape, variant, precision, args):
+            if row is None:
+                print(f"{variant:<12}{precision:<8}{batch:>6}  out of memory", flush=True)
+                continue
+            ratio = row["rate"] / base.setdefault((precision, batch), row["rate"])
+            print(
+                f"{variant:<12}{precision:<8}{batch:>6}{row['rate']:>12,.0f}{ratio:>7.2f}x{row['seconds']:>9.3f}"
+                f"{row['tokens']:>10,.0f}{row['padding']:>8.0%} {row['peak_gb']:>8.2f}",
+                flush=True,
+            )
+    for precision in args.precisions:
+        for batch, row in run(work, shape, "parts", precision, args):
+            print(
+                f"{'parts':<12}{precision:<8}{batch:>6}  {row['text'] if row else 'out of memory'}",
+                flush=True,
+            )
+
+
+def run(
+    work: Path, shape: str, variant: str, precision: str, args: argparse.Namespace
+) -> Iterator[tuple[int, dict[str, Any] | None]]:
+    """Sizes and rows of one variant; none where memory does not suffice."""
+    for batch in args.batch:
+        own = argparse.Namespace(**{**vars(args), "batch": batch})
+        if not torch.cuda.is_available():
+            yield batch, run_child(work, shape, variant, precision, own)
+            continue
+        row = None
+        surroundings = nullcontext() if variant.startswith("hf") else own_surroundings()
+        with surroundings, suppress(torch.OutOfMemoryError), redirect_stdout(sys.stderr):
+            row = child(work, shape, variant, precision, own)
+        yield batch, row
+        gc.collect()
+        torch.cuda.empty_cache()
 
 
 def run_child(
@@ -148,8 +181,9 @@ def run_child(
 ) -> dict[str, Any]:
     """One variant in a process of its own, so that peaks of memory are its own."""
     options = ["--steps", args.steps, "--warmup", args.warmup, "--batch", args.batch]
-    options += ["--clock", args.clock]
-    command = [sys.executable, __file__, *map(str, options), "--child", str(work), shape, variant, precision]
+    options += ["--workers", args.workers, "--clock", args.clock]
+    options += ["--child", work, shape, variant, precision]
+    command = [sys.executable, __file__, *map(str, options)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise SystemExit(f"{variant} failed:\n{done.stderr}")
@@ -162,8 +196,6 @@ def mean_length(work: Path, shape: str) -> float:
 
 
 def child(work: Path, shape: str, variant: str, precision: str, args: argparse.Namespace) -> dict[str, Any]:
-    if variant == "matmul":
-        return matmul(precision)
     architecture = SHAPES[shape]["architecture"]
     tokenizer = AutoTokenizer.from_pretrained(work / f"tokenizer-{architecture}")
     pairs = json.loads((work / f"pairs-{architecture}.json").read_text())
@@ -172,8 +204,6 @@ def child(work: Path, shape: str, variant: str, precision: str, args: argparse.N
         trainer, count = hf_trainer(model, tokenizer, pairs, variant, precision, args)
     else:
         mixture, batch, collator = isoglot_data(tokenizer, pairs, mean_length(work, shape) * args.batch)
-        if variant == "check":
-            return check(model, mixture, collator)
         if variant == "parts":
             return parts(model, mixture, batch, collator, precision, args)
         alignment = AlignmentModel(model, {"tlm": MaskedLMObjective(model)})
@@ -217,7 +247,8 @@ def hf_trainer(
     )  # fmt: skip
     collator = DataCollatorForLanguageModeling(tokenizer, mlm_probability=0.15)
     dataset = Dataset.from_dict(dict(encoded))
-    order = "group_by_length" if variant == "hf-group" else "random"
+    torch.backends.cuda.enable_cudnn_sdp(variant != "hf-no-cudnn")
+    order = "group_by_length" if variant in ("hf-group", "hf-no-cudnn") else "random"
     arguments = training_arguments(precision, args, train_sampling_strategy=order)
     trainer = Trainer(model, arguments, train_dataset=dataset, data_collator=collator)
     return trainer, lambda batch: int(batch["attention_mask"].sum())
@@ -227,7 +258,7 @@ def training_arguments(precision: str, args: argparse.Namespace, **more: Any) ->
     return TrainingArguments(
         output_dir=tempfile.mkdtemp(), max_steps=args.warmup + args.steps, per_device_train_batch_size=args.batch,
         bf16=precision == "bf16", save_strategy="no", report_to=[], logging_strategy="no", disable_tqdm=True, seed=1,
-        learning_rate=1e-5, use_cpu=not torch.cuda.is_available(), **more,
+        learning_rate=1e-5, use_cpu=not torch.cuda.is_available(), dataloader_num_workers=args.workers, **more,
     )  # fmt: skip
 
 
@@ -257,6 +288,8 @@ def timed(trainer: Trainer, count: Callable[[Any], int], args: argparse.Namespac
         return plain(model, inputs, *rest, **more)
 
     trainer.training_step = training_step  # type: ignore[method-assign]
+    if torch.cuda.is_available():
+        torch.cuda.reset_peak_memory_stats()
     trainer.train()
     seconds = clock.end - clock.start
     real, held = (sum(column) for column in zip(*seen[args.warmup :], strict=True))
@@ -269,7 +302,7 @@ def timed(trainer: Trainer, count: Callable[[Any], int], args: argparse.Namespac
     }
 
 
-def check(model: Any, mixture: Mixture, collator: Collator) -> dict[str, Any]:
+def check(model: Any, mixture: Mixture, collator: Collator) -> str:
     """Isoglot's loss of one batch is the library's own."""
     model.eval()
     batch = collator([mixture[i] for i in range(8)])
@@ -279,13 +312,10 @@ def check(model: Any, mixture: Mixture, collator: Collator) -> dict[str, Any]:
             input_ids=view["input_ids"], attention_mask=view["attention_mask"], labels=view["labels"]
         ).loss
         ours = AlignmentModel(model, {"tlm": MaskedLMObjective(model)})(batch)["loss"]
-    difference = abs(float(own) - float(ours))
-    if difference > 1e-4:
+    model.train()
+    if abs(float(own) - float(ours)) > 1e-4:
         raise SystemExit(f"the losses differ: {float(own)} (library) and {float(ours)} (isoglot)")
-    return {
-        "difference": difference,
-        "text": f"one batch: library {float(own):.6f}, isoglot {float(ours):.6f}: equal to 1e-4",
-    }
+    return f"loss of one batch: library {float(own):.6f}, isoglot {float(ours):.6f}: equal to 1e-4"
 
 
 def parts(
@@ -298,6 +328,7 @@ def parts(
 ) -> dict[str, Any]:
     """Seconds of isoglot's step by part, and how near its products come to what the machine can do."""
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    checked = check(model, mixture, collator)
     model.to(device)
     optimiser = torch.optim.AdamW(model.parameters(), lr=1e-5, fused=True)
     objective = MaskedLMObjective(model)
@@ -329,11 +360,13 @@ def parts(
             spent = {name: spent[name] + clock.laps[name] / args.steps for name in spent}
             flops += step_flops(model, views["pair"]["input_ids"].shape, int(output.count)) / args.steps
     total = sum(spent.values())
-    shares = ", ".join(f"{name} {seconds:.2f} s ({seconds / total:.0%})" for name, seconds in spent.items())
+    shares = ", ".join(f"{name} {seconds:.4f} s ({seconds / total:.0%})" for name, seconds in spent.items())
+    most = limits.limits(device.type, torch.bfloat16 if precision == "bf16" else torch.float32)
+    # 4 bytes: weights read by both passes, gradients written and read, weights and both moments read and written
+    moved = 4 * 10 * sum(parameter.numel() for parameter in model.parameters())
     return {
-        "parts": spent,
-        "flops": flops,
-        "text": f"{shares}; {flops / total / 1e9:,.0f} GFLOP/s over the whole step",
+        "text": f"{shares}; {flops / total / 1e9:,.0f} GFLOP/s over the whole step\n"
+        f"    limits: {most}; such a step takes at least {most.least(flops, moved)}\n    {checked}"
     }
 
 
@@ -358,27 +391,6 @@ class Laps:
         synchronise()
         now = time.perf_counter()
         self.laps[name], self.last = now - self.last, now
-
-
-def matmul(precision: str) -> dict[str, Any]:
-    """The machine's rate for the encoder's largest product and the head's."""
-    device = "cuda" if torch.cuda.is_available() else "cpu"
-    dtype = torch.bfloat16 if precision == "bf16" else torch.float32
-    rates = {}
-    for name, (n, k, m) in {"feed-forward": (2048, 768, 3072), "head": (300, 768, 119_547)}.items():
-        a, b = torch.randn(n, k, device=device, dtype=dtype), torch.randn(m, k, device=device, dtype=dtype)
-        best = float("inf")
-        for _ in range(5):
-            synchronise()
-            start = time.perf_counter()
-            torch.mm(a, b.t())
-            synchronise()
-            best = min(best, time.perf_counter() - start)
-        rates[name] = 2 * n * k * m / best / 1e9
-    return {
-        "rates": rates,
-        "text": ", ".join(f"{name} product {rate:,.0f} GFLOP/s" for name, rate in rates.items()),
-    }
 
 
 def synchronise() -> None:

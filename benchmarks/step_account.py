@@ -53,7 +53,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=4, help="steps without, and with the profiler")
     parser.add_argument("--pairs", type=int, default=6_000, help="pairs of the corpus")
     args = parser.parse_args()
-    args.shapes, args.warmup = [args.shape], 2
+    args.shapes, args.warmup, args.workers = [args.shape], 2, 0
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder)
         pretraining.prepare(work, args)

@@ -58,3 +58,20 @@ def test_a_callers_autocast_is_left_aside(own: Callable[[], AbstractContextManag
         with own():
             assert (table @ table).dtype == torch.float32
         assert (table @ table).dtype == torch.bfloat16
+
+
+@pytest.mark.parametrize("own", [own_precision, own_surroundings])
+@pytest.mark.parametrize("allowed", [True, False])
+def test_attention_is_not_planned_for_each_shape(
+    own: Callable[[], AbstractContextManager[object]], allowed: bool
+) -> None:
+    before = torch.backends.cuda.cudnn_sdp_enabled()
+    torch.backends.cuda.enable_cudnn_sdp(allowed)
+    try:
+        with own():
+            with own():
+                pass
+            assert not torch.backends.cuda.cudnn_sdp_enabled()
+        assert torch.backends.cuda.cudnn_sdp_enabled() == allowed
+    finally:
+        torch.backends.cuda.enable_cudnn_sdp(before)

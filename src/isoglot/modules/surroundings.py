@@ -16,12 +16,22 @@ _LAUNCHER = "ACCELERATE_"
 """How names of variables begin by which the library hands settings of a run to itself."""
 
 
+def _without_cudnn() -> Restore:
+    """Attention by torch's own kernels: cuDNN's are planned anew, for 0.1 seconds, at each new shape of a batch."""
+    allowed = torch.backends.cuda.cudnn_sdp_enabled()
+    torch.backends.cuda.enable_cudnn_sdp(False)
+    return lambda: torch.backends.cuda.enable_cudnn_sdp(allowed)
+
+
+_WITHOUT_CUDNN = ProcessWide(_without_cudnn)
+
+
 @contextmanager
 def own_precision() -> Iterator[None]:
-    """Compute in the types that the options name, inside a caller's ``torch.autocast`` too."""
+    """Compute in the types that the options name, inside a caller's ``torch.autocast`` too, at any shape alike."""
     accelerator = torch.accelerator.current_accelerator()
     kinds = {"cpu", "cpu" if accelerator is None else accelerator.type}
-    with ExitStack() as stack:
+    with _WITHOUT_CUDNN.block(), ExitStack() as stack:
         for kind in kinds:
             if torch.is_autocast_enabled(kind):
                 stack.enter_context(torch.autocast(kind, enabled=False))
