@@ -3,11 +3,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import torch
 from recipe_world import complaints
 from transformers.integrations import integration_utils
 
 from isoglot.pretraining.check import load_recipe
 from isoglot.pretraining.check_train import ELSEWHERE
+from isoglot.pretraining.pretrain import training_arguments
 
 
 @pytest.mark.parametrize("name", sorted(ELSEWHERE))
@@ -30,3 +32,14 @@ def test_a_reporter_needs_its_package_before_any_work(
         in told
     )
     load_recipe(tiny_recipe, ["train.report_to=none"])
+
+
+def test_other_processes_make_the_batches_of_a_gpu(
+    tiny_recipe: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = []
+    for there, given in ((False, []), (True, []), (True, ["train.dataloader_num_workers=0"])):
+        monkeypatch.setattr(torch.cuda, "is_available", lambda there=there: there)
+        recipe = load_recipe(tiny_recipe, [*given, "train.use_cpu=true"])
+        found.append(training_arguments(recipe, tiny_recipe.parent / "run").dataloader_num_workers)
+    assert found == [0, 2, 0]

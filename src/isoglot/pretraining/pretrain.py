@@ -163,10 +163,12 @@ def training_arguments(recipe: Recipe, out: Path) -> TrainingArguments:
     for name, value in recipe.train.items():
         if recipe.is_secret(("train", name)) and isinstance(value, str):
             settings[name] = Secret(value)
-    if not torch.accelerator.is_available():
-        settings.setdefault(
-            "use_cpu", True
-        )  # without it the library refuses bf16 on a CPU that computes in it
+    if torch.cuda.is_available():  # which would wait for batches longer than it computes with them
+        settings.setdefault("dataloader_num_workers", 2)
+    if (
+        not torch.accelerator.is_available()
+    ):  # without it the library refuses bf16 on a CPU that computes in it
+        settings.setdefault("use_cpu", True)
     try:
         return TrainingArguments(
             output_dir=str(out),
