@@ -139,7 +139,8 @@ _FILLER = regex.compile(r"[\s\p{Z}\p{Cc}\p{Cf}]*", flags=regex.VERSION1)
 
 
 def _is_filler(text: str) -> bool:
-    return not text or _FILLER.fullmatch(text) is not None
+    # nearly always the one space, which is quick to tell
+    return text in ("", " ") or _FILLER.fullmatch(text) is not None
 
 
 def word_of_piece(
