@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import multiprocessing
 from pathlib import Path
 
 import pytest
@@ -38,8 +39,15 @@ def test_other_processes_make_the_batches_of_a_gpu(
     tiny_recipe: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found = []
-    for there, given in ((False, []), (True, []), (True, ["train.dataloader_num_workers=0"])):
+    explicit = ["train.dataloader_num_workers=1"]
+    for there, how, given in (
+        (False, "fork", []),
+        (True, "fork", []),
+        (True, "fork", explicit),
+        (True, "spawn", []),
+    ):
         monkeypatch.setattr(torch.cuda, "is_available", lambda there=there: there)
+        monkeypatch.setattr(multiprocessing, "get_start_method", lambda how=how: how)
         recipe = load_recipe(tiny_recipe, [*given, "train.use_cpu=true"])
         found.append(training_arguments(recipe, tiny_recipe.parent / "run").dataloader_num_workers)
-    assert found == [0, 2, 0]
+    assert found == [0, 2, 1, 0]

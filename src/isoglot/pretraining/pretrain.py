@@ -1,5 +1,6 @@
 """``isoglot pretrain``: a recipe in, a run folder with a plain Hugging Face checkpoint out."""
 
+import multiprocessing
 from collections.abc import Mapping
 from contextlib import nullcontext
 from pathlib import Path
@@ -163,7 +164,8 @@ def training_arguments(recipe: Recipe, out: Path) -> TrainingArguments:
     for name, value in recipe.train.items():
         if recipe.is_secret(("train", name)) and isinstance(value, str):
             settings[name] = Secret(value)
-    if torch.cuda.is_available():  # which would wait for batches longer than it computes with them
+    # A GPU would wait for batches longer than it computes with them. Without fork a script may run in each worker again.
+    if torch.cuda.is_available() and multiprocessing.get_start_method() == "fork":
         settings.setdefault("dataloader_num_workers", 2)
     if (
         not torch.accelerator.is_available()
