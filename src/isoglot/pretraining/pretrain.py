@@ -164,7 +164,7 @@ def training_arguments(recipe: Recipe, out: Path) -> TrainingArguments:
     for name, value in recipe.train.items():
         if recipe.is_secret(("train", name)) and isinstance(value, str):
             settings[name] = Secret(value)
-    # A GPU would wait for batches longer than it computes with them. Without fork a script may run in each worker again.
+    # A GPU would wait for batches longer than it computes. Without fork each worker may run the caller's script again.
     if torch.cuda.is_available() and multiprocessing.get_start_method() == "fork":
         settings.setdefault("dataloader_num_workers", 2)
     if (
