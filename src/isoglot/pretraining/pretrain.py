@@ -167,10 +167,8 @@ def training_arguments(recipe: Recipe, out: Path) -> TrainingArguments:
     # A GPU would wait for batches longer than it computes. Without fork each worker may run the caller's script again.
     if torch.cuda.is_available() and multiprocessing.get_start_method() == "fork":
         settings.setdefault("dataloader_num_workers", 2)
-    if (
-        not torch.accelerator.is_available()
-    ):  # without it the library refuses bf16 on a CPU that computes in it
-        settings.setdefault("use_cpu", True)
+    if not torch.accelerator.is_available():
+        settings.setdefault("use_cpu", True)  # else the library refuses bf16 on a CPU that computes in it
     try:
         return TrainingArguments(
             output_dir=str(out),
