@@ -24,7 +24,6 @@ from isoglot.projection.questions import Answers
 from isoglot.projection.tagged import TaggedWords
 from isoglot.projection.units import LabelKind, ProjectionCounts, Unit
 from isoglot.runs.files import check_outputs, text_output
-from isoglot.runs.records import parse_object
 from isoglot.runs.reporter import Reporter, Silent
 
 KINDS: dict[str, type[LabelKind]] = {
@@ -144,33 +143,26 @@ def _aligned(
 
 def _ready_links(given: ReadyLinks) -> Iterator[tuple[int | None, PairLinks]]:
     """Line and links of each pair of a file."""
-    reader = LinkReader(given.links_file, predicted=True)
-    if reader.name != "jsonl":
-        if given.min_probability:
-            raise ConfigurationError(
-                f"--min-probability: {given.links_file} has no probabilities; `isoglot align --format jsonl` has"
-            )
-        for own in reader.sentences():
-            yield own.line, PairLinks(sorted(own.gold.possible), [], 1.0)
-        return
-    for line, text in reader.lines():
-        own, row = reader.parse(line, text), parse_object(text)
+    path, least = given.links_file, given.min_probability
+    for own in LinkReader(path, predicted=True).sentences():
+        row = own.row or {}
         values = row.get("probabilities") or row.get("similarities")
         links = row.get("links", []) if values else own.gold.possible
-        if given.min_probability and links and not values:
-            raise InputError("has no probabilities, which --min-probability needs; leave it out",
-                             path=given.links_file, line=line)  # fmt: skip
+        if least and links and not values:
+            raise InputError(
+                "has no probabilities, which --min-probability needs; leave it out, or `isoglot align --format jsonl`",
+                path=path,
+                line=own.line,
+            )
         values = values or [1.0] * len(links)
         if len(links) != len(values) or not all(isinstance(value, int | float) for value in values):
             raise InputError(
                 f"{len(links)} links but {len(values)} probabilities; one number per link is needed",
-                path=given.links_file,
-                line=line,
+                path=path,
+                line=own.line,
             )
-        kept = sorted(
-            ((i, j), p) for (i, j), p in zip(links, values, strict=True) if p >= given.min_probability
-        )
-        yield line, PairLinks([link for link, _ in kept], [p for _, p in kept], 1.0)
+        kept = sorted(((i, j), p) for (i, j), p in zip(links, values, strict=True) if p >= least)
+        yield own.line, PairLinks([link for link, _ in kept], [p for _, p in kept], 1.0)
 
 
 def _linked(
@@ -182,10 +174,8 @@ def _linked(
     """
     number = 0
     for number, unit in enumerate(units, 1):
-        size = (len(unit.source), len(unit.target))
-        parts = unit.parts() if whole is None else [((0, size[0]), (0, size[1]))]
-        found: list[tuple[tuple[int, int], float]] = []
-        for (a, b), (c, d) in parts:
+        shifted, weights = list[tuple[int, int]](), list[float]()
+        for (a, b), (c, d) in unit.parts() if whole is None else [unit.whole]:
             line, own = next(links, (None, None))
             if own is None:
                 raise InputError(f"ends before sentence {number:,}; one line for each is needed", path=whole)
@@ -197,9 +187,9 @@ def _linked(
                     path=whole,
                     line=line,
                 )
-            weights = own.probabilities or [1.0] * len(own.links)
-            found += [((i + a, j + c), p) for (i, j), p in zip(own.links, weights, strict=True)]
-        yield unit, PairLinks([link for link, _ in found], [p for _, p in found], 1.0)
+            shifted += [(i + a, j + c) for i, j in own.links]
+            weights += own.probabilities
+        yield unit, PairLinks(shifted, weights, 1.0)
     if whole is not None and next(links, None) is not None:
         raise InputError(
             f"has more lines than the text has sentences ({number:,}); use links of this text", path=whole

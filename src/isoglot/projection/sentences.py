@@ -7,14 +7,16 @@ often one sentence becomes one, two or none. The ratio of both languages' length
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from itertools import pairwise
 
 from isoglot.projection.rule import Words
 
-_ENDS, _WIDE_ENDS = ".!?…؟۔।॥", "。！？｡"
-_BEHIND = "\"'”’»«)]）」』”"
+_BEHIND = r"[\"'”’»«)\]）」』]*"
 """Marks that belong to the sentence before them."""
+_END = re.compile(rf"[.!?…؟۔।॥]{_BEHIND}(?=\s|$)|[。！？｡]{_BEHIND}")
+"""A sentence ends at a mark before white space, in Chinese and Japanese at any."""
 _VARIANCE = 6.8
 _PRIORS = {(1, 1): 0.89, (1, 0): 0.00495, (0, 1): 0.00495, (2, 1): 0.0445, (1, 2): 0.0445, (2, 2): 0.011}
 Side = tuple[str, Sequence[Words]]
@@ -44,22 +46,10 @@ def sentence_windows(source: Side, target: Side) -> list[tuple[Words, Words]]:
 
 
 def sentences(text: str, spans: Sequence[Words]) -> list[Words]:
-    """The words of each sentence: one ends at a mark before white space, in Chinese and Japanese at any."""
-    bounds, number = [0], 0
-    while number < len(spans):
-        end = spans[number][1]
-        mark = text[end - 1]
-        number += 1
-        if mark not in _ENDS + _WIDE_ENDS:
-            continue
-        while number < len(spans) and spans[number][0] == end and text[spans[number][0]] in _BEHIND:
-            end = spans[number][1]
-            number += 1
-        if mark in _WIDE_ENDS or end == len(text) or text[end].isspace():
-            bounds.append(number)
-    if bounds[-1] < len(spans):
-        bounds.append(len(spans))
-    return list(pairwise(bounds))
+    """The words of each sentence."""
+    behind = {end: number for number, (_, end) in enumerate(spans, 1)}
+    ends = [behind[mark.end()] for mark in _END.finditer(text) if mark.end() in behind]
+    return list(pairwise(dict.fromkeys([0, *ends, len(spans)])))
 
 
 def aligned_lengths(source: Sequence[int], target: Sequence[int]) -> list[tuple[Words, Words]]:

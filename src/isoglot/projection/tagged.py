@@ -10,7 +10,7 @@ from isoglot.corpus.encode.words import WordMode, split_words
 from isoglot.corpus.labelled.tags import UNLABELLED, UPOS, check_tag, tagged_rows
 from isoglot.corpus.read.line_files import each, numbered_lines
 from isoglot.corpus.read.sources import bare_suffix
-from isoglot.projection.rule import ProjectedSpan, project_spans, project_tags
+from isoglot.projection.rule import ProjectedSpan, project_tags
 from isoglot.projection.units import LabelKind, Unit
 from isoglot.tasks.metrics.chunks import chunks
 
@@ -36,8 +36,7 @@ class TaggedWords(LabelKind):
             tags = [tag or UNLABELLED for tag in project_tags(unit.labels, found, length)]
         else:
             spans = [(kind, (a, b + 1)) for kind, a, b in chunks(unit.labels, _entity_type) if kind]
-            projected = project_spans([s for _, s in spans], found, length, gap=self.request.gap)
-            self.counts.add(projected)
+            projected = self.projected([words for _, words in spans], found, length)
             own = entity_tags([kind for kind, _ in spans], projected, found, length, self.request.uncertain)
             if own is None:
                 return ""
@@ -48,9 +47,7 @@ class TaggedWords(LabelKind):
                     UNLABELLED if (a, b) == ("O", UNLABELLED) else a
                     for a, b in zip(tags, carried, strict=True)
                 ]
-        if UNLABELLED in tags and self.request.uncertain == "drop":
-            return ""
-        if all(tag == UNLABELLED for tag in tags):
+        if {*tags} <= {UNLABELLED} or (UNLABELLED in tags and self.request.uncertain == "drop"):
             return ""
         words: Sequence[str] = unit.target
         if self.request.kind == "ner" and not self.treebank:
@@ -71,8 +68,7 @@ class TaggedWords(LabelKind):
 
     def _translated(self) -> Iterator[Sequence[str]]:
         if not self.treebank:
-            for _, line in numbered_lines(self.translation):
-                yield [line[a:b] for a, b in self.cut(line)]
+            yield from (self.cut(line).words for _, line in numbered_lines(self.translation))
             return
         language = self.request.target_language or "und"
         for _, rows in tagged_rows(self.translation, language=language, surface=self.request.written):
