@@ -20,7 +20,7 @@ from isoglot.checks import given_texts, missing_package, validated
 from isoglot.corpus.filter.filters import clean
 from isoglot.corpus.read.line_files import numbered_lines
 from isoglot.errors import InputError
-from isoglot.mining.files import pair_format, pair_writer
+from isoglot.mining.files import pair_writer
 from isoglot.mining.histogram import Histogram
 from isoglot.mining.options import MineOptions
 from isoglot.mining.vectors import SentenceEncoder, sentence_encoder, stored_vectors
@@ -104,18 +104,17 @@ def mine_files(
     ``encoder`` makes the encoder, which is done when the files have been read.
     """
     check_outputs([out], paths)
-    pair_format([out])
-    sides = _distinct(numbered_lines(paths[0])), _distinct(numbered_lines(paths[1]))
-    for path, own in zip(paths, sides, strict=True):
-        if not own:
-            raise InputError("has no sentence; one sentence per line is needed", path=path)
-    found = _mined(sides, encoder(), options, (progress or Silent()).progress)
-    histogram = Histogram()
-    histogram.add([pair.score for pair in found])
     with pair_writer([out]) as write:
+        sides = _distinct(numbered_lines(paths[0])), _distinct(numbered_lines(paths[1]))
+        for path, own in zip(paths, sides, strict=True):
+            if not own:
+                raise InputError("has no sentence; one sentence per line is needed", path=path)
+        found = _mined(sides, encoder(), options, (progress or Silent()).progress)
         for pair in found:
             values = {"score": pair.score, "source_line": pair.source_line, "target_line": pair.target_line}
             write(pair.source, pair.target, values)
+    histogram = Histogram()
+    histogram.add([pair.score for pair in found])
     return MineReport((len(sides[0]), len(sides[1])), len(found), histogram)
 
 
@@ -139,31 +138,21 @@ def _mined(
         return []
     step = progress or Silent().progress
     with stored_vectors(encoder, (source, target), progress=partial(step, "encoding")) as (first, second):
+        k = options.neighbours
         if options.search == "faiss":
-            forward, backward = (
-                by_faiss(*way, options.neighbours) for way in ((first, second), (second, first))
-            )
+            forward, backward = by_faiss(first, second, k), by_faiss(second, first, k)
         else:
-            forward, backward = nearest_both_ways(
-                first,
-                second,
-                options.neighbours,
-                device=resolve_device("auto"),
-                progress=partial(step, "searching"),
-            )
-    copies = _copies(source, target) if options.drop_copies else None
+            device, searching = resolve_device("auto"), partial(step, "searching")
+            forward, backward = nearest_both_ways(first, second, k, device=device, progress=searching)
+    copies = None
+    if options.drop_copies:
+        places = {text: number for number, text in enumerate(target)}
+        copies = np.array([places.get(text, -1) for text in source])
     found = best_pairs(forward, backward, options, copies=copies)
-    lines = tuple(list(own.values()) for own in sides)
     return [
-        MinedPair(score, source[i], target[j], lines[0][i], lines[1][j])
+        MinedPair(score, source[i], target[j], sides[0][source[i]], sides[1][target[j]])
         for score, i, j in zip(*(column.tolist() for column in found), strict=True)
     ]
-
-
-def _copies(source: Sequence[str], target: Sequence[str]) -> NDArray[np.int64]:
-    """The number of each source sentence among the target sentences, −1 where it is not one."""
-    places = {text: number for number, text in enumerate(target)}
-    return np.array([places.get(text, -1) for text in source])
 
 
 def best_pairs(
@@ -184,9 +173,8 @@ def best_pairs(
         number = torch.arange(len(scores), device=scores.device)[:, None].expand_as(scores)
         pair = (number, found.numbers) if found is forward else (found.numbers, number)
         if copies is not None:
-            scores = scores.masked_fill(
-                torch.from_numpy(copies).to(pair[0].device)[pair[0]] == pair[1], -torch.inf
-            )
+            same = torch.from_numpy(copies).to(scores.device)[pair[0]] == pair[1]
+            scores = scores.masked_fill(same, -torch.inf)
         best = scores.argmax(1, keepdim=True)
         ways.append(torch.cat([part.gather(1, best).double() for part in (scores, *pair)], 1).cpu().numpy())
     chosen = {"forward": ways[:1], "backward": ways[1:]}.get(options.retrieval, ways)

@@ -10,16 +10,13 @@ import torch
 
 from isoglot.aligners.embedding.aligner import EmbeddingAligner
 from isoglot.aligners.embedding.choice import with_kept
-from isoglot.aligners.embedding.options import EmbeddingOptions
 from isoglot.aligners.embedding.running_text import align_running
 from isoglot.corpus.encode.words import split_words
 from isoglot.errors import ConfigurationError
 from isoglot.mining.options import FilterOptions, VectorOptions
 from isoglot.mining.vectors import SentenceEncoder, sentence_encoder, unit_vectors
 from isoglot.modules.neighbours import compared, nearest_both_ways
-from isoglot.runs.checkpoint import BOX
 
-_POOL = 4096
 SIMILARITIES, LINKS = ("cosine", "margin"), ("alignment", "source_coverage", "target_coverage")
 """Scores of sentence vectors and of word links."""
 
@@ -30,20 +27,16 @@ class PairScorer:
     Args:
         encoder: Texts in, vectors out; without one there are no cosine and margin.
         aligner: Links words; without one there are no alignment and coverage.
-        neighbours: Nearest sentences for the margin.
-        pool: Least number of pairs among which they are searched, if there are that many.
+        options: Of the margin its ``neighbours``, and the ``pool`` of pairs among which they are searched.
     """
 
     def __init__(
         self,
         encoder: SentenceEncoder | None,
         aligner: EmbeddingAligner | None,
-        *,
-        neighbours: int = 4,
-        pool: int = _POOL,
+        options: FilterOptions | None = None,
     ) -> None:
-        self._encoder, self._aligner = encoder, aligner
-        self._neighbours, self._pool = neighbours, pool
+        self._encoder, self._aligner, self._options = encoder, aligner, options or FilterOptions()
         self._before: tuple[list[str], list[str]] = [], []
         self.names = (*(SIMILARITIES if encoder else ()), *(LINKS if aligner else ()))
 
@@ -64,24 +57,19 @@ class PairScorer:
 
     def _similarities(self, encoder: SentenceEncoder, pairs: Sequence[tuple[str, str]]) -> list[list[float]]:
         """Cosine and margin. A text that stands several times in a window is one neighbour."""
-        vectors, places = [], []
+        vectors, places, pool = [], [], self._options.pool
         for side in (0, 1):
             own = [pair[side] for pair in pairs]
-            more = self._before[side][len(own) - self._pool :] if len(own) < self._pool else []
+            more = self._before[side][len(own) - pool :] if len(own) < pool else []
             number = {text: n for n, text in enumerate(dict.fromkeys([*own, *more]))}
             places.append(torch.tensor([number[text] for text in own]))
             vectors.append(unit_vectors(encoder, list(number)))
-            self._before[side][:] = [*more, *own][-self._pool :]
+            self._before[side][:] = [*more, *own][-pool:]
         (first, second), (x, y) = vectors, places
-        forward, backward = nearest_both_ways(first, second, self._neighbours)
+        forward, backward = nearest_both_ways(first, second, self._options.neighbours)
         means = forward.similarities.mean(1)[x], backward.similarities.mean(1)[y]
         cosine = (first[x] * second[y]).sum(1)
         return [cosine.tolist(), compared(cosine, *means, similarity="margin").tolist()]
-
-
-def word_aligner(model: str | Path = BOX) -> EmbeddingAligner:
-    """An encoder as an aligner, with the method that it keeps; by default the one that comes with isoglot."""
-    return EmbeddingAligner(model, options=EmbeddingOptions.build(**with_kept(model, {})))
 
 
 def scorer_of(
@@ -104,9 +92,7 @@ def scorer_of(
         lacking.append("min_alignment and min_coverage need word links, but --aligner is none; leave it out")
     if lacking:
         raise ConfigurationError(lacking)
-    return PairScorer(
-        None if model is None else sentence_encoder(model, vectors),
-        word_aligner(aligner) if isinstance(aligner, str | Path) else aligner,
-        neighbours=options.neighbours,
-        pool=options.pool,
-    )
+    encoder = None if model is None else sentence_encoder(model, vectors)
+    if isinstance(aligner, str | Path):
+        aligner = EmbeddingAligner(aligner, **with_kept(aligner, {}))
+    return PairScorer(encoder, aligner, options)

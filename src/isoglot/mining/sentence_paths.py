@@ -67,15 +67,17 @@ class SentenceRuns:
         """A side's runs, some lines of the other side, and the length of each line."""
         sums = np.concatenate([[0.0], np.cumsum(lengths, dtype=np.float64)])
         ends = np.arange(1, len(sums))
-        long = [
-            (sums[ends] - sums[np.maximum(ends - size, 0)]).astype(np.float32)
-            for size in range(1, len(runs) + 1)
-        ]
-        if len(others) < 2:
-            return cls(runs, [np.ones(len(vectors), np.float32) for vectors in runs], long)
-        distances = [1 - vectors @ others.T for vectors in runs]
-        chance = [(own.sum(1) - own.min(1)) / np.float32(len(others) - 1) for own in distances]
-        return cls(runs, chance, long)
+        starts = [np.maximum(ends - size, 0) for size in range(1, len(runs) + 1)]
+        long = [(sums[ends] - sums[start]).astype(np.float32) for start in starts]
+        return cls(runs, [_chance(vectors, others) for vectors in runs], long)
+
+
+def _chance(vectors: Vectors, others: Vectors) -> Lengths:
+    """The mean of 1 − cosine of each vector with some of the other side, without the nearest one."""
+    if len(others) < 2:
+        return np.ones(len(vectors), np.float32)
+    distances: Vectors = 1 - vectors @ others.T
+    return np.asarray((distances.sum(1) - distances.min(1)) / np.float32(len(others) - 1))
 
 
 def cheapest_groups(
@@ -102,30 +104,19 @@ def cheapest_groups(
     counts = len(source[0]), len(target[0])
     if 0 in counts:
         return [(i, 0, 1, 0, skip) for i in range(counts[0])] + [(0, j, 0, 1, skip) for j in range(counts[1])]
-    sides = [[list(source)], [list(target)]]
-    while (
-        max(len(levels[-1][0]) for levels in sides) > _SMALL
-        and min(len(levels[-1][0]) for levels in sides) > 1
-    ):
-        for levels in sides:
-            levels.append([_halved(levels[-1][0])])
+    coarser: list[Step] = []
+    if max(counts) > _SMALL and min(counts) > 1:
+        coarser = cheapest_groups([_halved(source[0])], [_halved(target[0])], max_size=2, skip=skip)
+    low, high = _around(coarser, *counts)
+    offsets = starts_and_end(high - low + 1)
+    first, second = samples or (spaced(source[0]), spaced(target[0]))
+    long = lengths or [np.ones(count, np.float32) for count in counts]
+    one, other = SentenceRuns.of(source, second, long[0]), SentenceRuns.of(target, first, long[1])
     groups = [(a, b) for a in range(1, max_size) for b in range(1, max_size - a + 1)]
-    path: list[Step] = []
-    for level in reversed(range(len(sides[0]))):
-        runs = [levels[level] for levels in sides]
-        first, second = samples if samples and level == 0 else [spaced(own[0]) for own in runs]
-        sizes = len(runs[0][0]), len(runs[1][0])
-        long = lengths if lengths and level == 0 else [np.ones(size, np.float32) for size in sizes]
-        one = SentenceRuns.of(runs[0], second, long[0])
-        other = SentenceRuns.of(runs[1], first, long[1])
-        low, high = _around(path, *sizes)
-        offsets = starts_and_end(high - low + 1)
-        allowed = [(1, 1)] if level else groups
-        prices = _prices(one, other, allowed, (low, high), offsets, weight=0.0 if level else length_weight)
-        rows, columns = (np.array(sizes, np.int64) for sizes in zip(*allowed, strict=True))
-        found, costs = _search(prices, rows, columns, (low, high, offsets), skip)
-        path = [(*step, float(cost)) for step, cost in zip(found.tolist(), costs, strict=True)]
-    return path
+    prices = _prices(one, other, groups, (low, high), offsets, weight=length_weight)
+    rows, columns = (np.array(sizes, np.int64) for sizes in zip(*groups, strict=True))
+    found, costs = _search(prices, rows, columns, (low, high, offsets), skip)
+    return [(*step, float(cost)) for step, cost in zip(found.tolist(), costs, strict=True)]
 
 
 def mutual_lines(source: Vectors, target: Vectors) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -147,14 +138,9 @@ def usual_skip(source: Vectors, target: Vectors, pairs: tuple[NDArray[np.int64],
     one, other = source[pairs[0]], target[pairs[1]]
     if not len(one):
         return _SKIP
-    chance = [
-        SentenceRuns.of([own], spaced(others), np.ones(len(own), np.float32)).chance[0]
-        for own, others in ((one, target), (other, source))
-    ]
-    distance = np.maximum(1 - (one * other).sum(1), 0)
-    return _SKIP + _SHARE * float(
-        np.median(2 * distance / np.maximum(chance[0] + chance[1], np.float32(1e-9)))
-    )
+    usual = _chance(one, spaced(target)) + _chance(other, spaced(source))
+    prices = 2 * np.maximum(1 - (one * other).sum(1), 0) / np.maximum(usual, np.float32(1e-9))
+    return _SKIP + _SHARE * float(np.median(prices))
 
 
 def length_ratio(

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from isoglot.aligners.align_file import align_file
-from isoglot.aligners.alignment import PairLinks
+from isoglot.aligners.alignment import PairLinks, WordPair
 from isoglot.aligners.files.formats import LinkReader
 from isoglot.aligners.files.pairs import Warnings, more_bitext, read_pairs
 from isoglot.aligners.options import AlignRequest, AnyAligner, paths_of
@@ -33,7 +33,6 @@ KINDS: dict[str, type[LabelKind]] = {
     "offsets": CharacterSpans,
     "markup": InlineTags,
 }
-_PLACEHOLDERS = UNNAMED[:2]
 _SPACE = re.compile(r"[\s\u200b]+")
 _EVERY = 1000
 
@@ -79,13 +78,11 @@ def project(
     if not sum(len(unit.parts()) for unit in units):
         raise InputError("no sentence has a translation; check the files", path=translation)
     with tempfile.TemporaryDirectory(prefix="isoglot-project-") as folder:
-        if isinstance(request.links, ReadyLinks):
-            links = _ready_links(request.links)
-        else:
-            aligned = _aligned(units, Path(folder), request, request.links, progress)
-            links = _ready_links(ReadyLinks(links_file=aligned))
+        given = request.links
+        if not isinstance(given, ReadyLinks):
+            given = ReadyLinks(links_file=_aligned(units, Path(folder), request, given, progress))
         with text_output(out) as file:
-            for done, (unit, found) in enumerate(_linked(units, links, whole=ready)):
+            for done, (unit, found) in enumerate(_linked(units, _ready_links(given), whole=ready)):
                 file.write(kind.text(unit, found))
                 if done % _EVERY == 0:
                     progress.progress("projecting", done, 0)
@@ -106,37 +103,27 @@ def _check_outputs(out: str | Path, inputs: list[str | Path | None], request: Pr
         )
 
 
-def _pair_line(source: Any, target: Any) -> str:
+def _write_pairs(path: Path, pairs: Iterable[WordPair]) -> None:
     """Words as text that is cut at spaces into as many words."""
-    sides = {
-        name: " ".join(_SPACE.sub("", word) or "_" for word in words)
-        for name, words in (("source", source), ("target", target))
-    }
-    return json.dumps(sides, ensure_ascii=False) + "\n"
+    with path.open("w", encoding="utf-8") as file:
+        for pair in pairs:
+            source, target = (" ".join(_SPACE.sub("", word) or "_" for word in words) for words in pair)
+            file.write(json.dumps({"source": source, "target": target}, ensure_ascii=False) + "\n")
 
 
 def _aligned(
     units: Iterable[Unit], folder: Path, request: ProjectRequest, aligner: AnyAligner, progress: Reporter
 ) -> Path:
     """Align the parts of the units; the file of their links."""
-    pairs, links = folder / "pairs.jsonl", folder / "links.jsonl"
-    with pairs.open("w", encoding="utf-8") as file:
-        for unit in units:
-            for (a, b), (c, d) in unit.parts():
-                file.write(_pair_line(unit.source[a:b], unit.target[c:d]))
+    pairs, more, links = (folder / f"{name}.jsonl" for name in ("pairs", "more", "links"))
+    own, other = request.source_language or UNNAMED[0], request.target_language or UNNAMED[1]
+    parts = ((unit, *part) for unit in units for part in unit.parts())
+    _write_pairs(pairs, ((unit.source[a:b], unit.target[c:d]) for unit, (a, b), (c, d) in parts))
     if train_on := getattr(aligner, "train_on", ()):
-        more = folder / "more.jsonl"
-        with more.open("w", encoding="utf-8") as file:
-            more_pairs = more_bitext(train_on, [request.source_language or "", request.target_language or ""])
-            for pair in read_pairs(more_pairs, mode=request.words, warn=Warnings()):
-                file.write(_pair_line(*pair.words))
+        given = read_pairs(more_bitext(train_on, [own, other]), mode=request.words, warn=Warnings())
+        _write_pairs(more, (pair.words for pair in given))
         aligner = aligner.model_copy(update={"train_on": (str(more),)})
-    source = Source(
-        path=str(pairs),
-        format="jsonl",
-        source_language=request.source_language or _PLACEHOLDERS[0],
-        target_language=request.target_language or _PLACEHOLDERS[1],
-    )
+    source = Source(path=str(pairs), format="jsonl", source_language=own, target_language=other)
     align_file([source], links, AlignRequest(aligner=aligner, output="jsonl"), progress=progress)
     return links
 
