@@ -1,7 +1,5 @@
 """`isoglot align-sentences`: which lines of two documents translate each other, by vectors of lines and their joins."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass

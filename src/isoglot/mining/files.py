@@ -1,7 +1,5 @@
 """Scored sentence pairs written in the formats that `isoglot prepare` and `align` read."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager

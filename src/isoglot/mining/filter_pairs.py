@@ -4,13 +4,12 @@ Rules come first, and only pairs that pass them are scored. Pairs are scored a w
 with the input; the last window, which may be short, is filled up with the pairs before it.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from itertools import groupby, islice
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +24,7 @@ from isoglot.corpus.open_corpus import Corpus
 from isoglot.corpus.prepare import check_rules, held_out_hashes, rules_tokenizer
 from isoglot.corpus.read.readers import READERS
 from isoglot.corpus.read.records import Records
-from isoglot.corpus.read.sources import Source
+from isoglot.corpus.read.sources import LANGUAGES, Source
 from isoglot.errors import ConfigurationError
 from isoglot.mining.files import pair_writer
 from isoglot.mining.histogram import Histogram
@@ -109,7 +108,8 @@ def filter_pairs(
     check_rules([about], wanted, "bitext")
     if pairs is None:
         raise ConfigurationError("expected sentence pairs, got None")
-    texts = (given_texts(pair, f"pair {n}") for n, pair in enumerate(given_pairs(pairs, None, None), 1))
+    numbered = enumerate(given_pairs(pairs, None, None), 1)
+    texts = (tuple(given_texts(pair, f"pair {number}")) for number, pair in numbered)
     return _judged(_chunked(texts, languages), scorer, wanted)
 
 
@@ -158,19 +158,17 @@ def _chunks(corpus: Corpus) -> Iterator[_Chunk]:
     for given in corpus.inputs:
         source = given.source
         if given.manifest is not None:
-            for languages, rows in groupby(given.rows(), key=_languages):
-                yield from _chunked(((row["source"], row["target"]) for row in rows), languages)
+            for tags, rows in groupby(given.rows(), key=itemgetter(*LANGUAGES["bitext"])):
+                yield from _chunked(
+                    ((row["source"], row["target"]) for row in rows), [tag or "" for tag in tags]
+                )
         else:
             reader = READERS[source.format or ""]
             for chunk in reader.chunks(source, "bitext", None):
                 yield reader.parse(source, "bitext", chunk), source.languages("bitext")
 
 
-def _languages(row: Mapping[str, Any]) -> tuple[str, str]:
-    return row["source_language"] or "", row["target_language"] or ""
-
-
-def _chunked(pairs: Iterable[Iterable[str]], languages: Sequence[str]) -> Iterator[_Chunk]:
+def _chunked(pairs: Iterable[tuple[str, ...]], languages: Sequence[str]) -> Iterator[_Chunk]:
     iterator = iter(pairs)
     while chunk := list(islice(iterator, _CHUNK)):
         source, target = map(list, zip(*chunk, strict=True))
@@ -214,8 +212,6 @@ def copied_share(source: str, target: str) -> float:
         >>> copied_share("Tokyo is big.", "Tokyo ist groß."), copied_share("1990", "1990")
         (0.3333333333333333, 0.0)
     """
-    words = [
-        Counter(word for word in split_words(text.casefold()) if _LETTER.search(word))
-        for text in (source, target)
-    ]
-    return (words[0] & words[1]).total() / max(1, min(own.total() for own in words))
+    words = (split_words(text.casefold()) for text in (source, target))
+    one, other = (Counter(word for word in own if _LETTER.search(word)) for own in words)
+    return (one & other).total() / max(1, min(one.total(), other.total()))

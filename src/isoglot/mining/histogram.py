@@ -17,14 +17,14 @@ class Histogram:
     """Counts scores in narrow bins.
 
     Example:
-        >>> histogram = Histogram()
-        >>> histogram.add([0.5, 0.51, 0.9])
+        >>> histogram = Histogram([0.5, 0.51, 0.9])
         >>> histogram.count, [n for _, _, n in histogram.rows(4) if n]
         (3, [2, 1])
     """
 
-    def __init__(self) -> None:
+    def __init__(self, scores: Sequence[float] = ()) -> None:
         self._counts = np.zeros(_BINS, np.int64)
+        self.add(scores)
 
     @property
     def count(self) -> int:

@@ -4,8 +4,6 @@ Source: Artetxe and Schwenk 2019, *Margin-based parallel corpus mining with mult
 margin, and retrieval forward, backward, by their intersection, or by the highest score.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -113,9 +111,8 @@ def mine_files(
         for pair in found:
             values = {"score": pair.score, "source_line": pair.source_line, "target_line": pair.target_line}
             write(pair.source, pair.target, values)
-    histogram = Histogram()
-    histogram.add([pair.score for pair in found])
-    return MineReport((len(sides[0]), len(sides[1])), len(found), histogram)
+    scores = Histogram([pair.score for pair in found])
+    return MineReport((len(sides[0]), len(sides[1])), len(found), scores)
 
 
 def _distinct(lines: Iterable[tuple[int, str]]) -> dict[str, int]:

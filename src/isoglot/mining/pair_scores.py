@@ -1,7 +1,5 @@
 """Scores of sentence pairs: by sentence vectors among the pairs of a window, and by word links."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from pathlib import Path

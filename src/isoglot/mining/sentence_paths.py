@@ -18,7 +18,7 @@ Chinese–English parallel corpora of literary texts* (the term of lengths, by w
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,28 +48,23 @@ _ROWS = 64
 """Rows whose prices are computed as one product."""
 
 
-@dataclass(frozen=True)
-class SentenceRuns:
-    """One side: the unit vectors of runs of lines, how unlike chance lines of the other side they are, how long.
+class Runs(NamedTuple):
+    """The runs of a side that have as many lines, each at the line where it ends."""
 
-    Args:
-        runs: For each number of lines from 1, vectors of the runs that end at each line. **Shape**: (lines, hidden).
-        chance: Of each run the mean of 1 − cosine with lines of the other side. **Shape**: (lines,).
-        lengths: Of each run, in units that both sides share. **Shape**: (lines,).
-    """
+    vectors: Vectors  # unit vectors. Shape: (lines, hidden)
+    chance: Lengths  # mean of 1 − cosine with lines of the other side. Shape: (lines)
+    lengths: Lengths  # in units that both sides share. Shape: (lines)
 
-    runs: Sequence[Vectors]
-    chance: Sequence[Vectors]
-    lengths: Sequence[Lengths]
 
-    @classmethod
-    def of(cls, runs: Sequence[Vectors], others: Vectors, lengths: Lengths) -> "SentenceRuns":
-        """A side's runs, some lines of the other side, and the length of each line."""
-        sums = np.concatenate([[0.0], np.cumsum(lengths, dtype=np.float64)])
-        ends = np.arange(1, len(sums))
-        starts = [np.maximum(ends - size, 0) for size in range(1, len(runs) + 1)]
-        long = [(sums[ends] - sums[start]).astype(np.float32) for start in starts]
-        return cls(runs, [_chance(vectors, others) for vectors in runs], long)
+def _side(vectors: Sequence[Vectors], others: Vectors, lengths: Lengths) -> list[Runs]:
+    """The runs of 1, 2, … lines; from their vectors, some lines of the other side, and the length of each line."""
+    sums = np.concatenate([[0.0], np.cumsum(lengths, dtype=np.float64)])
+    ends = np.arange(1, len(sums))
+    found = []
+    for size, own in enumerate(vectors, 1):
+        long = sums[ends] - sums[np.maximum(ends - size, 0)]
+        found.append(Runs(own, _chance(own, others), long.astype(np.float32)))
+    return found
 
 
 def _chance(vectors: Vectors, others: Vectors) -> Lengths:
@@ -111,7 +106,7 @@ def cheapest_groups(
     offsets = starts_and_end(high - low + 1)
     first, second = samples or (spaced(source[0]), spaced(target[0]))
     long = lengths or [np.ones(count, np.float32) for count in counts]
-    one, other = SentenceRuns.of(source, second, long[0]), SentenceRuns.of(target, first, long[1])
+    one, other = _side(source, second, long[0]), _side(target, first, long[1])
     groups = [(a, b) for a in range(1, max_size) for b in range(1, max_size - a + 1)]
     prices = _prices(one, other, groups, (low, high), offsets, weight=length_weight)
     rows, columns = (np.array(sizes, np.int64) for sizes in zip(*groups, strict=True))
@@ -192,8 +187,8 @@ def _around(path: Sequence[Step], rows: int, columns: int) -> Band:
 
 
 def _prices(
-    source: SentenceRuns,
-    target: SentenceRuns,
+    source: Sequence[Runs],
+    target: Sequence[Runs],
     groups: Sequence[tuple[int, int]],
     band: Band,
     offsets: NDArray[np.int64],
@@ -215,12 +210,13 @@ def _prices(
         inside = column > 0
         row, cell, column = row[inside], cell[inside], column[inside] - left
         for number, (a, b) in enumerate(groups):
-            one, other = slice(top - 1, end - 1), slice(left - 1, right)
-            distance = 1 - source.runs[a - 1][one] @ target.runs[b - 1][other].T
-            usual = source.chance[a - 1][one, None] + target.chance[b - 1][None, other]
+            one = Runs(*(part[top - 1 : end - 1] for part in source[a - 1]))
+            other = Runs(*(part[left - 1 : right] for part in target[b - 1]))
+            distance = 1 - one.vectors @ other.vectors.T
+            usual = one.chance[:, None] + other.chance[None]
             price = 2 * np.maximum(distance, 0) / np.maximum(usual, np.float32(1e-9))
             if weight:
-                long, wide = source.lengths[a - 1][one, None], target.lengths[b - 1][None, other]
+                long, wide = one.lengths[:, None], other.lengths[None]
                 shares = np.minimum(long, wide) / np.maximum(np.maximum(long, wide), np.float32(1e-9))
                 price += np.float32(weight) * (1 - np.log2(1 + shares))
             price *= a * b

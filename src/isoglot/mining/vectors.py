@@ -1,7 +1,5 @@
 """Unit vectors of sentences, a window at a time, from an encoder or any function that has vectors of texts."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager

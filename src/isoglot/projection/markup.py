@@ -7,10 +7,9 @@ linked to the next source word, where there is none behind the one that is linke
 the source is in the translation, once, and elements stay inside those that hold them.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from isoglot.aligners.alignment import PairLinks
@@ -48,11 +47,8 @@ class InlineTags(LabelKind):
 
     def units(self) -> Iterator[Unit]:
         """One unit per line."""
-        labelled = parsed(
-            lambda line: parse_tags(line, lambda text: self.cut(text).words),
-            numbered_lines(self.labels),
-            self.labels,
-        )
+        parse = partial(parse_tags, cut=lambda text: self.cut(text).words)
+        labelled = parsed(parse, numbered_lines(self.labels), self.labels)
         translated = parsed(_without_tags, numbered_lines(self.translation), self.translation)
         for (words, elements), text in self.paired(labelled, translated):
             target = self.cut(text)
@@ -174,5 +170,4 @@ def _beside(word: int, found: PairLinks, spans: list[Words]) -> int:
     after = [(source, target) for source, target in found.links if source >= word]
     if after:
         return spans[min(after)[1]][0]
-    before = [(source, target) for source, target in found.links if source < word]
-    return spans[max(before)[1]][1] if before else spans[-1][1] if spans else 0
+    return spans[max(found.links)[1]][1] if found.links else spans[-1][1] if spans else 0

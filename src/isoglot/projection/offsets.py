@@ -5,8 +5,6 @@ Read are ``{"text": "...", "spans": [{"start": 0, "end": 5, "label": "PER"}]}`` 
 and their IOB2 ``tags``.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """What `isoglot project` is asked for."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any, Literal, Self
 

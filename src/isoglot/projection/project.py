@@ -1,7 +1,5 @@
 """``isoglot project``: labels of one language carried to translations of the text, over word links."""
 
-from __future__ import annotations
-
 import json
 import re
 import tempfile
@@ -11,10 +9,11 @@ from typing import Any
 
 from isoglot.aligners.align_file import align_file
 from isoglot.aligners.alignment import PairLinks, WordPair
-from isoglot.aligners.files.formats import LinkReader
+from isoglot.aligners.files.formats import LinkedSentence, LinkReader
 from isoglot.aligners.files.pairs import Warnings, more_bitext, read_pairs
 from isoglot.aligners.options import AlignRequest, AnyAligner, paths_of
 from isoglot.corpus.open_corpus import Spool
+from isoglot.corpus.read.line_files import parsed
 from isoglot.corpus.read.sources import UNNAMED, Source
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.projection.markup import InlineTags
@@ -87,9 +86,8 @@ def project(
                 if done % _EVERY == 0:
                     progress.progress("projecting", done, 0)
             if not kind.counts.written:
-                raise InputError(
-                    "no label could be transferred to it; check that it is the translation", path=translation
-                )
+                problem = "no label could be transferred to it; check that it is the translation"
+                raise InputError(problem, path=translation)
     return kind.counts
 
 
@@ -130,26 +128,25 @@ def _aligned(
 
 def _ready_links(given: ReadyLinks) -> Iterator[tuple[int | None, PairLinks]]:
     """Line and links of each pair of a file."""
-    path, least = given.links_file, given.min_probability
-    for own in LinkReader(path, predicted=True).sentences():
-        row = own.row or {}
+
+    def kept_of(own: LinkedSentence) -> tuple[int | None, PairLinks]:
+        row, least = own.row or {}, given.min_probability
         values = row.get("probabilities") or row.get("similarities")
         links = row.get("links", []) if values else own.gold.possible
         if least and links and not values:
             raise InputError(
-                "has no probabilities, which --min-probability needs; leave it out, or `isoglot align --format jsonl`",
-                path=path,
-                line=own.line,
+                "has no probabilities, which --min-probability needs; leave it out, or read `isoglot align -f jsonl`"
             )
         values = values or [1.0] * len(links)
         if len(links) != len(values) or not all(isinstance(value, int | float) for value in values):
             raise InputError(
-                f"{len(links)} links but {len(values)} probabilities; one number per link is needed",
-                path=path,
-                line=own.line,
+                f"{len(links)} links but {len(values)} probabilities; one number per link is needed"
             )
         kept = sorted(((i, j), p) for (i, j), p in zip(links, values, strict=True) if p >= least)
-        yield own.line, PairLinks([link for link, _ in kept], [p for _, p in kept], 1.0)
+        return own.line, PairLinks([link for link, _ in kept], [p for _, p in kept], 1.0)
+
+    sentences = LinkReader(given.links_file, predicted=True).sentences()
+    return parsed(kept_of, ((own.line, own) for own in sentences), given.links_file)
 
 
 def _linked(
@@ -178,6 +175,5 @@ def _linked(
             weights += own.probabilities
         yield unit, PairLinks(shifted, weights, 1.0)
     if whole is not None and next(links, None) is not None:
-        raise InputError(
-            f"has more lines than the text has sentences ({number:,}); use links of this text", path=whole
-        )
+        problem = f"has more lines than the text has sentences ({number:,}); use links of this text"
+        raise InputError(problem, path=whole)

@@ -4,8 +4,6 @@ A context is long, and links over a hundred words are worse than links inside a 
 sentences, these are aligned by their lengths, and words only inside them (:mod:`isoglot.projection.sentences`).
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator
 from itertools import groupby

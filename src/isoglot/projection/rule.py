@@ -119,19 +119,16 @@ def _claims(span: Words, by_target: _Links) -> dict[int, _Weight]:
 
 def _owners(spans: Sequence[Words], claims: Sequence[dict[int, _Weight]]) -> dict[int, list[int]]:
     """The spans that may have each word: those that no other one without a common word outweighs."""
-    claimed: dict[int, list[int]] = {}
-    for number, own in enumerate(claims):
-        for word in own:
-            claimed.setdefault(word, []).append(number)
-
-    def outweighs(one: int, other: int, word: int) -> bool:
-        own, theirs = ((claims[number][word], -spans[number][0]) for number in (one, other))
-        return own > theirs and _apart(spans[one], spans[other])
-
-    return {
-        word: [one for one in several if not any(outweighs(other, one, word) for other in several)]
-        for word, several in claimed.items()
-    }
+    owners: dict[int, list[int]] = {}
+    for word in {word for own in claims for word in own}:
+        weights = [(own[word], -spans[n][0], n) for n, own in enumerate(claims) if word in own]
+        strongest = [n for _, _, n in sorted(weights, reverse=True)]
+        owners[word] = [
+            one
+            for place, one in enumerate(strongest)
+            if not any(_apart(spans[one], spans[other]) for other in strongest[:place])
+        ]
+    return owners
 
 
 def _apart(one: Words, other: Words) -> bool:

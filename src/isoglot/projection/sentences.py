@@ -4,12 +4,10 @@ Source: Gale and Church 1993, *A program for aligning sentences in bilingual cor
 often one sentence becomes one, two or none. The ratio of both languages' lengths is that of the two contexts.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import pairwise, product
 
 from isoglot.projection.rule import Words
 
@@ -61,15 +59,11 @@ def aligned_lengths(source: Sequence[int], target: Sequence[int]) -> list[tuple[
     """
     ratio = sum(target) / sum(source) if sum(source) and sum(target) else 1.0
     best: dict[Words, tuple[float, Words]] = {(0, 0): (0.0, (0, 0))}
-    for i in range(len(source) + 1):
-        for j in range(len(target) + 1):
-            for (n, m), prior in _PRIORS.items():
-                before = best.get((i - n, j - m))
-                if before is None:
-                    continue
-                cost = (
-                    before[0] - math.log(prior) + _cost(sum(source[i - n : i]), sum(target[j - m : j]), ratio)
-                )
+    for i, j in product(range(len(source) + 1), range(len(target) + 1)):
+        for (n, m), prior in _PRIORS.items():
+            if before := best.get((i - n, j - m)):
+                lengths = sum(source[i - n : i]), sum(target[j - m : j])
+                cost = before[0] - math.log(prior) + _cost(*lengths, ratio)
                 if (i, j) not in best or cost < best[i, j][0]:
                     best[i, j] = (cost, (n, m))
     groups = []

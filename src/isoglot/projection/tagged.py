@@ -1,7 +1,5 @@
 """Tags of words: parts of speech and named entities, read from tagged files and written as `word<TAB>tag`."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Sequence
 

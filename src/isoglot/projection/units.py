@@ -1,7 +1,5 @@
 """A stretch of labelled text beside its translation, and how the counts of a projection are kept."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
