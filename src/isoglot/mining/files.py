@@ -20,7 +20,7 @@ _TMX = (
 )
 
 
-def pair_format(paths: Sequence[str]) -> str:
+def _format(paths: Sequence[str]) -> str:
     """The format of pairs in one file, by its name, or of the two files of a Moses pair."""
     if len(paths) == 2 and "-" not in paths:
         return "moses"
@@ -38,10 +38,10 @@ def pair_format(paths: Sequence[str]) -> str:
 def pair_writer(paths: Sequence[str], languages: Sequence[str] = ("", "")) -> Iterator[WritePair]:
     """Write pairs; the files take their places when the block ends without an error.
 
-    ``.tsv``: source, target, then the values; ``.jsonl``: an object with them by name; ``.tmx`` and the two files of a
-    Moses pair have the sentences alone. ``-`` is TSV on standard output.
+    ``.tsv``: source, target, then the values, numbers with four digits; ``.jsonl``: an object with them by name;
+    ``.tmx`` and the two files of a Moses pair have the sentences alone. ``-`` is TSV on standard output.
     """
-    form = pair_format(paths)
+    form = _format(paths)
     with ExitStack() as stack:
         files = [stack.enter_context(text_output(path)) for path in paths]
 
@@ -57,7 +57,8 @@ def pair_writer(paths: Sequence[str], languages: Sequence[str] = ("", "")) -> It
                     inside = [f"<tuv xml:lang={tag}><seg>{text}</seg></tuv>" for tag, text in sides]
                     lines = [f"<tu>{''.join(inside)}</tu>"]
                 case _:
-                    lines = ["\t".join([source, target, *map(_cell, values.values())])]
+                    cells = [f"{one:.4f}" if isinstance(one, float) else str(one) for one in values.values()]
+                    lines = ["\t".join([source, target, *cells])]
             for file, line in zip(files, lines, strict=True):
                 file.write(f"{line}\n")
 
@@ -66,8 +67,3 @@ def pair_writer(paths: Sequence[str], languages: Sequence[str] = ("", "")) -> It
         yield write
         if form == "tmx":
             files[0].write("</body>\n</tmx>\n")
-
-
-def _cell(value: Any) -> str:
-    """A value of a table: numbers with four digits."""
-    return f"{value:.4f}" if isinstance(value, float) else str(value)

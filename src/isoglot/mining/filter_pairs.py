@@ -29,7 +29,7 @@ from isoglot.errors import ConfigurationError
 from isoglot.mining.files import pair_writer
 from isoglot.mining.histogram import Histogram
 from isoglot.mining.options import FilterOptions
-from isoglot.mining.pair_scores import PairScorer, scorer_of
+from isoglot.mining.pair_scores import PairScorer
 from isoglot.mining.vectors import SentenceEncoder
 from isoglot.runs.checkpoint import BOX
 from isoglot.runs.files import check_outputs, write_json
@@ -103,7 +103,7 @@ def filter_pairs(
     wanted = validated(FilterOptions, options, what="filter option")
     if isinstance(languages, str) or len(languages) != 2:
         raise ConfigurationError(f"languages: expected two codes such as ('en', 'de'), got {languages!r}")
-    scorer = scorer_of(wanted, model, aligner)
+    scorer = PairScorer(model, aligner, wanted)
     about = Source(path="-", source_language=languages[0], target_language=languages[1])
     check_rules([about], wanted, "bitext")
     if pairs is None:
@@ -159,9 +159,8 @@ def _chunks(corpus: Corpus) -> Iterator[_Chunk]:
         source = given.source
         if given.manifest is not None:
             for tags, rows in groupby(given.rows(), key=itemgetter(*LANGUAGES["bitext"])):
-                yield from _chunked(
-                    ((row["source"], row["target"]) for row in rows), [tag or "" for tag in tags]
-                )
+                pairs = ((row["source"], row["target"]) for row in rows)
+                yield from _chunked(pairs, [tag or "" for tag in tags])
         else:
             reader = READERS[source.format or ""]
             for chunk in reader.chunks(source, "bitext", None):

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from isoglot.checks import given_texts, missing_package, validated
 from isoglot.corpus.filter.filters import clean
@@ -141,10 +142,8 @@ def _mined(
         else:
             device, searching = resolve_device("auto"), partial(step, "searching")
             forward, backward = nearest_both_ways(first, second, k, device=device, progress=searching)
-    copies = None
-    if options.drop_copies:
-        places = {text: number for number, text in enumerate(target)}
-        copies = np.array([places.get(text, -1) for text in source])
+    places = {text: number for number, text in enumerate(target)} if options.drop_copies else {}
+    copies = np.array([places.get(text, -1) for text in source])
     found = best_pairs(forward, backward, options, copies=copies)
     return [
         MinedPair(score, source[i], target[j], sides[0][source[i]], sides[1][target[j]])
@@ -174,8 +173,7 @@ def best_pairs(
             scores = scores.masked_fill(same, -torch.inf)
         best = scores.argmax(1, keepdim=True)
         ways.append(torch.cat([part.gather(1, best).double() for part in (scores, *pair)], 1).cpu().numpy())
-    chosen = {"forward": ways[:1], "backward": ways[1:]}.get(options.retrieval, ways)
-    rows = np.concatenate(chosen)
+    rows = np.concatenate({"forward": ways[:1], "backward": ways[1:]}.get(options.retrieval, ways))
     score, i, j = rows[:, 0].astype(np.float32), rows[:, 1].astype(np.int64), rows[:, 2].astype(np.int64)
     if options.retrieval == "intersection":
         _, place, times = np.unique(np.stack([i, j]), axis=1, return_index=True, return_counts=True)
@@ -200,9 +198,7 @@ def _each_once(sources: Sequence[int], targets: Sequence[int]) -> list[int]:
     return kept
 
 
-def by_faiss(
-    queries: torch.Tensor, keys: torch.Tensor, count: int, *, probes: int | None = None
-) -> Neighbours:
+def by_faiss(queries: Tensor, keys: Tensor, count: int, *, probes: int | None = None) -> Neighbours:
     """The nearest keys that an inverted index of faiss finds in the ``probes`` lists nearest to each query."""
     try:
         import faiss  # noqa: PLC0415 - an extra

@@ -23,20 +23,40 @@ class PairScorer:
     """Scores windows of pairs by sentence vectors, word links, or both.
 
     Args:
-        encoder: Texts in, vectors out; without one there are no cosine and margin.
-        aligner: Links words; without one there are no alignment and coverage.
-        options: Of the margin its ``neighbours``, and the ``pool`` of pairs among which they are searched.
+        model: An encoder of sentences, or its name; without one there are no cosine and margin.
+        aligner: Links words, or the name of its encoder; without one there are no alignment and coverage.
+        options: Thresholds; of the margin ``neighbours``, and the ``pool`` of pairs among which they are searched.
+        vectors: How an encoder with a name makes vectors.
+
+    Raises:
+        ConfigurationError: A threshold of a score that nothing computes.
     """
 
     def __init__(
         self,
-        encoder: SentenceEncoder | None,
-        aligner: EmbeddingAligner | None,
+        model: str | Path | SentenceEncoder | None,
+        aligner: EmbeddingAligner | str | Path | None,
         options: FilterOptions | None = None,
+        vectors: VectorOptions | None = None,
     ) -> None:
-        self._encoder, self._aligner, self._options = encoder, aligner, options or FilterOptions()
+        self._options = options or FilterOptions()
+        lacking = []
+        if model is None and {*SIMILARITIES} & {*self._options.thresholds}:
+            lacking.append(
+                "min_cosine and min_margin compare sentence vectors, which need an encoder; add --model box, or another"
+            )
+        if aligner is None and {*LINKS} & {*self._options.thresholds}:
+            lacking.append(
+                "min_alignment and min_coverage need word links, but --aligner is none; leave it out"
+            )
+        if lacking:
+            raise ConfigurationError(lacking)
+        if isinstance(aligner, str | Path):
+            aligner = EmbeddingAligner(aligner, **with_kept(aligner, {}))
+        self._aligner = aligner
+        self._encoder = None if model is None else sentence_encoder(model, vectors)
         self._before: tuple[list[str], list[str]] = [], []
-        self.names = (*(SIMILARITIES if encoder else ()), *(LINKS if aligner else ()))
+        self.names = (*(SIMILARITIES if self._encoder else ()), *(LINKS if aligner else ()))
 
     def __call__(self, pairs: Sequence[tuple[str, str]]) -> list[dict[str, float]]:
         """The scores of each pair of a window."""
@@ -68,29 +88,3 @@ class PairScorer:
         means = forward.similarities.mean(1)[x], backward.similarities.mean(1)[y]
         cosine = (first[x] * second[y]).sum(1)
         return [cosine.tolist(), compared(cosine, *means, similarity="margin").tolist()]
-
-
-def scorer_of(
-    options: FilterOptions,
-    model: str | Path | SentenceEncoder | None,
-    aligner: EmbeddingAligner | str | Path | None,
-    vectors: VectorOptions | None = None,
-) -> PairScorer:
-    """The scorer of a model and an aligner, which have what the thresholds are of.
-
-    Raises:
-        ConfigurationError: A threshold of a score that nothing computes.
-    """
-    lacking = []
-    if model is None and {*SIMILARITIES} & {*options.thresholds}:
-        lacking.append(
-            "min_cosine and min_margin compare sentence vectors, which need an encoder; add --model box, or another"
-        )
-    if aligner is None and {*LINKS} & {*options.thresholds}:
-        lacking.append("min_alignment and min_coverage need word links, but --aligner is none; leave it out")
-    if lacking:
-        raise ConfigurationError(lacking)
-    encoder = None if model is None else sentence_encoder(model, vectors)
-    if isinstance(aligner, str | Path):
-        aligner = EmbeddingAligner(aligner, **with_kept(aligner, {}))
-    return PairScorer(encoder, aligner, options)

@@ -29,9 +29,10 @@ from isoglot.aligners.compiled import compiled
 
 Vectors = NDArray[np.float32]
 Lengths = NDArray[np.float32]
+Numbers = NDArray[np.int64]
 Step = tuple[int, int, int, int, float]
 """First source line, first target line, how many of each, and the price."""
-Band = tuple[NDArray[np.int64], NDArray[np.int64]]
+Band = tuple[Numbers, Numbers]
 """The first and the last number of target lines that are looked at after each number of source lines."""
 
 _SKIP, _SHARE = 0.2, 0.75
@@ -114,7 +115,7 @@ def cheapest_groups(
     return [(*step, float(cost)) for step, cost in zip(found.tolist(), costs, strict=True)]
 
 
-def mutual_lines(source: Vectors, target: Vectors) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def mutual_lines(source: Vectors, target: Vectors) -> tuple[Numbers, Numbers]:
     """Numbers of some source lines and of the target lines of which each is the other's nearest."""
     if not (len(source) and len(target)):
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
@@ -125,7 +126,7 @@ def mutual_lines(source: Vectors, target: Vectors) -> tuple[NDArray[np.int64], N
     return some[mutual], nearest[mutual]
 
 
-def usual_skip(source: Vectors, target: Vectors, pairs: tuple[NDArray[np.int64], NDArray[np.int64]]) -> float:
+def usual_skip(source: Vectors, target: Vectors, pairs: tuple[Numbers, Numbers]) -> float:
     """What a line without a translation costs, from the median price of :func:`mutual_lines`.
 
     Encoders differ in how alike they make translations, and so do languages: 0.2 to 0.6 of a pair of chance.
@@ -138,9 +139,7 @@ def usual_skip(source: Vectors, target: Vectors, pairs: tuple[NDArray[np.int64],
     return _SKIP + _SHARE * float(np.median(prices))
 
 
-def length_ratio(
-    source: Lengths, target: Lengths, pairs: tuple[NDArray[np.int64], NDArray[np.int64]]
-) -> float:
+def length_ratio(source: Lengths, target: Lengths, pairs: tuple[Numbers, Numbers]) -> float:
     """How much longer source lines are, from the median of :func:`mutual_lines`; of few lines from both totals.
 
     Where one document lacks a chapter, the totals would tell nothing.
@@ -155,7 +154,7 @@ def spaced(lines: Vectors) -> Vectors:
     return lines[_spaced_places(len(lines))] if len(lines) else lines
 
 
-def _spaced_places(count: int) -> NDArray[np.int64]:
+def _spaced_places(count: int) -> Numbers:
     return np.unique(np.linspace(0, count - 1, _SAMPLES).astype(np.int64))
 
 
@@ -191,7 +190,7 @@ def _prices(
     target: Sequence[Runs],
     groups: Sequence[tuple[int, int]],
     band: Band,
-    offsets: NDArray[np.int64],
+    offsets: Numbers,
     *,
     weight: float,
 ) -> NDArray[np.float32]:
@@ -236,9 +235,7 @@ def _search(prices, rows, columns, band, skip):
     for i in range(len(low)):
         for j in range(low[i], high[i] + 1):
             cell = offsets[i] + j - low[i]
-            best, choice = np.inf, -1
-            if i == 0 and j == 0:
-                best = 0.0
+            best, choice = (0.0 if i == 0 and j == 0 else np.inf), -1
             for number in range(count):
                 a, b = i - rows[number], j - columns[number]
                 if a >= 0 and b >= 0 and low[a] <= b <= high[a]:

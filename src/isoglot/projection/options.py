@@ -52,10 +52,9 @@ class ProjectOptions(Options):
         group=READING,
     )  # fmt: skip
     written: bool = option(
-        False,
-        "Of CoNLL-U, take words as they are written (zum), not syntactic ones (zu, dem).",
+        False, "Of CoNLL-U, take words as they are written (zum), not syntactic ones (zu, dem).",
         group=READING,
-    )
+    )  # fmt: skip
     words: Literal["unicode", "whitespace"] = option(
         "unicode", "How text is split into words: unicode, or whitespace for tokenised text.", group=READING
     )

@@ -33,7 +33,6 @@ KINDS: dict[str, type[LabelKind]] = {
     "markup": InlineTags,
 }
 _SPACE = re.compile(r"[\s\u200b]+")
-_EVERY = 1000
 
 
 def project(
@@ -83,7 +82,7 @@ def project(
         with text_output(out) as file:
             for done, (unit, found) in enumerate(_linked(units, _ready_links(given), whole=ready)):
                 file.write(kind.text(unit, found))
-                if done % _EVERY == 0:
+                if done % 1024 == 0:
                     progress.progress("projecting", done, 0)
             if not kind.counts.written:
                 problem = "no label could be transferred to it; check that it is the translation"

@@ -91,9 +91,7 @@ def project_spans(
     for number, span in enumerate(spans):
         parent = parents[number] if parents else None
         low, high = (0, length) if parent is None else result[parent].words or (0, 0)
-        barred = {
-            word for word, several in owners.items() if any(_apart(span, spans[owner]) for owner in several)
-        }
+        barred = {word for word, several in owners.items() if any(_apart(span, spans[n]) for n in several)}
         own = {w: weight for w, weight in claims[number].items() if low <= w < high and w not in barred}
         result.append(_contiguous(span, own, by_target, barred, gap))
     return result

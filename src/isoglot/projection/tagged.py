@@ -40,12 +40,9 @@ class TaggedWords(LabelKind):
                 return ""
             tags = own
             if UNLABELLED in unit.labels and self.request.uncertain != "outside":
-                carried = project_tags(unit.labels, found, length)
-                tags = [
-                    UNLABELLED if (a, b) == ("O", UNLABELLED) else a
-                    for a, b in zip(tags, carried, strict=True)
-                ]
-        if {*tags} <= {UNLABELLED} or (UNLABELLED in tags and self.request.uncertain == "drop"):
+                carried = zip(tags, project_tags(unit.labels, found, length), strict=True)
+                tags = [UNLABELLED if both == ("O", UNLABELLED) else both[0] for both in carried]
+        if set(tags) <= {UNLABELLED} or (UNLABELLED in tags and self.request.uncertain == "drop"):
             return ""
         words: Sequence[str] = unit.target
         if self.request.kind == "ner" and not self.treebank:
@@ -56,21 +53,19 @@ class TaggedWords(LabelKind):
         return "".join(f"{word}\t{tag}\n" for word, tag in zip(words, tags, strict=True)) + "\n"
 
     def _labelled(self) -> Iterator[tuple[list[str], list[str]]]:
-        allowed = self.request.allowed or (UPOS if self.request.kind == "pos" else None)
-        request = self.request
-        for _, rows in tagged_rows(
-            self.labels, language=request.source_language, name=request.format, surface=request.written
-        ):
+        asked = self.request
+        allowed = asked.allowed or (UPOS if asked.kind == "pos" else None)
+        language, name, surface = asked.source_language, asked.format, asked.written
+        for _, rows in tagged_rows(self.labels, language=language, name=name, surface=surface):
             each(lambda row: check_tag(row[1], allowed), rows, self.labels)
             yield [word for _, (word, _) in rows], [tag for _, (_, tag) in rows]
 
     def _translated(self) -> Iterator[Sequence[str]]:
         if not self.treebank:
-            yield from (self.cut(line).words for _, line in numbered_lines(self.translation))
-            return
+            return (self.cut(line).words for _, line in numbered_lines(self.translation))
         language = self.request.target_language or "und"
-        for _, rows in tagged_rows(self.translation, language=language, surface=self.request.written):
-            yield [word for _, (word, _) in rows]
+        found = tagged_rows(self.translation, language=language, surface=self.request.written)
+        return ([word for _, (word, _) in rows] for _, rows in found)
 
 
 def entity_tags(
