@@ -33,12 +33,14 @@ import numpy as np
 import torch
 from scipy.stats import rankdata
 
+from isoglot.aligners.embedding.aligner import EmbeddingAligner
+from isoglot.aligners.embedding.choice import with_kept
 from isoglot.corpus.filter.filters import clean
 from isoglot.mining.filter_pairs import copied_share, filter_pairs
 from isoglot.mining.options import VectorOptions
-from isoglot.mining.pair_scores import word_aligner
 from isoglot.mining.vectors import sentence_encoder, unit_vectors
 from isoglot.modules.neighbours import nearest_both_ways
+from isoglot.runs.checkpoint import BOX
 from isoglot.seeding import generator_for
 from sentence_vectors import remembered
 
@@ -109,7 +111,7 @@ def main() -> None:
     encoder = remembered(sentence_encoder(given.encoder, options))
     pairs, wrong = clean_pairs(given.data, given.pairs)
     kinds = noise(pairs, wrong, unit_vectors(encoder, [e for e, _ in pairs]))
-    aligner = word_aligner()
+    aligner = EmbeddingAligner(BOX, **with_kept(BOX, {}))
     print(f"{len(pairs):,} clean pairs, layer {given.layer}")
     for kind, noisy in kinds.items():
         both = [*pairs, *noisy]

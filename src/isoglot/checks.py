@@ -240,7 +240,7 @@ def _arranged(model: type[BaseModel], values: Mapping[str, Any], known: set[str]
     found: dict[str, Any] = {}
     for name, field in model.model_fields.items():
         inside = models_in(without_none(field.annotation)[0])
-        if len(inside) > 1:
+        if len(inside) > 1 and name not in values:
             key = str(field.discriminator)
             chosen = [one for one in inside if values.get(key) in get_args(one.model_fields[key].annotation)]
             inside = tuple(chosen or inside)[:1]

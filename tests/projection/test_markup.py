@@ -12,8 +12,9 @@ import isoglot as iso
 from isoglot.aligners.alignment import PairLinks
 from isoglot.corpus.encode.words import word_spans
 from isoglot.errors import InputError
-from isoglot.projection.markup import _Segment, parse_tags, place_tags
+from isoglot.projection.markup import parse_tags, place_tags
 from isoglot.projection.rule import project_spans
+from isoglot.projection.units import CutText
 
 TREES = st.recursive(
     st.sampled_from(["w", "x ", '<br id="3"/>', "<ph>{1}</ph>"]),
@@ -30,7 +31,7 @@ def carried(marked: str, text: str, links: list[tuple[int, int]]) -> str:
     places = project_spans(
         [e.words for e in elements], found, len(spans), parents=[e.parent for e in elements]
     )
-    return place_tags(_Segment(text, spans, elements), [place.words for place in places], found)
+    return place_tags(CutText(text, spans), elements, [place.words for place in places], found)
 
 
 @pytest.mark.parametrize(

@@ -61,13 +61,13 @@ def filter_(
     """
     from isoglot.corpus.open_corpus import open_corpus
     from isoglot.mining.filter_pairs import filter_files
-    from isoglot.mining.pair_scores import scorer_of
+    from isoglot.mining.pair_scores import PairScorer
 
     languages = [pairs.source_language or "src", pairs.target_language or "tgt"]
     corpus = open_corpus(inputs, "bitext", languages=languages, format=pairs.input_format)
     with Console(quiet=running.quiet) as console:
         aligner = None if scorers.aligner == "none" else scorers.aligner
-        scorer = partial(scorer_of, options, scorers.model, aligner, scorers)
+        scorer = partial(PairScorer, scorers.model, aligner, options, scorers)
         found = filter_files(
             corpus, out, options, scorer, dropped=outputs.dropped, report=outputs.report, progress=console
         )

@@ -1,9 +1,9 @@
 """`isoglot align-sentences`: which lines of two documents translate each other, by vectors of lines and their joins."""
 
-from __future__ import annotations
-
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from isoglot.checks import given_texts, validated
 from isoglot.corpus.filter.filters import clean
 from isoglot.corpus.read.line_files import blocks, numbered_lines
 from isoglot.errors import ConfigurationError
-from isoglot.mining.files import pair_format, pair_writer
+from isoglot.mining.files import pair_writer
 from isoglot.mining.options import SentenceAlignOptions
 from isoglot.mining.sentence_paths import cheapest_groups, length_ratio, mutual_lines, spaced, usual_skip
 from isoglot.mining.vectors import SentenceEncoder, raw_vectors, sentence_encoder, unit_vectors
@@ -94,18 +94,15 @@ def align_sentence_files(
 ) -> dict[str, int]:
     """Align two files and write the groups; how many there are of each size, such as ``1-2``."""
     check_outputs([out], paths)
-    pair_format([out])
-    sides = [_blocks(numbered_lines(path), options) for path in paths]
-    pairs = _paired(*sides)
-    total = sum(map(len, sides[0]))
-    show, counts = (progress or Silent()).progress, dict[str, int]()
+    show, counts = (progress or Silent()).progress, Counter[str]()
     with pair_writer([out]) as write:
-        for group in _aligned(pairs, encoder(), options):
-            size = f"{len(group.source_lines)}-{len(group.target_lines)}"
-            counts[size] = counts.get(size, 0) + 1
-            lines = (",".join(map(str, numbers)) for numbers in (group.source_lines, group.target_lines))
-            values = dict(zip(("source_lines", "target_lines"), lines, strict=True))
-            write(group.source, group.target, {"score": group.score, **values})
+        sides = [_blocks(numbered_lines(path), options) for path in paths]
+        total = sum(map(len, sides[0]))
+        for group in _aligned(_paired(*sides), encoder(), options):
+            counts[f"{len(group.source_lines)}-{len(group.target_lines)}"] += 1
+            source, target = (",".join(map(str, own)) for own in (group.source_lines, group.target_lines))
+            values = {"score": group.score, "source_lines": source, "target_lines": target}
+            write(group.source, group.target, values)
             if group.source_lines:
                 show("aligning", group.source_lines[-1], total)
     return counts
@@ -113,23 +110,17 @@ def align_sentence_files(
 
 def _blocks(lines: Iterable[tuple[int, str]], options: SentenceAlignOptions) -> list[Block]:
     found = list(blocks((number, clean(line)) for number, line in lines))
-    return [[line for block in found for line in block]] if options.one_document and found else found
+    return [list(chain(*found))] if options.one_document and found else found
 
 
 def _paired(source: list[Block], target: list[Block]) -> list[tuple[Block, Block]]:
     """The parts of both sides that belong together."""
     if min(len(source), len(target)) <= 1:
-        return [([line for block in source for line in block], [line for block in target for line in block])]
+        return [(list(chain(*source)), list(chain(*target)))]
     if len(source) != len(target):
-        place = next(
-            (
-                n
-                for n, (a, b) in enumerate(zip(source, target, strict=False), 1)
-                if not 1 / 3 <= len(a) / len(b) <= 3
-            ),
-            None,
-        )
-        hint = f"; part {place} is the first of very different lengths" if place else ""
+        ratios = enumerate((len(a) / len(b) for a, b in zip(source, target, strict=False)), 1)
+        unlike = [number for number, ratio in ratios if not 1 / 3 <= ratio <= 3]
+        hint = f"; part {unlike[0]} is the first of very different lengths" if unlike else ""
         raise ConfigurationError(
             f"blank lines divide the source into {len(source)} parts and the target into {len(target)}{hint}; make "
             "them as many, or align across them: --one-document"
@@ -164,10 +155,9 @@ def _aligned(
 
 
 def _group(source: Block, target: Block, score: float) -> SentenceGroup:
-    lines, texts = zip(
-        *(tuple(zip(*side, strict=True)) or ((), ()) for side in (source, target)), strict=True
-    )
-    return SentenceGroup(lines[0], lines[1], score, " ".join(texts[0]), " ".join(texts[1]))
+    lines = [tuple(number for number, _ in side) for side in (source, target)]
+    texts = [" ".join(text for _, text in side) for side in (source, target)]
+    return SentenceGroup(lines[0], lines[1], score, texts[0], texts[1])
 
 
 def _windows(pairs: Sequence[tuple[Block, Block]]) -> Iterator[list[tuple[Block, Block]]]:
@@ -196,12 +186,12 @@ def _runs(
         for part in parts
     ]
     if options.joined == "encode":
-        different = {text: n for n, text in enumerate(dict.fromkeys(text for run in runs for text in run))}
+        different = {text: n for n, text in enumerate(dict.fromkeys(chain(*runs)))}
         table = unit_vectors(encoder, list(different)).numpy()
         found = [table[[different[text] for text in run]] for run in runs]
     else:
-        raw = raw_vectors(encoder, [text for part in parts for text in part])
-        lengths = torch.tensor([float(len(text)) for part in parts for text in part])
+        texts = list(chain(*parts))
+        raw, lengths = raw_vectors(encoder, texts), torch.tensor([float(len(text)) for text in texts])
         split = (raw * lengths[:, None]).double().split([len(part) for part in parts])
         sums = [torch.nn.functional.pad(own.cumsum(0), (0, 0, 1, 0)) for own in split]
         found = [

@@ -1,7 +1,5 @@
 """Scored sentence pairs written in the formats that `isoglot prepare` and `align` read."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -22,7 +20,7 @@ _TMX = (
 )
 
 
-def pair_format(paths: Sequence[str]) -> str:
+def _format(paths: Sequence[str]) -> str:
     """The format of pairs in one file, by its name, or of the two files of a Moses pair."""
     if len(paths) == 2 and "-" not in paths:
         return "moses"
@@ -37,39 +35,35 @@ def pair_format(paths: Sequence[str]) -> str:
 
 
 @contextmanager
-def pair_writer(paths: Sequence[str], languages: tuple[str, str] = ("", "")) -> Iterator[WritePair]:
+def pair_writer(paths: Sequence[str], languages: Sequence[str] = ("", "")) -> Iterator[WritePair]:
     """Write pairs; the files take their places when the block ends without an error.
 
-    ``.tsv``: source, target, then the values; ``.jsonl``: an object with them by name; ``.tmx`` and the two files of a
-    Moses pair have the sentences alone. ``-`` is TSV on standard output.
+    ``.tsv``: source, target, then the values, numbers with four digits; ``.jsonl``: an object with them by name;
+    ``.tmx`` and the two files of a Moses pair have the sentences alone. ``-`` is TSV on standard output.
     """
-    form = pair_format(paths)
+    form = _format(paths)
     with ExitStack() as stack:
         files = [stack.enter_context(text_output(path)) for path in paths]
 
         def write(source: str, target: str, values: Mapping[str, Any]) -> None:
-            if form == "moses":
-                files[0].write(f"{source}\n")
-                files[1].write(f"{target}\n")
-            elif form == "jsonl":
-                row = {"source": source, "target": target, **values}
-                files[0].write(json.dumps(row, ensure_ascii=False) + "\n")
-            elif form == "tmx":
-                sides = zip(languages, (source, target), strict=True)
-                inside = "".join(
-                    f"<tuv xml:lang={quoteattr(tag)}><seg>{escape(t)}</seg></tuv>" for tag, t in sides
-                )
-                files[0].write(f"<tu>{inside}</tu>\n")
-            else:
-                files[0].write("\t".join([source, target, *map(shown, values.values())]) + "\n")
+            match form:
+                case "moses":
+                    lines = [source, target]
+                case "jsonl":
+                    row = {"source": source, "target": target, **values}
+                    lines = [json.dumps(row, ensure_ascii=False)]
+                case "tmx":
+                    sides = zip(map(quoteattr, languages), map(escape, (source, target)), strict=True)
+                    inside = [f"<tuv xml:lang={tag}><seg>{text}</seg></tuv>" for tag, text in sides]
+                    lines = [f"<tu>{''.join(inside)}</tu>"]
+                case _:
+                    cells = [f"{one:.4f}" if isinstance(one, float) else str(one) for one in values.values()]
+                    lines = ["\t".join([source, target, *cells])]
+            for file, line in zip(files, lines, strict=True):
+                file.write(f"{line}\n")
 
         if form == "tmx":
             files[0].write(_TMX.format(source=quoteattr(languages[0])))
         yield write
         if form == "tmx":
             files[0].write("</body>\n</tmx>\n")
-
-
-def shown(value: Any) -> str:
-    """A value in a cell: numbers with four digits."""
-    return f"{value:.4f}" if isinstance(value, float) else str(value)

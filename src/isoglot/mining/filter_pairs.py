@@ -4,20 +4,18 @@ Rules come first, and only pairs that pass them are scored. Pairs are scored a w
 with the input; the last window, which may be short, is filled up with the pairs before it.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from itertools import groupby, islice
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 import regex
 
 from isoglot.aligners.embedding.aligner import EmbeddingAligner
-from isoglot.aligners.files.pairs import prepared_pairs
 from isoglot.aligners.given_pairs import given_pairs
 from isoglot.checks import given_texts, validated
 from isoglot.corpus.encode.words import split_words
@@ -26,12 +24,12 @@ from isoglot.corpus.open_corpus import Corpus
 from isoglot.corpus.prepare import check_rules, held_out_hashes, rules_tokenizer
 from isoglot.corpus.read.readers import READERS
 from isoglot.corpus.read.records import Records
-from isoglot.corpus.read.sources import Source
+from isoglot.corpus.read.sources import LANGUAGES, Source
 from isoglot.errors import ConfigurationError
-from isoglot.mining.files import pair_format, pair_writer
+from isoglot.mining.files import pair_writer
 from isoglot.mining.histogram import Histogram
 from isoglot.mining.options import FilterOptions
-from isoglot.mining.pair_scores import PairScorer, scorer_of
+from isoglot.mining.pair_scores import PairScorer
 from isoglot.mining.vectors import SentenceEncoder
 from isoglot.runs.checkpoint import BOX
 from isoglot.runs.files import check_outputs, write_json
@@ -63,10 +61,9 @@ class FilterReport:
     def add(self, pair: JudgedPair) -> None:
         """Count a pair."""
         self.read += 1
+        self.kept += not pair.reason
         if pair.reason:
             self.dropped[pair.reason] += 1
-        else:
-            self.kept += 1
         for name, value in pair.scores.items():
             self.histograms.setdefault(name, Histogram()).add([value])
 
@@ -106,19 +103,14 @@ def filter_pairs(
     wanted = validated(FilterOptions, options, what="filter option")
     if isinstance(languages, str) or len(languages) != 2:
         raise ConfigurationError(f"languages: expected two codes such as ('en', 'de'), got {languages!r}")
-    scorer = scorer_of(wanted, model, aligner)
-    check_rules(
-        [Source(path="-", source_language=languages[0], target_language=languages[1])], wanted, "bitext"
-    )
+    scorer = PairScorer(model, aligner, wanted)
+    about = Source(path="-", source_language=languages[0], target_language=languages[1])
+    check_rules([about], wanted, "bitext")
     if pairs is None:
         raise ConfigurationError("expected sentence pairs, got None")
-    return _judged(_chunked(_texts(given_pairs(pairs, None, None)), languages), scorer, wanted)
-
-
-def _texts(pairs: Iterable[tuple[Any, Any]]) -> Iterator[tuple[str, str]]:
-    for number, pair in enumerate(pairs, 1):
-        source, target = given_texts(pair, f"pair {number}")
-        yield source, target
+    numbered = enumerate(given_pairs(pairs, None, None), 1)
+    texts = (tuple(given_texts(pair, f"pair {number}")) for number, pair in numbered)
+    return _judged(_chunked(texts, languages), scorer, wanted)
 
 
 def filter_files(
@@ -138,12 +130,11 @@ def filter_files(
     inputs = [path for given in corpus.inputs for path in given.source.files()]
     check_outputs([*out, *(path for path in (dropped, report) if path is not None)], inputs)
     check_rules([given.source for given in corpus.inputs if given.manifest is None], options, "bitext")
-    pair_format(out)
     show, found = (progress or Silent()).progress, FilterReport()
-    first, second = corpus.inputs[0].source.languages("bitext")
+    languages = corpus.inputs[0].source.languages("bitext")
     with ExitStack() as stack:
-        keep = stack.enter_context(pair_writer(out, (first, second)))
-        drop = stack.enter_context(pair_writer([str(dropped)], (first, second))) if dropped else None
+        keep = stack.enter_context(pair_writer(out, languages))
+        drop = stack.enter_context(pair_writer([str(dropped)], languages)) if dropped else None
         judging = scorer()
         blank = dict.fromkeys(judging.names, "")
         for pair in _judged(_chunks(corpus), judging, options):
@@ -159,7 +150,7 @@ def filter_files(
     return found
 
 
-_Chunk = tuple[Records, tuple[str, str]]
+_Chunk = tuple[Records, Sequence[str]]
 
 
 def _chunks(corpus: Corpus) -> Iterator[_Chunk]:
@@ -167,23 +158,20 @@ def _chunks(corpus: Corpus) -> Iterator[_Chunk]:
     for given in corpus.inputs:
         source = given.source
         if given.manifest is not None:
-            rows = prepared_pairs(given, mode="whitespace")
-            for languages, run in groupby(rows, key=lambda pair: pair.languages):
-                yield from _chunked((pair.texts for pair in run), languages)
+            for tags, rows in groupby(given.rows(), key=itemgetter(*LANGUAGES["bitext"])):
+                pairs = ((row["source"], row["target"]) for row in rows)
+                yield from _chunked(pairs, [tag or "" for tag in tags])
         else:
             reader = READERS[source.format or ""]
-            first, second = source.languages("bitext")
             for chunk in reader.chunks(source, "bitext", None):
-                yield reader.parse(source, "bitext", chunk), (first, second)
+                yield reader.parse(source, "bitext", chunk), source.languages("bitext")
 
 
-def _chunked(pairs: Iterable[tuple[str, str]], languages: tuple[str, str]) -> Iterator[_Chunk]:
+def _chunked(pairs: Iterable[tuple[str, ...]], languages: Sequence[str]) -> Iterator[_Chunk]:
     iterator = iter(pairs)
     while chunk := list(islice(iterator, _CHUNK)):
-        yield (
-            Records({"source": [one for one, _ in chunk], "target": [other for _, other in chunk]}),
-            languages,
-        )
+        source, target = map(list, zip(*chunk, strict=True))
+        yield Records({"source": source, "target": target}), languages
 
 
 def _judged(chunks: Iterable[_Chunk], scorer: PairScorer, options: FilterOptions) -> Iterator[JudgedPair]:
@@ -223,8 +211,6 @@ def copied_share(source: str, target: str) -> float:
         >>> copied_share("Tokyo is big.", "Tokyo ist groß."), copied_share("1990", "1990")
         (0.3333333333333333, 0.0)
     """
-    words = [
-        Counter(word for word in split_words(text.casefold()) if _LETTER.search(word))
-        for text in (source, target)
-    ]
-    return (words[0] & words[1]).total() / max(1, min(own.total() for own in words))
+    words = (split_words(text.casefold()) for text in (source, target))
+    one, other = (Counter(word for word in own if _LETTER.search(word)) for own in words)
+    return (one & other).total() / max(1, min(one.total(), other.total()))

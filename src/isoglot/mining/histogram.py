@@ -1,6 +1,7 @@
 """How scores are spread, counted as they come, for choosing a threshold."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -16,14 +17,14 @@ class Histogram:
     """Counts scores in narrow bins.
 
     Example:
-        >>> histogram = Histogram()
-        >>> histogram.add([0.5, 0.51, 0.9])
+        >>> histogram = Histogram([0.5, 0.51, 0.9])
         >>> histogram.count, [n for _, _, n in histogram.rows(4) if n]
         (3, [2, 1])
     """
 
-    def __init__(self) -> None:
+    def __init__(self, scores: Sequence[float] = ()) -> None:
         self._counts = np.zeros(_BINS, np.int64)
+        self.add(scores)
 
     @property
     def count(self) -> int:
@@ -42,15 +43,10 @@ class Histogram:
         if not len(held):
             return []
         step = next(s for s in _STEPS if held[-1] // s - held[0] // s < most)
-        width = (_HIGH - _LOW) / _BINS
-        return [
-            (
-                round(_LOW + k * step * width, 4),
-                round(_LOW + (k + 1) * step * width, 4),
-                int(self._counts[k * step : (k + 1) * step].sum()),
-            )
-            for k in range(held[0] // step, held[-1] // step + 1)
-        ]
+        own = slice(held[0] // step, held[-1] // step + 1)
+        bounds = pairwise(np.linspace(_LOW, _HIGH, _BINS // step + 1).round(4).tolist())
+        counts = self._counts.reshape(-1, step).sum(1).tolist()
+        return [(low, high, n) for (low, high), n in zip(bounds, counts, strict=True)][own]
 
     def text(self, name: str) -> str:
         """A table for a terminal: bins, bars, counts, and the share of scores in a row and all above it."""
@@ -59,9 +55,8 @@ class Histogram:
         lines = [f"{name:>16s}  {'':{_BAR}s}  {'pairs':>9s}  at least"]
         for low, high, n in rows:
             bar = "#" * -(-_BAR * n // tallest)
-            lines.append(
-                f"{low:7.4g} – {high:<6.4g}  {bar:{_BAR}s}  {n:9,d}  {100 * left / self.count:7.1f}%"
-            )
+            share = 100 * left / self.count
+            lines.append(f"{low:7.4g} – {high:<6.4g}  {bar:{_BAR}s}  {n:9,d}  {share:7.1f}%")
             left -= n
         return "\n".join(lines)
 

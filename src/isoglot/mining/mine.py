@@ -4,8 +4,6 @@ Source: Artetxe and Schwenk 2019, *Margin-based parallel corpus mining with mult
 margin, and retrieval forward, backward, by their intersection, or by the highest score.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -15,12 +13,13 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from isoglot.checks import given_texts, missing_package, validated
 from isoglot.corpus.filter.filters import clean
 from isoglot.corpus.read.line_files import numbered_lines
 from isoglot.errors import InputError
-from isoglot.mining.files import pair_format, pair_writer
+from isoglot.mining.files import pair_writer
 from isoglot.mining.histogram import Histogram
 from isoglot.mining.options import MineOptions
 from isoglot.mining.vectors import SentenceEncoder, sentence_encoder, stored_vectors
@@ -104,19 +103,17 @@ def mine_files(
     ``encoder`` makes the encoder, which is done when the files have been read.
     """
     check_outputs([out], paths)
-    pair_format([out])
-    sides = _distinct(numbered_lines(paths[0])), _distinct(numbered_lines(paths[1]))
-    for path, own in zip(paths, sides, strict=True):
-        if not own:
-            raise InputError("has no sentence; one sentence per line is needed", path=path)
-    found = _mined(sides, encoder(), options, (progress or Silent()).progress)
-    histogram = Histogram()
-    histogram.add([pair.score for pair in found])
     with pair_writer([out]) as write:
+        sides = _distinct(numbered_lines(paths[0])), _distinct(numbered_lines(paths[1]))
+        for path, own in zip(paths, sides, strict=True):
+            if not own:
+                raise InputError("has no sentence; one sentence per line is needed", path=path)
+        found = _mined(sides, encoder(), options, (progress or Silent()).progress)
         for pair in found:
             values = {"score": pair.score, "source_line": pair.source_line, "target_line": pair.target_line}
             write(pair.source, pair.target, values)
-    return MineReport((len(sides[0]), len(sides[1])), len(found), histogram)
+    scores = Histogram([pair.score for pair in found])
+    return MineReport((len(sides[0]), len(sides[1])), len(found), scores)
 
 
 def _distinct(lines: Iterable[tuple[int, str]]) -> dict[str, int]:
@@ -139,31 +136,19 @@ def _mined(
         return []
     step = progress or Silent().progress
     with stored_vectors(encoder, (source, target), progress=partial(step, "encoding")) as (first, second):
+        k = options.neighbours
         if options.search == "faiss":
-            forward, backward = (
-                by_faiss(*way, options.neighbours) for way in ((first, second), (second, first))
-            )
+            forward, backward = by_faiss(first, second, k), by_faiss(second, first, k)
         else:
-            forward, backward = nearest_both_ways(
-                first,
-                second,
-                options.neighbours,
-                device=resolve_device("auto"),
-                progress=partial(step, "searching"),
-            )
-    copies = _copies(source, target) if options.drop_copies else None
+            device, searching = resolve_device("auto"), partial(step, "searching")
+            forward, backward = nearest_both_ways(first, second, k, device=device, progress=searching)
+    places = {text: number for number, text in enumerate(target)} if options.drop_copies else {}
+    copies = np.array([places.get(text, -1) for text in source])
     found = best_pairs(forward, backward, options, copies=copies)
-    lines = tuple(list(own.values()) for own in sides)
     return [
-        MinedPair(score, source[i], target[j], lines[0][i], lines[1][j])
+        MinedPair(score, source[i], target[j], sides[0][source[i]], sides[1][target[j]])
         for score, i, j in zip(*(column.tolist() for column in found), strict=True)
     ]
-
-
-def _copies(source: Sequence[str], target: Sequence[str]) -> NDArray[np.int64]:
-    """The number of each source sentence among the target sentences, −1 where it is not one."""
-    places = {text: number for number, text in enumerate(target)}
-    return np.array([places.get(text, -1) for text in source])
 
 
 def best_pairs(
@@ -184,13 +169,11 @@ def best_pairs(
         number = torch.arange(len(scores), device=scores.device)[:, None].expand_as(scores)
         pair = (number, found.numbers) if found is forward else (found.numbers, number)
         if copies is not None:
-            scores = scores.masked_fill(
-                torch.from_numpy(copies).to(pair[0].device)[pair[0]] == pair[1], -torch.inf
-            )
+            same = torch.from_numpy(copies).to(scores.device)[pair[0]] == pair[1]
+            scores = scores.masked_fill(same, -torch.inf)
         best = scores.argmax(1, keepdim=True)
         ways.append(torch.cat([part.gather(1, best).double() for part in (scores, *pair)], 1).cpu().numpy())
-    chosen = {"forward": ways[:1], "backward": ways[1:]}.get(options.retrieval, ways)
-    rows = np.concatenate(chosen)
+    rows = np.concatenate({"forward": ways[:1], "backward": ways[1:]}.get(options.retrieval, ways))
     score, i, j = rows[:, 0].astype(np.float32), rows[:, 1].astype(np.int64), rows[:, 2].astype(np.int64)
     if options.retrieval == "intersection":
         _, place, times = np.unique(np.stack([i, j]), axis=1, return_index=True, return_counts=True)
@@ -215,9 +198,7 @@ def _each_once(sources: Sequence[int], targets: Sequence[int]) -> list[int]:
     return kept
 
 
-def by_faiss(
-    queries: torch.Tensor, keys: torch.Tensor, count: int, *, probes: int | None = None
-) -> Neighbours:
+def by_faiss(queries: Tensor, keys: Tensor, count: int, *, probes: int | None = None) -> Neighbours:
     """The nearest keys that an inverted index of faiss finds in the ``probes`` lists nearest to each query."""
     try:
         import faiss  # noqa: PLC0415 - an extra

@@ -7,9 +7,6 @@ from isoglot.options import Options, Precision, option
 from isoglot.runs.checkpoint import BOX
 
 ENCODER, _SCORES = "Sentence vectors", "Scores"
-_MARGINS = (
-    "margin: ratio of the cosine to the mean of both sides' nearest; csls: twice their difference; cosine."
-)
 
 
 class VectorOptions(Options):
@@ -23,15 +20,10 @@ class VectorOptions(Options):
         None, "Tokens of a sentence that count; by default 512 or what the encoder has.", group=ENCODER, ge=3
     )
     prefix: str = option(
-        "",
-        "Text before each sentence, if the encoder was trained with one: 'query: ' (E5).",
-        group=ENCODER,
+        "", "Text before each sentence, if the encoder was trained with one: 'query: ' (E5).", group=ENCODER
     )
     dtype: Literal["auto", Precision] = option(
-        "auto",
-        "auto: bfloat16 where the hardware computes in it.",
-        flags=["--precision"],
-        group=ENCODER,
+        "auto", "auto: bfloat16 where the hardware computes in it.", flags=["--precision"], group=ENCODER
     )
 
 
@@ -46,7 +38,10 @@ class NamedEncoder(VectorOptions):
 class MineOptions(Options):
     """How translations are found among all sentences of both sides."""
 
-    similarity: Literal["margin", "csls", "cosine"] = option("margin", _MARGINS)
+    similarity: Literal["margin", "csls", "cosine"] = option(
+        "margin",
+        "margin: ratio of the cosine to the mean of both sides' nearest; csls: twice their difference; cosine.",
+    )
     neighbours: int = option(
         4, "Nearest sentences of each sentence that are compared.", flags=["-k", "--neighbours"], ge=1
     )
@@ -68,24 +63,19 @@ class SentenceAlignOptions(Options):
     """How two documents are aligned."""
 
     max_size: int = option(
-        5,
-        "Most lines of a group, source and target lines together: 5 allows 1-4, 2-3, 3-2, 4-1.",
-        ge=2,
-        le=12,
-    )
+        5, "Most lines of a group, source and target lines together: 5 allows 1-4, 2-3, 3-2, 4-1.",
+        ge=2, le=12,
+    )  # fmt: skip
     skip: float | None = option(
         None,
         "Cost of a line without a translation, where a random pair costs about 1; by default 0.2 and 0.75 of the "
         "median cost of lines that are nearest to each other.",
-        gt=0,
-        le=2,
-    )
+        gt=0, le=2,
+    )  # fmt: skip
     length_weight: float = option(
-        0.4,
-        "Most that a group costs more if its sides differ in length; 0 compares vectors alone.",
-        ge=0,
-        le=2,
-    )
+        0.4, "Most that a group costs more if its sides differ in length; 0 compares vectors alone.",
+        ge=0, le=2,
+    )  # fmt: skip
     joined: Literal["encode", "sum"] = option(
         "encode",
         "Vectors of several lines: encode them as one text, or sum those of the lines (several times faster).",
@@ -97,18 +87,14 @@ class FilterOptions(RowRules):
     """What drops a pair of sentences: the rules of `isoglot prepare`, and scores below a threshold."""
 
     max_copied: float | None = option(
-        None,
-        "Most words of the shorter side, as a share, that may stand on the other too: 0.6.",
-        group=RULES,
-        ge=0,
-        lt=1,
-    )
+        None, "Most words of the shorter side, as a share, that may stand on the other too: 0.6.",
+        group=RULES, ge=0, lt=1,
+    )  # fmt: skip
     min_cosine: float | None = option(None, "Least cosine of the sentences' vectors.", group=_SCORES)
     min_margin: float | None = option(
-        None,
-        "Least ratio of the cosine to the mean of both sides' nearest; 1 is as near as others.",
+        None, "Least ratio of the cosine to the mean of both sides' nearest; 1 is as near as others.",
         group=_SCORES,
-    )
+    )  # fmt: skip
     min_alignment: float | None = option(
         None, "Least mean value of the words' best links, from 0 to 1.", group=_SCORES, ge=0, le=1
     )
@@ -137,12 +123,10 @@ class Scorers(VectorOptions):
     """What scores pairs: an encoder of sentences, an aligner of words, or both."""
 
     model: str | None = option(
-        None,
-        "Encoder of sentences, for cosine and margin: box comes with isoglot; or a folder or hub name.",
+        None, "Encoder of sentences, for cosine and margin: box comes with isoglot; or a folder or hub name.",
         group=ENCODER,
-    )
+    )  # fmt: skip
     aligner: str = option(
-        BOX,
-        "Aligner for links: box comes with isoglot; another encoder's folder or hub name; none.",
+        BOX, "Aligner for links: box comes with isoglot; another encoder's folder or hub name; none.",
         group=_SCORES,
-    )
+    )  # fmt: skip

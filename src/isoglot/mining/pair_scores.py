@@ -1,7 +1,5 @@
 """Scores of sentence pairs: by sentence vectors among the pairs of a window, and by word links."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,16 +8,13 @@ import torch
 
 from isoglot.aligners.embedding.aligner import EmbeddingAligner
 from isoglot.aligners.embedding.choice import with_kept
-from isoglot.aligners.embedding.options import EmbeddingOptions
 from isoglot.aligners.embedding.running_text import align_running
 from isoglot.corpus.encode.words import split_words
 from isoglot.errors import ConfigurationError
 from isoglot.mining.options import FilterOptions, VectorOptions
 from isoglot.mining.vectors import SentenceEncoder, sentence_encoder, unit_vectors
 from isoglot.modules.neighbours import compared, nearest_both_ways
-from isoglot.runs.checkpoint import BOX
 
-_POOL = 4096
 SIMILARITIES, LINKS = ("cosine", "margin"), ("alignment", "source_coverage", "target_coverage")
 """Scores of sentence vectors and of word links."""
 
@@ -28,24 +23,40 @@ class PairScorer:
     """Scores windows of pairs by sentence vectors, word links, or both.
 
     Args:
-        encoder: Texts in, vectors out; without one there are no cosine and margin.
-        aligner: Links words; without one there are no alignment and coverage.
-        neighbours: Nearest sentences for the margin.
-        pool: Least number of pairs among which they are searched, if there are that many.
+        model: An encoder of sentences, or its name; without one there are no cosine and margin.
+        aligner: Links words, or the name of its encoder; without one there are no alignment and coverage.
+        options: Thresholds; of the margin ``neighbours``, and the ``pool`` of pairs among which they are searched.
+        vectors: How an encoder with a name makes vectors.
+
+    Raises:
+        ConfigurationError: A threshold of a score that nothing computes.
     """
 
     def __init__(
         self,
-        encoder: SentenceEncoder | None,
-        aligner: EmbeddingAligner | None,
-        *,
-        neighbours: int = 4,
-        pool: int = _POOL,
+        model: str | Path | SentenceEncoder | None,
+        aligner: EmbeddingAligner | str | Path | None,
+        options: FilterOptions | None = None,
+        vectors: VectorOptions | None = None,
     ) -> None:
-        self._encoder, self._aligner = encoder, aligner
-        self._neighbours, self._pool = neighbours, pool
+        self._options = options or FilterOptions()
+        lacking = []
+        if model is None and {*SIMILARITIES} & {*self._options.thresholds}:
+            lacking.append(
+                "min_cosine and min_margin compare sentence vectors, which need an encoder; add --model box, or another"
+            )
+        if aligner is None and {*LINKS} & {*self._options.thresholds}:
+            lacking.append(
+                "min_alignment and min_coverage need word links, but --aligner is none; leave it out"
+            )
+        if lacking:
+            raise ConfigurationError(lacking)
+        if isinstance(aligner, str | Path):
+            aligner = EmbeddingAligner(aligner, **with_kept(aligner, {}))
+        self._aligner = aligner
+        self._encoder = None if model is None else sentence_encoder(model, vectors)
         self._before: tuple[list[str], list[str]] = [], []
-        self.names = (*(SIMILARITIES if encoder else ()), *(LINKS if aligner else ()))
+        self.names = (*(SIMILARITIES if self._encoder else ()), *(LINKS if aligner else ()))
 
     def __call__(self, pairs: Sequence[tuple[str, str]]) -> list[dict[str, float]]:
         """The scores of each pair of a window."""
@@ -64,49 +75,16 @@ class PairScorer:
 
     def _similarities(self, encoder: SentenceEncoder, pairs: Sequence[tuple[str, str]]) -> list[list[float]]:
         """Cosine and margin. A text that stands several times in a window is one neighbour."""
-        vectors, places = [], []
+        vectors, places, pool = [], [], self._options.pool
         for side in (0, 1):
             own = [pair[side] for pair in pairs]
-            more = self._before[side][len(own) - self._pool :] if len(own) < self._pool else []
+            more = self._before[side][len(own) - pool :] if len(own) < pool else []
             number = {text: n for n, text in enumerate(dict.fromkeys([*own, *more]))}
             places.append(torch.tensor([number[text] for text in own]))
             vectors.append(unit_vectors(encoder, list(number)))
-            self._before[side][:] = [*more, *own][-self._pool :]
+            self._before[side][:] = [*more, *own][-pool:]
         (first, second), (x, y) = vectors, places
-        forward, backward = nearest_both_ways(first, second, self._neighbours)
+        forward, backward = nearest_both_ways(first, second, self._options.neighbours)
         means = forward.similarities.mean(1)[x], backward.similarities.mean(1)[y]
         cosine = (first[x] * second[y]).sum(1)
         return [cosine.tolist(), compared(cosine, *means, similarity="margin").tolist()]
-
-
-def word_aligner(model: str | Path = BOX) -> EmbeddingAligner:
-    """An encoder as an aligner, with the method that it keeps; by default the one that comes with isoglot."""
-    return EmbeddingAligner(model, options=EmbeddingOptions.build(**with_kept(model, {})))
-
-
-def scorer_of(
-    options: FilterOptions,
-    model: str | Path | SentenceEncoder | None,
-    aligner: EmbeddingAligner | str | Path | None,
-    vectors: VectorOptions | None = None,
-) -> PairScorer:
-    """The scorer of a model and an aligner, which have what the thresholds are of.
-
-    Raises:
-        ConfigurationError: A threshold of a score that nothing computes.
-    """
-    lacking = []
-    if model is None and {*SIMILARITIES} & {*options.thresholds}:
-        lacking.append(
-            "min_cosine and min_margin compare sentence vectors, which need an encoder; add --model box, or another"
-        )
-    if aligner is None and {*LINKS} & {*options.thresholds}:
-        lacking.append("min_alignment and min_coverage need word links, but --aligner is none; leave it out")
-    if lacking:
-        raise ConfigurationError(lacking)
-    return PairScorer(
-        None if model is None else sentence_encoder(model, vectors),
-        word_aligner(aligner) if isinstance(aligner, str | Path) else aligner,
-        neighbours=options.neighbours,
-        pool=options.pool,
-    )

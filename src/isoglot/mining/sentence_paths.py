@@ -18,7 +18,7 @@ Chinese–English parallel corpora of literary texts* (the term of lengths, by w
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,9 +29,10 @@ from isoglot.aligners.compiled import compiled
 
 Vectors = NDArray[np.float32]
 Lengths = NDArray[np.float32]
+Numbers = NDArray[np.int64]
 Step = tuple[int, int, int, int, float]
 """First source line, first target line, how many of each, and the price."""
-Band = tuple[NDArray[np.int64], NDArray[np.int64]]
+Band = tuple[Numbers, Numbers]
 """The first and the last number of target lines that are looked at after each number of source lines."""
 
 _SKIP, _SHARE = 0.2, 0.75
@@ -48,34 +49,31 @@ _ROWS = 64
 """Rows whose prices are computed as one product."""
 
 
-@dataclass(frozen=True)
-class SentenceRuns:
-    """One side: the unit vectors of runs of lines, how unlike chance lines of the other side they are, how long.
+class Runs(NamedTuple):
+    """The runs of a side that have as many lines, each at the line where it ends."""
 
-    Args:
-        runs: For each number of lines from 1, vectors of the runs that end at each line. **Shape**: (lines, hidden).
-        chance: Of each run the mean of 1 − cosine with lines of the other side. **Shape**: (lines,).
-        lengths: Of each run, in units that both sides share. **Shape**: (lines,).
-    """
+    vectors: Vectors  # unit vectors. Shape: (lines, hidden)
+    chance: Lengths  # mean of 1 − cosine with lines of the other side. Shape: (lines)
+    lengths: Lengths  # in units that both sides share. Shape: (lines)
 
-    runs: Sequence[Vectors]
-    chance: Sequence[Vectors]
-    lengths: Sequence[Lengths]
 
-    @classmethod
-    def of(cls, runs: Sequence[Vectors], others: Vectors, lengths: Lengths) -> "SentenceRuns":
-        """A side's runs, some lines of the other side, and the length of each line."""
-        sums = np.concatenate([[0.0], np.cumsum(lengths, dtype=np.float64)])
-        ends = np.arange(1, len(sums))
-        long = [
-            (sums[ends] - sums[np.maximum(ends - size, 0)]).astype(np.float32)
-            for size in range(1, len(runs) + 1)
-        ]
-        if len(others) < 2:
-            return cls(runs, [np.ones(len(vectors), np.float32) for vectors in runs], long)
-        distances = [1 - vectors @ others.T for vectors in runs]
-        chance = [(own.sum(1) - own.min(1)) / np.float32(len(others) - 1) for own in distances]
-        return cls(runs, chance, long)
+def _side(vectors: Sequence[Vectors], others: Vectors, lengths: Lengths) -> list[Runs]:
+    """The runs of 1, 2, … lines; from their vectors, some lines of the other side, and the length of each line."""
+    sums = np.concatenate([[0.0], np.cumsum(lengths, dtype=np.float64)])
+    ends = np.arange(1, len(sums))
+    found = []
+    for size, own in enumerate(vectors, 1):
+        long = sums[ends] - sums[np.maximum(ends - size, 0)]
+        found.append(Runs(own, _chance(own, others), long.astype(np.float32)))
+    return found
+
+
+def _chance(vectors: Vectors, others: Vectors) -> Lengths:
+    """The mean of 1 − cosine of each vector with some of the other side, without the nearest one."""
+    if len(others) < 2:
+        return np.ones(len(vectors), np.float32)
+    distances: Vectors = 1 - vectors @ others.T
+    return np.asarray((distances.sum(1) - distances.min(1)) / np.float32(len(others) - 1))
 
 
 def cheapest_groups(
@@ -102,33 +100,22 @@ def cheapest_groups(
     counts = len(source[0]), len(target[0])
     if 0 in counts:
         return [(i, 0, 1, 0, skip) for i in range(counts[0])] + [(0, j, 0, 1, skip) for j in range(counts[1])]
-    sides = [[list(source)], [list(target)]]
-    while (
-        max(len(levels[-1][0]) for levels in sides) > _SMALL
-        and min(len(levels[-1][0]) for levels in sides) > 1
-    ):
-        for levels in sides:
-            levels.append([_halved(levels[-1][0])])
+    coarser: list[Step] = []
+    if max(counts) > _SMALL and min(counts) > 1:
+        coarser = cheapest_groups([_halved(source[0])], [_halved(target[0])], max_size=2, skip=skip)
+    low, high = _around(coarser, *counts)
+    offsets = starts_and_end(high - low + 1)
+    first, second = samples or (spaced(source[0]), spaced(target[0]))
+    long = lengths or [np.ones(count, np.float32) for count in counts]
+    one, other = _side(source, second, long[0]), _side(target, first, long[1])
     groups = [(a, b) for a in range(1, max_size) for b in range(1, max_size - a + 1)]
-    path: list[Step] = []
-    for level in reversed(range(len(sides[0]))):
-        runs = [levels[level] for levels in sides]
-        first, second = samples if samples and level == 0 else [spaced(own[0]) for own in runs]
-        sizes = len(runs[0][0]), len(runs[1][0])
-        long = lengths if lengths and level == 0 else [np.ones(size, np.float32) for size in sizes]
-        one = SentenceRuns.of(runs[0], second, long[0])
-        other = SentenceRuns.of(runs[1], first, long[1])
-        low, high = _around(path, *sizes)
-        offsets = starts_and_end(high - low + 1)
-        allowed = [(1, 1)] if level else groups
-        prices = _prices(one, other, allowed, (low, high), offsets, weight=0.0 if level else length_weight)
-        rows, columns = (np.array(sizes, np.int64) for sizes in zip(*allowed, strict=True))
-        found, costs = _search(prices, rows, columns, (low, high, offsets), skip)
-        path = [(*step, float(cost)) for step, cost in zip(found.tolist(), costs, strict=True)]
-    return path
+    prices = _prices(one, other, groups, (low, high), offsets, weight=length_weight)
+    rows, columns = (np.array(sizes, np.int64) for sizes in zip(*groups, strict=True))
+    found, costs = _search(prices, rows, columns, (low, high, offsets), skip)
+    return [(*step, float(cost)) for step, cost in zip(found.tolist(), costs, strict=True)]
 
 
-def mutual_lines(source: Vectors, target: Vectors) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def mutual_lines(source: Vectors, target: Vectors) -> tuple[Numbers, Numbers]:
     """Numbers of some source lines and of the target lines of which each is the other's nearest."""
     if not (len(source) and len(target)):
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
@@ -139,7 +126,7 @@ def mutual_lines(source: Vectors, target: Vectors) -> tuple[NDArray[np.int64], N
     return some[mutual], nearest[mutual]
 
 
-def usual_skip(source: Vectors, target: Vectors, pairs: tuple[NDArray[np.int64], NDArray[np.int64]]) -> float:
+def usual_skip(source: Vectors, target: Vectors, pairs: tuple[Numbers, Numbers]) -> float:
     """What a line without a translation costs, from the median price of :func:`mutual_lines`.
 
     Encoders differ in how alike they make translations, and so do languages: 0.2 to 0.6 of a pair of chance.
@@ -147,19 +134,12 @@ def usual_skip(source: Vectors, target: Vectors, pairs: tuple[NDArray[np.int64],
     one, other = source[pairs[0]], target[pairs[1]]
     if not len(one):
         return _SKIP
-    chance = [
-        SentenceRuns.of([own], spaced(others), np.ones(len(own), np.float32)).chance[0]
-        for own, others in ((one, target), (other, source))
-    ]
-    distance = np.maximum(1 - (one * other).sum(1), 0)
-    return _SKIP + _SHARE * float(
-        np.median(2 * distance / np.maximum(chance[0] + chance[1], np.float32(1e-9)))
-    )
+    usual = _chance(one, spaced(target)) + _chance(other, spaced(source))
+    prices = 2 * np.maximum(1 - (one * other).sum(1), 0) / np.maximum(usual, np.float32(1e-9))
+    return _SKIP + _SHARE * float(np.median(prices))
 
 
-def length_ratio(
-    source: Lengths, target: Lengths, pairs: tuple[NDArray[np.int64], NDArray[np.int64]]
-) -> float:
+def length_ratio(source: Lengths, target: Lengths, pairs: tuple[Numbers, Numbers]) -> float:
     """How much longer source lines are, from the median of :func:`mutual_lines`; of few lines from both totals.
 
     Where one document lacks a chapter, the totals would tell nothing.
@@ -174,7 +154,7 @@ def spaced(lines: Vectors) -> Vectors:
     return lines[_spaced_places(len(lines))] if len(lines) else lines
 
 
-def _spaced_places(count: int) -> NDArray[np.int64]:
+def _spaced_places(count: int) -> Numbers:
     return np.unique(np.linspace(0, count - 1, _SAMPLES).astype(np.int64))
 
 
@@ -206,11 +186,11 @@ def _around(path: Sequence[Step], rows: int, columns: int) -> Band:
 
 
 def _prices(
-    source: SentenceRuns,
-    target: SentenceRuns,
+    source: Sequence[Runs],
+    target: Sequence[Runs],
     groups: Sequence[tuple[int, int]],
     band: Band,
-    offsets: NDArray[np.int64],
+    offsets: Numbers,
     *,
     weight: float,
 ) -> NDArray[np.float32]:
@@ -229,12 +209,13 @@ def _prices(
         inside = column > 0
         row, cell, column = row[inside], cell[inside], column[inside] - left
         for number, (a, b) in enumerate(groups):
-            one, other = slice(top - 1, end - 1), slice(left - 1, right)
-            distance = 1 - source.runs[a - 1][one] @ target.runs[b - 1][other].T
-            usual = source.chance[a - 1][one, None] + target.chance[b - 1][None, other]
+            one = Runs(*(part[top - 1 : end - 1] for part in source[a - 1]))
+            other = Runs(*(part[left - 1 : right] for part in target[b - 1]))
+            distance = 1 - one.vectors @ other.vectors.T
+            usual = one.chance[:, None] + other.chance[None]
             price = 2 * np.maximum(distance, 0) / np.maximum(usual, np.float32(1e-9))
             if weight:
-                long, wide = source.lengths[a - 1][one, None], target.lengths[b - 1][None, other]
+                long, wide = one.lengths[:, None], other.lengths[None]
                 shares = np.minimum(long, wide) / np.maximum(np.maximum(long, wide), np.float32(1e-9))
                 price += np.float32(weight) * (1 - np.log2(1 + shares))
             price *= a * b
@@ -254,9 +235,7 @@ def _search(prices, rows, columns, band, skip):
     for i in range(len(low)):
         for j in range(low[i], high[i] + 1):
             cell = offsets[i] + j - low[i]
-            best, choice = np.inf, -1
-            if i == 0 and j == 0:
-                best = 0.0
+            best, choice = (0.0 if i == 0 and j == 0 else np.inf), -1
             for number in range(count):
                 a, b = i - rows[number], j - columns[number]
                 if a >= 0 and b >= 0 and low[a] <= b <= high[a]:

@@ -1,11 +1,8 @@
 """Unit vectors of sentences, a window at a time, from an encoder or any function that has vectors of texts."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -41,18 +38,16 @@ def sentence_encoder(
         return model
     options = options or VectorOptions()
     own = options.model_dump(include={"layer", "pooling", "max_length", "dtype"})
-    encoder = TextEncoder(model, **own)
-    return partial(_prefixed, encoder, options.prefix) if options.prefix else encoder
-
-
-def _prefixed(encoder: SentenceEncoder, prefix: str, texts: Sequence[str]) -> Tensor:
-    found: Tensor = encoder([prefix + text for text in texts])
-    return found
+    encoder, prefix = TextEncoder(model, **own), options.prefix
+    return (lambda texts: encoder([prefix + text for text in texts])) if prefix else encoder
 
 
 def raw_vectors(encoder: SentenceEncoder, texts: Sequence[str]) -> Tensor:
-    """Vectors as the encoder has them, in windows. **Shape**: (texts, hidden), float32, on the CPU."""
-    parts = []
+    """Vectors as the encoder has them. **Shape**: (texts, hidden), float32, on the CPU."""
+    return torch.cat([*_windows(encoder, texts)] or [torch.zeros(0, 1)])
+
+
+def _windows(encoder: SentenceEncoder, texts: Sequence[str]) -> Iterator[Tensor]:
     for start in range(0, len(texts), _WINDOW):
         window = texts[start : start + _WINDOW]
         found = torch.as_tensor(encoder(window)).detach()
@@ -60,8 +55,7 @@ def raw_vectors(encoder: SentenceEncoder, texts: Sequence[str]) -> Tensor:
             raise ConfigurationError(
                 f"model: expected one vector per text, got shape {tuple(found.shape)} for {len(window)} texts"
             )
-        parts.append(require_finite(found, "sentence vectors").float().cpu())
-    return torch.cat(parts) if parts else torch.zeros(0, 1)
+        yield require_finite(found, "sentence vectors").float().cpu()
 
 
 def unit_vectors(encoder: SentenceEncoder, texts: Sequence[str]) -> Tensor:
@@ -82,9 +76,8 @@ def stored_vectors(
         found = []
         for texts in sides:
             file = stack.enter_context(tempfile.TemporaryFile())
-            for start in range(0, len(texts), _WINDOW):
-                window = unit_vectors(encoder, texts[start : start + _WINDOW])
-                file.write(window.numpy().tobytes())
+            for window in _windows(encoder, texts):
+                file.write(unit(window).numpy().tobytes())
                 size, done = window.shape[1], done + len(window)
                 if progress is not None:
                     progress(done, total)

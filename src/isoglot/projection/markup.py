@@ -7,18 +7,17 @@ linked to the next source word, where there is none behind the one that is linke
 the source is in the translation, once, and elements stay inside those that hold them.
 """
 
-from __future__ import annotations
-
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from isoglot.aligners.alignment import PairLinks
-from isoglot.corpus.encode.words import word_spans
-from isoglot.corpus.read.line_files import numbered_lines
+from isoglot.corpus.encode.words import split_words
+from isoglot.corpus.read.line_files import numbered_lines, parsed
 from isoglot.errors import InputError
 from isoglot.projection.rule import Words, project_spans
-from isoglot.projection.units import LabelKind, Unit
+from isoglot.projection.units import CutText, LabelKind, Unit
 
 _INSIDE = r"""(?:=\s*"[^"<]*"|=\s*'[^'<]*'|[^<>])*+"""
 """Attributes, whose values may hold a ``>``."""
@@ -43,49 +42,38 @@ class _Element(NamedTuple):
     parent: int | None = None  # the element that holds it, by its number
 
 
-class _Segment(NamedTuple):
-    text: str  # of the translation
-    spans: list[Words]  # characters of its words
-    elements: list[_Element]  # in the order in which they open
-
-
 class InlineTags(LabelKind):
     """Lines with inline tags, and their translations."""
 
     def units(self) -> Iterator[Unit]:
         """One unit per line."""
-        sides = numbered_lines(self.labels), numbered_lines(self.translation)
-        for (number, marked), (line, text) in self.paired(*sides):
-            if found := _TAG.search(text):
-                raise InputError(
-                    f"{found[0]} is in the translation; remove its tags",
-                    path=self.translation,
-                    line=line,
-                )
-            try:
-                words, elements = parse_tags(marked, self.cut)
-            except InputError as error:
-                raise error.at(self.labels, number) from None
-            spans = self.cut(text)
-            yield Unit(words, [text[a:b] for a, b in spans], _Segment(text, spans, elements))
+        parse = partial(parse_tags, cut=lambda text: self.cut(text).words)
+        labelled = parsed(parse, numbered_lines(self.labels), self.labels)
+        translated = parsed(_without_tags, numbered_lines(self.translation), self.translation)
+        for (words, elements), text in self.paired(labelled, translated):
+            target = self.cut(text)
+            yield Unit(words, target.words, (target, elements))
 
     def text(self, unit: Unit, found: PairLinks) -> str:
         """The translation with the tags."""
-        own: _Segment = unit.labels
+        elements: list[_Element]
+        target, elements = unit.labels
         self.counts.examples += 1
         self.counts.written += 1
-        projected = project_spans(
-            [element.words for element in own.elements],
-            found,
-            len(own.spans),
-            gap=self.request.gap,
-            parents=[element.parent for element in own.elements],
-        )
-        self.counts.add(p for p, e in zip(projected, own.elements, strict=True) if e.words[0] < e.words[1])
-        return place_tags(own, [span.words for span in projected], found) + "\n"
+        spans, parents = [element.words for element in elements], [element.parent for element in elements]
+        projected = project_spans(spans, found, len(unit.target), gap=self.request.gap, parents=parents)
+        # a tag that stands alone marks nothing that could be lost
+        self.counts.fates.update(own.fate for own, (a, b) in zip(projected, spans, strict=True) if a < b)
+        return place_tags(target, elements, [span.words for span in projected], found) + "\n"
 
 
-def parse_tags(line: str, cut: Callable[[str], list[Words]] = word_spans) -> tuple[list[str], list[_Element]]:
+def _without_tags(text: str) -> str:
+    if found := _TAG.search(text):
+        raise InputError(f"{found[0]} is in the translation; remove its tags")
+    return text
+
+
+def parse_tags(line: str, cut: Callable[[str], list[str]] = split_words) -> tuple[list[str], list[_Element]]:
     """The words of a line, and its tags.
 
     Raises:
@@ -99,11 +87,8 @@ def parse_tags(line: str, cut: Callable[[str], list[Words]] = word_spans) -> tup
     found: list[_Element] = []
     open_: list[tuple[str, int]] = []  # what is open: its name and number, its place among the elements
     at = 0
-    for tag in (*_TAG.finditer(line), None):
-        text = line[at : tag.start() if tag else len(line)]
-        words += [text[a:b] for a, b in cut(text)]
-        if tag is None:
-            break
+    for tag in _TAG.finditer(line):
+        words += cut(line[at : tag.start()])
         at, here = tag.end(), len(words)
         key, role = _role(tag[0])
         if role == "close":
@@ -113,6 +98,7 @@ def parse_tags(line: str, cut: Callable[[str], list[Words]] = word_spans) -> tup
         found.append(_Element(tag[0], "", (here, here), holders[-1] if holders else None))
         if role == "open":
             open_.append((key, len(found) - 1))
+    words += cut(line[at:])
     if open_:
         raise InputError(f"{found[open_[-1][1]].opening} is not closed; correct the line")
     return words, found
@@ -150,21 +136,23 @@ def _role(tag: str) -> tuple[str, str]:
     return name, "alone" if alone else "open"
 
 
-def place_tags(line: _Segment, places: list[Words | None], found: PairLinks) -> str:
+def place_tags(
+    target: CutText, elements: Sequence[_Element], places: Sequence[Words | None], found: PairLinks
+) -> str:
     """A translation with its tags; ``places`` are the words of each element there, none for one without."""
     # where a tag stands, whether what it marks begins there (else it ends there), and its order among those alike
     tags: list[tuple[int, bool, tuple[int, ...], str]] = []
-    bounds = [None if own is None else (line.spans[own[0]][0], line.spans[own[1] - 1][1]) for own in places]
-    for number, (element, own) in enumerate(zip(line.elements, bounds, strict=True)):
+    bounds = [None if own is None else target.characters(own) for own in places]
+    for number, (element, own) in enumerate(zip(elements, bounds, strict=True)):
         if own is not None:
             tags.append((own[0], True, (number,), element.opening))
             tags.append((own[1], False, (-number, 1), element.closing))
             continue
         holder = element.parent
         while holder is not None and bounds[holder] is None:
-            holder = line.elements[holder].parent
-        place = _beside(element.words[0], found, line.spans)
-        start, end = (0, len(line.text)) if holder is None else bounds[holder] or (0, 0)
+            holder = elements[holder].parent
+        place = _beside(element.words[0], found, target.spans)
+        start, end = (0, len(target.text)) if holder is None else bounds[holder] or (0, 0)
         place, tag = min(max(place, start), end), element.opening + element.closing
         if holder is not None and place == end:
             tags.append((place, False, (-holder, 0, number), tag))
@@ -172,9 +160,9 @@ def place_tags(line: _Segment, places: list[Words | None], found: PairLinks) -> 
             tags.append((place, True, (number,), tag))
     parts, at = [], 0
     for place, _, _, tag in sorted(tags):
-        parts += [line.text[at:place], tag]
+        parts += [target.text[at:place], tag]
         at = place
-    return "".join([*parts, line.text[at:]])
+    return "".join([*parts, target.text[at:]])
 
 
 def _beside(word: int, found: PairLinks, spans: list[Words]) -> int:
@@ -182,5 +170,4 @@ def _beside(word: int, found: PairLinks, spans: list[Words]) -> int:
     after = [(source, target) for source, target in found.links if source >= word]
     if after:
         return spans[min(after)[1]][0]
-    before = [(source, target) for source, target in found.links if source < word]
-    return spans[max(before)[1]][1] if before else spans[-1][1] if spans else 0
+    return spans[max(found.links)[1]][1] if found.links else spans[-1][1] if spans else 0

@@ -1,14 +1,12 @@
 """What `isoglot project` is asked for."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any, Literal, Self
 
 from pydantic import model_validator
 
 from isoglot.aligners.options import AnyAligner, Encoder, aligner_of
-from isoglot.checks import checked, validated
+from isoglot.checks import validated
 from isoglot.corpus.read.sources import READING, bare_suffix
 from isoglot.errors import ConfigurationError
 from isoglot.options import Options, option
@@ -54,10 +52,9 @@ class ProjectOptions(Options):
         group=READING,
     )  # fmt: skip
     written: bool = option(
-        False,
-        "Of CoNLL-U, take words as they are written (zum), not syntactic ones (zu, dem).",
+        False, "Of CoNLL-U, take words as they are written (zum), not syntactic ones (zu, dem).",
         group=READING,
-    )
+    )  # fmt: skip
     words: Literal["unicode", "whitespace"] = option(
         "unicode", "How text is split into words: unicode, or whitespace for tokenised text.", group=READING
     )
@@ -82,9 +79,8 @@ class ProjectRequest(ProjectOptions):
         if self.uncertain == "outside" and self.kind == "pos":
             raise ValueError("--uncertain outside: O is a tag of ner; use blank or drop")
         if self.uncertain == "drop" and self.kind == "markup":
-            raise ValueError(
-                "--uncertain drop: lines of markup stay parallel to the translation; leave it out"
-            )
+            problem = "lines of markup stay parallel to the translation; leave it out"
+            raise ValueError(f"--uncertain drop: {problem}")
         if isinstance(self.links, Encoder) and self.links.engine == "ray":
             raise ValueError("--engine ray: align with `isoglot align --engine ray`, and give --links FILE")
         return self
@@ -105,13 +101,11 @@ def project_request(labels: str | Path, **values: Any) -> ProjectRequest:
         raise ConfigurationError(
             f"{labels}: its name does not show the kind of labels; add --kind pos, ner, questions, offsets or markup"
         )
-    links: AnyAligner | ReadyLinks
     if "links_file" in values:
-        links = validated(ReadyLinks, values, what="--links", called=_flag)
+        own["links"] = validated(ReadyLinks, values, what="--links", called=_flag)
     else:
-        links = aligner_of(**values)
-    options = validated(ProjectOptions, {**own, "kind": kind}, what="project", called="option {}".format)
-    return checked(ProjectRequest, {**dict(options), "links": links})
+        own["links"] = aligner_of(**values)
+    return validated(ProjectRequest, {**own, "kind": kind}, what="project", called="option {}".format)
 
 
 def _flag(name: str) -> str:

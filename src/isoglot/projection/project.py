@@ -1,7 +1,5 @@
 """``isoglot project``: labels of one language carried to translations of the text, over word links."""
 
-from __future__ import annotations
-
 import json
 import re
 import tempfile
@@ -10,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from isoglot.aligners.align_file import align_file
-from isoglot.aligners.alignment import PairLinks
-from isoglot.aligners.files.formats import LinkReader
+from isoglot.aligners.alignment import PairLinks, WordPair
+from isoglot.aligners.files.formats import LinkedSentence, LinkReader
 from isoglot.aligners.files.pairs import Warnings, more_bitext, read_pairs
 from isoglot.aligners.options import AlignRequest, AnyAligner, paths_of
 from isoglot.corpus.open_corpus import Spool
+from isoglot.corpus.read.line_files import parsed
 from isoglot.corpus.read.sources import UNNAMED, Source
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.projection.markup import InlineTags
@@ -24,7 +23,6 @@ from isoglot.projection.questions import Answers
 from isoglot.projection.tagged import TaggedWords
 from isoglot.projection.units import LabelKind, ProjectionCounts, Unit
 from isoglot.runs.files import check_outputs, text_output
-from isoglot.runs.records import parse_object
 from isoglot.runs.reporter import Reporter, Silent
 
 KINDS: dict[str, type[LabelKind]] = {
@@ -34,9 +32,7 @@ KINDS: dict[str, type[LabelKind]] = {
     "offsets": CharacterSpans,
     "markup": InlineTags,
 }
-_PLACEHOLDERS = UNNAMED[:2]
 _SPACE = re.compile(r"[\s\u200b]+")
-_EVERY = 1000
 
 
 def project(
@@ -80,20 +76,17 @@ def project(
     if not sum(len(unit.parts()) for unit in units):
         raise InputError("no sentence has a translation; check the files", path=translation)
     with tempfile.TemporaryDirectory(prefix="isoglot-project-") as folder:
-        if isinstance(request.links, ReadyLinks):
-            links = _ready_links(request.links)
-        else:
-            aligned = _aligned(units, Path(folder), request, request.links, progress)
-            links = _ready_links(ReadyLinks(links_file=aligned))
+        given = request.links
+        if not isinstance(given, ReadyLinks):
+            given = ReadyLinks(links_file=_aligned(units, Path(folder), request, given, progress))
         with text_output(out) as file:
-            for done, (unit, found) in enumerate(_linked(units, links, whole=ready)):
+            for done, (unit, found) in enumerate(_linked(units, _ready_links(given), whole=ready)):
                 file.write(kind.text(unit, found))
-                if done % _EVERY == 0:
+                if done % 1024 == 0:
                     progress.progress("projecting", done, 0)
             if not kind.counts.written:
-                raise InputError(
-                    "no label could be transferred to it; check that it is the translation", path=translation
-                )
+                problem = "no label could be transferred to it; check that it is the translation"
+                raise InputError(problem, path=translation)
     return kind.counts
 
 
@@ -107,70 +100,52 @@ def _check_outputs(out: str | Path, inputs: list[str | Path | None], request: Pr
         )
 
 
-def _pair_line(source: Any, target: Any) -> str:
+def _write_pairs(path: Path, pairs: Iterable[WordPair]) -> None:
     """Words as text that is cut at spaces into as many words."""
-    sides = {
-        name: " ".join(_SPACE.sub("", word) or "_" for word in words)
-        for name, words in (("source", source), ("target", target))
-    }
-    return json.dumps(sides, ensure_ascii=False) + "\n"
+    with path.open("w", encoding="utf-8") as file:
+        for pair in pairs:
+            source, target = (" ".join(_SPACE.sub("", word) or "_" for word in words) for words in pair)
+            file.write(json.dumps({"source": source, "target": target}, ensure_ascii=False) + "\n")
 
 
 def _aligned(
     units: Iterable[Unit], folder: Path, request: ProjectRequest, aligner: AnyAligner, progress: Reporter
 ) -> Path:
     """Align the parts of the units; the file of their links."""
-    pairs, links = folder / "pairs.jsonl", folder / "links.jsonl"
-    with pairs.open("w", encoding="utf-8") as file:
-        for unit in units:
-            for (a, b), (c, d) in unit.parts():
-                file.write(_pair_line(unit.source[a:b], unit.target[c:d]))
+    pairs, more, links = (folder / f"{name}.jsonl" for name in ("pairs", "more", "links"))
+    own, other = request.source_language or UNNAMED[0], request.target_language or UNNAMED[1]
+    parts = ((unit, *part) for unit in units for part in unit.parts())
+    _write_pairs(pairs, ((unit.source[a:b], unit.target[c:d]) for unit, (a, b), (c, d) in parts))
     if train_on := getattr(aligner, "train_on", ()):
-        more = folder / "more.jsonl"
-        with more.open("w", encoding="utf-8") as file:
-            more_pairs = more_bitext(train_on, [request.source_language or "", request.target_language or ""])
-            for pair in read_pairs(more_pairs, mode=request.words, warn=Warnings()):
-                file.write(_pair_line(*pair.words))
+        given = read_pairs(more_bitext(train_on, [own, other]), mode=request.words, warn=Warnings())
+        _write_pairs(more, (pair.words for pair in given))
         aligner = aligner.model_copy(update={"train_on": (str(more),)})
-    source = Source(
-        path=str(pairs),
-        format="jsonl",
-        source_language=request.source_language or _PLACEHOLDERS[0],
-        target_language=request.target_language or _PLACEHOLDERS[1],
-    )
+    source = Source(path=str(pairs), format="jsonl", source_language=own, target_language=other)
     align_file([source], links, AlignRequest(aligner=aligner, output="jsonl"), progress=progress)
     return links
 
 
 def _ready_links(given: ReadyLinks) -> Iterator[tuple[int | None, PairLinks]]:
     """Line and links of each pair of a file."""
-    reader = LinkReader(given.links_file, predicted=True)
-    if reader.name != "jsonl":
-        if given.min_probability:
-            raise ConfigurationError(
-                f"--min-probability: {given.links_file} has no probabilities; `isoglot align --format jsonl` has"
-            )
-        for own in reader.sentences():
-            yield own.line, PairLinks(sorted(own.gold.possible), [], 1.0)
-        return
-    for line, text in reader.lines():
-        own, row = reader.parse(line, text), parse_object(text)
+
+    def kept_of(own: LinkedSentence) -> tuple[int | None, PairLinks]:
+        row, least = own.row or {}, given.min_probability
         values = row.get("probabilities") or row.get("similarities")
         links = row.get("links", []) if values else own.gold.possible
-        if given.min_probability and links and not values:
-            raise InputError("has no probabilities, which --min-probability needs; leave it out",
-                             path=given.links_file, line=line)  # fmt: skip
+        if least and links and not values:
+            raise InputError(
+                "has no probabilities, which --min-probability needs; leave it out, or read `isoglot align -f jsonl`"
+            )
         values = values or [1.0] * len(links)
         if len(links) != len(values) or not all(isinstance(value, int | float) for value in values):
             raise InputError(
-                f"{len(links)} links but {len(values)} probabilities; one number per link is needed",
-                path=given.links_file,
-                line=line,
+                f"{len(links)} links but {len(values)} probabilities; one number per link is needed"
             )
-        kept = sorted(
-            ((i, j), p) for (i, j), p in zip(links, values, strict=True) if p >= given.min_probability
-        )
-        yield line, PairLinks([link for link, _ in kept], [p for _, p in kept], 1.0)
+        kept = sorted(((i, j), p) for (i, j), p in zip(links, values, strict=True) if p >= least)
+        return own.line, PairLinks([link for link, _ in kept], [p for _, p in kept], 1.0)
+
+    sentences = LinkReader(given.links_file, predicted=True).sentences()
+    return parsed(kept_of, ((own.line, own) for own in sentences), given.links_file)
 
 
 def _linked(
@@ -182,10 +157,8 @@ def _linked(
     """
     number = 0
     for number, unit in enumerate(units, 1):
-        size = (len(unit.source), len(unit.target))
-        parts = unit.parts() if whole is None else [((0, size[0]), (0, size[1]))]
-        found: list[tuple[tuple[int, int], float]] = []
-        for (a, b), (c, d) in parts:
+        shifted, weights = list[tuple[int, int]](), list[float]()
+        for (a, b), (c, d) in unit.parts() if whole is None else [unit.whole]:
             line, own = next(links, (None, None))
             if own is None:
                 raise InputError(f"ends before sentence {number:,}; one line for each is needed", path=whole)
@@ -197,10 +170,9 @@ def _linked(
                     path=whole,
                     line=line,
                 )
-            weights = own.probabilities or [1.0] * len(own.links)
-            found += [((i + a, j + c), p) for (i, j), p in zip(own.links, weights, strict=True)]
-        yield unit, PairLinks([link for link, _ in found], [p for _, p in found], 1.0)
+            shifted += [(i + a, j + c) for i, j in own.links]
+            weights += own.probabilities
+        yield unit, PairLinks(shifted, weights, 1.0)
     if whole is not None and next(links, None) is not None:
-        raise InputError(
-            f"has more lines than the text has sentences ({number:,}); use links of this text", path=whole
-        )
+        problem = f"has more lines than the text has sentences ({number:,}); use links of this text"
+        raise InputError(problem, path=whole)

@@ -15,7 +15,7 @@ source word without a link into the piece is *shortened*.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 if TYPE_CHECKING:  # it imports numpy, which --help does without
@@ -29,6 +29,8 @@ Words = tuple[int, int]
 Fate = Literal["whole", "shortened", "split", "lost"]
 _Weight = tuple[int, float]
 """Links, and the sum of their probabilities."""
+_Links = list[list[tuple[int, float]]]
+"""For each target word the source word and the probability of its links, from left to right."""
 
 
 class ProjectedSpan(NamedTuple):
@@ -83,65 +85,48 @@ def project_spans(
         ((1, 4), (1, 2))
     """
     by_target = _by_target(found, length)
-    claims = [_claims(span, found, by_target) for span in spans]
+    claims = [_claims(span, by_target) for span in spans]
     owners = _owners(spans, claims) if exclusive else {}
     result: list[ProjectedSpan] = []
     for number, span in enumerate(spans):
         parent = parents[number] if parents else None
         low, high = (0, length) if parent is None else result[parent].words or (0, 0)
-        barred = {
-            word for word, several in owners.items() if any(_apart(span, spans[owner]) for owner in several)
-        }
+        barred = {word for word, several in owners.items() if any(_apart(span, spans[n]) for n in several)}
         own = {w: weight for w, weight in claims[number].items() if low <= w < high and w not in barred}
-        result.append(_contiguous(span, own, found, barred, gap))
+        result.append(_contiguous(span, own, by_target, barred, gap))
     return result
 
 
-def _by_target(found: PairLinks, length: int) -> list[list[tuple[int, float]]]:
-    """Source word and probability of the links of each target word, from left to right."""
-    result: list[list[tuple[int, float]]] = [[] for _ in range(length)]
-    for (source, target), probability in zip(
-        found.links, found.probabilities or [1.0] * len(found.links), strict=True
-    ):
+def _by_target(found: PairLinks, length: int) -> _Links:
+    result: _Links = [[] for _ in range(length)]
+    probabilities = found.probabilities or [1.0] * len(found.links)
+    for (source, target), probability in zip(found.links, probabilities, strict=True):
         result[target].append((source, probability))
     return result
 
 
-def _claims(
-    span: Words, found: PairLinks, by_target: Sequence[Sequence[tuple[int, float]]]
-) -> dict[int, _Weight]:
+def _claims(span: Words, by_target: _Links) -> dict[int, _Weight]:
     """The target words half of whose links are from a span, with the weight of these."""
-    reached = {target for source, target in found.links if span[0] <= source < span[1]}
     claims = {}
-    for word in sorted(reached):
-        own = [probability for source, probability in by_target[word] if span[0] <= source < span[1]]
-        if 2 * len(own) >= len(by_target[word]):
+    for word, links in enumerate(by_target):
+        own = [probability for source, probability in links if span[0] <= source < span[1]]
+        if own and 2 * len(own) >= len(links):
             claims[word] = (len(own), sum(own))
     return claims
 
 
 def _owners(spans: Sequence[Words], claims: Sequence[dict[int, _Weight]]) -> dict[int, list[int]]:
     """The spans that may have each word: those that no other one without a common word outweighs."""
-    claimed: dict[int, list[int]] = {}
-    for number, own in enumerate(claims):
-        for word in own:
-            claimed.setdefault(word, []).append(number)
-    order = {number: place for place, number in enumerate(sorted(range(len(spans)), key=lambda n: spans[n]))}
-
-    def strength(number: int, word: int) -> tuple[_Weight, int]:
-        return claims[number][word], -order[number]
-
-    return {
-        word: [
+    owners: dict[int, list[int]] = {}
+    for word in {word for own in claims for word in own}:
+        weights = [(own[word], -spans[n][0], n) for n, own in enumerate(claims) if word in own]
+        strongest = [n for _, _, n in sorted(weights, reverse=True)]
+        owners[word] = [
             one
-            for one in several
-            if not any(
-                _apart(spans[one], spans[other]) and strength(other, word) > strength(one, word)
-                for other in several
-            )
+            for place, one in enumerate(strongest)
+            if not any(_apart(spans[one], spans[other]) for other in strongest[:place])
         ]
-        for word, several in claimed.items()
-    }
+    return owners
 
 
 def _apart(one: Words, other: Words) -> bool:
@@ -149,32 +134,25 @@ def _apart(one: Words, other: Words) -> bool:
 
 
 def _contiguous(
-    span: Words, own: dict[int, _Weight], found: PairLinks, barred: set[int], gap: int
+    span: Words, own: dict[int, _Weight], by_target: _Links, barred: set[int], gap: int
 ) -> ProjectedSpan:
     """The piece with most links, and what became of the span."""
-    pieces = list(_pieces(sorted(own), barred, gap))
+    pieces: list[list[int]] = []
+    for word in own:  # from left to right
+        between = range(pieces[-1][-1] + 1, word) if pieces else range(0)
+        if pieces and len(between) <= gap and barred.isdisjoint(between):
+            pieces[-1].append(word)
+        else:
+            pieces.append([word])
     if not pieces:
         return ProjectedSpan(None, "lost")
 
-    def weight(piece: Words) -> tuple[int, float, int]:
-        held = [own[word] for word in range(*piece) if word in own]
-        return sum(count for count, _ in held), sum(mass for _, mass in held), -piece[0]
+    def weight(piece: list[int]) -> tuple[int, float]:
+        return sum(own[word][0] for word in piece), sum(own[word][1] for word in piece)
 
-    kept = max(pieces, key=weight)
-    cut = tuple(word for word in sorted(own) if not kept[0] <= word < kept[1])
-    reached = {s for s, t in found.links if kept[0] <= t < kept[1] and span[0] <= s < span[1]}
-    fate: Fate = "split" if cut else "whole" if len(reached) == span[1] - span[0] else "shortened"
-    return ProjectedSpan(kept, fate, cut)
-
-
-def _pieces(words: Sequence[int], barred: set[int], gap: int) -> Iterator[Words]:
-    """Runs of words, those that a gap parts joined where the gap may be filled."""
-    first = last = -1
-    for word in words:
-        between = range(last + 1, word)
-        if first >= 0 and (len(between) > gap or barred.intersection(between)):
-            yield first, last + 1
-            first = -1
-        first, last = (word if first < 0 else first), word
-    if first >= 0:
-        yield first, last + 1
+    kept = max(pieces, key=weight)  # of equal ones the first
+    cut = tuple(word for piece in pieces if piece is not kept for word in piece)
+    words = kept[0], kept[-1] + 1
+    reached = {source for word in range(*words) for source, _ in by_target[word]}
+    fate: Fate = "split" if cut else "whole" if reached >= {*range(*span)} else "shortened"
+    return ProjectedSpan(words, fate, cut)

@@ -4,17 +4,17 @@ Source: Gale and Church 1993, *A program for aligning sentences in bilingual cor
 often one sentence becomes one, two or none. The ratio of both languages' lengths is that of the two contexts.
 """
 
-from __future__ import annotations
-
 import math
+import re
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import pairwise, product
 
 from isoglot.projection.rule import Words
 
-_ENDS, _WIDE_ENDS = ".!?…؟۔।॥", "。！？｡"
-_BEHIND = "\"'”’»«)]）」』”"
+_BEHIND = r"[\"'”’»«)\]）」』]*"
 """Marks that belong to the sentence before them."""
+_END = re.compile(rf"[.!?…؟۔।॥]{_BEHIND}(?=\s|$)|[。！？｡]{_BEHIND}")
+"""A sentence ends at a mark before white space, in Chinese and Japanese at any."""
 _VARIANCE = 6.8
 _PRIORS = {(1, 1): 0.89, (1, 0): 0.00495, (0, 1): 0.00495, (2, 1): 0.0445, (1, 2): 0.0445, (2, 2): 0.011}
 Side = tuple[str, Sequence[Words]]
@@ -44,22 +44,10 @@ def sentence_windows(source: Side, target: Side) -> list[tuple[Words, Words]]:
 
 
 def sentences(text: str, spans: Sequence[Words]) -> list[Words]:
-    """The words of each sentence: one ends at a mark before white space, in Chinese and Japanese at any."""
-    bounds, number = [0], 0
-    while number < len(spans):
-        end = spans[number][1]
-        mark = text[end - 1]
-        number += 1
-        if mark not in _ENDS + _WIDE_ENDS:
-            continue
-        while number < len(spans) and spans[number][0] == end and text[spans[number][0]] in _BEHIND:
-            end = spans[number][1]
-            number += 1
-        if mark in _WIDE_ENDS or end == len(text) or text[end].isspace():
-            bounds.append(number)
-    if bounds[-1] < len(spans):
-        bounds.append(len(spans))
-    return list(pairwise(bounds))
+    """The words of each sentence."""
+    behind = {end: number for number, (_, end) in enumerate(spans, 1)}
+    ends = [behind[mark.end()] for mark in _END.finditer(text) if mark.end() in behind]
+    return list(pairwise(dict.fromkeys([0, *ends, len(spans)])))
 
 
 def aligned_lengths(source: Sequence[int], target: Sequence[int]) -> list[tuple[Words, Words]]:
@@ -71,15 +59,11 @@ def aligned_lengths(source: Sequence[int], target: Sequence[int]) -> list[tuple[
     """
     ratio = sum(target) / sum(source) if sum(source) and sum(target) else 1.0
     best: dict[Words, tuple[float, Words]] = {(0, 0): (0.0, (0, 0))}
-    for i in range(len(source) + 1):
-        for j in range(len(target) + 1):
-            for (n, m), prior in _PRIORS.items():
-                before = best.get((i - n, j - m))
-                if before is None:
-                    continue
-                cost = (
-                    before[0] - math.log(prior) + _cost(sum(source[i - n : i]), sum(target[j - m : j]), ratio)
-                )
+    for i, j in product(range(len(source) + 1), range(len(target) + 1)):
+        for (n, m), prior in _PRIORS.items():
+            if before := best.get((i - n, j - m)):
+                lengths = sum(source[i - n : i]), sum(target[j - m : j])
+                cost = before[0] - math.log(prior) + _cost(*lengths, ratio)
                 if (i, j) not in best or cost < best[i, j][0]:
                     best[i, j] = (cost, (n, m))
     groups = []

@@ -1,7 +1,5 @@
 """Tags of words: parts of speech and named entities, read from tagged files and written as `word<TAB>tag`."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Sequence
 
@@ -10,7 +8,7 @@ from isoglot.corpus.encode.words import WordMode, split_words
 from isoglot.corpus.labelled.tags import UNLABELLED, UPOS, check_tag, tagged_rows
 from isoglot.corpus.read.line_files import each, numbered_lines
 from isoglot.corpus.read.sources import bare_suffix
-from isoglot.projection.rule import ProjectedSpan, project_spans, project_tags
+from isoglot.projection.rule import ProjectedSpan, project_tags
 from isoglot.projection.units import LabelKind, Unit
 from isoglot.tasks.metrics.chunks import chunks
 
@@ -36,21 +34,15 @@ class TaggedWords(LabelKind):
             tags = [tag or UNLABELLED for tag in project_tags(unit.labels, found, length)]
         else:
             spans = [(kind, (a, b + 1)) for kind, a, b in chunks(unit.labels, _entity_type) if kind]
-            projected = project_spans([s for _, s in spans], found, length, gap=self.request.gap)
-            self.counts.add(projected)
+            projected = self.projected([words for _, words in spans], found, length)
             own = entity_tags([kind for kind, _ in spans], projected, found, length, self.request.uncertain)
             if own is None:
                 return ""
             tags = own
             if UNLABELLED in unit.labels and self.request.uncertain != "outside":
-                carried = project_tags(unit.labels, found, length)
-                tags = [
-                    UNLABELLED if (a, b) == ("O", UNLABELLED) else a
-                    for a, b in zip(tags, carried, strict=True)
-                ]
-        if UNLABELLED in tags and self.request.uncertain == "drop":
-            return ""
-        if all(tag == UNLABELLED for tag in tags):
+                carried = zip(tags, project_tags(unit.labels, found, length), strict=True)
+                tags = [UNLABELLED if both == ("O", UNLABELLED) else both[0] for both in carried]
+        if set(tags) <= {UNLABELLED} or (UNLABELLED in tags and self.request.uncertain == "drop"):
             return ""
         words: Sequence[str] = unit.target
         if self.request.kind == "ner" and not self.treebank:
@@ -61,22 +53,19 @@ class TaggedWords(LabelKind):
         return "".join(f"{word}\t{tag}\n" for word, tag in zip(words, tags, strict=True)) + "\n"
 
     def _labelled(self) -> Iterator[tuple[list[str], list[str]]]:
-        allowed = self.request.allowed or (UPOS if self.request.kind == "pos" else None)
-        request = self.request
-        for _, rows in tagged_rows(
-            self.labels, language=request.source_language, name=request.format, surface=request.written
-        ):
+        asked = self.request
+        allowed = asked.allowed or (UPOS if asked.kind == "pos" else None)
+        language, name, surface = asked.source_language, asked.format, asked.written
+        for _, rows in tagged_rows(self.labels, language=language, name=name, surface=surface):
             each(lambda row: check_tag(row[1], allowed), rows, self.labels)
             yield [word for _, (word, _) in rows], [tag for _, (_, tag) in rows]
 
     def _translated(self) -> Iterator[Sequence[str]]:
         if not self.treebank:
-            for _, line in numbered_lines(self.translation):
-                yield [line[a:b] for a, b in self.cut(line)]
-            return
+            return (self.cut(line).words for _, line in numbered_lines(self.translation))
         language = self.request.target_language or "und"
-        for _, rows in tagged_rows(self.translation, language=language, surface=self.request.written):
-            yield [word for _, (word, _) in rows]
+        found = tagged_rows(self.translation, language=language, surface=self.request.written)
+        return ([word for _, (word, _) in rows] for _, rows in found)
 
 
 def entity_tags(

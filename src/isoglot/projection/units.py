@@ -1,7 +1,5 @@
 """A stretch of labelled text beside its translation, and how the counts of a projection are kept."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -9,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from isoglot.aligners.alignment import PairLinks
 from isoglot.aligners.options import Encoder
@@ -18,10 +16,31 @@ from isoglot.corpus.encode.words import has_unspaced, joined_spans, word_spans
 from isoglot.corpus.labelled.tags import UNLABELLED
 from isoglot.errors import InputError
 from isoglot.projection.options import ProjectRequest
-from isoglot.projection.rule import ProjectedSpan, Words
+from isoglot.projection.rule import ProjectedSpan, Words, project_spans
 
 One = TypeVar("One")
 Other = TypeVar("Other")
+
+
+class CutText(NamedTuple):
+    """A text and the characters ``[start, end)`` of each of its words, from left to right."""
+
+    text: str
+    spans: list[Words]
+
+    @property
+    def words(self) -> list[str]:
+        """The words themselves."""
+        return [self.text[start:end] for start, end in self.spans]
+
+    def characters(self, words: Words) -> Words:
+        """Where some words begin and end."""
+        return self.spans[words[0]][0], self.spans[words[1] - 1][1]
+
+    def covered(self, start: int, end: int) -> Words:
+        """The words that share a character with ``[start, end)``; an empty span if there is no such word."""
+        inside = [n for n, (a, b) in enumerate(self.spans) if a < end and start < b]
+        return (inside[0], inside[-1] + 1) if inside else (0, 0)
 
 
 @dataclass(slots=True)
@@ -33,14 +52,15 @@ class Unit:
     labels: Any  # what its kind needs to write it
     windows: Sequence[tuple[Words, Words]] | None = None  # words of parts that are aligned by themselves
 
+    @property
+    def whole(self) -> tuple[Words, Words]:
+        """All words of both sides."""
+        return (0, len(self.source)), (0, len(self.target))
+
     def parts(self) -> list[tuple[Words, Words]]:
         """The parts that have words on both sides."""
-        whole = [((0, len(self.source)), (0, len(self.target)))]
-        return [
-            (a, b)
-            for a, b in (whole if self.windows is None else self.windows)
-            if a[0] < a[1] and b[0] < b[1]
-        ]
+        windows = [self.whole] if self.windows is None else self.windows
+        return [(a, b) for a, b in windows if a[0] < a[1] and b[0] < b[1]]
 
 
 @dataclass
@@ -57,10 +77,6 @@ class ProjectionCounts:
     def spans(self) -> int:
         """Spans in all."""
         return sum(self.fates.values())
-
-    def add(self, found: Iterable[ProjectedSpan]) -> None:
-        """Count spans."""
-        self.fates.update(span.fate for span in found)
 
     def add_tags(self, tags: Sequence[str]) -> None:
         """Count a sentence that is written with these tags."""
@@ -109,27 +125,26 @@ class LabelKind(ABC):
                 )
             yield one, other
 
-    def cut(self, text: str) -> list[Words]:
-        """Characters ``[start, end)`` of each word of running text, cut as ``--words`` says.
+    def projected(
+        self, spans: Sequence[Words], found: PairLinks, length: int, *, exclusive: bool = True
+    ) -> list[ProjectedSpan]:
+        """As :func:`project_spans`, and counted."""
+        result = project_spans(spans, found, length, exclusive=exclusive, gap=self.request.gap)
+        self.counts.fates.update(span.fate for span in result)
+        return result
+
+    def cut(self, text: str) -> CutText:
+        """Running text, cut as ``--words`` says.
 
         Single characters of Chinese, Japanese, Thai and the like are joined where the encoder's tokenizer has a longer
         piece: pieces are closer to words, and an encoder links them better.
         """
         spans = word_spans(text, mode=self.request.words)
-        if self.request.words != "unicode" or not has_unspaced(text) or self._pieces is None:
-            return spans
-        return joined_spans(text, spans, self._pieces(text)[1])
+        if self.request.words == "unicode" and has_unspaced(text) and self._pieces is not None:
+            spans = joined_spans(text, spans, self._pieces(text)[1])
+        return CutText(text, spans)
 
     @cached_property
     def _pieces(self) -> Cut | None:  # loads transformers, which other text does without
         links = self.request.links
         return load_cut(links.model) if isinstance(links, Encoder) else None
-
-
-def span_words(spans: Sequence[Words], first: int, stop: int) -> Words:
-    """The words that share a character with ``[first, stop)``; an empty span if there is no such word.
-
-    ``spans`` are the characters of each word, from left to right.
-    """
-    inside = [n for n, (a, b) in enumerate(spans) if a < stop and first < b]
-    return (inside[0], inside[-1] + 1) if inside else (0, 0)

@@ -30,7 +30,7 @@ from isoglot.aligners.alignment import AlignedPair, link_items
 from isoglot.aligners.scoring import GoldAlignment
 from isoglot.checks import is_number, shortened
 from isoglot.corpus.encode.words import split_words
-from isoglot.corpus.read.line_files import filled_lines, numbered_lines
+from isoglot.corpus.read.line_files import filled_lines, numbered_lines, parsed
 from isoglot.corpus.read.sources import bare_suffix
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.runs.records import parse_object
@@ -52,6 +52,7 @@ class LinkedSentence(NamedTuple):
     line: int | None = None  # where it stands, in formats with a line a sentence
     id: str | None = None  # what it is called, where the file says so
     words: Words | None = None  # of source and target, where the file has them
+    row: dict[str, Any] | None = None  # all that a line of JSON says
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,12 +141,8 @@ class LinkReader:
     def _read_rows(self) -> NDArray[np.int32]:
         """Sentence, source word, target word and whether it is only possible, of each link, by sentence."""
         flat = array("i")
-        for line, text in self._lines:
-            if text.strip():
-                try:
-                    flat.extend(_from_row(text, self._start))
-                except InputError as error:
-                    raise error.at(self.path, line) from error.__cause__
+        for row in parsed(lambda text: _from_row(text, self._start), filled_lines(self._lines), self.path):
+            flat.extend(row)
         found = np.frombuffer(flat, np.int32).reshape(-1, 4)
         numbers = found[:, 0]
         if len(found) and (last := int(numbers.max())) > _MOST_EMPTY * (len(np.unique(numbers)) + 1):
@@ -180,11 +177,7 @@ class HeldLinks(LinkReader):
 
     def sentences(self, *, first: int = 1) -> Iterator[LinkedSentence]:
         """The sentences in their order."""
-        for number, own in enumerate(self._held, first):
-            try:
-                yield _from_held(own)
-            except InputError as error:
-                raise error.at(self.path, number) from error.__cause__
+        return parsed(_from_held, enumerate(self._held, first), self.path)
 
 
 def read_links(
@@ -249,7 +242,7 @@ def _from_object(text: str, start: int, *, predicted: bool) -> LinkedSentence:
     name = None if row.get("id") is None else str(row["id"])
     source, target = (row.get(a, row.get(b)) for a, b in (("src", "source_words"), ("tgt", "target_words")))
     if not (isinstance(source, list) and isinstance(target, list)):
-        return LinkedSentence(gold, id=name)
+        return LinkedSentence(gold, id=name, row=row)
     if not all(isinstance(word, str) for word in (*source, *target)):
         raise InputError("a word is not a string; put it in quotes")
     if outside := gold.outside(len(source), len(target)):
@@ -257,7 +250,7 @@ def _from_object(text: str, start: int, *, predicted: bool) -> LinkedSentence:
             f"link {outside[0] + start}-{outside[1] + start} of {len(source)} and {len(target)} words, counted from "
             f"{start}; correct the line, or give the base that the file counts from"
         )
-    return LinkedSentence(gold, id=name, words=(source, target))
+    return LinkedSentence(gold, id=name, words=(source, target), row=row)
 
 
 def _number(value: Any) -> int:

@@ -200,17 +200,22 @@ def refuse_bare_returns(data: bytes, path: str) -> None:
         )
 
 
+def parsed(
+    parse: Callable[[Item], Parsed], items: Iterable[tuple[int | None, Item]], path: str | Path
+) -> Iterator[Parsed]:
+    """What a parser makes of each numbered item, one by one; a mistake is located at the item's number."""
+    for number, item in items:
+        try:
+            yield parse(item)
+        except InputError as error:
+            raise error.at(path, number) from error.__cause__
+
+
 def each(
     parse: Callable[[Item], Parsed], items: Iterable[tuple[int, Item]], path: str | Path
 ) -> list[Parsed]:
-    """What a parser makes of each numbered item; a mistake is located at the item's number."""
-    found = []
-    for number, item in items:
-        try:
-            found.append(parse(item))
-        except InputError as error:
-            raise error.at(path, number) from error.__cause__
-    return found
+    """As :func:`parsed`, all at once."""
+    return list(parsed(parse, items, path))
 
 
 def csv_rows(path: str, lines: Iterable[str]) -> Iterator[tuple[int, list[str]]]:
