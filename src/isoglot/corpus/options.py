@@ -37,13 +37,7 @@ class RowRules(Options):
         flags=["--held-out"],
         group=RULES,
     )
-    held_out_flags: tuple[str, ...] = option(
-        (),
-        "Drop rows whose `flags` column names this evaluation set; `*` matches any name.",
-        flags=["--held-out-flag"],
-        group=RULES,
-    )
-    _one_or_more = field_validator("held_out_files", "held_out_flags", mode="before")(one_or_more)
+    _files = field_validator("held_out_files", mode="before")(one_or_more)
     min_script_share: float | None = option(
         None, "Minimum share of a side's letters in a script of its language.", group=RULES, gt=0, le=1
     )
@@ -95,6 +89,13 @@ class PrepareOptions(RowRules):
     Filters run in the fixed order of :data:`FILTERS`, whatever the order of the options.
     """
 
+    held_out_flags: tuple[str, ...] = option(
+        (),
+        "Drop rows whose `flags` column names this evaluation set; `*` matches any name.",
+        flags=["--held-out-flag"],
+        group=RULES,
+    )
+    _flags = field_validator("held_out_flags", mode="before")(one_or_more)
     kind: Kind = option("bitext", "What the corpus holds: text, bitext, lexicon, aligned or treebank.")
     clean_whitespace: bool = option(
         True,

@@ -214,7 +214,7 @@ def check_rules(sources: Sequence[Source], rules: RowRules, kind: Kind) -> None:
         ConfigurationError: Flags without a column, a language whose script is unknown, files that are not there.
     """
     problems: list[str | Problem] = []
-    if rules.held_out_flags:
+    if isinstance(rules, PrepareOptions) and rules.held_out_flags:
         problems = [
             f"{s.path}: held_out_flags is set, and no column holds the flags; set --column flags=3"
             for s in sources

@@ -114,7 +114,7 @@ class RowTests:
 
     def _not_held_out(self, texts: list[list[str]], rows: NDArray[np.int64], flags: list[str] | None) -> Mask:
         passed = np.ones(len(rows), dtype=bool)
-        names = set(self._rules.held_out_flags)
+        names = set(self._rules.held_out_flags if isinstance(self._rules, PrepareOptions) else ())
         if names and flags is not None:
             found = (split_flags(flags[i]) for i in rows)
             passed &= np.fromiter(
