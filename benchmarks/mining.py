@@ -32,9 +32,10 @@ import numpy as np
 import torch
 
 from isoglot.corpus.filter.filters import clean
-from isoglot.mining.mine import MinedPair, best_pairs, by_faiss, mine
+from isoglot.mining.mine import MinedPair, best_pairs, mine
 from isoglot.mining.options import MineOptions, VectorOptions
 from isoglot.mining.vectors import sentence_encoder, unit_vectors
+from isoglot.modules.large_search import by_faiss
 from isoglot.modules.neighbours import Neighbours, nearest_both_ways
 from isoglot.seeding import generator_for
 

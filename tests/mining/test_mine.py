@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -13,9 +15,11 @@ import torch
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.mining.align_sentences import align_sentences
 from isoglot.mining.histogram import Histogram
-from isoglot.mining.mine import best_pairs, by_faiss, mine, mine_files
+from isoglot.mining.mine import best_pairs, mine, mine_files
 from isoglot.mining.options import MineOptions
+from isoglot.modules.large_search import by_faiss, by_parts
 from isoglot.modules.neighbours import nearest_both_ways, unit
+from isoglot.runs.pool import WorkPool
 
 
 def laser(x: np.ndarray, y: np.ndarray, k: int, retrieval: str) -> list[tuple[float, int, int]]:
@@ -155,6 +159,38 @@ def test_faiss_finds_what_the_exact_search_finds() -> None:
     sides = [str(n) for n in range(600)], [f"t{n}" for n in range(600)]
     exact, found = (mine(*sides, lookup, search=search) for search in ("exact", "faiss"))
     assert len(exact) == 600 and len(set(pairs(found)) & set(pairs(exact))) >= 595
+
+
+def test_parts_of_both_sides_find_the_same() -> None:
+    generator = torch.Generator().manual_seed(2)
+    # whole numbers, whose products are exact: many are equally near
+    first, second = (torch.randint(-2, 3, (count, 8), generator=generator).float() for count in (23, 31))
+    with patch("isoglot.modules.large_search._PART", 40), WorkPool(1) as pool:
+        found = by_parts(first, second, 4, pool)
+    for own, other in zip(found, nearest_both_ways(first, second, 4), strict=True):
+        assert torch.equal(own.numbers, other.numbers) and torch.equal(own.similarities, other.similarities)
+
+
+def test_ray_finds_the_same() -> None:
+    pytest.importorskip("ray")
+    vectors = unit(torch.randn(60, 8, generator=torch.Generator().manual_seed(1)))
+    sides = [str(n) for n in range(30)], [str(n) for n in range(30, 60)]
+
+    def lookup(texts: Sequence[str]) -> torch.Tensor:
+        return vectors[[int(text) for text in texts]]
+
+    with patch("isoglot.modules.large_search._PART", 80):
+        exact, found = (mine(*sides, lookup, search=search) for search in ("exact", "ray"))
+    assert pairs(found) == pairs(exact) and len(found) > 10
+
+
+@pytest.mark.parametrize("search", ["faiss", "ray"])
+def test_a_package_that_is_missing_is_named_before_any_vector(search: str) -> None:
+    with (
+        patch.dict(sys.modules, {search: None}),
+        pytest.raises(ConfigurationError, match=rf"--search {search} needs {search}.*or use --search exact"),
+    ):
+        mine(["a"], ["b"], lambda texts: pytest.fail("encoded"), search=search)
 
 
 def test_more_probes_of_faiss_find_more_and_too_few_keys_are_filled_up() -> None:

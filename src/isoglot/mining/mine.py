@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
-from isoglot.checks import given_texts, missing_package, validated
+from isoglot.checks import given_texts, validated
 from isoglot.corpus.filter.filters import clean
 from isoglot.corpus.read.line_files import numbered_lines
 from isoglot.errors import InputError
@@ -24,8 +23,10 @@ from isoglot.mining.histogram import Histogram
 from isoglot.mining.options import MineOptions
 from isoglot.mining.vectors import SentenceEncoder, sentence_encoder, stored_vectors
 from isoglot.modules.devices import resolve_device
+from isoglot.modules.large_search import by_faiss, by_parts, require_package
 from isoglot.modules.neighbours import Neighbours, compared, nearest_both_ways
 from isoglot.runs.checkpoint import BOX
+from isoglot.runs.cluster import RayPool
 from isoglot.runs.files import check_outputs
 from isoglot.runs.reporter import Reporter, Silent
 
@@ -85,6 +86,7 @@ def mine(
     Source: Artetxe and Schwenk 2019.
     """
     wanted = validated(MineOptions, options, what="mine option")
+    require_package(wanted.search)
     given = given_texts(source, "source"), given_texts(target, "target")
     sides = _distinct(enumerate(given[0], 1)), _distinct(enumerate(given[1], 1))
     return _mined(sides, sentence_encoder(model), wanted, progress)
@@ -103,6 +105,7 @@ def mine_files(
     ``encoder`` makes the encoder, which is done when the files have been read.
     """
     check_outputs([out], paths)
+    require_package(options.search)
     with pair_writer([out]) as write:
         sides = _distinct(numbered_lines(paths[0])), _distinct(numbered_lines(paths[1]))
         for path, own in zip(paths, sides, strict=True):
@@ -137,10 +140,14 @@ def _mined(
     step = progress or Silent().progress
     with stored_vectors(encoder, (source, target), progress=partial(step, "encoding")) as (first, second):
         k = options.neighbours
+        searching = partial(step, "searching")
         if options.search == "faiss":
             forward, backward = by_faiss(first, second, k), by_faiss(second, first, k)
+        elif options.search == "ray":
+            with RayPool(fewer="CPUs") as pool:
+                forward, backward = by_parts(first, second, k, pool, progress=searching)
         else:
-            device, searching = resolve_device("auto"), partial(step, "searching")
+            device = resolve_device("auto")
             forward, backward = nearest_both_ways(first, second, k, device=device, progress=searching)
     places = {text: number for number, text in enumerate(target)} if options.drop_copies else {}
     copies = np.array([places.get(text, -1) for text in source])
@@ -196,22 +203,3 @@ def _each_once(sources: Sequence[int], targets: Sequence[int]) -> list[int]:
             seen.add(i)
             met.add(j)
     return kept
-
-
-def by_faiss(queries: Tensor, keys: Tensor, count: int, *, probes: int | None = None) -> Neighbours:
-    """The nearest keys that an inverted index of faiss finds in the ``probes`` lists nearest to each query."""
-    try:
-        import faiss  # noqa: PLC0415 - an extra
-    except ImportError as error:
-        raise missing_package("--search faiss", "faiss-cpu", instead="--search exact") from error
-    # faiss asks for 39 vectors to learn a list from
-    lists = max(1, min(int(2 * len(keys) ** 0.5), len(keys) // 39))
-    centres = faiss.IndexFlatIP(keys.shape[1])
-    index = faiss.IndexIVFFlat(centres, keys.shape[1], lists, faiss.METRIC_INNER_PRODUCT)
-    index.train(keys.numpy())
-    index.add(keys.numpy())
-    index.nprobe = min(lists, probes or max(32, lists // 32))
-    similarities, numbers = index.search(queries.numpy(), min(count, len(keys)))
-    short = numbers < 0  # where the lists that were searched hold too few, the nearest counts again
-    similarities, numbers = (np.where(short, part[:, :1], part) for part in (similarities, numbers))
-    return Neighbours(torch.from_numpy(similarities), torch.from_numpy(numbers))

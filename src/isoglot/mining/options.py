@@ -54,8 +54,9 @@ class MineOptions(Options):
         None, "Least score of a pair; by default all are written, the best first."
     )
     drop_copies: bool = option(False, "Pair no sentence with itself.")
-    search: Literal["exact", "faiss"] = option(
-        "exact", "faiss: an approximate index, for more than a million sentences."
+    search: Literal["exact", "faiss", "ray"] = option(
+        "exact",
+        "faiss: an approximate index, for more than a million sentences; ray: exact, on a Ray cluster.",
     )
 
 

@@ -116,13 +116,7 @@ def nearest_both_ways(
     the other set has fewer vectors.
     """
     device = device or first.device
-    forward, backward = (
-        Neighbours(
-            torch.full((len(own), min(count, len(other))), -torch.inf, device=device),
-            torch.full((len(own), min(count, len(other))), -1, dtype=torch.long, device=device),
-        )
-        for own, other in ((first, second), (second, first))
-    )
+    forward, backward = (none_found(*sides, count, device) for sides in ((first, second), (second, first)))
     step = _SEARCH_ROWS * (1 if device.type == "cpu" else _TIMES_ROWS)
     for start in range(0, len(first), step):
         rows = first[start : start + step].to(device)
@@ -133,6 +127,13 @@ def nearest_both_ways(
         if progress is not None:
             progress(min(start + step, len(first)), len(first))
     return forward, backward
+
+
+def none_found(own: Tensor, other: Tensor, count: int, device: torch.device | None = None) -> Neighbours:
+    """Room for the neighbours of each vector of a set in another set."""
+    shape = len(own), min(count, len(other))
+    numbers = torch.full(shape, -1, dtype=torch.long, device=device)
+    return Neighbours(torch.full(shape, -torch.inf, device=device), numbers)
 
 
 def _improve(found: Neighbours, start: int, block: Tensor, first: int) -> None:
@@ -150,8 +151,14 @@ def _improve(found: Neighbours, start: int, block: Tensor, first: int) -> None:
     if full and len(tied := (values[:, count - 1] == values[:, count]).nonzero()[:, 0]):
         exact = block[tied].sort(dim=1, descending=True, stable=True)
         values[tied], numbers[tied] = (part[:, : count + 1] for part in exact)
+    keep_nearest(found, own, values, numbers + first)
+
+
+def keep_nearest(found: Neighbours, own: slice | Tensor, values: Tensor, numbers: Tensor) -> None:
+    """Let others compete with what some rows have found, in place; of equally near ones the first is kept."""
+    count = found.numbers.shape[1]
     values = torch.cat([found.similarities[own], values], 1)
-    numbers, by_number = torch.cat([found.numbers[own], numbers + first], 1).sort(dim=1)
+    numbers, by_number = torch.cat([found.numbers[own], numbers], 1).sort(dim=1)
     values, order = values.gather(1, by_number).sort(dim=1, descending=True, stable=True)
     found.similarities[own] = values[:, :count]
     found.numbers[own] = numbers.gather(1, order)[:, :count]
