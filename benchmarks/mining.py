@@ -1,6 +1,7 @@
 """Mining on Tatoeba's sentences among distractors, the search alone on random vectors, and faiss on real ones.
 
     python benchmarks/mining.py f1 DATA ENCODER [--layer 8] [--prefix 'query: ']
+    python benchmarks/mining.py f1 DATA box --news --precision bfloat16
     python benchmarks/mining.py search --sizes 10000 100000 [--search faiss]
     python benchmarks/mining.py search --sizes 1000000 --queries 20000
     python benchmarks/mining.py search --sizes 1000000 --device cuda
@@ -9,7 +10,8 @@
 ``f1``: 1,000 pairs of a language and English (LASER's Tatoeba test) are hidden among up to 10,000 other Tatoeba
 sentences of each side (DATA/parallel). Those of the language are its sentences that are not held out; those of English
 are of the other languages' rows, none of which is in a row of this language. A row gives F1 at the threshold that is
-best on German (for German: on Spanish), and at its own best.
+best on German (for German: on another language), and at its own best. ``--news``: 500 pairs of the news that NTREX
+is made of, among up to 5,000 sentences of each side from other WMT news tests.
 ``search``: neighbours both ways and pairs; user and system CPU seconds, those of the clock, and the largest memory of
 the process (and of the GPU).
 ``recall``: so many different Tatoeba sentences of all languages but English; for 2,000 that are not in Latin letters,
@@ -39,6 +41,7 @@ from isoglot.modules.large_search import by_faiss
 from isoglot.modules.neighbours import Neighbours, nearest_both_ways
 from isoglot.seeding import generator_for
 
+NEWS = ("de", "ru", "zh", "fi")
 CODES = {"de": "deu", "es": "spa", "fr": "fra", "zh": "cmn", "hi": "hin"}
 DISTRACTORS = 10_000
 
@@ -52,6 +55,30 @@ def rows(data: Path, language: str, *, held_out: bool = False) -> list[tuple[str
             if origin.startswith("tatoeba") and (held_out or not flags):
                 found.append((clean(english), clean(other)))
     return found
+
+
+def news(data: Path, language: str, *, hidden: bool) -> list[tuple[str, str]]:
+    """Pairs of WMT's news tests, those that NTREX is made of or the others: English, other."""
+    with gzip.open(data / "parallel" / f"en-{language}.tsv.gz", "rt", encoding="utf-8") as file:
+        found = [line.rstrip("\n").split("\t") for line in file]
+    return [(clean(row[0]), clean(row[1])) for row in found
+            if "newstest" in row[2] and ("ntrex" in row[3]) == hidden]  # fmt: skip
+
+
+def news_task(
+    data: Path, language: str, pools: dict[str, list[tuple[str, str]]]
+) -> tuple[list[str], list[str], set[tuple[str, str]]]:
+    """As :func:`task`."""
+    pairs = news(data, language, hidden=True)
+    order = torch.randperm(len(pairs), generator=generator_for(1, language, "news"))[:500]
+    gold = {pairs[i] for i in order}
+    own = {english for english, _ in [*pools[language], *pairs]}
+    english = {e for name, pool in pools.items() if name != language for e, _ in pool} - own
+    other = {text for _, text in pools[language]} - {text for _, text in pairs}
+    sides = [[text for _, text in gold], [text for text, _ in gold]]
+    sides[0] += drawn(other, f"{language}-news", 5000)
+    sides[1] += drawn(english, f"{language}-news-en", 5000)
+    return sorted(sides[0]), sorted(sides[1]), {(other, english) for english, other in gold}
 
 
 def drawn(texts: set[str], seed: str, count: int = DISTRACTORS) -> list[str]:
@@ -95,10 +122,14 @@ def at(found: tuple[np.ndarray, np.ndarray], threshold: float) -> float:
 
 def measure_f1(given: argparse.Namespace) -> None:
     encode = sentence_encoder(
-        given.encoder, VectorOptions(layer=given.layer, prefix=given.prefix, dtype="float32")
+        given.encoder, VectorOptions(layer=given.layer, prefix=given.prefix, dtype=given.precision)
     )
-    pools = {language: rows(given.data, language) for language in CODES}
-    tasks = {language: task(given.data, language, pools) for language in CODES}
+    if given.news:
+        pools = {language: news(given.data, language, hidden=False) for language in NEWS}
+        tasks = {language: news_task(given.data, language, pools) for language in NEWS}
+    else:
+        pools = {language: rows(given.data, language) for language in CODES}
+        tasks = {language: task(given.data, language, pools) for language in CODES}
     texts = sorted({text for one in tasks.values() for text in chain(*one[:2])})
     began = time.process_time()
     vectors = torch.cat([encode(texts[i : i + 4096]) for i in range(0, len(texts), 4096)])
@@ -113,7 +144,7 @@ def measure_f1(given: argparse.Namespace) -> None:
                          similarity=similarity, retrieval=retrieval)  # fmt: skip
             curves[language] = curve(found, gold)
         for language, own in curves.items():
-            chosen = curves["es" if language == "de" else "de"]
+            chosen = curves[list(curves)[1] if language == "de" else "de"]
             threshold = float(chosen[1][chosen[0].argmax()])
             print(json.dumps({
                 "similarity": similarity, "retrieval": retrieval, "language": language,
@@ -190,6 +221,8 @@ def main() -> None:
     f1.add_argument("encoder")
     f1.add_argument("--layer", type=int, default=-1)
     f1.add_argument("--prefix", default="")
+    f1.add_argument("--news", action="store_true", help="WMT's news instead of Tatoeba")
+    f1.add_argument("--precision", default="float32", choices=["float32", "bfloat16"])
     f1.set_defaults(run=measure_f1)
     search = kinds.add_parser("search")
     search.add_argument("--sizes", type=int, nargs="+", required=True)
