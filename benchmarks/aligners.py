@@ -153,10 +153,8 @@ def encoder_only(aligner: EmbeddingAligner, pairs: list[Pair]) -> Callable[[], L
 
 def encode(aligner: EmbeddingAligner, pieces: list[Pieces]) -> PieceStates:
     """The states of a window, there when the call returns."""
-    device = aligner.model.device.type
     states = layer_states(aligner.model, aligner.tokenizer, pieces, layers=(aligner.layer,))[aligner.layer]
-    if device == "cuda":
-        torch.cuda.synchronize()
+    limits.synchronise()
     return states
 
 

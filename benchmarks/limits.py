@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
+
+from isoglot.modules.encoder import hidden_size, num_layers
 
 _SIDE = {"cpu": 2048, "cuda": 8192}
 _COPIED = {"cpu": 1 << 27, "cuda": 1 << 30}
@@ -35,19 +37,33 @@ def limits(device: str, dtype: torch.dtype) -> Limits:
     """Measured, as the best of ten."""
     side = _SIDE[device]
     one, other = (torch.randn(side, side, device=device, dtype=dtype) for _ in range(2))
-    product = 2 * side**3 / best(lambda: torch.mm(one, other), device)
+    product = 2 * side**3 / best(lambda: torch.mm(one, other))
     whole = torch.randn(_COPIED[device] // 4, device=device)
     into = torch.empty_like(whole)
-    return Limits(product, 2 * _COPIED[device] / best(lambda: into.copy_(whole), device))
+    return Limits(product, 2 * _COPIED[device] / best(lambda: into.copy_(whole)))
 
 
-def best(run: Callable[[], object], device: str) -> float:
+def step_flops(model: Any, shape: tuple[int, ...], masked: int) -> float:
+    """Multiply-adds, times 2, of the matrix products of one step, forward and backward."""
+    rows, length = shape
+    h, inner = hidden_size(model), model.config.intermediate_size
+    layer = 2 * rows * length * (4 * h * h + 2 * h * inner) + 4 * rows * length * length * h
+    head = 2 * masked * (h * h + h * model.config.vocab_size)
+    return float(3 * (num_layers(model) * layer + head))
+
+
+def best(run: Callable[[], object]) -> float:
     """Seconds of the fastest of ten runs, after two that do not count."""
     times = []
     for _ in range(12):
         began = time.perf_counter()
         run()
-        if device == "cuda":
-            torch.cuda.synchronize()
+        synchronise()
         times.append(time.perf_counter() - began)
     return min(times[2:])
+
+
+def synchronise() -> None:
+    """Wait for what a GPU has been given to do."""
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()

@@ -49,7 +49,7 @@ from bitext import read_pairs
 from isoglot.corpus.encode.batch import EncodeOptions
 from isoglot.corpus.encode.encode import encode_stream
 from isoglot.corpus.encode.tokenizer import train_tokenizer
-from isoglot.modules.encoder import hidden_size, num_layers
+from isoglot.modules.encoder import num_layers
 from isoglot.modules.encodings import Encodings
 from isoglot.modules.load import load_masked_lm
 from isoglot.modules.surroundings import own_surroundings
@@ -270,7 +270,7 @@ class Clock(TrainerCallback):
 
     def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Read the clock."""
-        synchronise()
+        limits.synchronise()
         if state.global_step == self.warmup:
             self.start = self.now()
         self.end = self.now()
@@ -358,7 +358,9 @@ def parts(
         clock.lap("optimiser")
         if step >= args.warmup:
             spent = {name: spent[name] + clock.laps[name] / args.steps for name in spent}
-            flops += step_flops(model, views["pair"]["input_ids"].shape, int(output.count)) / args.steps
+            flops += (
+                limits.step_flops(model, views["pair"]["input_ids"].shape, int(output.count)) / args.steps
+            )
     total = sum(spent.values())
     shares = ", ".join(f"{name} {seconds:.4f} s ({seconds / total:.0%})" for name, seconds in spent.items())
     most = limits.limits(device.type, torch.bfloat16 if precision == "bf16" else torch.float32)
@@ -370,15 +372,6 @@ def parts(
     }
 
 
-def step_flops(model: Any, shape: tuple[int, ...], masked: int) -> float:
-    """Multiply-adds, times 2, of the matrix products of one step, forward and backward."""
-    rows, length = shape
-    h, inner = hidden_size(model), model.config.intermediate_size
-    layer = 2 * rows * length * (4 * h * h + 2 * h * inner) + 4 * rows * length * length * h
-    head = 2 * masked * (h * h + h * model.config.vocab_size)
-    return float(3 * (num_layers(model) * layer + head))
-
-
 class Laps:
     """A stopwatch with named laps."""
 
@@ -388,14 +381,9 @@ class Laps:
 
     def lap(self, name: str) -> None:
         """End a lap."""
-        synchronise()
+        limits.synchronise()
         now = time.perf_counter()
         self.laps[name], self.last = now - self.last, now
-
-
-def synchronise() -> None:
-    if torch.cuda.is_available():
-        torch.cuda.synchronize()
 
 
 def peak_gb() -> float:

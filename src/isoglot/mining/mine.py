@@ -149,8 +149,10 @@ def _mined(
         else:
             device = resolve_device("auto")
             forward, backward = nearest_both_ways(first, second, k, device=device, progress=searching)
-    places = {text: number for number, text in enumerate(target)} if options.drop_copies else {}
-    copies = np.array([places.get(text, -1) for text in source])
+    copies = None
+    if options.drop_copies:
+        places = {text: number for number, text in enumerate(target)}
+        copies = np.array([places.get(text, -1) for text in source])
     found = best_pairs(forward, backward, options, copies=copies)
     return [
         MinedPair(score, source[i], target[j], sides[0][source[i]], sides[1][target[j]])

@@ -69,10 +69,9 @@ class Answers(LabelKind):
             texts, starts = [context.text[a:b] for a, b in places], [a for a, _ in places]
             row = {"id": question["id"], "question": question["question"], "context": context.text}
             row["answers"] = {"text": texts, "start": starts}
-            if question.get(ARTICLE) is not None:
-                row[ARTICLE] = question[
-                    ARTICLE
-                ]  # data are split by it: parts of both languages stay parallel
+            # data are split by it: parts of both languages stay parallel
+            if (article := question.get(ARTICLE)) is not None:
+                row[ARTICLE] = article
             lines.append(json.dumps(row, ensure_ascii=False) + "\n")
         self.counts.written += len(lines)
         return "".join(lines)
