@@ -34,7 +34,6 @@ import torch
 from scipy.stats import rankdata
 
 from isoglot.aligners.embedding.aligner import EmbeddingAligner
-from isoglot.aligners.embedding.choice import with_kept
 from isoglot.corpus.filter.filters import clean
 from isoglot.mining.filter_pairs import copied_share, filter_pairs
 from isoglot.mining.options import VectorOptions
@@ -111,7 +110,7 @@ def main() -> None:
     encoder = remembered(sentence_encoder(given.encoder, options))
     pairs, wrong = clean_pairs(given.data, given.pairs)
     kinds = noise(pairs, wrong, unit_vectors(encoder, [e for e, _ in pairs]))
-    aligner = EmbeddingAligner(BOX, **with_kept(BOX, {}))
+    aligner = EmbeddingAligner(BOX)
     print(f"{len(pairs):,} clean pairs, layer {given.layer}")
     for kind, noisy in kinds.items():
         both = [*pairs, *noisy]

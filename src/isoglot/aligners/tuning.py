@@ -64,7 +64,8 @@ def tune(
 ) -> TuningResult:
     """Choose an encoder's layer and method for word alignment.
 
-    Tries argmax, itermax and softmax with several thresholds at each layer. Nothing is written until
+    Tries argmax, itermax and softmax with several thresholds at each layer, and with the best of them whether unlinked
+    words go with a neighbour (:func:`~isoglot.aligners.embedding.attached.attach`). Nothing is written until
     :meth:`TuningResult.keep`.
 
     Args:

@@ -232,10 +232,11 @@ def tune(
 ) -> None:
     """Choose an encoder's layer and method for word alignment.
 
-    Tries argmax, itermax and softmax with several thresholds at each layer, and keeps the one with the least mean
-    alignment error rate in aligner.json beside the weights, where `isoglot align --model` finds it. Of a folder the
-    first 500 pairs are taken. Settings for close languages may leave distant ones almost without links: check the
-    recall of each set, and include one for each kind of language that you will align.
+    Tries argmax, itermax and softmax with several thresholds at each layer, and with the best of them whether words
+    without a link take those of a neighbour. Keeps the choice with the least mean alignment error rate in aligner.json
+    beside the weights, where `isoglot align --model` finds it. Of a folder the first 500 pairs are taken. Settings for
+    close languages may leave distant ones almost without links: check the recall of each set, and include one for each
+    kind of language that you will align.
 
     isoglot tune runs/aligner --gold dev.en-de.jsonl --gold dev.en-ja.jsonl
     """

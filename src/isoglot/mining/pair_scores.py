@@ -7,7 +7,6 @@ from pathlib import Path
 import torch
 
 from isoglot.aligners.embedding.aligner import EmbeddingAligner
-from isoglot.aligners.embedding.choice import with_kept
 from isoglot.aligners.embedding.running_text import align_running
 from isoglot.corpus.encode.words import split_words
 from isoglot.errors import ConfigurationError
@@ -52,7 +51,7 @@ class PairScorer:
         if lacking:
             raise ConfigurationError(lacking)
         if isinstance(aligner, str | Path):
-            aligner = EmbeddingAligner(aligner, **with_kept(aligner, {}))
+            aligner = EmbeddingAligner(aligner)
         self._aligner = aligner
         self._encoder = None if model is None else sentence_encoder(model, vectors)
         self._before: tuple[list[str], list[str]] = [], []

@@ -84,7 +84,7 @@ def test_the_layer_and_method_that_made_the_links_are_found(encoder, gold):
     assert {name: score.aer for name, score in tried[0].scores.items()} == {"dev": 0.0}
     errors = [one.aer for one in tried]
     assert errors == sorted(errors)
-    assert len(tried) == len(CANDIDATES) * 4
+    assert len(tried) == len(CANDIDATES) * 4 + 4, "every layer, and four places for the words that are left"
 
 
 def test_tune_keeps_the_choice_and_align_uses_it(encoder, gold, tmp_path):
@@ -265,7 +265,7 @@ def test_every_candidate_reads_the_same_states(encoder, gold, monkeypatch):
 
     monkeypatch.setattr(EmbeddingAligner, "encode", counted)
     best_choice(encoder, {"dev": gold_pairs(gold)}, dtype="float32")
-    assert len(calls) == 1
+    assert len(calls) == 2, "for all of them, and for the neighbours that take over links"
 
 
 @pytest.mark.parametrize("name", ["layer", "method", "compare", "min_probability", "layers"])
@@ -358,3 +358,14 @@ def test_tune_refuses_before_it_computes(encoder, gold, monkeypatch, arguments, 
     result = CliRunner().invoke(app, ["tune", *named, "-g", str(gold)])
     assert isinstance(result.exception, ConfigurationError) and message in str(result.exception)
     assert not (encoder / ALIGNER_FILE).exists()
+
+
+def test_an_aligner_of_a_folder_has_what_was_chosen_for_it(encoder):
+    keep_choice(encoder, {"method": "softmax", "compare": "cosine", "min_probability": 0.25, "layer": 1})
+    options = EmbeddingAligner(encoder).options
+    assert (options.method, options.min_probability, options.layer) == ("softmax", 0.25, 1)
+    assert EmbeddingAligner(str(encoder), min_probability=0.5).options.min_probability == 0.5
+    plain = EmbeddingAligner(encoder, method="softmax").options
+    assert (plain.compare, plain.layer) == ("dot", None), "a method that is named has its own"
+    loaded = EmbeddingAligner(tiny_model("bert"), tokenizer=tiny_tokenizer("bert")).options
+    assert loaded.method == "itermax"

@@ -22,6 +22,8 @@ from isoglot.aligners.alignment import (
     pair_links,
     require_words,
 )
+from isoglot.aligners.embedding.attached import attach
+from isoglot.aligners.embedding.choice import with_kept
 from isoglot.aligners.embedding.loading import load_for_aligning, load_pointer
 from isoglot.aligners.embedding.memory import return_free_memory
 from isoglot.aligners.embedding.options import EmbeddingOptions
@@ -52,10 +54,11 @@ class EmbeddingAligner:
     Args:
         model: an encoder, or the folder or hub name of one.
         tokenizer: its fast tokenizer; by default loaded from the same place.
-        options: everything else; see :class:`EmbeddingOptions`.
+        options: everything else; see :class:`EmbeddingOptions`. By default those that were chosen for an encoder, which
+            ``aligner.json`` beside it has and ``"box"`` too, and else ``itermax``.
         warn: called with the 1-based number of a pair and a message, for pairs that cannot be aligned; by default
             they are logged.
-        **overrides: options by name, in place of ``options``.
+        **overrides: options by name, in place of ``options``; with a ``method``, nothing that was chosen is taken.
 
     Example:
         >>> from isoglot.testing import tiny_model, tiny_tokenizer
@@ -83,7 +86,9 @@ class EmbeddingAligner:
             raise ConfigurationError(
                 "got both options= and single options; put everything in EmbeddingOptions(...)"
             )
-        options = EmbeddingOptions.build(**overrides) if options is None else options
+        if options is None:
+            own = isinstance(model, str | Path) and "method" not in overrides
+            options = EmbeddingOptions.build(**(with_kept(model, overrides) if own else overrides))
         self.model, self.tokenizer = load_for_aligning(
             model, tokenizer, dtype=options.dtype, device=options.device
         )
@@ -185,7 +190,10 @@ class EmbeddingAligner:
     def pair_links(self, table: LinkTable, pairs: Sequence[WordPair]) -> Iterator[PairLinks]:
         """A table of :meth:`extract` pair by pair; pairs below the least score get no links."""
         lengths = [len(s) for s, _ in pairs], [len(t) for _, t in pairs]
-        return pair_links(table, *lengths, min_score=self.options.min_score)
+        found = pair_links(table, *lengths, min_score=self.options.min_score)
+        if (how := self.options.attach) is None:
+            return found
+        return (attach(links, pair, how) for links, pair in zip(found, pairs, strict=True))
 
     def _links(self, pairs: Sequence[WordPair], first: int = 0) -> Iterator[PairLinks]:
         found = self.extract(*self.encode(pairs, (self.layer,), first=first))

@@ -7,9 +7,9 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
-from isoglot.aligners.embedding.options import MEASURED, EmbeddingOptions
+from isoglot.aligners.embedding.options import MEASURED, Attach, EmbeddingOptions
 from isoglot.errors import ConfigurationError
 from isoglot.languages import two_letters
 from isoglot.runs.checkpoint import ALIGNER_FILE, BOX, checkpoint_folder, packed_file
@@ -50,6 +50,8 @@ CANDIDATES: tuple[Choice, ...] = (
     ),
 )
 """What :func:`best_choice` tries at each layer."""
+ATTACHED: tuple[Choice, ...] = tuple({"attach": how} for how in get_args(Attach))
+"""What it tries beside the best of these: where annotators put the words that an aligner leaves without a link."""
 UNTUNED: Mapping[str, Choice] = {
     "softmax": {
         "compare": "cosine",
@@ -198,19 +200,27 @@ def best_choice(
         raise ConfigurationError(f"this command chooses {', '.join(given)} itself; leave it out")
     options = {**MEASURED, **options}
     encoder = EmbeddingAligner(model, tokenizer=tokenizer, options=EmbeddingOptions.build(**options))
-    aligners = [encoder.with_options(EmbeddingOptions.build(**one, **options)) for one in candidates]
     kept = {name: value for name, value in options.items() if name not in _WHERE}
-    errors, wanted = {}, wanted_layers(encoder.model, layers)
-    for done, (name, pairs) in enumerate(gold.items()):
-        if progress is not None:
-            progress(name, done, len(gold))
-        errors[name] = layer_errors(aligners, pairs, layers=wanted)
-    shares = [(weights or {}).get(name, 1.0) for name in errors]
+    shares = [(weights or {}).get(name, 1.0) for name in gold]
     shares = [share / max(shares) for share in shares]  # the sum of very large ones is not a number
-    tried = []
-    for number, candidate in enumerate(candidates):
-        for layer in next(iter(errors.values()))[number]:
-            scores = {name: found[number][layer] for name, found in errors.items()}
-            mean = fmean((100 * score.aer for score in scores.values()), shares)
-            tried.append(Tried({**candidate, **kept, "layer": layer}, mean, scores))
+
+    def measured(candidates: Sequence[Choice], layers: Sequence[int]) -> list[Tried]:
+        aligners = [encoder.with_options(EmbeddingOptions.build(**one, **options)) for one in candidates]
+        errors = {}
+        for done, (name, pairs) in enumerate(gold.items()):
+            if progress is not None:
+                progress(name, done, len(gold))
+            errors[name] = layer_errors(aligners, pairs, layers=layers)
+        tried = []
+        for number, candidate in enumerate(candidates):
+            for layer in layers:
+                scores = {name: found[number][layer] for name, found in errors.items()}
+                mean = fmean((100 * score.aer for score in scores.values()), shares)
+                tried.append(Tried({**candidate, **kept, "layer": layer}, mean, scores))
+        return sorted(tried, key=lambda one: one.aer)
+
+    tried = measured(candidates, wanted_layers(encoder.model, layers))
+    if "attach" not in options:
+        best = {name: value for name, value in tried[0].choice.items() if name not in {"layer", *kept}}
+        tried += measured([{**best, **more} for more in ATTACHED], [tried[0].choice["layer"]])
     return sorted(tried, key=lambda one: one.aer)

@@ -28,6 +28,7 @@ MEASURED: dict[str, Any] = {"dtype": "float32"}
 """Options of a figure, unless others are given: its last digit is the same on every processor."""
 Compare = Literal["cosine", "dot"]
 Encode = Literal["separate", "joint"]
+Attach = Literal["target_next", "target_previous", "source_next", "source_previous"]
 
 
 class Kept(Options):
@@ -55,6 +56,11 @@ class EmbeddingOptions(Kept):
     encode: Encode = option("separate", "Each sentence alone, or both in one sequence.", flags=None)
     level: Literal["piece", "word"] = option(
         "piece", "Link pieces (a word is linked if any of its pieces is) or mean word vectors.", flags=None
+    )
+    attach: Attach | None = option(
+        None,
+        "Unlinked words take the links of the longer word behind (next) or before them, such as an article its noun's.",
+        flags=None,
     )
     max_tokens: int | None = option(
         None, "Padded tokens in one encoder batch; 2048 on a CPU, 32768 elsewhere.", flags=None, ge=1

@@ -1,0 +1,107 @@
+"""Unlinked words with their neighbour's links, beside a naive version and by symmetry."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from isoglot.aligners.alignment import PairLinks
+from isoglot.aligners.embedding.aligner import EmbeddingAligner
+from isoglot.aligners.embedding.attached import attach
+from isoglot.aligners.embedding.choice import best_choice
+from isoglot.aligners.embedding.options import EmbeddingOptions
+from isoglot.aligners.files.gold import GoldPairs
+from isoglot.aligners.scoring import GoldAlignment
+from isoglot.errors import ConfigurationError
+from isoglot.testing import tiny_model, tiny_tokenizer
+
+WORDS = ["a", "of", "the", "houses", ",", "«", "größere", "के", "x1"]
+
+
+def naive(links, target):
+    """``target_next`` word by word."""
+    found = dict(links)
+    for j, word in enumerate(target[:-1]):
+        behind = target[j + 1]
+        if not any(t == j for _, t in links) and word[0].isalnum() and len(word) < len(behind):
+            found.update({(s, j): p for (s, t), p in links.items() if t == j + 1})
+    return found
+
+
+def random_pair(seed):
+    pick = random.Random(seed)
+    source, target = (pick.choices(WORDS, k=pick.randrange(1, 9)) for _ in range(2))
+    cells = [(i, j) for i in range(len(source)) for j in range(len(target))]
+    links = sorted(pick.sample(cells, pick.randrange(len(cells) + 1) // 2))
+    return source, target, {link: round(pick.random(), 3) for link in links}
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_all_four_are_one_rule_seen_from_each_end(seed):
+    source, target, links = random_pair(seed)
+    wanted = naive(links, target)
+
+    def found(links, source, target, how):
+        given = PairLinks(sorted(links), [links[link] for link in sorted(links)], 0.5)
+        got = attach(given, (source, target), how)
+        assert got.links == sorted(got.links)
+        assert got.score == 0.5
+        return dict(zip(got.links, got.probabilities, strict=True))
+
+    assert found(links, source, target, "target_next") == wanted
+    turned = found({(j, i): p for (i, j), p in links.items()}, target, source, "source_next")
+    assert {(i, j): p for (j, i), p in turned.items()} == wanted
+    last = len(target) - 1
+    mirrored = found(
+        {(i, last - j): p for (i, j), p in links.items()}, source, target[::-1], "target_previous"
+    )
+    assert {(i, last - j): p for (i, j), p in mirrored.items()} == wanted
+    both = found({(last - j, i): p for (i, j), p in links.items()}, target[::-1], source, "source_previous")
+    assert {(i, last - j): p for (j, i), p in both.items()} == wanted
+
+
+def test_only_an_unlinked_shorter_word_takes_links_over():
+    english, spanish = ["teams", "of", "Madrid"], ["los", "equipos", ",", "de", "la", "capital"]
+    found = attach(PairLinks([(0, 1), (2, 5)], [0.9, 0.8], 0.4), (english, spanish), "target_next")
+    assert found.links == [(0, 0), (0, 1), (2, 4), (2, 5)], "and de, whose neighbour la had no link"
+    assert found.probabilities == [0.9, 0.9, 0.8, 0.8]
+
+
+@pytest.fixture(scope="module")
+def aligner():
+    return EmbeddingAligner(tiny_model("bert"), tokenizer=tiny_tokenizer("bert"), **HOW)
+
+
+PAIRS = [(["a", "the", "river", "bridges"], [word]) for word in ("potamo", "ponte", "o", "a", "ta", "velha")]
+HOW = {"method": "argmax", "layer": 2, "level": "word", "dtype": "float32"}
+
+
+def test_the_aligner_attaches_what_it_left(aligner):
+    options = EmbeddingOptions.build(**HOW, attach="source_next")
+    plain = list(aligner.align_pairs(PAIRS))
+    found = list(aligner.with_options(options).align_pairs(PAIRS))
+    for pair, one, other in zip(PAIRS, plain, found, strict=True):
+        assert other.links == attach(one, pair, "source_next").links
+        assert other.score == one.score
+    assert sum(map(len, found)) > sum(map(len, plain))
+
+
+def test_an_unknown_neighbour_is_named():
+    with pytest.raises(ConfigurationError, match="attach"):
+        EmbeddingOptions.build(method="argmax", attach="target")
+
+
+def test_tuning_finds_where_an_annotator_puts_the_words_that_are_left(aligner):
+    def tuned(like, **how):
+        gold = [GoldAlignment.of(links.links) for links in like.align_pairs(PAIRS)]
+        how |= {"tokenizer": aligner.tokenizer, "layers": [2], "candidates": [{"method": "argmax"}]}
+        return best_choice(aligner.model, {"dev": GoldPairs(PAIRS, gold)}, level="word", **how)
+
+    chosen = {"method": "argmax", "level": "word", "layer": 2}
+    attaching = aligner.with_options(EmbeddingOptions.build(**HOW, attach="source_next"))
+    table = tuned(attaching)
+    assert table[0].choice == {**chosen, "attach": "source_next"}
+    assert [one.aer == 0.0 for one in table] == [True, False, False, False, False]
+    assert [one.choice for one in tuned(attaching, attach="source_next")] == [table[0].choice]
+    assert tuned(aligner)[0].choice == chosen, "nothing is attached for nothing"
