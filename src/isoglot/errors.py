@@ -26,7 +26,7 @@ class Origin(NamedTuple):
         return self.name if self.line is None else f"{self.name}:{self.line}"
 
 
-MISSING_FILE, UNSET_VARIABLE = "missing_file", "unset_variable"
+MISSING_FILE, UNSET_VARIABLE, NOT_FINITE = "missing_file", "unset_variable", "not_finite"
 """Kinds of problems that another machine, or another run, may not have."""
 
 

@@ -171,6 +171,14 @@ def test_values_out_of_range_are_seen_before_any_data_is(
     assert expected in both and "batch.examples" in both
 
 
+@pytest.mark.parametrize(
+    "override", ["train.learning_rate=.nan", "objectives.masked_lm.weight=.inf", "steps=-.inf"]
+)
+def test_a_number_that_is_not_finite_is_one_mistake(tiny_recipe: Path, override: str) -> None:
+    (line,) = complaints(tiny_recipe, override).splitlines()
+    assert "a finite number is needed" in line
+
+
 def test_a_range_of_ids_needs_no_tokenizer_yet(tiny_recipe: Path) -> None:
     load_recipe(tiny_recipe, ["views.pair.random_pool=[0, 5]", "views.pair.pair_template=single"])
 

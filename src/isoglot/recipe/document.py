@@ -18,7 +18,7 @@ from ruamel.yaml.error import YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from isoglot.checks import shortened
-from isoglot.errors import UNSET_VARIABLE, ConfigurationError, InputError, Location, Origin, Problem
+from isoglot.errors import NOT_FINITE, UNSET_VARIABLE, ConfigurationError, InputError, Location, Origin, Problem
 
 T = TypeVar("T")
 
@@ -53,8 +53,9 @@ class Document:
         return next((self.origins[place] for place in around if place in self.origins), Origin("recipe"))
 
     def add(self, problems: Iterable[Problem]) -> None:
-        """Record mistakes with the places of their values, each once."""
-        for problem in problems:
+        """Record mistakes with the places of their values, each once; of what is not finite nothing more is said."""
+        settled = {p.location for p in self.problems if p.kind == NOT_FINITE}
+        for problem in (p for p in problems if p.location not in settled):
             found = replace(problem, origin=problem.origin or self.origin(problem.location))
             if found not in self.problems:
                 self.problems.append(found)
@@ -153,7 +154,7 @@ def _typed(node: ScalarNode, location: Location, document: Document) -> Any:
     except ValueError:  # thousands of digits
         value = math.inf
     if isinstance(value, float) and not math.isfinite(value):
-        document.add([Problem(f"got {shortened(node.value)}; a finite number is needed", location)])
+        document.add([Problem(f"got {shortened(node.value)}; a finite number is needed", location, NOT_FINITE)])
     return value
 
 
