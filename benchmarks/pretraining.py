@@ -9,7 +9,8 @@ without ISOGLOT_DATA), with the same loss, checked on one batch, and about as ma
 * `hf-longest`: the same, padded to the longest of the batch;
 * `hf-group`: the same, in batches of pairs of about equal length (`group_by_length`);
 * `hf-no-cudnn`: the same, with attention by torch's own kernels on a GPU, as isoglot has it;
-* `isoglot`: AlignmentTrainer, batches by token budget and length, logits at masked positions only.
+* `isoglot`: AlignmentTrainer, batches by token budget and length, logits at masked positions only;
+* `compiled`: the same with `torch_compile`.
 
 On a CPU each variant runs in a process of its own, whose peak of memory is its own. Ratios compare equal number
 formats: fp32 with fp32, bf16 autocast with bf16 autocast. On a machine that others use, `--clock cpu` with
@@ -73,14 +74,14 @@ SHAPES: dict[str, dict[str, Any]] = {
     "tiny": {"architecture": "bert", "vocab_size": 20_000, "hidden_size": 64, "num_hidden_layers": 2,
              "num_attention_heads": 2, "intermediate_size": 128},
 }  # fmt: skip
-VARIANTS = ("hf-max", "hf-longest", "hf-group", "hf-no-cudnn", "isoglot")
+VARIANTS = ("hf-max", "hf-longest", "hf-group", "hf-no-cudnn", "isoglot", "compiled")
 CLOCKS = {"wall": time.perf_counter, "cpu": time.process_time}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--shapes", nargs="+", default=["mbert", "xlmr"], choices=list(SHAPES))
-    usual = [variant for variant in VARIANTS if variant != "hf-no-cudnn"]
+    usual = ["hf-max", "hf-longest", "hf-group", "isoglot"]
     parser.add_argument("--variants", nargs="+", default=usual, choices=VARIANTS)
     parser.add_argument("--precisions", nargs="+", default=["fp32", "bf16"], choices=["fp32", "bf16"])
     parser.add_argument("--steps", type=int, default=10, help="measured optimiser steps")
@@ -207,7 +208,7 @@ def child(work: Path, shape: str, variant: str, precision: str, args: argparse.N
         if variant == "parts":
             return parts(model, mixture, batch, collator, precision, args)
         alignment = AlignmentModel(model, {"tlm": MaskedLMObjective(model)})
-        arguments = training_arguments(precision, args)
+        arguments = training_arguments(precision, args, torch_compile=variant == "compiled")
         trainer = AlignmentTrainer(alignment, arguments, mixture=mixture, batch=batch, collator=collator)
         count = real_tokens
     return timed(trainer, count, args)
