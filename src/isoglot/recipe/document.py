@@ -18,7 +18,15 @@ from ruamel.yaml.error import YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from isoglot.checks import shortened
-from isoglot.errors import NOT_FINITE, UNSET_VARIABLE, ConfigurationError, InputError, Location, Origin, Problem
+from isoglot.errors import (
+    NOT_FINITE,
+    UNSET_VARIABLE,
+    ConfigurationError,
+    InputError,
+    Location,
+    Origin,
+    Problem,
+)
 
 T = TypeVar("T")
 
@@ -154,7 +162,9 @@ def _typed(node: ScalarNode, location: Location, document: Document) -> Any:
     except ValueError:  # thousands of digits
         value = math.inf
     if isinstance(value, float) and not math.isfinite(value):
-        document.add([Problem(f"got {shortened(node.value)}; a finite number is needed", location, NOT_FINITE)])
+        document.add(
+            [Problem(f"got {shortened(node.value)}; a finite number is needed", location, NOT_FINITE)]
+        )
     return value
 
 
