@@ -18,6 +18,7 @@ from isoglot.aligners.embedding.choice import (
     keep_choice,
     kept_choice,
 )
+from isoglot.aligners.embedding.options import EmbeddingOptions
 from isoglot.aligners.files.gold import GoldPairs, gold_pairs
 from isoglot.aligners.options import aligner_of
 from isoglot.aligners.scoring import GoldAlignment
@@ -365,7 +366,7 @@ def test_an_aligner_of_a_folder_has_what_was_chosen_for_it(encoder):
     options = EmbeddingAligner(encoder).options
     assert (options.method, options.min_probability, options.layer) == ("softmax", 0.25, 1)
     assert EmbeddingAligner(str(encoder), min_probability=0.5).options.min_probability == 0.5
-    plain = EmbeddingAligner(encoder, method="softmax").options
-    assert (plain.compare, plain.layer) == ("dot", None), "a method that is named has its own"
+    named = EmbeddingAligner(encoder, method="softmax").options
+    assert named == EmbeddingOptions.build(method="softmax"), "a method that is named has its own"
     loaded = EmbeddingAligner(tiny_model("bert"), tokenizer=tiny_tokenizer("bert")).options
     assert loaded.method == "itermax"

@@ -87,8 +87,9 @@ class EmbeddingAligner:
                 "got both options= and single options; put everything in EmbeddingOptions(...)"
             )
         if options is None:
-            own = isinstance(model, str | Path) and "method" not in overrides
-            options = EmbeddingOptions.build(**(with_kept(model, overrides) if own else overrides))
+            if isinstance(model, str | Path) and "method" not in overrides:
+                overrides = with_kept(model, overrides)
+            options = EmbeddingOptions.build(**overrides)
         self.model, self.tokenizer = load_for_aligning(
             model, tokenizer, dtype=options.dtype, device=options.device
         )
