@@ -8,7 +8,7 @@ import pytest
 from commands import run
 
 import isoglot as iso
-from isoglot.aligners.embedding.choice import best_choice, kept_choice
+from isoglot.aligners.embedding.choice import ATTACHED, best_choice, kept_choice
 from isoglot.errors import ConfigurationError
 from isoglot.testing import tiny_aligned, tiny_model, tiny_tokenizer
 
@@ -39,7 +39,7 @@ def own(tmp_path):
 def test_the_choice_has_the_least_error_and_is_kept_when_asked(own, tmp_path):
     sets = {"one": pairs(0, 12), "two": pairs(12, 24)}
     found = iso.tune(own, sets, layers=[1, 2], weights={"two": 3.0})
-    assert found.table == best_choice(own, sets, layers=[1, 2], weights={"two": 3.0})
+    assert found.table == best_choice(own, sets, layers=[1, 2], weights={"two": 3.0}, with_best=ATTACHED)
     assert found.best.aer == min(tried.aer for tried in found.table)
     assert not kept_choice(own)
     file = found.keep()

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from isoglot.aligners.embedding.choice import Choice, Tried, best_choice, keep_choice
+from isoglot.aligners.embedding.choice import ATTACHED, Choice, Tried, best_choice, keep_choice
 from isoglot.aligners.files.gold import GoldPairs, gold_pairs, require_usable
 from isoglot.checks import shortened
 from isoglot.errors import ConfigurationError
@@ -99,7 +99,14 @@ def tune(
         if not isinstance(weight, int | float) or not 0 < weight < float("inf"):
             raise ConfigurationError(f"weights: {name!r} must be a number above 0, got {weight!r}")
     table = best_choice(
-        model, sets, tokenizer=tokenizer, layers=layers, weights=weights, progress=progress, **options
+        model,
+        sets,
+        tokenizer=tokenizer,
+        layers=layers,
+        weights=weights,
+        with_best=ATTACHED,
+        progress=progress,
+        **options,
     )
     density = {name: score.links / max(1, sets[name].size) for name, score in table[0].scores.items()}
     return TuningResult(model, table, density)

@@ -9,7 +9,7 @@ import pytest
 from isoglot.aligners.alignment import PairLinks
 from isoglot.aligners.embedding.aligner import EmbeddingAligner
 from isoglot.aligners.embedding.attached import attach
-from isoglot.aligners.embedding.choice import best_choice
+from isoglot.aligners.embedding.choice import ATTACHED, best_choice
 from isoglot.aligners.embedding.options import EmbeddingOptions
 from isoglot.aligners.files.gold import GoldPairs
 from isoglot.aligners.scoring import GoldAlignment
@@ -95,8 +95,9 @@ def test_an_unknown_neighbour_is_named():
 def test_tuning_finds_where_an_annotator_puts_the_words_that_are_left(aligner):
     def tuned(like, **how):
         gold = [GoldAlignment.of(links.links) for links in like.align_pairs(PAIRS)]
-        how |= {"tokenizer": aligner.tokenizer, "layers": [2], "candidates": [{"method": "argmax"}]}
-        return best_choice(aligner.model, {"dev": GoldPairs(PAIRS, gold)}, level="word", **how)
+        how = {"with_best": ATTACHED, "candidates": [{"method": "argmax"}], **how}
+        sets = {"dev": GoldPairs(PAIRS, gold)}
+        return best_choice(aligner.model, sets, tokenizer=aligner.tokenizer, layers=[2], level="word", **how)
 
     chosen = {"method": "argmax", "level": "word", "layer": 2}
     attaching = aligner.with_options(EmbeddingOptions.build(**HOW, attach="source_next"))
@@ -105,3 +106,6 @@ def test_tuning_finds_where_an_annotator_puts_the_words_that_are_left(aligner):
     assert [one.aer == 0.0 for one in table] == [True, False, False, False, False]
     assert [one.choice for one in tuned(attaching, attach="source_next")] == [table[0].choice]
     assert tuned(aligner)[0].choice == chosen, "nothing is attached for nothing"
+    assert [one.choice for one in tuned(attaching, with_best=())] == [chosen], (
+        "a study's own candidates stay alone"
+    )

@@ -85,7 +85,7 @@ def test_the_layer_and_method_that_made_the_links_are_found(encoder, gold):
     assert {name: score.aer for name, score in tried[0].scores.items()} == {"dev": 0.0}
     errors = [one.aer for one in tried]
     assert errors == sorted(errors)
-    assert len(tried) == len(CANDIDATES) * 4 + 4, "every layer, and four places for the words that are left"
+    assert len(tried) == len(CANDIDATES) * 4
 
 
 def test_tune_keeps_the_choice_and_align_uses_it(encoder, gold, tmp_path):
@@ -266,7 +266,7 @@ def test_every_candidate_reads_the_same_states(encoder, gold, monkeypatch):
 
     monkeypatch.setattr(EmbeddingAligner, "encode", counted)
     best_choice(encoder, {"dev": gold_pairs(gold)}, dtype="float32")
-    assert len(calls) == 2, "for all of them, and for the neighbours that take over links"
+    assert len(calls) == 1
 
 
 @pytest.mark.parametrize("name", ["layer", "method", "compare", "min_probability", "layers"])

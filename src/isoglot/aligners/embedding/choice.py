@@ -51,7 +51,7 @@ CANDIDATES: tuple[Choice, ...] = (
 )
 """What :func:`best_choice` tries at each layer."""
 ATTACHED: tuple[Choice, ...] = tuple({"attach": how} for how in get_args(Attach))
-"""What it tries beside the best of these: where annotators put the words that an aligner leaves without a link."""
+"""What :func:`~isoglot.aligners.tuning.tune` tries with the best of these: where annotators put unlinked words."""
 UNTUNED: Mapping[str, Choice] = {
     "softmax": {
         "compare": "cosine",
@@ -184,14 +184,16 @@ def best_choice(
     layers: Sequence[int] | None = None,
     weights: Mapping[str, float] | None = None,
     candidates: Sequence[Choice] = CANDIDATES,
+    with_best: Sequence[Choice] = (),
     progress: Callable[[str, int, int], None] | None = None,
     **options: Any,
 ) -> list[Tried]:
     """Every method and layer, from the least mean AER over sets of gold links to the largest.
 
     ``gold`` maps the name of each set to :class:`~isoglot.aligners.files.gold.GoldPairs`. ``options`` are of every
-    candidate, such as ``level``, and part of the choice but for device and precision. ``weights`` are of sets in the
-    mean, 1 where none is given.
+    candidate, such as ``level``, and part of the choice but for device and precision. ``with_best`` are options that
+    are tried with the best candidate as well, unless they are given. ``weights`` are of sets in the mean, 1 where none is
+    given.
     """
     from isoglot.aligners.embedding.aligner import EmbeddingAligner  # noqa: PLC0415 - loads torch
     from isoglot.aligners.embedding.layer_error import layer_errors, wanted_layers  # noqa: PLC0415
@@ -220,7 +222,7 @@ def best_choice(
         return sorted(tried, key=lambda one: one.aer)
 
     tried = measured(candidates, wanted_layers(encoder.model, layers))
-    if "attach" not in options:
+    if more := [one for one in with_best if not set(one) & set(options)]:
         best = {name: value for name, value in tried[0].choice.items() if name not in {"layer", *kept}}
-        tried += measured([{**best, **more} for more in ATTACHED], [tried[0].choice["layer"]])
+        tried += measured([{**best, **one} for one in more], [tried[0].choice["layer"]])
     return sorted(tried, key=lambda one: one.aer)
