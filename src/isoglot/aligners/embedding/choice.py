@@ -192,8 +192,8 @@ def best_choice(
 
     ``gold`` maps the name of each set to :class:`~isoglot.aligners.files.gold.GoldPairs`. ``options`` are of every
     candidate, such as ``level``, and part of the choice but for device and precision. ``with_best`` are options that
-    are tried with the best candidate as well, unless they are given. ``weights`` are of sets in the mean, 1 where none is
-    given.
+    are tried with the best candidate as well, unless they are given. ``weights`` are of sets in the mean, 1 where none
+    is given.
     """
     from isoglot.aligners.embedding.aligner import EmbeddingAligner  # noqa: PLC0415 - loads torch
     from isoglot.aligners.embedding.layer_error import layer_errors, wanted_layers  # noqa: PLC0415
