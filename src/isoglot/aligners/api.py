@@ -280,4 +280,5 @@ def _encoder(name: str, identity: tuple[FileState, ...], dtype: str, device: str
     del identity
     from isoglot.aligners.embedding.aligner import EmbeddingAligner  # noqa: PLC0415 - loads torch
 
-    return EmbeddingAligner(name, layer=0, dtype=dtype, device=device)
+    any_layer = EmbeddingOptions.build(layer=0, dtype=dtype, device=device)  # the caller has its own options
+    return EmbeddingAligner(name, options=any_layer)

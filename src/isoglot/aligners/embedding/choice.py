@@ -207,7 +207,7 @@ def best_choice(
     shares = [share / max(shares) for share in shares]  # the sum of very large ones is not a number
 
     def measured(candidates: Sequence[Choice], layers: Sequence[int]) -> list[Tried]:
-        aligners = [encoder.with_options(EmbeddingOptions.build(**one, **options)) for one in candidates]
+        aligners = [encoder.with_options(EmbeddingOptions.build(**{**one, **options})) for one in candidates]
         errors = {}
         for done, (name, pairs) in enumerate(gold.items()):
             if progress is not None:
@@ -219,10 +219,10 @@ def best_choice(
                 scores = {name: found[number][layer] for name, found in errors.items()}
                 mean = fmean((100 * score.aer for score in scores.values()), shares)
                 tried.append(Tried({**candidate, **kept, "layer": layer}, mean, scores))
-        return sorted(tried, key=lambda one: one.aer)
+        return tried
 
     tried = measured(candidates, wanted_layers(encoder.model, layers))
     if more := [one for one in with_best if not set(one) & set(options)]:
-        best = {name: value for name, value in tried[0].choice.items() if name not in {"layer", *kept}}
-        tried += measured([{**best, **one} for one in more], [tried[0].choice["layer"]])
+        best = min(tried, key=lambda one: one.aer).choice
+        tried += measured([{**best, **one} for one in more], [best["layer"]])
     return sorted(tried, key=lambda one: one.aer)
