@@ -109,7 +109,9 @@ def tables() -> Iterator[tuple[str, str | pa.Table, list[dict[str, Any]]]]:
     yield "a.txt", "".join(f"{row['source']} ||| {row['target']} ||| 0-0\n" for row in ROWS), linked
 
 
-@pytest.mark.parametrize(("name", "content", "expected"), tables(), ids=lambda value: str(value)[:9])
+@pytest.mark.parametrize(
+    ("name", "content", "expected"), list(tables()), ids=["jsonl", "parquet", "tsv", "bars"]
+)
 def test_keys_and_columns_pass_through(
     name: str, content: str | pa.Table, expected: list[dict[str, Any]], tmp_path: Path
 ) -> None:
@@ -118,7 +120,6 @@ def test_keys_and_columns_pass_through(
         path.write_text(content)
     else:
         pq.write_table(content, path)
-    rows = [json.loads(line) for line in run(*FILTER, path, "-o", "/dev/stdout").splitlines()] if 0 else []
     run(*FILTER, path, "-o", tmp_path / "kept.jsonl", *LANGUAGES)
     rows = [json.loads(line) for line in (tmp_path / "kept.jsonl").read_text().splitlines()]
     named = {"source_language": "en", "target_language": "xx"}
@@ -212,6 +213,39 @@ def test_every_verb_reads_what_every_verb_writes(written: dict[str, list[Path]],
                 "100.00"
             ] * 3 + ["0.00"]
             run("prepare", *paths, *named, "--out", folder / "linked", "--kind", "aligned", "--quiet")
+
+
+def test_verbs_of_lines_and_of_labels_read_the_two_files_of_a_filter(
+    written: dict[str, list[Path]], tmp_path: Path
+) -> None:
+    paths, model = written["filter.moses"], ("--model", written["given"][0].parent / "encoder", "--quiet")
+    for verb in ("mine", "align-sentences"):
+        run(verb, *paths, *model, "--out", tmp_path / f"{verb}.tsv")
+        assert (tmp_path / f"{verb}.tsv").read_text()
+    run(
+        "project",
+        *paths,
+        "--kind",
+        "markup",
+        "-m",
+        "fast_align",
+        "--out",
+        tmp_path / "projected.txt",
+        "--quiet",
+    )
+    assert (tmp_path / "projected.txt").read_text() == paths[1].read_text()
+    run("filter", paths[0], tmp_path / "projected.txt", *FILTER[1:], "--out", tmp_path / "kept.jsonl")
+
+
+@pytest.mark.parametrize("verb", ["mine", "align-sentences"])
+def test_verbs_of_lines_refuse_a_file_of_pairs(
+    verb: str, written: dict[str, list[Path]], tmp_path: Path
+) -> None:
+    pairs, lines = written["filter.jsonl"][0], written["given"][1]
+    for paths in ((pairs, lines), (lines, pairs)):
+        message = run(verb, *paths, "--out", tmp_path / "out.tsv", fails=ConfigurationError)
+        assert message.startswith(f"{pairs}: got jsonl, but one sentence per line is needed")
+    assert not (tmp_path / "out.tsv").exists()
 
 
 @pytest.mark.parametrize("verb", ["mine", "align-sentences", "filter"])

@@ -16,7 +16,7 @@ from isoglot.corpus.filter.filters import clean
 from isoglot.corpus.read.line_files import blocks, numbered_lines
 from isoglot.corpus.sentence_pairs import SentencePair
 from isoglot.errors import ConfigurationError
-from isoglot.mining.files import pair_writer
+from isoglot.mining.files import pair_writer, require_lines
 from isoglot.mining.options import SentenceAlignOptions
 from isoglot.mining.sentence_paths import cheapest_groups, length_ratio, mutual_lines, spaced, usual_skip
 from isoglot.mining.vectors import SentenceEncoder, raw_vectors, sentence_encoder, unit_vectors
@@ -99,6 +99,7 @@ def align_sentence_files(
     ``languages``: Codes of both languages, which JSON lines and TMX name.
     """
     check_outputs([out], paths)
+    require_lines(paths)
     show, counts = (progress or Silent()).progress, Counter[str]()
     with pair_writer([out], languages) as write:
         sides = [_blocks(numbered_lines(path), options) for path in paths]

@@ -46,6 +46,15 @@ def _format(paths: Sequence[str]) -> str:
     return name
 
 
+def require_lines(paths: Sequence[str]) -> None:
+    """Refuse files whose names say that a line is more than a sentence."""
+    for path in paths:
+        if (form := by_suffix(path)) is not None:
+            raise ConfigurationError(
+                f"{path}: got {form}, but one sentence per line is needed; cut the sentences out, into a .txt file"
+            )
+
+
 @contextmanager
 def pair_writer(paths: Sequence[str], languages: Sequence[str] = ("", "")) -> Iterator[WritePair]:
     """Write pairs; the files take their places when the block ends without an error.

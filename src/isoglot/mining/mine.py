@@ -19,7 +19,7 @@ from isoglot.corpus.filter.filters import clean
 from isoglot.corpus.read.line_files import numbered_lines
 from isoglot.corpus.sentence_pairs import SentencePair
 from isoglot.errors import InputError
-from isoglot.mining.files import pair_writer
+from isoglot.mining.files import pair_writer, require_lines
 from isoglot.mining.histogram import Histogram
 from isoglot.mining.options import MineOptions
 from isoglot.mining.vectors import SentenceEncoder, sentence_encoder, stored_vectors
@@ -108,6 +108,7 @@ def mine_files(
     which JSON lines and TMX name.
     """
     check_outputs([out], paths)
+    require_lines(paths)
     require_package(options.search)
     with pair_writer([out], languages) as write:
         sides = _distinct(numbered_lines(paths[0])), _distinct(numbered_lines(paths[1]))
