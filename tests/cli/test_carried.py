@@ -14,7 +14,7 @@ import pytest
 from commands import run
 
 from isoglot.corpus.open_corpus import open_corpus
-from isoglot.corpus.sentence_pairs import SentencePair, input_pairs
+from isoglot.corpus.text_pairs import TextPair, input_pairs
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.testing import tiny_bitext, tiny_model, tiny_tokenizer
 
@@ -33,12 +33,12 @@ type="x">1</prop><prop type="x">2</prop>
 """
 
 
-def pairs_of(path: Path, languages: tuple[str, str] = ("en", "de")) -> list[SentencePair]:
+def pairs_of(path: Path, languages: tuple[str, str] = ("en", "de")) -> list[TextPair]:
     corpus = open_corpus([str(path)], "bitext", languages=languages)
     return [pair for given in corpus.inputs for pair in input_pairs(given)]
 
 
-def said(pair: SentencePair) -> dict[str, Any]:
+def said(pair: TextPair) -> dict[str, Any]:
     """What a row says, whatever file and line it stands in."""
     return pair.row()
 

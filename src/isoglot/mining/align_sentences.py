@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from isoglot.checks import given_texts, validated
 from isoglot.corpus.filter.filters import clean
 from isoglot.corpus.read.line_files import blocks, numbered_lines
-from isoglot.corpus.sentence_pairs import SentencePair
+from isoglot.corpus.text_pairs import TextPair
 from isoglot.errors import ConfigurationError
 from isoglot.mining.files import pair_writer, require_lines
 from isoglot.mining.options import SentenceAlignOptions
@@ -108,7 +108,7 @@ def align_sentence_files(
             counts[f"{len(group.source_lines)}-{len(group.target_lines)}"] += 1
             source, target = (",".join(map(str, own)) for own in (group.source_lines, group.target_lines))
             values = {"score": group.score, "source_lines": source, "target_lines": target}
-            write(SentencePair((group.source, group.target), languages=languages), values)
+            write(TextPair((group.source, group.target), languages=languages), values)
             if group.source_lines:
                 show("aligning", group.source_lines[-1], total)
     return counts

@@ -10,12 +10,12 @@ from xml.sax.saxutils import escape, quoteattr
 
 from isoglot.corpus.read.sources import LANGUAGE_TAG, UNNAMED, bare_suffix, by_suffix
 from isoglot.corpus.read.tmx import Tags
-from isoglot.corpus.sentence_pairs import SentencePair
+from isoglot.corpus.text_pairs import TextPair
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.runs.files import text_output
 from isoglot.runs.records import json_line
 
-WritePair = Callable[[SentencePair, Mapping[str, Any]], None]
+WritePair = Callable[[TextPair, Mapping[str, Any]], None]
 """Takes a pair and what is known of it, by name, in the same order for every pair."""
 _LOG = logging.getLogger(__name__)
 _TMX = (
@@ -72,7 +72,7 @@ def pair_writer(paths: Sequence[str], languages: Sequence[str] = ("", "")) -> It
     with ExitStack() as stack:
         files: list[IO[str]] = [stack.enter_context(text_output(path)) for path in paths]
 
-        def write(pair: SentencePair, values: Mapping[str, Any]) -> None:
+        def write(pair: TextPair, values: Mapping[str, Any]) -> None:
             if writer is not None:
                 lines = writer.lines(pair, values)
             elif form == "jsonl":
@@ -99,7 +99,7 @@ class _Tables:
     def __init__(self, paths: Sequence[str]) -> None:
         self._paths, self._width, self._warned = paths, -1, False
 
-    def lines(self, pair: SentencePair, values: Mapping[str, Any]) -> list[str]:
+    def lines(self, pair: TextPair, values: Mapping[str, Any]) -> list[str]:
         """The lines of a pair."""
         texts, cells = ([part.translate(_ENDS) for part in parts] for parts in (pair.texts, pair.cells))
         tsv = len(self._paths) == 1
@@ -119,7 +119,7 @@ class _Tables:
         known = [f"{value:.4f}" if isinstance(value, float) else str(value) for value in values.values()]
         return ["\t".join([*texts, *cells, *known]) + "\n"]
 
-    def _warn(self, pair: SentencePair) -> None:
+    def _warn(self, pair: TextPair) -> None:
         """Name what is left out, once."""
         named = [name for name in pair.more if not name.endswith("_language")]
         lost = ["id"] * (pair.id is not None) + named + ["in-line tags"] * any(pair.tags)
@@ -129,7 +129,7 @@ class _Tables:
             self._warned = True
 
 
-def _unit(pair: SentencePair, path: str) -> str:
+def _unit(pair: TextPair, path: str) -> str:
     """The line of a translation unit; what TMX has no place for is a property of its name."""
     others = pair.others()
     name = "" if pair.id is None else f" tuid={quoteattr(str(pair.id))}"

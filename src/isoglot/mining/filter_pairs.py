@@ -24,7 +24,7 @@ from isoglot.corpus.open_corpus import Corpus
 from isoglot.corpus.prepare import check_rules, held_out_hashes, rules_tokenizer
 from isoglot.corpus.read.records import Records
 from isoglot.corpus.read.sources import Source
-from isoglot.corpus.sentence_pairs import SentencePair, input_pairs
+from isoglot.corpus.text_pairs import TextPair, input_pairs
 from isoglot.errors import ConfigurationError
 from isoglot.mining.files import pair_writer
 from isoglot.mining.histogram import Histogram
@@ -43,7 +43,7 @@ _CHUNK = 4096
 class JudgedPair:
     """A pair, its scores by name, and the rule or score that drops it, empty for a pair that is kept."""
 
-    pair: SentencePair
+    pair: TextPair
     reason: str
     scores: Mapping[str, float]
 
@@ -119,7 +119,7 @@ def filter_pairs(
         raise ConfigurationError("expected sentence pairs, got None")
     numbered = enumerate(given_pairs(pairs, None, None), 1)
     texts = (given_texts(pair, f"pair {number}") for number, pair in numbered)
-    rows = (SentencePair((source, target), languages=languages) for source, target in texts)
+    rows = (TextPair((source, target), languages=languages) for source, target in texts)
     return _judged(rows, scorer, wanted)
 
 
@@ -162,12 +162,10 @@ def filter_files(
     return found
 
 
-def _judged(
-    pairs: Iterator[SentencePair], scorer: PairScorer, options: FilterOptions
-) -> Iterator[JudgedPair]:
+def _judged(pairs: Iterator[TextPair], scorer: PairScorer, options: FilterOptions) -> Iterator[JudgedPair]:
     """Pairs in their order: rules chunk by chunk, scores a window of those that pass at a time."""
     tests = RowTests(options, tokenizer=rules_tokenizer(options)[0], held_out=held_out_hashes(options))
-    waiting: list[tuple[SentencePair, str]] = []
+    waiting: list[tuple[TextPair, str]] = []
     passed = 0
     for languages, run in groupby(pairs, key=attrgetter("languages")):
         while chunk := [_cleaned(pair) for pair in islice(run, _CHUNK)]:
@@ -184,7 +182,7 @@ def _judged(
     yield from _scored(waiting, scorer, options.thresholds)
 
 
-def _cleaned(pair: SentencePair) -> SentencePair:
+def _cleaned(pair: TextPair) -> TextPair:
     """A pair with single spaces, but for text whose characters or words something else in its row counts."""
     if any(pair.tags) or any(pair.words):
         return pair
@@ -193,7 +191,7 @@ def _cleaned(pair: SentencePair) -> SentencePair:
 
 
 def _scored(
-    rows: Sequence[tuple[SentencePair, str]], scorer: PairScorer, thresholds: Mapping[str, float]
+    rows: Sequence[tuple[TextPair, str]], scorer: PairScorer, thresholds: Mapping[str, float]
 ) -> Iterator[JudgedPair]:
     scores = iter(scorer([pair.texts for pair, why in rows if not why]))
     for pair, why in rows:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from isoglot.checks import given_texts, validated
 from isoglot.corpus.filter.filters import clean
 from isoglot.corpus.read.line_files import numbered_lines
-from isoglot.corpus.sentence_pairs import SentencePair
+from isoglot.corpus.text_pairs import TextPair
 from isoglot.errors import InputError
 from isoglot.mining.files import pair_writer, require_lines
 from isoglot.mining.histogram import Histogram
@@ -118,7 +118,7 @@ def mine_files(
         found = _mined(sides, encoder(), options, (progress or Silent()).progress)
         for pair in found:
             values = {"score": pair.score, "source_line": pair.source_line, "target_line": pair.target_line}
-            write(SentencePair((pair.source, pair.target), languages=languages), values)
+            write(TextPair((pair.source, pair.target), languages=languages), values)
     scores = Histogram([pair.score for pair in found])
     return MineReport((len(sides[0]), len(sides[1])), len(found), scores)
 

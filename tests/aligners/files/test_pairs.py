@@ -11,7 +11,7 @@ from isoglot.aligners.files.pairs import more_bitext, read_pairs
 from isoglot.aligners.options import AlignRequest, FastAlign, Hmm
 from isoglot.corpus.open_corpus import corpus_sources, open_corpus
 from isoglot.corpus.read import line_files
-from isoglot.corpus.sentence_pairs import SentencePair
+from isoglot.corpus.text_pairs import TextPair
 from isoglot.errors import ConfigurationError, InputError
 
 TAGS = ("en", "de")
@@ -123,7 +123,7 @@ def test_of_very_many_odd_lines_the_first_are_told(tmp_path: Path, caplog: pytes
     assert (tmp_path / "links.txt").read_text().count("\n") == 51
 
 
-def pairs_of(path: str) -> list[SentencePair]:
+def pairs_of(path: str) -> list[TextPair]:
     return list(read_pairs(open_corpus([path], "bitext", languages=TAGS), mode="whitespace"))
 
 

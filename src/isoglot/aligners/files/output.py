@@ -13,12 +13,12 @@ from isoglot.aligners.files.formats import FORMATS
 from isoglot.aligners.options import AlignRequest
 from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.read.sources import Source
-from isoglot.corpus.sentence_pairs import SentencePair
+from isoglot.corpus.text_pairs import TextPair
 from isoglot.errors import ConfigurationError
 from isoglot.runs.files import text_output
 from isoglot.runs.records import json_line
 
-Found = Iterable[tuple[SentencePair, PairLinks]]
+Found = Iterable[tuple[TextPair, PairLinks]]
 NUMBERED = ("pharaoh", "talp", "alignv2", "naacl")
 """Formats of :mod:`isoglot.aligners.files.formats` that hold word numbers alone, for which no words are needed."""
 _OF_LINKS = frozenset(["links", "probabilities", "similarities", "spans", "score", "src", "tgt", "src_text", "tgt_text",

@@ -13,7 +13,7 @@ from isoglot.corpus.read.cells import wrong_width
 from isoglot.corpus.read.line_files import refuse_bare_returns
 from isoglot.corpus.read.readers import PAIR_READERS
 from isoglot.corpus.read.sources import UNNAMED, Source, by_suffix
-from isoglot.corpus.sentence_pairs import SentencePair, chunk_pairs, input_pairs, source_pairs
+from isoglot.corpus.text_pairs import TextPair, chunk_pairs, input_pairs, source_pairs
 from isoglot.errors import ConfigurationError, InputError
 
 _LOG = logging.getLogger(__name__)
@@ -29,7 +29,7 @@ Abbreviations end some sentences of tokenised text, so a few glued pairs prove n
 _GLUED = re.compile(r"\w[.,;:!?…。，！？।؟]+(?:\s|$)")
 
 
-def read_pairs(corpus: Corpus, *, mode: WordMode, warn: Warn | None = None) -> Iterator[SentencePair]:
+def read_pairs(corpus: Corpus, *, mode: WordMode, warn: Warn | None = None) -> Iterator[TextPair]:
     """Sentence pairs in the order of the inputs, in bounded memory.
 
     A line of a Moses pair, a TSV or a ``source ||| target`` file that cannot be read (invalid UTF-8, a missing
@@ -69,7 +69,7 @@ def more_bitext(paths: Sequence[str], languages: Sequence[str]) -> Corpus:
 
 def prepared_pairs(
     given: CorpusInput, *, mode: WordMode, start: int = 0, stop: int | None = None
-) -> Iterator[SentencePair]:
+) -> Iterator[TextPair]:
     """The pairs ``start`` to ``stop`` − 1 of a prepared folder."""
     if mode == "unicode" and given.manifest is not None and given.manifest.kind == "aligned":
         path = given.source.path
@@ -79,7 +79,7 @@ def prepared_pairs(
     return (_with_words(pair, mode) for pair in input_pairs(given, start, stop))
 
 
-def _rows(source: Source, before: int, warn: Warn, mode: WordMode) -> Iterator[SentencePair]:
+def _rows(source: Source, before: int, warn: Warn, mode: WordMode) -> Iterator[TextPair]:
     """Each row, in its place; ``before`` pairs have been read of other inputs."""
     if source.format in _LINE_FORMATS and not (source.header or _named(source)):
         return _tolerant(source, before, warn)
@@ -143,7 +143,7 @@ class _Notices:
             )
 
 
-def _with_words(pair: SentencePair, mode: WordMode) -> SentencePair:
+def _with_words(pair: TextPair, mode: WordMode) -> TextPair:
     source, target = (
         words or split_words(text, mode=mode) for text, words in zip(pair.texts, pair.words, strict=True)
     )
@@ -155,12 +155,12 @@ def _named(source: Source) -> bool:
     return any(isinstance(source.columns.get(role), str) for role in ("source", "target"))
 
 
-def _tolerant(source: Source, before: int, warn: Warn) -> Iterator[SentencePair]:
+def _tolerant(source: Source, before: int, warn: Warn) -> Iterator[TextPair]:
     """The pair of each line, of two files or cut at a separator; what cannot be read keeps its place."""
     separator = {"bars": "|||", "tsv": "\t"}.get(str(source.format))
     columns = [int(source.columns.get(role, at)) for role, at in (("source", 0), ("target", 1))]
     source_language, target_language = source.languages("bitext")
-    blank = SentencePair(("", ""), languages=(source_language, target_language), path=source.path)
+    blank = TextPair(("", ""), languages=(source_language, target_language), path=source.path)
     whole = line = 0
     for chunk in PAIR_READERS[str(source.format)].chunks(source, "bitext", None):
         files = [
@@ -194,10 +194,10 @@ def _tolerant(source: Source, before: int, warn: Warn) -> Iterator[SentencePair]
         )
 
 
-def _objects(source: Source, mode: WordMode) -> Iterator[SentencePair]:
+def _objects(source: Source, mode: WordMode) -> Iterator[TextPair]:
     """Each line of JSON, of which a side may be a list of words; of a blank one both are empty: it keeps its place."""
     source_language, target_language = source.languages("bitext")
-    blank = SentencePair(("", ""), languages=(source_language, target_language), path=source.path)
+    blank = TextPair(("", ""), languages=(source_language, target_language), path=source.path)
     for chunk in PAIR_READERS["jsonl"].chunks(source, "bitext", None):
         pairs = {pair.line: pair for pair in chunk_pairs(source, chunk)}
         for line, pair in pairs.items():
@@ -209,7 +209,7 @@ def _objects(source: Source, mode: WordMode) -> Iterator[SentencePair]:
             yield pairs.get(line) or replace(blank, line=line)
 
 
-def _problem(pair: SentencePair, mode: WordMode) -> str | None:
+def _problem(pair: TextPair, mode: WordMode) -> str | None:
     """What is wrong with a line of JSON whose sides can be read."""
     if any(pair.words) and mode == "unicode":
         return "is already split into words; leave --words out"

@@ -20,7 +20,7 @@ _TAG_NAMES = (("source_tags", "target_tags"), ("src_tags", "tgt_tags"))
 
 
 @dataclass(slots=True)
-class SentencePair:
+class TextPair:
     """Two sentences that translate each other, and all that their row says of them.
 
     Args:
@@ -86,7 +86,7 @@ def _turned(name: str) -> str:
     return f"{ {'source': 'target', 'target': 'source'}.get(side, side) }{line}{rest}" if line else name
 
 
-def input_pairs(given: CorpusInput, start: int = 0, stop: int | None = None) -> Iterator[SentencePair]:
+def input_pairs(given: CorpusInput, start: int = 0, stop: int | None = None) -> Iterator[TextPair]:
     """The pairs of an input; of a prepared folder the rows ``start`` to ``stop`` − 1.
 
     Words and links of a folder that has word links are those of its rows.
@@ -96,19 +96,19 @@ def input_pairs(given: CorpusInput, start: int = 0, stop: int | None = None) -> 
         return
     for row in given.rows(start, stop):
         source, target = (row[name] or "" for name in LANGUAGES["bitext"])
-        pair = SentencePair((row["source"], row["target"]), languages=(source, target))
+        pair = TextPair((row["source"], row["target"]), languages=(source, target))
         if given.manifest.kind == "aligned":
             pair.words, pair.more = (row["source_words"], row["target_words"]), {"links": row["links"]}
         yield pair
 
 
-def source_pairs(source: Source) -> Iterator[SentencePair]:
+def source_pairs(source: Source) -> Iterator[TextPair]:
     """The pairs of a raw source, in bounded memory."""
     for chunk in PAIR_READERS[str(source.format)].chunks(source, "bitext", None):
         yield from chunk_pairs(source, chunk)
 
 
-def chunk_pairs(source: Source, chunk: Chunk) -> list[SentencePair]:
+def chunk_pairs(source: Source, chunk: Chunk) -> list[TextPair]:
     """The pairs of a chunk of a source."""
     fields, lines = PAIR_READERS[str(source.format)].fields(source, "bitext", chunk)
     rest: list[Iterable[Any]] = [fields.get("more", repeat({})), fields.get("cells", repeat(()))]
@@ -118,11 +118,11 @@ def chunk_pairs(source: Source, chunk: Chunk) -> list[SentencePair]:
 
 def _pair(
     source: Source, line: int, sides: Sequence[str | list[str]], more: dict[str, Any], cells: Sequence[str]
-) -> SentencePair:
+) -> TextPair:
     """A pair of its row; ``sides`` are texts or their words, and ``more`` is all else that the row names."""
     texts = [side if isinstance(side, str) else " ".join(side) for side in sides]
     first, second = source.languages("bitext")
-    pair = SentencePair((texts[0], texts[1]), languages=(first, second), path=source.path, line=line)
+    pair = TextPair((texts[0], texts[1]), languages=(first, second), path=source.path, line=line)
     pair.cells, pair.more = cells, more
     words = [() if isinstance(side, str) else side for side in sides]
     pair.words = words[0], words[1]
