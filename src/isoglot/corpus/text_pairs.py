@@ -113,32 +113,35 @@ def chunk_pairs(source: Source, chunk: Chunk) -> list[TextPair]:
     fields, lines = PAIR_READERS[str(source.format)].fields(source, "bitext", chunk)
     rest: list[Iterable[Any]] = [fields.get("more", repeat({})), fields.get("cells", repeat(()))]
     rows = zip(lines, fields["source"], fields["target"], *rest, strict=False)
-    return [_pair(source, line, sides, dict(named), others) for line, *sides, named, others in rows]
+    source_language, target_language = source.languages("bitext")
+    pairs = []
+    for line, first, second, more, cells in rows:
+        pair = TextPair((first, second), languages=(source_language, target_language))
+        pair.path, pair.line, pair.cells = source.path, line, cells
+        if not (isinstance(first, str) and isinstance(second, str)):
+            sides = (("", side) if isinstance(side, list) else (side, ()) for side in (first, second))
+            texts, words = zip(*((text or " ".join(words), words) for text, words in sides), strict=True)
+            pair.texts, pair.words = texts, words
+        if more:
+            _take(pair, dict(more))
+        elif cells:
+            pair.more = {"columns": cells}
+        pairs.append(pair)
+    return pairs
 
 
-def _pair(
-    source: Source, line: int, sides: Sequence[str | list[str]], more: dict[str, Any], cells: Sequence[str]
-) -> TextPair:
-    """A pair of its row; ``sides`` are texts or their words, and ``more`` is all else that the row names."""
-    texts = [side if isinstance(side, str) else " ".join(side) for side in sides]
-    first, second = source.languages("bitext")
-    pair = TextPair((texts[0], texts[1]), languages=(first, second), path=source.path, line=line)
-    pair.cells, pair.more = cells, more
-    words = [() if isinstance(side, str) else side for side in sides]
-    pair.words = words[0], words[1]
-    if cells and not more:
-        more["columns"] = list(cells)
-    pair.id = more.pop("id", None)
+def _take(pair: TextPair, more: dict[str, Any]) -> None:
+    """Give a pair what its row says beside both sides: id, words and in-line tags, and the rest by name."""
+    pair.id, pair.more = more.pop("id", None), more
     for names in _WORD_NAMES:
         if not any(pair.words) and all(_is_words(more.get(name)) for name in names):
             pair.words = more.pop(names[0]), more.pop(names[1])
     for names in _TAG_NAMES:
-        tags = [_tags(more.get(name), text) for name, text in zip(names, texts, strict=True)]
-        if tags[0] is not None and tags[1] is not None:
-            pair.tags = tags[0], tags[1]
-            for name in names:
-                del more[name]
-    return pair
+        if names[0] in more and names[1] in more:
+            first, second = (_tags(more[name], text) for name, text in zip(names, pair.texts, strict=True))
+            if first is not None and second is not None:
+                pair.tags = first, second
+                del more[names[0]], more[names[1]]
 
 
 def _is_words(value: Any) -> bool:

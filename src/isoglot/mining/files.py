@@ -101,11 +101,13 @@ class _Tables:
 
     def lines(self, pair: TextPair, values: Mapping[str, Any]) -> list[str]:
         """The lines of a pair."""
-        texts, cells = ([part.translate(_ENDS) for part in parts] for parts in (pair.texts, pair.cells))
+        texts, cells = [*map(_column, pair.texts)], [*map(_column, pair.cells)]
         tsv = len(self._paths) == 1
         if self._width < 0:
             self._width = len(cells)
-        if not (self._warned or (tsv and cells)):
+        if not (self._warned or (tsv and cells)) and (
+            pair.more or pair.tags != ((), ()) or pair.id is not None
+        ):
             self._warn(pair)
         if not tsv:
             return [f"{text}\n" for text in texts]
@@ -127,6 +129,11 @@ class _Tables:
             paths, names = " ".join(self._paths), ", ".join(lost)
             _LOG.warning("%s: has no room for %s; write a .jsonl file to keep them", paths, names)
             self._warned = True
+
+
+def _column(text: str) -> str:
+    """A text without what ends columns and lines."""
+    return text if text.isprintable() else text.translate(_ENDS)
 
 
 def _unit(pair: TextPair, path: str) -> str:

@@ -7,7 +7,7 @@ with the input; the last window, which may be short, is filled up with the pairs
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import groupby, islice
 from operator import attrgetter
 from pathlib import Path
@@ -168,7 +168,9 @@ def _judged(pairs: Iterator[TextPair], scorer: PairScorer, options: FilterOption
     waiting: list[tuple[TextPair, str]] = []
     passed = 0
     for languages, run in groupby(pairs, key=attrgetter("languages")):
-        while chunk := [_cleaned(pair) for pair in islice(run, _CHUNK)]:
+        while chunk := list(islice(run, _CHUNK)):
+            for pair in chunk:
+                _clean(pair)
             source, target = map(list, zip(*(pair.texts for pair in chunk), strict=True))
             reasons = tests.reasons(Records({"source": source, "target": target}), languages)
             for pair, reason in zip(chunk, reasons.tolist(), strict=True):
@@ -182,12 +184,11 @@ def _judged(pairs: Iterator[TextPair], scorer: PairScorer, options: FilterOption
     yield from _scored(waiting, scorer, options.thresholds)
 
 
-def _cleaned(pair: TextPair) -> TextPair:
-    """A pair with single spaces, but for text whose characters or words something else in its row counts."""
-    if any(pair.tags) or any(pair.words):
-        return pair
-    source, target = (clean(text.replace("\n", " ")) for text in pair.texts)
-    return replace(pair, texts=(source, target))
+def _clean(pair: TextPair) -> None:
+    """Leave single spaces in a pair, but for text whose characters or words something else in its row counts."""
+    if not (any(pair.tags) or any(pair.words)):
+        source, target = (clean(text.replace("\n", " ")) for text in pair.texts)
+        pair.texts = source, target
 
 
 def _scored(

@@ -147,7 +147,8 @@ def _with_words(pair: TextPair, mode: WordMode) -> TextPair:
     source, target = (
         words or split_words(text, mode=mode) for text, words in zip(pair.texts, pair.words, strict=True)
     )
-    return replace(pair, words=(source, target))
+    pair.words = source, target
+    return pair
 
 
 def _named(source: Source) -> bool:
@@ -160,7 +161,6 @@ def _tolerant(source: Source, before: int, warn: Warn) -> Iterator[TextPair]:
     separator = {"bars": "|||", "tsv": "\t"}.get(str(source.format))
     columns = [int(source.columns.get(role, at)) for role, at in (("source", 0), ("target", 1))]
     source_language, target_language = source.languages("bitext")
-    blank = TextPair(("", ""), languages=(source_language, target_language), path=source.path)
     whole = line = 0
     for chunk in PAIR_READERS[str(source.format)].chunks(source, "bitext", None):
         files = [
@@ -169,7 +169,9 @@ def _tolerant(source: Source, before: int, warn: Warn) -> Iterator[TextPair]:
         ]
         for line, texts in enumerate(zip(*files, strict=True), chunk.first_line):
             fields = texts if separator is None else texts[0].split(separator)
-            pair = replace(blank, line=line)
+            pair = TextPair(
+                ("", ""), languages=(source_language, target_language), path=source.path, line=line
+            )
             problem = ""
             if len(fields) <= max(columns):
                 problem = f"no {separator!r} between two sentences; it gets no links"
