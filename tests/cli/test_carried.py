@@ -213,6 +213,8 @@ def test_every_verb_reads_what_every_verb_writes(written: dict[str, list[Path]],
                 "100.00"
             ] * 3 + ["0.00"]
             run("prepare", *paths, *named, "--out", folder / "linked", "--kind", "aligned", "--quiet")
+            for path in (paths[0], folder / "kept.jsonl"):
+                run("report", path, "--gold", paths[0], "--out", folder / f"{path.stem}.html")
 
 
 def test_verbs_of_lines_and_of_labels_read_the_two_files_of_a_filter(
