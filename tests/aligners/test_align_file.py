@@ -182,7 +182,8 @@ def test_what_needs_no_encoder_imports_no_torch(tmp_path, bitext, command):
 
 @pytest.mark.parametrize("shown", ["jsonl", "offsets", "words"])
 def test_standard_input_is_kept_where_its_words_are_shown(tmp_path, bitext, monkeypatch, shown):
-    expected = run("align", bitext, "-m", "fast_align", "-f", shown)
+    languages = ("--source-lang", "en", "--target-lang", "xx")
+    expected = run("align", bitext, "-m", "fast_align", "-f", shown, *languages)
     with bitext.open(encoding="utf-8") as stream:
         monkeypatch.setattr("sys.stdin", stream)
         source = Source(path="-", format="bars", source_language="en", target_language="xx")

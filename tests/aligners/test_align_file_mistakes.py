@@ -22,7 +22,9 @@ def test_a_pair_that_is_too_long_is_reported_and_keeps_its_place(tmp_path, monke
         with caplog.at_level("WARNING", logger="isoglot"):
             lines = run("align", path, *flags).splitlines()
         assert [bool(line) for line in lines] == [True, False, True]
-        assert ["pair 2: 4 × 4 words" in record.getMessage() for record in caplog.records] == [True]
+        assert [f"pair 2: {path}:2: 4 × 4 words" in record.getMessage() for record in caplog.records] == [
+            True
+        ]
 
 
 def test_running_text_is_reported_once(tmp_path, caplog):
@@ -139,9 +141,9 @@ def test_odd_lines_keep_their_place(tmp_path, caplog):
     assert len(lines) == 5
     assert lines[1] == lines[3] == ""
     numbered = [record.getMessage() for record in caplog.records]
-    assert any("pair 2: no '|||'" in m for m in numbered)
+    assert any(f"pair 2: {path}:2: no '|||'" in m for m in numbered)
     assert any("pair 3" in m and "odd.txt:3: invalid UTF-8" in m for m in numbered)
-    assert any("pair 4: the source side is empty" in m for m in numbered)
+    assert any(f"pair 4: {path}:4: the source side is empty" in m for m in numbered)
 
 
 def test_tables_with_a_header_are_read_by_its_names(tmp_path):

@@ -10,10 +10,10 @@ from pydantic import ValidationError
 
 from isoglot.aligners.align_file import align_file
 from isoglot.aligners.alignment import Alignment, PairLinks
-from isoglot.aligners.files.pairs import RawPair
 from isoglot.aligners.options import AlignRequest, aligner_of
 from isoglot.aligners.pieces import load_cut, piece_links
 from isoglot.corpus.open_corpus import corpus_sources
+from isoglot.corpus.text_pairs import TextPair
 from isoglot.errors import ConfigurationError
 from isoglot.testing import tiny_bitext
 
@@ -34,7 +34,7 @@ def test_every_piece_of_a_word_has_its_links(spm: Path) -> None:
         source, target = row["source"].split(), row["target"].split()
         links = [(i, i) for i in range(min(len(source), len(target)))]
         probabilities = [1 / (i + 1) for i in range(len(links))]
-        pair = RawPair((row["source"], row["target"]), (source, target))
+        pair = TextPair((row["source"], row["target"]), (source, target))
         [(found, own)] = piece_links([(pair, PairLinks(links, probabilities, 0.5))], [str(spm)])
         words = []  # a piece that begins with the mark begins a word
         for side, text in zip(found.words, (row["source"], row["target"]), strict=True):
@@ -56,7 +56,7 @@ def test_every_piece_of_a_word_has_its_links(spm: Path) -> None:
 def test_a_piece_of_several_words_has_the_links_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
     pieces = ["▁", "一家", "商", "场", " "], [(0, 1), (1, 3), (3, 4), (4, 5), (5, 6)]
     monkeypatch.setattr("isoglot.aligners.pieces.load_cut", lambda _: lambda _: pieces)
-    pair = RawPair((" 一家商场 ",) * 2, (list("一家商场"),) * 2)
+    pair = TextPair((" 一家商场 ",) * 2, (list("一家商场"),) * 2)
     words = {(0, 0): 0.4, (1, 1): 0.9, (1, 3): 0.6, (2, 2): 0.5}
     [(_, own)] = piece_links([(pair, PairLinks(list(words), list(words.values()), 0.5))], ["x"])
     members = {0: (0, 1), 1: (1,), 2: (2,), 3: (3,)}

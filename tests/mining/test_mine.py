@@ -14,6 +14,7 @@ import torch
 
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.mining.align_sentences import align_sentences
+from isoglot.mining.filter_pairs import filter_pairs
 from isoglot.mining.histogram import Histogram
 from isoglot.mining.mine import best_pairs, mine, mine_files
 from isoglot.mining.options import MineOptions
@@ -235,3 +236,15 @@ def test_a_histogram_counts_every_score_once() -> None:
 def test_a_text_is_no_list_of_them(function: Callable[..., object]) -> None:
     with pytest.raises(ConfigurationError, match="target: expected a list of texts, got 'ab'"):
         function(["ab"], "ab", lambda texts: torch.ones(len(texts), 2))
+
+
+def test_sentences_that_are_unlike_all_others_have_scores_like_those_of_any() -> None:
+    table = {"one": [1.0, 0.0], "two": [0.9, 0.1], "eins": [-1.0, 0.0], "zwei": [-0.9, 0.2]}
+
+    def encoder(texts: Sequence[str]) -> torch.Tensor:
+        return torch.tensor([table[text] for text in texts])
+
+    found = mine(["one", "two"], ["eins", "zwei"], encoder, neighbours=2)
+    assert len(found) == 2 and all(0 < pair.score < 2 for pair in found)
+    judged = filter_pairs([("one", "eins"), ("two", "zwei")], model=encoder, aligner=None, neighbours=2)
+    assert all(0 < pair.scores["margin"] < 2 for pair in judged)

@@ -145,3 +145,21 @@ def test_the_length_of_a_group_tells_where_a_line_belongs() -> None:
     turned = lengths[0], np.array([50, 100], np.float32)
     steps = cheapest_groups(source, target, max_size=3, skip=2.0, lengths=turned, length_weight=2.0)
     assert [step[:4] for step in steps] == [(0, 0, 1, 1), (1, 1, 2, 1)]
+
+
+@pytest.mark.parametrize("noise", [1e-7, 1e-3])
+def test_every_line_of_identical_documents_is_alone(noise: float) -> None:
+    random = np.random.default_rng(3)
+    lines = random.normal(size=(31, 16))
+    # each vector has its own rounding, as of another batch
+    source, target = (
+        [unit(run + noise * random.normal(size=run.shape)) for run in runs(lines, 4)] for _ in (0, 1)
+    )
+    found = cheapest_groups(source, target, max_size=5, skip=0.3)
+    assert [step[2:] for step in found] == [(1, 1, 0.0)] * 31
+
+
+def test_of_ways_that_cost_nothing_the_one_with_the_smallest_groups_is_taken() -> None:
+    alike = [np.ones((4, 1), np.float32)] * 3
+    found = cheapest_groups(alike, [side[:3] for side in alike], max_size=4, skip=0.3)
+    assert sorted(step[2:4] for step in found) == [(1, 1), (1, 1), (2, 1)]

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 import torch
 
-from isoglot.modules.neighbours import gold_ranks, nearest_both_ways, similarity_blocks, unit
+from isoglot.modules.neighbours import compared, gold_ranks, nearest_both_ways, similarity_blocks, unit
 
 
 @pytest.mark.parametrize("asked", [6, 9])
@@ -48,3 +48,16 @@ def test_a_search_equals_a_stable_sort_whatever_the_blocks(
             values, order = whole.sort(dim=1, descending=True, stable=True)
             assert found.numbers.tolist() == order[:, :count].tolist()
             assert found.similarities.tolist() == values[:, :count].tolist()
+
+
+def test_the_margin_goes_on_as_a_difference_where_neighbours_have_no_cosine_above_0() -> None:
+    means = torch.linspace(-1, 1, 2001)
+    cosines = torch.tensor([-1.0, -0.2, 0.05, 0.3, 1.0])
+    found = compared(cosines[:, None], means[None], means[None], similarity="margin")
+    assert found.abs().max() <= 21  # 49,937,624 of a mean of -0.01
+    near = compared(means, means, means, similarity="margin")
+    torch.testing.assert_close(near, torch.ones(2001), atol=1e-4, rtol=0)
+    assert bool((found.diff(dim=0) > 0).all())  # more for a nearer pair
+    assert found.diff(dim=1).abs().max() < 0.11  # no jump where the ratio begins
+    ratios = means >= 0.1
+    torch.testing.assert_close(found[:, ratios], cosines[:, None] / means[None, ratios])

@@ -23,12 +23,13 @@ from isoglot.aligners.embedding.aligner import EmbeddingAligner
 from isoglot.aligners.embedding.memory import keep_few_primitives
 from isoglot.aligners.embedding.options import EmbeddingOptions
 from isoglot.aligners.embedding.running_text import align_running
-from isoglot.aligners.files.pairs import RawPair, prepared_pairs
+from isoglot.aligners.files.pairs import prepared_pairs
 from isoglot.aligners.options import Encoder
 from isoglot.corpus.encode.words import WordMode
 from isoglot.corpus.manifest import Manifest
 from isoglot.corpus.open_corpus import Corpus, CorpusInput, prepared_input
 from isoglot.corpus.read.sources import Source
+from isoglot.corpus.text_pairs import TextPair
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.runs.checkpoint import checkpoint_folder
 from isoglot.runs.cluster import ResidentPool
@@ -47,7 +48,7 @@ _SCHEMA = pa.schema(
     }
 )
 
-Found = Iterator[tuple[RawPair, PairLinks]]
+Found = Iterator[tuple[TextPair, PairLinks]]
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,7 @@ class RayJob:
         """The file of a part."""
         return Path(self.parts) / f"{number:06d}.parquet"
 
-    def pairs(self, corpus: CorpusInput, number: int) -> Iterator[RawPair]:
+    def pairs(self, corpus: CorpusInput, number: int) -> Iterator[TextPair]:
         """The pairs of a part."""
         first = number * self.part_pairs
         return prepared_pairs(corpus, mode=self.words, start=first, stop=first + self.part_pairs)

@@ -10,18 +10,19 @@ import numpy as np
 
 from isoglot.aligners.alignment import WINDOW, LinkTable, PairLinks, pair_links, usable_words
 from isoglot.aligners.files.output import shows_words
-from isoglot.aligners.files.pairs import RawPair, Warn, Warnings, more_bitext, read_pairs, silent
+from isoglot.aligners.files.pairs import Warn, Warnings, more_bitext, read_pairs, silent
 from isoglot.aligners.options import AlignRequest, Eflomal, Encoder, FastAlign, Hmm, SavedModel
 from isoglot.aligners.statistical.bitext import BitextSide, Ints, WordNumbers
 from isoglot.aligners.statistical.eflomal import EflomalAligner
 from isoglot.aligners.statistical.methods import require_room
 from isoglot.aligners.statistical.model import AGREEMENT, SentenceAlignments, StatisticalAligner
 from isoglot.corpus.open_corpus import Corpus
+from isoglot.corpus.text_pairs import TextPair
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.runs.allocator import give_back_large_blocks
 from isoglot.runs.folder import key_of
 
-Found = Iterator[tuple[RawPair | None, PairLinks]]
+Found = Iterator[tuple[TextPair | None, PairLinks]]
 
 
 def by_statistics(corpus: Corpus, request: AlignRequest, warn: Warn, *, overwrite: bool = False) -> Found:
@@ -67,7 +68,7 @@ def _aligned(
     return found
 
 
-def _beside(pairs: Iterator[RawPair], links: Iterator[PairLinks], source: Ints, target: Ints) -> Found:
+def _beside(pairs: Iterator[TextPair], links: Iterator[PairLinks], source: Ints, target: Ints) -> Found:
     """Each pair with its links; an input that is not as long as when it was learned from is refused."""
     lengths = zip(source.tolist(), target.tolist(), strict=True)
     for number, (pair, found, learned) in enumerate(zip_longest(pairs, links, lengths), 1):

@@ -230,6 +230,11 @@ class SideLanguages(Options):
         None, "Language of the target side: de.", flags=["--target-lang", "--target-language"], group=READING
     )
 
+    @property
+    def tags(self) -> tuple[str, str]:
+        """Both codes; empty for one that is not given."""
+        return self.source_language or "", self.target_language or ""
+
 
 A = TypeVar("A")
 KEEP_ADAPTER = "Also write the adapter separately, to OUT/adapter, as peft reads it."

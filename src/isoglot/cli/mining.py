@@ -9,7 +9,8 @@ import typer
 
 from isoglot.cli.alignment import Bitext, BitextReading
 from isoglot.cli.console import Console
-from isoglot.cli.flags import RunFlags, with_flags
+from isoglot.cli.flags import RunFlags, SideLanguages, with_flags
+from isoglot.corpus.read.sources import UNNAMED
 from isoglot.mining.options import (
     FilterOptions,
     MineOptions,
@@ -63,7 +64,7 @@ def filter_(
     from isoglot.mining.filter_pairs import filter_files
     from isoglot.mining.pair_scores import PairScorer
 
-    languages = [pairs.source_language or "src", pairs.target_language or "tgt"]
+    languages = [tag or unnamed for tag, unnamed in zip(pairs.tags, UNNAMED, strict=False)]
     corpus = open_corpus(inputs, "bitext", languages=languages, format=pairs.input_format)
     with Console(quiet=running.quiet) as console:
         aligner = None if scorers.aligner == "none" else scorers.aligner
@@ -86,6 +87,7 @@ def mine(
     ],
     target: Annotated[str, typer.Argument(help="Sentences of the other language.")],
     vectors: NamedEncoder,
+    languages: SideLanguages,
     options: MineOptions,
     running: RunFlags,
     out: PairsOut = "-",
@@ -105,7 +107,9 @@ def mine(
 
     with Console(quiet=running.quiet) as console:
         encoder = partial(sentence_encoder, vectors.model, vectors)
-        report = mine_files((source, target), out, encoder, options, progress=console)
+        report = mine_files(
+            (source, target), out, encoder, options, languages=languages.tags, progress=console
+        )
         if report.pairs:
             console.note(report.histogram.text(options.similarity))
         sizes = " and ".join(f"{count:,}" for count in report.sentences)
@@ -119,6 +123,7 @@ def align_sentences(
     source: Annotated[str, typer.Argument(help="A document, one sentence per line; - for standard input.")],
     target: Annotated[str, typer.Argument(help="Its translation.")],
     vectors: NamedEncoder,
+    languages: SideLanguages,
     options: SentenceAlignOptions,
     running: RunFlags,
     out: PairsOut = "-",
@@ -136,7 +141,9 @@ def align_sentences(
 
     with Console(quiet=running.quiet) as console:
         encoder = partial(sentence_encoder, vectors.model, vectors)
-        counts = align_sentence_files((source, target), out, encoder, options, progress=console)
+        counts = align_sentence_files(
+            (source, target), out, encoder, options, languages=languages.tags, progress=console
+        )
         sizes = ", ".join(
             f"{size}: {count:,}" for size, count in sorted(counts.items(), key=lambda item: -item[1])
         )

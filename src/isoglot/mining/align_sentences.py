@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from isoglot.checks import given_texts, validated
 from isoglot.corpus.filter.filters import clean
 from isoglot.corpus.read.line_files import blocks, numbered_lines
+from isoglot.corpus.text_pairs import TextPair
 from isoglot.errors import ConfigurationError
-from isoglot.mining.files import pair_writer
+from isoglot.mining.files import pair_writer, require_lines
 from isoglot.mining.options import SentenceAlignOptions
 from isoglot.mining.sentence_paths import cheapest_groups, length_ratio, mutual_lines, spaced, usual_skip
 from isoglot.mining.vectors import SentenceEncoder, raw_vectors, sentence_encoder, unit_vectors
@@ -90,19 +91,24 @@ def align_sentence_files(
     encoder: Callable[[], SentenceEncoder],
     options: SentenceAlignOptions,
     *,
+    languages: tuple[str, str] = ("", ""),
     progress: Reporter | None = None,
 ) -> dict[str, int]:
-    """Align two files and write the groups; how many there are of each size, such as ``1-2``."""
+    """Align two files and write the groups; how many there are of each size, such as ``1-2``.
+
+    ``languages``: Codes of both languages, which JSON lines and TMX name.
+    """
     check_outputs([out], paths)
+    require_lines(paths)
     show, counts = (progress or Silent()).progress, Counter[str]()
-    with pair_writer([out]) as write:
+    with pair_writer([out], languages) as write:
         sides = [_blocks(numbered_lines(path), options) for path in paths]
         total = sum(map(len, sides[0]))
         for group in _aligned(_paired(*sides), encoder(), options):
             counts[f"{len(group.source_lines)}-{len(group.target_lines)}"] += 1
             source, target = (",".join(map(str, own)) for own in (group.source_lines, group.target_lines))
             values = {"score": group.score, "source_lines": source, "target_lines": target}
-            write(group.source, group.target, values)
+            write(TextPair((group.source, group.target), languages=languages), values)
             if group.source_lines:
                 show("aligning", group.source_lines[-1], total)
     return counts

@@ -1,23 +1,35 @@
-"""Scored sentence pairs written in the formats that `isoglot prepare` and `align` read."""
+"""Sentence pairs written in the formats that every verb reads, with what their rows say and what is known of them."""
 
 import json
+import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 from xml.sax.saxutils import escape, quoteattr
 
-from isoglot.corpus.read.sources import bare_suffix, by_suffix
-from isoglot.errors import ConfigurationError
+from isoglot.corpus.read.sources import LANGUAGE_TAG, UNNAMED, bare_suffix, by_suffix
+from isoglot.corpus.read.tmx import Tags
+from isoglot.corpus.text_pairs import TextPair
+from isoglot.errors import ConfigurationError, InputError
 from isoglot.runs.files import text_output
+from isoglot.runs.records import json_line
 
-WritePair = Callable[[str, str, Mapping[str, Any]], None]
-"""Takes both sides of a pair and what is known of it, by name, in the same order for every pair."""
+WritePair = Callable[[TextPair, Mapping[str, Any]], None]
+"""Takes a pair and what is known of it, by name, in the same order for every pair."""
+_LOG = logging.getLogger(__name__)
 _TMX = (
-    '<?xml version="1.0" encoding="UTF-8"?>\n<tmx version="1.4">\n<header creationtool="isoglot" '
-    'creationtoolversion="1" segtype="sentence" o-tmf="isoglot" adminlang="en" srclang={source} '
-    'datatype="plaintext"/>\n<body>\n'
+    '<?xml version="1.0" encoding="UTF-8"?>\n<!DOCTYPE tmx SYSTEM "tmx14.dtd">\n<tmx version="1.4">\n'
+    '<header creationtool="isoglot" creationtoolversion="1" segtype="sentence" o-tmf="isoglot" adminlang="en" '
+    'srclang={source} datatype="plaintext"/>\n<body>\n'
 )
+_ATTRIBUTES = frozenset(
+    ["changedate", "changeid", "creationdate", "creationid", "creationtool", "creationtoolversion", "datatype",
+     "lastusagedate", "o-encoding", "o-tmf", "segtype", "srclang", "usagecount"]
+)  # fmt: skip
+"""Attributes of TMX's units and translations, beside their ids and languages."""
+_ENDS = str.maketrans("\t\n\r", "   ")
+_NO_LANGUAGE = "a TMX file names its languages; add --source-lang en --target-lang de"
 
 
 def _format(paths: Sequence[str]) -> str:
@@ -34,36 +46,149 @@ def _format(paths: Sequence[str]) -> str:
     return name
 
 
+def require_lines(paths: Sequence[str]) -> None:
+    """Refuse files whose names say that a line is more than a sentence."""
+    for path in paths:
+        if (form := by_suffix(path)) is not None:
+            raise ConfigurationError(
+                f"{path}: got {form}, but one sentence per line is needed; cut the sentences out, into a .txt file"
+            )
+
+
 @contextmanager
 def pair_writer(paths: Sequence[str], languages: Sequence[str] = ("", "")) -> Iterator[WritePair]:
     """Write pairs; the files take their places when the block ends without an error.
 
-    ``.tsv``: source, target, then the values, numbers with four digits; ``.jsonl``: an object with them by name;
-    ``.tmx`` and the two files of a Moses pair have the sentences alone. ``-`` is TSV on standard output.
+    ``.jsonl``: an object with all that the row says, and the values by name; ``.tsv``: source, target, the row's other
+    columns, then the values, numbers with four digits; ``.tmx``: what the row says, as in-line tags, notes, properties
+    and attributes; the two files of a Moses pair: the sentences alone. ``-`` is TSV on standard output.
+
+    ``languages``: What the header of a TMX file names, which it has to.
     """
     form = _format(paths)
+    if form == "tmx" and not all(map(_is_language, languages)):
+        raise ConfigurationError(f"{paths[0]}: {_NO_LANGUAGE}")
+    writer = _Tables(paths) if form in ("moses", "tsv") else None
     with ExitStack() as stack:
-        files = [stack.enter_context(text_output(path)) for path in paths]
+        files: list[IO[str]] = [stack.enter_context(text_output(path)) for path in paths]
 
-        def write(source: str, target: str, values: Mapping[str, Any]) -> None:
-            match form:
-                case "moses":
-                    lines = [source, target]
-                case "jsonl":
-                    row = {"source": source, "target": target, **values}
-                    lines = [json.dumps(row, ensure_ascii=False)]
-                case "tmx":
-                    sides = zip(map(quoteattr, languages), map(escape, (source, target)), strict=True)
-                    inside = [f"<tuv xml:lang={tag}><seg>{text}</seg></tuv>" for tag, text in sides]
-                    lines = [f"<tu>{''.join(inside)}</tu>"]
-                case _:
-                    cells = [f"{one:.4f}" if isinstance(one, float) else str(one) for one in values.values()]
-                    lines = ["\t".join([source, target, *cells])]
+        def write(pair: TextPair, values: Mapping[str, Any]) -> None:
+            if writer is not None:
+                lines = writer.lines(pair, values)
+            elif form == "jsonl":
+                lines = [json_line({**pair.row(), **values})]
+            else:
+                lines = [_unit(pair, paths[0])]
             for file, line in zip(files, lines, strict=True):
-                file.write(f"{line}\n")
+                file.write(line)
 
         if form == "tmx":
             files[0].write(_TMX.format(source=quoteattr(languages[0])))
         yield write
         if form == "tmx":
             files[0].write("</body>\n</tmx>\n")
+
+
+def _is_language(tag: str) -> bool:
+    return tag not in UNNAMED and LANGUAGE_TAG.fullmatch(tag.lower()) is not None
+
+
+class _Tables:
+    """Lines of the two files of a Moses pair, or of a TSV, all of the same number of columns."""
+
+    def __init__(self, paths: Sequence[str]) -> None:
+        self._paths, self._width, self._warned = paths, -1, False
+
+    def lines(self, pair: TextPair, values: Mapping[str, Any]) -> list[str]:
+        """The lines of a pair."""
+        texts, cells = [*map(_column, pair.texts)], [*map(_column, pair.cells)]
+        tsv = len(self._paths) == 1
+        if self._width < 0:
+            self._width = len(cells)
+        if not (self._warned or (tsv and cells)) and (
+            pair.more or pair.tags != ((), ()) or pair.id is not None
+        ):
+            self._warn(pair)
+        if not tsv:
+            return [f"{text}\n" for text in texts]
+        if len(cells) != self._width:
+            raise InputError(
+                f"{len(cells) + 2} columns, but the first pair has {self._width + 2}, and so has each row of a .tsv; "
+                "write a .jsonl file",
+                path=pair.path,
+                line=pair.line,
+            )
+        known = [f"{value:.4f}" if isinstance(value, float) else str(value) for value in values.values()]
+        return ["\t".join([*texts, *cells, *known]) + "\n"]
+
+    def _warn(self, pair: TextPair) -> None:
+        """Name what is left out, once."""
+        named = [name for name in pair.more if not name.endswith("_language")]
+        lost = ["id"] * (pair.id is not None) + named + ["in-line tags"] * any(pair.tags)
+        if lost:
+            paths, names = " ".join(self._paths), ", ".join(lost)
+            _LOG.warning("%s: has no room for %s; write a .jsonl file to keep them", paths, names)
+            self._warned = True
+
+
+def _column(text: str) -> str:
+    """A text without what ends columns and lines."""
+    return text if text.isprintable() else text.translate(_ENDS)
+
+
+def _unit(pair: TextPair, path: str) -> str:
+    """The line of a translation unit; what TMX has no place for is a property of its name."""
+    others = pair.others()
+    name = "" if pair.id is None else f" tuid={quoteattr(str(pair.id))}"
+    sides = []
+    for side, text, tags, known in zip(
+        ("source", "target"), pair.texts, pair.tags, pair.languages, strict=True
+    ):
+        label = str(others.pop(f"{side}_language", known))
+        language = label if _is_language(label) else known
+        if not _is_language(language):
+            raise ConfigurationError(f"{path}: {_NO_LANGUAGE}")
+        attributes, notes = _about(others, f"{side}_")
+        tag = f"xml:lang={quoteattr(language)}"
+        sides.append(f"<tuv {tag}{attributes}>{notes}<seg>{_segment(text, tags)}</seg></tuv>")
+    attributes, notes = _about(others, "")
+    rest = "".join(_property(key, value) for key, value in others.items())
+    return f"<tu{name}{attributes}>{notes}{rest}{''.join(sides)}</tu>\n"
+
+
+def _about(others: dict[str, Any], prefix: str) -> tuple[str, str]:
+    """Attributes, and notes and properties, taken from what a row says of its unit or of a side."""
+    attributes = notes = ""
+    match others.get(name := f"{prefix}attributes"):
+        case dict(values):
+            known = {
+                key: value for key, value in values.items() if key in _ATTRIBUTES and isinstance(value, str)
+            }
+            attributes = "".join(f" {key}={quoteattr(value)}" for key, value in known.items())
+            others[name] = {key: value for key, value in values.items() if key not in known}
+            if not others[name]:
+                del others[name]
+    match others.get(name := f"{prefix}notes"):
+        case list(texts) if all(isinstance(text, str) for text in texts):
+            notes = "".join(f"<note>{escape(text)}</note>" for text in texts)
+            del others[name]
+    match others.get(name := f"{prefix}properties"):
+        case dict(values):
+            several = ((key, value if isinstance(value, list) else [value]) for key, value in values.items())
+            notes += "".join(_property(key, text) for key, texts in several for text in texts)
+            del others[name]
+    return attributes, notes
+
+
+def _property(name: str, value: Any) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    return f"<prop type={quoteattr(name)}>{escape(text)}</prop>"
+
+
+def _segment(text: str, tags: Tags) -> str:
+    """A text with its in-line tags."""
+    parts, end = [], 0
+    for place, tag in tags:
+        parts += [escape(text[end:place]), tag]
+        end = place
+    return "".join([*parts, escape(text[end:])])

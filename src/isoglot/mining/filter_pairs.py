@@ -5,11 +5,11 @@ with the input; the last window, which may be short, is filled up with the pairs
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from itertools import groupby, islice
-from operator import itemgetter
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +22,9 @@ from isoglot.corpus.encode.words import split_words
 from isoglot.corpus.filter.filters import RowTests, clean
 from isoglot.corpus.open_corpus import Corpus
 from isoglot.corpus.prepare import check_rules, held_out_hashes, rules_tokenizer
-from isoglot.corpus.read.readers import READERS
 from isoglot.corpus.read.records import Records
-from isoglot.corpus.read.sources import LANGUAGES, Source
+from isoglot.corpus.read.sources import Source
+from isoglot.corpus.text_pairs import TextPair, input_pairs
 from isoglot.errors import ConfigurationError
 from isoglot.mining.files import pair_writer
 from isoglot.mining.histogram import Histogram
@@ -43,10 +43,19 @@ _CHUNK = 4096
 class JudgedPair:
     """A pair, its scores by name, and the rule or score that drops it, empty for a pair that is kept."""
 
-    source: str
-    target: str
+    pair: TextPair
     reason: str
     scores: Mapping[str, float]
+
+    @property
+    def source(self) -> str:
+        """The source text."""
+        return self.pair.texts[0]
+
+    @property
+    def target(self) -> str:
+        """The target text."""
+        return self.pair.texts[1]
 
 
 @dataclass(slots=True)
@@ -109,8 +118,9 @@ def filter_pairs(
     if pairs is None:
         raise ConfigurationError("expected sentence pairs, got None")
     numbered = enumerate(given_pairs(pairs, None, None), 1)
-    texts = (tuple(given_texts(pair, f"pair {number}")) for number, pair in numbered)
-    return _judged(_chunked(texts, languages), scorer, wanted)
+    texts = (given_texts(pair, f"pair {number}") for number, pair in numbered)
+    rows = (TextPair((source, target), languages=languages) for source, target in texts)
+    return _judged(rows, scorer, wanted)
 
 
 def filter_files(
@@ -131,18 +141,20 @@ def filter_files(
     check_outputs([*out, *(path for path in (dropped, report) if path is not None)], inputs)
     check_rules([given.source for given in corpus.inputs if given.manifest is None], options, "bitext")
     show, found = (progress or Silent()).progress, FilterReport()
-    languages = corpus.inputs[0].source.languages("bitext")
+    first = corpus.inputs[0]
+    languages = first.manifest.languages[0].languages if first.manifest else first.source.languages("bitext")
     with ExitStack() as stack:
         keep = stack.enter_context(pair_writer(out, languages))
         drop = stack.enter_context(pair_writer([str(dropped)], languages)) if dropped else None
         judging = scorer()
         blank = dict.fromkeys(judging.names, "")
-        for pair in _judged(_chunks(corpus), judging, options):
-            found.add(pair)
-            if not pair.reason:
-                keep(pair.source, pair.target, pair.scores)
+        rows = (pair for given in corpus.inputs for pair in input_pairs(given))
+        for judged in _judged(rows, judging, options):
+            found.add(judged)
+            if not judged.reason:
+                keep(judged.pair, judged.scores)
             elif drop is not None:
-                drop(pair.source, pair.target, {"reason": pair.reason, **blank, **pair.scores})
+                drop(judged.pair, {"reason": judged.reason, **blank, **judged.scores})
             if found.read % 1024 == 0:
                 show("filtering", found.read, 0)
         if report is not None:
@@ -150,58 +162,43 @@ def filter_files(
     return found
 
 
-_Chunk = tuple[Records, Sequence[str]]
-
-
-def _chunks(corpus: Corpus) -> Iterator[_Chunk]:
-    """All pairs, a few thousand at a time, and their languages."""
-    for given in corpus.inputs:
-        source = given.source
-        if given.manifest is not None:
-            for tags, rows in groupby(given.rows(), key=itemgetter(*LANGUAGES["bitext"])):
-                pairs = ((row["source"], row["target"]) for row in rows)
-                yield from _chunked(pairs, [tag or "" for tag in tags])
-        else:
-            reader = READERS[source.format or ""]
-            for chunk in reader.chunks(source, "bitext", None):
-                yield reader.parse(source, "bitext", chunk), source.languages("bitext")
-
-
-def _chunked(pairs: Iterable[tuple[str, ...]], languages: Sequence[str]) -> Iterator[_Chunk]:
-    iterator = iter(pairs)
-    while chunk := list(islice(iterator, _CHUNK)):
-        source, target = map(list, zip(*chunk, strict=True))
-        yield Records({"source": source, "target": target}), languages
-
-
-def _judged(chunks: Iterable[_Chunk], scorer: PairScorer, options: FilterOptions) -> Iterator[JudgedPair]:
+def _judged(pairs: Iterator[TextPair], scorer: PairScorer, options: FilterOptions) -> Iterator[JudgedPair]:
     """Pairs in their order: rules chunk by chunk, scores a window of those that pass at a time."""
     tests = RowTests(options, tokenizer=rules_tokenizer(options)[0], held_out=held_out_hashes(options))
-    waiting: list[tuple[str, str, str]] = []
+    waiting: list[tuple[TextPair, str]] = []
     passed = 0
-    for records, languages in chunks:
-        for name in ("source", "target"):
-            records.columns[name] = [clean(text.replace("\n", " ")) for text in records.columns[name]]
-        reasons = tests.reasons(records, languages)
-        for source, target, reason in zip(*records.sides(), reasons.tolist(), strict=True):
-            copied = options.max_copied is not None and copied_share(source, target) > options.max_copied
-            why = reason or ("copied" if copied else "")
-            waiting.append((source, target, why))
-            passed += not why
-            if passed == options.pool or len(waiting) == 16 * options.pool:
-                yield from _scored(waiting, scorer, options.thresholds)
-                waiting, passed = [], 0
+    for languages, run in groupby(pairs, key=attrgetter("languages")):
+        while chunk := list(islice(run, _CHUNK)):
+            for pair in chunk:
+                _clean(pair)
+            source, target = map(list, zip(*(pair.texts for pair in chunk), strict=True))
+            reasons = tests.reasons(Records({"source": source, "target": target}), languages)
+            for pair, reason in zip(chunk, reasons.tolist(), strict=True):
+                copied = options.max_copied is not None and copied_share(*pair.texts) > options.max_copied
+                why = reason or ("copied" if copied else "")
+                waiting.append((pair, why))
+                passed += not why
+                if passed == options.pool or len(waiting) == 16 * options.pool:
+                    yield from _scored(waiting, scorer, options.thresholds)
+                    waiting, passed = [], 0
     yield from _scored(waiting, scorer, options.thresholds)
 
 
+def _clean(pair: TextPair) -> None:
+    """Leave single spaces in a pair, but for text whose characters or words something else in its row counts."""
+    if not (any(pair.tags) or any(pair.words)):
+        source, target = (clean(text.replace("\n", " ")) for text in pair.texts)
+        pair.texts = source, target
+
+
 def _scored(
-    rows: Sequence[tuple[str, str, str]], scorer: PairScorer, thresholds: Mapping[str, float]
+    rows: Sequence[tuple[TextPair, str]], scorer: PairScorer, thresholds: Mapping[str, float]
 ) -> Iterator[JudgedPair]:
-    scores = iter(scorer([(source, target) for source, target, why in rows if not why]))
-    for source, target, why in rows:
+    scores = iter(scorer([pair.texts for pair, why in rows if not why]))
+    for pair, why in rows:
         own = {} if why else next(scores)
         low = (name for name, least in thresholds.items() if not why and own[name] < least)
-        yield JudgedPair(source, target, why or next(low, ""), own)
+        yield JudgedPair(pair, why or next(low, ""), own)
 
 
 def copied_share(source: str, target: str) -> float:

@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 from isoglot.checks import given_texts, validated
 from isoglot.corpus.filter.filters import clean
 from isoglot.corpus.read.line_files import numbered_lines
+from isoglot.corpus.text_pairs import TextPair
 from isoglot.errors import InputError
-from isoglot.mining.files import pair_writer
+from isoglot.mining.files import pair_writer, require_lines
 from isoglot.mining.histogram import Histogram
 from isoglot.mining.options import MineOptions
 from isoglot.mining.vectors import SentenceEncoder, sentence_encoder, stored_vectors
@@ -98,15 +99,18 @@ def mine_files(
     encoder: Callable[[], SentenceEncoder],
     options: MineOptions,
     *,
+    languages: tuple[str, str] = ("", ""),
     progress: Reporter | None = None,
 ) -> MineReport:
     """Find translations among the lines of two files, and write them, the best first; see :func:`mine`.
 
-    ``encoder`` makes the encoder, which is done when the files have been read.
+    ``encoder`` makes the encoder, which is done when the files have been read. ``languages``: Codes of both languages,
+    which JSON lines and TMX name.
     """
     check_outputs([out], paths)
+    require_lines(paths)
     require_package(options.search)
-    with pair_writer([out]) as write:
+    with pair_writer([out], languages) as write:
         sides = _distinct(numbered_lines(paths[0])), _distinct(numbered_lines(paths[1]))
         for path, own in zip(paths, sides, strict=True):
             if not own:
@@ -114,7 +118,7 @@ def mine_files(
         found = _mined(sides, encoder(), options, (progress or Silent()).progress)
         for pair in found:
             values = {"score": pair.score, "source_line": pair.source_line, "target_line": pair.target_line}
-            write(pair.source, pair.target, values)
+            write(TextPair((pair.source, pair.target), languages=languages), values)
     scores = Histogram([pair.score for pair in found])
     return MineReport((len(sides[0]), len(sides[1])), len(found), scores)
 

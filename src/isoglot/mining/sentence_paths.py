@@ -7,7 +7,8 @@ A group of a source and b target lines costs, with x and y the vectors of its si
 
 where the means are over lines at equal distances, without the one that is the most similar, which may be the
 translation. A pair of chance and of the same length costs about 1; a skipped line has its own price. The lengths tell
-a pair from one with a short line more or less, which has nearly the same vectors.
+a pair from one with a short line more or less, which has nearly the same vectors. Of ways that cost the same, the one
+with the smaller groups is taken: of identical documents every line is alone.
 
 The documents are halved by adding the vectors of neighbouring lines until they are short enough to compare all with
 all; each finer level then searches a band around the way through the coarser one.
@@ -45,6 +46,8 @@ _WIDTH = 12
 """Cells on either side of the coarser way."""
 _SAMPLES = 128
 """Lines that show what chance is."""
+_ROUNDING = 1e-3
+"""Vectors of the same text differ by less, even in bfloat16; a price below counts as none, so that ties are ties."""
 _ROWS = 64
 """Rows whose prices are computed as one product."""
 
@@ -108,7 +111,8 @@ def cheapest_groups(
     first, second = samples or (spaced(source[0]), spaced(target[0]))
     long = lengths or [np.ones(count, np.float32) for count in counts]
     one, other = _side(source, second, long[0]), _side(target, first, long[1])
-    groups = [(a, b) for a in range(1, max_size) for b in range(1, max_size - a + 1)]
+    sizes = ((a, b) for a in range(1, max_size) for b in range(1, max_size - a + 1))
+    groups = sorted(sizes, key=sum)  # of equal costs the first is taken
     prices = _prices(one, other, groups, (low, high), offsets, weight=length_weight)
     rows, columns = (np.array(sizes, np.int64) for sizes in zip(*groups, strict=True))
     found, costs = _search(prices, rows, columns, (low, high, offsets), skip)
@@ -213,7 +217,8 @@ def _prices(
             other = Runs(*(part[left - 1 : right] for part in target[b - 1]))
             distance = 1 - one.vectors @ other.vectors.T
             usual = one.chance[:, None] + other.chance[None]
-            price = 2 * np.maximum(distance, 0) / np.maximum(usual, np.float32(1e-9))
+            price = 2 * distance / np.maximum(usual, np.float32(1e-9))
+            price[price < _ROUNDING] = 0
             if weight:
                 long, wide = one.lengths[:, None], other.lengths[None]
                 shares = np.minimum(long, wide) / np.maximum(np.maximum(long, wide), np.float32(1e-9))

@@ -3,7 +3,11 @@
 With k-nearest-neighbour means ``r(x) = mean cos(x, its k nearest y)`` and ``r(y)`` likewise,
 
     csls(x, y)   = 2 cos(x, y) − r(x) − r(y)
-    margin(x, y) = cos(x, y) / ((r(x) + r(y)) / 2)
+    margin(x, y) = cos(x, y) / m                      with m = (r(x) + r(y)) / 2, if m ≥ 0.1
+                 = 1 + (cos(x, y) − m) / 0.1          else
+
+A ratio to a mean about or below 0 says nothing, as vectors that are centred have it; there the margin goes on as the
+difference, which meets the ratio at m = 0.1 and is 1 too where a pair is as near as its neighbours.
 
 Source: Conneau et al. 2018 (CSLS, k = 10); Artetxe and Schwenk 2019 (ratio margin, k = 4).
 """
@@ -20,6 +24,8 @@ SIMILARITIES = ("cosine", "csls", "margin")
 NEIGHBOURS = {"csls": 10, "margin": 4}
 """Usual numbers of neighbours in the means."""
 
+_LEAST_MEAN = 0.1
+"""Mean cosine of neighbours below which the margin is a difference."""
 _BLOCK = 1024
 _SEARCH_ROWS, _SEARCH_COLUMNS = 2048, 8192
 """Similarities that a search on a CPU holds at a time: 64 MB in float32."""
@@ -70,7 +76,9 @@ def compared(cosine: Tensor, own: Tensor, other: Tensor, *, similarity: str) -> 
     if similarity == "csls":
         return 2 * cosine - own - other
     if similarity == "margin":
-        return cosine / ((own + other) / 2).clamp(min=1e-9)
+        mean = (own + other) / 2
+        ratio = cosine / mean.clamp(min=_LEAST_MEAN)
+        return torch.where(mean < _LEAST_MEAN, ratio + 1 - mean / _LEAST_MEAN, ratio)
     return cosine
 
 

@@ -10,7 +10,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Literal, NamedTuple, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import (
+    AliasChoices,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    model_validator,
+)
 
 from isoglot.aligners.files.formats import LinkReader
 from isoglot.aligners.files.matching import matched
@@ -52,13 +60,13 @@ class AlignmentRecord(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
-    src: list[str]
-    tgt: list[str]
+    src: list[str] = Field(validation_alias=AliasChoices("src", "source_words"))
+    tgt: list[str] = Field(validation_alias=AliasChoices("tgt", "target_words"))
     links: _Links = []
     sure: _Links | None = None
     possible: _Links | None = None
-    src_language: str = ""
-    tgt_language: str = ""
+    src_language: str = Field("", validation_alias=AliasChoices("src_language", "source_language"))
+    tgt_language: str = Field("", validation_alias=AliasChoices("tgt_language", "target_language"))
     id: str | int = ""
     score: float | None = None
 
@@ -95,12 +103,13 @@ class AlignmentRecord(BaseModel):
 
 
 def holds_alignments(path: Path) -> bool:
-    """Whether a file has sentence pairs with links, as ``isoglot align --format jsonl`` writes them."""
+    """Whether a file has sentence pairs with links, as ``align --format jsonl`` and then ``filter`` write them."""
     if path.suffix != ".jsonl":
         return False
     with path.open(encoding="utf-8", errors="replace") as lines:
         first = next((line for line in lines if line.strip()), "")
-    return first.startswith("{") and {"src", "tgt"} <= set(parse_object(first, path=path, line=1))
+    names = set(parse_object(first, path=path, line=1)) if first.startswith("{") else set()
+    return {"src", "tgt"} <= names or {"source_words", "target_words", "links"} <= names
 
 
 def read_alignments(path: str | Path, gold: Path | None = None) -> list[AlignmentRecord]:

@@ -3,7 +3,7 @@
 import json
 from codecs import BOM_UTF8
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
@@ -59,6 +59,15 @@ def parse_object(text: str, *, path: str | Path | None = None, line: int | None 
             line=line,
         )
     return value
+
+
+def json_line(row: Mapping[str, Any]) -> str:
+    """An object as a line of JSON; a date or the like is written as text, and a number that is not finite as null."""
+    try:
+        return json.dumps(row, ensure_ascii=False, default=str, allow_nan=False) + "\n"
+    except ValueError:
+        finite = json.loads(json.dumps(row, default=str), parse_constant=lambda _: None)
+        return json.dumps(finite, ensure_ascii=False) + "\n"
 
 
 def read_records(path: Path, model: type[Record], *, what: str, wrong: str) -> list[Record]:

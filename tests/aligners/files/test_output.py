@@ -12,7 +12,7 @@ from commands import run
 
 from isoglot.aligners.alignment import PairLinks
 from isoglot.aligners.files.output import write_lines
-from isoglot.aligners.files.pairs import RawPair
+from isoglot.corpus.text_pairs import TextPair
 from isoglot.errors import ConfigurationError, InputError
 
 
@@ -29,7 +29,7 @@ def test_a_folder_in_place_of_the_file_is_told_before_the_work(tmp_path: Path) -
     assert not began and not list(tmp_path.iterdir())
 
 
-def written(folder: Path, pairs: list[RawPair], **how: Any) -> list[dict[str, Any]]:
+def written(folder: Path, pairs: list[TextPair], **how: Any) -> list[dict[str, Any]]:
     links = PairLinks([(0, 1), (1, 0)], [0.5, 0.25], 0.375)
     write_lines(((pair, links) for pair in pairs), folder / "out.jsonl", name="jsonl", **how)
     return [json.loads(line) for line in (folder / "out.jsonl").read_text().splitlines()]
@@ -38,8 +38,8 @@ def written(folder: Path, pairs: list[RawPair], **how: Any) -> list[dict[str, An
 def test_objects_have_ids_texts_spans_and_tags(tmp_path: Path) -> None:
     tags = ((), ((4, "<ph></ph>"),))
     pairs = [
-        RawPair(("a  b", "c, d"), (["a", "b"], ["c,", "d"]), id="u", tags=tags),
-        RawPair(("ab", "c d"), (["x", "y"], ["c", "d"])),  # words that do not spell the text
+        TextPair(("a  b", "c, d"), (["a", "b"], ["c,", "d"]), id="u", tags=tags),
+        TextPair(("ab", "c d"), (["x", "y"], ["c", "d"])),  # words that do not spell the text
     ]
     first, second = written(tmp_path, pairs)
     assert first == {

@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 from isoglot.aligners.align_file import align_file
-from isoglot.aligners.files.pairs import RawPair, more_bitext, read_pairs
+from isoglot.aligners.files.pairs import more_bitext, read_pairs
 from isoglot.aligners.options import AlignRequest, FastAlign, Hmm
 from isoglot.corpus.open_corpus import corpus_sources, open_corpus
 from isoglot.corpus.read import line_files
+from isoglot.corpus.text_pairs import TextPair
 from isoglot.errors import ConfigurationError, InputError
 
 TAGS = ("en", "de")
@@ -98,7 +99,7 @@ def test_blank_lines_of_objects_keep_their_place(
             False,
         ]
         assert [r.getMessage() for r in caplog.records] == [
-            f"pair {n}: the source side is empty; it gets no links" for n in (1, 3, 4, 6)
+            f"pair {n}: {path}:{n}: the source side is empty; it gets no links" for n in (1, 3, 4, 6)
         ]
         caplog.clear()
 
@@ -115,12 +116,14 @@ def test_of_very_many_odd_lines_the_first_are_told(tmp_path: Path, caplog: pytes
             == 51
         )
     told = [record.getMessage() for record in caplog.records]
-    assert told[:20] == [f"pair {n}: no '|||' between two sentences; it gets no links" for n in range(2, 22)]
+    assert told[:20] == [
+        f"pair {n}: {path}:{n}: no '|||' between two sentences; it gets no links" for n in range(2, 22)
+    ]
     assert len(told) == 21 and told[-1].endswith("more warnings of this kind follow; check the input")
     assert (tmp_path / "links.txt").read_text().count("\n") == 51
 
 
-def pairs_of(path: str) -> list[RawPair]:
+def pairs_of(path: str) -> list[TextPair]:
     return list(read_pairs(open_corpus([path], "bitext", languages=TAGS), mode="whitespace"))
 
 

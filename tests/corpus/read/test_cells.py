@@ -88,7 +88,8 @@ def test_of_lines_to_align_one_with_another_number_of_columns_gets_no_links(
     first, second, third = out.read_text().split("\n")[:-1]
     assert first == third != second == ""
     assert caplog.records[0].getMessage() == (
-        "pair 2: 3 columns, but the first line has 2; take the tab out of its text, or fix the line; it gets no links"
+        f"pair 2: {path}:2: 3 columns, but the first line has 2; take the tab out of its text, or fix the line; "
+        "it gets no links"
     )
 
 

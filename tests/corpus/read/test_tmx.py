@@ -82,9 +82,10 @@ def test_ids_and_tags_are_kept(tmp_path):
     source = Source(path=write(tmp_path, "a.tmx", text), format="tmx", **PAIR)
     [chunk] = READERS["tmx"].chunks(source, "bitext", None)
     values, _ = READERS["tmx"].fields(source, "bitext", chunk)
-    assert values["id"] == ["7-x", None] and values["target_tags"] == [(), ()]
+    assert [row.get("id") for row in values["more"]] == ["7-x", None]
+    assert [row["target_tags"] for row in values["more"]] == [(), ()]
     assert values["source"] == ["A & B C"] * 2
     rebuilt, end = "", 0  # the segment again, of the text and the tags before its characters
-    for place, tag in values["source_tags"][0]:
+    for place, tag in values["more"][0]["source_tags"]:
         rebuilt, end = rebuilt + escape("A & B C"[end:place]) + tag, place
     assert rebuilt == segments["en"].replace('<ept i="1"/>', '<ept i="1"></ept>')

@@ -10,16 +10,20 @@ from typing import Any
 
 from isoglot.aligners.alignment import PairLinks, column
 from isoglot.aligners.files.formats import FORMATS
-from isoglot.aligners.files.pairs import RawPair
 from isoglot.aligners.options import AlignRequest
 from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.read.sources import Source
+from isoglot.corpus.text_pairs import TextPair
 from isoglot.errors import ConfigurationError
 from isoglot.runs.files import text_output
+from isoglot.runs.records import json_line
 
-Found = Iterable[tuple[RawPair, PairLinks]]
+Found = Iterable[tuple[TextPair, PairLinks]]
 NUMBERED = ("pharaoh", "talp", "alignv2", "naacl")
 """Formats of :mod:`isoglot.aligners.files.formats` that hold word numbers alone, for which no words are needed."""
+_OF_LINKS = frozenset(["links", "probabilities", "similarities", "spans", "score", "src", "tgt", "src_text", "tgt_text",
+                       "src_spans", "tgt_spans", "sure", "possible"])  # fmt: skip
+"""What JSON lines of links say: an input's values of these names are of other links, or of other words."""
 
 
 def shows_words(request: AlignRequest) -> bool:
@@ -40,7 +44,7 @@ def write_lines(
 
     The formats are those of :mod:`isoglot.aligners.files.formats`; ``offsets`` with character spans ``[source start,
     end, target start, end]`` in the text as given; ``words`` with the linked words. ``values`` is the name of what
-    JSON lines have for each link.
+    JSON lines have for each link; they also have what else the row of a pair says.
     """
     pairs = 0
     with text_output(out) as file:
@@ -80,7 +84,9 @@ def _text(
     row[values] = [round(p, 6) for p in found.probabilities]
     if name == "jsonl":
         row["score"] = None if math.isnan(found.score) else round(found.score, 6)
-    return json.dumps(row, ensure_ascii=False) + "\n"
+    others = pair.others(reverse=reverse).items()
+    row |= {key: value for key, value in others if key not in row and key not in _OF_LINKS}
+    return json_line(row)
 
 
 def write_corpus(found: Found, out: Path) -> int:

@@ -2,30 +2,21 @@
 
 import logging
 import re
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from dataclasses import replace
 
-from isoglot.aligners.alignment import LINK_ITEM
-from isoglot.corpus.encode.words import (
-    BLANKS,
-    WordMode,
-    locate_words,
-    note_of_spaces,
-    other_space,
-    split_words,
-)
+from isoglot.aligners.alignment import LINK_ITEM, WINDOW
+from isoglot.corpus.encode.words import BLANKS, WordMode, note_of_spaces, other_space, split_words
 from isoglot.corpus.open_corpus import Corpus, CorpusInput, corpus_sources, open_corpus
 from isoglot.corpus.read.cells import wrong_width
 from isoglot.corpus.read.line_files import refuse_bare_returns
-from isoglot.corpus.read.readers import READERS, read, row_objects
-from isoglot.corpus.read.records import from_rows
+from isoglot.corpus.read.readers import PAIR_READERS
 from isoglot.corpus.read.sources import UNNAMED, Source, by_suffix
-from isoglot.corpus.read.tmx import Tags
+from isoglot.corpus.text_pairs import TextPair, chunk_pairs, input_pairs, source_pairs
 from isoglot.errors import ConfigurationError, InputError
 
 _LOG = logging.getLogger(__name__)
-Spans = list[tuple[int, int]]
 Warn = Callable[[int, str], None]
 
 _MOST_WARNINGS = 20
@@ -38,38 +29,7 @@ Abbreviations end some sentences of tokenised text, so a few glued pairs prove n
 _GLUED = re.compile(r"\w[.,;:!?…。，！？।؟]+(?:\s|$)")
 
 
-class _Row(NamedTuple):
-    """Both sides of a row, each a text or its words, and what else the row says."""
-
-    source: str | list[str]
-    target: str | list[str]
-    id: str | int | None = None
-    tags: tuple[Tags, Tags] = ((), ())
-
-
-@dataclass(frozen=True, slots=True)
-class RawPair:
-    """One sentence pair."""
-
-    texts: tuple[str, str]
-    words: tuple[list[str], list[str]]
-    languages: tuple[str, str] = ("", "")
-    id: str | int | None = None  # what the input calls it
-    tags: tuple[Tags, Tags] = ((), ())  # in-line tags of TMX
-    spans: tuple[Spans, Spans] | None = None  # characters of the words, where the text alone does not say it
-
-    @property
-    def placed(self) -> tuple[tuple[str, str], tuple[Spans, Spans]]:
-        """Both texts and the characters of each word in them; a text that the words do not spell is joined anew."""
-        if self.spans is not None:
-            return self.texts, self.spans
-        (source, one), (target, other) = (
-            _placed(text, words) for text, words in zip(self.texts, self.words, strict=True)
-        )
-        return (source, target), (one, other)
-
-
-def read_pairs(corpus: Corpus, *, mode: WordMode, warn: Warn | None = None) -> Iterator[RawPair]:
+def read_pairs(corpus: Corpus, *, mode: WordMode, warn: Warn | None = None) -> Iterator[TextPair]:
     """Sentence pairs in the order of the inputs, in bounded memory.
 
     A line of a Moses pair, a TSV or a ``source ||| target`` file that cannot be read (invalid UTF-8, a missing
@@ -86,12 +46,13 @@ def read_pairs(corpus: Corpus, *, mode: WordMode, warn: Warn | None = None) -> I
                 number += 1
                 yield pair
             continue
-        source, target = given.source.languages("bitext")
-        for row in given.loop(_rows(given.source, number, warn or silent, mode)):
+        for pair in given.loop(_rows(given.source, number, warn or silent, mode)):
             number += 1
-            if noticed is not None and isinstance(row.source, str) and isinstance(row.target, str):
-                noticed.look((row.source, row.target))
-            yield _with_words(row, mode, (source, target))
+            if noticed is not None and not any(pair.words):
+                noticed.look(pair.texts)
+            if isinstance(warn, Warnings):
+                warn.places.append((number, pair.path, pair.line))
+            yield _with_words(pair, mode)
     if noticed is not None:
         noticed.end()
 
@@ -108,32 +69,21 @@ def more_bitext(paths: Sequence[str], languages: Sequence[str]) -> Corpus:
 
 def prepared_pairs(
     given: CorpusInput, *, mode: WordMode, start: int = 0, stop: int | None = None
-) -> Iterator[RawPair]:
+) -> Iterator[TextPair]:
     """The pairs ``start`` to ``stop`` − 1 of a prepared folder."""
-    aligned = given.manifest is not None and given.manifest.kind == "aligned"
-    if mode == "unicode" and aligned:
+    if mode == "unicode" and given.manifest is not None and given.manifest.kind == "aligned":
         path = given.source.path
         raise InputError(
             "is already split into words, and its links count them; leave --words out", path=path
         )
-    for row in given.rows(start, stop):
-        texts = (row["source"], row["target"])
-        languages = (row["source_language"] or "", row["target_language"] or "")
-        if aligned:
-            yield RawPair(texts, (row["source_words"], row["target_words"]), languages)
-        else:
-            yield _with_words(_Row(*texts), mode, languages)
+    return (_with_words(pair, mode) for pair in input_pairs(given, start, stop))
 
 
-def _rows(source: Source, before: int, warn: Warn, mode: WordMode) -> Iterator[_Row]:
+def _rows(source: Source, before: int, warn: Warn, mode: WordMode) -> Iterator[TextPair]:
     """Each row, in its place; ``before`` pairs have been read of other inputs."""
     if source.format in _LINE_FORMATS and not (source.header or _named(source)):
-        return (_Row(*both) for both in _tolerant(source, before, warn))
-    if source.format == "jsonl":
-        return _objects(source, mode)
-    if source.format == "tmx":
-        return _units(source)
-    return (_Row(row["source"], row["target"]) for row in read(source))
+        return _tolerant(source, before, warn)
+    return _objects(source, mode) if source.format == "jsonl" else source_pairs(source)
 
 
 def silent(number: int, message: str) -> None:
@@ -145,6 +95,8 @@ class Warnings:
 
     def __init__(self) -> None:
         self._reported: set[int] = set()
+        self.places: deque[tuple[int, str | None, int | None]] = deque(maxlen=2 * WINDOW)
+        """Number, file and line of the pairs read last, more than an aligner reads ahead."""
 
     def __call__(self, number: int, message: str) -> None:
         """Report what is wrong with the pair of this 1-based number."""
@@ -154,7 +106,8 @@ class Warnings:
         if len(self._reported) > _MOST_WARNINGS:
             _LOG.warning("more warnings of this kind follow; check the input")
         else:
-            _LOG.warning("pair %d: %s", number, message)
+            places = (f"{path}:{line}: " for n, path, line in self.places if n == number and line is not None)
+            _LOG.warning("pair %d: %s%s", number, next(places, ""), message)
 
 
 class _Notices:
@@ -190,21 +143,12 @@ class _Notices:
             )
 
 
-def _placed(text: str, words: list[str]) -> tuple[str, list[tuple[int, int]]]:
-    """Where the words stand in the text; if they do not spell it, in the words joined by spaces."""
-    spans = locate_words(text, words)
-    if spans is None:
-        text = " ".join(words)
-        spans = locate_words(text, words) or []
-    return text, spans
-
-
-def _with_words(row: _Row, mode: WordMode, languages: tuple[str, str]) -> RawPair:
-    (source, one), (target, other) = (
-        (side, split_words(side, mode=mode)) if isinstance(side, str) else (" ".join(side), side)
-        for side in (row.source, row.target)
+def _with_words(pair: TextPair, mode: WordMode) -> TextPair:
+    source, target = (
+        words or split_words(text, mode=mode) for text, words in zip(pair.texts, pair.words, strict=True)
     )
-    return RawPair((source, target), (one, other), languages, row.id, row.tags)
+    pair.words = source, target
+    return pair
 
 
 def _named(source: Source) -> bool:
@@ -212,34 +156,39 @@ def _named(source: Source) -> bool:
     return any(isinstance(source.columns.get(role), str) for role in ("source", "target"))
 
 
-def _tolerant(source: Source, before: int, warn: Warn) -> Iterator[tuple[str, str]]:
-    """Both sides of each line, of two files or cut at a separator; what cannot be read keeps its place."""
+def _tolerant(source: Source, before: int, warn: Warn) -> Iterator[TextPair]:
+    """The pair of each line, of two files or cut at a separator; what cannot be read keeps its place."""
     separator = {"bars": "|||", "tsv": "\t"}.get(str(source.format))
     columns = [int(source.columns.get(role, at)) for role, at in (("source", 0), ("target", 1))]
-    whole = number = 0
-    for chunk in READERS[str(source.format)].chunks(source, "bitext", None):
+    source_language, target_language = source.languages("bitext")
+    whole = line = 0
+    for chunk in PAIR_READERS[str(source.format)].chunks(source, "bitext", None):
         files = [
             _texts(data, path, chunk.first_line, before, warn)
             for data, path in zip(chunk.payload, source.files(), strict=True)
         ]
-        for number, line in enumerate(zip(*files, strict=True), before + chunk.first_line):
-            fields = line if separator is None else line[0].split(separator)
+        for line, texts in enumerate(zip(*files, strict=True), chunk.first_line):
+            fields = texts if separator is None else texts[0].split(separator)
+            pair = TextPair(
+                ("", ""), languages=(source_language, target_language), path=source.path, line=line
+            )
+            problem = ""
             if len(fields) <= max(columns):
-                warn(number, f"no {separator!r} between two sentences; it gets no links")
-                yield "", ""
+                problem = f"no {separator!r} between two sentences; it gets no links"
             elif separator == "\t" and len(fields) != chunk.width:
-                warn(
-                    number, f"{len(fields)} columns, but {wrong_width(chunk.width, source)}; it gets no links"
-                )
-                yield "", ""
+                problem = f"{len(fields)} columns, but {wrong_width(chunk.width, source)}; it gets no links"
             else:
                 whole += 1
-                if separator == "|||" and not all(
-                    map(LINK_ITEM.fullmatch, split_words(" ".join(fields[2:]), mode="whitespace"))
-                ):
-                    warn(number, "has more than two sentences; what follows the second is left out")
-                yield fields[columns[0]].strip(BLANKS), fields[columns[1]].strip(BLANKS)
-    if number and not whole:
+                pair.texts = fields[columns[0]].strip(BLANKS), fields[columns[1]].strip(BLANKS)
+                rest = [field for n, field in enumerate(fields) if n not in columns]
+                if separator == "\t" and rest:
+                    pair.cells, pair.more = rest, {"columns": rest}
+                elif not all(map(LINK_ITEM.fullmatch, split_words(" ".join(rest), mode="whitespace"))):
+                    problem = "has more than two sentences; what follows the second is left out"
+            if problem:
+                warn(before + line, f"{source.path}:{line}: {problem}")
+            yield pair
+    if line and not whole:
         raise InputError(
             f"no line has {separator!r} between two sentences; give a second file, or name the --input-format",
             path=source.path,
@@ -247,44 +196,30 @@ def _tolerant(source: Source, before: int, warn: Warn) -> Iterator[tuple[str, st
         )
 
 
-def _objects(source: Source, mode: WordMode) -> Iterator[_Row]:
+def _objects(source: Source, mode: WordMode) -> Iterator[TextPair]:
     """Each line of JSON, of which a side may be a list of words; of a blank one both are empty: it keeps its place."""
-    for chunk in READERS["jsonl"].chunks(source, "bitext", None):
-        rows, numbers = row_objects(source, chunk)
-        found: dict[int, _Row] = {}
-        if rows:
-            values, _ = from_rows(rows, numbers, chunk.names or (), source, "bitext", words=True)
-            for line, one, other, row in zip(numbers, values["source"], values["target"], rows, strict=True):
-                wrong = _wrong_row(one, other, row.get("id"), mode)
-                if wrong is not None:
-                    raise InputError(wrong, path=source.path, line=line)
-                found[line] = _Row(one, other, row.get("id"))
+    source_language, target_language = source.languages("bitext")
+    blank = TextPair(("", ""), languages=(source_language, target_language), path=source.path)
+    for chunk in PAIR_READERS["jsonl"].chunks(source, "bitext", None):
+        pairs = {pair.line: pair for pair in chunk_pairs(source, chunk)}
+        for line, pair in pairs.items():
+            if (problem := _problem(pair, mode)) is not None:
+                raise InputError(problem, path=source.path, line=line)
         data = chunk.payload[0]
         lines = data.count(b"\n") + (not data.endswith(b"\n"))
-        yield from (
-            found.get(line, _Row("", "")) for line in range(chunk.first_line, chunk.first_line + lines)
-        )
+        for line in range(chunk.first_line, chunk.first_line + lines):
+            yield pairs.get(line) or replace(blank, line=line)
 
 
-def _wrong_row(one: str | list[str], other: str | list[str], name: Any, mode: WordMode) -> str | None:
+def _problem(pair: TextPair, mode: WordMode) -> str | None:
     """What is wrong with a line of JSON whose sides can be read."""
-    lists = [side for side in (one, other) if not isinstance(side, str)]
-    if lists and mode == "unicode":
+    if any(pair.words) and mode == "unicode":
         return "is already split into words; leave --words out"
-    if any(not word.strip() for words in lists for word in words):
+    if any(not word.strip() for words in pair.words for word in words):
         return "a word is empty; leave it out, and count the links without it"
-    if name is not None and type(name) not in (int, str):
-        return f"the id is {name!r}, but a number or a text is needed"
+    if pair.id is not None and type(pair.id) not in (int, str):
+        return f"the id is {pair.id!r}, but a number or a text is needed"
     return None
-
-
-def _units(source: Source) -> Iterator[_Row]:
-    """Each translation unit of a TMX file that has both languages."""
-    reader = READERS["tmx"]
-    for chunk in reader.chunks(source, "bitext", None):
-        values, _ = reader.fields(source, "bitext", chunk)
-        tags = zip(values["source_tags"], values["target_tags"], strict=True)
-        yield from map(_Row, values["source"], values["target"], values["id"], tags)
 
 
 def _texts(data: bytes, path: str, first: int, before: int, warn: Warn) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from isoglot.corpus.read.records import Fields, check_languages, language_columns, plan_columns
 from isoglot.corpus.read.sources import LANGUAGES, ROLES, Kind, Source
@@ -71,10 +72,13 @@ def cell_fields(
     width: int,
     rows: list[list[str]],
     numbers: Sequence[int],
+    *,
+    whole: bool = False,
 ) -> Fields:
     """The columns that are asked for; a blank line is an empty row.
 
     ``width``: How many cells a row has where no header says it.
+    ``whole``: ``cells`` are the other columns, and ``more`` holds them by name where a header names them.
     """
     plan = plan_columns(source, kind, names=names)
     columns = {r: names.index(c) if names and isinstance(c, str) else int(c) for r, c in plan.items()}
@@ -85,7 +89,7 @@ def cell_fields(
         if widest < len(row) == wanted:
             continue
         if not any(cell.strip() for cell in row):
-            rows[place] = [""] * (widest + 1)
+            rows[place] = [""] * max(wanted, widest + 1)
             continue
         if len(row) <= widest:
             role = next(r for r, c in columns.items() if c >= len(row))
@@ -96,7 +100,12 @@ def cell_fields(
         else:
             problem = f"{len(row)} columns, but {wrong_width(wanted, source, header=names is not None)}"
         raise InputError(problem, path=source.path, line=numbers[place])
-    return {role: [row[c] for row in rows] for role, c in columns.items()}, numbers
+    fields: dict[str, list[Any]] = {role: [row[c] for row in rows] for role, c in columns.items()}
+    if whole:
+        rest = [n for n in range(max(wanted, widest + 1)) if n not in columns.values()]
+        fields["cells"] = [[row[n] for n in rest] for row in rows]
+        fields["more"] = [{names[n]: row[n] for n in rest} if names else {} for row in rows]
+    return fields, numbers
 
 
 def wrong_width(wanted: int, source: Source, *, header: bool = False) -> str:

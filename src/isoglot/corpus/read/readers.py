@@ -7,6 +7,7 @@ a chunk is parsed into rows, in any process. Every error names ``file:line``.
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
@@ -133,15 +134,17 @@ def _csv_chunks(source: Source, kind: Kind, meter: Meter | None) -> Iterator[Chu
             raise empty(source.path, header=source.header)
 
 
-def _parquet_chunks(source: Source, kind: Kind, meter: Meter | None) -> Iterator[Chunk]:
-    """Batches of the columns that are asked for; errors give the row for the line."""
+def _parquet_chunks(
+    source: Source, kind: Kind, meter: Meter | None, *, whole: bool = False
+) -> Iterator[Chunk]:
+    """Batches of the columns that are asked for, or with ``whole`` of all; errors give the row for the line."""
     import pyarrow as pa  # noqa: PLC0415 - slow to import, and no other format needs it
     import pyarrow.parquet as pq  # noqa: PLC0415
 
     try:
         with Path(source.path).open("rb") as handle, pq.ParquetFile(handle) as file:
             names = file.schema_arrow.names
-            wanted = wanted_columns(source, kind, names)
+            wanted = names if whole else wanted_columns(source, kind, names)
             yield from _numbered(
                 source, names, file.iter_batches(CHUNK_LINES, columns=wanted, use_threads=False)
             )
@@ -149,7 +152,9 @@ def _parquet_chunks(source: Source, kind: Kind, meter: Meter | None) -> Iterator
         raise InputError(f"cannot be read as Parquet ({error}); write it again", path=source.path) from error
 
 
-def _huggingface_chunks(source: Source, kind: Kind, meter: Meter | None) -> Iterator[Chunk]:
+def _huggingface_chunks(
+    source: Source, kind: Kind, meter: Meter | None, *, whole: bool = False
+) -> Iterator[Chunk]:
     """Batches of a data set of the hub, streamed, or of a folder that ``save_to_disk`` wrote."""
     import datasets  # noqa: PLC0415 (a second of import that no other format needs)
 
@@ -174,7 +179,7 @@ def _huggingface_chunks(source: Source, kind: Kind, meter: Meter | None) -> Iter
         tables = iter(found.with_format("arrow").iter(batch_size=CHUNK_LINES // 4))
         if (first := next(tables, None)) is None:
             raise empty(source.path)
-        wanted = wanted_columns(source, kind, first.column_names)
+        wanted = first.column_names if whole else wanted_columns(source, kind, first.column_names)
         yield from _numbered(
             source, first.column_names, (table.select(wanted) for table in chain([first], tables))
         )
@@ -241,7 +246,9 @@ def _bars_fields(source: Source, kind: Kind, chunk: Chunk) -> Fields:
 
     rows = each(split, zip(numbers, lines, strict=True), source.path)
     links = beside[0] if beside else [row[2] for row in rows] if needed == (3,) else []
-    return {"source": [row[0] for row in rows], "target": [row[1] for row in rows], "links": links}, numbers
+    more = [dict(zip(("links",), row[2:], strict=False)) for row in rows]
+    sides = {"source": [row[0] for row in rows], "target": [row[1] for row in rows]}
+    return {**sides, "links": links, "more": more}, numbers
 
 
 def _lexicon_fields(source: Source, kind: Kind, chunk: Chunk) -> Fields:
@@ -260,36 +267,31 @@ def _lexicon_fields(source: Source, kind: Kind, chunk: Chunk) -> Fields:
     return {"source": [row[0] for row in rows], "target": [row[1] for row in rows]}, numbers
 
 
-def _tsv_fields(source: Source, kind: Kind, chunk: Chunk) -> Fields:
+def _tsv_fields(source: Source, kind: Kind, chunk: Chunk, *, whole: bool = False) -> Fields:
     (lines,), numbers = _decoded(source, chunk)
-    return cell_fields(source, kind, chunk.names, chunk.width, [line.split("\t") for line in lines], numbers)
+    rows = [line.split("\t") for line in lines]
+    return cell_fields(source, kind, chunk.names, chunk.width, rows, numbers, whole=whole)
 
 
-def _csv_fields(source: Source, kind: Kind, chunk: Chunk) -> Fields:
+def _csv_fields(source: Source, kind: Kind, chunk: Chunk, *, whole: bool = False) -> Fields:
     numbers, rows = zip(*chunk.payload, strict=True)
-    return cell_fields(source, kind, chunk.names, chunk.width, list(rows), numbers)
+    return cell_fields(source, kind, chunk.names, chunk.width, list(rows), numbers, whole=whole)
 
 
-def row_objects(source: Source, chunk: Chunk) -> tuple[list[dict[str, Any]], list[int]]:
-    """The objects of a chunk of JSON lines and the line of each; blank lines are passed over."""
+def _jsonl_fields(source: Source, kind: Kind, chunk: Chunk, *, whole: bool = False) -> Fields:
+    """Rows of the fields that are asked for; blank lines are passed over."""
     (lines,), numbers = _decoded(source, chunk)
     full = list(filled_lines(zip(numbers, lines, strict=True)))
-    return each(parse_object, full, source.path), [number for number, _ in full]
-
-
-def _jsonl_fields(source: Source, kind: Kind, chunk: Chunk) -> Fields:
-    """Rows of the fields that are asked for."""
-    rows, numbers = row_objects(source, chunk)
-    if not rows:
+    if not full:
         return {role: [] for role in ("text", "source", "target", "links")}, []
-    return from_rows(rows, numbers, chunk.names or (), source, kind)
+    rows = each(parse_object, full, source.path)
+    return from_rows(rows, [number for number, _ in full], chunk.names or (), source, kind, whole=whole)
 
 
-def _table_fields(source: Source, kind: Kind, chunk: Chunk) -> Fields:
+def _table_fields(source: Source, kind: Kind, chunk: Chunk, *, whole: bool = False) -> Fields:
     rows = chunk.payload.to_pylist()
-    return from_rows(
-        rows, range(chunk.first_line, chunk.first_line + len(rows)), chunk.names or (), source, kind
-    )
+    numbers = range(chunk.first_line, chunk.first_line + len(rows))
+    return from_rows(rows, numbers, chunk.names or (), source, kind, whole=whole)
 
 
 READERS: dict[str, Reader] = {
@@ -306,6 +308,15 @@ READERS: dict[str, Reader] = {
     "conllu": Reader(_block_chunks, tree_fields),
 }
 """Every format that can be read, by name."""
+PAIR_READERS = {
+    **READERS,
+    "tsv": Reader(_line_chunks, partial(_tsv_fields, whole=True)),
+    "csv": Reader(_csv_chunks, partial(_csv_fields, whole=True)),
+    "jsonl": Reader(_jsonl_chunks, partial(_jsonl_fields, whole=True)),
+    "parquet": Reader(partial(_parquet_chunks, whole=True), partial(_table_fields, whole=True)),
+    "huggingface": Reader(partial(_huggingface_chunks, whole=True), partial(_table_fields, whole=True)),
+}
+"""The same, reading all that a row of sentence pairs says."""
 
 
 def read(source: Source, *, kind: Kind = "bitext") -> Iterator[dict[str, Any]]:

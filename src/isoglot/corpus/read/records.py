@@ -146,21 +146,28 @@ def from_rows(
     source: Source,
     kind: Kind,
     *,
-    words: bool = False,
+    whole: bool = False,
 ) -> Fields:
-    """The fields of rows that name their columns; with ``words`` a list of words may stand for its text."""
+    """The fields of rows that name their columns.
+
+    ``whole``: A list of words may stand for its text, and ``more`` is what else each row says.
+    """
     plan = plan_columns(source, kind, names=names, line=lines[0] if lines else 1)
     check_languages(rows, lines, source, language_columns(source, kind))
-    return {
+    fields = {
         role: each(
             partial(
-                _field, column=str(column), role=role, text=kind != "aligned" and role != "flags", words=words
+                _field, column=str(column), role=role, text=kind != "aligned" and role != "flags", words=whole
             ),
             zip(lines, rows, strict=True),
             source.path,
         )
         for role, column in plan.items()
-    }, lines
+    }
+    if whole:
+        read = set(map(str, plan.values()))
+        fields["more"] = [{name: value for name, value in row.items() if name not in read} for row in rows]
+    return fields, lines
 
 
 def language_columns(source: Source, kind: Kind, names: Sequence[str] | None = None) -> list[tuple[str, str]]:
@@ -264,7 +271,11 @@ def _usual_names(role: str, source: Source, kind: Kind) -> list[str]:
     else:
         language = source.source_language if role == "source" else source.target_language
         short = {"source": "src", "target": "tgt"}[role]
-        names = [role, short, language, f"translation.{language}"]
         # Links count words, which a text cut at blanks need not have.
-        names.insert(0 if kind == "aligned" else 2, f"{role}_words")
+        names = (
+            [f"{role}_words", role, short]
+            if kind == "aligned"
+            else [role, f"{short}_text", short, f"{role}_words"]
+        )
+        names += [language, f"translation.{language}"]
     return [name for name in names if name]

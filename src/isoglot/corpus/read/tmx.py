@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 from xml.parsers import expat
 from xml.sax.saxutils import escape, quoteattr
 
@@ -13,6 +14,8 @@ from isoglot.errors import InputError
 
 _MOST_NAMED = 8
 _CODES = frozenset({"bpt", "ept", "ph", "it", "ut", "sub"})
+_NAMED = frozenset({"tuid", "xml:lang", "lang"})
+"""Attributes that have a place of their own."""
 Tags = tuple[tuple[int, str], ...]
 """In-line tags of a segment: the character of its text before which each stands, and its XML."""
 
@@ -37,10 +40,9 @@ def tmx_chunks(source: Source, kind: Kind, meter: Meter | None) -> Iterator[Chun
 
 
 def tmx_fields(source: Source, kind: Kind, chunk: Chunk) -> Fields:
-    """The pairs of one chunk; beside their text ``id`` (``tuid``), ``source_tags`` and ``target_tags``."""
-    names = ("source", "target", "id", "source_tags", "target_tags")
-    columns = [[pair[i] for pair in chunk.payload] for i in range(1 + len(names))]
-    return dict(zip(names, columns[1:], strict=True)), columns[0]
+    """The pairs of one chunk; ``more`` has ``id`` (``tuid``), in-line tags, notes, properties and attributes."""
+    lines, source_texts, target_texts, more = ([pair[i] for pair in chunk.payload] for i in range(4))
+    return {"source": source_texts, "target": target_texts, "more": more}, lines
 
 
 class _Units:
@@ -49,12 +51,15 @@ class _Units:
     def __init__(self, source: Source) -> None:
         self._path = source.path
         self._wanted = [language_tag(tag) for tag in source.languages("bitext")]
-        self.pairs: list[tuple[int, str, str, str | None, Tags, Tags]] = []
+        self.pairs: list[tuple[int, str, str, dict[str, Any]]] = []
         self.incomplete = 0
         self._seen: set[str] = set()
         self._found: set[str] = set()
-        self._unit: dict[str, tuple[str, Tags]] = {}
-        self._id: str | None = None
+        self._unit: dict[str, tuple[str, dict[str, Any]]] = {}
+        self._about: list[dict[str, Any]] = [
+            {}
+        ]  # of the header, or of the unit and its translation that are open
+        self._note: tuple[str, list[str]] | None = None  # type and text of a property, no type of a note
         self._line = 1
         self._language = ""
         self._text: list[str] | None = None
@@ -83,12 +88,16 @@ class _Units:
     def _start(self, name: str, attributes: dict[str, str]) -> None:
         if name == "tu":
             self._unit, self._line = {}, self.parser.CurrentLineNumber
-            self._id = attributes.get("tuid")
+            self._about = [_about(attributes, id=attributes.get("tuid"))]
         elif name == "tuv":
             self._language = unit_language(attributes)
             self._seen.add(self._language)
+            label = attributes.get("xml:lang") or attributes.get("lang")
+            self._about.append(_about(attributes, language=label))
         elif name == "seg":
             self._text, self._tags, self._codes = [], [], 0
+        elif self._text is None and name in ("note", "prop"):
+            self._note = attributes.get("type", "") if name == "prop" else "", []
         elif self._text is not None:
             self._tag(f"<{name}{''.join(f' {k}={quoteattr(v)}' for k, v in attributes.items())}>")
             if self._codes or name in _CODES:
@@ -96,21 +105,45 @@ class _Units:
 
     def _end(self, name: str) -> None:
         if name == "seg" and self._text is not None:
-            self._unit.setdefault(self._language, ("".join(self._text), tuple(self._tags)))
+            about = {**self._about[-1], "tags": tuple(self._tags)}
+            self._unit.setdefault(self._language, ("".join(self._text), about))
             self._text = None
+        elif name == "tuv":
+            self._about = self._about[:1]
         elif name == "tu":
             source, target = (self._side(w) for w in self._wanted)
             if source is None or target is None:
                 self.incomplete += 1
             else:
-                self.pairs.append((self._line, source[0], target[0], self._id, source[1], target[1]))
+                sides = {"source": source[1], "target": target[1]}.items()
+                more = {f"{side}_{key}": value for side, about in sides for key, value in about.items()}
+                self.pairs.append((self._line, source[0], target[0], self._about[0] | more))
+        elif self._note is not None and self._text is None:
+            self._end_note(*self._note)
         elif self._text is not None:
             self._tag(f"</{name}>")
             if self._codes:
                 self._codes -= 1
 
+    def _end_note(self, kind: str, parts: list[str]) -> None:
+        """Keep a note, or a property, of whose type there may be several."""
+        about, text, self._note = self._about[-1], "".join(parts), None
+        if not kind:
+            about.setdefault("notes", []).append(text)
+            return
+        properties = about.setdefault("properties", {})
+        match properties.get(kind):
+            case None:
+                properties[kind] = text
+            case str(first):
+                properties[kind] = [first, text]
+            case several:
+                several.append(text)
+
     def _characters(self, text: str) -> None:
-        if self._text is not None and self._codes:
+        if self._note is not None:
+            self._note[1].append(text)
+        elif self._text is not None and self._codes:
             self._tag(escape(text))
         elif self._text is not None:
             self._text.append(text)
@@ -123,7 +156,7 @@ class _Units:
         else:
             self._tags.append((sum(map(len, self._text or ())), xml))
 
-    def _side(self, wanted: str) -> tuple[str, Tags] | None:
+    def _side(self, wanted: str) -> tuple[str, dict[str, Any]] | None:
         """The segment in a language: its exact tag first, then any variant of it."""
         tags = [wanted, *(tag for tag in self._unit if tag.startswith(f"{wanted}-"))]
         found = next((self._unit[tag] for tag in tags if tag in self._unit), None)
@@ -133,7 +166,9 @@ class _Units:
 
     def _unknown(self, name: str, is_parameter: bool) -> None:
         """An entity of a file beside, which is not read: without this, it would vanish from the text."""
-        if self._codes:
+        if self._note is not None:
+            self._note[1].append(f"&{name};")
+        elif self._codes:
             self._tag(f"&{name};")
         elif not is_parameter and self._text is not None:
             raise self._wrong(
@@ -142,6 +177,13 @@ class _Units:
 
     def _wrong(self, message: str) -> InputError:
         return InputError(message, path=self._path, line=self.parser.CurrentLineNumber)
+
+
+def _about(attributes: Mapping[str, str], **named: str | None) -> dict[str, Any]:
+    """What a unit or a translation says of itself in its attributes."""
+    rest = {name: value for name, value in attributes.items() if name not in _NAMED}
+    known: dict[str, Any] = {name: value for name, value in named.items() if value is not None}
+    return known | ({"attributes": rest} if rest else {})
 
 
 def tmx_languages(path: str, given: Sequence[str]) -> tuple[str, str]:

@@ -1,0 +1,263 @@
+"""What a verb does not use passes through it, and every verb reads what every verb writes."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from commands import run
+
+from isoglot.corpus.open_corpus import open_corpus
+from isoglot.corpus.text_pairs import TextPair, input_pairs
+from isoglot.errors import ConfigurationError, InputError
+from isoglot.testing import tiny_bitext, tiny_model, tiny_tokenizer
+
+LANGUAGES = ("--source-lang", "en", "--target-lang", "xx")
+FILTER = ("filter", "--aligner", "none", "--quiet")
+ALIGN = ("align", "-m", "fast_align", "--quiet")
+TMX = """<?xml version="1.0" encoding="UTF-8"?>
+<tmx version="1.4"><header srclang="en-US"><note>of the header</note></header><body>
+<tu tuid="menu-7" creationdate="20240101T000000Z"><note>check &amp; keep</note><prop type="domain">law</prop><prop \
+type="x">1</prop><prop type="x">2</prop>
+<tuv xml:lang="en-US" creationid="ann"><prop type="p">q</prop><seg>The small  <ph x="1"/>house.</seg></tuv>
+<tuv xml:lang="de-AT"><note>kurz</note><seg>Das <bpt i="1">&lt;b></bpt>kleine<ept i="1">&lt;/b></ept> Haus.</seg></tuv>
+</tu>
+<tu><tuv xml:lang="en-GB"><seg>A &lt; B</seg></tuv><tuv xml:lang="de"><seg>Ein Hund</seg></tuv></tu>
+</body></tmx>
+"""
+
+
+def pairs_of(path: Path, languages: tuple[str, str] = ("en", "de")) -> list[TextPair]:
+    corpus = open_corpus([str(path)], "bitext", languages=languages)
+    return [pair for given in corpus.inputs for pair in input_pairs(given)]
+
+
+def said(pair: TextPair) -> dict[str, Any]:
+    """What a row says, whatever file and line it stands in."""
+    return pair.row()
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Path:
+    path = tmp_path / "memory.tmx"
+    path.write_text(TMX)
+    return path
+
+
+def test_a_translation_memory_keeps_all_that_its_units_say(memory: Path, tmp_path: Path) -> None:
+    expected = [said(pair) for pair in pairs_of(memory)]
+    assert expected[0] == {
+        "id": "menu-7",
+        "source": "The small  house.",
+        "target": "Das kleine Haus.",
+        "source_tags": ((11, '<ph x="1"></ph>'),),
+        "target_tags": ((4, '<bpt i="1">&lt;b&gt;</bpt>'), (10, '<ept i="1">&lt;/b&gt;</ept>')),
+        "source_language": "en-US",
+        "target_language": "de-AT",
+        "attributes": {"creationdate": "20240101T000000Z"},
+        "notes": ["check & keep"],
+        "properties": {"domain": "law", "x": ["1", "2"]},
+        "source_attributes": {"creationid": "ann"},
+        "source_properties": {"p": "q"},
+        "target_notes": ["kurz"],
+    }
+    # through TMX, through JSON lines, through JSON lines and back, and through the links of `align`
+    run(*FILTER, memory, "-o", tmp_path / "a.tmx")
+    run(*FILTER, memory, "-o", tmp_path / "b.jsonl")
+    run(*FILTER, tmp_path / "b.jsonl", "-o", tmp_path / "c.tmx", "--source-lang", "en", "--target-lang", "de")
+    run(*ALIGN, memory, "-f", "jsonl", "-o", tmp_path / "d.jsonl")
+    for name in ("a.tmx", "b.jsonl", "c.tmx"):
+        assert [said(pair) for pair in pairs_of(tmp_path / name)] == expected, name
+    linked = [json.loads(line) for line in (tmp_path / "d.jsonl").read_text().splitlines()]
+    kept = {key: value for key, value in expected[0].items() if key not in ("source", "target")}
+    for side, short in (("source", "src"), ("target", "tgt")):
+        assert linked[0].pop(f"{short}_text") == expected[0][side]
+        assert [tuple(tag) for tag in linked[0].pop(f"{short}_tags")] == [*kept.pop(f"{side}_tags")]
+    assert kept.items() <= linked[0].items()
+    assert linked[1]["source_language"] == "en-GB" and linked[1]["target_language"] == "de"
+
+
+def test_links_of_reversed_pairs_say_the_same_of_the_other_side(memory: Path) -> None:
+    row = json.loads(run(*ALIGN, memory, "-f", "jsonl", "--reverse").splitlines()[0])
+    assert (row["source_language"], row["target_language"]) == ("de-AT", "en-US")
+    assert row["target_attributes"] == {"creationid": "ann"} and row["source_notes"] == ["kurz"]
+
+
+ROWS = [{"id": n, "source": f"one {n}", "target": f"eins {n}", "domain": "law", "tier": [n]} for n in (1, 2)]
+
+
+def lines_of(rows: list[dict[str, Any]]) -> str:
+    return "".join(json.dumps(row) + "\n" for row in rows)
+
+
+def tables() -> Iterator[tuple[str, str | pa.Table, list[dict[str, Any]]]]:
+    cells = [f"{row['source']}\t{row['target']}\tlaw\t{n}" for n, row in enumerate(ROWS)]
+    plain = [
+        {"source": row["source"], "target": row["target"], "columns": ["law", str(n)]}
+        for n, row in enumerate(ROWS)
+    ]
+    yield "a.jsonl", lines_of(ROWS), ROWS
+    yield "a.parquet", pa.Table.from_pylist(ROWS), ROWS
+    yield "a.tsv", "\n".join(cells), plain
+    linked = [{key: row[key] for key in ("source", "target")} | {"links": "0-0"} for row in ROWS]
+    yield "a.txt", "".join(f"{row['source']} ||| {row['target']} ||| 0-0\n" for row in ROWS), linked
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "expected"), list(tables()), ids=["jsonl", "parquet", "tsv", "bars"]
+)
+def test_keys_and_columns_pass_through(
+    name: str, content: str | pa.Table, expected: list[dict[str, Any]], tmp_path: Path
+) -> None:
+    path = tmp_path / name
+    if isinstance(content, str):
+        path.write_text(content)
+    else:
+        pq.write_table(content, path)
+    run(*FILTER, path, "-o", tmp_path / "kept.jsonl", *LANGUAGES)
+    rows = [json.loads(line) for line in (tmp_path / "kept.jsonl").read_text().splitlines()]
+    named = {"source_language": "en", "target_language": "xx"}
+    assert rows == [row | named for row in expected]
+    run(*ALIGN, path, "-f", "jsonl", "-o", tmp_path / "links.jsonl", *LANGUAGES)
+    for linked, row in zip((tmp_path / "links.jsonl").read_text().splitlines(), expected, strict=True):
+        rest = {key: value for key, value in row.items() if key not in ("source", "target", "links")}
+        assert (rest | named).items() <= json.loads(linked).items()
+    if name == "a.tsv":
+        run(*FILTER, path, "-o", tmp_path / "kept.tsv")
+        assert (tmp_path / "kept.tsv").read_text().splitlines() == str(content).split("\n")
+
+
+def test_rows_of_a_table_have_as_many_columns_or_the_line_is_named(tmp_path: Path) -> None:
+    first, second = tmp_path / "a.tsv", tmp_path / "b.tsv"
+    first.write_text("a\tb\tc\n")
+    second.write_text("d\te\n")
+    message = run(*FILTER, first, second, "-o", tmp_path / "kept.tsv", fails=InputError)
+    assert message.startswith(f"{second}:1: 2 columns, but the first pair has 3")
+    assert not (tmp_path / "kept.tsv").exists()
+
+
+def test_what_a_format_has_no_room_for_is_named_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text(lines_of(ROWS))
+    with caplog.at_level("WARNING", logger="isoglot"):
+        assert run(*FILTER, path) == "one 1\teins 1\none 2\teins 2\n"
+    assert [record.getMessage() for record in caplog.records] == [
+        "-: has no room for id, domain, tier; write a .jsonl file to keep them"
+    ]
+
+
+def test_numbers_that_are_not_finite_become_null(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"source": ["a"], "target": ["b"], "x": [float("nan")]}), tmp_path / "a.parquet")
+    run(*FILTER, tmp_path / "a.parquet", "-o", tmp_path / "kept.jsonl")
+    assert json.loads((tmp_path / "kept.jsonl").read_text())["x"] is None
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Path]]:
+    """What each verb writes in each format in which it writes pairs."""
+    folder = tmp_path_factory.mktemp("written")
+    tiny_model("xlm-roberta").save_pretrained(folder / "encoder")
+    tiny_tokenizer("xlm-roberta").save_pretrained(folder / "encoder")
+    rows = tiny_bitext(12)
+    for side in ("source", "target"):
+        (folder / f"given.{side}").write_text("".join(f"{text}\n" for text in rows[side]))
+    given = [folder / "given.source", folder / "given.target"]
+    model = ("--model", folder / "encoder", "--quiet")
+    made: dict[str, list[Path]] = {"given": given}
+
+    def make(name: str, *call: object) -> None:
+        made[name] = [folder / name]
+        run(*call, "--out", folder / name)
+
+    for suffix in ("tsv", "jsonl", "tmx", "tmx.gz", "jsonl.gz"):
+        make(f"filter.{suffix}", *FILTER, *given, *LANGUAGES)
+        make(f"mine.{suffix}", "mine", *given, *model, *LANGUAGES)
+        make(f"align-sentences.{suffix}", "align-sentences", *given, *model, *LANGUAGES)
+    for form in ("jsonl", "offsets"):
+        make(f"align.{form}.jsonl", *ALIGN, *given, "-f", form, *LANGUAGES)
+    make("align-corpus", *ALIGN, *given, "-f", "corpus", *LANGUAGES)
+    make("prepare", "prepare", *given, *LANGUAGES, "--quiet")
+    made["filter.moses"] = [folder / "kept.source", folder / "kept.target"]
+    run(*FILTER, *given, *LANGUAGES, *(part for path in made["filter.moses"] for part in ("--out", path)))
+    return made
+
+
+def test_every_verb_reads_what_every_verb_writes(written: dict[str, list[Path]], tmp_path: Path) -> None:
+    for number, (name, paths) in enumerate(written.items()):
+        pairs = sum(1 for _ in open_corpus(list(map(str, paths)), "bitext", languages=("en", "xx")))
+        assert pairs, name
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        named = () if name in ("prepare", "align-corpus") or ".tmx" in name else LANGUAGES
+        links = run(*ALIGN, *paths, *named)
+        assert links.count("\n") == pairs, name
+        for suffix in ("tsv", "jsonl", "tmx"):
+            run(*FILTER, *paths, *named, "--out", folder / f"kept.{suffix}")
+            again = open_corpus([str(folder / f"kept.{suffix}")], "bitext", languages=("en", "xx"))
+            assert 0 < sum(1 for _ in again) <= pairs, (name, suffix)
+        if name not in ("prepare", "align-corpus"):
+            run("prepare", *paths, *named, "--out", folder / "data", "--quiet")
+        elif name == "align-corpus":
+            rows = [json.loads(line) for line in (folder / "kept.jsonl").read_text().splitlines()]
+            assert all(row["links"] and row["source_words"] for row in rows)
+        if name.startswith("align.jsonl"):
+            assert run("score", folder / "kept.jsonl", "--gold", paths[0]).split()[-5:-1] == [
+                "100.00"
+            ] * 3 + ["0.00"]
+            run("prepare", *paths, *named, "--out", folder / "linked", "--kind", "aligned", "--quiet")
+            for path in (paths[0], folder / "kept.jsonl"):
+                run("report", path, "--gold", paths[0], "--out", folder / f"{path.stem}.html")
+
+
+def test_verbs_of_lines_and_of_labels_read_the_two_files_of_a_filter(
+    written: dict[str, list[Path]], tmp_path: Path
+) -> None:
+    paths, model = written["filter.moses"], ("--model", written["given"][0].parent / "encoder", "--quiet")
+    for verb in ("mine", "align-sentences"):
+        run(verb, *paths, *model, "--out", tmp_path / f"{verb}.tsv")
+        assert (tmp_path / f"{verb}.tsv").read_text()
+    run(
+        "project",
+        *paths,
+        "--kind",
+        "markup",
+        "-m",
+        "fast_align",
+        "--out",
+        tmp_path / "projected.txt",
+        "--quiet",
+    )
+    assert (tmp_path / "projected.txt").read_text() == paths[1].read_text()
+    run("filter", paths[0], tmp_path / "projected.txt", *FILTER[1:], "--out", tmp_path / "kept.jsonl")
+
+
+@pytest.mark.parametrize("verb", ["mine", "align-sentences"])
+def test_verbs_of_lines_refuse_a_file_of_pairs(
+    verb: str, written: dict[str, list[Path]], tmp_path: Path
+) -> None:
+    pairs, lines = written["filter.jsonl"][0], written["given"][1]
+    for paths in ((pairs, lines), (lines, pairs)):
+        message = run(verb, *paths, "--out", tmp_path / "out.tsv", fails=ConfigurationError)
+        assert message.startswith(f"{pairs}: got jsonl, but one sentence per line is needed")
+    assert not (tmp_path / "out.tsv").exists()
+
+
+@pytest.mark.parametrize("verb", ["mine", "align-sentences", "filter"])
+def test_a_translation_memory_names_its_languages(
+    verb: str, written: dict[str, list[Path]], tmp_path: Path
+) -> None:
+    out = tmp_path / "out.tmx"
+    how = FILTER[1:] if verb == "filter" else ("--model", written["given"][0].parent / "encoder", "--quiet")
+    for languages in ((), LANGUAGES[:2], ("--source-lang", "und", "--target-lang", "no language")):
+        message = run(verb, *how, *written["given"], *languages, "--out", out, fails=ConfigurationError)
+        assert re.search("--source-lang en|--target-lang", message) and not out.exists()
+    run(verb, *how, *written["given"], "--source-lang", "en-US", "--target-lang", "xx", "--out", out)
+    assert 'xml:lang="en-US"' in out.read_text() and 'srclang="en-US"' in out.read_text()
