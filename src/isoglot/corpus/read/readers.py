@@ -139,7 +139,8 @@ def _parquet_chunks(source: Source, kind: Kind, meter: Meter | None) -> Iterator
     import pyarrow.parquet as pq  # noqa: PLC0415
 
     try:
-        with Path(source.path).open("rb") as handle, pq.ParquetFile(handle) as file:
+        # Arrow's own handle: a thread of Arrow frees a Python one, perhaps after the interpreter's end, which aborts
+        with pa.OSFile(source.path) as handle, pq.ParquetFile(handle) as file:
             names = file.schema_arrow.names
             wanted = wanted_columns(source, kind, names)
             yield from _numbered(
