@@ -64,13 +64,6 @@ def test_tmx_entities_of_another_file_do_not_vanish(tmp_path):
     assert [r["source"] for r in rows(write(tmp_path, "b.tmx", code))] == ["one & two", "January"]
 
 
-@pytest.mark.parametrize("encoding", ["gb2312", "klingon"])
-def test_an_encoding_that_the_parser_has_not_is_told(tmp_path, encoding):
-    path = write(tmp_path, "a.tmx", TMX.replace("UTF-8", encoding))
-    with pytest.raises(InputError, match=r"a\.tmx:1: .*iconv"):
-        rows(path)
-
-
 def test_ids_and_tags_are_kept(tmp_path):
     segments = {
         "en": '<bpt i="1">&lt;b&gt;</bpt>A &amp; <hi type="x">B</hi> <ph>&nbsp;<sub>in</sub></ph>C<ept i="1"/>',

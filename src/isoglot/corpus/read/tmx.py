@@ -219,7 +219,7 @@ def unit_language(attributes: Mapping[str, str]) -> str:
 
 def tmx_parser(path: str) -> expat.XMLParserType:
     """A parser that refuses entity declarations, so that no file can make it fetch or blow up anything."""
-    parser = expat.ParserCreate()
+    parser = expat.ParserCreate("utf-8")  # which a LineFile gives, whatever the file declares
     parser.buffer_text = True
 
     def refuse(name: str, *_: object) -> None:
@@ -242,10 +242,4 @@ def feed(parser: expat.XMLParserType, data: bytes, path: str, *, last: bool = Fa
             f"not well-formed XML ({expat.ErrorString(error.code)}, column {error.offset}): fix or fetch the file",
             path=path,
             line=error.lineno,
-        ) from error
-    except (LookupError, ValueError) as error:
-        raise InputError(
-            f"its encoding cannot be read ({error}); convert it: iconv -t utf-8, and say so in its first line",
-            path=path,
-            line=1,
         ) from error
