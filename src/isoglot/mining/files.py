@@ -10,6 +10,7 @@ from xml.sax.saxutils import escape, quoteattr
 from isoglot.corpus.read.sources import bare_suffix, by_suffix
 from isoglot.errors import ConfigurationError
 from isoglot.runs.files import text_output
+from isoglot.runs.xml_text import XmlText
 
 WritePair = Callable[[str, str, Mapping[str, Any]], None]
 """Takes both sides of a pair and what is known of it, by name, in the same order for every pair."""
@@ -40,8 +41,9 @@ def pair_writer(paths: Sequence[str], languages: Sequence[str] = ("", "")) -> It
 
     ``.tsv``: source, target, then the values, numbers with four digits; ``.jsonl``: an object with them by name;
     ``.tmx`` and the two files of a Moses pair have the sentences alone. ``-`` is TSV on standard output.
+    Characters that XML forbids are left out of TMX, and counted.
     """
-    form = _format(paths)
+    form, legal = _format(paths), XmlText()
     with ExitStack() as stack:
         files = [stack.enter_context(text_output(path)) for path in paths]
 
@@ -55,7 +57,7 @@ def pair_writer(paths: Sequence[str], languages: Sequence[str] = ("", "")) -> It
                 case "tmx":
                     sides = zip(map(quoteattr, languages), map(escape, (source, target)), strict=True)
                     inside = [f"<tuv xml:lang={tag}><seg>{text}</seg></tuv>" for tag, text in sides]
-                    lines = [f"<tu>{''.join(inside)}</tu>"]
+                    lines = [legal(f"<tu>{''.join(inside)}</tu>")]
                 case _:
                     cells = [f"{one:.4f}" if isinstance(one, float) else str(one) for one in values.values()]
                     lines = ["\t".join([source, target, *cells])]
@@ -67,3 +69,4 @@ def pair_writer(paths: Sequence[str], languages: Sequence[str] = ("", "")) -> It
         yield write
         if form == "tmx":
             files[0].write("</body>\n</tmx>\n")
+            legal.warn(paths[0])

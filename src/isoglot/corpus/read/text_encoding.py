@@ -15,7 +15,7 @@ _MARKS = {
 _DECLARED = re.compile(rb"""\s*<\?xml\s[^>]*?\sencoding\s*=\s*["']([A-Za-z][\w.-]*)["']""")
 _HEAD = 1 << 16
 _SPACES, _FEWEST = " \n", 256
-"""In text of two bytes a character every so many bytes have a NUL at least, and a fourth of those is in one of these."""
+"""Characters that hold a fourth of the NUL bytes of UTF-16 at least, and how many bytes have one NUL among them."""
 
 
 def encoding_of(head: bytes) -> str:
