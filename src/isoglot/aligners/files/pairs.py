@@ -13,6 +13,7 @@ from isoglot.corpus.encode.words import (
     locate_words,
     note_of_spaces,
     other_space,
+    sentence_words,
     split_words,
 )
 from isoglot.corpus.open_corpus import Corpus, CorpusInput, corpus_sources, open_corpus
@@ -201,7 +202,7 @@ def _placed(text: str, words: list[str]) -> tuple[str, list[tuple[int, int]]]:
 
 def _with_words(row: _Row, mode: WordMode, languages: tuple[str, str]) -> RawPair:
     (source, one), (target, other) = (
-        (side, split_words(side, mode=mode)) if isinstance(side, str) else (" ".join(side), side)
+        (side, sentence_words(side, mode=mode)) if isinstance(side, str) else (" ".join(side), side)
         for side in (row.source, row.target)
     )
     return RawPair((source, target), (one, other), languages, row.id, row.tags)

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Iterable, Sequence
 
+from isoglot.corpus.encode.words import is_blank
 from isoglot.corpus.read.records import Fields, check_languages, language_columns, plan_columns
 from isoglot.corpus.read.sources import LANGUAGES, ROLES, Kind, Source
 from isoglot.errors import InputError
@@ -30,7 +31,7 @@ def first_row(source: Source, kind: Kind, rows: Iterable[tuple[int, list[str]]])
     Raises:
         InputError: The row reads like a header, or a CSV row has other cells than those that are wanted by default.
     """
-    line, row = next(((n, row) for n, row in rows if any(cell.strip() for cell in row)), (0, []))
+    line, row = next(((n, row) for n, row in rows if not all(map(is_blank, row))), (0, []))
     if not row:
         return 0
     roles = ROLES[kind]
@@ -84,7 +85,7 @@ def cell_fields(
     for place, row in enumerate(rows):
         if widest < len(row) == wanted:
             continue
-        if not any(cell.strip() for cell in row):
+        if all(map(is_blank, row)):
             rows[place] = [""] * (widest + 1)
             continue
         if len(row) <= widest:

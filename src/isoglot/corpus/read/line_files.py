@@ -21,7 +21,7 @@ from typing import IO, Any, TypeVar, cast
 
 import numpy as np
 
-from isoglot.corpus.encode.words import split_words
+from isoglot.corpus.encode.words import is_blank, split_words
 from isoglot.corpus.read.text_encoding import encoding_of
 from isoglot.errors import InputError
 from isoglot.runs.records import parse_object
@@ -261,7 +261,7 @@ def blocks(lines: Iterable[tuple[int, str]]) -> Iterator[list[tuple[int, str]]]:
     """Groups of numbered lines between blank ones."""
     block: list[tuple[int, str]] = []
     for number, line in lines:
-        if line.strip():
+        if not is_blank(line):
             block.append((number, line))
         elif block:
             yield block
@@ -298,7 +298,7 @@ def numbered_objects(path: str | Path) -> Iterator[tuple[int, dict[str, Any]]]:
 
 def filled_lines(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
     """The numbered lines that are not blank."""
-    return ((number, text) for number, text in lines if text.strip())
+    return ((number, text) for number, text in lines if not is_blank(text))
 
 
 def lexicon_entries(line: str) -> list[str]:
