@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 from isoglot.aligners.alignment import LINK_ITEM
 from isoglot.corpus.encode.words import (
-    BLANKS,
     WordMode,
     locate_words,
     note_of_spaces,
@@ -18,7 +17,7 @@ from isoglot.corpus.encode.words import (
 )
 from isoglot.corpus.open_corpus import Corpus, CorpusInput, corpus_sources, open_corpus
 from isoglot.corpus.read.cells import wrong_width
-from isoglot.corpus.read.line_files import refuse_bare_returns
+from isoglot.corpus.read.line_files import bar_fields, refuse_bare_returns
 from isoglot.corpus.read.readers import READERS, read, row_objects
 from isoglot.corpus.read.records import from_rows
 from isoglot.corpus.read.sources import UNNAMED, Source, by_suffix
@@ -224,7 +223,7 @@ def _tolerant(source: Source, before: int, warn: Warn) -> Iterator[tuple[str, st
             for data, path in zip(chunk.payload, source.files(), strict=True)
         ]
         for number, line in enumerate(zip(*files, strict=True), before + chunk.first_line):
-            fields = line if separator is None else line[0].split(separator)
+            fields = bar_fields(line[0]) if separator == "|||" else line[0].split("\t") if separator else line
             if len(fields) <= max(columns):
                 warn(number, f"no {separator!r} between two sentences; it gets no links")
                 yield "", ""
@@ -239,7 +238,7 @@ def _tolerant(source: Source, before: int, warn: Warn) -> Iterator[tuple[str, st
                     map(LINK_ITEM.fullmatch, split_words(" ".join(fields[2:]), mode="whitespace"))
                 ):
                     warn(number, "has more than two sentences; what follows the second is left out")
-                yield fields[columns[0]].strip(BLANKS), fields[columns[1]].strip(BLANKS)
+                yield fields[columns[0]], fields[columns[1]]
     if number and not whole:
         raise InputError(
             f"no line has {separator!r} between two sentences; give a second file, or name the --input-format",

@@ -40,8 +40,7 @@ _UNICODE_LATIN = re.compile(
     r"\w+(?:(?:\u00ad+|\u00ad*['\-·ʼ]\u00ad*|(?<=\d)[.,:](?=\d))\w+)*"
     rf"|([{_LATIN_MARKS}])\1*|[{_LATIN_SYMBOLS}]"
 )
-# What ends a word for fast_align, Moses and Marian; a line end too, which no line of words can hold.
-BLANKS = " \t"
+# The space and tab end a word for fast_align, Moses and Marian; a line end too, which no line of words can hold.
 _WHITESPACE = re.compile(r"[^ \t\n]+")
 # Unicode calls ignorable what is drawn as nothing; the Braille pattern without a dot is drawn as a space.
 _INVISIBLE = (

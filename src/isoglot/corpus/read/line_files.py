@@ -33,6 +33,7 @@ CHUNK_LINES = 16_384
 CHUNK_BYTES = 4 << 20
 _BLOCK = 1 << 20
 _LONGEST = 64 << 20
+_BARS = re.compile(r" ?\|\|\| ?")
 _BLANK = re.compile(rb"\n[^\S\n]*\n")
 
 
@@ -299,6 +300,11 @@ def numbered_objects(path: str | Path) -> Iterator[tuple[int, dict[str, Any]]]:
 def filled_lines(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
     """The numbered lines that are not blank."""
     return ((number, text) for number, text in lines if not is_blank(text))
+
+
+def bar_fields(line: str) -> list[str]:
+    """The fields of a ``source ||| target`` line; one space on either side of the bars belongs to them."""
+    return _BARS.split(line)
 
 
 def lexicon_entries(line: str) -> list[str]:

@@ -11,12 +11,12 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from isoglot.corpus.encode.words import BLANKS
 from isoglot.corpus.read.cells import cell_fields, first_row
 from isoglot.corpus.read.line_files import (
     CHUNK_LINES,
     LineFile,
     Meter,
+    bar_fields,
     blocks,
     csv_rows,
     decode_lines,
@@ -232,7 +232,7 @@ def _bars_fields(source: Source, kind: Kind, chunk: Chunk) -> Fields:
     needed = (3,) if kind == "aligned" and not beside else (2, 3)
 
     def split(line: str) -> list[str]:
-        parts = [p.strip(BLANKS) for p in line.split("|||")]
+        parts = bar_fields(line)
         if len(parts) not in needed:
             links = " ||| 0-0 1-2" if needed[0] == 3 else ""
             raise InputError(
