@@ -39,6 +39,14 @@ def test_tmx_mistakes(tmp_path):
         rows(write(tmp_path, "d.tmx", "<html/>"))
 
 
+@pytest.mark.parametrize("languages", [("en", "de"), ("en-US", "de"), ("en", "de-AT")])
+def test_a_language_without_sentences_is_not_called_missing(tmp_path, languages):
+    tags = dict(zip(("source_language", "target_language"), languages, strict=True))
+    text = TMX.replace("<seg>", "<sag>").replace("</seg>", "</sag>")
+    with pytest.raises(InputError, match=rf"a\.tmx:9: no <tuv> in {languages[0].lower()} and .* has a <seg>"):
+        rows(write(tmp_path, "a.tmx", text), **tags)
+
+
 def test_units_that_lack_a_language_behind_the_last_pair_are_counted(tmp_path):
     head, tail = TMX.split("<body>", maxsplit=1)[0] + "<body>", "</body></tmx>"
     units = [f'<tu><tuv xml:lang="{tag}"><seg>alone</seg></tuv></tu>' for tag in ("en", "de")]

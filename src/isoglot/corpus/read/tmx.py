@@ -73,8 +73,12 @@ class _Units:
         return Chunk(taken[0][0] if taken else self._line, taken, incomplete=incomplete)
 
     def check_languages(self) -> None:
-        """Fail if a language that is asked for never occurs."""
+        """Fail if a language that is asked for never occurs, or has no sentence."""
         missing = [w for w in self._wanted if w not in self._found]
+        if mute := [w for w in missing if any(_is(tag, w) for tag in self._seen)]:
+            raise self._wrong(
+                f"no <tuv> in {' and '.join(mute)} has a <seg>, which holds its sentence; correct the file"
+            )
         if missing:
             raise self._wrong(
                 f"no unit in {' and '.join(missing)}; the languages are {', '.join(sorted(self._seen)) or 'none'}"
