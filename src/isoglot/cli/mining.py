@@ -64,7 +64,7 @@ def filter_(
     from isoglot.mining.pair_scores import PairScorer
 
     languages = [pairs.source_language or "src", pairs.target_language or "tgt"]
-    corpus = open_corpus(inputs, "bitext", languages=languages, format=pairs.input_format)
+    corpus = open_corpus(inputs, "bitext", languages=languages, **pairs.reading)
     with Console(quiet=running.quiet) as console:
         aligner = None if scorers.aligner == "none" else scorers.aligner
         scorer = partial(PairScorer, scorers.model, aligner, options, scorers)

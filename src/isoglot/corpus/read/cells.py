@@ -7,7 +7,7 @@ from isoglot.corpus.encode.words import is_blank
 from isoglot.corpus.read.records import Fields, check_languages, language_columns, plan_columns
 from isoglot.corpus.read.sources import LANGUAGES, ROLES, Kind, Source
 from isoglot.errors import InputError
-from isoglot.languages import NAMES, two_letters
+from isoglot.languages import NAMES, SCRIPTS, two_letters
 
 _LOG = logging.getLogger(__name__)
 _SIDES = [
@@ -58,7 +58,9 @@ def _is_header(row: Sequence[str], source: Source, kind: Kind) -> bool:
     tags = {two_letters(tag.partition("-")[0]) for tag in source.languages(kind)} if kind != "text" else set()
 
     def named(name: str) -> bool:
-        return name in _HEADERS or two_letters(NAMES.get(name, name)) in tags
+        code = two_letters(NAMES.get(name, name))
+        # of a lexicon, languages that nobody names may be entries: es "de" is pt "de"
+        return name in _HEADERS or code in (tags if kind == "lexicon" else {*tags, *SCRIPTS})
 
     if kind == "text" and not _TEXTS.intersection(names):
         return False
