@@ -76,10 +76,11 @@ REFUSED: dict[str, Callable[[Path], None]] = {
     "empty": content(b""),
     "binary": content(bytes(range(256)) * 20),
     "broken UTF-8": content(b"\xff\xfa a\tb\n"),
-    "UTF-16": content("a\tb\n".encode("utf-16")),
+    "UTF-16 without a mark": content("a\tb\n".encode("utf-16le")),
     "cut gzip": content(gzip.compress(b"a\tb\n" * 1000)[:30]),
 }
 SURVIVED: dict[str, Callable[[Path], None]] = {
+    "UTF-16": content("a\tb\n".encode("utf-16")),
     "blank lines": content(b"\n\n \n"),
     "NUL": content(b"a\0b\tc\n"),
     "brackets": content(b"[" * 100_000),
@@ -102,6 +103,7 @@ FEW = (
     "empty",
     "binary",
     "UTF-16",
+    "UTF-16 without a mark",
     "blank lines",
     "brackets",
     "digits",

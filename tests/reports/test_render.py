@@ -323,3 +323,16 @@ def test_one_run_and_a_generator_are_runs_and_none_is_an_error(tmp_path: Path) -
         with pytest.raises(ConfigurationError, match=f"runs must be folders, .* {told}"):
             report(runs, out=tmp_path / "none.html")
     assert not (tmp_path / "none.html").exists()
+
+
+def test_what_xml_forbids_is_left_out_of_the_page_and_counted(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    row = {"src": ["a\ufffe", "\x00b"], "tgt": ["\uffffc"], "links": [[0, 0]]}
+    links = tmp_path / "links.jsonl"
+    links.write_text(json.dumps(row), encoding="utf-8")
+    out = report([links], out=tmp_path / "report.html")
+    text = out.read_text(encoding="utf-8")
+    assert not re.search("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]", text)
+    assert {"a", "b", "c"} <= set(re.findall(r">(\w)<", text))
+    assert re.search(r"report\.html: characters that XML does not allow, left out: [1-9]", caplog.text)

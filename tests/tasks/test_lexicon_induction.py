@@ -22,6 +22,14 @@ def test_entries_of_several_words_stand_between_tabs(tmp_path: Path) -> None:
         build_task("lexicon_induction", [str(path)]).load("fr-xx", "test")
 
 
+@pytest.mark.parametrize("blank", ["", " \t ", "\u3000", "\u200b"])
+def test_blank_lines_are_passed_over(tmp_path: Path, blank: str) -> None:
+    path = tmp_path / "en-de.txt"
+    path.write_text(f"{blank}\nhouse\tHaus\n{blank}\ndog Hund\n{blank}\n", encoding="utf-8")
+    data = build_task("lexicon_induction", [str(path)], words="0:0").load("en-de", "test")
+    assert (data["source"][:], data["target"][:]) == (["house", "dog"], ["Haus", "Hund"])
+
+
 def test_a_dictionary_of_the_other_direction_is_refused(tmp_path: Path) -> None:
     (tmp_path / "en-de.txt").write_text("house\tHaus\n")
     task = build_task("lexicon_induction", [str(tmp_path / "en-de.txt")], words="0:0")

@@ -8,7 +8,7 @@ from typing import Any
 
 from isoglot.aligners.alignment import WordPair
 from isoglot.checks import did_you_mean, is_text, shortened
-from isoglot.corpus.encode.words import WordMode, split_words
+from isoglot.corpus.encode.words import WordMode, sentence_words, split_words
 from isoglot.errors import ConfigurationError
 
 Sentence = str | Sequence[str]
@@ -82,7 +82,7 @@ def cut_pair(pair: tuple[Any, Any], mode: WordMode, place: str = "") -> tuple[Wo
 
 def _cut_side(side: Any, mode: WordMode, place: str) -> tuple[list[str], str]:
     if is_text(side):
-        return split_words(side, mode=mode), side
+        return sentence_words(side, mode=mode), side
     if isinstance(side, str | bytes | Mapping | Set) or not isinstance(side, Iterable):
         raise ConfigurationError(f"{place}got {shortened(side)}; a sentence is a text or a list of words")
     words = list(side)

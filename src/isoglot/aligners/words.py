@@ -6,7 +6,7 @@ from typing import Any
 
 from datasets import Dataset, Features, List, Value
 
-from isoglot.corpus.encode.words import split_words
+from isoglot.corpus.encode.words import sentence_words
 from isoglot.runs.reporter import bars_on_terminals
 from isoglot.schema import ALIGNED, BITEXT, require
 
@@ -19,7 +19,7 @@ def words_of_side(batch: Mapping[str, Sequence[Any]], side: str) -> list[list[st
     words = batch.get(f"{side}_words")
     if words is not None:
         return [list(sentence or ()) for sentence in words]
-    return [split_words(text or "", mode="whitespace") for text in batch[side]]
+    return [sentence_words(text or "", mode="whitespace") for text in batch[side]]
 
 
 def bitext_words(bitext: Dataset) -> tuple[list[list[str]], list[list[str]]]:

@@ -161,15 +161,21 @@ def asked_layers(text: str, model: PreTrainedModel) -> list[int]:
 
 
 def corpus_rows(
-    paths: Sequence[str], kind: Kind, *, languages: Sequence[str] = (), limit: int | None = None
+    paths: Sequence[str],
+    kind: Kind,
+    *,
+    languages: Sequence[str] = (),
+    limit: int | None = None,
+    **reading: Any,
 ) -> Iterator[dict[str, Any]]:
     """Rows of a prepared folder or of files in any format, all of one pair of languages.
 
-    ``kind`` is bitext, aligned or lexicon; ``languages`` are those of files that do not name theirs.
+    ``kind`` is bitext, aligned or lexicon; ``languages`` are those of files that do not name theirs, and ``reading``
+    has further keys of their sources.
     """
     tags = [tag or default for tag, default in zip([*languages, "", ""], UNNAMED[:2], strict=False)]
     first: tuple[str, str] | None = None
-    for row in islice(open_corpus(paths, kind, languages=tags), limit):
+    for row in islice(open_corpus(paths, kind, languages=tags, **reading), limit):
         pair = (row["source_language"], row["target_language"])
         first = first or pair
         if pair != first:
@@ -192,7 +198,9 @@ def _check(request: AlignmentRequest) -> None:
 
 
 def _lexicon(request: AlignmentRequest) -> Dataset:
-    rows = list(corpus_rows([str(request.lexicon)], "lexicon", languages=request.languages))
+    rows = list(
+        corpus_rows([str(request.lexicon)], "lexicon", languages=request.languages, **request.reading)
+    )
     return Dataset.from_dict({name: [row[name] for row in rows] for name in LEXICON}, features=LEXICON)
 
 

@@ -61,7 +61,9 @@ def analyse_map(job: Job, request: MapRequest) -> list[Path]:
 
 def _rows(request: MapRequest) -> Iterator[dict[str, Any]]:
     """The sentence pairs, read anew: a corpus may be larger than memory."""
-    return corpus_rows(request.corpus, "aligned", languages=request.languages, limit=request.limit)
+    return corpus_rows(
+        request.corpus, "aligned", languages=request.languages, limit=request.limit, **request.reading
+    )
 
 
 def _counted(request: MapRequest) -> tuple[Counter[tuple[str, str]], int, tuple[str, str]]:

@@ -24,7 +24,9 @@ from isoglot.seeding import generator_for
 def analyse_similarity(job: Job, request: SimilarityRequest) -> list[Path]:
     """How alike two languages are by layer: linear CKA, shared neighbours, retrieval; a line each checkpoint."""
     kind: Kind = "bitext" if request.level == "sentence" else "aligned"
-    rows = list(corpus_rows(request.corpus, kind, languages=request.languages, limit=request.limit))
+    rows = list(
+        corpus_rows(request.corpus, kind, languages=request.languages, limit=request.limit, **request.reading)
+    )
     languages = (str(rows[0]["source_language"]), str(rows[0]["target_language"]))
     series: dict[str, list[LineSeries]] = {measure: [] for measure in request.measures}
     count = 0
@@ -60,7 +62,11 @@ def analyse_geometry(job: Job, request: GeometryRequest) -> list[Path]:
 
     The first two have a line a checkpoint and language, the others one a checkpoint and direction of search.
     """
-    rows = list(corpus_rows(request.corpus, "bitext", languages=request.languages, limit=request.sentences))
+    rows = list(
+        corpus_rows(
+            request.corpus, "bitext", languages=request.languages, limit=request.sentences, **request.reading
+        )
+    )
     languages = (str(rows[0]["source_language"]), str(rows[0]["target_language"]))
     series: dict[str, list[LineSeries]] = {measure: [] for measure in request.measures}
     for subject in job.subjects:

@@ -12,6 +12,7 @@ _PAIRS = (
     "Sentence pairs: a folder of `isoglot prepare`, `align --format corpus` or `derive`, or files (two of a pair; "
     "TSV, JSONL, TMX, `source ||| target`). Repeat the flag for two files."
 )
+_READING = "How files are read, such as header=True: keys of a Source."
 _LAYERS = "`all`, or numbers such as 0,4,8,-1: 0 = embeddings, negative from the end."
 _SETTINGS = "Another option of the aligner, as for `isoglot align`: --set level=word; repeatable."
 _BASE = "The gold file counts words from 0 or 1."
@@ -55,6 +56,7 @@ class AlignmentRequest(Options):
         None, "Natural languages: dictionary, `source target` per line (MUSE), or a prepared folder."
     )
     languages: tuple[str, str] = option(("", ""), "Languages of the lexicon.", flags=None)
+    reading: dict[str, Any] = option({}, _READING, flags=None)
     induction: bool = option(
         False, "With --lexicon: also MUSE's precision at 1 and 5, by cosine and CSLS, both ways."
     )
@@ -90,6 +92,7 @@ class MapRequest(Options):
 
     corpus: tuple[str, ...] = option(..., f"Aligned corpus. {_PAIRS}", flags=["--corpus", "-c"])
     languages: tuple[str, str] = option(("", ""), "Languages that the files do not name.", flags=None)
+    reading: dict[str, Any] = option({}, _READING, flags=None)
     count: int = option(20, "Word pairs: the most frequent links of the corpus.", ge=1)
     stop_words: str = option(
         "auto",
@@ -150,6 +153,7 @@ class SimilarityRequest(Options):
 
     corpus: tuple[str, ...] = option(..., _PAIRS, flags=["--corpus", "-c"])
     languages: tuple[str, str] = option(("", ""), "Languages that the files do not name.", flags=None)
+    reading: dict[str, Any] = option({}, _READING, flags=None)
     level: Literal["sentence", "word"] = option(
         "sentence", "sentence: mean of pieces. word: linked words of an aligned corpus."
     )
@@ -170,6 +174,7 @@ class GeometryRequest(Options):
 
     corpus: tuple[str, ...] = option(..., _PAIRS, flags=["--corpus", "-c"])
     languages: tuple[str, str] = option(("", ""), "Languages that the files do not name.", flags=None)
+    reading: dict[str, Any] = option({}, _READING, flags=None)
     unit: Literal["sentence", "word", "piece"] = option("sentence", "What has a vector.")
     measures: tuple[Literal["anisotropy", "variance", "hubness", "anti-hubs"], ...] = option(
         ("anisotropy", "variance", "hubness", "anti-hubs"),

@@ -28,7 +28,7 @@ from isoglot.aligners.options import (
 )
 from isoglot.cli.console import Console
 from isoglot.cli.flags import RemakeFlags, ReplaceFlags, RunFlags, SideLanguages, with_flags
-from isoglot.corpus.read.sources import READING
+from isoglot.corpus.read.sources import READING, Reading, TableReading
 from isoglot.errors import ConfigurationError
 from isoglot.options import Options, option, settings_option
 from isoglot.runs.files import refuse_overwriting, require_writable
@@ -95,12 +95,18 @@ class LinkMethod(Options):
     )
 
 
-class BitextReading(SideLanguages):
+class BitextReading(TableReading, SideLanguages):
     """How the sentence pairs are read."""
 
     input_format: str | None = option(
         None, "moses, bars (|||), tsv, jsonl, …; by default from the file's name.", group=READING
     )
+
+    @property
+    def reading(self) -> dict[str, Any]:
+        """Keys of sources that are set."""
+        own = self.model_dump(include=set(Reading.model_fields), exclude_defaults=True)
+        return own if self.input_format is None else {**own, "format": self.input_format}
 
 
 def _list_methods(wanted: bool) -> None:
@@ -150,7 +156,7 @@ def align(
 
     aligner = aligner_of(**more.beside(given))
     languages = [pairs.source_language or "src", pairs.target_language or "tgt"]
-    sources = corpus_sources(inputs, languages=languages, format=pairs.input_format)
+    sources = corpus_sources(inputs, languages=languages, **pairs.reading)
     with Console(quiet=running.quiet) as console:
         if isinstance(aligner, Encoder) and "method" not in given:
             console.note(f"method: {aligner.options.method} (--method chooses another; --methods lists them)")

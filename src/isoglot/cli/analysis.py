@@ -15,10 +15,12 @@ from isoglot.analysis.options import (
     MapRequest,
     SimilarityRequest,
 )
+from isoglot.cli.alignment import BitextReading
 from isoglot.cli.console import Console, print_table, printed
-from isoglot.cli.flags import RunFlags, SideLanguages, with_flags
+from isoglot.cli.flags import RunFlags, with_flags
 from isoglot.cli.help import add_commands
 from isoglot.cli.tasks import Checkpoints
+from isoglot.corpus.read.sources import LinkReading
 from isoglot.options import Label, Options, option
 
 Results = Annotated[
@@ -29,6 +31,10 @@ Results = Annotated[
     ),
 ]
 Request = TypeVar("Request", bound=Options)
+
+
+class CorpusReading(LinkReading, BitextReading):
+    """How a corpus is read that no folder of `isoglot prepare` holds."""
 
 
 class Findings(RunFlags):
@@ -49,7 +55,7 @@ class Findings(RunFlags):
 
 @with_flags
 def alignment(
-    checkpoints: Checkpoints, request: AlignmentRequest, sides: SideLanguages, written: Findings
+    checkpoints: Checkpoints, request: AlignmentRequest, sides: CorpusReading, written: Findings
 ) -> None:
     """Score how often translations are nearest embeddings.
 
@@ -100,7 +106,7 @@ def correlation(
 
 
 @with_flags
-def map_(checkpoints: Checkpoints, request: MapRequest, sides: SideLanguages, written: Findings) -> None:
+def map_(checkpoints: Checkpoints, request: MapRequest, sides: CorpusReading, written: Findings) -> None:
     """Map frequent words and their translations (WEAM, Fig. 2).
 
     One panel per checkpoint. The corpus has word links: a folder that `isoglot align --format corpus` wrote.
@@ -127,7 +133,7 @@ def layers(checkpoints: Checkpoints, request: LayersRequest, written: Findings) 
 
 @with_flags
 def similarity(
-    checkpoints: Checkpoints, request: SimilarityRequest, sides: SideLanguages, written: Findings
+    checkpoints: Checkpoints, request: SimilarityRequest, sides: CorpusReading, written: Findings
 ) -> None:
     """Plot how alike two languages are, layer by layer.
 
@@ -144,7 +150,7 @@ def similarity(
 
 @with_flags
 def geometry(
-    checkpoints: Checkpoints, request: GeometryRequest, sides: SideLanguages, written: Findings
+    checkpoints: Checkpoints, request: GeometryRequest, sides: CorpusReading, written: Findings
 ) -> None:
     """Plot the shape of the embedding space, layer by layer.
 
@@ -171,10 +177,10 @@ def alignments(checkpoints: Checkpoints, request: AlignmentsRequest, written: Fi
     _draw(analyse_alignments, checkpoints, request, written)
 
 
-def _between(request: Request, sides: SideLanguages) -> Request:
-    """The request with the languages of a corpus that does not name them."""
+def _between(request: Request, sides: CorpusReading) -> Request:
+    """The request with what its corpus, if it is not prepared, does not say itself."""
     languages = (sides.source_language or "", sides.target_language or "")
-    return request.model_copy(update={"languages": languages})
+    return request.model_copy(update={"languages": languages, "reading": sides.reading})
 
 
 def _draw(

@@ -9,21 +9,30 @@ import typer
 
 from isoglot.cli.console import Console
 from isoglot.cli.flags import RemakeFlags, ReplaceFlags, given_fields, with_flags
-from isoglot.corpus.read.sources import READING
+from isoglot.corpus.read.sources import READING, LinkReading, Reading
 from isoglot.derive.options import DeriveRequest, OrderFitRequest
 from isoglot.errors import ConfigurationError
-from isoglot.options import Options, extra_of, flag_of, option
+from isoglot.options import extra_of, flag_of, option
 from isoglot.synthetic.options import WorldRequest
 
 
-class DerivedFrom(Options):
+class DerivedFrom(LinkReading):
     """What the input is."""
 
-    language: str | None = option(None, "Language of the input: en.", flags=["--lang", "--language"])
+    language: str | None = option(
+        None,
+        "Language of the input: en.",
+        flags=["--lang", "--language", "--source-lang", "--source-language"],
+    )
     target_language: str | None = option(
         None, "Language of the target side of a bitext.", flags=["--target-lang"]
     )
-    format: str | None = option(None, "Format of a corpus, as for `isoglot prepare`.", group=READING)
+    format: str | None = option(
+        None,
+        "Format of a corpus, as for `isoglot prepare`.",
+        flags=["--format", "--input-format"],
+        group=READING,
+    )
 
 
 @with_flags
@@ -56,7 +65,7 @@ def derive(
     if problems := list(_idle(request, given, inputs[0])):
         raise ConfigurationError([f"{problem}; leave it out" for problem in problems])
     languages = tuple(tag for tag in (given.language, given.target_language) if tag)
-    source = {} if given.format is None else {"format": given.format}
+    source = given.model_dump(include=set(Reading.model_fields), exclude_defaults=True)
     request = request.model_copy(update={"languages": languages, "source": source})
     with Console(quiet=running.quiet) as console:
         began = time.monotonic()
@@ -116,8 +125,9 @@ def _idle(request: DeriveRequest, source: DerivedFrom, path: str) -> Iterator[st
     pieces = "trans" in names or ("inv" in names and options.level == "token")
     if source.target_language is not None and kind not in ("bitext", "aligned"):
         yield f"--target-lang is for bitext and aligned data, got {kind}"
-    if source.format is not None and kind in ("tagged", "nli", "paws", "qa"):
-        yield f"--format is for text, bitext, aligned and treebank data, got {kind}"
+    for name, field in given_fields(source):
+        if name in Reading.model_fields and kind in ("tagged", "nli", "paws", "qa"):
+            yield f"{flag_of(name, field)} is for text, bitext, aligned and treebank data, got {kind}"
     for name, idle, why in (
         ("end_marks", "inv" not in names and not request.rows.split, "is for inv and --split-sentences"),
         ("tokenizer", not pieces, "is for trans, and for inv with --level token"),

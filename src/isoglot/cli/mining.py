@@ -65,7 +65,7 @@ def filter_(
     from isoglot.mining.pair_scores import PairScorer
 
     languages = [tag or unnamed for tag, unnamed in zip(pairs.tags, UNNAMED, strict=False)]
-    corpus = open_corpus(inputs, "bitext", languages=languages, format=pairs.input_format)
+    corpus = open_corpus(inputs, "bitext", languages=languages, **pairs.reading)
     with Console(quiet=running.quiet) as console:
         aligner = None if scorers.aligner == "none" else scorers.aligner
         scorer = partial(PairScorer, scorers.model, aligner, options, scorers)

@@ -159,6 +159,10 @@ def corpus_sources(
     """
     folders = [path for path in paths if is_prepared(path)]
     files = [path for path in paths if path not in folders]
+    if folders and not files and (idle := [name for name, value in reading.items() if value]):
+        raise ConfigurationError(
+            f"{folders[0]}: is a prepared folder, and {' and '.join(idle)} say how files are read; leave them out"
+        )
     plain = len(files) == 1 and Path(files[0]).suffix in ("", ".txt") and not Path(files[0]).is_dir()
     if kind == "bitext" and plain and reading.get("format") is None:
         reading["format"] = "bars"

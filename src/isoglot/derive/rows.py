@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from isoglot.corpus.encode.words import split_words
+from isoglot.corpus.encode.words import is_blank, split_words
 from isoglot.derive.base import DerivedSentence, Sentence, Transform, Underivable, moved
 from isoglot.derive.labels import Passage, carry_entities, flip_runs, make_tags_consistent, moved_answers
 from isoglot.derive.options import DeriverOptions
@@ -65,7 +65,7 @@ class Deriver:
             yield row
             return
         if not self.options.split:
-            if row["text"].strip():
+            if not is_blank(row["text"]):
                 yield row
             return
         words = split_words(row["text"], mode="whitespace")

@@ -14,6 +14,7 @@ from isoglot.corpus.text_pairs import TextPair
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.runs.files import text_output
 from isoglot.runs.records import json_line
+from isoglot.runs.xml_text import XmlText
 
 WritePair = Callable[[TextPair, Mapping[str, Any]], None]
 """Takes a pair and what is known of it, by name, in the same order for every pair."""
@@ -61,11 +62,12 @@ def pair_writer(paths: Sequence[str], languages: Sequence[str] = ("", "")) -> It
 
     ``.jsonl``: an object with all that the row says, and the values by name; ``.tsv``: source, target, the row's other
     columns, then the values, numbers with four digits; ``.tmx``: what the row says, as in-line tags, notes, properties
-    and attributes; the two files of a Moses pair: the sentences alone. ``-`` is TSV on standard output.
+    and attributes, without characters that XML forbids, which are counted; the two files of a Moses pair: the
+    sentences alone. ``-`` is TSV on standard output.
 
     ``languages``: What the header of a TMX file names, which it has to.
     """
-    form = _format(paths)
+    form, legal = _format(paths), XmlText()
     if form == "tmx" and not all(map(_is_language, languages)):
         raise ConfigurationError(f"{paths[0]}: {_NO_LANGUAGE}")
     writer = _Tables(paths) if form in ("moses", "tsv") else None
@@ -78,7 +80,7 @@ def pair_writer(paths: Sequence[str], languages: Sequence[str] = ("", "")) -> It
             elif form == "jsonl":
                 lines = [json_line({**pair.row(), **values})]
             else:
-                lines = [_unit(pair, paths[0])]
+                lines = [legal(_unit(pair, paths[0]))]
             for file, line in zip(files, lines, strict=True):
                 file.write(line)
 
@@ -87,6 +89,7 @@ def pair_writer(paths: Sequence[str], languages: Sequence[str] = ("", "")) -> It
         yield write
         if form == "tmx":
             files[0].write("</body>\n</tmx>\n")
+            legal.warn(paths[0])
 
 
 def _is_language(tag: str) -> bool:

@@ -15,6 +15,7 @@ import torch
 from numpy.typing import NDArray
 
 from isoglot.checks import given_texts, validated
+from isoglot.corpus.encode.words import is_blank
 from isoglot.corpus.filter.filters import clean
 from isoglot.corpus.read.line_files import numbered_lines
 from isoglot.corpus.text_pairs import TextPair
@@ -127,7 +128,7 @@ def _distinct(lines: Iterable[tuple[int, str]]) -> dict[str, int]:
     """Each sentence once, and the number of its first line."""
     found: dict[str, int] = {}
     for number, line in lines:
-        if text := clean(line):
+        if not is_blank(text := clean(line)):
             found.setdefault(text, number)
     return found
 

@@ -29,6 +29,7 @@ from isoglot.reports.figure_files import (
 )
 from isoglot.reports.stats import rank_correlation
 from isoglot.reports.table import Table, TableCell
+from isoglot.runs.xml_text import XmlText
 
 _COLOURS = 7
 """Colours of the Okabe–Ito palette (``--c0`` to ``--c6`` of the style sheet); then they repeat with another dash."""
@@ -329,5 +330,5 @@ def _printable(value: Any) -> Any:
     if isinstance(value, list):
         return [_printable(inner) for inner in value]
     if isinstance(value, str):
-        return re.sub(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]", "", value)
+        return XmlText()(value)
     return value

@@ -32,6 +32,7 @@ from isoglot.reports.table import Table, TableCell, figure, slug
 from isoglot.reports.viewer import KEYS, Viewer
 from isoglot.results import FILE_NAME, Result, append
 from isoglot.runs.files import refuse_overwriting, require_writable, write_text
+from isoglot.runs.xml_text import XmlText
 
 
 def report(
@@ -68,7 +69,9 @@ def report(
     drawn = [figure.data for figure in (*page["figures"], *page["curves"])]
     tables = [*page["own"], *page["beside"], *drawn, page["everything"], page["runs"]]
     _distinct(tables)
-    text = _html(page)
+    legal = XmlText()
+    text = legal(_html(page))
+    legal.warn(out)
     if options.tables is not None:
         write_tables(tables, options.tables)
     return write_text(out, text)

@@ -10,7 +10,7 @@ from datasets import Dataset, Features
 from isoglot.corpus.labelled.given import with_languages
 from isoglot.corpus.labelled.places import DataSource, Place, is_data_set
 from isoglot.corpus.labelled.tables import in_languages, is_table, read_table
-from isoglot.corpus.read.line_files import lexicon_entries, numbered_lines
+from isoglot.corpus.read.line_files import filled_lines, lexicon_entries, numbered_lines
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.example_counts import ExampleCounts, shares
 from isoglot.modules.neighbours import top_neighbours, unit
@@ -74,7 +74,7 @@ class LexiconInductionTask:
                     f"is named as {target}-{source}, but {language} is requested; name that direction's dictionary",
                     path=path,
                 )
-            for number, line in numbered_lines(path):
+            for number, line in filled_lines(numbered_lines(path)):
                 parts = list(map(str.strip, lexicon_entries(line)))
                 if len(parts) != 2 or not all(parts):
                     raise InputError("a line is a source and a target word; fix it", path=path, line=number)

@@ -86,3 +86,39 @@ def test_a_memory_of_two_languages_needs_no_flags(tmp_path: Path) -> None:
     learning = (tmp_path / "a.txt", "-m", "fast_align", "--train-on", path)
     assert "which of its languages" in run("align", *learning, fails=ConfigurationError)
     assert run("align", *learning, "--source-lang", "en", "--target-lang", "de") == "0-0\n"
+
+
+@pytest.mark.parametrize("words", ["whitespace", "unicode"])
+@pytest.mark.parametrize(
+    ("names", "line"),
+    [
+        (["a.tsv"], "{}\t{}"),
+        (["a.txt"], "{} ||| {}"),
+        (["a.csv"], "{},{}"),
+        (["a.jsonl"], '{{"source": "{}", "target": "{}"}}'),
+        (["a.tmx"], None),
+        (["a.en", "a.de"], None),
+    ],
+)
+def test_characters_are_those_of_the_original_text(
+    tmp_path: Path, names: list[str], line: str | None, words: str
+) -> None:
+    sides = "  The house ", " Das  Haus  "
+    paths = [tmp_path / name for name in names]
+    if line is not None:
+        texts = [f"{line.format(*sides)}\n{line.format('a', 'b')}\n"]
+    elif len(names) == 2:
+        texts = [f"{side}\n" for side in sides]
+    else:
+        units = (
+            f'<tuv xml:lang="{tag}"><seg>{side}</seg></tuv>'
+            for tag, side in zip(("en", "de"), sides, strict=True)
+        )
+        texts = [f'<tmx version="1.4"><header srclang="en"/><body><tu>{"".join(units)}</tu></body></tmx>']
+    for path, text in zip(paths, texts, strict=True):
+        path.write_text(text, encoding="utf-8")
+    out = tmp_path / "out.jsonl"
+    run("align", *map(str, paths), "--format", "offsets", "--words", words, "--out", str(out))
+    row = json.loads(out.read_text(encoding="utf-8").split("\n")[0])
+    assert (row["source"], row["target"]) == sides
+    assert row["spans"] == [[2, 5, 1, 4], [6, 11, 6, 10]]

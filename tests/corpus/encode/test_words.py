@@ -4,7 +4,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isoglot.corpus.encode import words as module
-from isoglot.corpus.encode.words import locate_words, other_space, split_words, word_of_piece, word_spans
+from isoglot.corpus.encode.words import (
+    is_blank,
+    locate_words,
+    other_space,
+    sentence_words,
+    split_words,
+    word_of_piece,
+    word_spans,
+)
 
 
 @pytest.mark.parametrize(
@@ -28,6 +36,21 @@ from isoglot.corpus.encode.words import locate_words, other_space, split_words, 
 )
 def test_unicode_words(text, expected):
     assert split_words(text) == expected
+
+
+BLANK = [
+    "", " \t", "\u00a0\u3000", "\u200b", "\u200b\u200d", "\ufeff", "\u00ad", "\x00\x1f\x85", "\u202a\u202c",
+    "\u3164", "\u115f\u1160", "\ufe0f", "\u2800", "\ufffe", "\U000e0061", "\n\u2028",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", BLANK)
+@pytest.mark.parametrize("mode", ["unicode", "whitespace"])
+def test_what_nobody_can_see_is_blank_and_has_no_words(text, mode):
+    assert is_blank(text) and sentence_words(text, mode=mode) == [] and locate_words(text, []) == []
+    for sign in (".", "a", "ß", "\u06dd", "\u0301", "語", "\ue000", "\u2801", "👍"):
+        for visible in (sign + text, text + sign):
+            assert not is_blank(visible) and sentence_words(visible, mode="whitespace")
 
 
 OTHER_SPACES = "\u00a0\u2009\u202f\u3000\u200b\x0b\x0c\x1c\x85\u2028\r"

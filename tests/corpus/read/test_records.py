@@ -73,6 +73,19 @@ def test_parquet(tmp_path):
         rows(tmp_path / "b.parquet")
 
 
+def test_arrow_opens_parquet_itself(tmp_path, monkeypatch):
+    """A Python handle would be freed in a thread of Arrow's: after the interpreter's end, that aborts the process."""
+    path = tmp_path / "numbers.parquet"
+    pq.write_table(pa.table({"source": [1, 2], "target": ["a", "b"]}), path)
+    handles = []
+    monkeypatch.setattr(
+        pq, "ParquetFile", lambda file, real=pq.ParquetFile: handles.append(file) or real(file)
+    )
+    with pytest.raises(InputError, match=r"numbers\.parquet:1: the source is 1, not text"):
+        rows(path)
+    assert [type(handle) for handle in handles] == [pa.OSFile] and handles[0].closed
+
+
 def test_huggingface_folders(tmp_path):
     data = datasets.Dataset.from_dict({"en": ["one", "two"], "de": ["eins", "zwei"]})
     data.save_to_disk(str(tmp_path / "plain"))

@@ -39,6 +39,14 @@ def test_tmx_mistakes(tmp_path):
         rows(write(tmp_path, "d.tmx", "<html/>"))
 
 
+@pytest.mark.parametrize("languages", [("en", "de"), ("en-US", "de"), ("en", "de-AT")])
+def test_a_language_without_sentences_is_not_called_missing(tmp_path, languages):
+    tags = dict(zip(("source_language", "target_language"), languages, strict=True))
+    text = TMX.replace("<seg>", "<sag>").replace("</seg>", "</sag>")
+    with pytest.raises(InputError, match=rf"a\.tmx:9: no <tuv> in {languages[0].lower()} and .* has a <seg>"):
+        rows(write(tmp_path, "a.tmx", text), **tags)
+
+
 def test_units_that_lack_a_language_behind_the_last_pair_are_counted(tmp_path):
     head, tail = TMX.split("<body>", maxsplit=1)[0] + "<body>", "</body></tmx>"
     units = [f'<tu><tuv xml:lang="{tag}"><seg>alone</seg></tuv></tu>' for tag in ("en", "de")]
@@ -62,13 +70,6 @@ def test_tmx_entities_of_another_file_do_not_vanish(tmp_path):
         rows(write(tmp_path, "a.tmx", inside))
     code = TMX.replace('<bpt i="1">', '<bpt i="1">&nbsp;')
     assert [r["source"] for r in rows(write(tmp_path, "b.tmx", code))] == ["one & two", "January"]
-
-
-@pytest.mark.parametrize("encoding", ["gb2312", "klingon"])
-def test_an_encoding_that_the_parser_has_not_is_told(tmp_path, encoding):
-    path = write(tmp_path, "a.tmx", TMX.replace("UTF-8", encoding))
-    with pytest.raises(InputError, match=r"a\.tmx:1: .*iconv"):
-        rows(path)
 
 
 def test_ids_and_tags_are_kept(tmp_path):

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from isoglot.aligners.alignment import LINK_ITEM, WINDOW
-from isoglot.corpus.encode.words import BLANKS, WordMode, note_of_spaces, other_space, split_words
+from isoglot.corpus.encode.words import WordMode, note_of_spaces, other_space, sentence_words, split_words
 from isoglot.corpus.open_corpus import Corpus, CorpusInput, corpus_sources, open_corpus
 from isoglot.corpus.read.cells import wrong_width
-from isoglot.corpus.read.line_files import refuse_bare_returns
+from isoglot.corpus.read.line_files import bar_fields, refuse_bare_returns
 from isoglot.corpus.read.readers import PAIR_READERS
 from isoglot.corpus.read.sources import UNNAMED, Source, by_suffix
 from isoglot.corpus.text_pairs import TextPair, chunk_pairs, input_pairs, source_pairs
@@ -145,7 +145,7 @@ class _Notices:
 
 def _with_words(pair: TextPair, mode: WordMode) -> TextPair:
     source, target = (
-        words or split_words(text, mode=mode) for text, words in zip(pair.texts, pair.words, strict=True)
+        words or sentence_words(text, mode=mode) for text, words in zip(pair.texts, pair.words, strict=True)
     )
     pair.words = source, target
     return pair
@@ -168,7 +168,7 @@ def _tolerant(source: Source, before: int, warn: Warn) -> Iterator[TextPair]:
             for data, path in zip(chunk.payload, source.files(), strict=True)
         ]
         for line, texts in enumerate(zip(*files, strict=True), chunk.first_line):
-            fields = texts if separator is None else texts[0].split(separator)
+            fields = bar_fields(texts[0]) if separator == "|||" else texts[0].split("\t") if separator else texts
             pair = TextPair(
                 ("", ""), languages=(source_language, target_language), path=source.path, line=line
             )
@@ -179,7 +179,7 @@ def _tolerant(source: Source, before: int, warn: Warn) -> Iterator[TextPair]:
                 problem = f"{len(fields)} columns, but {wrong_width(chunk.width, source)}; it gets no links"
             else:
                 whole += 1
-                pair.texts = fields[columns[0]].strip(BLANKS), fields[columns[1]].strip(BLANKS)
+                pair.texts = fields[columns[0]], fields[columns[1]]
                 rest = [field for n, field in enumerate(fields) if n not in columns]
                 if separator == "\t" and rest:
                     pair.cells, pair.more = rest, {"columns": rest}

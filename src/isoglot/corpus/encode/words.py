@@ -40,9 +40,14 @@ _UNICODE_LATIN = re.compile(
     r"\w+(?:(?:\u00ad+|\u00ad*['\-·ʼ]\u00ad*|(?<=\d)[.,:](?=\d))\w+)*"
     rf"|([{_LATIN_MARKS}])\1*|[{_LATIN_SYMBOLS}]"
 )
-# What ends a word for fast_align, Moses and Marian; a line end too, which no line of words can hold.
-BLANKS = " \t"
+# The space and tab end a word for fast_align, Moses and Marian; a line end too, which no line of words can hold.
 _WHITESPACE = re.compile(r"[^ \t\n]+")
+# Unicode calls ignorable what is drawn as nothing; the Braille pattern without a dot is drawn as a space.
+_INVISIBLE = (
+    r"\s\p{Z}\p{Cc}\p{Cs}\p{Default_Ignorable_Code_Point}\p{Noncharacter_Code_Point}\ufff9-\ufffb\u2800"
+)
+_VISIBLE = regex.compile(f"[^{_INVISIBLE}]")
+_FILLERS = "\u115f\u1160\u3164\uffa0"  # of Hangul: the only letters that are ignorable
 _OTHER_SPACE = re.compile(r"[^\S \t\n]|\u200b")
 
 
@@ -97,6 +102,23 @@ def has_unspaced(text: str) -> bool:
     return not text.isascii() and _ONE.search(text) is not None
 
 
+def is_blank(text: str) -> bool:
+    """Whether a text has nothing that a reader could see: spaces, control, format and other invisible characters alone.
+
+    Example:
+        >>> [is_blank(text) for text in ("", "\u3000\u200b", "\u00ad\u200d\ufe0f", "\u200b.")]
+        [True, True, True, False]
+    """
+    if text[:1].isalnum() and text[0] not in _FILLERS:  # most text, and quick to tell
+        return False
+    return _VISIBLE.search(text) is None
+
+
+def sentence_words(text: str, *, mode: WordMode) -> list[str]:
+    """The words of a sentence to align: none where it :func:`is_blank`."""
+    return [] if is_blank(text) else split_words(text, mode=mode)
+
+
 def split_words(text: str, *, mode: WordMode = "unicode") -> list[str]:
     """The words of :func:`word_spans` as strings."""
     if mode == "whitespace":
@@ -135,7 +157,7 @@ def locate_words(text: str, words: Sequence[str]) -> list[tuple[int, int]] | Non
     return spans if _is_filler(text[position:]) else None
 
 
-_FILLER = regex.compile(r"[\s\p{Z}\p{Cc}\p{Cf}]*", flags=regex.VERSION1)
+_FILLER = regex.compile(rf"[{_INVISIBLE}\p{{Cf}}]*")
 
 
 def _is_filler(text: str) -> bool:

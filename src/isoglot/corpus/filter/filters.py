@@ -12,6 +12,7 @@ import regex
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
+from isoglot.corpus.encode.words import is_blank
 from isoglot.corpus.filter.scripts import script_share, scripts_of
 from isoglot.corpus.options import FILTERS, PrepareOptions, RowRules
 from isoglot.corpus.read.records import Records
@@ -109,7 +110,7 @@ class RowTests:
         return reasons
 
     def _not_empty(self, texts: list[list[str]]) -> Mask:
-        passed: Mask = np.all([[bool(text.strip()) for text in side] for side in texts], axis=0)
+        passed: Mask = np.all([[not is_blank(text) for text in side] for side in texts], axis=0)
         return passed
 
     def _not_held_out(self, texts: list[list[str]], rows: NDArray[np.int64], flags: list[str] | None) -> Mask:

@@ -6,6 +6,7 @@ from typing import Any
 
 from datasets import Dataset, Features, Value
 
+from isoglot.corpus.encode.words import is_blank
 from isoglot.corpus.read.line_files import csv_rows, numbered_lines, numbered_objects
 from isoglot.errors import InputError
 from isoglot.languages import codes
@@ -125,7 +126,7 @@ def _rows(path: str | Path, known: Names) -> Iterator[tuple[int, dict[str, Any]]
         rows = ((number, text.split("\t")) for number, text in lines)
     names: list[str] = []
     for number, cells in rows:
-        if not any(cell.strip() for cell in cells):
+        if all(map(is_blank, cells)):
             continue
         if not names:
             names = [cell.strip().lower().removeprefix("\ufeff") for cell in cells]

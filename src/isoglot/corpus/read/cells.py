@@ -4,10 +4,11 @@ import logging
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from isoglot.corpus.encode.words import is_blank
 from isoglot.corpus.read.records import Fields, check_languages, language_columns, plan_columns
 from isoglot.corpus.read.sources import LANGUAGES, ROLES, Kind, Source
 from isoglot.errors import InputError
-from isoglot.languages import NAMES, two_letters
+from isoglot.languages import NAMES, SCRIPTS, two_letters
 
 _LOG = logging.getLogger(__name__)
 _SIDES = [
@@ -31,7 +32,7 @@ def first_row(source: Source, kind: Kind, rows: Iterable[tuple[int, list[str]]])
     Raises:
         InputError: The row reads like a header, or a CSV row has other cells than those that are wanted by default.
     """
-    line, row = next(((n, row) for n, row in rows if any(cell.strip() for cell in row)), (0, []))
+    line, row = next(((n, row) for n, row in rows if not all(map(is_blank, row))), (0, []))
     if not row:
         return 0
     roles = ROLES[kind]
@@ -58,7 +59,9 @@ def _is_header(row: Sequence[str], source: Source, kind: Kind) -> bool:
     tags = {two_letters(tag.partition("-")[0]) for tag in source.languages(kind)} if kind != "text" else set()
 
     def named(name: str) -> bool:
-        return name in _HEADERS or two_letters(NAMES.get(name, name)) in tags
+        code = two_letters(NAMES.get(name, name))
+        # of a lexicon, languages that nobody names may be entries: es "de" is pt "de"
+        return name in _HEADERS or code in (tags if kind == "lexicon" else {*tags, *SCRIPTS})
 
     if kind == "text" and not _TEXTS.intersection(names):
         return False
@@ -88,7 +91,7 @@ def cell_fields(
     for place, row in enumerate(rows):
         if widest < len(row) == wanted:
             continue
-        if not any(cell.strip() for cell in row):
+        if all(map(is_blank, row)):
             rows[place] = [""] * max(wanted, widest + 1)
             continue
         if len(row) <= widest:

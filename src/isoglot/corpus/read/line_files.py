@@ -1,4 +1,4 @@
-r"""Files as bounded chunks of whole lines, unpacked on the way.
+r"""Files as bounded chunks of whole lines of UTF-8, unpacked and converted on the way.
 
 Only ``\n`` ends a line (and a ``\r`` before it is dropped): ``str.splitlines`` would also split at U+2028, U+0085 and
 form feeds, which stand inside sentences of web corpora and would shift one side of a bitext against the other.
@@ -7,6 +7,7 @@ form feeds, which stand inside sentences of web corpora and would shift one side
 from __future__ import annotations
 
 import bz2
+import codecs
 import csv
 import gzip
 import io
@@ -20,7 +21,8 @@ from typing import IO, Any, TypeVar, cast
 
 import numpy as np
 
-from isoglot.corpus.encode.words import split_words
+from isoglot.corpus.encode.words import is_blank, split_words
+from isoglot.corpus.read.text_encoding import encoding_of
 from isoglot.errors import InputError
 from isoglot.runs.records import parse_object
 
@@ -31,6 +33,7 @@ CHUNK_LINES = 16_384
 CHUNK_BYTES = 4 << 20
 _BLOCK = 1 << 20
 _LONGEST = 64 << 20
+_BARS = re.compile(r" ?\|\|\| ?")
 _BLANK = re.compile(rb"\n[^\S\n]*\n")
 
 
@@ -61,9 +64,6 @@ def open_bytes(path: str) -> tuple[IO[bytes], IO[bytes]]:
     except OSError as error:
         raise InputError(f"cannot be opened ({error.strerror}); name a readable file", path=path) from error
     head = handle.peek(6)[:6]
-    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
-        handle.close()
-        raise InputError("is UTF-16, but UTF-8 is needed; run `iconv -f utf-16 -t utf-8`", path=path)
     unpack = next((unpack for magic, unpack, _ in _PACKED.values() if head.startswith(magic)), None)
     return handle if unpack is None else unpack(handle), handle
 
@@ -80,6 +80,7 @@ class LineFile:
             meter.append(0)
         self._carry = b""
         self._ended = False
+        self._encoding, self._decoder = "", cast("codecs.IncrementalDecoder | None", None)
         self._stream, self._handle = open_bytes(path)
 
     def __enter__(self) -> LineFile:
@@ -154,6 +155,32 @@ class LineFile:
             yield first, rest
 
     def _read(self, line: int) -> bytes:
+        """More bytes, in UTF-8, of the file from this line on; none at its end."""
+        block = self._unpacked(line)
+        if self._decoder is None:
+            while 0 < len(block) < 4 and (more := self._unpacked(line)):  # the longest byte order mark
+                block += more
+            try:
+                self._encoding = encoding_of(block)
+            except InputError as error:
+                raise error.at(self.path, line) from error.__cause__
+            self._decoder = codecs.getincrementaldecoder(self._encoding)()
+        while self._encoding != "utf-8":
+            try:
+                data = self._decoder.decode(block, final=not block).encode()
+            except UnicodeDecodeError as error:
+                before = error.object[: error.start].decode(self._encoding, "ignore").count("\n")
+                raise InputError(
+                    f"is not valid {self._encoding.upper()} ({error.reason}); save the file as UTF-8",
+                    path=self.path,
+                    line=line + before,
+                ) from error
+            if data or not block:
+                return data
+            block = self._unpacked(line)
+        return block
+
+    def _unpacked(self, line: int) -> bytes:
         try:
             # not read(): a damaged file would take with it all that was unpacked before the damage
             size = _BLOCK if isinstance(self._stream, io.BufferedIOBase) else min(_BLOCK, 1 << 16)
@@ -235,7 +262,7 @@ def blocks(lines: Iterable[tuple[int, str]]) -> Iterator[list[tuple[int, str]]]:
     """Groups of numbered lines between blank ones."""
     block: list[tuple[int, str]] = []
     for number, line in lines:
-        if line.strip():
+        if not is_blank(line):
             block.append((number, line))
         elif block:
             yield block
@@ -272,7 +299,12 @@ def numbered_objects(path: str | Path) -> Iterator[tuple[int, dict[str, Any]]]:
 
 def filled_lines(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
     """The numbered lines that are not blank."""
-    return ((number, text) for number, text in lines if text.strip())
+    return ((number, text) for number, text in lines if not is_blank(text))
+
+
+def bar_fields(line: str) -> list[str]:
+    """The fields of a ``source ||| target`` line; one space on either side of the bars belongs to them."""
+    return _BARS.split(line)
 
 
 def lexicon_entries(line: str) -> list[str]:

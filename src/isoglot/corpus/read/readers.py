@@ -12,12 +12,12 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from isoglot.corpus.encode.words import BLANKS
 from isoglot.corpus.read.cells import cell_fields, first_row
 from isoglot.corpus.read.line_files import (
     CHUNK_LINES,
     LineFile,
     Meter,
+    bar_fields,
     blocks,
     csv_rows,
     decode_lines,
@@ -142,7 +142,8 @@ def _parquet_chunks(
     import pyarrow.parquet as pq  # noqa: PLC0415
 
     try:
-        with Path(source.path).open("rb") as handle, pq.ParquetFile(handle) as file:
+        # Arrow's own handle: a thread of Arrow frees a Python one, perhaps after the interpreter's end, which aborts
+        with pa.OSFile(source.path) as handle, pq.ParquetFile(handle) as file:
             names = file.schema_arrow.names
             wanted = names if whole else wanted_columns(source, kind, names)
             yield from _numbered(
@@ -236,7 +237,7 @@ def _bars_fields(source: Source, kind: Kind, chunk: Chunk) -> Fields:
     needed = (3,) if kind == "aligned" and not beside else (2, 3)
 
     def split(line: str) -> list[str]:
-        parts = [p.strip(BLANKS) for p in line.split("|||")]
+        parts = bar_fields(line)
         if len(parts) not in needed:
             links = " ||| 0-0 1-2" if needed[0] == 3 else ""
             raise InputError(

@@ -13,7 +13,7 @@ from isoglot.corpus.encode.words import other_space, split_words
 from isoglot.corpus.read.line_files import each
 from isoglot.corpus.read.sources import LANGUAGE_FLAGS, LANGUAGES, ROLES, UNNAMED, Kind, Source
 from isoglot.errors import InputError
-from isoglot.languages import same_language
+from isoglot.languages import NAMES, SCRIPTS, name_of, same_language, two_letters
 
 Fields = tuple[dict[str, list[Any]], Sequence[int]]
 """The raw fields of a chunk by role, and the line of each row."""
@@ -235,31 +235,47 @@ def plan_columns(
         plan[role] = source.columns.get(role, position if names is None else (known or usual)[0])
     if "flags" in source.columns:
         plan["flags"] = source.columns["flags"]
-    problems = [_column_problem(column, role, names) for role, column in plan.items()]
+    problems = {role: _column_problem(column, role, names) for role, column in plan.items()}
+    wrong = [role for role, problem in problems.items() if problem]
     places = {names[c] if names and isinstance(c, int) and c < len(names) else c for c in plan.values()}
+    if wrong:
+        advice = [_set(*wrong, value="NUMBER" if names is None else "NAME")]
+        if set(UNNAMED) & {*source.languages(kind)}:
+            advice += _naming(names or ())
+        raise InputError(f"{problems[wrong[0]]}; {', or '.join(advice)}", path=source.path, line=line)
     if len(places) < len(plan):
-        problems.append(f"one column is read as two fields; {_set(*plan)}")
-    if any(problems):
-        raise InputError(next(filter(None, problems)), path=source.path, line=line)
+        raise InputError(f"one column is read as two fields; {_set(*plan)}", path=source.path, line=line)
     return plan
+
+
+def _naming(names: Sequence[str]) -> list[str]:
+    """What to type where two columns are called by languages, which nobody has named."""
+    codes = [NAMES.get(name.casefold(), name) for name in names]
+    codes = [code for code in codes if two_letters(code) in SCRIPTS]
+    return (
+        [f"name the languages: --source-lang {codes[0]} --target-lang {codes[1]}"] if len(codes) == 2 else []
+    )
 
 
 def _column_problem(column: int | str, role: str, names: Sequence[str] | None) -> str:
     """Why a column cannot be read, if it cannot."""
     if isinstance(column, int):
-        return f"got column {column} for the {role}; columns count from 0" if column < 0 else ""
+        return f"got column {column} for the {role}, but columns count from 0" if column < 0 else ""
     if names is None:
-        return f"column {column!r} is a name, but the file has no header; set header: true, or give a number"
+        return f"column {column!r} is a name, but the file has no header (if it has: header: true, --header)"
     name = column.split(".")[0]
     if (count := names.count(name)) == 1:
         return ""
     problem = f"{count} columns are called" if count else "no column"
-    return f"{problem} {name!r} for the {role}; the columns are {', '.join(map(repr, names))}; {_set(role)}"
+    return f"{problem} {name!r} for the {role}; the columns are {', '.join(map(repr, names))}"
 
 
-def _set(*roles: str) -> str:
+def _set(*roles: str, value: str = "NAME") -> str:
     """What to type to choose columns."""
-    keys, flags = (", ".join(f"{r}: NAME" for r in roles), " ".join(f"--column {r}=NAME" for r in roles))
+    keys, flags = (
+        ", ".join(f"{role}: {value}" for role in roles),
+        " ".join(f"--column {role}={value}" for role in roles),
+    )
     return f"set columns: {{{keys}}} ({flags})"
 
 
@@ -271,11 +287,12 @@ def _usual_names(role: str, source: Source, kind: Kind) -> list[str]:
     else:
         language = source.source_language if role == "source" else source.target_language
         short = {"source": "src", "target": "tgt"}[role]
+        named = name_of(two_letters(language or ""))
         # Links count words, which a text cut at blanks need not have.
         names = (
             [f"{role}_words", role, short]
             if kind == "aligned"
             else [role, f"{short}_text", short, f"{role}_words"]
         )
-        names += [language, f"translation.{language}"]
+        names += [language, f"translation.{language}", named, named.lower()]
     return [name for name in names if name]

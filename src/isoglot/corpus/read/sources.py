@@ -73,12 +73,9 @@ READING = "How to read"
 """Heading of the flags that say how inputs are read."""
 
 
-class Reading(Options):
-    """How an input is read."""
+class TableReading(Options):
+    """How the columns of an input are read."""
 
-    format: str | None = option(
-        None, f"{', '.join(FORMATS)}; by default from the file's name.", group=READING
-    )
     columns: dict[str, int | str] = option(
         {},
         "Column of a field: source=0, target=1, links=2, text=body, source=translation.de.",
@@ -87,10 +84,26 @@ class Reading(Options):
         group=READING,
     )
     header: bool = option(False, "TSV and CSV: the first line names the columns.", group=READING)
+
+
+class LinkReading(TableReading):
+    """How the columns and word links of an input are read."""
+
+    one_based: bool = option(False, "Word links count from 1, as in most gold files.", group=READING)
+
+
+class Reading(LinkReading):
+    """How an input is read."""
+
+    format: str | None = option(
+        None,
+        f"{', '.join(FORMATS)}; by default from the file's name.",
+        flags=["--format", "--input-format"],
+        group=READING,
+    )
     documents: bool = option(
         False, "Text: blank lines separate documents; a document is one row.", group=READING
     )
-    one_based: bool = option(False, "Word links count from 1, as in most gold files.", group=READING)
     subset: str | None = option(None, "Configuration name of a Hugging Face dataset.", group=READING)
     split: str = option("train", "Split of a Hugging Face dataset.", group=READING)
     revision: str | None = option(None, "Revision of a Hugging Face dataset.", group=READING)
@@ -156,7 +169,7 @@ def resolve_format(source: Source, kind: Kind) -> str:
     name = source.format or _guess(source, kind)
     if name is None:
         raise ConfigurationError(
-            f"{source.path}: the format is not clear from its name; set format to one of "
+            f"{source.path}: the format is not clear from its name; set format (--input-format) to one of "
             f"{', '.join(n for n, own in FORMATS.items() if kind in own.kinds)}, or target_path for a Moses pair"
         )
     if name not in FORMATS:

@@ -78,8 +78,12 @@ class _Units:
         return Chunk(taken[0][0] if taken else self._line, taken, incomplete=incomplete)
 
     def check_languages(self) -> None:
-        """Fail if a language that is asked for never occurs."""
+        """Fail if a language that is asked for never occurs, or has no sentence."""
         missing = [w for w in self._wanted if w not in self._found]
+        if mute := [w for w in missing if any(_is(tag, w) for tag in self._seen)]:
+            raise self._wrong(
+                f"no <tuv> in {' and '.join(mute)} has a <seg>, which holds its sentence; correct the file"
+            )
         if missing:
             raise self._wrong(
                 f"no unit in {' and '.join(missing)}; the languages are {', '.join(sorted(self._seen)) or 'none'}"
@@ -261,7 +265,7 @@ def unit_language(attributes: Mapping[str, str]) -> str:
 
 def tmx_parser(path: str) -> expat.XMLParserType:
     """A parser that refuses entity declarations, so that no file can make it fetch or blow up anything."""
-    parser = expat.ParserCreate()
+    parser = expat.ParserCreate("utf-8")  # which a LineFile gives, whatever the file declares
     parser.buffer_text = True
 
     def refuse(name: str, *_: object) -> None:
@@ -284,10 +288,4 @@ def feed(parser: expat.XMLParserType, data: bytes, path: str, *, last: bool = Fa
             f"not well-formed XML ({expat.ErrorString(error.code)}, column {error.offset}): fix or fetch the file",
             path=path,
             line=error.lineno,
-        ) from error
-    except (LookupError, ValueError) as error:
-        raise InputError(
-            f"its encoding cannot be read ({error}); convert it: iconv -t utf-8, and say so in its first line",
-            path=path,
-            line=1,
         ) from error

@@ -1,0 +1,79 @@
+"""Which encoding a text is in: by its byte order mark, the declaration of its XML, or its NUL bytes."""
+
+import codecs
+import re
+
+from isoglot.errors import InputError
+
+_MARKS = {
+    codecs.BOM_UTF32_LE: "utf-32",  # before UTF-16, whose mark it begins with
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+    codecs.BOM_UTF8: "utf-8",
+}
+_DECLARED = re.compile(rb"""\s*<\?xml\s[^>]*?\sencoding\s*=\s*["']([A-Za-z][\w.-]*)["']""")
+_HEAD = 1 << 16
+_SPACES, _FEWEST = " \n", 256
+"""Characters that hold a fourth of the NUL bytes of UTF-16 at least, and how many bytes have one NUL among them."""
+
+
+def encoding_of(head: bytes) -> str:
+    """The encoding of a text that begins with these bytes, as Python calls it.
+
+    A byte order mark counts most, then what XML declares; text without either is UTF-8, unless its NUL bytes show that
+    it is not.
+
+    Raises:
+        InputError: XML declares an unknown encoding, or other text is UTF-16 or UTF-32 without a byte order mark.
+
+    Example:
+        >>> encoding_of("é".encode("utf-16")), encoding_of(b'<?xml version="1.0" encoding="latin1"?>')
+        ('utf-16', 'latin1')
+    """
+    head = head[:_HEAD]
+    for mark, name in _MARKS.items():
+        if head.startswith(mark):
+            return name
+    if name := _wide(head):
+        if head.decode(name, "ignore").lstrip().startswith("<?xml"):
+            return name
+        raise InputError(
+            f"is {name[:6].upper()} without a byte order mark, but UTF-8 is needed; convert it: "
+            f"iconv -f {name} -t utf-8"
+        )
+    declared = _DECLARED.match(head)
+    # a declaration that is read byte by byte is in no encoding of several bytes a character, whatever it says
+    if declared is None or re.match(rb"(?i)utf|ucs|iso-10646", declared[1]):
+        return "utf-8"
+    name = declared[1].decode()
+    try:
+        " ".encode(name)
+    except (LookupError, UnicodeError):
+        raise InputError(
+            f"declares the unknown encoding {name!r}; convert it to UTF-8, for example with iconv"
+        ) from None
+    return name
+
+
+def _wide(head: bytes) -> str:
+    """UTF-16 or UTF-32 and its byte order, where NUL bytes show that; else empty."""
+    if 0 not in head:
+        return ""
+    whole = head[: len(head) // 4 * 4]
+    for name, first, second in (("utf-32le", 3, 2), ("utf-32be", 0, 1)):
+        if whole and not any(whole[first::4]) and max(whole[second::4]) <= 3:
+            return name
+    # where a script's characters have no NUL bytes, spaces and line ends still do
+    spaces, name = max(
+        (sum(map(head.decode(name, "ignore").count, _SPACES)), head[odd::2].count(0), name)
+        for name, odd in (("utf-16le", 1), ("utf-16be", 0))
+    )[::2]
+    nuls = head.count(0)
+    if nuls * 4 < len(head) and (nuls * _FEWEST < len(head) or spaces * 4 < nuls):
+        return ""
+    try:
+        codecs.getincrementaldecoder(name)().decode(head)  # the last character may be cut off
+    except UnicodeDecodeError:
+        return ""
+    return name
