@@ -8,6 +8,7 @@ import shutil
 import numpy as np
 import pytest
 from commands import run
+from safetensors import safe_open
 from safetensors.numpy import load_file, save_file
 
 import isoglot as iso
@@ -159,6 +160,22 @@ def test_a_cut_off_file_and_another_file_are_refused(encoder, tmp_path) -> None:
             checkpoint_folder(wrong)
     with pytest.raises(ConfigurationError, match="not a packed aligner"):
         unpack(encoder / "model.safetensors", tmp_path / "plain")
+
+
+@pytest.mark.parametrize("name", ["{}/outside/notes.txt", "../notes.txt", "../../outside/notes.txt", "model.py"])
+@pytest.mark.parametrize("upper", [False, True])
+def test_no_name_in_a_packed_file_becomes_a_path(encoder, tmp_path, name, upper) -> None:
+    (tmp_path / "outside").mkdir()
+    file = pack(encoder, tmp_path / "a.safetensors", sentences=grown(encoder, tmp_path / "whole"))
+    crafted = sentence_file(file) if upper else file
+    with safe_open(crafted, framework="np") as tensors:
+        texts = {**tensors.metadata(), name.format(tmp_path): "crafted"}
+    save_file(load_file(crafted), crafted, metadata=texts)
+    before = {path for path in tmp_path.rglob("*") if path.is_file()}
+    for use in (lambda: unpack(file, tmp_path / "plain"), lambda: checkpoint_folder(file)):
+        with pytest.raises(ConfigurationError, match=r"a(\.sentences)?\.safetensors: .*unknown text"):
+            use()
+    assert {path for path in tmp_path.rglob("*") if path.is_file()} == before
 
 
 def test_families_whose_layers_end_otherwise_are_not_packed(tmp_path) -> None:

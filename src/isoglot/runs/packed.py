@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
+from isoglot.checks import shortened
 from isoglot.errors import ConfigurationError
 from isoglot.runs.cache import cache_folder
 from isoglot.runs.checkpoint import ALIGNER_FILE, reading
@@ -42,6 +43,8 @@ FAMILIES = ("bert", "roberta", "xlm-roberta")
 _TEXTS = ("config.json", "tokenizer_config.json", ALIGNER_FILE, "README.md")
 """Files that go along where they are there: the model card has licence notices."""
 TOKENIZER, _WEIGHTS = "tokenizer.json", "model.safetensors"
+_METADATA = {FORMAT: {*_TEXTS}, _UPPER_FORMAT: {"config.json", "continues"}}
+"""Texts of each format. They become files of these names when a file is unpacked; no other name does."""
 _MANIFEST = "unpacked.json"
 _LAYER = re.compile(r"encoder\.layer\.(\d+)\.")
 
@@ -334,6 +337,11 @@ def _read(
         with safe_open(file, framework="np") as tensors:
             texts = tensors.metadata() or {}
             if texts.pop("format", None) == kind:
+                if unknown := sorted(texts.keys() - _METADATA[kind]):
+                    raise ConfigurationError(
+                        f"{file}: cannot be read as a packed aligner (unknown text {shortened(unknown[0])}); "
+                        "only texts that `isoglot pack` writes are taken"
+                    )
                 names = [] if texts_alone else tensors.keys()
                 return texts, {name: tensors.get_tensor(name) for name in names}
     except (SafetensorError, OSError) as error:
