@@ -149,7 +149,9 @@ def listed_in(folder: Path) -> dict[str, Any]:
     return {
         name: held
         for name, held in files.items()
-        if "\0" not in name and ".." not in Path(name).parts and (folder / name).parent.resolve().is_relative_to(inside)
+        if "\0" not in name
+        and ".." not in Path(name).parts
+        and (folder / name).parent.resolve().is_relative_to(inside)
     }
 
 
