@@ -216,7 +216,8 @@ def test_a_round_begins_with_a_model_of_the_same_kind(tmp_path):
     text.write_text("".join(f"{' '.join(s)}\t{' '.join(t)}\n" for s, t in zip(source, target, strict=True)))
     StatisticalAligner(words="unicode").fit_words(source, target).save(model)
     call = ("align", text, "-m", "fast_align", "--start", model)
-    assert "add --words unicode" in run(*call, fails=ConfigurationError)
+    told = run(*call, "--words", "whitespace", fails=ConfigurationError)
+    assert "was trained on text split with --words unicode; leave --words out" in told
     assert "is also an input" in run(*call, "--words", "unicode", "--save", model, fails=ConfigurationError)
     once = run("align", text, "-m", "fast_align", "--words", "unicode", "--set", "iterations=2")
     more = run(*call, "--words", "unicode", "--set", "iterations=2")

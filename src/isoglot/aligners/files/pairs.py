@@ -69,25 +69,27 @@ class RawPair:
         return (source, target), (one, other)
 
 
-def read_pairs(corpus: Corpus, *, mode: WordMode, warn: Warn | None = None) -> Iterator[RawPair]:
+def read_pairs(
+    corpus: Corpus, *, mode: WordMode, warn: Warn | None = None, split: bool = False
+) -> Iterator[RawPair]:
     """Sentence pairs in the order of the inputs, in bounded memory.
 
     A line of a Moses pair, a TSV or a ``source ||| target`` file that cannot be read (invalid UTF-8, a missing
     separator) keeps its place, and ``warn`` is called with its number. Other formats, and tables with a header, are
     read strictly; a blank line of JSON lines or of a table is a pair without words. Words of a prepared folder that
     has word links are kept, and lists of words in JSON lines. Without ``warn`` nothing is reported, as in a second
-    loop over a corpus.
+    loop over a corpus. ``split`` takes what is split into words as it is, which ``mode`` unicode otherwise refuses.
     """
     number = 0
     noticed = _Notices() if warn is not None and mode == "whitespace" else None
     for given in corpus.inputs:
         if given.manifest is not None:
-            for pair in prepared_pairs(given, mode=mode):
+            for pair in prepared_pairs(given, mode=mode, split=split):
                 number += 1
                 yield pair
             continue
         source, target = given.source.languages("bitext")
-        for row in given.loop(_rows(given.source, number, warn or silent, mode)):
+        for row in given.loop(_rows(given.source, number, warn or silent, mode, split)):
             number += 1
             if noticed is not None and isinstance(row.source, str) and isinstance(row.target, str):
                 noticed.look((row.source, row.target))
@@ -107,11 +109,11 @@ def more_bitext(paths: Sequence[str], languages: Sequence[str]) -> Corpus:
 
 
 def prepared_pairs(
-    given: CorpusInput, *, mode: WordMode, start: int = 0, stop: int | None = None
+    given: CorpusInput, *, mode: WordMode, start: int = 0, stop: int | None = None, split: bool = False
 ) -> Iterator[RawPair]:
-    """The pairs ``start`` to ``stop`` − 1 of a prepared folder."""
+    """The pairs ``start`` to ``stop`` − 1 of a prepared folder; ``split`` as in :func:`read_pairs`."""
     aligned = given.manifest is not None and given.manifest.kind == "aligned"
-    if mode == "unicode" and aligned:
+    if mode == "unicode" and aligned and not split:
         path = given.source.path
         raise InputError(
             "is already split into words, and its links count them; leave --words out", path=path
@@ -125,12 +127,12 @@ def prepared_pairs(
             yield _with_words(_Row(*texts), mode, languages)
 
 
-def _rows(source: Source, before: int, warn: Warn, mode: WordMode) -> Iterator[_Row]:
+def _rows(source: Source, before: int, warn: Warn, mode: WordMode, split: bool) -> Iterator[_Row]:
     """Each row, in its place; ``before`` pairs have been read of other inputs."""
     if source.format in _LINE_FORMATS and not (source.header or _named(source)):
         return (_Row(*both) for both in _tolerant(source, before, warn))
     if source.format == "jsonl":
-        return _objects(source, mode)
+        return _objects(source, refuse_split=mode == "unicode" and not split)
     if source.format == "tmx":
         return _units(source)
     return (_Row(row["source"], row["target"]) for row in read(source))
@@ -247,7 +249,7 @@ def _tolerant(source: Source, before: int, warn: Warn) -> Iterator[tuple[str, st
         )
 
 
-def _objects(source: Source, mode: WordMode) -> Iterator[_Row]:
+def _objects(source: Source, *, refuse_split: bool) -> Iterator[_Row]:
     """Each line of JSON, of which a side may be a list of words; of a blank one both are empty: it keeps its place."""
     for chunk in READERS["jsonl"].chunks(source, "bitext", None):
         rows, numbers = row_objects(source, chunk)
@@ -255,7 +257,7 @@ def _objects(source: Source, mode: WordMode) -> Iterator[_Row]:
         if rows:
             values, _ = from_rows(rows, numbers, chunk.names or (), source, "bitext", words=True)
             for line, one, other, row in zip(numbers, values["source"], values["target"], rows, strict=True):
-                wrong = _wrong_row(one, other, row.get("id"), mode)
+                wrong = _wrong_row(one, other, row.get("id"), refuse_split)
                 if wrong is not None:
                     raise InputError(wrong, path=source.path, line=line)
                 found[line] = _Row(one, other, row.get("id"))
@@ -266,10 +268,10 @@ def _objects(source: Source, mode: WordMode) -> Iterator[_Row]:
         )
 
 
-def _wrong_row(one: str | list[str], other: str | list[str], name: Any, mode: WordMode) -> str | None:
+def _wrong_row(one: str | list[str], other: str | list[str], name: Any, refuse_split: bool) -> str | None:
     """What is wrong with a line of JSON whose sides can be read."""
     lists = [side for side in (one, other) if not isinstance(side, str)]
-    if lists and mode == "unicode":
+    if lists and refuse_split:
         return "is already split into words; leave --words out"
     if any(not word.strip() for words in lists for word in words):
         return "a word is empty; leave it out, and count the links without it"

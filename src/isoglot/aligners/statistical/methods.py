@@ -89,6 +89,11 @@ class TranslationModel(ABC):
         source, target, _ = self.forward.table.pairs()
         return source, target
 
+    @cached_property
+    def known(self) -> tuple[frozenset[str], frozenset[str]]:
+        """The words of both sides."""
+        return frozenset(self.source_words), frozenset(self.target_words)
+
     def digest(self) -> str:
         """A hash of all that the model has learned."""
         state = hashlib.blake2b(digest_size=16)
