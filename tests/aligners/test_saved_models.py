@@ -148,4 +148,4 @@ def test_models_of_two_languages_are_not_merged(tmp_path: Path) -> None:
 @pytest.mark.parametrize("languages", ["de", ("de",), ("de", "en", "fr"), ("de", None), 5])
 def test_languages_are_two_tags(languages: object) -> None:
     with pytest.raises(ConfigurationError, match="languages: two tags"):
-        StatisticalAligner(languages=languages)  # type: ignore[arg-type]
+        StatisticalAligner(languages=languages)
