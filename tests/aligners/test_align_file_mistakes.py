@@ -49,13 +49,6 @@ def test_a_third_sentence_is_reported_and_a_third_field_of_links_is_not(tmp_path
     assert all("more than two sentences" in message for message in found)
 
 
-def test_a_model_of_text_that_was_cut_otherwise_is_refused(tmp_path, bitext):
-    saved = tmp_path / "model"
-    links = run("align", bitext, "-m", "fast_align", "--save", saved, "--words", "unicode")
-    assert "add --words unicode" in run("align", bitext, "--load", saved, fails=ConfigurationError)
-    assert run("align", bitext, "--load", saved, "--words", "unicode") == links
-
-
 def test_an_output_that_is_an_input_is_refused(tmp_path, bitext):
     before = bitext.read_bytes()
     more = tmp_path / "more.txt"

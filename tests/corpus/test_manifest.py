@@ -45,6 +45,17 @@ def test_loading_an_incomplete_folder(tmp_path):
         load_corpus(tmp_path / "out")
 
 
+@pytest.mark.parametrize("name", ["../other/data-00000.parquet", "{}/data-00000.parquet"])
+def test_a_manifest_names_files_of_its_own_folder_alone(tmp_path, name):
+    for folder in ("out", "other"):
+        prepare(tsv(tmp_path, ["a\tb"]), tmp_path / folder)
+    path = tmp_path / "out" / "manifest.json"
+    manifest = json.loads(path.read_text())
+    path.write_text(json.dumps({**manifest, "shards": {name.format(tmp_path / "other"): 1}, "hashes": {}}))
+    with pytest.raises(InputError, match="no manifest that can be read"):
+        load_corpus(tmp_path / "out")
+
+
 @pytest.mark.parametrize("change", [None, lambda data: data[:-9]])
 def test_a_changed_shard_is_noticed_although_its_rows_are_unpacked(tmp_path, change):
     source = tsv(tmp_path, [f"a{i}\tb{i}" for i in range(50)])

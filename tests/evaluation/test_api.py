@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import copy
+import shutil
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -9,10 +11,12 @@ import pytest
 import torch
 from datasets import ClassLabel, Dataset, DatasetDict, Features, Value
 from labelled_files import json_lines
+from transformers import AutoModelForMaskedLM, AutoTokenizer
 
 import isoglot as iso
 from isoglot.corpus.labelled.places import DataSource
 from isoglot.errors import ConfigurationError, InputError
+from isoglot.results import read
 from isoglot.tasks import build_task
 from isoglot.tasks.retrieval import Tatoeba
 from isoglot.testing import tiny_aligned, tiny_bitext, tiny_lexicon, tiny_model, tiny_tokenizer
@@ -59,6 +63,23 @@ def test_results_of_objects_are_kept_by_content(tmp_path: Path, monkeypatch: pyt
     assert len(measured) == 2
     ask(tiny_bitext(8), tiny_model("bert", tokenizer=TOKENIZER, seed=5))
     assert len(measured) == 3
+
+
+def test_a_checkpoint_is_one_run_whatever_its_folder_is_called(encoder: Path, tmp_path: Path) -> None:
+    out = tmp_path / "rows.jsonl"
+    first, second = (shutil.copytree(encoder, tmp_path / name / "checkpoint") for name in ("first", "second"))
+    ask = partial(iso.evaluate, task="tatoeba", languages="en-xx", data=tiny_bitext(8), out=out)
+    rows = ask(first)
+    assert {row.run for row in rows} == {"first"}
+    assert ask(second) == rows == read(out), "the same content"
+    named = ask(second, run="other")
+    assert {row.run for row in named} == {"other"} and read(out) == [*rows, *named]
+
+    out.unlink()
+    tokenizer = AutoTokenizer.from_pretrained(second)
+    of_object = [ask(AutoModelForMaskedLM.from_pretrained(second), tokenizer=tokenizer) for _ in range(2)]
+    assert {row.run for row in of_object[0]} == {"second"}, "not the temporary folder"
+    assert of_object[0] == of_object[1] == read(out)
 
 
 def test_pairs_may_be_called_anything_and_a_language_may_have_its_own_frame(tmp_path: Path) -> None:

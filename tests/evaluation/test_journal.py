@@ -3,14 +3,18 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
 from labelled_files import json_lines
 
+from isoglot.errors import ConfigurationError
 from isoglot.evaluation.evaluate import evaluate
 from isoglot.evaluation.options import EvaluateOptions
+from isoglot.example_counts import CountsFile
 from isoglot.finetuning.finetune import finetune
 from isoglot.finetuning.options import FinetuneOptions
 from isoglot.results import read
 from isoglot.tasks import build_task
+from isoglot.tasks.base import Task
 from isoglot.testing import tiny_bitext
 
 
@@ -42,23 +46,64 @@ def test_retrieval_of_equal_sentences_is_perfect(encoder: Path, tmp_path: Path) 
     assert values["accuracy"] == values["reverse_mrr"] == values["csls_accuracy"] == 100.0
 
 
-def test_predictions_are_of_the_checkpoint_that_is_asked_for(encoder: Path, tmp_path: Path) -> None:
+@pytest.fixture
+def tuned(encoder: Path, tmp_path: Path) -> dict[str, tuple[Path, Task]]:
+    """Two models, each of which knows one label, and its data."""
+    models = {}
     for label in "12":
         rows = [{"first": f"the {n}", "second": "b", "label": label} for n in range(16)]
-        data = [json_lines(tmp_path / f"{label}.jsonl", *rows)]
+        task = build_task("xnli", [json_lines(tmp_path / f"{label}.jsonl", *rows)])
         train = FinetuneOptions.build(epochs=2, batch_size=4, learning_rate=0.01, select="last", run=label)
-        finetune(encoder, build_task("xnli", data), language="en", train=train, out=tmp_path / label)
-    place = tmp_path / "predictions"
-    options = EvaluateOptions(out=tmp_path / "results.jsonl", predictions=place)
-    texts = []
-    for label in "121":
-        evaluate(tmp_path / label, build_task("xnli", data), languages=["en"], options=options)
-        texts.append((place / "xnli" / "test-en.tsv").read_text().split()[0])
-    assert texts == ["neutral", "contradiction", "neutral"]
-    assert len(read(tmp_path / "results.jsonl")) == 2, "measured again for the predictions, not noted again"
-    (place / "xnli" / "test-en.tsv").write_text("kept")
-    evaluate(tmp_path / "1", build_task("xnli", data), languages=["en"], options=options)
-    assert (place / "xnli" / "test-en.tsv").read_text() == "kept", "what is there is not measured again"
+        models[label] = finetune(encoder, task, language="en", train=train, out=tmp_path / label), task
+    return models
+
+
+def test_a_folder_has_the_predictions_of_one_model(
+    tuned: dict[str, tuple[Path, Task]], tmp_path: Path
+) -> None:
+    folder, out = tmp_path / "predictions", tmp_path / "results.jsonl"
+    options = EvaluateOptions(out=out, predictions=folder)
+    file = folder / "xnli" / "test-en.tsv"
+    evaluate(*tuned["1"], languages=["en"], options=options)
+    first, counts = file.read_text(), file.with_suffix(".counts.safetensors").read_bytes()
+    assert first.split()[0] == "neutral"
+    for again in (False, True):
+        with pytest.raises(
+            ConfigurationError, match=r"test-en: predictions of another model .* one per model"
+        ):
+            evaluate(*tuned["2"], languages=["en"], options=options.model_copy(update={"again": again}))
+    assert (file.read_text(), file.with_suffix(".counts.safetensors").read_bytes()) == (first, counts)
+    assert len(read(out)) == 1, "it was refused before it was measured"
+    rest = options.model_copy(update={"predictions": tmp_path / "second"})
+    evaluate(*tuned["2"], languages=["en"], options=rest)
+    assert (tmp_path / "second" / "xnli" / "test-en.tsv").read_text().split()[0] == "contradiction"
+
+    file.write_text("kept")
+    evaluate(*tuned["1"], languages=["en"], options=options)
+    assert file.read_text() == "kept", "what is there is not measured again"
+    task = build_task("xnli", [json_lines(tmp_path / "1.jsonl", {"first": "a", "second": "b", "label": "1"})])
+    evaluate(tuned["1"][0], task, languages=["en"], options=options)
+    assert file.read_text() == "neutral\n", "those of one model on other data are made anew"
+
+
+def test_a_stopped_evaluation_and_files_of_others_are_told_apart(
+    tuned: dict[str, tuple[Path, Task]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "predictions"
+    options = EvaluateOptions(predictions=folder)
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(CountsFile, "write", _interrupted)
+        evaluate(*tuned["1"], languages=["en"], options=options)
+    assert (folder / "xnli" / "test-en.tsv").is_file()
+    evaluate(*tuned["1"], languages=["en"], options=options)
+    assert (folder / "xnli" / "test-en.counts.safetensors").is_file()
+    (tmp_path / ".predictions.done").unlink()
+    with pytest.raises(ConfigurationError, match="predictions of another model"):
+        evaluate(*tuned["1"], languages=["en"], options=options)
+
+
+def _interrupted(*_: object) -> None:
+    raise KeyboardInterrupt
 
 
 def test_a_model_whose_labels_are_renamed_is_measured_again(encoder: Path, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import pytest
 from unspaced import with_pieces
 
 import isoglot as iso
+from isoglot.aligners.statistical.model import StatisticalAligner
 from isoglot.corpus.labelled.questions import read_questions
 from isoglot.corpus.labelled.tables import read_table
 from isoglot.corpus.labelled.tags import read_tags
@@ -49,6 +50,19 @@ def test_parts_of_speech(tmp_path: Path) -> None:
     assert iso.project(labels, translation, table, links_file=links, uncertain="drop").written == 1
     found = read_table(str(table), TAGGED, language="de", split="train", role="words")
     assert found["words"][:] == [["geh"]] and found["tags"][:] == [["VERB"]]
+
+
+def test_a_saved_model_of_running_text_makes_the_links(tmp_path: Path) -> None:
+    labels, translation = written(tmp_path, en_conllu=CONLLU, de_txt="das Haus\ngeh\n")
+    pairs = [("the", "das"), ("house", "Haus"), ("go", "geh"), ("the house", "das Haus")]
+    aligner = StatisticalAligner("hmm", words="unicode").fit_pairs(
+        (s.split(), t.split()) for s, t in pairs * 5
+    )
+    aligner.save(tmp_path / "model")
+    out = tmp_path / "de.tsv"
+    for words in ("unicode", "whitespace"):
+        iso.project(labels, translation, out, load=tmp_path / "model", words=words)
+        assert out.read_text() == "das\tDET\nHaus\tNOUN\n\ngeh\tVERB\n\n"
 
 
 def test_words_of_a_treebank_are_taken_as_they_are(tmp_path: Path) -> None:

@@ -138,10 +138,19 @@ def test_a_list_from_elsewhere_leads_nowhere(tmp_path: Path) -> None:
         write_text(path, "mine")
     out = write(tmp_path / "out", a="1")
     (out / "link").symlink_to(tmp_path / "linked")
-    listed = {name: [4, ""] for name in ("../a", str(tmp_path / "a"), "link/a", "a")}
+    listed = {name: [4, ""] for name in ("../a", str(tmp_path / "a"), "link/a", "a", "a\0/b")}
     write_text(out / LIST, json.dumps({"files": listed}))
     remove(out)
     assert all(path.read_text() == "mine" for path in outside) and names(out) == ["link"]
+
+
+@pytest.mark.parametrize("name", [".cache", ".x.partial"])
+def test_links_named_as_the_files_beside_a_list_lead_nowhere(tmp_path: Path, name: str) -> None:
+    outside = write_text(tmp_path / "linked" / "0123456789abcdef.json", "mine")
+    out = write(tmp_path / "out", a="1")
+    (out / name).symlink_to(outside.parent)
+    remove(out)
+    assert outside.read_text() == "mine"
 
 
 def test_damage_is_seen(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import shutil
 import numpy as np
 import pytest
 from commands import run
+from safetensors import safe_open
 from safetensors.numpy import load_file, save_file
 
 import isoglot as iso
@@ -18,7 +19,8 @@ from isoglot.modules.load import load_masked_lm
 from isoglot.runs.cache import cache_folder
 from isoglot.runs.checkpoint import checkpoint_folder
 from isoglot.runs.fingerprint import fingerprint
-from isoglot.runs.packed import is_packed, pack, quantised, restored, sentence_file, unpack
+from isoglot.runs.packed import pack, quantised, unpack
+from isoglot.runs.packed_file import is_packed, restored, sentence_file
 from isoglot.testing import tiny_model, tiny_tokenizer
 
 SOFTMAX = {"method": "softmax", "layer": 1, "compare": "cosine", "temperature": 0.1, "min_probability": 0.05}
@@ -161,6 +163,24 @@ def test_a_cut_off_file_and_another_file_are_refused(encoder, tmp_path) -> None:
         unpack(encoder / "model.safetensors", tmp_path / "plain")
 
 
+@pytest.mark.parametrize(
+    "name", ["{}/outside/notes.txt", "../notes.txt", "../../outside/notes.txt", "model.py"]
+)
+@pytest.mark.parametrize("upper", [False, True])
+def test_no_name_in_a_packed_file_becomes_a_path(encoder, tmp_path, name, upper) -> None:
+    (tmp_path / "outside").mkdir()
+    file = pack(encoder, tmp_path / "a.safetensors", sentences=grown(encoder, tmp_path / "whole"))
+    crafted = sentence_file(file) if upper else file
+    with safe_open(crafted, framework="np") as tensors:
+        texts = {**tensors.metadata(), name.format(tmp_path): "crafted"}
+    save_file(load_file(crafted), crafted, metadata=texts)
+    before = {path for path in tmp_path.rglob("*") if path.is_file()}
+    for use in (lambda: unpack(file, tmp_path / "plain"), lambda: checkpoint_folder(file)):
+        with pytest.raises(ConfigurationError, match=r"a(\.sentences)?\.safetensors: .*unknown text"):
+            use()
+    assert {path for path in tmp_path.rglob("*") if path.is_file()} == before
+
+
 def test_families_whose_layers_end_otherwise_are_not_packed(tmp_path) -> None:
     folder = tmp_path / "encoder"
     tiny_model("modernbert").save_pretrained(folder)
@@ -295,9 +315,13 @@ def not_a_number(held):
         (
             "model.safetensors",
             lambda held: {n: v for n, v in held.items() if "layer.0" not in n},
-            "of layer 1;",
+            r"no weights encoder\.layer\.0",
         ),
-        ("model.safetensors", lambda held: {n: v for n, v in held.items() if "layer" in n}, "of embeddings;"),
+        (
+            "model.safetensors",
+            lambda held: {n: v for n, v in held.items() if "layer" in n},
+            r"no weights embeddings\.",
+        ),
     ],
 )
 def test_an_encoder_that_cannot_be_packed_is_refused_in_one_line(

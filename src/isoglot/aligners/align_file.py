@@ -136,7 +136,9 @@ def _align(
         elif aligner.engine == "ray":
             from isoglot.aligners.align_ray import aligned_by_ray  # noqa: PLC0415 - loads torch
 
-            by_ray = aligned_by_ray(corpus, out, aligner, words=request.words, progress=progress)
+            by_ray = aligned_by_ray(
+                corpus, out, aligner, words=request.words or "whitespace", progress=progress
+            )
             found = stack.enter_context(by_ray)
         else:
             found = _by_embedding(corpus, aligner, request, warn)
@@ -165,9 +167,12 @@ def _by_embedding(corpus: Corpus, encoder: Encoder, request: AlignRequest, warn:
     from isoglot.aligners.embedding.aligner import EmbeddingAligner  # noqa: PLC0415 - loads torch
     from isoglot.aligners.embedding.running_text import align_running  # noqa: PLC0415
 
-    aligner = EmbeddingAligner(encoder.model, options=encoder.options, warn=warn)
-    pairs, same = tee(read_pairs(corpus, mode=request.words, warn=warn))
-    found = align_running(aligner, ((pair.texts, pair.words) for pair in same), mode=request.words)
+    aligner, mode = (
+        EmbeddingAligner(encoder.model, options=encoder.options, warn=warn),
+        request.words or "whitespace",
+    )
+    pairs, same = tee(read_pairs(corpus, mode=mode, warn=warn))
+    found = align_running(aligner, ((pair.texts, pair.words) for pair in same), mode=mode)
     return zip(pairs, found, strict=True)
 
 

@@ -1,10 +1,12 @@
 """Statistical aligners over files: the text is kept as word numbers, and read again where a format shows its words."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice, zip_longest
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -15,8 +17,15 @@ from isoglot.aligners.options import AlignRequest, Eflomal, Encoder, FastAlign, 
 from isoglot.aligners.statistical.bitext import BitextSide, Ints, WordNumbers
 from isoglot.aligners.statistical.eflomal import EflomalAligner
 from isoglot.aligners.statistical.methods import require_room
-from isoglot.aligners.statistical.model import AGREEMENT, SentenceAlignments, StatisticalAligner
+from isoglot.aligners.statistical.model import (
+    AGREEMENT,
+    SentenceAlignments,
+    StatisticalAligner,
+)
+from isoglot.aligners.statistical.unknown_words import UnknownWords
+from isoglot.corpus.encode.words import WordMode
 from isoglot.corpus.open_corpus import Corpus
+from isoglot.corpus.read.sources import UNNAMED
 from isoglot.corpus.text_pairs import TextPair
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.runs.allocator import give_back_large_blocks
@@ -36,31 +45,39 @@ def by_statistics(corpus: Corpus, request: AlignRequest, warn: Warn, *, overwrit
         raise TypeError("an encoder is not a statistical aligner")
     if isinstance(aligner, SavedModel):
         return _by_loaded(aligner, corpus, request, warn, overwrite)
+    start = None if isinstance(aligner, Eflomal) or aligner.start is None else _loaded(aligner.start, request)
+    mode = _mode(request, start)
     if isinstance(aligner, Eflomal):
         _program(aligner).executable()
     shown = shows_words(request)
-    source, target, own = _encoded(corpus, aligner, request, warn)
-    tables = _aligned(aligner, source, target, request, overwrite).windows(own)
+    text = _encoded(corpus, aligner, mode, warn, split=request.words is None)
+    source, target, own = text.source, text.target, text.pairs
+    tables = _aligned(aligner, text, mode, start, overwrite).windows(own)
     links = _kept(tables, source.lengths, target.lengths, aligner, shown)
     if not shown:
         return ((None, found) for found in links)
-    return _beside(read_pairs(corpus, mode=request.words), links, source.lengths[:own], target.lengths[:own])
+    pairs = read_pairs(corpus, mode=mode, split=request.words is None)
+    return _beside(pairs, links, source.lengths[:own], target.lengths[:own])
 
 
 def _aligned(
     aligner: FastAlign | Hmm | Eflomal,
-    source: BitextSide,
-    target: BitextSide,
-    request: AlignRequest,
+    text: _Text,
+    mode: WordMode,
+    start: StatisticalAligner | None,
     overwrite: bool,
 ) -> SentenceAlignments | LinkTable:
     """Learn from both sides, and align them."""
+    source, target = text.source, text.target
     if isinstance(aligner, Eflomal):
         return _program(aligner).table(source.sentences(), target.sentences())
-    own_options = {**aligner.decoding(), **dict(aligner.options), "words": request.words}
-    learner = StatisticalAligner(aligner.kind, lowercase=aligner.lowercase, **own_options)
+    options = {**aligner.decoding(), **dict(aligner.options), "words": mode, "languages": text.languages}
+    learner = StatisticalAligner(aligner.kind, lowercase=aligner.lowercase, **options)
+    if start is not None and aligner.any_language:
+        start.languages = learner.languages
+    elif start is not None:
+        start.require_languages(text.languages, name=str(aligner.start), hint="add --any-language")
     keep = aligner.save is not None or aligner.lexicon is not None
-    start = None if aligner.start is None else _loaded(aligner.start, request)
     learned = [source.digest(), target.digest(), start and start.trained().digest()] if aligner.save else []
     made_from = _made_from(learner, aligner.save, learned, overwrite=overwrite)
     found = learner.fit_align_sides(source, target, keep=keep, start=start)
@@ -98,10 +115,20 @@ def _by_loaded(
         )
     learned = [aligner.trained().digest()] if wanted.save else []
     _keep(aligner, wanted, _made_from(aligner, wanted.save, learned, overwrite=overwrite))
-    pairs, first = read_pairs(corpus, mode=request.words, warn=warn), 0
+    pairs = read_pairs(corpus, mode=_mode(request, aligner), warn=warn, split=request.words is None)
+    languages, unknown, first = (
+        set[tuple[str, str]](),
+        UnknownWords(aligner.trained(), lowercase=aligner.lowercase),
+        0,
+    )
     while window := list(islice(pairs, WINDOW)):
+        for tags in {pair.languages for pair in window} - languages:
+            languages.add(tags)
+            if not wanted.any_language:
+                aligner.require_languages(tags, name=str(wanted.load), hint="add --any-language")
         words = [usable_words(pair.words, number, warn) for number, pair in enumerate(window, first + 1)]
         sides = [[pair[side] for pair in words] for side in (0, 1)]
+        unknown.look(*sides)
         one, other = (np.array([len(words) for words in side], np.int64) for side in sides)
         tables = aligner.tables(*sides).windows(len(window))
         yield from zip(window, _kept(tables, one, other, wanted), strict=True)
@@ -110,33 +137,52 @@ def _by_loaded(
 
 def _loaded(model: Path, request: AlignRequest, **decoding: Any) -> StatisticalAligner:
     """A saved model; one of text that was cut in another way is refused."""
-    found = StatisticalAligner.load(model, **decoding)
-    if found.words not in (None, request.words):
+    aligner = StatisticalAligner.load(model, **decoding)
+    if request.words is not None and aligner.words not in (None, request.words):
         raise ConfigurationError(
-            f"{model} was trained on text split with --words {found.words}; add --words {found.words}"
+            f"{model} was trained on text split with --words {aligner.words}; leave --words out, or train another"
         )
-    return found
+    return aligner
+
+
+def _mode(request: AlignRequest, trained: StatisticalAligner | None) -> WordMode:
+    """How text is cut: as asked for, else as for the model that is used."""
+    words: Any = request.words or (trained and trained.words) or "whitespace"
+    return cast(WordMode, words)
+
+
+class _Text(NamedTuple):
+    """What is learned from, and how many of its pairs are to be aligned, which come first."""
+
+    source: BitextSide
+    target: BitextSide
+    pairs: int
+    languages: tuple[str, str]  # empty where there are several or none is named
 
 
 def _encoded(
-    corpus: Corpus, aligner: FastAlign | Hmm | Eflomal, request: AlignRequest, warn: Warn
-) -> tuple[BitextSide, BitextSide, int]:
-    """Both sides as word numbers, those of more training text after the corpus's, and how many pairs this has."""
+    corpus: Corpus, aligner: FastAlign | Hmm | Eflomal, mode: WordMode, warn: Warn, *, split: bool
+) -> _Text:
+    """Both sides as word numbers, those of more training text after the corpus's."""
     lowercase = not isinstance(aligner, Eflomal) and aligner.lowercase
-    one, other = WordNumbers(lowercase=lowercase), WordNumbers(lowercase=lowercase)
+    source, target = WordNumbers(lowercase=lowercase), WordNumbers(lowercase=lowercase)
+    languages = set[tuple[str, str]]()
 
     def add(corpus: Corpus, warn: Warn) -> int:
         number = 0
-        for number, pair in enumerate(read_pairs(corpus, mode=request.words, warn=warn), 1):
-            source, target = usable_words(pair.words, number, warn)
-            one.add(source)
-            other.add(target)
+        for number, pair in enumerate(read_pairs(corpus, mode=mode, warn=warn, split=split), 1):
+            words = usable_words(pair.words, number, warn)
+            source.add(words[0])
+            target.add(words[1])
+            languages.add(pair.languages)
         return number
 
-    own = add(corpus, warn)
+    pairs = add(corpus, warn)
     if aligner.train_on:
         add(more_bitext(aligner.train_on, corpus.inputs[0].source.languages("bitext")), Warnings())
-    return one.side(), other.side(), own
+    tags = [{tags[side] for tags in languages} - {*UNNAMED} for side in (0, 1)]
+    named = [side.pop() if len(side) == 1 else "" for side in tags]
+    return _Text(source.side(), target.side(), pairs, (named[0], named[1]))
 
 
 def _kept(

@@ -42,6 +42,9 @@ class _Model(Kept):
     threshold: float | None = option(None, _THRESHOLD, flags=None, gt=0, lt=1)
     save: Path | None = option(None, _MODEL_KEPT, group=_LEARNING)
     lexicon: OutputFile | None = option(None, _LEXICON, group=_LEARNING)
+    any_language: bool = option(
+        False, "Use a saved model for text of other languages than it was trained on.", group=_LEARNING
+    )
 
     def decoding(self) -> dict[str, Any]:
         """How links are read off the model, where that is said."""
@@ -56,6 +59,12 @@ class _LearnedModel(_Model):
     train_on: tuple[str, ...] = option((), _TRAIN_ON, group=_LEARNING)
     start: Path | None = option(None, _START, group=_LEARNING)
     usual: ClassVar[str] = "grow-diag-final-and"
+
+    @model_validator(mode="after")
+    def _any_language_is_a_models(self) -> Self:
+        if self.any_language and self.start is None:
+            raise ValueError("--any-language: is for a saved model, with --load or --start; leave it out")
+        return self
 
     @model_validator(mode="after")
     def _has_threshold(self) -> Self:
@@ -139,9 +148,10 @@ _KINDS: dict[str, type[Options]] = {
 class LinkFormat(Options):
     """How ``isoglot align`` cuts words and writes links."""
 
-    words: Literal["whitespace", "unicode"] = option(
-        "whitespace",
-        "whitespace for tokenised text; unicode for running text (Han, Kana and Thai by character).",
+    words: Literal["whitespace", "unicode"] | None = option(
+        None,
+        "whitespace for tokenised text (default; of a saved model what it was trained with); unicode for running text "
+        "(Han, Kana and Thai by character).",
         group=_READING,
     )
     output: Literal["pharaoh", "talp", "alignv2", "naacl", "jsonl", "offsets", "words", "corpus"] = option(

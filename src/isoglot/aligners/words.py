@@ -6,7 +6,7 @@ from typing import Any
 
 from datasets import Dataset, Features, List, Value
 
-from isoglot.corpus.encode.words import sentence_words
+from isoglot.corpus.encode.words import WordMode, sentence_words
 from isoglot.runs.reporter import bars_on_terminals
 from isoglot.schema import ALIGNED, BITEXT, require
 
@@ -14,20 +14,30 @@ LINK_COLUMNS = {"link_probabilities": List(Value("float32")), "alignment_score":
 """Columns that an aligner adds beside those of ALIGNED: each link's probability and a score of the pair."""
 
 
-def words_of_side(batch: Mapping[str, Sequence[Any]], side: str) -> list[list[str]]:
-    """The words of one side: column ``<side>_words`` where there is one, else the text cut at spaces and tabs."""
+def words_of_side(
+    batch: Mapping[str, Sequence[Any]], side: str, mode: WordMode = "whitespace"
+) -> list[list[str]]:
+    """The words of one side: column ``<side>_words`` where there is one, else the text cut as ``mode`` says."""
     words = batch.get(f"{side}_words")
     if words is not None:
         return [list(sentence or ()) for sentence in words]
-    return [sentence_words(text or "", mode="whitespace") for text in batch[side]]
+    return [sentence_words(text or "", mode=mode) for text in batch[side]]
 
 
-def bitext_words(bitext: Dataset) -> tuple[list[list[str]], list[list[str]]]:
+def bitext_words(bitext: Dataset, mode: WordMode = "whitespace") -> tuple[list[list[str]], list[list[str]]]:
     """The words of both sides of a whole bitext."""
     require(bitext, BITEXT, role="bitext to align")
     names = [f"{side}_words" if f"{side}_words" in bitext.features else side for side in ("source", "target")]
     columns = {name: bitext[name][:] for name in names}
-    return words_of_side(columns, "source"), words_of_side(columns, "target")
+    return words_of_side(columns, "source", mode), words_of_side(columns, "target", mode)
+
+
+def bitext_languages(bitext: Dataset) -> tuple[str, str]:
+    """The language of each side of a bitext, empty where it has several or none is named."""
+    require(bitext, BITEXT, role="bitext to align")
+    tags = [bitext.unique(f"{side}_language") for side in ("source", "target")]
+    source, target = (side[0] or "" if len(side) == 1 else "" for side in tags)
+    return source, target
 
 
 def add_links(
@@ -36,6 +46,7 @@ def add_links(
     *,
     batch_size: int,
     key: str,
+    mode: WordMode = "whitespace",
 ) -> Dataset:
     """BITEXT to ALIGNED by an alignment function, ``batch_size`` pairs in memory at a time; other columns are kept.
 
@@ -43,12 +54,13 @@ def add_links(
         bitext: with the columns of BITEXT.
         align: words of both sides to the columns ``links`` and, optionally, those of :data:`LINK_COLUMNS`.
         batch_size: pairs at a time.
+        mode: how text without a column of words is cut.
         key: names the aligner and all that it has learned; the same key on the same bitext may reuse a cached result.
     """
     require(bitext, BITEXT, role="bitext to align")
 
     def run(batch: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
-        source, target = words_of_side(batch, "source"), words_of_side(batch, "target")
+        source, target = (words_of_side(batch, side, mode) for side in ("source", "target"))
         return {"source_words": source, "target_words": target, **align(source, target)}
 
     digest = hashlib.blake2b(f"{bitext._fingerprint} {key}".encode(), digest_size=8).hexdigest()

@@ -104,6 +104,7 @@ def pack(
         if file is not None:
             if sentences is not None:
                 raise ConfigurationError(f"--sentences is for packing, and {model} is packed; leave it out")
+            kept_choice(model)
             packed.unpack(file, out, overwrite=running.overwrite)
         elif isinstance(place := checkpoint_folder(model), Path):
             kept_choice(place)  # what it says must be options of an aligner

@@ -14,6 +14,7 @@ from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError
 from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.read.sources import Kind, Source
 from isoglot.errors import InputError
+from isoglot.options import FileName
 from isoglot.runs.cache import cache_folder
 from isoglot.runs.files import is_stream, write_text
 from isoglot.runs.fingerprint import files_of, fingerprint
@@ -86,7 +87,7 @@ class Manifest(BaseModel):
     rows: int
     languages: tuple[LanguageCount, ...]
     notes: tuple[str, ...] = ()
-    shards: dict[str, int] = Field(description="Parquet files in order, with their rows.")
+    shards: dict[FileName, int] = Field(description="Parquet files in order, with their rows.")
     hashes: dict[str, str] = Field(default={}, description="Hash of each Parquet file's content, 128 bits.")
     sources: tuple[Source, ...]
     inputs: tuple[InputFile, ...]

@@ -8,7 +8,7 @@ from typing import Any
 
 from isoglot.errors import ConfigurationError
 from isoglot.evaluation.head import FinetunedModel
-from isoglot.evaluation.journal import Evaluation, keep, known_rows
+from isoglot.evaluation.journal import Evaluation, keep, known_rows, require_own_predictions
 from isoglot.evaluation.options import EvaluateOptions
 from isoglot.modules.surroundings import own_surroundings
 from isoglot.results import Result, held
@@ -73,6 +73,9 @@ def evaluate(
     task = task.with_checkpoint(source) if hasattr(task, "with_checkpoint") else task
     content = {language: identify(task, language, split) for language in languages}
     asked = _evaluations(source, task, about, content, split, options)
+    if options.predictions is not None:
+        for evaluation in asked.values():
+            require_own_predictions(evaluation, task, options.predictions)
     known = {language: known_rows(one, task, options) for language, one in asked.items()}
     missing = [language for language in languages if not known[language]]
     measure = _measure(source, task, about, options, report) if missing else None
@@ -137,7 +140,6 @@ def _evaluations(
         "options": Result.in_order({**changed_options(task, usual), **own}),
     }
     made_of = {
-        "run": shared["run"],
         "checkpoint": shared["checkpoint_hash"],
         "task": describe_task(task),
         "precision": options.precision,
@@ -147,7 +149,7 @@ def _evaluations(
     return {
         language: Evaluation(
             {**shared, "language": language},
-            key_of({**made_of, "language": language, "data": data}),
+            {**made_of, "language": language, "data": data},
             key_of({"data": data}),
         )
         for language, data in content.items()

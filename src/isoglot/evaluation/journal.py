@@ -5,14 +5,15 @@ would not tell: a stopped evaluation leaves some rows of a language, and data ma
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
+from isoglot.errors import ConfigurationError
 from isoglot.evaluation.options import EvaluateOptions
 from isoglot.example_counts import ENDING, CountsFile, ExampleCounts
 from isoglot.results import Result, append, held
-from isoglot.runs.files import is_stream
+from isoglot.runs.files import is_stream, make_folder
 from isoglot.runs.folder import key_of
 from isoglot.runs.lock import locked
 from isoglot.tasks import submission
@@ -22,6 +23,8 @@ _IDENTITY = ("run", "task", "language", "split", "checkpoint_hash", "options")
 """Fields that distinguish the rows of one evaluation from those of others."""
 _ABOUT = (*_IDENTITY, "seed")
 """Fields that counts of examples keep."""
+_BEGUN = "-"
+"""In place of a key: predictions that may not be whole."""
 
 
 @dataclass(frozen=True)
@@ -29,8 +32,22 @@ class Evaluation:
     """A checkpoint on a task in one language."""
 
     shared: Mapping[str, Any]  # fields of its rows of results, but for metric, value and number of examples
-    key: str  # stands for everything that it depends on
+    made_of: Mapping[str, Any]  # everything that it depends on but the name of its run
     data: str = ""  # stands for the examples
+
+    @property
+    def key(self) -> str:
+        """Stands for everything that it depends on."""
+        return key_of({**self.made_of, "run": self.shared["run"]})
+
+    @property
+    def owner(self) -> str:
+        """Stands for the model and the options that its predictions are of."""
+        return key_of([self.shared["checkpoint_hash"], self.shared["options"]])
+
+    def under(self, run: str) -> Self:
+        """The same, of a run of another name."""
+        return replace(self, shared={**self.shared, "run": run})
 
     @property
     def identity(self) -> list[Any]:
@@ -47,15 +64,40 @@ class Evaluation:
         return [self.shared[name] for name in ("task", "language", "split")]
 
 
+def require_own_predictions(done: Evaluation, task: Task, folder: Path) -> None:
+    """Refuse a folder with predictions of another model, or of this one with other options, in their place.
+
+    Raises:
+        ConfigurationError: They would be overwritten.
+    """
+    stem = submission.stem_of(folder, task, *done.place[1:])
+    key, _, owner = (_noted(folder, done.place) or "").partition(" ")
+    if submission.written(stem) and owner != done.owner and key != done.key:
+        raise ConfigurationError(
+            f"{stem}: predictions of another model or with other options are there; choose another folder for "
+            "predictions, one per model, or delete them"
+        )
+
+
 def known_rows(done: Evaluation, task: Task, options: EvaluateOptions) -> list[Result]:
-    """Rows that an earlier call wrote of the same evaluation; none where it is not whole, or is to be made again."""
-    if options.again:
+    """Rows that an earlier call wrote of the same evaluation; none where it is not whole, or is to be made again.
+
+    A checkpoint's content is one run: where no name is asked for, rows under any name are its.
+    """
+    if options.again or options.out is None:
         return []
-    if (folder := options.predictions) is not None:
-        stem = submission.stem_of(folder, task, *done.place[1:])
-        if _noted(folder, done.place) != done.key or not submission.written(stem):
-            return []
-    return _rows(done, options.out)
+    names = [done.shared["run"]]
+    if options.run is None:
+        names += [r.run for r in held(options.out) if r.checkpoint_hash == done.shared["checkpoint_hash"]]
+    for named in map(done.under, dict.fromkeys(names)):
+        if (folder := options.predictions) is not None:
+            stem = submission.stem_of(folder, task, *done.place[1:])
+            noted = (_noted(folder, done.place) or "").partition(" ")[0]
+            if noted != named.key or not submission.written(stem):
+                continue
+        if rows := _rows(named, options.out):
+            return rows
+    return []
 
 
 def keep(
@@ -74,11 +116,12 @@ def keep(
     out, folder = options.out, options.predictions
     if folder is not None:
         stem = submission.stem_of(folder, task, *done.place[1:])
+        _note(folder, done.place, f"{_BEGUN} {done.owner}")  # a run that is killed here may come back
         submission.write(stem, predictions)
         if counts:
             about = {name: done.shared[name] for name in _ABOUT} | {"data": done.data}
             CountsFile(about, counts).write(stem.with_name(f"{stem.name}{ENDING}"))
-        _note(folder, done.place, done.key)
+        _note(folder, done.place, f"{done.key} {done.owner}")
     if out is None:
         return rows
     if is_stream(out):
@@ -106,6 +149,7 @@ def _journal(out: Path) -> Path:
 
 
 def _note(out: Path, what: list[Any], made_of: str) -> None:
+    make_folder(out.parent)
     with _journal(out).open("a", encoding="utf-8") as file:
         file.write(f"{key_of(what)} {made_of}\n")
 

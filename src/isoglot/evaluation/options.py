@@ -20,7 +20,9 @@ class EvaluateOptions(MeasureOptions):
     """How an evaluation computes and what it writes."""
 
     out: Path | None = option(None, "File of results; what it already has is not measured again.")
-    predictions: Path | None = option(None, "Folder for predictions in XTREME's submission format.")
+    predictions: Path | None = option(
+        None, "Folder for one model's predictions, in XTREME's submission format."
+    )
     language_ids: dict[str, int] | None = option(
         None, "Ids of the checkpoint's language embeddings, in place of those it was trained with."
     )

@@ -10,6 +10,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from isoglot.errors import ConfigurationError
 from isoglot.modules.checkpoint import quiet
+from isoglot.runs.folder import CHECKPOINT
 
 
 @contextmanager
@@ -19,7 +20,7 @@ def model_folder(
     """A checkpoint's folder or name as it is; of a model object a temporary folder with the model and its tokenizer.
 
     Saved, a model has a content that runs and results are known by, and measuring it changes neither its weights nor
-    its mode nor its device. The folder is called as the model is.
+    its mode nor its device. The folder is called as the model is, or as the run that it was loaded from.
     """
     if isinstance(model, str | Path):
         if tokenizer is not None:
@@ -34,7 +35,8 @@ def model_folder(
         )
     if tokenizer is None:
         raise ConfigurationError("a model object needs its tokenizer too: tokenizer=...")
-    name = Path(model.name_or_path or model.config.model_type).name or "model"
+    source = Path(model.name_or_path or model.config.model_type)
+    name = (source.parent if source.name == CHECKPOINT else source).name or "model"
     with tempfile.TemporaryDirectory(prefix="isoglot-") as around:
         folder, before = Path(around) / name, copy.deepcopy(vars(model.config))
         try:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, cast
 
 import torch
@@ -13,7 +12,7 @@ from torch import Tensor, nn
 
 from isoglot.errors import ConfigurationError
 from isoglot.modules.finite import non_finite
-from isoglot.runs.packed import BLOCK, FAMILIES, restored
+from isoglot.runs.packed_file import BLOCK, FAMILIES, EncoderShape, PackedFile, restored
 
 _WORDS = "embeddings.word_embeddings.weight"
 
@@ -61,7 +60,7 @@ class _Linear(nn.Linear):
 class _Layer(nn.Module):
     """A transformer layer with the tensor names of the library's."""
 
-    def __init__(self, config: SimpleNamespace) -> None:
+    def __init__(self, config: EncoderShape) -> None:
         super().__init__()
         size, inner, eps = config.hidden_size, config.intermediate_size, config.layer_norm_eps
         self.heads = config.num_attention_heads
@@ -99,62 +98,40 @@ class PackedEncoder(nn.Module):
     Its hidden states are those of the library's model of the unpacked folder. It has no gradients.
 
     Args:
-        config: Configuration of the encoder.
-        tensors: Its tensors as they are kept; see :mod:`isoglot.runs.packed`.
+        packed: What the file holds, checked.
         source: Name of the file in errors.
         dtype: What it computes in.
 
     Raises:
-        ConfigurationError: Tensors that are missing, of another shape than the configuration says, or not finite.
+        ConfigurationError: Values that are not finite in this dtype.
     """
 
-    def __init__(
-        self,
-        config: Mapping[str, Any],
-        tensors: Mapping[str, NDArray[Any]],
-        *,
-        source: Path,
-        dtype: torch.dtype,
-    ) -> None:
+    def __init__(self, packed: PackedFile, *, source: Path, dtype: torch.dtype) -> None:
         super().__init__()
-        self.config = own = SimpleNamespace(**config)
-        padding = own.pad_token_id if own.model_type != "bert" else None  # where positions count from
-        positions = nn.Embedding(own.max_position_embeddings, own.hidden_size, padding_idx=padding)
+        self.config = shape = packed.shape
+        padding = shape.pad_token_id if shape.model_type != "bert" else None  # where positions count from
+        positions = nn.Embedding(shape.max_position_embeddings, shape.hidden_size, padding_idx=padding)
         self.embeddings: Any = nn.ModuleDict(
             {
                 "position_embeddings": positions,
-                "token_type_embeddings": nn.Embedding(own.type_vocab_size, own.hidden_size),
-                "LayerNorm": nn.LayerNorm(own.hidden_size, eps=own.layer_norm_eps),
+                "token_type_embeddings": nn.Embedding(shape.type_vocab_size, shape.hidden_size),
+                "LayerNorm": nn.LayerNorm(shape.hidden_size, eps=shape.layer_norm_eps),
             }
         )
         self.encoder: Any = nn.ModuleDict(
-            {"layer": nn.ModuleList(_Layer(own) for _ in range(own.num_hidden_layers))}
+            {"layer": nn.ModuleList(_Layer(shape) for _ in range(shape.num_hidden_layers))}
         )
-        table = self._words(tensors, source, dtype)
-        rest = {name: values for name, values in tensors.items() if not name.startswith(_WORDS)}
+        rest = {name: values for name, values in packed.tensors.items() if not name.startswith(_WORDS)}
         loaded = {name: torch.from_numpy(values).to(dtype) for name, values in restored(rest)}
-        try:
-            self.load_state_dict(loaded, assign=True)
-        except RuntimeError as error:
-            raise ConfigurationError(
-                f"{source}: tensors do not fit its configuration ({error.args[0].splitlines()[1].strip()}); make the "
-                "file again with `isoglot pack`"
-            ) from error
-        self.embeddings["word_embeddings"] = table
-        if wrong := non_finite([*loaded.items(), (_WORDS, torch.from_numpy(tensors[f"{_WORDS}.scale"]))]):
+        self.load_state_dict(loaded, assign=True)
+        kept, scale = (
+            packed.tensors[f"{_WORDS}.{part}"]
+            for part in ("q4" if f"{_WORDS}.q4" in packed.tensors else "q8", "scale")
+        )
+        self.embeddings["word_embeddings"] = PackedEmbedding(kept, scale, dtype=dtype)
+        if wrong := non_finite(loaded.items()):
             raise ConfigurationError(f"{source}: NaN or infinite weights in {wrong[0]}; use an intact file")
         self.requires_grad_(requires_grad=False).eval()
-
-    def _words(
-        self, tensors: Mapping[str, NDArray[Any]], source: Path, dtype: torch.dtype
-    ) -> PackedEmbedding:
-        kept = tensors.get(f"{_WORDS}.q4", tensors.get(f"{_WORDS}.q8"))
-        scale = tensors.get(f"{_WORDS}.scale")
-        if kept is None or scale is None or len(kept) != self.config.vocab_size or len(scale) != len(kept):
-            raise ConfigurationError(
-                f"{source}: tensors do not fit its configuration ({_WORDS}); make the file again with `isoglot pack`"
-            )
-        return PackedEmbedding(kept, scale, dtype=dtype)
 
     @property
     def base_model(self) -> PackedEncoder:

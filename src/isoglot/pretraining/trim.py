@@ -36,7 +36,7 @@ from isoglot.modules.checkpoint import quiet, weight_files
 from isoglot.modules.load import masked_lm_config
 from isoglot.pretraining.options import TrimRequest
 from isoglot.runs.checkpoint import checkpoint_folder, reading
-from isoglot.runs.files import read_json, refuse_overwriting, write_json
+from isoglot.runs.files import read_json, refuse_overwriting, whole_path, write_json
 from isoglot.runs.fingerprint import files_of
 from isoglot.runs.folder import hash_checkpoint, key_of, make_once
 from isoglot.runs.records import parse_json
@@ -227,7 +227,8 @@ def _save_weights(
                         )
                     tensor = tensor.index_select(axis, kept)
                 weights[name] = tensor
-    save_file(weights, out, metadata={"format": "pt"})
+    with whole_path(out) as place:
+        save_file(weights, place, metadata={"format": "pt"})
     return before, sum(tensor.numel() for tensor in weights.values())
 
 

@@ -101,10 +101,10 @@ def _check_outputs(out: str | Path, inputs: list[str | Path | None], request: Pr
 
 
 def _write_pairs(path: Path, pairs: Iterable[WordPair]) -> None:
-    """Words as text that is cut at spaces into as many words."""
+    """Words as lists, which are aligned as they stand, however the text of a saved model was split."""
     with path.open("w", encoding="utf-8") as file:
         for pair in pairs:
-            source, target = (" ".join(_SPACE.sub("", word) or "_" for word in words) for words in pair)
+            source, target = ([_SPACE.sub("", word) or "_" for word in words] for words in pair)
             file.write(json.dumps({"source": source, "target": target}, ensure_ascii=False) + "\n")
 
 

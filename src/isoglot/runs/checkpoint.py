@@ -50,7 +50,7 @@ def packed_file(checkpoint: str | Path) -> Path | None:
     if str(checkpoint) == BOX:
         return BOX_FILE
     if path.is_file():
-        from isoglot.runs.packed import is_packed  # noqa: PLC0415 - loads numpy
+        from isoglot.runs.packed_file import is_packed  # noqa: PLC0415 - loads numpy
 
         return path if is_packed(path) else None
     return None

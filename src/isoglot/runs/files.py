@@ -114,9 +114,10 @@ def whole_path(path: str | Path) -> Iterator[Path]:
     with beside(target, path) as place:
         # nobody else can have put a link there; and nobody can read what only some may read
         os.close(os.open(place, os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o666 if held is None else 0o600))
+        mode = stat.S_IMODE((held or place.stat()).st_mode)
         yield place
+        place.chmod(mode)  # a library may have replaced the file by one that only its owner may read
         if held is not None:
-            place.chmod(stat.S_IMODE(held.st_mode))
             with contextlib.suppress(PermissionError):
                 os.chown(place, held.st_uid, held.st_gid)
         flush(place)

@@ -15,7 +15,7 @@ from typing import Any, Literal
 from isoglot.errors import ConfigurationError
 from isoglot.runs.files import is_temporary, make_folder, read_json, write_json
 from isoglot.runs.fingerprint import digest
-from isoglot.runs.listed import damage, remove, whole_folder
+from isoglot.runs.listed import LIST, damage, listed_in, remove, whole_folder
 from isoglot.runs.lock import locked
 
 MANIFEST = "manifest.json"
@@ -141,9 +141,15 @@ def make_once(
 
     def finished() -> dict[str, Any] | None:
         kept = Path(folder)
-        if cached and (wrong := damage(kept, remembered=True)) is not None:
-            _LOGGER.warning("%s: changed since it was written (%s); it is rebuilt", folder, wrong)
-            remove(kept)
+        if cached and kept.is_dir() and any(kept.iterdir()):
+            wrong = damage(kept, remembered=True) if listed_in(kept) else LIST
+            if wrong is not None:
+                _LOGGER.warning("%s: changed since it was written (%s); it is rebuilt", folder, wrong)
+                remove(kept)
+            if wrong is not None and kept.is_dir():
+                raise ConfigurationError(
+                    f"{folder}: is a folder of the cache with files that isoglot did not write; delete it"
+                )
         state = state_of(folder, wanted, what=what, overwrite=overwrite, name=name)
         return read_json(kept / name) if state == "finished" else None
 

@@ -149,7 +149,9 @@ def listed_in(folder: Path) -> dict[str, Any]:
     return {
         name: held
         for name, held in files.items()
-        if ".." not in Path(name).parts and (folder / name).parent.resolve().is_relative_to(inside)
+        if "\0" not in name
+        and ".." not in Path(name).parts
+        and (folder / name).parent.resolve().is_relative_to(inside)
     }
 
 
@@ -168,10 +170,10 @@ def _kept_in(folder: Path) -> Iterator[Path]:
     """What is beside listed files: unpacked rows, locks, what a killed writer left."""
     for entry in folder.iterdir() if folder.is_dir() else ():
         if is_temporary(entry):
-            yield from _files(entry) if entry.is_dir() else (entry,)
+            yield from _files(entry) if entry.is_dir() and not entry.is_symlink() else (entry,)
         elif entry.name.startswith(".") and entry.suffix == ".lock" and not entry.lstat().st_size:
             yield entry
-        elif entry.name == ".cache" and entry.is_dir():
+        elif entry.name == ".cache" and entry.is_dir() and not entry.is_symlink():
             for kept in entry.iterdir():
                 if kept.is_dir():
                     yield from _own_files(kept)

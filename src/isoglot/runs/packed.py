@@ -13,16 +13,17 @@ beside it, NAME.aligner.json, takes the place of the one in it: a better one doe
 """
 
 import json
-import re
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import ExitStack
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save_file
+from safetensors import safe_open
+from safetensors.numpy import save, save_file
 
 from isoglot.errors import ConfigurationError
 from isoglot.runs.cache import cache_folder
@@ -30,20 +31,33 @@ from isoglot.runs.checkpoint import ALIGNER_FILE, reading
 from isoglot.runs.files import read_json, whole_path
 from isoglot.runs.fingerprint import fingerprint
 from isoglot.runs.folder import make_once
+from isoglot.runs.packed_file import (
+    BLOCK,
+    CONFIG,
+    CONTINUES,
+    FAMILIES,
+    FORMAT,
+    LARGEST_TOKENIZER,
+    TEXTS,
+    TOKENIZER,
+    UPPER_FORMAT,
+    EncoderShape,
+    Floats,
+    PackedFile,
+    Tensors,
+    build_tokenizer,
+    choice_beside,
+    encoder_shape,
+    is_packed,
+    read_packed,
+    read_upper,
+    restored,
+    sentence_file,
+)
 
-Floats = NDArray[np.float32]
-_Content = tuple[str, dict[str, str], dict[str, NDArray[Any]]]
-"""Format, texts and tensors of a file."""
-FORMAT, _UPPER_FORMAT = "isoglot-packed-1", "isoglot-packed-sentences-1"
-BLOCK = 32
-"""Values of a block of 4 bits."""
-FAMILIES = ("bert", "roberta", "xlm-roberta")
-"""Whose layers ``encoder.layer.N`` each end in the states that are compared, so that those above can be left out."""
-_TEXTS = ("config.json", "tokenizer_config.json", ALIGNER_FILE, "README.md")
-"""Files that go along where they are there: the model card has licence notices."""
-TOKENIZER, _WEIGHTS = "tokenizer.json", "model.safetensors"
-_MANIFEST = "unpacked.json"
-_LAYER = re.compile(r"encoder\.layer\.(\d+)\.")
+_WEIGHTS, _MANIFEST = "model.safetensors", "unpacked.json"
+_LENGTH = 8
+"""Bytes before the header of a safetensors file, which say how long it is, and what its length is a multiple of."""
 
 
 def pack(
@@ -63,46 +77,72 @@ def pack(
             ``sentences`` with other lower layers.
     """
     file, upper = Path(out), sentence_file(out)
-    for place, kind in ((file, FORMAT), (upper, _UPPER_FORMAT)):
-        if place.exists() and not is_packed(place, kind):
-            raise ConfigurationError(f"{place} exists and is not a packed aligner; choose another --out")
-    texts, family, last = _described(checkpoint)
-    with reading(checkpoint, TOKENIZER):
-        tokenizer = json.loads((checkpoint / TOKENIZER).read_text(encoding="utf-8"))
-    dense = json.dumps(tokenizer, ensure_ascii=False, separators=(",", ":"))
-    tensors = {TOKENIZER: np.frombuffer(zlib.compress(dense.encode(), 9), np.uint8)}
-    contents: dict[Path, _Content] = {file: (FORMAT, texts, tensors)}
-    lower = dict(_encoder(checkpoint, family, range(last)))
-    if sentences is not None:
-        contents[upper] = _upper_layers(sentences, lower, texts["config.json"])
+    for path, kind in ((file, FORMAT), (upper, UPPER_FORMAT)):
+        if path.exists() and not is_packed(path, kind):
+            raise ConfigurationError(f"{path} exists and is not a packed aligner; choose another --out")
+    texts, shape = _described(checkpoint)
+    tokenizer = _tokenizer_text(checkpoint)
+    build_tokenizer(checkpoint, PackedFile({TOKENIZER: tokenizer}, {}, shape))
+    lower = dict(_encoder(checkpoint, shape, range(shape.num_hidden_layers)))
+    tensors: Tensors = {TOKENIZER: np.frombuffer(zlib.compress(tokenizer.encode(), 9), np.uint8)}
     for name, values in lower.items():
-        tensors.update(quantised(name, values))
-    held = [place for place in (file, upper, choice_beside(file)) if place.exists()]
+        tensors |= quantised(name, values)
+    contents = {file: _serialised(FORMAT, texts, tensors)}
+    if sentences is not None:
+        texts, tensors = _upper_layers(sentences, lower, shape, texts[CONFIG])
+        continues = blake2b(contents[file], digest_size=16).hexdigest()
+        contents[upper] = _serialised(UPPER_FORMAT, {**texts, CONTINUES: continues}, tensors)
+    held = [path for path in (file, upper, choice_beside(file)) if path.exists()]
     if held and not overwrite:
-        if held == list(contents) and all(_holds(p, file, content) for p, content in contents.items()):
+        if held == list(contents) and all(path.read_bytes() == data for path, data in contents.items()):
             return file
         raise ConfigurationError(
             f"{held[0]}: belongs to another aligner than {checkpoint}; choose another --out, or add --overwrite"
         )
-    for place, (kind, about, kept) in contents.items():
-        continues = {} if place == file else {"continues": _content(file)}
-        with whole_path(place) as temporary:
-            save_file(kept, temporary, metadata={"format": kind, **about, **continues})
-    for place in held:
-        if place not in contents:  # it belongs to what stood there before
-            place.unlink()
+    with ExitStack() as stack:
+        for path, data in reversed(contents.items()):  # the aligner takes its name before what continues it
+            stack.enter_context(whole_path(path)).write_bytes(data)
+        for path in held:
+            if path != file:  # it belongs to the old weights, and goes before the new ones are there
+                path.unlink()
     return file
 
 
-def _described(checkpoint: Path) -> tuple[dict[str, str], str, int]:
-    """The texts of a checkpoint as they are packed, its family, and the last layer that is."""
-    texts = {
-        name: path.read_text(encoding="utf-8") for name in _TEXTS if (path := checkpoint / name).is_file()
-    }
-    config, choice = read_json(checkpoint / "config.json"), read_json(checkpoint / ALIGNER_FILE)
+def _serialised(kind: str, texts: Mapping[str, str], tensors: Tensors) -> bytes:
+    """A safetensors file whose bytes depend on its content alone: the library writes texts in any order."""
+    data = save(tensors, metadata={"format": kind, **texts})
+    end = _LENGTH + int.from_bytes(data[:_LENGTH], "little")
+    header = json.dumps(
+        json.loads(data[_LENGTH:end]), sort_keys=True, ensure_ascii=False, separators=(",", ":")
+    )
+    padded = header.encode() + b" " * (-len(header.encode()) % _LENGTH)
+    return b"".join([len(padded).to_bytes(_LENGTH, "little"), padded, memoryview(data)[end:]])
+
+
+def _tokenizer_text(checkpoint: Path) -> str:
+    with reading(checkpoint, TOKENIZER):
+        tokenizer = json.loads((checkpoint / TOKENIZER).read_text(encoding="utf-8"))
+        text = json.dumps(tokenizer, ensure_ascii=False, separators=(",", ":"))
+        size = len(text.encode())
+    if size > LARGEST_TOKENIZER:
+        raise ConfigurationError(
+            f"{checkpoint / TOKENIZER}: has more than {LARGEST_TOKENIZER:,} bytes; `isoglot trim` leaves out pieces "
+            "that a text does not use"
+        )
+    return text
+
+
+def _described(checkpoint: Path) -> tuple[dict[str, str], EncoderShape]:
+    """The texts of a checkpoint as they are packed, and the encoder that is, without the layers that are not read."""
+    texts = {}
+    for name in TEXTS:
+        with reading(checkpoint, name):
+            if (path := checkpoint / name).is_file():
+                texts[name] = path.read_text(encoding="utf-8")
+    config, choice = read_json(checkpoint / CONFIG), read_json(checkpoint / ALIGNER_FILE)
     if config is None or not isinstance(config.get("num_hidden_layers"), int):
         raise ConfigurationError(
-            f"{checkpoint / 'config.json'}: is not the configuration of an encoder; restore the file"
+            f"{checkpoint / CONFIG}: is not the configuration of an encoder; restore the file"
         )
     if choice is None or not isinstance(choice.get("layer"), int):
         raise ConfigurationError(
@@ -124,110 +164,83 @@ def _described(checkpoint: Path) -> tuple[dict[str, str], str, int]:
             f"{checkpoint / ALIGNER_FILE}: layer: got {layer}, but this encoder has layers 0 (embeddings) to "
             f"{layers}; let `isoglot tune` choose one"
         )
-    texts["config.json"] = json.dumps({**config, "num_hidden_layers": last, "dtype": "float32"}, indent=2)
+    texts[CONFIG] = json.dumps({**config, "num_hidden_layers": last, "dtype": "float32"}, indent=2)
     texts[ALIGNER_FILE] = json.dumps({**choice, "layer": last})
-    return texts, config["model_type"], last
+    return texts, encoder_shape(checkpoint, texts[CONFIG])
 
 
-def _holds(place: Path, file: Path, content: _Content) -> bool:
-    """Whether a file, ``file`` itself or what lies beside it, is what packing would write."""
-    kind, about, tensors = content
-    texts, kept = _read(place, kind)
-    if place != file and texts.pop("continues", "") != _content(file):
-        return False
-    same = texts == about and kept.keys() == tensors.keys()
-    return same and all(np.array_equal(values, tensors[name]) for name, values in kept.items())
-
-
-def sentence_file(file: str | Path) -> Path:
-    """Where the upper layers of a packed file are kept, if it has any."""
-    return _beside(file, ".sentences.safetensors")
-
-
-def choice_beside(file: str | Path) -> Path:
-    """Where the layer and method of a packed file are kept if they are not those in it."""
-    return _beside(file, ".aligner.json")
-
-
-def _beside(file: str | Path, ending: str) -> Path:
-    path = Path(file)
-    return path.with_name(f"{path.name.removesuffix('.safetensors')}{ending}")
-
-
-def _upper_layers(folder: Path, lower: Mapping[str, Floats], config: str) -> _Content:
-    """The configuration of a whole encoder, and its layers above some as they are kept."""
-    own, whole = json.loads(config), read_json(folder / "config.json") or {}
-    first, last = own["num_hidden_layers"], whole.get("num_hidden_layers", 0)
-    if whole.get("model_type") != own["model_type"] or last <= first:
+def _upper_layers(
+    folder: Path, lower: Mapping[str, Floats], shape: EncoderShape, text: str
+) -> tuple[dict[str, str], Tensors]:
+    """The configuration of a whole encoder, and its layers above those of the aligner as they are kept."""
+    config, first = read_json(folder / CONFIG) or {}, shape.num_hidden_layers
+    last = config.get("num_hidden_layers", 0)
+    if config.get("model_type") != shape.model_type or not isinstance(last, int) or last <= first:
         raise ConfigurationError(
-            f"{folder} is not a {own['model_type']} encoder of more than {first} layers; "
+            f"{folder} is not a {shape.model_type} encoder of more than {first} layers; "
             "give one that continues the aligner"
         )
-    below = dict(_encoder(folder, own["model_type"], range(first)))
-    other = [name for name in lower if name not in below or not np.array_equal(below[name], lower[name])]
-    if other:
+    below = dict(_encoder(folder, shape, range(first)))
+    if changed := [name for name, values in lower.items() if not np.array_equal(below[name], values)]:
         raise ConfigurationError(
-            f"{folder}: its {other[0]} differs from the aligner's; train it with those layers frozen"
+            f"{folder}: its {changed[0]} differs from the aligner's; train it with those layers frozen"
         )
-    kept: dict[str, NDArray[Any]] = {}
-    for name, values in _encoder(folder, own["model_type"], range(first, last)):
+    whole = shape.model_copy(update={"num_hidden_layers": last})
+    tensors: Tensors = {}
+    for name, values in _encoder(folder, whole, range(first, last)):
         if name not in lower:
-            kept |= quantised(name, values)
-    return _UPPER_FORMAT, {"config.json": json.dumps({**own, "num_hidden_layers": last}, indent=2)}, kept
+            tensors |= quantised(name, values)
+    return {CONFIG: json.dumps({**json.loads(text), "num_hidden_layers": last}, indent=2)}, tensors
 
 
-def unpack(file: str | Path, out: str | Path, *, overwrite: bool | None = None) -> Path:
+def unpack(file: str | Path, out: str | Path, *, overwrite: bool | None = None, cached: bool = False) -> Path:
     """Write what a packed file holds as a plain Hugging Face folder of float32 weights, upper layers included.
 
     Nothing is done where that folder is there already; another one is replaced with ``overwrite`` alone.
+
+    ``cached``: As :func:`~isoglot.runs.folder.make_once` has it.
     """
-    content, upper = _content(file), sentence_file(file)
 
     def make(folder: Path) -> dict[str, Any]:
-        texts, tensors = read_packed(file)
-        if upper.is_file():
-            about, above = _read(upper, _UPPER_FORMAT)
-            if about["continues"] != content:
-                raise ConfigurationError(
-                    f"{upper} continues another file than {file}; remove it, or pack both again"
-                )
-            texts["config.json"] = about["config.json"]
+        packed = read_packed(file)
+        build_tokenizer(file, packed)
+        texts, tensors = packed.texts, packed.tensors
+        if sentence_file(file).is_file():
+            texts[CONFIG], above = read_upper(file, packed)
             tensors |= above
-        for name, text in texts.items():
-            (folder / name).write_text(text, encoding="utf-8")
-        save_file(dict(restored(tensors)), folder / _WEIGHTS, metadata={"format": "pt"})
+        for name in (*TEXTS, TOKENIZER):  # no other name in the file becomes a path
+            if name in texts:
+                (folder / name).write_text(texts[name], encoding="utf-8")
+        with whole_path(folder / _WEIGHTS) as weights:
+            save_file(dict(restored(tensors)), weights, metadata={"format": "pt"})
         return {}
 
-    make_once(out, _fingerprints(file), make, what="unpacked aligner", overwrite=overwrite, name=_MANIFEST)
+    make_once(
+        out,
+        _fingerprints(file),
+        make,
+        what="unpacked aligner",
+        overwrite=overwrite,
+        name=_MANIFEST,
+        cached=cached,
+    )
     return Path(out)
 
 
 def unpacked(file: Path) -> Path:
-    """The folder in the cache that holds what a packed file holds; made where it is missing."""
+    """The folder in the cache that holds what a packed file holds; made where it is missing or was changed."""
     first, *more = _fingerprints(file).values()
-    return unpack(file, cache_folder() / "aligners" / "-".join([first[:16], *(one[:8] for one in more)]))
+    name = "-".join([first[:16], *(hashed[:8] for hashed in more)])
+    return unpack(file, cache_folder() / "aligners" / name, cached=True)
 
 
 def _fingerprints(file: str | Path) -> dict[str, str]:
     """Hashes of a packed file and of what stands beside it."""
-    more = {"sentences": sentence_file(file), "choice": choice_beside(file)}
-    found = {name: fingerprint(place) for name, place in more.items() if place.is_file()}
-    return {"packed": _content(file), **found}
-
-
-def _content(file: str | Path) -> str:
     if not Path(file).is_file():
         raise ConfigurationError(f"{file} does not exist; reinstall isoglot, or name another model")
-    return fingerprint(file)
-
-
-def is_packed(file: Path, kind: str = FORMAT) -> bool:
-    """Whether a file is a packed aligner, complete or not."""
-    try:
-        with safe_open(file, framework="np") as tensors:
-            return (tensors.metadata() or {}).get("format") == kind
-    except (SafetensorError, OSError):
-        return False
+    beside = {"sentences": sentence_file(file), "choice": choice_beside(file)}
+    hashes = {name: fingerprint(path) for name, path in beside.items() if path.is_file()}
+    return {"packed": fingerprint(file), **hashes}
 
 
 def quantised(name: str, values: Floats) -> dict[str, NDArray[Any]]:
@@ -239,23 +252,6 @@ def quantised(name: str, values: Floats) -> dict[str, NDArray[Any]]:
     scale = np.abs(values).max(axis=1, keepdims=True) / np.float32(127)
     whole = np.rint(values / np.where(scale > 0, scale, 1)).astype(np.int8)
     return {f"{name}.q8": whole, f"{name}.scale": scale.astype(np.float32)}
-
-
-def restored(tensors: Mapping[str, NDArray[Any]]) -> Iterator[tuple[str, Floats]]:
-    """The tensors of :func:`quantised` as float32, with their names, one after another."""
-    for key, kept in tensors.items():
-        name = key.removesuffix(".q4").removesuffix(".q8")
-        if key.endswith(".q8"):
-            yield name, kept.astype(np.float32) * tensors[f"{name}.scale"]
-        elif key.endswith(".q4"):
-            rows, half = kept.shape
-            blocks = kept.reshape(rows, -1, BLOCK // 2)
-            whole = np.concatenate([blocks & 15, blocks >> 4], axis=2).astype(np.float32)
-            whole -= 8
-            whole *= tensors[f"{name}.scale"].astype(np.float32)[:, :, None]
-            yield name, whole.reshape(rows, 2 * half)
-        elif not key.endswith(".scale"):
-            yield name, kept
 
 
 def _in_four_bits(values: Floats) -> tuple[NDArray[Any], NDArray[Any]] | None:
@@ -287,57 +283,25 @@ def _in_four_bits(values: Floats) -> tuple[NDArray[Any], NDArray[Any]] | None:
     return packed.reshape(rows, columns // 2), scales.reshape(rows, -1)
 
 
-def _encoder(checkpoint: Path, family: str, numbers: range) -> Iterable[tuple[str, Floats]]:
+def _encoder(checkpoint: Path, shape: EncoderShape, layers: range) -> Iterable[tuple[str, Floats]]:
     """The tensors of embeddings and of some layers, by their names in the encoder alone."""
-    prefix = f"{'bert' if family == 'bert' else 'roberta'}."
-    found = set[int | None]()
+    prefix = f"{'bert' if shape.model_type == 'bert' else 'roberta'}."
     with reading(checkpoint, _WEIGHTS), safe_open(checkpoint / _WEIGHTS, framework="np") as tensors:
-        for name in sorted(tensors.keys()):
-            bare = name.removeprefix(prefix)
-            layer = _LAYER.match(bare)
-            read = int(layer[1]) in numbers if layer else bare.startswith("embeddings.")
-            if read and not bare.endswith(("position_ids", "token_type_ids")):
-                values = tensors.get_tensor(name).astype(np.float32)
-                if not np.isfinite(values).all():
-                    raise ConfigurationError(
-                        f"{checkpoint}: NaN or infinite weights in {bare}; use an intact file"
-                    )
-                found.add(int(layer[1]) if layer else None)
-                yield bare, values
-    if missing := [number for number in (None, *numbers) if number not in found]:
-        what = "embeddings" if missing[0] is None else f"layer {missing[0] + 1}"
-        raise ConfigurationError(f"{checkpoint / _WEIGHTS}: has no weights of {what}; use an intact file")
-
-
-def read_packed(
-    file: str | Path, *, texts_alone: bool = False
-) -> tuple[dict[str, str], dict[str, NDArray[Any]]]:
-    """The texts of a packed file by name, ``tokenizer.json`` among them, and its tensors as they are kept.
-
-    ``texts_alone``: Leave out the tensors and the tokenizer.
-    """
-    texts, kept = _read(Path(file), FORMAT, texts_alone=texts_alone)
-    if (choice := choice_beside(file)).is_file():
-        texts[ALIGNER_FILE] = choice.read_text(encoding="utf-8")
-    if not texts_alone:
-        try:
-            texts[TOKENIZER] = zlib.decompress(kept.pop(TOKENIZER).tobytes()).decode()
-        except (KeyError, zlib.error) as error:
-            raise ConfigurationError(f"{file}: cannot be read as a packed aligner ({error})") from error
-    return texts, kept
-
-
-def _read(
-    file: Path, kind: str, *, texts_alone: bool = False
-) -> tuple[dict[str, str], dict[str, NDArray[Any]]]:
-    try:
-        with safe_open(file, framework="np") as tensors:
-            texts = tensors.metadata() or {}
-            if texts.pop("format", None) == kind:
-                names = [] if texts_alone else tensors.keys()
-                return texts, {name: tensors.get_tensor(name) for name in names}
-    except (SafetensorError, OSError) as error:
-        raise ConfigurationError(f"{file}: cannot be read as a packed aligner ({error})") from error
-    raise ConfigurationError(
-        f"{file} is not a packed aligner; make one with `isoglot pack CHECKPOINT --out {file}`"
-    )
+        names = {name.removeprefix(prefix): name for name in tensors.keys()}  # noqa: SIM118
+        stop = min(layers.stop, layers.start + len(names) + 1)  # however many the configuration promises
+        for bare, size in sorted(shape.tensors(range(layers.start, stop), embeddings=True).items()):
+            if bare not in names:
+                raise ConfigurationError(
+                    f"{checkpoint / _WEIGHTS}: has no weights {bare}; use an intact file"
+                )
+            values = tensors.get_tensor(names[bare]).astype(np.float32)
+            if values.shape != size:
+                raise ConfigurationError(
+                    f"{checkpoint / _WEIGHTS}: {bare} has shape {values.shape}, but config.json says {size}; use an "
+                    "intact file"
+                )
+            if not np.isfinite(values).all():
+                raise ConfigurationError(
+                    f"{checkpoint}: NaN or infinite weights in {bare}; use an intact file"
+                )
+            yield bare, values

@@ -4,11 +4,12 @@ import json
 
 import numpy as np
 import pytest
-from repeated_bitext import SOURCE, TARGET, bitext, equal
+from repeated_bitext import SOURCE, TARGET, bitext, equal, save_without_list
 from safetensors.numpy import load_file, save_file
 from small_bitext import words
 
 from isoglot.aligners.statistical import decoding, hmm_training, methods
+from isoglot.aligners.statistical.merging import merge
 from isoglot.aligners.statistical.methods import METHODS
 from isoglot.aligners.statistical.model import StatisticalAligner
 from isoglot.errors import InputError
@@ -64,7 +65,7 @@ def test_lexicon(method, tmp_path):
 
 @pytest.mark.parametrize("method", ["fast_align", "hmm"])
 def test_words_pairs_and_counts_that_do_not_belong_together_are_refused(tmp_path, method):
-    StatisticalAligner(method).fit(bitext()).save(tmp_path)
+    save_without_list(StatisticalAligner(method).fit(bitext()), tmp_path)
     tables, vocabulary = load_file(tmp_path / "tables.safetensors"), tmp_path / "vocabulary.json"
     merged = StatisticalAligner.load(tmp_path)
     assert merged.settings["method"] == method
@@ -77,8 +78,10 @@ def test_words_pairs_and_counts_that_do_not_belong_together_are_refused(tmp_path
             save_file({**tables, name: changed}, tmp_path / "tables.safetensors")
             with pytest.raises(InputError, match="the alignment model is damaged"):
                 StatisticalAligner.load(tmp_path)
-        if len(held) > 1:
-            save_file({**tables, name: held[:-1].copy()}, tmp_path / "tables.safetensors")
+        kinds: list[np.ndarray] = [held[:, None], held[None], np.array(held[0]), np.repeat(held, 2)]
+        kinds += [held.astype(np.float16), held.astype(np.int64)]
+        for wrong_kind in kinds:
+            save_file({**tables, name: wrong_kind}, tmp_path / "tables.safetensors")
             with pytest.raises(InputError, match="the alignment model is damaged"):
                 StatisticalAligner.load(tmp_path)
     save_file(tables, tmp_path / "tables.safetensors")
@@ -103,7 +106,7 @@ def test_words_pairs_and_counts_that_do_not_belong_together_are_refused(tmp_path
     ],
 )
 def test_wrong_settings_of_a_saved_model_are_one_line_with_its_place(tmp_path, change):
-    StatisticalAligner().fit(bitext()).save(tmp_path)
+    save_without_list(StatisticalAligner().fit(bitext()), tmp_path)
     about = json.loads((tmp_path / "model.json").read_text())
     (tmp_path / "model.json").write_text(json.dumps({**about, **change}))
     with pytest.raises(InputError, match="alignment model") as caught:
@@ -115,7 +118,31 @@ def test_wrong_settings_of_a_saved_model_are_one_line_with_its_place(tmp_path, c
 def test_a_damaged_model_is_one_line(tmp_path, name):
     damages = (b"", b"[]", b"\xff\xfe", b'{"method": "fast_align", "format": 2}', b"[" * 99_999)
     for number, damage in enumerate(damages):
-        StatisticalAligner().fit(bitext()).save(tmp_path / str(number))
+        save_without_list(StatisticalAligner().fit(bitext()), tmp_path / str(number))
         (tmp_path / str(number) / name).write_bytes(damage)
         with pytest.raises(InputError, match="alignment model"):
             StatisticalAligner.load(tmp_path / str(number))
+
+
+@pytest.mark.parametrize("name", ["model.json", "vocabulary.json", "tables.safetensors"])
+def test_a_file_that_was_changed_after_it_was_saved_is_refused(tmp_path, name):
+    for folder in ("one", "two"):
+        StatisticalAligner("hmm").fit(bitext()).save(tmp_path / folder)
+    changed = tmp_path / "one" / name
+    if name == "tables.safetensors":
+        tables = load_file(changed)
+        save_file({**tables, "forward.counts": tables["forward.counts"] * 2}, changed)
+    else:
+        changed.write_text(changed.read_text().replace("haus", "maus").replace("0.3", "0.4"))
+    for use in (
+        lambda: StatisticalAligner.load(changed.parent),
+        lambda: merge([changed.parent, tmp_path / "two"]),
+    ):
+        with pytest.raises(InputError, match=f"{name} was changed after it was saved"):
+            use()
+
+
+def test_tables_of_a_saved_model_have_the_mode_of_any_new_file(tmp_path):
+    StatisticalAligner().fit(bitext()).save(tmp_path / "model")
+    modes = {path.stat().st_mode for path in (tmp_path / "model").iterdir()}
+    assert len(modes) == 1

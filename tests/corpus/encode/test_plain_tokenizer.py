@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from tokenizers import Tokenizer
 from transformers import AutoTokenizer
 
 from isoglot.corpus.encode.pieces import PieceEncoder
@@ -18,8 +19,11 @@ SENTENCES = [["the", "river"], ["ta", "potamo", "."], []]
 def test_it_is_the_librarys_tokenizer(family, tmp_path) -> None:
     tiny_tokenizer(family).save_pretrained(tmp_path)
     library = AutoTokenizer.from_pretrained(tmp_path)
-    files = [(tmp_path / name).read_text() for name in ("tokenizer.json", "tokenizer_config.json")]
-    plain = PlainTokenizer.read(*files)
+    backend, config = (
+        Tokenizer.from_file(str(tmp_path / "tokenizer.json")),
+        tmp_path / "tokenizer_config.json",
+    )
+    plain = PlainTokenizer.read(backend, config.read_text())
     assert plain is not None and len(plain) == len(library)
     for name in ("cls_token_id", "sep_token_id", "pad_token_id", "unk_token_id"):
         assert getattr(plain, name) == getattr(library, name)
@@ -30,9 +34,9 @@ def test_it_is_the_librarys_tokenizer(family, tmp_path) -> None:
 
 def test_where_the_library_makes_more_of_the_files_there_is_none(tmp_path) -> None:
     tiny_tokenizer("bert").save_pretrained(tmp_path)
-    content, config = ((tmp_path / name).read_text() for name in ("tokenizer.json", "tokenizer_config.json"))
-    settings = json.loads(config)
-    assert PlainTokenizer.read(content, json.dumps({**settings, "tokenizer_class": "BertTokenizer"})) is None
-    assert PlainTokenizer.read(content, json.dumps({**settings, "cls_token": None})) is None
+    backend = Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
+    settings = json.loads((tmp_path / "tokenizer_config.json").read_text())
+    for other in ({"tokenizer_class": "BertTokenizer"}, {"cls_token": None}, {"cls_token": 5}):
+        assert PlainTokenizer.read(backend, json.dumps({**settings, **other})) is None
     named = {**settings, "cls_token": {"content": settings["cls_token"], "lstrip": False}}
-    assert PlainTokenizer.read(content, json.dumps(named)) is not None
+    assert PlainTokenizer.read(backend, json.dumps(named)) is not None

@@ -103,9 +103,9 @@ def kept_density(model: str | Path, options: EmbeddingOptions) -> float | None:
 
 def _read(model: str | Path) -> tuple[Choice, float | None]:
     if (file := packed_file(model)) is not None:
-        from isoglot.runs.packed import read_packed  # noqa: PLC0415 - loads numpy
+        from isoglot.runs.packed_file import read_packed  # noqa: PLC0415 - loads numpy
 
-        choice = json.loads(read_packed(file, texts_alone=True)[0][ALIGNER_FILE])
+        choice = json.loads(read_packed(file, texts_alone=True).texts[ALIGNER_FILE])
     else:
         place = checkpoint_folder(model)
         file = place / ALIGNER_FILE if isinstance(place, Path) else None
@@ -153,7 +153,7 @@ def untuned(options: Mapping[str, Any]) -> Choice:
 def choice_file(model: str | Path) -> Path:
     """Where a choice is kept beside an encoder's weights."""
     if (file := packed_file(model)) is not None:
-        from isoglot.runs.packed import choice_beside  # noqa: PLC0415 - loads numpy
+        from isoglot.runs.packed_file import choice_beside  # noqa: PLC0415 - loads numpy
 
         if str(model) == BOX:
             raise ConfigurationError(

@@ -20,7 +20,7 @@ from isoglot.modules.encoder import hidden_size
 from isoglot.modules.packed_encoder import PackedEncoder, can_run
 from isoglot.modules.pointer import Pointer
 from isoglot.runs.checkpoint import checkpoint_folder, packed_file
-from isoglot.runs.packed import TOKENIZER, read_packed
+from isoglot.runs.packed_file import CONFIG, TOKENIZER_CONFIG, build_tokenizer, read_packed
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -48,20 +48,16 @@ def load_for_aligning(
 def _as_packed(file: Path, *, dtype: str, device: str) -> tuple[PackedEncoder, PlainTokenizer] | None:
     """A packed encoder and its tokenizer; none where the library would do more than they can."""
     place = resolve_device(device)
-    texts, tensors = read_packed(file)
-    config = json.loads(texts["config.json"])
+    packed = read_packed(file)
+    config = json.loads(packed.texts[CONFIG])
     if not can_run(config):
         return None
-    plain = PlainTokenizer.read(texts[TOKENIZER], texts.get("tokenizer_config.json", "{}"))
+    tokenizer = build_tokenizer(file, packed)
+    plain = PlainTokenizer.read(tokenizer, packed.texts.get(TOKENIZER_CONFIG, "{}"))
     if plain is None:
         return None
     return_free_memory()  # what reading the tokenizer's JSON took
-    encoder = PackedEncoder(config, tensors, source=file, dtype=compute_dtype(dtype, place))
-    if len(plain) > encoder.config.vocab_size:
-        raise ConfigurationError(
-            f"{file}: the tokenizer has {len(plain)} entries, the encoder {encoder.config.vocab_size} word "
-            "embeddings; make the file again with `isoglot pack`"
-        )
+    encoder = PackedEncoder(packed, source=file, dtype=compute_dtype(dtype, place))
     return encoder.to(place), plain
 
 

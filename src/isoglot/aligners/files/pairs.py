@@ -29,24 +29,26 @@ Abbreviations end some sentences of tokenised text, so a few glued pairs prove n
 _GLUED = re.compile(r"\w[.,;:!?…。，！？।؟]+(?:\s|$)")
 
 
-def read_pairs(corpus: Corpus, *, mode: WordMode, warn: Warn | None = None) -> Iterator[TextPair]:
+def read_pairs(
+    corpus: Corpus, *, mode: WordMode, warn: Warn | None = None, split: bool = False
+) -> Iterator[TextPair]:
     """Sentence pairs in the order of the inputs, in bounded memory.
 
     A line of a Moses pair, a TSV or a ``source ||| target`` file that cannot be read (invalid UTF-8, a missing
     separator) keeps its place, and ``warn`` is called with its number. Other formats, and tables with a header, are
     read strictly; a blank line of JSON lines or of a table is a pair without words. Words of a prepared folder that
     has word links are kept, and lists of words in JSON lines. Without ``warn`` nothing is reported, as in a second
-    loop over a corpus.
+    loop over a corpus. ``split`` takes what is split into words as it is, which ``mode`` unicode otherwise refuses.
     """
     number = 0
     noticed = _Notices() if warn is not None and mode == "whitespace" else None
     for given in corpus.inputs:
         if given.manifest is not None:
-            for pair in prepared_pairs(given, mode=mode):
+            for pair in prepared_pairs(given, mode=mode, split=split):
                 number += 1
                 yield pair
             continue
-        for pair in given.loop(_rows(given.source, number, warn or silent, mode)):
+        for pair in given.loop(_rows(given.source, number, warn or silent, mode, split)):
             number += 1
             if noticed is not None and not any(pair.words):
                 noticed.look(pair.texts)
@@ -68,10 +70,11 @@ def more_bitext(paths: Sequence[str], languages: Sequence[str]) -> Corpus:
 
 
 def prepared_pairs(
-    given: CorpusInput, *, mode: WordMode, start: int = 0, stop: int | None = None
+    given: CorpusInput, *, mode: WordMode, start: int = 0, stop: int | None = None, split: bool = False
 ) -> Iterator[TextPair]:
-    """The pairs ``start`` to ``stop`` − 1 of a prepared folder."""
-    if mode == "unicode" and given.manifest is not None and given.manifest.kind == "aligned":
+    """The pairs ``start`` to ``stop`` − 1 of a prepared folder; ``split`` as in :func:`read_pairs`."""
+    aligned = given.manifest is not None and given.manifest.kind == "aligned"
+    if mode == "unicode" and aligned and not split:
         path = given.source.path
         raise InputError(
             "is already split into words, and its links count them; leave --words out", path=path
@@ -79,11 +82,13 @@ def prepared_pairs(
     return (_with_words(pair, mode) for pair in input_pairs(given, start, stop))
 
 
-def _rows(source: Source, before: int, warn: Warn, mode: WordMode) -> Iterator[TextPair]:
+def _rows(source: Source, before: int, warn: Warn, mode: WordMode, split: bool) -> Iterator[TextPair]:
     """Each row, in its place; ``before`` pairs have been read of other inputs."""
     if source.format in _LINE_FORMATS and not (source.header or _named(source)):
         return _tolerant(source, before, warn)
-    return _objects(source, mode) if source.format == "jsonl" else source_pairs(source)
+    if source.format == "jsonl":
+        return _objects(source, refuse_split=mode == "unicode" and not split)
+    return source_pairs(source)
 
 
 def silent(number: int, message: str) -> None:
@@ -196,14 +201,14 @@ def _tolerant(source: Source, before: int, warn: Warn) -> Iterator[TextPair]:
         )
 
 
-def _objects(source: Source, mode: WordMode) -> Iterator[TextPair]:
+def _objects(source: Source, *, refuse_split: bool) -> Iterator[TextPair]:
     """Each line of JSON, of which a side may be a list of words; of a blank one both are empty: it keeps its place."""
     source_language, target_language = source.languages("bitext")
     blank = TextPair(("", ""), languages=(source_language, target_language), path=source.path)
     for chunk in PAIR_READERS["jsonl"].chunks(source, "bitext", None):
         pairs = {pair.line: pair for pair in chunk_pairs(source, chunk)}
         for line, pair in pairs.items():
-            if (problem := _problem(pair, mode)) is not None:
+            if (problem := _problem(pair, refuse_split)) is not None:
                 raise InputError(problem, path=source.path, line=line)
         data = chunk.payload[0]
         lines = data.count(b"\n") + (not data.endswith(b"\n"))
@@ -211,9 +216,9 @@ def _objects(source: Source, mode: WordMode) -> Iterator[TextPair]:
             yield pairs.get(line) or replace(blank, line=line)
 
 
-def _problem(pair: TextPair, mode: WordMode) -> str | None:
+def _problem(pair: TextPair, refuse_split: bool) -> str | None:
     """What is wrong with a line of JSON whose sides can be read."""
-    if any(pair.words) and mode == "unicode":
+    if any(pair.words) and refuse_split:
         return "is already split into words; leave --words out"
     if any(not word.strip() for words in pair.words for word in words):
         return "a word is empty; leave it out, and count the links without it"

@@ -11,6 +11,7 @@ from isoglot.aligners.statistical.methods import METHODS
 from isoglot.aligners.statistical.model import StatisticalAligner
 from isoglot.checks import shortened
 from isoglot.errors import ConfigurationError
+from isoglot.languages import same_language
 
 _FEWEST = 2
 
@@ -69,6 +70,14 @@ def _add(
     """Add a model's counts and return its settings, which must be the ``wanted`` ones unless it is the first."""
     aligner = given if isinstance(given, StatisticalAligner) else StatisticalAligner.load(given)
     settings = aligner.settings
+    if wanted:
+        pairs = [*zip(settings["languages"], wanted["languages"], strict=True)]
+        if not all(not tag or not before or same_language(tag, before) for tag, before in pairs):
+            raise ConfigurationError(
+                f"{name}: is a model of {_named(settings)}, but {first} is one of {_named(wanted)}; merge models of "
+                "the same languages"
+            )
+        settings["languages"] = wanted["languages"] = tuple(before or tag for tag, before in pairs)
     for key, value in wanted.items():
         if settings[key] != value:
             own, others = _shown(settings[key], value), _shown(value, settings[key])
@@ -85,6 +94,10 @@ def _add(
         )
     total.add(model.words, model.types, ahead, back)
     return settings
+
+
+def _named(settings: dict[str, Any]) -> str:
+    return "-".join(tag or "?" for tag in settings["languages"])
 
 
 def _shown(own: Any, other: Any) -> str:

@@ -36,11 +36,11 @@ from isoglot.aligners.statistical.markov import Both
 from isoglot.aligners.statistical.options import DiagonalOptions, HmmOptions, Symmetrisation
 from isoglot.aligners.statistical.pair_table import PairTable
 from isoglot.aligners.statistical.text_passes import WordTables
-from isoglot.checks import problems_of
+from isoglot.checks import problems_of, shortened
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.options import Options
-from isoglot.runs.files import read_json, write_json, write_text
-from isoglot.runs.listed import require_own, whole_folder
+from isoglot.runs.files import read_json, whole_path, write_json, write_text
+from isoglot.runs.listed import damage, require_own, whole_folder
 
 FORMAT = 2
 
@@ -89,6 +89,11 @@ class TranslationModel(ABC):
         source, target, _ = self.forward.table.pairs()
         return source, target
 
+    @cached_property
+    def known(self) -> tuple[frozenset[str], frozenset[str]]:
+        """The words of both sides."""
+        return frozenset(self.source_words), frozenset(self.target_words)
+
     def digest(self) -> str:
         """A hash of all that the model has learned."""
         state = hashlib.blake2b(digest_size=16)
@@ -116,7 +121,8 @@ class TranslationModel(ABC):
         require_room(path)
         with whole_folder(path) as folder:
             arrays = {name: np.ascontiguousarray(a) for name, a in self._arrays().items()}
-            save_file(arrays, folder / "tables.safetensors")
+            with whole_path(folder / "tables.safetensors") as tables:
+                save_file(arrays, tables)
             vocabulary = {"source": self.source_words, "target": self.target_words}
             write_text(folder / "vocabulary.json", json.dumps(vocabulary, ensure_ascii=False))
             write_json(folder / "model.json", {"format": FORMAT, **about})
@@ -311,12 +317,18 @@ def load_model(path: str | Path) -> tuple[TranslationModel, dict[str, Any]]:
             f"an alignment model of another format than {FORMAT}, or of another method; train it again",
             path=folder / "model.json",
         )
+    if (changed := damage(folder, remembered=True)) is not None:
+        raise InputError(
+            f"the alignment model is damaged ({changed} was changed after it was saved); restore the file, or train "
+            "the model again",
+            path=folder,
+        )
     try:
         arrays = load_file(folder / "tables.safetensors")
         about["lowercase"] = bool(about["lowercase"])
         kind = METHODS[about["method"]]
         options = kind.options(**about["options"])
-        words = tuple(vocabulary["source"]), tuple(vocabulary["target"])
+        words = _word_list(vocabulary["source"]), _word_list(vocabulary["target"])
         types = arrays["types.source"], arrays["types.target"]
         _require_sound(words, types, arrays)
         forward, reverse = (
@@ -336,26 +348,43 @@ def load_model(path: str | Path) -> tuple[TranslationModel, dict[str, Any]]:
     return kind(words, forward, reverse), about
 
 
+def _word_list(vocabulary: Any) -> tuple[str, ...]:
+    if not isinstance(vocabulary, list):
+        raise TypeError(f"a list of words is needed, got {shortened(vocabulary)}")
+    return tuple(vocabulary)
+
+
 def _require_sound(words: Vocabularies, types: Pairs, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
     """Refuse words, pairs of words and counts that do not belong together.
 
     Raises:
         ValueError: with what is wrong.
     """
-    for side, own, used in zip(("source", "target"), words, types, strict=True):
-        if not all(isinstance(word, str) for word in own) or len(set(own)) != len(own):
+    for side, vocabulary in zip(("source", "target"), words, strict=True):
+        if not all(isinstance(word, str) for word in vocabulary) or len(set(vocabulary)) != len(vocabulary):
             raise ValueError(f"{side} words are repeated or are not texts")
-        if len(used) and not 0 <= used.min() <= used.max() < len(own):
-            raise ValueError(f"pairs name a {side} word that is not there")
     for name, values in arrays.items():
+        side, _, kind = name.partition(".")
+        dtypes = (
+            ("int32",) if side == "types" else ("float64", "float32") if kind == "counts" else ("float64",)
+        )
+        if values.ndim != 1 or values.dtype.name not in dtypes:
+            raise ValueError(
+                f"{name} is {values.dtype} of shape {values.shape}, and a list of {dtypes[0]} is needed"
+            )
         if values.size and not 0 <= values.min() <= values.max() < np.inf:
             raise ValueError(f"{name} has numbers that are negative or not finite")
-        side, _, kind = name.partition(".")
         generated = len(words[1] if side == "forward" else words[0])
-        wanted = {"null": generated, "null_counts": generated, "frequency": generated,
-                  "jump_width": 2 * len(arrays.get(f"{side}.jump_start", ())) - 1}.get(kind)  # fmt: skip
-        if wanted is not None and len(values) != wanted:
-            raise ValueError(f"{name} has {len(values)} numbers, and {wanted} are needed")
+        jumps = len(arrays.get(f"{side}.jump_start", ()))
+        needed = {"null": generated, "null_counts": generated, "frequency": generated, "tension": 1,
+                  "jump_start": max(jumps, 1), "jump_width": 2 * jumps - 1}.get(kind, len(types[0]))  # fmt: skip
+        if len(values) != needed:
+            raise ValueError(f"{name} has {len(values)} numbers, and {needed} are needed")
+    for side, vocabulary, numbers in zip(("source", "target"), words, types, strict=True):
+        if len(numbers) and numbers.max() >= len(vocabulary):
+            raise ValueError(f"pairs name a {side} word that is not there")
+    if not (np.diff(types[0].astype(np.int64) << 32 | types[1]) > 0).all():
+        raise ValueError("pairs are repeated or not in order")
 
 
 def _shares(values: npt.NDArray[np.float64], group: npt.NDArray[np.int32]) -> npt.NDArray[np.float64]:

@@ -26,9 +26,13 @@ from isoglot.aligners.statistical.bitext import BitextSide, WordNumbers, encode
 from isoglot.aligners.statistical.decoding import BestWords
 from isoglot.aligners.statistical.methods import METHODS, TranslationModel, load_model
 from isoglot.aligners.statistical.options import Symmetrisation
+from isoglot.aligners.statistical.unknown_words import UnknownWords
 from isoglot.aligners.symmetrise import check_symmetriser, symmetrise_table
-from isoglot.checks import did_you_mean, validated
+from isoglot.checks import did_you_mean, shortened, validated
+from isoglot.corpus.encode.words import WordMode
+from isoglot.corpus.read.sources import UNNAMED
 from isoglot.errors import ConfigurationError, InputError
+from isoglot.languages import same_language
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -99,7 +103,10 @@ class StatisticalAligner:
             ``hmm``) or one of :mod:`isoglot.aligners.symmetrise` (default of ``fast_align``: ``grow-diag-final-and``).
         threshold: of ``agreement``; 0.3 balances precision and recall, 0.5 and more is for precision.
         lowercase: compare words without case.
-        words: how the text was cut into words, a note that is saved with the model.
+        words: how text is cut into words; saved with the model, whose other text is cut the same way. By default at
+            spaces and tabs.
+        languages: tags of the text's source and target language, empty where unknown; saved with the model, which then
+            refuses text of other languages. :meth:`fit` reads them from the bitext.
         **options: of the method, for example those of :class:`isoglot.aligners.statistical.ibm2.DiagonalOptions`.
 
     Raises:
@@ -121,6 +128,7 @@ class StatisticalAligner:
         threshold: float = 0.3,
         lowercase: bool = False,
         words: str | None = None,
+        languages: Sequence[str] = ("", ""),
         **options: Any,
     ) -> None:
         if method not in METHODS:
@@ -138,6 +146,7 @@ class StatisticalAligner:
         self.threshold = threshold
         self.lowercase = lowercase
         self.words = words
+        self.languages = self._tags(languages)
         self.options = validated(METHODS[method].options, options, what=f"{method} option")
         self.model: TranslationModel | None = None
 
@@ -151,6 +160,7 @@ class StatisticalAligner:
             "symmetrisation": self.symmetrisation,
             "threshold": self.threshold,
             "words": self.words,
+            "languages": self.languages,
         }
 
     @classmethod
@@ -167,9 +177,11 @@ class StatisticalAligner:
         ``start``: A trained aligner of the same method that has counted this text too, for example a merged one; the
         first update uses its probabilities instead of uniform ones.
         """
-        from isoglot.aligners.words import bitext_words  # noqa: PLC0415 - `datasets` is slow to import
+        from isoglot.aligners.words import bitext_languages, bitext_words  # noqa: PLC0415 - `datasets` is slow to import
 
-        return self.fit_words(*bitext_words(bitext), start=start)
+        words = bitext_words(bitext, mode=self._mode)
+        self.languages = self.languages if any(self.languages) else self._tags(bitext_languages(bitext))
+        return self.fit_words(*words, start=start)
 
     def fit_words(
         self, source: Sentences, target: Sentences, *, start: StatisticalAligner | None = None
@@ -215,6 +227,8 @@ class StatisticalAligner:
                 f"start: got method {start.method!r} with lowercase={start.lowercase}, but this aligner has "
                 f"{self.method!r} with lowercase={self.lowercase}; start from a model with the same settings"
             )
+        if start is not None:
+            start.require_languages(self.languages)
         known: Any = start and start.trained()
         self.model = METHODS[self.method].estimate(source, target, self.options, known)
 
@@ -224,9 +238,13 @@ class StatisticalAligner:
         **Columns** added: ``link_probabilities`` (posterior of each link) and ``alignment_score`` (see
         :class:`SentenceAlignments`).
         """
-        from isoglot.aligners.words import add_links  # noqa: PLC0415 - `datasets` is slow to import
+        from isoglot.aligners.words import add_links, bitext_languages  # noqa: PLC0415 - `datasets` is slow to import
+
+        self.require_languages(bitext_languages(bitext))
+        unknown = UnknownWords(self.trained(), lowercase=self.lowercase)
 
         def run(source: list[list[str]], target: list[list[str]]) -> dict[str, list[Any]]:
+            unknown.look(source, target)
             result = self.tables(source, target)
             probability = result.links.probability
             values = [] if probability is None else probability.tolist()
@@ -238,8 +256,8 @@ class StatisticalAligner:
             }
 
         decoding = self.symmetrisation, self.threshold, self.lowercase
-        key = f"{self.trained().digest()} {self.method} {decoding} {self.options}"
-        return add_links(bitext, run, batch_size=batch_size, key=key)
+        key = f"{self.trained().digest()} {self.method} {decoding} {self.options} {self.words}"
+        return add_links(bitext, run, batch_size=batch_size, key=key, mode=self._mode)
 
     def align_words(self, source: Sequence[str], target: Sequence[str]) -> AlignedPair:
         """Link one sentence pair, given as words, with the model as it is."""
@@ -251,10 +269,11 @@ class StatisticalAligner:
         return self._aligned(map(require_words, pairs), window)
 
     def _aligned(self, pairs: Iterator[WordPair], window: int) -> Iterator[AlignedPair]:
-        first = 0
+        first, unknown = 0, UnknownWords(self.trained(), lowercase=self.lowercase)
         while chunk := list(islice(pairs, window)):
             usable = [usable_words(pair, number, _warn) for number, pair in enumerate(chunk, first + 1)]
             sides = [[pair[side] for pair in usable] for side in (0, 1)]
+            unknown.look(*sides)
             table = self.tables(*sides).links
             lengths = ([len(words) for words in side] for side in sides)
             yield from map(AlignedPair.of, chunk, pair_links(table, *lengths))
@@ -302,6 +321,42 @@ class StatisticalAligner:
                 f"this {self.method} aligner must be trained first: aligner.fit(bitext), or load a saved one"
             )
         return self.model
+
+    def require_languages(
+        self, languages: Sequence[str], *, name: str = "this aligner", hint: str = ""
+    ) -> None:
+        """Refuse text of another language than the model's, where both are named.
+
+        ``name`` and ``hint``: What the message calls the model, and how it ends.
+
+        Raises:
+            ConfigurationError: It was trained on other languages.
+        """
+        pairs = zip(self.languages, self._tags(languages), strict=True)
+        if not all(not trained or not tag or same_language(trained, tag) for trained, tag in pairs):
+            trained, text = ("-".join(tag or "?" for tag in tags) for tags in (self.languages, languages))
+            raise ConfigurationError(
+                f"{name} was trained on {trained}, and this text is {text}; train a model of these languages, or "
+                f"{hint or 'set its `languages` to empty tags'} to use it all the same"
+            )
+
+    @staticmethod
+    def _tags(languages: Sequence[str]) -> tuple[str, str]:
+        """Tags of a source and a target language, empty where a tag stands for any."""
+        if (
+            not isinstance(languages, list | tuple)
+            or len(languages) != 2
+            or not all(isinstance(tag, str) for tag in languages)
+        ):
+            raise ConfigurationError(
+                f"languages: two tags such as ('de', 'en') are needed, got {shortened(languages)}"
+            )
+        source, target = ("" if tag in UNNAMED else tag for tag in languages)
+        return source, target
+
+    @property
+    def _mode(self) -> WordMode:
+        return "unicode" if self.words == "unicode" else "whitespace"
 
     def _encode(self, source: Sentences, target: Sentences) -> tuple[BitextSide, BitextSide]:
         if len(source) != len(target):

@@ -27,15 +27,16 @@ class PlainTokenizer:
         return int(self.backend_tokenizer.get_vocab_size(with_added_tokens=True))
 
     @classmethod
-    def read(cls, content: str, config: str) -> PlainTokenizer | None:
-        """The tokenizer of two files' contents; none where the library would make more of them than they say."""
+    def read(cls, backend: Tokenizer, config: str) -> PlainTokenizer | None:
+        """A tokenizer with what ``tokenizer_config.json`` says; none where the library would make more of them."""
         settings = json.loads(config)
         if settings.get("tokenizer_class") not in _CLASSES:
             return None
-        found = cls(Tokenizer.from_str(content), settings)
+        found = cls(backend, settings)
         return None if found.cls_token_id is None or found.sep_token_id is None else found
 
 
 def _text(token: Any) -> str | None:
     """A special token's text, which stands alone or with its properties."""
-    return token.get("content") if isinstance(token, dict) else token
+    text = token.get("content") if isinstance(token, dict) else token
+    return text if isinstance(text, str) else None
