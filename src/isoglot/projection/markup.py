@@ -10,6 +10,7 @@ the source is in the translation, once, and elements stay inside those that hold
 import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from itertools import zip_longest
 from typing import NamedTuple
 
 from isoglot.aligners.alignment import PairLinks
@@ -50,7 +51,7 @@ class InlineTags(LabelKind):
         parse = partial(parse_tags, cut=lambda text: self.cut(text).words)
         labelled = parsed(parse, numbered_lines(self.labels), self.labels)
         translated = parsed(_without_tags, numbered_lines(self.translation), self.translation)
-        for (words, elements), text in self.paired(labelled, translated):
+        for (words, elements), text in self.paired(zip_longest(labelled, translated)):
             target = self.cut(text)
             yield Unit(words, target.words, (target, elements))
 

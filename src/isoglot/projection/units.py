@@ -5,7 +5,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -51,6 +50,8 @@ class Unit:
     target: Sequence[str]
     labels: Any  # what its kind needs to write it
     windows: Sequence[tuple[Words, Words]] | None = None  # words of parts that are aligned by themselves
+    id: str | None = None  # what the labelled file calls it
+    line: int | None = None  # where it stands there
 
     @property
     def whole(self) -> tuple[Words, Words]:
@@ -113,9 +114,9 @@ class LabelKind(ABC):
     def text(self, unit: Unit, found: PairLinks) -> str:
         """A unit with its labels as lines of the output; empty if it is left out."""
 
-    def paired(self, labelled: Iterable[One], translated: Iterable[Other]) -> Iterator[tuple[One, Other]]:
+    def paired(self, pairs: Iterable[tuple[One | None, Other | None]]) -> Iterator[tuple[One, Other]]:
         """Sentence and translation; both files have equally many."""
-        for number, (one, other) in enumerate(zip_longest(labelled, translated)):
+        for number, (one, other) in enumerate(pairs):
             if one is None or other is None:
                 paths = self.labels, self.translation
                 short, long = paths if one is None else paths[::-1]

@@ -3,7 +3,7 @@
 import json
 from codecs import BOM_UTF8
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
@@ -59,6 +59,18 @@ def parse_object(text: str, *, path: str | Path | None = None, line: int | None 
             line=line,
         )
     return value
+
+
+def row_id(row: Mapping[str, Any]) -> str | None:
+    """What a row's ``id`` calls it; none where it is missing or null. The number 1 and the text "1" are one id.
+
+    Raises:
+        InputError: It is something else than a whole number or a text.
+    """
+    name = row.get("id")
+    if name is not None and type(name) not in (int, str):
+        raise InputError(f"the id is {shortened(name)}, but a whole number or a text is needed; correct it")
+    return None if name is None else str(name)
 
 
 def read_records(path: Path, model: type[Record], *, what: str, wrong: str) -> list[Record]:
