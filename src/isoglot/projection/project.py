@@ -154,7 +154,7 @@ def _with_ready_links(
     pairs: Iterator[tuple[Unit | None, LinkedSentence | None]]
     if reader.name == "jsonl":
         needed = "give the links of the same texts"
-        pairs = matched_rows(_Units(labels, units), reader, needed=needed, numbered=reader)
+        pairs = matched_rows(_UnitRows(labels, units), reader, needed=needed, numbered=reader)
     else:
         pairs = zip_longest(units, reader.sentences())
     for number, (unit, sentence) in enumerate(pairs):
@@ -170,7 +170,7 @@ def _with_ready_links(
         yield unit, links
 
 
-class _Units:
+class _UnitRows:
     """Units as the rows of the file of labels."""
 
     def __init__(self, path: str | Path, units: Spool[Unit]) -> None:

@@ -15,7 +15,7 @@ _EMPTY = LinkedSentence(GoldAlignment(frozenset()))
 _MOST_NAMED = 3
 
 
-class NamedRow(Protocol):
+class IdentifiedRow(Protocol):
     """A row of a file."""
 
     @property
@@ -27,12 +27,12 @@ class NamedRow(Protocol):
         """Where it stands."""
 
 
-Row = TypeVar("Row", bound=NamedRow)
-OtherRow = TypeVar("OtherRow", bound=NamedRow)
-Row_co = TypeVar("Row_co", bound=NamedRow, covariant=True)
+Row = TypeVar("Row", bound=IdentifiedRow)
+OtherRow = TypeVar("OtherRow", bound=IdentifiedRow)
+Row_co = TypeVar("Row_co", bound=IdentifiedRow, covariant=True)
 
 
-class Rows(Protocol[Row_co]):
+class RowFile(Protocol[Row_co]):
     """A file of rows, to be read once."""
 
     path: str | Path
@@ -70,7 +70,7 @@ def matched(found: LinkReader, gold: LinkReader) -> Iterator[tuple[LinkedSentenc
 
 
 def matched_rows(
-    first: Rows[Row], second: Rows[OtherRow], *, needed: str, numbered: object = None
+    first: RowFile[Row], second: RowFile[OtherRow], *, needed: str, numbered: object = None
 ) -> Iterator[tuple[Row | None, OtherRow | None]]:
     """The rows of a file, in its order, each with its row of another file.
 
@@ -120,7 +120,7 @@ def matched_rows(
         _refuse_others(first, dict.fromkeys(names), second, dict.fromkeys(others), needed)
 
 
-def _rest(file: Rows[Row], before: Row, lines: Iterable[tuple[int, Any]]) -> Iterator[Row]:
+def _rest(file: RowFile[Row], before: Row, lines: Iterable[tuple[int, Any]]) -> Iterator[Row]:
     """The rows after the first; refused is one with an id after a first one without."""
     for own in starmap(file.parse, lines):
         if before.id is None and own.id is not None:
@@ -132,7 +132,7 @@ def _rest(file: Rows[Row], before: Row, lines: Iterable[tuple[int, Any]]) -> Ite
         yield own
 
 
-def _refuse(file: Rows[Any], names: list[str | None], lines: list[tuple[int, Any]]) -> None:
+def _refuse(file: RowFile[Any], names: list[str | None], lines: list[tuple[int, Any]]) -> None:
     """Refuse lines without an id, or with that of an earlier one."""
     seen: dict[str, int] = {}
     for name, (line, _) in zip(names, lines, strict=True):
@@ -145,9 +145,9 @@ def _refuse(file: Rows[Any], names: list[str | None], lines: list[tuple[int, Any
 
 
 def _refuse_others(
-    first: Rows[Any],
+    first: RowFile[Any],
     ours: Collection[str | None],
-    second: Rows[Any],
+    second: RowFile[Any],
     theirs: Collection[str | None],
     needed: str,
 ) -> NoReturn:
