@@ -15,7 +15,8 @@ source word without a link into the piece is *shortened*.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 if TYPE_CHECKING:  # it imports numpy, which --help does without
@@ -84,15 +85,20 @@ def project_spans(
         >>> project_spans([(0, 2)], links, 5)[0].words, project_spans([(0, 2)], links, 5, gap=0)[0].words
         ((1, 4), (1, 2))
     """
-    by_target = _by_target(found, length)
-    claims = [_claims(span, by_target) for span in spans]
+    by_target, targets = _by_target(found, length), defaultdict[int, list[int]](list)
+    for source, target in found.links:
+        targets[source].append(target)
+    claims = [_claims(span, by_target, targets) for span in spans]
     owners = _owners(spans, claims) if exclusive else {}
     result: list[ProjectedSpan] = []
     for number, span in enumerate(spans):
         parent = parents[number] if parents else None
         low, high = (0, length) if parent is None else result[parent].words or (0, 0)
-        barred = {word for word, several in owners.items() if any(_apart(span, spans[n]) for n in several)}
-        own = {w: weight for w, weight in claims[number].items() if low <= w < high and w not in barred}
+
+        def barred(word: int, span: Words = span) -> bool:
+            return any(_apart(span, spans[owner]) for owner in owners.get(word, ()))
+
+        own = {w: weight for w, weight in claims[number].items() if low <= w < high and not barred(w)}
         result.append(_contiguous(span, own, by_target, barred, gap))
     return result
 
@@ -105,26 +111,30 @@ def _by_target(found: PairLinks, length: int) -> _Links:
     return result
 
 
-def _claims(span: Words, by_target: _Links) -> dict[int, _Weight]:
-    """The target words half of whose links are from a span, with the weight of these."""
+def _claims(span: Words, by_target: _Links, targets: Mapping[int, Sequence[int]]) -> dict[int, _Weight]:
+    """The target words half of whose links are from a span, from left to right, with the weight of these."""
     claims = {}
-    for word, links in enumerate(by_target):
-        own = [probability for source, probability in links if span[0] <= source < span[1]]
-        if own and 2 * len(own) >= len(links):
+    for word in sorted({target for source in range(*span) for target in targets.get(source, ())}):
+        own = [probability for source, probability in by_target[word] if span[0] <= source < span[1]]
+        if 2 * len(own) >= len(by_target[word]):
             claims[word] = (len(own), sum(own))
     return claims
 
 
 def _owners(spans: Sequence[Words], claims: Sequence[dict[int, _Weight]]) -> dict[int, list[int]]:
     """The spans that may have each word: those that no other one without a common word outweighs."""
+    claimants = defaultdict[int, list[int]](list)
+    for number, own in enumerate(claims):
+        for word in own:
+            claimants[word].append(number)
     owners: dict[int, list[int]] = {}
-    for word in {word for own in claims for word in own}:
-        weights = [(own[word], -spans[n][0], n) for n, own in enumerate(claims) if word in own]
+    for word, numbers in claimants.items():
+        weights = [(claims[n][word], -spans[n][0], n) for n in numbers]
         strongest = [n for _, _, n in sorted(weights, reverse=True)]
         owners[word] = [
-            one
-            for place, one in enumerate(strongest)
-            if not any(_apart(spans[one], spans[other]) for other in strongest[:place])
+            number
+            for rank, number in enumerate(strongest)
+            if not any(_apart(spans[number], spans[stronger]) for stronger in strongest[:rank])
         ]
     return owners
 
@@ -134,13 +144,13 @@ def _apart(one: Words, other: Words) -> bool:
 
 
 def _contiguous(
-    span: Words, own: dict[int, _Weight], by_target: _Links, barred: set[int], gap: int
+    span: Words, own: dict[int, _Weight], by_target: _Links, barred: Callable[[int], bool], gap: int
 ) -> ProjectedSpan:
     """The piece with most links, and what became of the span."""
     pieces: list[list[int]] = []
     for word in own:  # from left to right
         between = range(pieces[-1][-1] + 1, word) if pieces else range(0)
-        if pieces and len(between) <= gap and barred.isdisjoint(between):
+        if pieces and len(between) <= gap and not any(map(barred, between)):
             pieces[-1].append(word)
         else:
             pieces.append([word])

@@ -1,6 +1,7 @@
 """A stretch of labelled text beside its translation, and how the counts of a projection are kept."""
 
 from abc import ABC, abstractmethod
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -38,8 +39,9 @@ class CutText(NamedTuple):
 
     def covered(self, start: int, end: int) -> Words:
         """The words that share a character with ``[start, end)``; an empty span if there is no such word."""
-        inside = [n for n, (a, b) in enumerate(self.spans) if a < end and start < b]
-        return (inside[0], inside[-1] + 1) if inside else (0, 0)
+        first = bisect_right(self.spans, start, key=lambda span: span[1])
+        stop = bisect_left(self.spans, end, key=lambda span: span[0])
+        return (first, stop) if first < stop else (0, 0)
 
 
 @dataclass(slots=True)
