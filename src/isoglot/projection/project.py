@@ -28,7 +28,7 @@ from isoglot.projection.rule import Words
 from isoglot.projection.tagged import TaggedWords
 from isoglot.projection.units import LabelKind, ProjectionCounts, Unit
 from isoglot.runs.disk import full_disk_named
-from isoglot.runs.files import check_outputs, text_output
+from isoglot.runs.files import check_outputs, text_output, write_text
 from isoglot.runs.reporter import Reporter, Silent
 
 KINDS: dict[str, type[LabelKind]] = {
@@ -97,13 +97,17 @@ def project(
         if not kind.counts.written:
             problem = "no label could be transferred to it; check that it is the translation"
             raise InputError(problem, path=translation)
+        if request.problems is not None:
+            rows = [("line", "problem", "tag"), *kind.problems]
+            write_text(request.problems, "".join("\t".join(map(str, row)) + "\n" for row in rows))
     return kind.counts
 
 
 def _check_outputs(out: str | Path, inputs: list[str | Path | None], request: ProjectRequest) -> None:
     reads = [*inputs, *paths_of(request.links, "train_on", "load", "start", "model")]
     saved = paths_of(request.links, "save")
-    check_outputs([out, *saved, *paths_of(request.links, "lexicon")], reads, folders=saved)
+    beside = [*paths_of(request.links, "lexicon"), *([request.problems] if request.problems else [])]
+    check_outputs([out, *saved, *beside], reads, folders=saved)
     if str(out) != "-" and request.kind in ("questions", "offsets") and Path(out).suffix != ".jsonl":
         raise ConfigurationError(
             f"{out}: {request.kind} are written as JSON lines, which finetune knows by the suffix; name it .jsonl"

@@ -68,6 +68,7 @@ def project_spans(
     exclusive: bool = True,
     gap: int = GAP,
     parents: Sequence[int | None] = (),
+    unlinked: bool = False,
 ) -> list[ProjectedSpan]:
     """Where spans of source words stand in a translation of ``length`` words.
 
@@ -78,6 +79,7 @@ def project_spans(
         exclusive: Apply the rule's third part; answers to different questions may share words.
         gap: Words that are filled in between two of a span.
         parents: For each span the number of an earlier one that it must not leave, or none.
+        unlinked: Words without links are filled in whatever their number.
 
     Example:
         >>> from isoglot.aligners.alignment import PairLinks
@@ -88,18 +90,18 @@ def project_spans(
     by_target, targets = _by_target(found, length), defaultdict[int, list[int]](list)
     for source, target in found.links:
         targets[source].append(target)
-    claims = [_claims(span, by_target, targets) for span in spans]
-    owners = _owners(spans, claims) if exclusive else {}
+    claims = {span: _claims(span, by_target, targets) for span in set(spans)}
+    owners = _owners(claims) if exclusive else {}
     result: list[ProjectedSpan] = []
     for number, span in enumerate(spans):
         parent = parents[number] if parents else None
         low, high = (0, length) if parent is None else result[parent].words or (0, 0)
 
         def barred(word: int, span: Words = span) -> bool:
-            return any(_apart(span, spans[owner]) for owner in owners.get(word, ()))
+            return _apart(span, owners.get(word, span))
 
-        own = {w: weight for w, weight in claims[number].items() if low <= w < high and not barred(w)}
-        result.append(_contiguous(span, own, by_target, barred, gap))
+        own = {w: weight for w, weight in claims[span].items() if low <= w < high and not barred(w)}
+        result.append(_contiguous(span, own, by_target, barred, gap, unlinked))
     return result
 
 
@@ -121,36 +123,50 @@ def _claims(span: Words, by_target: _Links, targets: Mapping[int, Sequence[int]]
     return claims
 
 
-def _owners(spans: Sequence[Words], claims: Sequence[dict[int, _Weight]]) -> dict[int, list[int]]:
-    """The spans that may have each word: those that no other one without a common word outweighs."""
-    claimants = defaultdict[int, list[int]](list)
-    for number, own in enumerate(claims):
+def _owners(claims: Mapping[Words, dict[int, _Weight]]) -> dict[int, Words]:
+    """The common words of the spans that may have each word.
+
+    They are those that no other one without a common word outweighs.
+    """
+    claimants = defaultdict[int, list[Words]](list)
+    for span, own in claims.items():
         for word in own:
-            claimants[word].append(number)
-    owners: dict[int, list[int]] = {}
-    for word, numbers in claimants.items():
-        weights = [(claims[n][word], -spans[n][0], n) for n in numbers]
-        strongest = [n for _, _, n in sorted(weights, reverse=True)]
-        owners[word] = [
-            number
-            for rank, number in enumerate(strongest)
-            if not any(_apart(spans[number], spans[stronger]) for stronger in strongest[:rank])
-        ]
+            claimants[word].append(span)
+    owners: dict[int, Words] = {}
+    for word, spans in claimants.items():
+        strongest = sorted(spans, key=lambda span: (claims[span][word], -span[0]), reverse=True)
+        stronger = strongest[0]
+        for span in strongest:
+            if not _apart(span, stronger):
+                owners[word] = _common(span, owners.get(word, span))
+            stronger = _common(span, stronger)
     return owners
 
 
-def _apart(one: Words, other: Words) -> bool:
-    return one[1] <= other[0] or other[1] <= one[0]
+def _common(span: Words, other: Words) -> Words:
+    """The last start and the first end: the common words of spans, or the other way round what is between two."""
+    return max(span[0], other[0]), min(span[1], other[1])
+
+
+def _apart(span: Words, others: Words) -> bool:
+    """Whether a span has no word in common with one of others, of which :func:`_common` is given."""
+    return span[1] <= others[0] or others[1] <= span[0]
 
 
 def _contiguous(
-    span: Words, own: dict[int, _Weight], by_target: _Links, barred: Callable[[int], bool], gap: int
+    span: Words,
+    own: dict[int, _Weight],
+    by_target: _Links,
+    barred: Callable[[int], bool],
+    gap: int,
+    unlinked: bool,
 ) -> ProjectedSpan:
     """The piece with most links, and what became of the span."""
     pieces: list[list[int]] = []
     for word in own:  # from left to right
         between = range(pieces[-1][-1] + 1, word) if pieces else range(0)
-        if pieces and len(between) <= gap and not any(map(barred, between)):
+        filled = sum(bool(by_target[word]) for word in between) if unlinked else len(between)
+        if pieces and filled <= gap and not any(map(barred, between)):
             pieces[-1].append(word)
         else:
             pieces.append([word])

@@ -33,6 +33,11 @@ class CutText(NamedTuple):
         """The words themselves."""
         return [self.text[start:end] for start, end in self.spans]
 
+    def word(self, number: int) -> str:
+        """One of them."""
+        start, end = self.spans[number]
+        return self.text[start:end]
+
     def characters(self, words: Words) -> Words:
         """Where some words begin and end."""
         return self.spans[words[0]][0], self.spans[words[1] - 1][1]
@@ -107,6 +112,8 @@ class LabelKind(ABC):
     out: str | Path
     request: ProjectRequest
     counts: ProjectionCounts = field(default_factory=ProjectionCounts)
+    problems: list[tuple[int | None, str, str]] = field(default_factory=list)
+    """Line of a tag, whether it is lost, split or moved, and the tag."""
 
     @abstractmethod
     def units(self) -> Iterator[Unit]:
