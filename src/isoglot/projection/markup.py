@@ -27,6 +27,7 @@ from isoglot.projection.tags import MarkedText, Tag, first_tag, parse_markup
 from isoglot.projection.units import CutText, LabelKind, Unit
 
 _REFERENCE = re.compile(r"&(?:#[0-9]+|#[xX][0-9a-fA-F]+|[A-Za-z][A-Za-z0-9]*);|.", re.DOTALL)
+_LINE_ENDS = str.maketrans({"\n": "&#10;", "\r": "&#13;"})
 _ESCAPED = {"&": "&amp;", "<": "&lt;"}
 
 
@@ -196,7 +197,7 @@ class _Translation:
             before = rank > 0 or (left and category(left) not in ("Ps", "Pi"))
             behind = rank < len(tags) or (right and category(right) not in ("Pe", "Pf", "Po"))
             if slot and beside and not spaces[rank] and before and behind:
-                spaces[rank] = slot
+                spaces[rank] = slot.translate(_LINE_ENDS)
         return spaces
 
     def _glued(self, numbers: Sequence[int], gap: int, space: str, beside: str) -> bool:
