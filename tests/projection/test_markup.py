@@ -1,37 +1,43 @@
-"""Inline tags: read, carried, and each of them written once."""
+"""Inline tags: carried to where they belong, each of them written once, inside what held it."""
 
 from __future__ import annotations
 
+import itertools
+import random
+import sys
+from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
+from types import FrameType
+from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import isoglot as iso
 from isoglot.aligners.alignment import PairLinks
-from isoglot.corpus.encode.words import word_spans
-from isoglot.errors import InputError
-from isoglot.projection.markup import parse_tags, place_tags
-from isoglot.projection.rule import project_spans
+from isoglot.corpus.encode.words import WordMode, word_spans
+from isoglot.errors import ConfigurationError, InputError
+from isoglot.projection.elements import Projection, spans_of
+from isoglot.projection.markup import marked_translation, parse_line, unescaped
+from isoglot.projection.tags import parse_markup
 from isoglot.projection.units import CutText
 
-TREES = st.recursive(
-    st.sampled_from(["w", "x ", '<br id="3"/>', "<ph>{1}</ph>"]),
-    lambda inner: st.lists(inner, max_size=4).map(lambda parts: f" <b>{' '.join(parts)}</b> "),
-    max_leaves=8,
-)
+
+def cut(text: str, mode: WordMode = "unicode") -> CutText:
+    return CutText(text, word_spans(text, mode=mode))
+
+
+def projection(marked: str, text: str, links: list[tuple[int, int]]) -> Projection:
+    source, words = parse_line(marked, cut)
+    return Projection(source, words, cut(unescaped(text)[0]), PairLinks(sorted(links), [], 1.0), gap=3)
 
 
 def carried(marked: str, text: str, links: list[tuple[int, int]]) -> str:
-    words, elements = parse_tags(marked)
-    spans = word_spans(text)
-    found = PairLinks(sorted(links), [], 1.0)
-    assert all(i < len(words) and j < len(spans) for i, j in links)
-    places = project_spans(
-        [e.words for e in elements], found, len(spans), parents=[e.parent for e in elements]
-    )
-    return place_tags(CutText(text, spans), elements, [place.words for place in places], found)
+    return marked_translation(projection(marked, text, links), text)
+
+
+SAVE = "Speichern Sie die Datei. Sie können sie dann schließen."
+SAVED = [(0, 0), (1, 2), (2, 3), (3, 4), (4, 8), (6, 6), (7, 9), (8, 7), (9, 10)]
 
 
 @pytest.mark.parametrize(
@@ -40,42 +46,226 @@ def carried(marked: str, text: str, links: list[tuple[int, int]]) -> str:
         ("a <b>c</b> d", "D C A", [(0, 2), (1, 1), (2, 0)], "D <b>C</b> A"),
         ("<b>a <i>c</i></b>", "A C", [(0, 0), (1, 1)], "<b>A <i>C</i></b>"),
         ('<a href="x?a>b" id=\'>\'>c</a> d', "D C", [(0, 1), (1, 0)], 'D <a href="x?a>b" id=\'>\'>C</a>'),
-        ("<x id=it's/>c 'd' > 3", "C D", [(0, 0)], "<x id=it's/>C D"),
         ("<B>a</b> c", "C A", [(0, 1), (1, 0)], "C <B>A</b>"),
-        ("a<br> <b>c</b>", "A C", [(0, 0), (1, 1)], "A <br><b>C</b>"),
         ("<b>a<br></b> c", "A C", [(0, 0), (1, 1)], "<b>A<br></b> C"),
         ("a <b>c</b> d", "A D", [(0, 0), (2, 1)], "A <b></b>D"),
         ('<bpt i="1">{</bpt>a<ept i="1">}</ept> c', "C A", [(0, 1), (1, 0)], 'C <bpt i="1">{</bpt>A<ept i="1">}</ept>'),
+        ("<x/>", "", [], "<x/>"),
+        # what an element holds stays in it
+        ('<a href="x"><img src="y"/></a> Hello', "Hallo", [(0, 0)], '<a href="x"><img src="y"/></a> Hallo'),
+        ("a <b><i>c</i><br/></b> d", "A D", [(0, 0), (2, 1)], "A <b><i></i><br/></b>D"),
+        # an element of all words has all words, linked or not
+        ("<b>The house</b>", "Das Haus hier", [(1, 1)], "<b>Das Haus hier</b>"),
+        ("<b>The house</b>", "Das Haus", [], "<b>Das Haus</b>"),
+        ("<p>Save the file.</p><p>Then you can close it.</p>", SAVE, SAVED,
+         "<p>Speichern Sie die Datei.</p> <p>Sie können sie dann schließen.</p>"),
+        ("<b>Note:</b> <i>hot</i> <u>x</u>", "Achtung: heiß so", [(0, 0), (3, 3)],
+         "<b>Achtung:</b> <i>heiß</i> <u>so</u>"),
+        ("Click <b>Save</b>", "Klicken Sie bitte", [(0, 0)], "Klicken Sie bitte<b></b>"),
+        # words without a link do not split an element
+        ("<b>a c d</b> e", "A 1 2 3 4 5 D E", [(0, 0), (2, 6), (3, 7)], "<b>A 1 2 3 4 5 D</b> E"),
+        # a tag inside a word
+        ("H<sub>2</sub>O is", "Wasser H2O", [(0, 1)], "Wasser H<sub>2</sub>O"),
+        ("a word<sup>1</sup> b", "Wort1 B", [(1, 0), (2, 1)], "Wort<sup>1</sup> B"),
+        ("<b>W</b>ord x", "Ding x", [(0, 0), (1, 1)], "<b>Ding</b> x"),
+        # a tag that stands alone goes where both of its neighbours say, and is spaced as in the source
+        ("Save the file.<br/>Then you can close it.", SAVE, SAVED,
+         "Speichern Sie die Datei.<br/>Sie können sie dann schließen."),
+        ('File <ph id="1"/> could', "Datei konnte", [(0, 0), (1, 1)], 'Datei <ph id="1"/> konnte'),
+        ('Open <ph id="1"/> now.', "Jetzt öffnen.", [(0, 1), (1, 0), (2, 2)], 'Jetzt öffnen <ph id="1"/>.'),
+        ("<ph/> not found", "Nicht da", [(0, 0), (1, 1)], "<ph/> Nicht da"),
+        ("Click <b>Save</b> <x/>now.", "Klicken Sie jetzt auf Speichern.", [(0, 0), (1, 4), (2, 2), (3, 5)],
+         "Klicken Sie <x/>jetzt auf <b>Speichern</b>."),
+        ("a<x/> c", "A C", [(0, 0), (1, 1)], "A<x/> C"),
+        ("a<x/>c", "A C", [(0, 0), (1, 1)], "A <x/>C"),
+        ("a (<x/>) c", "A () C", [(0, 0), (1, 1), (2, 2), (3, 3)], "A (<x/>) C"),
+        ('a <x/><x id="2"/> c', "A C", [(0, 0), (1, 1)], 'A <x/><x id="2"/> C'),
+        ("a <!-- <b> --> c", "A C", [(0, 0), (1, 1)], "A <!-- <b> --> C"),
+        ("a&#10;<x/>&nbsp;c", "A C", [(0, 0), (1, 1)], "A <x/>\u00a0C"),
+        ("a <x/>&#10;c", "A C", [(0, 0), (1, 1)], "A <x/>&#10;C"),
+        ("a&#10;<x/>&nbsp;c", "A&#10;&nbsp;C", [(0, 0), (1, 1)], "A&#10;<x/>&nbsp;C"),
+        # codes that cross an element
         ('<b>a <bx id="1"/>c</b> d<ex id="1"/>', "A C D", [(0, 0), (1, 1), (2, 2)],
          '<b>A <bx id="1"/>C</b> D<ex id="1"/>'),
-        ("a <!-- <b> --> c", "A C", [(0, 0), (1, 1)], "A <!-- <b> -->C"),
-        ("<x/>", "", [], "<x/>"),
-        ("3 < 4 <b>c</b>", "3 < 4 C", [(3, 3)], "3 < 4 <b>C</b>"),
+        # text is escaped, once
+        ("x &lt; 5 <b>y</b>", "x < 5 y", [(3, 3)], "x &lt; 5 <b>y</b>"),
+        ("Tom &amp; <b>Jerry</b>", "Tom & Jerry", [(2, 2)], "Tom &amp; <b>Jerry</b>"),
+        ("Tom &amp; <b>Jerry</b>", "Tom &amp; Jerry&#33; R&D &foo;", [(2, 2)],
+         "Tom &amp; <b>Jerry</b>&#33; R&amp;D &amp;foo;"),
     ],
 )  # fmt: skip
 def test_tags_follow_their_words(marked: str, text: str, links: list[tuple[int, int]], wanted: str) -> None:
     assert carried(marked, text, links) == wanted
 
 
-@given(
-    st.lists(TREES, max_size=4).map("".join),
-    st.lists(st.tuples(st.integers(0, 9), st.integers(0, 5)), max_size=9),
+PAIRS = (
+    ("<b>", "</b>"),
+    ('<a href="x>y">', "</a>"),
+    ('<bpt i="{0}">{{</bpt>', '<ept i="{0}">}}</ept>'),
+    ('<bx id="0" rid="{0}"/>', '<ex id="1" rid="{0}"/>'),
 )
-def test_every_tag_is_written_once_and_well_formed(marked: str, links: list[tuple[int, int]]) -> None:
-    words, elements = parse_tags(marked)
-    text = "A B C D E F"
-    found = carried(marked, text, sorted({(i, j) for i, j in links if i < len(words)}))
-    others, again = parse_tags(found)  # an element that is closed where it may not be is refused
-    assert " ".join(others) == text
-    assert sorted(e.opening for e in again) == sorted(e.opening for e in elements)
+ALONE = (
+    '<br id="{0}"/>',
+    '<ph id="{0}">x</ph>',
+    '<img alt="a<b>c</b>"/>',
+    "<!-- <i> -->",
+    "<u></u>",
+    "<a><br></a>",
+)
 
 
-@pytest.mark.parametrize(
-    "marked", ["<b>a", "a</b>", "<b><i>a</b></i>", '<bpt i="1">x</bpt>a<ept i="2">x</ept>']
-)
-def test_tags_that_do_not_match_are_named(marked: str) -> None:
-    with pytest.raises(InputError, match="correct the line"):
-        parse_tags(marked)
+def tree(rng: random.Random, numbers: itertools.count[int], depth: int = 4) -> str:
+    """A random line of words and tags, some with space around them."""
+    parts = []
+    for _ in range(rng.randint(0, 4)):
+        kind = rng.random()
+        if kind < 0.4:
+            parts.append(rng.choice(["w", "xy", "z.", "&amp;", "k &lt; l"]))
+        elif kind < 0.65 or not depth:
+            parts.append(rng.choice(ALONE).format(next(numbers)))
+        else:
+            number = next(numbers)
+            opening, closing = (tag.format(number) for tag in rng.choice(PAIRS))
+            parts += [opening, rng.choice(["", " "]), tree(rng, numbers, depth - 1), closing]
+        parts.append(rng.choice(["", " ", " ", "  "]))
+    return "".join(parts)
+
+
+def lines(count: int) -> list[str]:
+    return [tree(random.Random(seed), itertools.count(1)) for seed in range(count)]
+
+
+def bare(marked: str) -> str:
+    """A line without its tags, escaped as it is."""
+    for tag in sorted({tag.text for tag in parse_markup(marked).tags}, key=len, reverse=True):
+        marked = marked.replace(tag, "")
+    return marked
+
+
+def chains(marked: str) -> Counter[tuple[str, ...]]:
+    """Each element with those that hold it."""
+    source = parse_markup(marked)
+    names: list[tuple[str, ...]] = []
+    for element in source.elements:
+        above = () if element.parent is None else names[element.parent]
+        names.append((source.tags[element.opening].text, *above))
+    return Counter(names)
+
+
+def same_words(marked: str, text: str) -> int | None:
+    """The number of words, if those between the tags are those of the text."""
+    words, target = parse_line(marked, cut)[1].words, cut(unescaped(text)[0]).words
+    return len(target) if words == target else None
+
+
+def test_a_text_is_its_own_translation() -> None:
+    checked = 0
+    for line in lines(600):
+        count = same_words(line, bare(line))
+        if count is not None:
+            checked += 1
+            assert carried(line, bare(line), [(n, n) for n in range(count)]) == line
+    assert checked > 400
+
+
+def test_every_tag_is_written_once_inside_what_held_it() -> None:
+    for seed, line in enumerate(lines(600)):
+        rng = random.Random(seed)
+        text = " ".join(rng.choice(["A", "B.", ",", "c"]) for _ in range(rng.randint(0, 8)))
+        words = parse_line(line, cut)[1].words
+        pairs = itertools.product(range(len(words)), range(len(cut(text).words)))
+        result = carried(line, text, [pair for pair in pairs if rng.random() < 0.2])
+        assert chains(result) == chains(line), (line, text)
+        assert Counter(tag.text for tag in parse_markup(result).tags) == Counter(
+            tag.text for tag in parse_markup(line).tags
+        )
+        assert "".join(parse_markup(result).text.split()) == text.replace(" ", "")
+
+
+def held(marked: str) -> dict[str, set[bool]]:
+    """Whether the elements with this tag have no words."""
+    source, words = parse_line(marked, cut)
+    empty: dict[str, set[bool]] = {}
+    for element, span in zip(source.elements, spans_of(source, words.spans), strict=True):
+        empty.setdefault(source.tags[element.opening].text, set()).add(span.empty)
+    return empty
+
+
+def test_a_lost_element_empties_no_other() -> None:
+    checked = 0
+    for line in lines(300):
+        source, words = parse_line(line, cut)
+        count = same_words(line, bare(line))
+        if count is None:
+            continue
+        spans = spans_of(source, words.spans)
+        for lost in spans:
+            gone = set(range(*lost.words))
+            after = held(carried(line, bare(line), [(n, n) for n in range(count) if n not in gone]))
+            for element, span in zip(source.elements, spans, strict=True):
+                if not span.empty and not gone >= set(range(*span.words)):
+                    checked += 1
+                    assert False in after[source.tags[element.opening].text], line
+    assert checked > 500
+
+
+def test_spaces_around_tags_that_stand_alone_are_those_of_the_source() -> None:
+    rng = random.Random(0)
+    for _ in range(200):
+        gaps = [" ", " <ph/> ", "<br/> ", " <ph/>", ' <ph/> <x id="1"/> ', " <u></u> ", "<!-- --> <ph/> "]
+        line = "".join(f"w{n}{rng.choice(gaps)}" for n in range(6)) + "w6"
+        text = " ".join(f"w{n}" for n in range(7))
+        assert carried(line, text, [(n, n) for n in range(7)]) == line
+
+
+def test_codes_that_cross_elements_keep_their_order() -> None:
+    for seed in range(600):
+        rng = random.Random(seed)
+        parts = [f"w{n} " for n in range(rng.randint(1, 6))]
+        for opening, closing in (
+            ("<b>", "</b>"),
+            *((f'<bx id="{n}"/>', f'<ex id="{n}"/>') for n in range(rng.randint(1, 3))),
+        ):
+            start, end = sorted((rng.randint(0, len(parts)), rng.randint(0, len(parts))))
+            parts[end:end] = [closing]
+            parts[start:start] = [opening]
+        line, text = "".join(parts), " ".join("ABCDEF"[: rng.randint(0, 6)])
+        count = sum(part.startswith("w") for part in parts)
+        pairs = itertools.product(range(count), range(len(text.split())))
+        result = parse_markup(carried(line, text, [pair for pair in pairs if rng.random() < 0.25]))
+        assert Counter(tag.text for tag in result.tags) == Counter(
+            tag.text for tag in parse_markup(line).tags
+        )
+        assert carried(line, bare(line), [(n, n) for n in range(count)]) == line
+
+
+def operations(function: Callable[[], object]) -> int:
+    """How many operations of Python a function takes."""
+    count = 0
+
+    def trace(frame: FrameType, event: str, argument: object) -> Any:
+        nonlocal count
+        frame.f_trace_opcodes = True
+        count += event == "opcode"
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        function()
+    finally:
+        sys.settrace(before)
+    return count
+
+
+@pytest.mark.parametrize("pattern", ["<ph/> w{} ", "<b>w{}</b> ", "<b>w{} <ph/></b><i></i> "])
+def test_the_work_grows_with_the_tags_and_not_with_their_square(pattern: str) -> None:
+    def work(count: int) -> int:
+        line = "".join(pattern.format(n) for n in range(count))
+        links = [(n, n) for n in range(count)]
+        return operations(lambda: carried(line, bare(line), links))
+
+    assert work(120) < 2.3 * work(60)
 
 
 def test_lines_of_a_file(tmp_path: Path) -> None:
@@ -83,9 +273,40 @@ def test_lines_of_a_file(tmp_path: Path) -> None:
     for name, text in files.items():
         (tmp_path / name).write_text(text)
     out = tmp_path / "de.html"
-    how = {"kind": "markup", "links_file": tmp_path / "links"}
+    how: dict[str, Any] = {"kind": "markup", "links_file": tmp_path / "links"}
     iso.project(tmp_path / "en.html", tmp_path / "de.txt", out, **how)
     assert out.read_text() == "<b>C</b> A\n\nD\n"
     (tmp_path / "de.txt").write_text("C A\n\n<i>D</i>\n")
-    with pytest.raises(InputError, match=r"de\.txt:3: <i> is in the translation"):
+    with pytest.raises(InputError, match=r"de\.txt:3: '<i>' is in the translation"):
         iso.project(tmp_path / "en.html", tmp_path / "de.txt", out, **how)
+    (tmp_path / "en.html").write_text("a <b>c</b>\n\n<i>d\n")
+    with pytest.raises(InputError, match=r"en\.html:3: <i> is not closed in its line"):
+        iso.project(tmp_path / "en.html", tmp_path / "de.txt", out, **how)
+
+
+def test_lost_split_and_moved_tags_are_listed(tmp_path: Path) -> None:
+    files = {
+        "en.html": 'a\na <b title="\t">c</b>\n<i>a c</i> d e f g\na <x/> c\n',
+        "de.txt": "A\nA\nA D E F G C\nC A\n",
+        "links": "0-0\n0-0\n0-0 1-5 2-1 3-2 4-3 5-4\n0-1 1-0\n",
+    }
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    inputs, out, problems = (
+        (tmp_path / "en.html", tmp_path / "de.txt"),
+        tmp_path / "out",
+        tmp_path / "tags.tsv",
+    )
+    how: dict[str, Any] = {"links_file": tmp_path / "links", "problems": problems}
+    iso.project(*inputs, out, kind="markup", **how)
+    rows = [line.split("\t") for line in problems.read_text().splitlines()]
+    assert rows == [
+        ["line", "problem", "tag"],
+        ["2", "lost", '<b title=" ">'],
+        ["3", "split", "<i>"],
+        ["4", "moved", "<x/>"],
+    ]
+    with pytest.raises(ConfigurationError, match="--problems: only --kind markup"):
+        iso.project(*inputs, out, kind="pos", **how)
+    with pytest.raises(ConfigurationError, match="two outputs are the same"):
+        iso.project(*inputs, problems, kind="markup", **how)

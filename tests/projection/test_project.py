@@ -160,6 +160,87 @@ def test_blank_lines_of_json_are_passed_over(tmp_path: Path) -> None:
         iso.project(labels, translation, tmp_path / "o.jsonl", links_file=links)
 
 
+def texts(*rows: tuple[object, str]) -> str:
+    """JSON lines; an id of ... is left out."""
+    objects = ({"text": text} if name is ... else {"id": name, "text": text} for name, text in rows)
+    return "".join(json.dumps(row) + "\n" for row in objects)
+
+
+def people(*rows: tuple[object, str]) -> str:
+    """The same with the first word labelled."""
+    labelled = (json.loads(line) for line in texts(*rows).splitlines())
+    spans = [[0, 4, "PER"]]
+    return "".join(json.dumps({**row, "spans": spans}) + "\n" for row in labelled)
+
+
+NAMES = ("a", "Anna runs"), ("b", "Bert runs")
+LINK = '{"links": [[0, 0]]}\n'
+
+
+def test_texts_match_by_their_ids(tmp_path: Path) -> None:
+    """Der Hund is no person, wherever it stands."""
+    labels, translation, links, named, numbered = written(
+        tmp_path,
+        en_jsonl=people(("a", "Anna runs"), (7, "Bert runs")),
+        de_jsonl=texts(("7", "läuft Bert"), ("a", "Anna läuft")),
+        links="0-0\n0-1\n",
+        named_jsonl='{"id": "7", "links": [[0, 1]]}\n{"id": "a", "links": [[0, 0]]}\n',
+        numbered_jsonl='{"id": 0, "links": [[0, 0]]}\n{"id": 1, "links": [[0, 1]]}\n',
+    )
+    out = tmp_path / "o.jsonl"
+    for path in (links, named, numbered):
+        iso.project(labels, translation, out, links_file=path)
+        rows = list(map(json.loads, out.read_text().splitlines()))
+        marked = [row["text"][slice(*(row["spans"][0][key] for key in ("start", "end")))] for row in rows]
+        assert ([row["id"] for row in rows], marked) == (["a", 7], ["Anna", "Bert"])
+
+
+@pytest.mark.parametrize(
+    ("labels", "translation", "links", "wanted"),
+    [
+        (people(*NAMES), texts(("a", "A"), ("c", "B")), LINK * 2, r"1 ids of .*de\.jsonl are missing \('c'\).*'b'"),
+        (people(*NAMES), texts(("b", "B"), ("b", "A")), LINK * 2, r"de\.jsonl:2: id 'b' stands in line 1 too"),
+        (people(*NAMES), texts((1, "B"), ("1", "A")), LINK * 2, r"de\.jsonl:2: id '1' stands in line 1 too"),
+        (people(*NAMES), texts(("b", "B"), (None, "A")), LINK * 2, r"de\.jsonl:2: has no id"),
+        (people(*NAMES), texts((..., "B"), ("b", "A")), LINK * 2, r"de\.jsonl:2: has an id, and line 1 has none"),
+        (people(*NAMES), texts((1, "B"), (2, "A")), LINK * 2, r"2 ids of .*de\.jsonl are missing"),
+        (people(*NAMES), texts((True, "B"), ("b", "A")), LINK * 2, r"de\.jsonl:1: the id is True, but"),
+        (people(*NAMES), texts((..., "A"), (..., "B")), '{"id": "b", "links": []}\n{"id": "x", "links": []}\n',
+         r"en\.jsonl: 1 ids of .*links\.jsonl are missing \('x'\)"),
+        (people(("a", "Anna"), ("a", "Bert")), texts(("b", "B"), ("a", "A")), LINK * 2, r"en\.jsonl:2: id 'a'"),
+    ],
+)  # fmt: skip
+def test_texts_whose_ids_do_not_match_are_refused(
+    tmp_path: Path, labels: str, translation: str, links: str, wanted: str
+) -> None:
+    paths = written(tmp_path, en_jsonl=labels, de_jsonl=translation, links_jsonl=links)
+    with pytest.raises(InputError, match=wanted):
+        iso.project(paths[0], paths[1], tmp_path / "o.jsonl", links_file=paths[2])
+
+
+def test_texts_match_by_their_place_where_a_file_has_no_ids(tmp_path: Path) -> None:
+    for translation in (texts((..., "A B"), (..., "C D")), texts((None, "A B"), (None, "C D"))):
+        labels, path, links = written(
+            tmp_path, en_jsonl=people(*NAMES), de_jsonl=translation, links="0-0\n0-1\n"
+        )
+        iso.project(labels, path, tmp_path / "o.jsonl", links_file=links)
+        rows = map(json.loads, (tmp_path / "o.jsonl").read_text().splitlines())
+        assert [(row["text"], row["spans"][0]["start"]) for row in rows] == [("A B", 0), ("C D", 2)]
+
+
+@pytest.mark.parametrize("row", [
+    '{"links": [[0, 0]], "probabilities": 1}', '{"links": [[0, 0]], "probabilities": {"0": 1}}',
+    '{"links": [[0, 0]], "probabilities": "1"}', '{"links": [[0, 0]], "probabilities": [1, 1]}',
+    '{"links": [[0, 0]], "similarities": [true]}', '{"links": [[0, 0]], "probabilities": [1e999]}',
+])  # fmt: skip
+def test_probabilities_are_one_number_per_link(tmp_path: Path, row: str) -> None:
+    labels, translation, links = written(tmp_path, en_tsv="a\tNOUN\n\n", de_txt="A\n", links_jsonl=f"{row}\n")
+    with pytest.raises(
+        InputError, match=r"links\.jsonl:1: 1 links, but .*a list of one number per link is needed"
+    ):
+        iso.project(labels, translation, tmp_path / "out", kind="pos", links_file=links)
+
+
 @pytest.fixture
 def chinese(tmp_path: Path, encoder: Path) -> Path:
     """A tiny encoder whose tokenizer has 北京 and 大学 as pieces."""
@@ -243,6 +324,37 @@ def test_answers_sentence_by_sentence(tmp_path: Path) -> None:
     assert found["id"][:] == ["a", "b", "c"] and found["answers"][2] == {"text": [], "start": []}
     assert found["answers"][0] == {"text": ["Rom"], "start": [13]}
     assert counts.examples == counts.written == 3
+
+
+@pytest.mark.parametrize(
+    ("file", "ids", "wanted"),
+    [
+        ("de.jsonl", ["a", "a"], r"de\.jsonl: id 'a' is used for several questions"),
+        ("de.jsonl", [1, "1"], r"de\.jsonl: id '1' is used for several questions"),
+        ("de.jsonl", ["None", None], r"de\.jsonl:2: a question has no id"),
+        ("de.jsonl", ["a", [1]], r"de\.jsonl:2: the id is \[1\], but a whole number or a text is needed"),
+        ("de.json", ["a", "a"], r"de\.json: id 'a' is used for several questions"),
+        ("en.json", ["a", "a"], r"en\.json: id 'a' is used for several questions"),
+        ("en.json", [1, "1"], r"en\.json: id '1' is used for several questions"),
+        ("en.json", ["None", None], r"en\.json: article 0: a question has no id"),
+    ],
+)
+def test_questions_have_ids_of_their_own(tmp_path: Path, file: str, ids: list[object], wanted: str) -> None:
+    """The last of two questions of one id is not the translation of both."""
+
+    def document(names: list[object]) -> str:
+        answers = [{"text": "Rome", "answer_start": 0}]
+        qas = [{"id": name, "question": "q?", "answers": answers} for name in names]
+        return json.dumps({"data": [{"paragraphs": [{"context": "Rome.", "qas": qas}]}]})
+
+    rows = ({"id": name, "question": "q?", "context": "Rome."} for name in ids)
+    files = {"en.json": document(["a", "b"]), "de.json": document(["a", "b"]), "de.jsonl": ""}
+    files[file] = "".join(json.dumps(row) + "\n" for row in rows) if file == "de.jsonl" else document(ids)
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    translation = tmp_path / ("de.jsonl" if file == "de.jsonl" else "de.json")
+    with pytest.raises(InputError, match=wanted):
+        iso.project(tmp_path / "en.json", translation, tmp_path / "o.jsonl", method="hmm")
 
 
 def test_equal_parts_of_questions_and_of_their_translation_are_parallel(tmp_path: Path) -> None:

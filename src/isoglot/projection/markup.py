@@ -1,45 +1,34 @@
 """Inline tags of HTML, XLIFF and TMX: lines with tags and their translations without, in; translations with tags out.
 
 A line is one segment. What stands between an opening tag and its end (``<b> </b>``, ``<g id="1"> </g>``; ``<bpt i="1">
-</bpt>`` and ``<ept i="1"></ept>``; ``<bx/>`` and ``<ex/>``, ``<sc/>`` and ``<ec/>`` of one number) is a span. A tag
-that stands alone (``<br>``, ``<x id="1"/>``, ``<ph> </ph>``), and a span that is lost, goes before the word that is
-linked to the next source word, where there is none behind the one that is linked to the word before it. So every tag of
-the source is in the translation, once, and elements stay inside those that hold them.
+</bpt>`` and ``<ept i="1"></ept>``; ``<bx/>`` and ``<ex/>``, ``<sc/>`` and ``<ec/>`` of one number) is an element.
+Every tag of the source is in the translation, once, inside the elements that held it
+(:mod:`isoglot.projection.elements`), with the white space that it had around it. Codes of pairs that cross elements
+stand alone, the end never before the beginning.
+
+The text is read and written with ``&lt;`` and ``&amp;``; references to characters in the translation stay as they are.
 """
 
+import html
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import NamedTuple
+from itertools import accumulate, groupby, pairwise, zip_longest
+from operator import itemgetter
+from unicodedata import category
 
 from isoglot.aligners.alignment import PairLinks
-from isoglot.corpus.encode.words import split_words
+from isoglot.checks import shortened
 from isoglot.corpus.read.line_files import numbered_lines, parsed
 from isoglot.errors import InputError
-from isoglot.projection.rule import Words, project_spans
+from isoglot.projection.elements import Position, Projection
+from isoglot.projection.tags import MarkedText, Tag, first_tag, parse_markup
 from isoglot.projection.units import CutText, LabelKind, Unit
 
-_INSIDE = r"""(?:=\s*"[^"<]*"|=\s*'[^'<]*'|[^<>])*+"""
-"""Attributes, whose values may hold a ``>``."""
-_TAG = re.compile(
-    rf"<(bpt|ept|ph|it|ut)\b{_INSIDE}(?<!/)>.*?</\1\s*>|<!--.*?-->|</?[A-Za-z]{_INSIDE}>|</?[A-Za-z][^<>]*>",
-    re.DOTALL,
-)
-_NAME = re.compile(r"</?([A-Za-z][\w:.-]*)")
-_NUMBER = {
-    "bpt": "i", "ept": "i", "bx": "rid|id", "ex": "rid|id", "sc": "id", "ec": "startRef",
-}  # fmt: skip
-_ENDS = {"ept": "bpt", "ex": "bx", "ec": "sc"}
-_VOID = frozenset("area base br col embed hr img input link meta source track wbr".split())  # noqa: SIM905
-
-
-class _Element(NamedTuple):
-    """A tag, or a pair of tags and the words between them."""
-
-    opening: str
-    closing: str
-    words: Words  # of the source; empty for a tag that stands alone
-    parent: int | None = None  # the element that holds it, by its number
+_REFERENCE = re.compile(r"&(?:#[0-9]+|#[xX][0-9a-fA-F]+|[A-Za-z][A-Za-z0-9]*);|.", re.DOTALL)
+_LINE_ENDS = str.maketrans({"\n": "&#10;", "\r": "&#13;"})
+_ESCAPED = {"&": "&amp;", "<": "&lt;"}
 
 
 class InlineTags(LabelKind):
@@ -47,127 +36,190 @@ class InlineTags(LabelKind):
 
     def units(self) -> Iterator[Unit]:
         """One unit per line."""
-        parse = partial(parse_tags, cut=lambda text: self.cut(text).words)
-        labelled = parsed(parse, numbered_lines(self.labels), self.labels)
+        labelled = parsed(partial(parse_line, cut=self.cut), numbered_lines(self.labels), self.labels)
         translated = parsed(_without_tags, numbered_lines(self.translation), self.translation)
-        for (words, elements), text in self.paired(labelled, translated):
-            target = self.cut(text)
-            yield Unit(words, target.words, (target, elements))
+        pairs = self.paired(zip_longest(labelled, translated))
+        for line, ((source, words), text) in enumerate(pairs, 1):
+            target = self.cut(unescaped(text)[0])
+            yield Unit(words.words, target.words, (source, words, target, text), line=line)
 
     def text(self, unit: Unit, found: PairLinks) -> str:
         """The translation with the tags."""
-        elements: list[_Element]
-        target, elements = unit.labels
+        source, words, target, text = unit.labels
         self.counts.examples += 1
         self.counts.written += 1
-        spans, parents = [element.words for element in elements], [element.parent for element in elements]
-        projected = project_spans(spans, found, len(unit.target), gap=self.request.gap, parents=parents)
-        # a tag that stands alone marks nothing that could be lost
-        self.counts.fates.update(own.fate for own, (a, b) in zip(projected, spans, strict=True) if a < b)
-        return place_tags(target, elements, [span.words for span in projected], found) + "\n"
+        projection = Projection(source, words, target, found, self.request.gap)
+        self.counts.fates.update(projection.fates.values())
+        changes = {**dict.fromkeys(projection.moved, "moved"), **projection.fates}
+        for number, change in sorted(changes.items()):
+            if change in ("lost", "split", "moved"):
+                tag = source.tags[source.elements[number].opening].text
+                self.problems.append((unit.line, change, tag.replace("\t", " ")))
+        return marked_translation(projection, text) + "\n"
+
+
+def parse_line(line: str, cut: Callable[[str], CutText]) -> tuple[MarkedText, CutText]:
+    """A line with tags, and its words as ``cut`` says those of text without tags."""
+    marked = parse_markup(line)
+    segments = ((start, cut(marked.text[start:end]).spans) for start, end in marked.segments())
+    spans = [(start + first, start + stop) for start, words in segments for first, stop in words]
+    return marked, CutText(marked.text, spans)
+
+
+def marked_translation(projection: Projection, text: str) -> str:
+    """A translation with the tags of its source."""
+    return "".join(_Translation(projection, unescaped(text)[1]).parts())
 
 
 def _without_tags(text: str) -> str:
-    if found := _TAG.search(text):
-        raise InputError(f"{found[0]} is in the translation; remove its tags")
+    if (tag := first_tag(text)) is not None:
+        raise InputError(
+            f"{shortened(tag)} is in the translation; remove its tags, or write &lt; for a < of the text"
+        )
     return text
 
 
-def parse_tags(line: str, cut: Callable[[str], list[str]] = split_words) -> tuple[list[str], list[_Element]]:
-    """The words of a line, and its tags.
-
-    Raises:
-        InputError: An end without its beginning, or the reverse.
+def unescaped(text: str) -> tuple[str, Sequence[str]]:
+    """A text with its references to characters resolved, and how each of its characters is written in markup.
 
     Example:
-        >>> parse_tags("a <b>c</b><br>")  # doctest: +ELLIPSIS
-        (['a', 'c'], [_Element(opening='<b>', closing='</b>', words=(1, 2), parent=None), ...])
+        >>> unescaped("Tom &amp; R&D")
+        ('Tom & R&D', ['T', 'o', 'm', ' ', '&amp;', ' ', 'R', '&amp;', 'D'])
     """
-    words: list[str] = []
-    found: list[_Element] = []
-    open_: list[tuple[str, int]] = []  # what is open: its name and number, its place among the elements
-    at = 0
-    for tag in _TAG.finditer(line):
-        words += cut(line[at : tag.start()])
-        at, here = tag.end(), len(words)
-        key, role = _role(tag[0])
-        if role == "close":
-            _close(tag[0], key, here, found, open_)
-            continue
-        holders = [number for name, number in open_ if not _numbered(name)]
-        found.append(_Element(tag[0], "", (here, here), holders[-1] if holders else None))
-        if role == "open":
-            open_.append((key, len(found) - 1))
-    words += cut(line[at:])
-    if open_:
-        raise InputError(f"{found[open_[-1][1]].opening} is not closed; correct the line")
-    return words, found
+    if "&" not in text and "<" not in text:
+        return text, text
+    characters, written = "", list[str]()
+    for match in _REFERENCE.finditer(text):
+        resolved = html.unescape(match[0])
+        characters += resolved
+        if resolved == match[0]:
+            written += [_ESCAPED.get(character, character) for character in resolved]
+        elif resolved:
+            written += [match[0], *[""] * (len(resolved) - 1)]
+    return characters, written
 
 
-def _close(tag: str, key: str, here: int, found: list[_Element], open_: list[tuple[str, int]]) -> None:
-    """Close the innermost open element of a name; only tags with numbers may cross others."""
-    began = next((number for name, number in reversed(open_) if name == key), None)
-    crossed = [name for name, number in open_ if began is not None and number > began]
-    if began is None or not (_numbered(key) or all(map(_numbered, crossed))):
-        raise InputError(f"{tag} does not close what was opened last; correct the line")
-    open_.remove((key, began))
-    own = found[began]
-    found[began] = own._replace(closing=tag, words=(own.words[0], here))
-    for _, number in open_:
-        if found[number].parent == began:  # it goes on behind the end of what held it
-            found[number] = found[number]._replace(parent=own.parent)
+class _Translation:
+    """A translation with its tags."""
+
+    def __init__(self, projection: Projection, written: Sequence[str]) -> None:
+        self._projection, self._written = projection, written
+        self._marked, self._target = projection.marked, projection.target
+        crossing = {tag for pair in self._marked.crossing for tag in pair}
+        self._alone = {
+            tag: number
+            for number in projection.gaps.keys() - projection.fates.keys()
+            for tag in range(self._marked.elements[number].opening, self._marked.elements[number].closing + 1)
+            if tag not in crossing
+        }
+        """Tags that had no words between them, and the elements that they are of."""
+
+    def parts(self) -> Iterator[str]:
+        """The parts of the line."""
+        spans, done = self._target.spans, 0
+        for (word, characters), group in groupby(self._tags(), key=itemgetter(0)):
+            tags = [tag for _, tag in group]
+            if characters:
+                start = end = spans[word][0] + characters
+                spaces = [""] * (len(tags) + 1)
+            else:
+                start = spans[word - 1][1] if word else 0
+                end = spans[word][0] if word < len(spans) else len(self._target.text)
+                spaces = self._spaces(tags, word, start, end)
+            yield from self._written[done:start]
+            for space, tag in zip(spaces, tags, strict=False):
+                yield space
+                yield self._marked.tags[tag].text
+            yield spaces[-1]
+            done = end
+        yield from self._written[done:]
+
+    def _tags(self) -> Iterator[tuple[Position, int]]:
+        """The tags in their order, each with its position; codes of a pair that cross elements keep their order."""
+        openings = {closing: opening for opening, closing in self._marked.crossing}
+        latest: Position = (0, 0)
+        written, waiting = set[int](), dict[int, int]()
+        for position, tag in self._nested():
+            if tag in openings and openings[tag] not in written:
+                waiting[openings[tag]] = tag
+                continue
+            latest = max(latest, position)
+            written.add(tag)
+            yield latest, tag
+            if tag in waiting:
+                yield latest, waiting.pop(tag)
+
+    def _nested(self) -> Iterator[tuple[Position, int]]:
+        """The tags in the order of their elements."""
+        words, gaps = self._projection.words, self._projection.gaps
+        children = defaultdict[int | None, list[tuple[int, bool, int]]](list)
+        for number, element in enumerate(self._marked.elements):
+            if number in words:
+                children[element.parent].append((words[number][0], True, number))
+            elif number in gaps:  # the others are inside such a one, and written with it
+                children[element.parent].append((gaps[number], False, number))
+        left = [(number, True) for *_, number in sorted(children[None], reverse=True)]
+        while left:
+            number, begins = left.pop()
+            element = self._marked.elements[number]
+            if number in gaps:
+                yield from (((gaps[number], 0), tag) for tag in range(element.opening, element.closing + 1))
+            elif begins:
+                yield self._projection.opening(number), element.opening
+                left.append((number, False))
+                left += [(child, True) for *_, child in sorted(children[number], reverse=True)]
+            else:
+                yield self._projection.closing(number), element.closing
+
+    def _spaces(self, numbers: Sequence[int], gap: int, start: int, end: int) -> list[str]:
+        """The white space before each of the tags in a gap, and after the last.
+
+        It is that of the source where the translation has the same there. Else the translation's is where the source
+        has some; beside tags that stand alone, more is added where the source has some too.
+        """
+        text, tags = self._target.text, [self._marked.tags[number] for number in numbers]
+        space, left, right = text[start:end], text[start - 1 : start] if start else "", text[end : end + 1]
+        slots = [tags[0].before, *(_either(a.after, b.before) for a, b in pairwise(tags)), tags[-1].after]
+        if "".join(slot or "" for slot in slots) == space:
+            bounds = [*accumulate((len(slot or "") for slot in slots), initial=start)]
+            return ["".join(self._written[a:b]) for a, b in pairwise(bounds)]
+        if not left or (slots[0] is None and tags[0].offset == 0):
+            slots[0] = (left and slots[-1]) or None
+        if not right or (slots[-1] is None and tags[-1].offset == len(self._marked.text)):
+            slots[-1] = (right and slots[0]) or None
+        alone = [number in self._alone for number in numbers]
+        spaces = [""] * len(slots)
+        touching = all(alone) and slots[0] == "" == slots[-1] and not any(slots)
+        if space and not (touching and self._glued(numbers, gap, space, left + right)):
+            spaces[_slot(slots, tags)] = "".join(self._written[start:end])
+        for rank, slot in enumerate(slots):
+            beside = any(alone[max(rank - 1, 0) : rank + 1])
+            before = rank > 0 or (left and category(left) not in ("Ps", "Pi"))
+            behind = rank < len(tags) or (right and category(right) not in ("Pe", "Pf", "Po"))
+            if slot and beside and not spaces[rank] and before and behind:
+                spaces[rank] = slot.translate(_LINE_ENDS)
+        return spaces
+
+    def _glued(self, numbers: Sequence[int], gap: int, space: str, beside: str) -> bool:
+        """Whether tags touch a word as in the source, so that space of the translation alone may go.
+
+        Not between two letters, where words would grow together.
+        """
+        elements = [self._projection.spans[self._alone[number]].words for number in (numbers[0], numbers[-1])]
+        linked = self._projection.linked
+        as_in_source = linked(elements[0][0] - 1, gap - 1) or linked(elements[1][1], gap)
+        return as_in_source and space.isspace() and not beside.isalnum()
 
 
-def _numbered(name: str) -> bool:
-    """Whether tags are paired by their numbers, which may cross elements and hold none."""
-    return " " in name
+def _either(after: str | None, before: str | None) -> str | None:
+    """White space between two tags as one of them has it in the source; none where both stand beside other tags."""
+    return after or before or ("" if "" in (after, before) else None)
 
 
-def _role(tag: str) -> tuple[str, str]:
-    """A tag's name, with its number where that pairs it, and whether it opens, closes or stands alone."""
-    match = _NAME.match(tag)
-    name = match[1].lower() if match else ""
-    if name in _NUMBER:
-        number = re.search(rf"\b(?:{_NUMBER[name]})\s*=\s*[\"']?([^\"'\s>]*)", tag)
-        return f"{_ENDS.get(name, name)} {number[1] if number else ''}", "close" if name in _ENDS else "open"
-    if tag.startswith("</"):
-        return name, "close"
-    alone = not name or tag.endswith("/>") or name in _VOID or name in ("ph", "it", "ut")
-    return name, "alone" if alone else "open"
-
-
-def place_tags(
-    target: CutText, elements: Sequence[_Element], places: Sequence[Words | None], found: PairLinks
-) -> str:
-    """A translation with its tags; ``places`` are the words of each element there, none for one without."""
-    # where a tag stands, whether what it marks begins there (else it ends there), and its order among those alike
-    tags: list[tuple[int, bool, tuple[int, ...], str]] = []
-    bounds = [None if own is None else target.characters(own) for own in places]
-    for number, (element, own) in enumerate(zip(elements, bounds, strict=True)):
-        if own is not None:
-            tags.append((own[0], True, (number,), element.opening))
-            tags.append((own[1], False, (-number, 1), element.closing))
-            continue
-        holder = element.parent
-        while holder is not None and bounds[holder] is None:
-            holder = elements[holder].parent
-        place = _beside(element.words[0], found, target.spans)
-        start, end = (0, len(target.text)) if holder is None else bounds[holder] or (0, 0)
-        place, tag = min(max(place, start), end), element.opening + element.closing
-        if holder is not None and place == end:
-            tags.append((place, False, (-holder, 0, number), tag))
-        else:
-            tags.append((place, True, (number,), tag))
-    parts, at = [], 0
-    for place, _, _, tag in sorted(tags):
-        parts += [target.text[at:place], tag]
-        at = place
-    return "".join([*parts, target.text[at:]])
-
-
-def _beside(word: int, found: PairLinks, spans: list[Words]) -> int:
-    """The character where a tag before a source word belongs."""
-    after = [(source, target) for source, target in found.links if source >= word]
-    if after:
-        return spans[min(after)[1]][0]
-    return spans[max(found.links)[1]][1] if found.links else spans[-1][1] if spans else 0
+def _slot(slots: Sequence[str | None], tags: Sequence[Tag]) -> int:
+    """Where the space of the translation goes: where the source has space, else behind ends and before beginnings."""
+    ends = next((n for n, tag in enumerate(tags) if tag.role != "close"), len(tags))
+    spaced = [n for n, slot in enumerate(slots) if slot]
+    free = [n for n, slot in enumerate(slots) if slot is None]
+    choice = spaced or free or [ends]
+    return ends if ends in choice else choice[0]

@@ -6,30 +6,73 @@ and their IOB2 ``tags``.
 """
 
 import json
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from itertools import starmap, zip_longest
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from isoglot.aligners.alignment import PairLinks
+from isoglot.aligners.files.matching import matched_rows
 from isoglot.checks import shortened
-from isoglot.corpus.read.line_files import numbered_lines, numbered_objects, parsed
+from isoglot.corpus.read.line_files import numbered_lines, numbered_objects
 from isoglot.corpus.read.sources import bare_suffix
 from isoglot.errors import InputError
 from isoglot.projection.tagged import by_character, entity_tags
 from isoglot.projection.units import CutText, LabelKind, Unit
+from isoglot.runs.records import row_id
 
 _NAMES = ("spans", "entities", "label", "labels")
 
 
+class _Text(NamedTuple):
+    """A row of a file of texts."""
+
+    line: int
+    id: str | None
+    content: Any
+
+
+class _Texts:
+    """JSON lines that hold a text each; ``read`` makes of an object what is needed of it."""
+
+    def __init__(self, path: str | Path, read: Callable[[dict[str, Any]], Any]) -> None:
+        self.path = path
+        self._read = read
+
+    def lines(self) -> Iterator[tuple[int, dict[str, Any]]]:
+        return numbered_objects(self.path)
+
+    def parse(self, line: int, row: dict[str, Any]) -> _Text:
+        try:
+            return _Text(line, row_id(row), self._read(row))
+        except InputError as error:
+            raise error.at(self.path, line) from error.__cause__
+
+
 class CharacterSpans(LabelKind):
-    """Labelled texts, and their translations as lines or as objects with a text."""
+    """Labelled texts, and their translations as lines or as objects with a text.
+
+    Objects match by their ids where both files have them, lines by their place.
+    """
 
     def units(self) -> Iterator[Unit]:
         """One unit per text."""
-        labelled = parsed(_labelled, numbered_objects(self.labels), self.labels)
-        for (named, text, marked), other in self.paired(labelled, self._translated()):
-            source, target = self.cut(text), self.cut(other)
+        labelled = _Texts(self.labels, _labelled)
+        pairs: Iterable[tuple[_Text | None, _Text | None]]
+        if bare_suffix(str(self.translation)) in (".jsonl", ".ndjson"):
+            translated = _Texts(self.translation, _translated)
+            pairs = matched_rows(
+                labelled, translated, needed="translate the same texts, or leave the ids out"
+            )
+        else:
+            lines = (_Text(line, None, text) for line, text in numbered_lines(self.translation))
+            pairs = zip_longest(starmap(labelled.parse, labelled.lines()), lines)
+        for row, translation in self.paired(pairs):
+            named, text, marked = row.content
+            source, target = self.cut(text), self.cut(translation.content)
             entities = [(kind, source.covered(start, end)) for start, end, kind in marked]
-            yield Unit(source.words, target.words, (named, target, entities))
+            labels = named, target, entities
+            yield Unit(source.words, target.words, labels, id=row.id, line=row.line)
 
     def text(self, unit: Unit, found: PairLinks) -> str:
         """One object; a text without a translation is left out."""
@@ -52,13 +95,8 @@ class CharacterSpans(LabelKind):
         row = {**named, "text": target.text, "spans": spans, "words": words, "tags": tags}
         return json.dumps(row, ensure_ascii=False) + "\n"
 
-    def _translated(self) -> Iterator[str]:
-        if bare_suffix(str(self.translation)) in (".jsonl", ".ndjson"):
-            return parsed(_text, numbered_objects(self.translation), self.translation)
-        return (line for _, line in numbered_lines(self.translation))
 
-
-def _text(row: dict[str, Any]) -> str:
+def _translated(row: dict[str, Any]) -> str:
     match row:
         case {"text": str(text)}:
             return text

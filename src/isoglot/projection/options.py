@@ -9,7 +9,7 @@ from isoglot.aligners.options import AnyAligner, Encoder, aligner_of
 from isoglot.checks import validated
 from isoglot.corpus.read.sources import READING, bare_suffix
 from isoglot.errors import ConfigurationError
-from isoglot.options import Options, option
+from isoglot.options import Options, OutputFile, option
 from isoglot.projection.rule import GAP
 
 Kind = Literal["pos", "ner", "questions", "offsets", "markup"]
@@ -67,6 +67,12 @@ class ProjectOptions(Options):
         group=_WRITING,
     )  # fmt: skip
 
+    problems: OutputFile | None = option(
+        None,
+        "Of markup, write each tag that is lost, split or moved to this file, with its line.",
+        group=_WRITING,
+    )
+
 
 class ProjectRequest(ProjectOptions):
     """What is to be done, and where the links come from."""
@@ -81,6 +87,8 @@ class ProjectRequest(ProjectOptions):
         if self.uncertain == "drop" and self.kind == "markup":
             problem = "lines of markup stay parallel to the translation; leave it out"
             raise ValueError(f"--uncertain drop: {problem}")
+        if self.problems is not None and self.kind != "markup":
+            raise ValueError("--problems: only --kind markup has tags to list; leave it out")
         if isinstance(self.links, Encoder) and self.links.engine == "ray":
             raise ValueError("--engine ray: align with `isoglot align --engine ray`, and give --links FILE")
         return self

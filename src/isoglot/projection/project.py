@@ -1,28 +1,34 @@
 """``isoglot project``: labels of one language carried to translations of the text, over word links."""
 
 import json
+import math
 import re
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
 from isoglot.aligners.align_file import align_file
 from isoglot.aligners.alignment import PairLinks, WordPair
 from isoglot.aligners.files.formats import LinkedSentence, LinkReader
+from isoglot.aligners.files.matching import matched_rows
 from isoglot.aligners.files.pairs import Warnings, more_bitext, read_pairs
 from isoglot.aligners.options import AlignRequest, AnyAligner, paths_of
+from isoglot.checks import shortened
 from isoglot.corpus.open_corpus import Spool
-from isoglot.corpus.read.line_files import parsed
 from isoglot.corpus.read.sources import UNNAMED, Source
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.projection.markup import InlineTags
 from isoglot.projection.offsets import CharacterSpans
 from isoglot.projection.options import ProjectRequest, ReadyLinks, project_request
 from isoglot.projection.questions import Answers
+from isoglot.projection.rule import Words
 from isoglot.projection.tagged import TaggedWords
 from isoglot.projection.units import LabelKind, ProjectionCounts, Unit
-from isoglot.runs.files import check_outputs, text_output
+from isoglot.runs.disk import full_disk_named
+from isoglot.runs.files import check_outputs, text_output, write_text
 from isoglot.runs.reporter import Reporter, Silent
 
 KINDS: dict[str, type[LabelKind]] = {
@@ -75,25 +81,33 @@ def project(
     units = Spool(kind.units())
     if not sum(len(unit.parts()) for unit in units):
         raise InputError("no sentence has a translation; check the files", path=translation)
-    with tempfile.TemporaryDirectory(prefix="isoglot-project-") as folder:
+    with ExitStack() as stack:
         given = request.links
-        if not isinstance(given, ReadyLinks):
-            given = ReadyLinks(links_file=_aligned(units, Path(folder), request, given, progress))
-        with text_output(out) as file:
-            for done, (unit, found) in enumerate(_linked(units, _ready_links(given), whole=ready)):
-                file.write(kind.text(unit, found))
-                if done % 1024 == 0:
-                    progress.progress("projecting", done, 0)
-            if not kind.counts.written:
-                problem = "no label could be transferred to it; check that it is the translation"
-                raise InputError(problem, path=translation)
+        if isinstance(given, ReadyLinks):
+            linked = _with_ready_links(units, given, labels)
+        else:
+            name = stack.enter_context(tempfile.TemporaryDirectory(prefix="isoglot-project-"))
+            with full_disk_named(name):
+                linked = _with_links(units, _aligned(units, Path(name), request, given, progress))
+        file = stack.enter_context(text_output(out))
+        for done, (unit, found) in enumerate(linked):
+            file.write(kind.text(unit, found))
+            if done % 1024 == 0:
+                progress.progress("projecting", done, 0)
+        if not kind.counts.written:
+            problem = "no label could be transferred to it; check that it is the translation"
+            raise InputError(problem, path=translation)
+        if request.problems is not None:
+            rows = [("line", "problem", "tag"), *kind.problems]
+            write_text(request.problems, "".join("\t".join(map(str, row)) + "\n" for row in rows))
     return kind.counts
 
 
 def _check_outputs(out: str | Path, inputs: list[str | Path | None], request: ProjectRequest) -> None:
     reads = [*inputs, *paths_of(request.links, "train_on", "load", "start", "model")]
     saved = paths_of(request.links, "save")
-    check_outputs([out, *saved, *paths_of(request.links, "lexicon")], reads, folders=saved)
+    beside = [*paths_of(request.links, "lexicon"), *([request.problems] if request.problems else [])]
+    check_outputs([out, *saved, *beside], reads, folders=saved)
     if str(out) != "-" and request.kind in ("questions", "offsets") and Path(out).suffix != ".jsonl":
         raise ConfigurationError(
             f"{out}: {request.kind} are written as JSON lines, which finetune knows by the suffix; name it .jsonl"
@@ -125,54 +139,87 @@ def _aligned(
     return links
 
 
-def _ready_links(given: ReadyLinks) -> Iterator[tuple[int | None, PairLinks]]:
-    """Line and links of each pair of a file."""
-
-    def kept_of(own: LinkedSentence) -> tuple[int | None, PairLinks]:
-        row, least = own.row or {}, given.min_probability
-        values = row.get("probabilities") or row.get("similarities")
-        links = row.get("links", []) if values else own.gold.possible
-        if least and links and not values:
-            raise InputError(
-                "has no probabilities, which --min-probability needs; leave it out, or read `isoglot align -f jsonl`"
-            )
-        values = values or [1.0] * len(links)
-        if len(links) != len(values) or not all(isinstance(value, int | float) for value in values):
-            raise InputError(
-                f"{len(links)} links but {len(values)} probabilities; one number per link is needed"
-            )
-        kept = sorted(((i, j), p) for (i, j), p in zip(links, values, strict=True) if p >= least)
-        return own.line, PairLinks([link for link, _ in kept], [p for _, p in kept], 1.0)
-
-    sentences = LinkReader(given.links_file, predicted=True).sentences()
-    return parsed(kept_of, ((own.line, own) for own in sentences), given.links_file)
+def _with_links(units: Iterable[Unit], path: Path) -> Iterator[tuple[Unit, PairLinks]]:
+    """The units with their links, of a file that has one line for each part."""
+    links = LinkReader(path, predicted=True).sentences()
+    for unit in units:
+        yield unit, _of_unit([(part, _links_of(next(links))) for part in unit.parts()])
 
 
-def _linked(
-    units: Iterable[Unit], links: Iterator[tuple[int | None, PairLinks]], *, whole: Path | None
+def _with_ready_links(
+    units: Spool[Unit], given: ReadyLinks, labels: str | Path
 ) -> Iterator[tuple[Unit, PairLinks]]:
-    """The units with their links, whose word numbers are those of the whole unit.
+    """The units with their links, of a file that has one sentence for each unit.
 
-    ``whole``: The file of links, where it has one sentence for each unit and not for each of its parts.
+    JSON lines match by their ids where the labels have some too, unless those of the links only number the lines.
     """
-    number = 0
-    for number, unit in enumerate(units, 1):
-        shifted, weights = list[tuple[int, int]](), list[float]()
-        for (a, b), (c, d) in unit.parts() if whole is None else [unit.whole]:
-            line, own = next(links, (None, None))
-            if own is None:
-                raise InputError(f"ends before sentence {number:,}; one line for each is needed", path=whole)
-            wrong = [(i, j) for i, j in own.links if i >= b - a or j >= d - c]
-            if wrong:
-                raise InputError(
-                    f"link {wrong[0][0]}-{wrong[0][1]} of {b - a} and {d - c} words; use links that count the "
-                    "words of this text (--words)",
-                    path=whole,
-                    line=line,
-                )
-            shifted += [(i + a, j + c) for i, j in own.links]
-            weights += own.probabilities
-        yield unit, PairLinks(shifted, weights, 1.0)
-    if whole is not None and next(links, None) is not None:
-        problem = f"has more lines than the text has sentences ({number:,}); use links of this text"
-        raise InputError(problem, path=whole)
+    path = given.links_file
+    reader = LinkReader(path, predicted=True)
+    pairs: Iterator[tuple[Unit | None, LinkedSentence | None]]
+    if reader.name == "jsonl":
+        needed = "give the links of the same texts"
+        pairs = matched_rows(_UnitRows(labels, units), reader, needed=needed, numbered=reader)
+    else:
+        pairs = zip_longest(units, reader.sentences())
+    for number, (unit, sentence) in enumerate(pairs):
+        if unit is None:
+            problem = f"has more lines than the text has sentences ({number:,}); use links of this text"
+            raise InputError(problem, path=path)
+        if sentence is None:
+            raise InputError(f"ends before sentence {number + 1:,}; one line for each is needed", path=path)
+        try:
+            links = _of_unit([(unit.whole, _links_of(sentence, given.min_probability))])
+        except InputError as error:
+            raise error.at(path, sentence.line) from error.__cause__
+        yield unit, links
+
+
+class _UnitRows:
+    """Units as the rows of the file of labels."""
+
+    def __init__(self, path: str | Path, units: Spool[Unit]) -> None:
+        self.path = path
+        self._units = units
+
+    def lines(self) -> Iterator[tuple[int, Unit]]:
+        return enumerate(self._units, 1)
+
+    def parse(self, line: int, unit: Unit) -> Unit:
+        return unit
+
+
+def _links_of(sentence: LinkedSentence, least: float = 0.0) -> PairLinks:
+    """The links of a sentence in a file that have at least this probability."""
+    row = sentence.row or {}
+    values = row.get("probabilities") or row.get("similarities")
+    links = row.get("links", []) if values else sentence.gold.possible
+    if least and links and not values:
+        raise InputError(
+            "has no probabilities, which --min-probability needs; leave it out, or read `isoglot align -f jsonl`"
+        )
+    values = values or [1.0] * len(links)
+    if not (isinstance(values, list) and len(links) == len(values) and all(map(_is_probability, values))):
+        raise InputError(
+            f"{len(links)} links, but their values are {shortened(values)}; a list of one number per link is needed"
+        )
+    kept = sorted(((i, j), p) for (i, j), p in zip(links, values, strict=True) if p >= least)
+    return PairLinks([link for link, _ in kept], [p for _, p in kept], 1.0)
+
+
+def _is_probability(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _of_unit(parts: Sequence[tuple[tuple[Words, Words], PairLinks]]) -> PairLinks:
+    """Links of parts of a unit as links of its words."""
+    links, weights = list[tuple[int, int]](), list[float]()
+    for ((a, b), (c, d)), own in parts:
+        wrong = next(((i, j) for i, j in own.links if i >= b - a or j >= d - c), None)
+        if wrong:
+            raise InputError(
+                f"link {wrong[0]}-{wrong[1]} of {b - a} and {d - c} words; use links that count the words of this text "
+                "(--words)"
+            )
+        links += [(i + a, j + c) for i, j in own.links]
+        weights += own.probabilities
+    return PairLinks(links, weights, 1.0)

@@ -5,6 +5,7 @@ sentences, these are aligned by their lengths, and words only inside them (:mod:
 """
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any
 
 from isoglot.aligners.alignment import PairLinks
 from isoglot.checks import shortened
-from isoglot.corpus.labelled.questions import ARTICLE, read_questions, squad_questions
+from isoglot.corpus.labelled.questions import ARTICLE, question_id, read_questions, squad_questions
 from isoglot.corpus.labelled.tables import read_table
 from isoglot.corpus.read.line_files import numbered_objects, parsed
 from isoglot.corpus.read.sources import bare_suffix
@@ -34,6 +35,8 @@ class Answers(LabelKind):
             rows = read_table(str(self.labels), SPAN, language=language, split="train", role="questions")
         else:
             rows = read_questions(self.labels, language=language)
+        if twice := next((name for name, count in Counter(rows["id"]).items() if count > 1), None):
+            raise _repeated(twice, self.labels)
         if not any(name in translated for name in rows["id"]):
             raise InputError(
                 f"has no question of {self.labels}; questions are matched by their ids", path=self.translation
@@ -92,13 +95,25 @@ def _translations(path: str | Path) -> dict[str, tuple[str, str]]:
         rows = numbered_objects(path)
     else:
         rows = ((None, own) for own in squad_questions(path, lambda context, qa: {**qa, "context": context}))
-    return dict(parsed(_translation, rows, path))
+    translated: dict[str, tuple[str, str]] = {}
+    for name, texts in parsed(_translation, rows, path):
+        if name in translated:
+            raise _repeated(name, path)
+        translated[name] = texts
+    return translated
 
 
 def _translation(row: dict[str, Any]) -> tuple[str, tuple[str, str]]:
     match row:
-        case {"id": name, "question": str(question), "context": str(context)}:
-            return str(name), (question, context)
+        case {"id": _, "question": str(question), "context": str(context)}:
+            return question_id(row), (question, context)
     raise InputError(
         f"a translated question has an id, a question and a context, got {shortened(row)}; correct it"
+    )
+
+
+def _repeated(name: str, path: str | Path) -> InputError:
+    return InputError(
+        f"id {name!r} is used for several questions, which are matched by their ids; give each its own",
+        path=path,
     )

@@ -15,7 +15,8 @@ source word without a link into the piece is *shortened*.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 if TYPE_CHECKING:  # it imports numpy, which --help does without
@@ -67,6 +68,7 @@ def project_spans(
     exclusive: bool = True,
     gap: int = GAP,
     parents: Sequence[int | None] = (),
+    unlinked: bool = False,
 ) -> list[ProjectedSpan]:
     """Where spans of source words stand in a translation of ``length`` words.
 
@@ -77,6 +79,7 @@ def project_spans(
         exclusive: Apply the rule's third part; answers to different questions may share words.
         gap: Words that are filled in between two of a span.
         parents: For each span the number of an earlier one that it must not leave, or none.
+        unlinked: Words without links are filled in whatever their number.
 
     Example:
         >>> from isoglot.aligners.alignment import PairLinks
@@ -84,16 +87,21 @@ def project_spans(
         >>> project_spans([(0, 2)], links, 5)[0].words, project_spans([(0, 2)], links, 5, gap=0)[0].words
         ((1, 4), (1, 2))
     """
-    by_target = _by_target(found, length)
-    claims = [_claims(span, by_target) for span in spans]
-    owners = _owners(spans, claims) if exclusive else {}
+    by_target, targets = _by_target(found, length), defaultdict[int, list[int]](list)
+    for source, target in found.links:
+        targets[source].append(target)
+    claims = {span: _claims(span, by_target, targets) for span in set(spans)}
+    owners = _owners(claims) if exclusive else {}
     result: list[ProjectedSpan] = []
     for number, span in enumerate(spans):
         parent = parents[number] if parents else None
         low, high = (0, length) if parent is None else result[parent].words or (0, 0)
-        barred = {word for word, several in owners.items() if any(_apart(span, spans[n]) for n in several)}
-        own = {w: weight for w, weight in claims[number].items() if low <= w < high and w not in barred}
-        result.append(_contiguous(span, own, by_target, barred, gap))
+
+        def barred(word: int, span: Words = span) -> bool:
+            return _apart(span, owners.get(word, span))
+
+        own = {w: weight for w, weight in claims[span].items() if low <= w < high and not barred(w)}
+        result.append(_contiguous(span, own, by_target, barred, gap, unlinked))
     return result
 
 
@@ -105,42 +113,60 @@ def _by_target(found: PairLinks, length: int) -> _Links:
     return result
 
 
-def _claims(span: Words, by_target: _Links) -> dict[int, _Weight]:
-    """The target words half of whose links are from a span, with the weight of these."""
+def _claims(span: Words, by_target: _Links, targets: Mapping[int, Sequence[int]]) -> dict[int, _Weight]:
+    """The target words half of whose links are from a span, from left to right, with the weight of these."""
     claims = {}
-    for word, links in enumerate(by_target):
-        own = [probability for source, probability in links if span[0] <= source < span[1]]
-        if own and 2 * len(own) >= len(links):
+    for word in sorted({target for source in range(*span) for target in targets.get(source, ())}):
+        own = [probability for source, probability in by_target[word] if span[0] <= source < span[1]]
+        if 2 * len(own) >= len(by_target[word]):
             claims[word] = (len(own), sum(own))
     return claims
 
 
-def _owners(spans: Sequence[Words], claims: Sequence[dict[int, _Weight]]) -> dict[int, list[int]]:
-    """The spans that may have each word: those that no other one without a common word outweighs."""
-    owners: dict[int, list[int]] = {}
-    for word in {word for own in claims for word in own}:
-        weights = [(own[word], -spans[n][0], n) for n, own in enumerate(claims) if word in own]
-        strongest = [n for _, _, n in sorted(weights, reverse=True)]
-        owners[word] = [
-            one
-            for place, one in enumerate(strongest)
-            if not any(_apart(spans[one], spans[other]) for other in strongest[:place])
-        ]
+def _owners(claims: Mapping[Words, dict[int, _Weight]]) -> dict[int, Words]:
+    """The common words of the spans that may have each word.
+
+    They are those that no other one without a common word outweighs.
+    """
+    claimants = defaultdict[int, list[Words]](list)
+    for span, own in claims.items():
+        for word in own:
+            claimants[word].append(span)
+    owners: dict[int, Words] = {}
+    for word, spans in claimants.items():
+        strongest = sorted(spans, key=lambda span: (claims[span][word], -span[0]), reverse=True)
+        stronger = strongest[0]
+        for span in strongest:
+            if not _apart(span, stronger):
+                owners[word] = _common(span, owners.get(word, span))
+            stronger = _common(span, stronger)
     return owners
 
 
-def _apart(one: Words, other: Words) -> bool:
-    return one[1] <= other[0] or other[1] <= one[0]
+def _common(span: Words, other: Words) -> Words:
+    """The last start and the first end: the common words of spans, or the other way round what is between two."""
+    return max(span[0], other[0]), min(span[1], other[1])
+
+
+def _apart(span: Words, others: Words) -> bool:
+    """Whether a span has no word in common with one of others, of which :func:`_common` is given."""
+    return span[1] <= others[0] or others[1] <= span[0]
 
 
 def _contiguous(
-    span: Words, own: dict[int, _Weight], by_target: _Links, barred: set[int], gap: int
+    span: Words,
+    own: dict[int, _Weight],
+    by_target: _Links,
+    barred: Callable[[int], bool],
+    gap: int,
+    unlinked: bool,
 ) -> ProjectedSpan:
     """The piece with most links, and what became of the span."""
     pieces: list[list[int]] = []
     for word in own:  # from left to right
         between = range(pieces[-1][-1] + 1, word) if pieces else range(0)
-        if pieces and len(between) <= gap and barred.isdisjoint(between):
+        filled = sum(bool(by_target[word]) for word in between) if unlinked else len(between)
+        if pieces and filled <= gap and not any(map(barred, between)):
             pieces[-1].append(word)
         else:
             pieces.append([word])

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Sequence
+from itertools import zip_longest
 
 from isoglot.aligners.alignment import PairLinks
 from isoglot.corpus.encode.words import WordMode, split_words
@@ -23,7 +24,7 @@ class TaggedWords(LabelKind):
 
     def units(self) -> Iterator[Unit]:
         """One unit per sentence."""
-        for (words, tags), translation in self.paired(self._labelled(), self._translated()):
+        for (words, tags), translation in self.paired(zip_longest(self._labelled(), self._translated())):
             yield Unit(words, translation, tags)
 
     def text(self, unit: Unit, found: PairLinks) -> str:

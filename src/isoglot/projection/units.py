@@ -1,11 +1,11 @@
 """A stretch of labelled text beside its translation, and how the counts of a projection are kept."""
 
 from abc import ABC, abstractmethod
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -33,14 +33,20 @@ class CutText(NamedTuple):
         """The words themselves."""
         return [self.text[start:end] for start, end in self.spans]
 
+    def word(self, number: int) -> str:
+        """One of them."""
+        start, end = self.spans[number]
+        return self.text[start:end]
+
     def characters(self, words: Words) -> Words:
         """Where some words begin and end."""
         return self.spans[words[0]][0], self.spans[words[1] - 1][1]
 
     def covered(self, start: int, end: int) -> Words:
         """The words that share a character with ``[start, end)``; an empty span if there is no such word."""
-        inside = [n for n, (a, b) in enumerate(self.spans) if a < end and start < b]
-        return (inside[0], inside[-1] + 1) if inside else (0, 0)
+        first = bisect_right(self.spans, start, key=lambda span: span[1])
+        stop = bisect_left(self.spans, end, key=lambda span: span[0])
+        return (first, stop) if first < stop else (0, 0)
 
 
 @dataclass(slots=True)
@@ -51,6 +57,8 @@ class Unit:
     target: Sequence[str]
     labels: Any  # what its kind needs to write it
     windows: Sequence[tuple[Words, Words]] | None = None  # words of parts that are aligned by themselves
+    id: str | None = None  # what the labelled file calls it
+    line: int | None = None  # where it stands there
 
     @property
     def whole(self) -> tuple[Words, Words]:
@@ -104,6 +112,8 @@ class LabelKind(ABC):
     out: str | Path
     request: ProjectRequest
     counts: ProjectionCounts = field(default_factory=ProjectionCounts)
+    problems: list[tuple[int | None, str, str]] = field(default_factory=list)
+    """Line of a tag, whether it is lost, split or moved, and the tag."""
 
     @abstractmethod
     def units(self) -> Iterator[Unit]:
@@ -113,9 +123,9 @@ class LabelKind(ABC):
     def text(self, unit: Unit, found: PairLinks) -> str:
         """A unit with its labels as lines of the output; empty if it is left out."""
 
-    def paired(self, labelled: Iterable[One], translated: Iterable[Other]) -> Iterator[tuple[One, Other]]:
+    def paired(self, pairs: Iterable[tuple[One | None, Other | None]]) -> Iterator[tuple[One, Other]]:
         """Sentence and translation; both files have equally many."""
-        for number, (one, other) in enumerate(zip_longest(labelled, translated)):
+        for number, (one, other) in enumerate(pairs):
             if one is None or other is None:
                 paths = self.labels, self.translation
                 short, long = paths if one is None else paths[::-1]

@@ -70,6 +70,18 @@ def json_line(row: Mapping[str, Any]) -> str:
         return json.dumps(finite, ensure_ascii=False) + "\n"
 
 
+def row_id(row: Mapping[str, Any]) -> str | None:
+    """What a row's ``id`` calls it; none where it is missing or null. The number 1 and the text "1" are one id.
+
+    Raises:
+        InputError: It is something else than a whole number or a text.
+    """
+    name = row.get("id")
+    if name is not None and type(name) not in (int, str):
+        raise InputError(f"the id is {shortened(name)}, but a whole number or a text is needed; correct it")
+    return None if name is None else str(name)
+
+
 def read_records(path: Path, model: type[Record], *, what: str, wrong: str) -> list[Record]:
     """The records of a file; blank lines are skipped.
 

@@ -64,6 +64,8 @@ def test_links_in_another_order_match_by_id(tmp_path: Path, start: int | str, wo
         ([None, "c", "b"], "abc", r"found\.jsonl:2: has an id, and line 1 has none"),
         ([None, None, "a"], "abc", r"found\.jsonl:3: has an id, and line 1 has none"),
         ("abc", [None, None, "a"], r"gold\.jsonl:3: has an id, and line 1 has none"),
+        (["a", 1, "1"], "abc", r"found\.jsonl:3: id '1' stands in line 2 too"),
+        ("abc", ["a", True, "b"], r"gold\.jsonl:2: the id is True, but a whole number or a text is needed"),
     ],
 )
 def test_missing_and_repeated_ids_are_refused(tmp_path: Path, ours: Any, theirs: Any, message: str) -> None:

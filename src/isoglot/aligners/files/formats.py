@@ -33,7 +33,7 @@ from isoglot.corpus.encode.words import split_words
 from isoglot.corpus.read.line_files import filled_lines, numbered_lines, parsed
 from isoglot.corpus.read.sources import bare_suffix
 from isoglot.errors import ConfigurationError, InputError
-from isoglot.runs.records import parse_object
+from isoglot.runs.records import parse_object, row_id
 
 FORMATS: dict[str, int] = {"pharaoh": 0, "talp": 1, "alignv2": 1, "naacl": 1, "jsonl": 0}
 """Format to the number its words count from."""
@@ -239,7 +239,7 @@ def _from_object(text: str, start: int, *, predicted: bool) -> LinkedSentence:
     if not {"sure", "links"} & set(row):
         raise InputError(f"column 'sure' or 'links' is needed, found only {sorted(row)}")
     gold = GoldAlignment.of(*([_shifted(i, j, start) for i, j in part] for part in (sure, possible)))
-    name = None if row.get("id") is None else str(row["id"])
+    name = row_id(row)
     source, target = (row.get(a, row.get(b)) for a, b in (("src", "source_words"), ("tgt", "target_words")))
     if not (isinstance(source, list) and isinstance(target, list)):
         return LinkedSentence(gold, id=name, row=row)

@@ -1,50 +1,66 @@
-"""Which sentence of a file of links is which of the gold links."""
+"""Which row of one file of sentences is which of another: links and their gold links, labels and their translation."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
-from itertools import starmap, zip_longest
-from typing import NoReturn
+from itertools import chain, starmap, zip_longest
+from pathlib import Path
+from typing import Any, NoReturn, Protocol, TypeVar
 
 from isoglot.aligners.files.formats import LinkedSentence, LinkReader
 from isoglot.aligners.scoring import GoldAlignment
 from isoglot.errors import InputError
 
-Pairs = Iterator[tuple[LinkedSentence, LinkedSentence]]
 _EMPTY = LinkedSentence(GoldAlignment(frozenset()))
 _MOST_NAMED = 3
 
 
-def matched(found: LinkReader, gold: LinkReader) -> Pairs:
+class IdentifiedRow(Protocol):
+    """A row of a file."""
+
+    @property
+    def id(self) -> str | None:
+        """What the file calls it, if it does."""
+
+    @property
+    def line(self) -> int | None:
+        """Where it stands."""
+
+
+Row = TypeVar("Row", bound=IdentifiedRow)
+OtherRow = TypeVar("OtherRow", bound=IdentifiedRow)
+Row_co = TypeVar("Row_co", bound=IdentifiedRow, covariant=True)
+
+
+class RowFile(Protocol[Row_co]):
+    """A file of rows, to be read once."""
+
+    path: str | Path
+
+    def lines(self) -> Iterator[tuple[int, Any]]:
+        """The rows that are left as the file has them, each with its line."""
+
+    def parse(self, line: int, text: Any, /) -> Row_co:
+        """The row of a line."""
+
+
+def matched(found: LinkReader, gold: LinkReader) -> Iterator[tuple[LinkedSentence, LinkedSentence]]:
     """The sentences of a file of links, each with its gold links.
 
-    JSON lines match by their ids where both files have them, everything else by its place; a file has ids on all lines
-    or on none. As long as the ids agree line by line, one pair is held in memory; from the first that do not, the text
-    of both files is. Ids that only number the lines of ``found``, as `isoglot align` writes them, do not count where
-    those of the gold links differ.
+    JSON lines match as :func:`matched_rows` says, everything else by its place. Ids that only number the lines of
+    ``found``, as `isoglot align` writes them, do not count where those of the gold links differ.
 
     Raises:
-        InputError: A file has more sentences, ids on some lines alone, or an id that the other lacks or that stands
-            twice.
+        InputError: A file has more sentences, or ids as :func:`matched_rows` refuses them.
     """
+    pairs: Iterator[tuple[LinkedSentence | None, LinkedSentence | None]]
     if found.name == gold.name == "jsonl":
-        return _by_id(found, gold)
-    ours = found.sentences(first=gold.first if gold.rows else 1)
-    return _by_place(found, ours, gold, gold.sentences())
-
-
-def _by_place(
-    found: LinkReader,
-    ours: Iterable[LinkedSentence],
-    gold: LinkReader,
-    theirs: Iterable[LinkedSentence],
-    done: int = 0,
-) -> Pairs:
-    """Sentences in their order; ``done`` have gone before."""
-    ours, theirs = iter(ours), iter(theirs)
-    for number, (own, right) in enumerate(zip_longest(ours, theirs), done):
+        pairs = matched_rows(found, gold, needed="score the links of the same sentences", numbered=found)
+    else:
+        pairs = zip_longest(found.sentences(first=gold.first if gold.rows else 1), gold.sentences())
+    for number, (own, right) in enumerate(pairs):
         if (own is None and not found.rows) or (right is None and not gold.rows):
-            more = number + 1 + sum(1 for _ in (theirs if own is None else ours))
+            more = number + 1 + sum(1 for _ in pairs)
             counts = (number, more) if own is None else (more, number)
             raise InputError(
                 f"{counts[0]} sentences, {gold.path} has {counts[1]}; one without links is an empty line",
@@ -53,55 +69,70 @@ def _by_place(
         yield own or _EMPTY, right or _EMPTY
 
 
-def _by_id(found: LinkReader, gold: LinkReader) -> Pairs:
-    ours, theirs = found.lines(), gold.lines()
-    counts_from, number = [0, 1], 0  # what ids that only number the lines may count from
+def matched_rows(
+    first: RowFile[Row], second: RowFile[OtherRow], *, needed: str, numbered: object = None
+) -> Iterator[tuple[Row | None, OtherRow | None]]:
+    """The rows of a file, in its order, each with its row of another file.
+
+    Rows match by their ids where both files have them, else by their place, with none where a file ends; a file has
+    ids on all rows or on none. As long as the ids agree row by row, one pair is held in memory; from the first that do
+    not, the rest of both files is.
+
+    Args:
+        first: A file.
+        second: The other one.
+        needed: What to do about ids that only one file has.
+        numbered: The file whose ids may only number its rows; they do not count where those of the other differ.
+
+    Raises:
+        InputError: A file has ids on some rows alone, or an id that the other lacks or that it repeats.
+    """
+    ours, theirs = first.lines(), second.lines()
+    counts_from, number = [0, 1], 0  # what ids that only number the rows may count from
     for number, (own, right) in enumerate(zip_longest(ours, theirs)):
         if own is None or right is None:
             break
-        pair = found.parse(*own), gold.parse(*right)
+        pair = first.parse(*own), second.parse(*right)
         if number == 0 and None in (pair[0].id, pair[1].id):
             yield pair
-            rests = _rest(found, pair[0], ours), _rest(gold, pair[1], theirs)
-            yield from _by_place(found, rests[0], gold, rests[1], done=1)
+            yield from zip_longest(_rest(first, pair[0], ours), _rest(second, pair[1], theirs))
             return
         if pair[0].id != pair[1].id:
             break
-        counts_from = [first for first in counts_from if pair[0].id == str(first + number)]
+        counts_from = [start for start in counts_from if pair[0].id == str(start + number)]
         yield pair
     else:
         return
-    rest, wanted = [line for line in (own, *ours) if line], [line for line in (right, *theirs) if line]
-    names, places = [found.parse(*line).id for line in rest], [gold.parse(*line).id for line in wanted]
-    if set(names) == set(places) and len(set(names)) == len(names) == len(places) and None not in names:
-        line_of = dict(zip(places, wanted, strict=True))
-        for name, line in zip(names, rest, strict=True):
-            yield found.parse(*line), gold.parse(*line_of[name])
-    elif any(names == [str(first + number + n) for n in range(len(names))] for first in counts_from):
-        yield from _by_place(
-            found, starmap(found.parse, rest), gold, starmap(gold.parse, wanted), done=number
-        )
+    left = [line for line in chain([own], ours) if line], [line for line in chain([right], theirs) if line]
+    names, others = [first.parse(*line).id for line in left[0]], [second.parse(*line).id for line in left[1]]
+    counted = names if numbered is first else others
+    if set(names) == set(others) and len(set(names)) == len(names) == len(others) and None not in names:
+        line_of = dict(zip(others, left[1], strict=True))
+        for name, line in zip(names, left[0], strict=True):
+            yield first.parse(*line), second.parse(*line_of[name])
+    elif numbered is not None and any(
+        counted == [str(start + number + n) for n in range(len(counted))] for start in counts_from
+    ):
+        yield from zip_longest(starmap(first.parse, left[0]), starmap(second.parse, left[1]))
     else:
-        _refuse(found, names, rest)
-        _refuse(gold, places, wanted)
-        _refuse_others(found, dict.fromkeys(names), gold, dict.fromkeys(places))
+        _refuse(first, names, left[0])
+        _refuse(second, others, left[1])
+        _refuse_others(first, dict.fromkeys(names), second, dict.fromkeys(others), needed)
 
 
-def _rest(
-    file: LinkReader, first: LinkedSentence, lines: Iterable[tuple[int, str]]
-) -> Iterator[LinkedSentence]:
-    """The sentences after the first; refused is one with an id after a first one without."""
+def _rest(file: RowFile[Row], before: Row, lines: Iterable[tuple[int, Any]]) -> Iterator[Row]:
+    """The rows after the first; refused is one with an id after a first one without."""
     for own in starmap(file.parse, lines):
-        if first.id is None and own.id is not None:
+        if before.id is None and own.id is not None:
             raise InputError(
-                f"has an id, and line {first.line} has none; give every sentence its own, or none",
+                f"has an id, and line {before.line} has none; give every sentence its own, or none",
                 path=file.path,
                 line=own.line,
             )
         yield own
 
 
-def _refuse(file: LinkReader, names: list[str | None], lines: list[tuple[int, str]]) -> None:
+def _refuse(file: RowFile[Any], names: list[str | None], lines: list[tuple[int, Any]]) -> None:
     """Refuse lines without an id, or with that of an earlier one."""
     seen: dict[str, int] = {}
     for name, (line, _) in zip(names, lines, strict=True):
@@ -114,16 +145,20 @@ def _refuse(file: LinkReader, names: list[str | None], lines: list[tuple[int, st
 
 
 def _refuse_others(
-    found: LinkReader, ours: Collection[str | None], gold: LinkReader, theirs: Collection[str | None]
+    first: RowFile[Any],
+    ours: Collection[str | None],
+    second: RowFile[Any],
+    theirs: Collection[str | None],
+    needed: str,
 ) -> NoReturn:
     """Say which ids do not match."""
     unknown, missing = ([name for name in ours if name not in theirs], [n for n in theirs if n not in ours])
     problems = [
         f"{len(names)} ids {what} ({', '.join(map(repr, names[:_MOST_NAMED]))}{', …' * (len(names) > _MOST_NAMED)})"
         for names, what in (
-            (missing, f"of {gold.path} are missing"),
+            (missing, f"of {second.path} are missing"),
             (unknown, "are none of its or stand twice"),
         )
         if names
     ]
-    raise InputError(f"{'; '.join(problems)}; score the links of the same sentences", path=found.path)
+    raise InputError(f"{'; '.join(problems)}; {needed}", path=first.path)

@@ -13,7 +13,7 @@ from isoglot.checks import shortened
 from isoglot.corpus.read.line_files import numbered_lines
 from isoglot.errors import InputError
 from isoglot.languages import NAMES, two_letters
-from isoglot.runs.records import parse_json
+from isoglot.runs.records import parse_json, row_id
 from isoglot.schema import SPAN
 
 ARTICLE = "article"
@@ -85,7 +85,7 @@ def squad_questions(
             f"is not a SQuAD file ({f'article {number}: ' if number >= 0 else ''}{problem}); fix or replace it",
             path=path,
         ) from error
-    except ValueError as error:
+    except (ValueError, InputError) as error:
         raise InputError(f"article {number}: {error}", path=path) from error
 
 
@@ -103,8 +103,16 @@ def _question(context: str, qa: Mapping[str, Any]) -> dict[str, Any]:
     found = [_nearest(context, text, start) for text, start in zip(texts, starts, strict=True)]
     answered = {"text": texts, "start": found}
     moved = sum(NOT_FOUND != place != start for place, start in zip(found, starts, strict=True))
-    named = {"id": str(qa["id"]), "question": qa["question"], "context": context}
+    named = {"id": question_id(qa), "question": qa["question"], "context": context}
     return {**named, "answers": answered, _MOVED: moved}
+
+
+def question_id(row: Mapping[str, Any]) -> str:
+    """A question's id, which every question has."""
+    name = row_id(row)
+    if name is None:
+        raise InputError("a question has no id; add one")
+    return name
 
 
 def _nearest(context: str, text: str, start: int) -> int:

@@ -1,0 +1,245 @@
+"""Where elements of a line stand in its translation: words that pairs of tags hold, and gaps where tags stand alone.
+
+What is between two tags of a pair is a span, which :mod:`isoglot.projection.rule` projects inside that of the element
+that holds it. An element of all words of another has all words of it in the translation, and so have several elements
+that have all words together. A tag that stands alone, a pair without words, and a pair whose words are lost stand in
+the gap of the element that holds them which has the words before and after them on their sides; where no gap has all,
+the nearest words count most.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from isoglot.aligners.alignment import PairLinks
+from isoglot.projection.rule import Fate, Words, project_spans
+from isoglot.projection.tags import MarkedText
+from isoglot.projection.units import CutText
+
+_NEAR = 4
+"""Linked words on either side of a tag that have a say where it stands."""
+_Vote = tuple[float, int]
+"""Weight of a linked word near a tag, and its translation."""
+Position = tuple[int, int]
+"""A word, and how many of its characters come before; with 0 the gap before the word."""
+
+
+class Span(NamedTuple):
+    """What an element holds in the source."""
+
+    parent: int | None
+    words: Words  # that share a character with it; none of a tag that stands alone
+    opening: Position
+    closing: Position
+
+    @property
+    def whole(self) -> bool:
+        """Whether it begins and ends between words."""
+        return not self.opening[1] and not self.closing[1]
+
+    @property
+    def empty(self) -> bool:
+        """Whether it has no word."""
+        return self.words[0] == self.words[1]
+
+
+def spans_of(marked: MarkedText, words: Sequence[Words]) -> list[Span]:
+    """The elements of a text whose words have these characters."""
+    starts, ends = [start for start, _ in words], [end for _, end in words]
+    positions = []
+    for tag in marked.tags:
+        word = bisect_right(ends, tag.offset)
+        start = starts[word] if word < len(starts) else tag.offset
+        positions.append((word, max(tag.offset - start, 0)))
+    spans = []
+    for element in marked.elements:
+        opening, closing = positions[element.opening], positions[element.closing]
+        if element.opening == element.closing:
+            opening = closing = opening[0] + (opening[1] > 0), 0
+        spans.append(Span(element.parent, (opening[0], closing[0] + (closing[1] > 0)), opening, closing))
+    return spans
+
+
+class Projection:
+    """The elements of a line in its translation.
+
+    Args:
+        marked: The line.
+        source: Its words.
+        target: Words of the translation.
+        links: Links of both.
+        gap: Words that are filled in between two of an element.
+    """
+
+    def __init__(
+        self, marked: MarkedText, source: CutText, target: CutText, links: PairLinks, gap: int
+    ) -> None:
+        self.marked, self.source, self.target = marked, source, target
+        self.spans = spans_of(marked, source.spans)
+        self.words: dict[int, Words] = {}
+        """Words of the elements that have some in the translation."""
+        self.fates: dict[int, Fate] = {}
+        """What became of the elements that have words in the source."""
+        self.gaps: dict[int, int] = {}
+        """The words before each element without words; missing where the element that holds it has none either."""
+        self.moved: set[int] = set()
+        """Those of them that have words on another side than in the source."""
+        self._targets = defaultdict[int, list[int]](list)
+        for word, translation in links.links:
+            self._targets[word].append(translation)
+        self._linked = sorted(self._targets)
+        self._project(links, gap)
+        self._children = defaultdict[int | None, list[int]](list)
+        for number in self.fates:
+            self._children[self.spans[number].parent].append(number)
+        for holder in [None, *range(len(self.spans))]:
+            self._cover(holder)
+        for holder in [None, *self.words]:
+            self._children[holder] = sorted(
+                filter(self.words.get, self._children[holder]), key=self.words.__getitem__
+            )
+        for number, span in enumerate(self.spans):
+            if number not in self.words and (span.parent is None or span.parent in self.words):
+                self.gaps[number] = self._gap(number)
+
+    def linked(self, source: int, target: int) -> bool:
+        """Whether two words are linked."""
+        return target in self._targets.get(source, ())
+
+    def opening(self, element: int) -> Position:
+        """Where an element that has words begins."""
+        first = self.words[element][0]
+        return first, self._inside(*self.spans[element].opening, first)
+
+    def closing(self, element: int) -> Position:
+        """Where it ends."""
+        last = self.words[element][1] - 1
+        inside = self._inside(*self.spans[element].closing, last)
+        return (last, inside) if inside else (last + 1, 0)
+
+    def _inside(self, source: int, characters: int, target: int) -> int:
+        """Where a tag inside a word stands in its translation, if both are alike before or behind it; else 0."""
+        if not characters or not self.linked(source, target):
+            return 0
+        word, translation = self.source.word(source), self.target.word(target)
+        if len(translation) > characters and translation.startswith(word[:characters]):
+            return characters
+        rest = len(word) - characters
+        return (
+            len(translation) - rest if rest < len(translation) and translation.endswith(word[-rest:]) else 0
+        )
+
+    def bounds(self, element: int | None) -> tuple[Words, Words | None]:
+        """The words of an element in the source and in the translation; without an element those of the line."""
+        if element is None:
+            return (0, len(self.source.spans)), (0, len(self.target.spans))
+        return self.spans[element].words, self.words.get(element)
+
+    def _project(self, links: PairLinks, gap: int) -> None:
+        """The words of elements by the rule."""
+        words, parents = [span.words for span in self.spans], [span.parent for span in self.spans]
+        count = len(self.target.spans)
+        projected = project_spans(words, links, count, gap=gap, parents=parents, unlinked=True)
+        for number, (span, projection) in enumerate(zip(self.spans, projected, strict=True)):
+            if not span.empty:
+                self.fates[number] = projection.fate
+                if projection.words is not None:
+                    self.words[number] = projection.words
+
+    def _cover(self, holder: int | None) -> None:
+        """Give elements that have all words of another one all its words in the translation.
+
+        Marks go to the element before them, other words to the one behind them, or to a lost one between both.
+        """
+        (first, stop), target = self.bounds(holder)
+        children = self._children[holder]
+        edges = [first, *(edge for child in children for edge in self.spans[child].words), stop]
+        if target is None or edges[::2] != edges[1::2] or not all(self.spans[n].whole for n in children):
+            return
+        rank = {child: number for number, child in enumerate(children)}
+        placed: list[int] = sorted(filter(self.words.get, children), key=self.words.__getitem__)
+        for left, right in pairwise([None, *placed, None]):
+            begin = target[0] if left is None else self.words[left][1]
+            end = target[1] if right is None else self.words[right][0]
+            cut = begin
+            while left is not None and cut < end and not any(map(str.isalnum, self.target.word(cut))):
+                cut += 1
+            following = 0 if left is None else rank[left] + 1
+            if left is not None:
+                lost = following < len(children) and children[following] not in self.words
+                self.words[left] = self.words[left][0], cut if lost or right is not None else end
+            if cut < end and following < len(children) and children[following] not in self.words:
+                self.words[children[following]] = cut, end
+            elif cut < end and right is not None:
+                self.words[right] = cut, self.words[right][1]
+
+    def _gap(self, number: int) -> int:
+        """The gap of an element without words."""
+        span = self.spans[number]
+        (first, stop), target = self.bounds(span.parent)
+        low, high = target or (0, 0)
+        sides = [
+            [
+                (1 / rank, word)
+                for rank, near in enumerate(self._neighbours(span.words, first, stop, before=before), 1)
+                for word in self._targets[near]
+                if low <= word < high
+            ]
+            for before in (True, False)
+        ]
+        touches = self._touches(number)
+        if touches[0] != touches[1]:  # written together with a word, a tag stays with it
+            sides[touches[1]] += [(weight, word) for weight, word in sides[touches[1]] if weight == 1]
+        left, right = sides
+        best = (
+            max((word + 1 for _, word in left), default=low),
+            min((word for _, word in right), default=high),
+        )
+        if best[0] > best[1] or any(self._outside(span.parent, gap) != (gap,) for gap in best):
+            best = self._least_wrong(number, left, right, [low, high])
+        if span.words[0] == first:
+            return best[0]
+        if span.words[1] == stop or not left:
+            return best[1]
+        mark = not self.source.word(span.words[0] - 1)[-1].isalnum()
+        return best[not (not right or (touches[0] if touches[0] != touches[1] else mark))]
+
+    def _touches(self, number: int) -> tuple[bool, bool]:
+        """Whether an element stands directly at the word before it, and at the one behind it."""
+        element = self.marked.elements[number]
+        return self.marked.tags[element.opening].before == "", self.marked.tags[element.closing].after == ""
+
+    def _least_wrong(self, number: int, left: list[_Vote], right: list[_Vote], edges: list[int]) -> Words:
+        """The first and the last of the gaps that have the least weight of words on the other side."""
+        costs = {
+            gap: round(
+                sum(weight for weight, word in left if word >= gap)
+                + sum(weight for weight, word in right if word < gap),
+                6,
+            )
+            for edge in [*edges, *(word + side for _, word in [*left, *right] for side in (0, 1))]
+            for gap in self._outside(self.spans[number].parent, edge)
+        }
+        least = min(costs.values())
+        if least:
+            self.moved.add(number)
+        best = [gap for gap, cost in costs.items() if cost == least]
+        return min(best), max(best)
+
+    def _neighbours(self, words: Words, first: int, stop: int, *, before: bool) -> list[int]:
+        """The nearest linked words on a side of an element, among those of the element that holds it."""
+        if before:
+            end = bisect_left(self._linked, words[0])
+            return [word for word in self._linked[max(end - _NEAR, 0) : end] if word >= first][::-1]
+        begin = bisect_left(self._linked, words[1])
+        return [word for word in self._linked[begin : begin + _NEAR] if word < stop]
+
+    def _outside(self, holder: int | None, gap: int) -> Words | tuple[int]:
+        """The gap, or where it is inside an element those around this."""
+        children = self._children[holder]
+        rank = bisect_left(children, gap, key=lambda child: self.words[child][0]) - 1
+        if rank >= 0 and gap < self.words[children[rank]][1]:
+            return self.words[children[rank]]
+        return (gap,)
