@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterable, Sequence
 from operator import index
 from typing import TYPE_CHECKING, Any
 
-from isoglot.aligners.embedding.aligner import EmbeddingAligner
+from isoglot.aligners.embedding.aligner import UNLINKED, EmbeddingAligner
 from isoglot.aligners.embedding.options import EmbeddingOptions
 from isoglot.aligners.embedding.piece_states import Pieces
 from isoglot.aligners.files.gold import GoldPairs
 from isoglot.aligners.scoring import score_pair
 from isoglot.checks import shortened
+from isoglot.corpus.encode.unknown import UnknownWords
 from isoglot.errors import ConfigurationError
 from isoglot.link_counts import AlignmentScore
 from isoglot.modules.encoder import layer_number, num_layers
@@ -40,6 +41,7 @@ def layer_errors(
     """
     wanted = wanted_layers(aligners[0].model, layers)
     totals = [dict.fromkeys(wanted, AlignmentScore()) for _ in aligners]
+    unknown = UnknownWords(UNLINKED)
     for start in range(0, len(pairs.words), window):
         words = pairs.words[start : start + window]
         gold = pairs.gold[start : start + window]
@@ -47,13 +49,16 @@ def layer_errors(
         for aligner, total in zip(aligners, totals, strict=True):
             own = next((held for how, held in encoded if _alike(how, aligner.options, held[1])), None)
             if own is None:
-                own = aligner.encode(words, wanted, first=start)
+                # the same words are unknown to each of them
+                receive = _ignored if encoded else unknown.add_pair
+                own = aligner.encode(words, wanted, first=start, unknown=receive)
                 encoded.append((aligner.options, own))
             for layer, table in aligner.extract(*own).items():
-                for links, right in zip(aligner.pair_links(table, words), gold, strict=True):
+                for links, right in zip(aligner.pair_links(table, words, own[1]), gold, strict=True):
                     total[layer] += score_pair(frozenset(links.links), right)
         if progress is not None:
             progress(min(start + window, len(pairs.words)), len(pairs.words))
+    unknown.warn()
     return totals
 
 
@@ -72,6 +77,10 @@ def wanted_layers(model: PreTrainedModel, layers: Iterable[int] | None) -> list[
     for layer in wanted:
         layer_number(model, layer, name="layers")
     return wanted
+
+
+def _ignored(number: int, words: Sequence[str], whole: bool) -> None:
+    """Receive unknown words that have been counted."""
 
 
 def _alike(one: EmbeddingOptions, other: EmbeddingOptions, pieces: Sequence[Pieces]) -> bool:
