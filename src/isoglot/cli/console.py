@@ -49,7 +49,9 @@ class Console:
         warnings.showwarning = _shown_beside(warnings.showwarning)
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: object, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self._close()
         self._warnings.__exit__(kind, error, trace)
         _LOGGER.removeHandler(self._handler)

@@ -35,13 +35,15 @@ from isoglot.runs.checkpoint import BOX
 from isoglot.runs.files import check_outputs, write_json
 from isoglot.runs.reporter import Reporter, Silent
 
+UNKNOWN = "unknown_text"
+"""Why a pair is dropped of which a side has no word that the encoder knows."""
 _LETTER = regex.compile(r"\p{L}")
 _CHUNK = 4096
 
 
 @dataclass(frozen=True, slots=True)
 class JudgedPair:
-    """A pair, its scores by name, and the rule or score that drops it, empty for a pair that is kept."""
+    """A pair, its scores by name, and the rule, score or :data:`UNKNOWN` that drops it; empty for one that is kept."""
 
     source: str
     target: str
@@ -82,6 +84,8 @@ def filter_pairs(
     **options: Any,
 ) -> Iterator[JudgedPair]:
     """Judge sentence pairs: their scores, and why a pair is dropped.
+
+    A pair with a side of which the encoder's vocabulary knows no word is dropped as ``unknown_text``.
 
     Args:
         pairs: Sources and targets, of which a few thousand are in memory at a time: pairs, dictionaries, a data set or
@@ -178,7 +182,7 @@ def _judged(chunks: Iterable[_Chunk], scorer: PairScorer, options: FilterOptions
     """Pairs in their order: rules chunk by chunk, scores a window of those that pass at a time."""
     tests = RowTests(options, tokenizer=rules_tokenizer(options)[0], held_out=held_out_hashes(options))
     waiting: list[tuple[str, str, str]] = []
-    passed = 0
+    passed = first = 0
     for records, languages in chunks:
         for name in ("source", "target"):
             records.columns[name] = [clean(text.replace("\n", " ")) for text in records.columns[name]]
@@ -189,19 +193,25 @@ def _judged(chunks: Iterable[_Chunk], scorer: PairScorer, options: FilterOptions
             waiting.append((source, target, why))
             passed += not why
             if passed == options.pool or len(waiting) == 16 * options.pool:
-                yield from _scored(waiting, scorer, options.thresholds)
-                waiting, passed = [], 0
-    yield from _scored(waiting, scorer, options.thresholds)
+                yield from _scored(waiting, first, scorer, options.thresholds)
+                first, waiting, passed = first + len(waiting), [], 0
+    yield from _scored(waiting, first, scorer, options.thresholds)
+    scorer.warn()
 
 
 def _scored(
-    rows: Sequence[tuple[str, str, str]], scorer: PairScorer, thresholds: Mapping[str, float]
+    rows: Sequence[tuple[str, str, str]], first: int, scorer: PairScorer, thresholds: Mapping[str, float]
 ) -> Iterator[JudgedPair]:
-    scores = iter(scorer([(source, target) for source, target, why in rows if not why]))
-    for source, target, why in rows:
-        own = {} if why else next(scores)
-        low = (name for name, least in thresholds.items() if not why and own[name] < least)
-        yield JudgedPair(source, target, why or next(low, ""), own)
+    """``first``: How many pairs came before these."""
+    asked = [(number, row[:2]) for number, row in enumerate(rows, first + 1) if not row[2]]
+    found = iter(scorer([pair for _, pair in asked], [number for number, _ in asked]))
+    for source, target, rule in rows:
+        scores = None if rule else next(found)
+        if scores is None:
+            yield JudgedPair(source, target, rule or UNKNOWN, {})
+            continue
+        low = (name for name, least in thresholds.items() if scores[name] < least)
+        yield JudgedPair(source, target, next(low, ""), scores)
 
 
 def copied_share(source: str, target: str) -> float:

@@ -229,9 +229,7 @@ class EmbeddingAligner:
             for row, (links, pair) in enumerate(zip(found, pairs, strict=True))
         )
 
-    def _links(
-        self, pairs: Sequence[WordPair], unknown: OnUnknown, first: int = 0
-    ) -> Iterator[PairLinks]:
+    def _links(self, pairs: Sequence[WordPair], unknown: OnUnknown, first: int = 0) -> Iterator[PairLinks]:
         states, pieces = self.encode(pairs, (self.layer,), first=first, unknown=unknown)
         return self.pair_links(self.extract(states, pieces)[self.layer], pairs, pieces)
 

@@ -77,9 +77,7 @@ def cut_words(tokenizer: PreTrainedTokenizerBase, sentences: Sequence[Sequence[s
     return [Pieces(ids[a:b], words[a:b]) for a, b in pairwise(bounds)]
 
 
-def cut_known_words(
-    tokenizer: PreTrainedTokenizerBase, sentences: Sequence[Sequence[str]]
-) -> list[Pieces]:
+def cut_known_words(tokenizer: PreTrainedTokenizerBase, sentences: Sequence[Sequence[str]]) -> list[Pieces]:
     """As :func:`cut_words`, with :data:`UNKNOWN` for the pieces that do not count by :class:`KnownPieces`."""
     found, known = cut_words(tokenizer, sentences), KnownPieces(tokenizer)
     for place, cut in enumerate(found):

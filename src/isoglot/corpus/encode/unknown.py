@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from isoglot.corpus.encode.pieces import fast_backend
 from isoglot.corpus.encode.words import split_words
 from isoglot.errors import UnknownWordsWarning
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 OnUnknown = Callable[[int, Sequence[str], bool], None]
 """Receives the number of a text or pair, unknown words of it, and whether the text has no word that is known."""
-_TWO_WORDS = {"LINEAR", "NEW", "OL", "OLD", "TAI"}
+_TWO_WORDS = {"Linear", "New", "Ol", "Old", "Other", "Tai"}
 """Names of scripts that have two words begin so."""
 _NAMES = {"Cjk": "Han"}
 _INSIDE = {"isoglot", "contextlib", "torch"}
@@ -36,7 +37,7 @@ class KnownPieces:
 
     def __init__(self, tokenizer: PreTrainedTokenizerBase) -> None:
         self.unknown: int | None = tokenizer.unk_token_id
-        self._piece = tokenizer.backend_tokenizer.id_to_token
+        self._piece = fast_backend(tokenizer, shared=True).id_to_token
 
     def lettered(self, piece: int) -> bool:
         """Whether a piece is known and has a letter or digit."""
@@ -67,7 +68,9 @@ class KnownPieces:
                 key = -1 - place if word is None else word
                 spans[key] = spans.get(key, (first, end))[0], end
         words = [word for first, end in spans.values() for word in split_words(text[first:end])]
-        whole = bool(words) and not any(own and end > start and self.lettered(piece) for piece, own, (_, end) in pieces)
+        whole = bool(words) and not any(
+            own and end > start and self.lettered(piece) for piece, own, (_, end) in pieces
+        )
         return known, words, whole
 
 
@@ -129,14 +132,14 @@ def piece_spans(encoding: Any, unknown: int | None) -> list[tuple[int, int]]:
 
 
 @contextmanager
-def counted(unknown: OnUnknown | None, effect: str) -> Iterator[OnUnknown]:
-    """What receives the unknown words of pairs in the block; by default they are counted, and warned of at its end."""
+def counted(unknown: OnUnknown | None, effect: str, unit: str = "pair") -> Iterator[OnUnknown]:
+    """What receives the unknown words of the block; by default they are counted, and warned of at its end."""
     if unknown is not None:
         yield unknown
         return
     own = UnknownWords(effect)
     try:
-        yield own.add_pair
+        yield lambda number, words, whole: own.add(f"{unit} {number}", words, whole)
     finally:
         own.warn()
 
@@ -145,13 +148,15 @@ def script_of(word: str) -> str:
     """The name of the script of a word's first letter.
 
     Example:
-        >>> [script_of(word) for word in ("집", "(漢字)", "🙂", "\\ue000")]
-        ['Hangul', 'Han', 'symbols', 'symbols']
+        >>> [script_of(word) for word in ("집", "(漢字)", "𐎠", "🙂")]
+        ['Hangul', 'Han', 'Old Persian', 'symbols']
     """
-    letter = next(filter(str.isalpha, word), "")
-    parts = unicodedata.name(letter, "symbols").split() if letter else ["symbols"]
+    letter = next(filter(str.isalpha, word), None)
+    if letter is None:
+        return "symbols"
+    parts = unicodedata.name(letter, "other letters").title().split()
     name = " ".join(parts[: 2 if parts[0] in _TWO_WORDS else 1])
-    return _NAMES.get(name.title(), name.title()) if letter else name
+    return _NAMES.get(name, name)
 
 
 def _outside() -> int:
