@@ -170,9 +170,11 @@ def _read_back(job: RayJob, corpus: CorpusInput, count: int) -> Found:
     unknown = UnknownWords(UNLINKED)
     for number in range(count):
         table = pq.read_table(job.part(number))
-        for row, message in json.loads((table.schema.metadata or {}).get(b"warnings", b"[]")):
+        reports = {name: json.loads(text) for name, text in (table.schema.metadata or {}).items()}
+        for row, message in reports.get(b"warnings", ()):
             _LOG.warning("pair %d: %s", row, message)
-        unknown.join(UnknownWords(**json.loads(table.schema.metadata[b"unknown"])))
+        if b"unknown" in reports:
+            unknown.join(UnknownWords(**reports[b"unknown"]))
         for pair, row in zip(job.pairs(corpus, number), table.to_pylist(), strict=True):
             links = [(i, j) for i, j in row["links"]]
             yield pair, PairLinks(links, row["probabilities"], row["score"])

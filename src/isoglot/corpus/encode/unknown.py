@@ -6,7 +6,7 @@ import sys
 import unicodedata
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -89,7 +89,7 @@ class UnknownWords:
     effect: str
     count: int = 0
     texts: int = 0
-    scripts: Counter[str] = field(default_factory=Counter)
+    scripts: dict[str, int] = field(default_factory=dict)
     first: str = ""
 
     def add(self, place: str, words: Sequence[str], whole: bool) -> None:
@@ -98,7 +98,7 @@ class UnknownWords:
             self.first = self.first or f"{place}: {words[0][:60]!r}"
             self.count += len(words)
             self.texts += whole
-            self.scripts.update(map(script_of, words))
+            self._add_scripts(Counter(map(script_of, words)))
 
     def add_pair(self, number: int, words: Sequence[str], whole: bool) -> None:
         """Count the unknown words of a side of the pair of this number."""
@@ -108,13 +108,17 @@ class UnknownWords:
         """Count those of a later part of the same run."""
         self.first = self.first or other.first
         self.count, self.texts = self.count + other.count, self.texts + other.texts
-        self.scripts.update(other.scripts)
+        self._add_scripts(other.scripts)
+
+    def _add_scripts(self, counts: Mapping[str, int]) -> None:
+        for name, count in counts.items():
+            self.scripts[name] = self.scripts.get(name, 0) + count
 
     def warn(self) -> None:
         """Warn of the words, if there are any, at the line that called isoglot."""
         if not self.count:
             return
-        scripts = ", ".join(f"{name} {count:,}" for name, count in self.scripts.most_common())
+        scripts = ", ".join(f"{name} {count:,}" for name, count in Counter(self.scripts).most_common())
         whole = f"; sentences without a known word: {self.texts:,}" if self.texts else ""
         message = (
             f"words unknown to the encoder's vocabulary, which {self.effect}: {self.count:,} ({scripts}){whole}; first "
@@ -142,6 +146,10 @@ def counted(unknown: OnUnknown | None, effect: str, unit: str = "pair") -> Itera
         yield lambda number, words, whole: own.add(f"{unit} {number}", words, whole)
     finally:
         own.warn()
+
+
+def ignored(number: int, words: Sequence[str], whole: bool) -> None:
+    """Receive unknown words that have been counted before."""
 
 
 def script_of(word: str) -> str:
