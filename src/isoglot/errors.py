@@ -59,6 +59,10 @@ class IsoglotError(Exception):
     """A mistake the user can fix; its message says how."""
 
 
+class UnknownWordsWarning(UserWarning):
+    """Text has words that an encoder's vocabulary does not know, and the result leaves them out."""
+
+
 class InputError(IsoglotError):
     """Bad content in a file, located as ``file:line``.
 

@@ -94,6 +94,6 @@ def test_mistakes_are_told() -> None:
         sentence_vectors(model, tokenizer, ["the river", ""], layers=[0])
     with pytest.raises(ConfigurationError, match="layers 0"):
         sentence_vectors(model, tokenizer, ["the river"], layers=[4])
-    for unit, texts, message in (("page", ["a"], "unit: got 'page'"), ("word", [""], "no piece")):
+    for unit, texts, message in (("page", ["a"], "unit: got 'page'"), ("word", [""], "no known piece")):
         with pytest.raises(ConfigurationError, match=message):
             unit_vectors(model, tokenizer, texts, unit=unit, layers=[0], limit=3, generator=generator_for(0))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import itertools
 import json
 import os
 import re
@@ -15,6 +16,7 @@ from safetensors.torch import load_file, save_file
 from transformers import AutoModel, AutoModelForMaskedLM, AutoTokenizer
 from typer.testing import CliRunner
 
+import isoglot as iso
 from isoglot.cli import app
 from isoglot.corpus.prepare import prepare
 from isoglot.corpus.read.sources import Source
@@ -60,6 +62,19 @@ def test_a_sentence_encoder_leaves_out_the_same_pieces(family: str, tmp_path: Pa
     tokenizer = AutoTokenizer.from_pretrained(small)
     assert weights["vocab"] == tokenizer.convert_ids_to_tokens(list(range(len(tokenizer))))
     assert set(weights["word_weights"]) == {tokenizer.cls_token, tokenizer.sep_token}
+
+
+@pytest.mark.parametrize("family", ["bert", "roberta", "xlm-roberta"])
+def test_links_stay(family: str, tmp_path: Path, corpus: str) -> None:
+    """Aligners join words by spaces."""
+    source = saved(tmp_path / "encoder", family)
+    small = trim(source, tmp_path / "out", TrimRequest(text=(corpus,))).path
+    pairs = list(itertools.pairwise(TEXTS))
+    before, after = (
+        iso.align_many(pairs, model=folder, layer=2, dtype="float32") for folder in (source, small)
+    )
+    assert [pair.links for pair in after] == [pair.links for pair in before]
+    assert [pair.score for pair in after] == pytest.approx([pair.score for pair in before], abs=1e-6)
 
 
 @pytest.mark.parametrize("tied", [True, False])

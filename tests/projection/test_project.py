@@ -244,7 +244,7 @@ def test_probabilities_are_one_number_per_link(tmp_path: Path, row: str) -> None
 @pytest.fixture
 def chinese(tmp_path: Path, encoder: Path) -> Path:
     """A tiny encoder whose tokenizer has 北京 and 大学 as pieces."""
-    pieces = ["▁", "北京", "大学", "北", "京", "。"]
+    pieces = ["▁", "北京", "大学", "北", "京", "。", "Beijing"]
     return with_pieces(encoder, tmp_path / "chinese", pieces)
 
 

@@ -19,12 +19,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from isoglot.aligners.alignment import PairLinks
-from isoglot.aligners.embedding.aligner import EmbeddingAligner
+from isoglot.aligners.embedding.aligner import UNLINKED, EmbeddingAligner
 from isoglot.aligners.embedding.memory import keep_few_primitives
 from isoglot.aligners.embedding.options import EmbeddingOptions
 from isoglot.aligners.embedding.running_text import align_running
 from isoglot.aligners.files.pairs import prepared_pairs
 from isoglot.aligners.options import Encoder
+from isoglot.corpus.encode.unknown import UnknownWords
 from isoglot.corpus.encode.words import WordMode
 from isoglot.corpus.manifest import Manifest
 from isoglot.corpus.open_corpus import Corpus, CorpusInput, prepared_input
@@ -112,11 +113,14 @@ def align_part(number: int) -> int:
     job, corpus = _AlignWorker.job, _AlignWorker.corpus
     _AlignWorker.warnings.clear()
     pairs = ((pair.texts, pair.words) for pair in job.pairs(corpus, number))
-    first = number * job.part_pairs
-    found = list(align_running(_AlignWorker.aligner, pairs, mode=job.words, first=first))
+    first, unknown = number * job.part_pairs, UnknownWords(UNLINKED)
+    found = list(
+        align_running(_AlignWorker.aligner, pairs, mode=job.words, first=first, unknown=unknown.add_pair)
+    )
+    reports = {"warnings": json.dumps(_AlignWorker.warnings), "unknown": json.dumps(asdict(unknown))}
     table = pa.table(
         {name: [getattr(links, name) for links in found] for name in _SCHEMA.names},
-        schema=_SCHEMA.with_metadata({"warnings": json.dumps(_AlignWorker.warnings)}),
+        schema=_SCHEMA.with_metadata(reports),
     )
     with whole_path(job.part(number)) as place:
         pq.write_table(table, place)
@@ -164,10 +168,15 @@ def aligned_by_ray(
 
 
 def _read_back(job: RayJob, corpus: CorpusInput, count: int) -> Found:
+    unknown = UnknownWords(UNLINKED)
     for number in range(count):
         table = pq.read_table(job.part(number))
-        for row, message in json.loads((table.schema.metadata or {}).get(b"warnings", b"[]")):
+        reports = {name: json.loads(text) for name, text in (table.schema.metadata or {}).items()}
+        for row, message in reports.get(b"warnings", ()):
             _LOG.warning("pair %d: %s", row, message)
+        if b"unknown" in reports:
+            unknown.join(UnknownWords(**reports[b"unknown"]))
         for pair, row in zip(job.pairs(corpus, number), table.to_pylist(), strict=True):
             links = [(i, j) for i, j in row["links"]]
             yield pair, PairLinks(links, row["probabilities"], row["score"])
+    unknown.warn()

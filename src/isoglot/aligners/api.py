@@ -84,7 +84,8 @@ def align(
         (['The', 'river', '.'], [(0, 3), (4, 9), (9, 10)])
     """
     aligner, mode = _aligner(model, method, words, tokenizer, options)
-    return next(_aligned(aligner, iter([cut_pair((source, target), mode)]), mode))
+    (pair,) = _aligned(aligner, iter([cut_pair((source, target), mode)]), mode)
+    return pair
 
 
 @overload

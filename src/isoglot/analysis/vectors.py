@@ -8,7 +8,13 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from isoglot.aligners.embedding.piece_states import Pieces, cut_words, layer_states, word_states
+from isoglot.aligners.embedding.piece_states import (
+    UNKNOWN,
+    Pieces,
+    cut_known_words,
+    layer_states,
+    word_states,
+)
 from isoglot.corpus.encode.words import split_words
 from isoglot.errors import ConfigurationError
 from isoglot.recipe.spec import require_options
@@ -33,7 +39,7 @@ def word_vectors(
 
     Returns:
         Layer to the vectors of all wanted words in order (float32, CPU, shape (words, hidden)); and whether each word
-        has any piece. Those that have none are null.
+        has any known piece. Those that have none are null.
     """
     vectors = {layer: [torch.zeros(0, int(model.config.hidden_size))] for layer in layers}
     rows = [torch.zeros(0, dtype=torch.long)]
@@ -60,13 +66,13 @@ def sentence_vectors(
     progress: Progress | None = None,
 ) -> dict[int, Tensor]:
     """The mean piece vector of each text, special tokens left out. **Shape**: (texts, hidden) a layer."""
-    pieces = cut_words(tokenizer, [[text] for text in texts])
+    pieces = cut_known_words(tokenizer, [[text] for text in texts])
     wanted = [[0]] * len(texts)
     found, present = word_vectors(model, tokenizer, pieces, wanted, layers=layers, progress=progress)
     if not bool(present.all()):
         number = int((~present).nonzero()[0])
         raise ConfigurationError(
-            f"sentence {number + 1} ({texts[number]!r}) has no piece in this tokenizer; take it out of the corpus"
+            f"sentence {number + 1} ({texts[number]!r}) has no known piece in this tokenizer; take it out of the corpus"
         )
     return found
 
@@ -82,11 +88,11 @@ def linked_vectors(
 ) -> tuple[dict[int, Tensor], dict[int, Tensor]]:
     """Layer to contextual vectors of the source words of links, and of their target words. Shape: (links, hidden).
 
-    A link is ``[source word, target word]``; one whose word has no piece is left out.
+    A link is ``[source word, target word]``; one whose word has no known piece is left out.
     """
     sides = []
     for side in (0, 1):
-        pieces = cut_words(tokenizer, [pair[side] for pair in pairs])
+        pieces = cut_known_words(tokenizer, [pair[side] for pair in pairs])
         wanted = [[link[side] for link in own] for own in links]
         sides.append(word_vectors(model, tokenizer, pieces, wanted, layers=layers, progress=progress))
     both = sides[0][1] & sides[1][1]
@@ -110,14 +116,14 @@ def unit_vectors(
     The generator draws the same ones at every layer.
     """
     require_options(unit_vectors, unit=unit)
-    pieces = cut_words(
+    pieces = cut_known_words(
         tokenizer, [[t] if unit == "sentence" else split_words(t, mode="whitespace") for t in texts]
     )
     if unit == "piece":
-        pieces = [Pieces(p.ids, list(range(len(p)))) for p in pieces]
-    every = [(s, word) for s, own in enumerate(pieces) for word in sorted(set(own.words) - {-1})]
+        pieces = [Pieces(p.ids, [k if w != UNKNOWN else w for k, w in enumerate(p.words)]) for p in pieces]
+    every = [(s, word) for s, own in enumerate(pieces) for word in sorted(set(own.words) - {-1, UNKNOWN})]
     if not every:
-        raise ConfigurationError("the texts have no piece in this tokenizer; give other texts")
+        raise ConfigurationError("the texts have no known piece in this tokenizer; give other texts")
     drawn = torch.randperm(len(every), generator=generator)[:limit].sort().values.tolist()
     wanted: list[list[int]] = [[] for _ in pieces]
     for number in drawn:
@@ -131,7 +137,7 @@ def unit_vectors(
 
 
 def _rows(kept: Sequence[Pieces], offsets: np.ndarray, wanted: Sequence[Sequence[int]]) -> list[int]:
-    """Where each wanted word stands in the table of words, −1 where it has no piece."""
+    """Where each wanted word stands in the table of words, −1 where it has no known piece."""
     rows = []
     for own, start, words in zip(kept, offsets[:-1].tolist(), wanted, strict=True):
         place = {word: start + k for k, word in enumerate(own.words)}

@@ -194,7 +194,9 @@ def score(
     if isinstance(chosen, LayerScoring):
         if "method" not in given:
             typer.echo(f"method: {chosen.options.method} (--method chooses another)", err=True)
-        _print_layers(score_layers(gold, chosen), as_json)
+        with Console():
+            rows = score_layers(gold, chosen)
+        _print_layers(rows, as_json)
         return
     if chosen.sentences is not None:
         refuse_overwriting(chosen.sentences, [chosen.links, gold.gold])

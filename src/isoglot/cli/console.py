@@ -5,12 +5,15 @@ from __future__ import annotations
 import logging
 import sys
 import time
-from collections.abc import Iterator, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 import typer
+
+from isoglot.errors import UnknownWordsWarning
 
 if TYPE_CHECKING:
     from isoglot.results import Result
@@ -35,15 +38,22 @@ class Console:
         self._tasks: dict[str, Any] = {}
         self._said: dict[str, float] = {}
         self._handler = logging.StreamHandler(sys.stderr)
+        self._warnings = warnings.catch_warnings()
 
     def __enter__(self) -> Console:
         _quiet_libraries()
         self._handler.setFormatter(logging.Formatter("%(levelname)s: %(message)s"))
         _LOGGER.addHandler(self._handler)
+        self._warnings.__enter__()
+        warnings.simplefilter("default", UnknownWordsWarning)
+        warnings.showwarning = _shown_beside(warnings.showwarning)
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: object, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self._close()
+        self._warnings.__exit__(kind, error, trace)
         _LOGGER.removeHandler(self._handler)
 
     def note(self, text: str) -> None:
@@ -86,10 +96,21 @@ class Console:
             self._bar, self._tasks = None, {}
 
 
+def _shown_beside(show: Callable[..., None]) -> Callable[..., None]:
+    """Show warnings of text as lines of the log, and all others as before."""
+
+    def shown(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
+        if issubclass(category, UnknownWordsWarning):
+            _LOGGER.warning("%s", message)
+        else:
+            show(message, category, *place, **more)
+
+    return shown
+
+
 def _quiet_libraries() -> None:
     """Silence the libraries' bars and advice, whether they are imported already or later, if at all."""
     import os
-    import warnings
 
     for name, value in _QUIET.items():
         os.environ.setdefault(name, value)

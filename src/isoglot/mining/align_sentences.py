@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import torch
 from numpy.typing import NDArray
 
 from isoglot.checks import given_texts, validated
+from isoglot.corpus.encode.unknown import UnknownWords
 from isoglot.corpus.filter.filters import clean
 from isoglot.corpus.read.line_files import blocks, numbered_lines
 from isoglot.corpus.text_pairs import TextPair
@@ -19,11 +21,12 @@ from isoglot.errors import ConfigurationError
 from isoglot.mining.files import pair_writer, require_lines
 from isoglot.mining.options import SentenceAlignOptions
 from isoglot.mining.sentence_paths import cheapest_groups, length_ratio, mutual_lines, spaced, usual_skip
-from isoglot.mining.vectors import SentenceEncoder, raw_vectors, sentence_encoder, unit_vectors
+from isoglot.mining.vectors import OnUnknownText, SentenceEncoder, raw_vectors, sentence_encoder, unit_vectors
 from isoglot.modules.neighbours import unit
 from isoglot.runs.checkpoint import BOX
 from isoglot.runs.files import check_outputs
 from isoglot.runs.reporter import Reporter, Silent
+from isoglot.tasks.text_vectors import LEFT_OUT
 
 Block = list[tuple[int, str]]
 """Numbered lines without a blank one between them."""
@@ -56,7 +59,8 @@ def align_sentences(
     """Align the lines of two documents, which have the same order.
 
     Blank lines on both sides separate parts that translate each other, and have to be as many; those on one side alone
-    count as nothing.
+    count as nothing. A line without a word that the encoder's vocabulary knows has no translation, unless it is joined
+    to another.
 
     Args:
         source: Lines of a document.
@@ -137,9 +141,16 @@ def _paired(source: list[Block], target: list[Block]) -> list[tuple[Block, Block
 def _aligned(
     pairs: Sequence[tuple[Block, Block]], encoder: SentenceEncoder, options: SentenceAlignOptions
 ) -> Iterator[SentenceGroup]:
+    unknown = UnknownWords(LEFT_OUT)
     for window in _windows(pairs):
         texts = [[[text for _, text in pair[side]] for pair in window] for side in (0, 1)]
-        vectors = [_runs(encoder, own, options) for own in texts]
+        numbers = [
+            {text: n for pair in reversed(window) for n, text in reversed(pair[side])} for side in (0, 1)
+        ]
+        vectors = [
+            _runs(encoder, own, options, partial(_count, unknown, side, lines))
+            for own, side, lines in zip(texts, ("source", "target"), numbers, strict=True)
+        ]
         lines = [np.concatenate([runs[0] for runs in own]) for own in vectors]
         # with the space that joins a line to the next one
         long = [[np.array([len(text) + 1 for text in part], np.float32) for part in own] for own in texts]
@@ -158,6 +169,15 @@ def _aligned(
             )
             for i, j, a, b, price in found:
                 yield _group(source[i : i + a], target[j : j + b], 1 - price / (a * b) if a * b else 0.0)
+    unknown.warn()
+
+
+def _count(
+    unknown: UnknownWords, side: str, lines: dict[str, int], text: str, words: Sequence[str], whole: bool
+) -> None:
+    """Count the unknown words of lines; those of lines that are joined have been counted."""
+    if text in lines:
+        unknown.add(f"line {lines[text]} of the {side}", words, whole)
 
 
 def _group(source: Block, target: Block, score: float) -> SentenceGroup:
@@ -181,7 +201,10 @@ def _windows(pairs: Sequence[tuple[Block, Block]]) -> Iterator[list[tuple[Block,
 
 
 def _runs(
-    encoder: SentenceEncoder, parts: Sequence[Sequence[str]], options: SentenceAlignOptions
+    encoder: SentenceEncoder,
+    parts: Sequence[Sequence[str]],
+    options: SentenceAlignOptions,
+    unknown: OnUnknownText,
 ) -> list[list[NDArray[np.float32]]]:
     """For each part, and each length of a run, unit vectors of the runs that end at each line."""
     sizes = range(1, options.max_size)
@@ -193,11 +216,14 @@ def _runs(
     ]
     if options.joined == "encode":
         different = {text: n for n, text in enumerate(dict.fromkeys(chain(*runs)))}
-        table = unit_vectors(encoder, list(different)).numpy()
+        table = unit_vectors(encoder, list(different), unknown).numpy()
         found = [table[[different[text] for text in run]] for run in runs]
     else:
         texts = list(chain(*parts))
-        raw, lengths = raw_vectors(encoder, texts), torch.tensor([float(len(text)) for text in texts])
+        raw, lengths = (
+            raw_vectors(encoder, texts, unknown),
+            torch.tensor([float(len(text)) for text in texts]),
+        )
         split = (raw * lengths[:, None]).double().split([len(part) for part in parts])
         sums = [torch.nn.functional.pad(own.cumsum(0), (0, 0, 1, 0)) for own in split]
         found = [

@@ -35,13 +35,15 @@ from isoglot.runs.checkpoint import BOX
 from isoglot.runs.files import check_outputs, write_json
 from isoglot.runs.reporter import Reporter, Silent
 
+UNKNOWN = "unknown_text"
+"""Why a pair is dropped of which a side has no word that the encoder knows."""
 _LETTER = regex.compile(r"\p{L}")
 _CHUNK = 4096
 
 
 @dataclass(frozen=True, slots=True)
 class JudgedPair:
-    """A pair, its scores by name, and the rule or score that drops it, empty for a pair that is kept."""
+    """A pair, its scores by name, and the rule, score or :data:`UNKNOWN` that drops it; empty for one that is kept."""
 
     pair: TextPair
     reason: str
@@ -91,6 +93,8 @@ def filter_pairs(
     **options: Any,
 ) -> Iterator[JudgedPair]:
     """Judge sentence pairs: their scores, and why a pair is dropped.
+
+    A pair with a side of which the encoder's vocabulary knows no word is dropped as ``unknown_text``.
 
     Args:
         pairs: Sources and targets, of which a few thousand are in memory at a time: pairs, dictionaries, a data set or
@@ -166,7 +170,7 @@ def _judged(pairs: Iterator[TextPair], scorer: PairScorer, options: FilterOption
     """Pairs in their order: rules chunk by chunk, scores a window of those that pass at a time."""
     tests = RowTests(options, tokenizer=rules_tokenizer(options)[0], held_out=held_out_hashes(options))
     waiting: list[tuple[TextPair, str]] = []
-    passed = 0
+    passed = first = 0
     for languages, run in groupby(pairs, key=attrgetter("languages")):
         while chunk := list(islice(run, _CHUNK)):
             for pair in chunk:
@@ -179,9 +183,10 @@ def _judged(pairs: Iterator[TextPair], scorer: PairScorer, options: FilterOption
                 waiting.append((pair, why))
                 passed += not why
                 if passed == options.pool or len(waiting) == 16 * options.pool:
-                    yield from _scored(waiting, scorer, options.thresholds)
-                    waiting, passed = [], 0
-    yield from _scored(waiting, scorer, options.thresholds)
+                    yield from _scored(waiting, first, scorer, options.thresholds)
+                    first, waiting, passed = first + len(waiting), [], 0
+    yield from _scored(waiting, first, scorer, options.thresholds)
+    scorer.warn()
 
 
 def _clean(pair: TextPair) -> None:
@@ -192,13 +197,18 @@ def _clean(pair: TextPair) -> None:
 
 
 def _scored(
-    rows: Sequence[tuple[TextPair, str]], scorer: PairScorer, thresholds: Mapping[str, float]
+    rows: Sequence[tuple[TextPair, str]], first: int, scorer: PairScorer, thresholds: Mapping[str, float]
 ) -> Iterator[JudgedPair]:
-    scores = iter(scorer([pair.texts for pair, why in rows if not why]))
-    for pair, why in rows:
-        own = {} if why else next(scores)
-        low = (name for name, least in thresholds.items() if not why and own[name] < least)
-        yield JudgedPair(pair, why or next(low, ""), own)
+    """``first``: How many pairs came before these."""
+    passed = [(number, pair.texts) for number, (pair, rule) in enumerate(rows, first + 1) if not rule]
+    all_scores = iter(scorer([texts for _, texts in passed], [number for number, _ in passed]))
+    for pair, rule in rows:
+        scores = None if rule else next(all_scores)
+        if scores is None:
+            yield JudgedPair(pair, rule or UNKNOWN, {})
+            continue
+        low = (name for name, least in thresholds.items() if scores[name] < least)
+        yield JudgedPair(pair, next(low, ""), scores)
 
 
 def copied_share(source: str, target: str) -> float:

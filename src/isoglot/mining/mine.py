@@ -15,6 +15,7 @@ import torch
 from numpy.typing import NDArray
 
 from isoglot.checks import given_texts, validated
+from isoglot.corpus.encode.unknown import UnknownWords
 from isoglot.corpus.encode.words import is_blank
 from isoglot.corpus.filter.filters import clean
 from isoglot.corpus.read.line_files import numbered_lines
@@ -31,6 +32,7 @@ from isoglot.runs.checkpoint import BOX
 from isoglot.runs.cluster import RayPool
 from isoglot.runs.files import check_outputs
 from isoglot.runs.reporter import Reporter, Silent
+from isoglot.tasks.text_vectors import LEFT_OUT
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +65,8 @@ def mine(
 ) -> list[MinedPair]:
     """Find translations among the sentences of two languages.
 
-    A sentence that stands several times counts once, as its first line; blank ones count as none. Of equal scores the
-    pair whose lines come first is better.
+    A sentence that stands several times counts once, as its first line; blank ones count as none, and so do those
+    without a word that the encoder's vocabulary knows. Of equal scores the pair whose lines come first is better.
 
     Args:
         source: Sentences of one language.
@@ -142,8 +144,16 @@ def _mined(
     source, target = (list(own) for own in sides)
     if not source or not target:
         return []
-    step = progress or Silent().progress
-    with stored_vectors(encoder, (source, target), progress=partial(step, "encoding")) as (first, second):
+    step, unknown = progress or Silent().progress, UnknownWords(LEFT_OUT)
+    receive = [partial(_count, unknown, *side) for side in zip(("source", "target"), sides, strict=True)]
+    with stored_vectors(encoder, (source, target), receive, progress=partial(step, "encoding")) as (
+        (first, one),
+        (second, other),
+    ):
+        unknown.warn()
+        source, target = [source[i] for i in one], [target[j] for j in other]
+        if not source or not target:
+            return []
         k = options.neighbours
         searching = partial(step, "searching")
         if options.search == "faiss":
@@ -163,6 +173,12 @@ def _mined(
         MinedPair(score, source[i], target[j], sides[0][source[i]], sides[1][target[j]])
         for score, i, j in zip(*(column.tolist() for column in found), strict=True)
     ]
+
+
+def _count(
+    unknown: UnknownWords, side: str, lines: dict[str, int], text: str, words: Sequence[str], whole: bool
+) -> None:
+    unknown.add(f"line {lines[text]} of the {side}", words, whole)
 
 
 def best_pairs(

@@ -58,6 +58,12 @@ class Runs(NamedTuple):
     vectors: Vectors  # unit vectors. Shape: (lines, hidden)
     chance: Lengths  # mean of 1 − cosine with lines of the other side. Shape: (lines)
     lengths: Lengths  # in units that both sides share. Shape: (lines)
+    present: NDArray[np.bool_]  # whether there is a vector: a null one pairs with nothing. Shape: (lines)
+
+    def part(self, start: int, stop: int) -> "Runs":
+        """Those that end at the lines from ``start`` to ``stop`` − 1."""
+        own = slice(start, stop)
+        return Runs(self.vectors[own], self.chance[own], self.lengths[own], self.present[own])
 
 
 def _side(vectors: Sequence[Vectors], others: Vectors, lengths: Lengths) -> list[Runs]:
@@ -67,7 +73,7 @@ def _side(vectors: Sequence[Vectors], others: Vectors, lengths: Lengths) -> list
     found = []
     for size, own in enumerate(vectors, 1):
         long = sums[ends] - sums[np.maximum(ends - size, 0)]
-        found.append(Runs(own, _chance(own, others), long.astype(np.float32)))
+        found.append(Runs(own, _chance(own, others), long.astype(np.float32), _present(own)))
     return found
 
 
@@ -127,6 +133,7 @@ def mutual_lines(source: Vectors, target: Vectors) -> tuple[Numbers, Numbers]:
     nearest = (source[some] @ target.T).argmax(1)
     back = (source @ target[nearest].T).argmax(0)
     mutual = (source[back] == source[some]).all(1)  # of equal lines any will do
+    mutual &= _present(source[some]) & _present(target[nearest])
     return some[mutual], nearest[mutual]
 
 
@@ -154,8 +161,14 @@ def length_ratio(source: Lengths, target: Lengths, pairs: tuple[Numbers, Numbers
 
 
 def spaced(lines: Vectors) -> Vectors:
-    """Some lines at equal distances."""
-    return lines[_spaced_places(len(lines))] if len(lines) else lines
+    """Some lines that have vectors, at equal distances."""
+    present = np.flatnonzero(_present(lines))
+    return lines[present[_spaced_places(len(present))]] if len(present) else lines[:0]
+
+
+def _present(vectors: Vectors) -> NDArray[np.bool_]:
+    """Which vectors are not null."""
+    return np.asarray(vectors.any(axis=1))
 
 
 def _spaced_places(count: int) -> Numbers:
@@ -213,8 +226,7 @@ def _prices(
         inside = column > 0
         row, cell, column = row[inside], cell[inside], column[inside] - left
         for number, (a, b) in enumerate(groups):
-            one = Runs(*(part[top - 1 : end - 1] for part in source[a - 1]))
-            other = Runs(*(part[left - 1 : right] for part in target[b - 1]))
+            one, other = source[a - 1].part(top - 1, end - 1), target[b - 1].part(left - 1, right)
             distance = 1 - one.vectors @ other.vectors.T
             usual = one.chance[:, None] + other.chance[None]
             price = 2 * distance / np.maximum(usual, np.float32(1e-9))
@@ -224,6 +236,8 @@ def _prices(
                 shares = np.minimum(long, wide) / np.maximum(np.maximum(long, wide), np.float32(1e-9))
                 price += np.float32(weight) * (1 - np.log2(1 + shares))
             price *= a * b
+            price[~one.present] = np.inf
+            price[:, ~other.present] = np.inf
             price[: max(0, a - top)] = np.inf  # a run does not begin before the document
             price[:, : max(0, b - left)] = np.inf
             prices[cell, number] = price[row, column]

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from transformers import PreTrainedModel
 
@@ -20,6 +21,8 @@ from isoglot.tasks.text_vectors import TextEncoder
 
 SentenceEncoder = Callable[[Sequence[str]], Any]
 """Texts in, one vector per text out (a tensor or an array): a :class:`isoglot.tasks.text_vectors.TextEncoder`."""
+OnUnknownText = Callable[[str, Sequence[str], bool], None]
+"""Receives a text, unknown words of it, and whether it has no word that is known."""
 Progress = Callable[[int, int], None]
 
 _WINDOW = 4096
@@ -37,20 +40,28 @@ def sentence_encoder(
     if not isinstance(model, str | Path):
         return model
     options = options or VectorOptions()
-    own = options.model_dump(include={"layer", "pooling", "max_length", "dtype"})
-    encoder, prefix = TextEncoder(model, **own), options.prefix
-    return (lambda texts: encoder([prefix + text for text in texts])) if prefix else encoder
+    own = options.model_dump(include={"layer", "pooling", "max_length", "prefix", "dtype"})
+    return TextEncoder(model, **own)
 
 
-def raw_vectors(encoder: SentenceEncoder, texts: Sequence[str]) -> Tensor:
-    """Vectors as the encoder has them. **Shape**: (texts, hidden), float32, on the CPU."""
-    return torch.cat([*_windows(encoder, texts)] or [torch.zeros(0, 1)])
+def raw_vectors(
+    encoder: SentenceEncoder, texts: Sequence[str], unknown: OnUnknownText | None = None
+) -> Tensor:
+    """Vectors as the encoder has them, null for texts without a known word.
+
+    ``unknown`` receives unknown words; by default the encoder warns of them.
+
+    **Shape**: (texts, hidden), float32, on the CPU.
+    """
+    return torch.cat([*_windows(encoder, texts, unknown)] or [torch.zeros(0, 1)])
 
 
-def _windows(encoder: SentenceEncoder, texts: Sequence[str]) -> Iterator[Tensor]:
+def _windows(
+    encoder: SentenceEncoder, texts: Sequence[str], unknown: OnUnknownText | None
+) -> Iterator[Tensor]:
     for start in range(0, len(texts), _WINDOW):
         window = texts[start : start + _WINDOW]
-        found = torch.as_tensor(encoder(window)).detach()
+        found = torch.as_tensor(_encoded(encoder, window, unknown)).detach()
         if found.dim() != 2 or len(found) != len(window):
             raise ConfigurationError(
                 f"model: expected one vector per text, got shape {tuple(found.shape)} for {len(window)} texts"
@@ -58,30 +69,48 @@ def _windows(encoder: SentenceEncoder, texts: Sequence[str]) -> Iterator[Tensor]
         yield require_finite(found, "sentence vectors").float().cpu()
 
 
-def unit_vectors(encoder: SentenceEncoder, texts: Sequence[str]) -> Tensor:
-    """Vectors of length 1. **Shape**: (texts, hidden), float32, on the CPU."""
-    return unit(raw_vectors(encoder, texts))
+def _encoded(encoder: SentenceEncoder, texts: Sequence[str], unknown: OnUnknownText | None) -> Any:
+    if unknown is None or not isinstance(encoder, TextEncoder):
+        return encoder(texts)
+    return encoder(texts, unknown=lambda number, words, whole: unknown(texts[number - 1], words, whole))
+
+
+def unit_vectors(
+    encoder: SentenceEncoder, texts: Sequence[str], unknown: OnUnknownText | None = None
+) -> Tensor:
+    """As :func:`raw_vectors`, of length 1."""
+    return unit(raw_vectors(encoder, texts, unknown))
 
 
 @contextmanager
 def stored_vectors(
-    encoder: SentenceEncoder, sides: Sequence[Sequence[str]], *, progress: Progress | None = None
-) -> Iterator[list[Tensor]]:
-    """Unit vectors of the sentences of each side, in temporary files that are mapped into memory.
+    encoder: SentenceEncoder,
+    sides: Sequence[Sequence[str]],
+    unknown: Sequence[OnUnknownText],
+    *,
+    progress: Progress | None = None,
+) -> Iterator[list[tuple[Tensor, NDArray[np.int64]]]]:
+    """Unit vectors of the sentences of each side that have one, and their numbers.
 
-    The files have no name, so that the system takes them back however the process ends.
+    They are in temporary files that are mapped into memory. The files have no name, so that the system takes them back
+    however the process ends. ``unknown`` receives unknown words, one for each side.
     """
     total, done, size = sum(map(len, sides)), 0, 0
     with full_disk_named(tempfile.gettempdir()), ExitStack() as stack:
         found = []
-        for texts in sides:
+        for texts, receive in zip(sides, unknown, strict=True):
             file = stack.enter_context(tempfile.TemporaryFile())
-            for window in _windows(encoder, texts):
-                file.write(unit(window).numpy().tobytes())
+            known = [np.zeros(0, bool)]
+            for window in _windows(encoder, texts, receive):
+                known.append(window.any(1).numpy())
+                file.write(unit(window)[known[-1]].numpy().tobytes())
                 size, done = window.shape[1], done + len(window)
                 if progress is not None:
                     progress(done, total)
             file.flush()
-            # copied on writing, for a tensor has to be writable
-            found.append(torch.from_numpy(np.memmap(file, np.float32, "c", shape=(len(texts), size))))
+            numbers = np.concatenate(known).nonzero()[0]
+            vectors = torch.zeros(0, size)
+            if len(numbers):  # copied on writing, for a tensor has to be writable
+                vectors = torch.from_numpy(np.memmap(file, np.float32, "c", shape=(len(numbers), size)))
+            found.append((vectors, numbers))
         yield found

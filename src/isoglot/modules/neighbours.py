@@ -83,14 +83,22 @@ def compared(cosine: Tensor, own: Tensor, other: Tensor, *, similarity: str) -> 
 
 
 def gold_ranks(queries: Tensor, keys: Tensor, *, similarity: str = "cosine") -> tuple[Tensor, Tensor]:
-    """Rank of key i for query i (1 the best; of equal keys the first is nearer), and the best key of each query."""
+    """Rank of key i for query i (1 the best; of equal keys the first is nearer), and the best key of each query.
+
+    A null vector is near to nothing: its rank is behind all keys, and as a query it has the best key −1.
+    """
     ranks, best = [], []
+    null = ~queries.any(1), ~keys.any(1)
     for start, block in similarity_blocks(queries, keys, similarity=similarity):
+        own = null[0][start : start + len(block)]
+        block[own] = -torch.inf
+        block[:, null[1]] = -torch.inf
         gold = torch.arange(start, start + len(block), device=block.device)
         value = block.gather(1, gold[:, None])
         before = torch.arange(block.shape[1], device=block.device)[None] < gold[:, None]
-        ranks.append(1 + ((block > value) | ((block == value) & before)).sum(1))
-        best.append(block.argmax(1))
+        rank = 1 + ((block > value) | ((block == value) & before)).sum(1)
+        ranks.append(rank.masked_fill(value[:, 0] == -torch.inf, len(keys) + 1))
+        best.append(block.argmax(1).masked_fill(block.amax(1) == -torch.inf, -1))
     return torch.cat(ranks), torch.cat(best)
 
 

@@ -94,7 +94,10 @@ class LexiconInductionTask:
     def measure(
         self, checkpoint: str | Path, dataset: Dataset, *, language: str, progress: StepProgress | None = None
     ) -> tuple[dict[str, float], Predictions]:
-        """Scores, and the nearest candidate of each source word by CSLS."""
+        """Scores, and the nearest candidate of each source word by CSLS.
+
+        A word that the vocabulary does not know has none (an empty one), and is nobody's.
+        """
         del language
         gold = _translations(dataset)
         candidates = list(dict.fromkeys(dataset["target"]))
@@ -104,18 +107,21 @@ class LexiconInductionTask:
         place = {word: number for number, word in enumerate(sources)}
         queries = others[[place[word] for word in gold]]
         keys = unit(encoder(candidates, progress=progress))
+        candidates = [word for word, known in zip(candidates, keys.any(1).tolist(), strict=True) if known]
+        keys, others = keys[keys.any(1)], others[others.any(1)]
         scores: dict[str, float] = {}
         nearest: list[str] = []
         for similarity, stem in (("cosine", ""), ("csls", "csls_")):
             found = top_neighbours(queries, keys, max(_PRECISIONS), similarity=similarity, others=others)
-            top = found.tolist()
+            known = queries.any(1).tolist()
+            top = [own if present else [] for own, present in zip(found.tolist(), known, strict=True)]
             for k in _PRECISIONS:
                 hits = [
                     bool({candidates[i] for i in own[:k]} & right)
                     for own, right in zip(top, gold.values(), strict=True)
                 ]
                 scores[f"{stem}precision_at_{k}"] = 100 * sum(hits) / len(hits)
-            nearest = [candidates[own[0]] for own in top]
+            nearest = [candidates[own[0]] if own else "" for own in top]
         return scores, nearest
 
     def counts(

@@ -98,7 +98,10 @@ class RetrievalTask:
     def measure(
         self, checkpoint: str | Path, dataset: Dataset, *, language: str, progress: StepProgress | None = None
     ) -> tuple[dict[str, float], Predictions]:
-        """Scores, and for each sentence the 0-based line of its nearest neighbour by cosine."""
+        """Scores, and for each sentence the 0-based line of its nearest neighbour by cosine.
+
+        A sentence without a word that the vocabulary knows has none (−1), and is nobody's.
+        """
         del language
         encoder = TextEncoder(checkpoint, layer=self.layer, pooling=self.pooling, max_length=self.max_length)
         sides = [unit(encoder(list(dataset[side]), progress=progress)) for side in ("source", "target")]

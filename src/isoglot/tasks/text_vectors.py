@@ -15,6 +15,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from isoglot.aligners.embedding.loading import load_encoder
 from isoglot.checks import given_texts
 from isoglot.corpus.encode.pieces import PieceEncoder
+from isoglot.corpus.encode.unknown import KnownPieces, OnUnknown, counted
 from isoglot.errors import ConfigurationError
 from isoglot.modules.contrast import pool
 from isoglot.modules.encoder import encode_to_layer, hidden_size, input_embeddings, layer_number
@@ -29,12 +30,17 @@ from isoglot.tasks.features import RowCollator, StepProgress, device_batches
 
 _LOG = logging.getLogger(__name__)
 TextPooling = Literal["mean", "cls"]
+LEFT_OUT = "take no part in vectors"
+"""What follows for words that the vocabulary does not know."""
 _LEAST_LENGTH = 3
 """Tokens: [CLS], one piece, [SEP]."""
 
 
 class TextEncoder:
     """Turns texts into vectors, of the first ``max_length`` tokens of each. Threads may share one.
+
+    Words that the vocabulary does not know take no part in the mean. A text without a known word has a null vector,
+    which is near to nothing; a call ends with one :class:`~isoglot.errors.UnknownWordsWarning`.
 
     Args:
         model: An encoder, or the folder or hub name of one; the one that comes with isoglot by default.
@@ -43,6 +49,7 @@ class TextEncoder:
         pooling: ``mean`` over the pieces without special tokens, or ``cls`` for the first position.
         max_length: Tokens of a text, special ones included; 512 by default, or what the encoder has positions for.
         entries: Whether texts are entries of a dictionary, which are cut as words inside a sentence.
+        prefix: Text before each, if the encoder was trained with one: ``query: `` (E5).
         dtype: What the encoder computes in: ``float32``, ``bfloat16``, or ``auto`` for the latter where the hardware
             computes in it (a model object's own type); a vector then depends a little on the texts beside it. A model
             object of another type is copied, not changed.
@@ -66,10 +73,12 @@ class TextEncoder:
         pooling: TextPooling = "mean",
         max_length: int | None = None,
         entries: bool = False,
+        prefix: str = "",
         dtype: Literal["auto", Precision] = "float32",
     ) -> None:
         require_options(TextEncoder, dtype=dtype, pooling=pooling)
         self.model, self.tokenizer = load_encoder(model, tokenizer, dtype=dtype)
+        self._known, self.prefix = KnownPieces(self.tokenizer), prefix
         self._tokenizing = threading.Lock()  # a tokenizer that is being used cannot be set to cut
         if layer != "static" and not isinstance(layer, int):
             raise ConfigurationError(f"layer must be the number of a layer, or static; got {layer!r}")
@@ -116,15 +125,19 @@ class TextEncoder:
         *,
         max_tokens: int | None = None,
         progress: StepProgress | None = None,
+        unknown: OnUnknown | None = None,
     ) -> Tensor:
-        """Vectors of texts. **Shape**: (texts, hidden), float32, on the model's device."""
+        """Vectors of texts. **Shape**: (texts, hidden), float32, on the model's device.
+
+        ``unknown`` receives the words that the vocabulary does not know; by default a warning counts them.
+        """
         if not (texts := list(given_texts(texts))):  # which a tokenizer refuses
             static = self.layer == "static"
             width = input_embeddings(self.model).weight.shape[1] if static else hidden_size(self.model)
             return torch.zeros(0, width, device=self.model.device)
         with self._tokenizing:
             encoded = self.tokenizer(
-                self.written(texts),
+                written := self.written([self.prefix + text for text in texts] if self.prefix else texts),
                 truncation=True,
                 max_length=self.longest,
                 return_attention_mask=False,
@@ -140,20 +153,38 @@ class TextEncoder:
             )
         ids = [np.array(row, np.int32) for row in encoded["input_ids"]]
         special = [np.array(row, bool) for row in encoded["special_tokens_mask"]]
+        kept = [~own for own in special]
+        with counted(unknown, LEFT_OUT, "text") as receive:
+            nothing = self._leave_out(kept, encoded.encodings or (), written, receive)
         if self.layer == "static":
-            return require_finite(self._static(ids, special), "word embeddings")
+            return require_finite(self._static(ids, kept), "word embeddings")
         result = torch.zeros(len(ids), hidden_size(self.model), device=self.model.device)
         collator = RowCollator(self.tokenizer)
-        pooled = [own if own.all() else ~own for own in special]
+        pooled = [own if own.any() else ~own for own in kept]
         rows = [{"input_ids": row, "pooled_mask": own} for row, own in zip(ids, pooled, strict=True)]
         for batch, inputs in device_batches(rows, collator, self.model.device, max_tokens, progress):
             states = encode_to_layer(self.model, inputs, int(self.layer), training=False).float()
             result[batch] = pool(states, inputs["pooled_mask"], self.pooling)
+        result[nothing] = 0.0
         return require_finite(result, f"hidden states of layer {self.layer}")
 
-    def _static(self, ids: Sequence[np.ndarray], special: Sequence[np.ndarray]) -> Tensor:
+    def _leave_out(
+        self, kept: Sequence[np.ndarray], encodings: Sequence[Any], texts: Sequence[str], unknown: OnUnknown
+    ) -> list[int]:
+        """Clear the places of unknown words in masks of pieces; the numbers of the texts without a known word."""
+        nothing = []
+        for number, (own, encoding, text) in enumerate(zip(kept, encodings, texts, strict=True)):
+            found = self._known.of_text(text, encoding, len(self.prefix))
+            if found is not None:
+                counts, words, whole = found
+                own[~np.array(counts) | whole] = False
+                nothing += [number] * whole
+                unknown(number + 1, words, whole)
+        return nothing
+
+    def _static(self, ids: Sequence[np.ndarray], kept: Sequence[np.ndarray]) -> Tensor:
         table = input_embeddings(self.model).weight
-        kept = [row[~own] for row, own in zip(ids, special, strict=True)]
-        flat = torch.from_numpy(np.concatenate(kept)).to(table.device)
-        lengths = torch.tensor([len(row) for row in kept], device=table.device)
+        pieces = [row[own] for row, own in zip(ids, kept, strict=True)]
+        flat = torch.from_numpy(np.concatenate(pieces)).to(table.device)
+        lengths = torch.tensor([len(row) for row in pieces], device=table.device)
         return mean_rows(table[flat].float(), lengths)

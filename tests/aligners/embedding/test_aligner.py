@@ -10,7 +10,7 @@ import torch
 
 from isoglot.aligners.embedding.aligner import EmbeddingAligner
 from isoglot.aligners.embedding.options import METHODS, EmbeddingOptions
-from isoglot.errors import ConfigurationError
+from isoglot.errors import ConfigurationError, UnknownWordsWarning
 from isoglot.testing import FAMILIES, tiny_aligned, tiny_model, tiny_tokenizer
 
 
@@ -116,11 +116,11 @@ def test_odd_lines_keep_their_place_and_are_named(model, tokenizer):
         (["river"], ["potamo"]),
         (["river"], []),
     ]
-    found = list(own.align_pairs(odd, window=2))
+    with pytest.warns(UnknownWordsWarning, match=r"1 \(symbols 1\); first in pair 2: '\\x00'"):
+        found = list(own.align_pairs(odd, window=2))
     assert [bool(f.links) for f in found] == [False, True, True, False]
     assert all(i != 1 for i, _ in found[1].links)
-    assert [number for number, _ in warnings] == [1, 2, 4]
-    assert "1 '\\x00'" in warnings[1][1]
+    assert [number for number, _ in warnings] == [1, 4]
 
 
 def test_a_pair_that_is_too_long_is_reported_before_it_is_encoded(model, tokenizer, pairs):

@@ -21,6 +21,7 @@ from isoglot.corpus.encode.trimming import (
     pieces_at,
     trimmed_tokenizer,
 )
+from isoglot.corpus.encode.words import split_words
 from isoglot.corpus.read.line_files import LineFile, decode_lines
 from isoglot.errors import ConfigurationError
 from isoglot.testing import tiny_bitext
@@ -82,6 +83,27 @@ KINDS = (unigram, word_piece, bpe, prefixed_bpe, byte_level_bpe)
 def trimmed(core: Tokenizer, texts: list[str], **options: int) -> tuple[Tokenizer, list[int]]:
     kept = chosen_pieces(core, count_pieces(core, texts), **options)
     return trimmed_tokenizer(core, kept), kept.tolist()
+
+
+@pytest.mark.parametrize("make", KINDS)
+def test_the_text_is_cut_as_before_however_readers_write_it(make) -> None:
+    """Words joined by spaces have a mark of their boundary before a full stop; an entry of a dictionary has a space."""
+    core, texts = make(), [f"({text[:-1]}); {text}" for text in TEXTS[:20]]
+    small, _ = trimmed(core, texts)
+    for text in texts:
+        for written in (text, " ".join(split_words(text)), f" {text}"):
+            assert small.encode(written).tokens == core.encode(written).tokens
+    assert small.get_vocab_size() < core.get_vocab_size()
+
+
+def test_words_without_spaces_are_cut_as_before_by_the_pieces_they_stand_in() -> None:
+    pieces = ["▁", "北京", "漢字", "▁北京", "▁漢字", "▁在", "▁字", "北", "京", "在", "漢", "字", "x"]
+    core = Tokenizer(models.Unigram([("<unk>", 0.0), *((piece, -1.0) for piece in pieces)], 0))
+    core.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="always")
+    small, _ = trimmed(core, ["北京在漢字"])
+    for written in ("北京在漢字", "北京 在 漢字", "北 京 在 漢 字"):
+        assert small.encode(written).tokens == core.encode(written).tokens
+    assert small.token_to_id("x") is None
 
 
 @pytest.mark.parametrize("make", KINDS)

@@ -27,8 +27,16 @@ from isoglot.aligners.embedding.choice import with_kept
 from isoglot.aligners.embedding.loading import load_for_aligning, load_pointer
 from isoglot.aligners.embedding.memory import return_free_memory
 from isoglot.aligners.embedding.options import EmbeddingOptions
-from isoglot.aligners.embedding.piece_states import Pieces, PieceStates, cut_words, layer_states, word_states
+from isoglot.aligners.embedding.piece_states import (
+    Pieces,
+    PieceStates,
+    cut_known_words,
+    known_states,
+    layer_states,
+    word_states,
+)
 from isoglot.aligners.embedding.scores import Scorer, Side, build_scorer, prepared_states
+from isoglot.corpus.encode.unknown import KnownPieces, OnUnknown, counted
 from isoglot.errors import ConfigurationError
 from isoglot.modules.encoder import layer_number, num_layers
 from isoglot.modules.extraction import pair_mask
@@ -44,12 +52,18 @@ _LOG = logging.getLogger(__name__)
 # Cells of the padded similarity matrices of one extraction batch. On a CPU 128 KB in float32, which stay in its
 # second cache (0.10 ms a pair for itermax against 0.27 with 4 MB); elsewhere what makes a kernel worth its launch.
 _CELLS, _CELLS_DEVICE = 32_000, 4_000_000
+UNLINKED = "get no links"
+"""What follows for words that the vocabulary does not know."""
 # Pairs that are encoded and linked together; more on a device that is fast enough to wait for the tokenizer.
 _WINDOW, _WINDOW_DEVICE = 256, 4096
 
 
 class EmbeddingAligner:
     """Links words whose contextual vectors are similar.
+
+    A word that the vocabulary does not know has no vector and gets no link, and the pair's score counts it as
+    unaligned; of a word that it knows in part the known pieces count. A run ends with one
+    :class:`~isoglot.errors.UnknownWordsWarning`.
 
     Args:
         model: an encoder, or the folder or hub name of one.
@@ -93,7 +107,7 @@ class EmbeddingAligner:
         self.model, self.tokenizer = load_for_aligning(
             model, tokenizer, dtype=options.dtype, device=options.device
         )
-        self._source = model
+        self._source, self._known = model, KnownPieces(self.tokenizer)
         self._choose(options)
         self._warn = warn or _log
 
@@ -129,7 +143,7 @@ class EmbeddingAligner:
 
         def run(source: list[list[str]], target: list[list[str]]) -> dict[str, list[Any]]:
             nonlocal number
-            found = list(self._links(list(zip(source, target, strict=True)), number))
+            found = list(self._links(list(zip(source, target, strict=True)), unknown, number))
             number += len(found)
             return {
                 "links": [[list(pair) for pair in f.links] for f in found],
@@ -138,37 +152,52 @@ class EmbeddingAligner:
             }
 
         # Nothing short names an encoder's weights, so no cached result is to be taken for this one's.
-        return add_links(bitext, run, batch_size=batch_size, key=uuid.uuid4().hex)
+        with counted(None, UNLINKED) as unknown:
+            return add_links(bitext, run, batch_size=batch_size, key=uuid.uuid4().hex)
 
     def align_words(self, source: Sequence[str], target: Sequence[str]) -> AlignedPair:
         """Link one sentence pair given as words."""
         pair = require_words((source, target))
-        return AlignedPair.of(pair, next(self._links([pair])))
+        with counted(None, UNLINKED) as unknown:
+            return AlignedPair.of(pair, next(self._links([pair], unknown)))
 
     def align_pairs(
-        self, pairs: Iterable[WordPair], *, window: int | None = None, first: int = 0
+        self,
+        pairs: Iterable[WordPair],
+        *,
+        window: int | None = None,
+        first: int = 0,
+        unknown: OnUnknown | None = None,
     ) -> Iterator[AlignedPair]:
         """Link any number of pairs given as words, in order, at most ``window`` of them in memory at a time.
 
-        ``first`` is how many pairs came before these, for the numbers in warnings.
+        ``first`` is how many pairs came before these, for the numbers in warnings. ``unknown`` receives the words that
+        the vocabulary does not know; by default one warning at the end counts them.
         """
         iterator = map(require_words, pairs)
-        while chunk := list(itertools.islice(iterator, window or self.window)):
-            yield from map(AlignedPair.of, chunk, self._links(chunk, first))
-            first += len(chunk)
-            return_free_memory()
+        with counted(unknown, UNLINKED) as receive:
+            while chunk := list(itertools.islice(iterator, window or self.window)):
+                yield from map(AlignedPair.of, chunk, self._links(chunk, receive, first))
+                first += len(chunk)
+                return_free_memory()
 
     @torch.inference_mode()
     def encode(
-        self, pairs: Sequence[WordPair], layers: Sequence[int], *, first: int = 0
+        self,
+        pairs: Sequence[WordPair],
+        layers: Sequence[int],
+        *,
+        first: int = 0,
+        unknown: OnUnknown | None = None,
     ) -> tuple[dict[int, PieceStates], list[Pieces]]:
         """The states of several layers from one run of the encoder, and their pieces, for :meth:`extract`.
 
         The states of all pairs are in memory, ``layers`` times.
         """
-        pieces = cut_words(self.tokenizer, [words for pair in pairs for words in pair])
-        for row, pair in enumerate(pairs):
-            self._check(first + row + 1, pair, pieces, 2 * row)
+        pieces = cut_known_words(self.tokenizer, [words for pair in pairs for words in pair])
+        with counted(unknown, UNLINKED) as receive:
+            for row, pair in enumerate(pairs):
+                self._check(first + row + 1, pair, pieces, 2 * row, receive)
         found = layer_states(
             self.model,
             self.tokenizer,
@@ -184,21 +213,25 @@ class EmbeddingAligner:
     @torch.inference_mode()
     def extract(self, found: Mapping[int, PieceStates], pieces: list[Pieces]) -> dict[int, LinkTable]:
         """The links by the states of each layer, with probabilities; any aligner of the same encoding may do it."""
-        if self.options.level == "word":
-            return {layer: self._extract(*word_states(states, pieces)) for layer, states in found.items()}
-        return {layer: self._extract(states, pieces) for layer, states in found.items()}
+        units = word_states if self.options.level == "word" else known_states
+        return {layer: self._extract(*units(states, pieces)) for layer, states in found.items()}
 
-    def pair_links(self, table: LinkTable, pairs: Sequence[WordPair]) -> Iterator[PairLinks]:
+    def pair_links(
+        self, table: LinkTable, pairs: Sequence[WordPair], pieces: Sequence[Pieces]
+    ) -> Iterator[PairLinks]:
         """A table of :meth:`extract` pair by pair; pairs below the least score get no links."""
         lengths = [len(s) for s, _ in pairs], [len(t) for _, t in pairs]
         found = pair_links(table, *lengths, min_score=self.options.min_score)
         if (how := self.options.attach) is None:
             return found
-        return (attach(links, pair, how) for links, pair in zip(found, pairs, strict=True))
+        return (
+            attach(links, _known_words(pair, pieces[2 * row : 2 * row + 2]), how)
+            for row, (links, pair) in enumerate(zip(found, pairs, strict=True))
+        )
 
-    def _links(self, pairs: Sequence[WordPair], first: int = 0) -> Iterator[PairLinks]:
-        found = self.extract(*self.encode(pairs, (self.layer,), first=first))
-        return self.pair_links(found[self.layer], pairs)
+    def _links(self, pairs: Sequence[WordPair], unknown: OnUnknown, first: int = 0) -> Iterator[PairLinks]:
+        states, pieces = self.encode(pairs, (self.layer,), first=first, unknown=unknown)
+        return self.pair_links(self.extract(states, pieces)[self.layer], pairs, pieces)
 
     def _extract(self, states: PieceStates, pieces: list[Pieces]) -> LinkTable:
         """Similarities, links and their words, for batches of pairs of like size."""
@@ -223,20 +256,30 @@ class EmbeddingAligner:
         )
         return _merge(count, sentence, source_word, target_word, value, self.options.min_probability)
 
-    def _check(self, number: int, pair: WordPair, pieces: list[Pieces], place: int) -> None:
-        """Warn of words without links; a pair that is too long loses its pieces."""
+    def _check(
+        self, number: int, pair: WordPair, pieces: list[Pieces], place: int, unknown: OnUnknown
+    ) -> None:
+        """Warn of empty sides, report unknown words; a pair that is too long loses its pieces."""
         for side, words, cut in zip(("source", "target"), pair, pieces[place : place + 2], strict=True):
             if not words:
                 self._warn(number, f"the {side} side is empty; it gets no links")
             elif missing := sorted(set(range(len(words))) - set(cut.words)):
-                named = ", ".join(f"{w} {words[w]!r}" for w in missing[:5])
-                self._warn(
-                    number, f"{side} words {named} have no piece in this tokenizer; they stay unaligned"
-                )
+                known = (piece for piece, word in zip(cut.ids, cut.words, strict=True) if word >= 0)
+                whole = not any(map(self._known.lettered, known))
+                unknown(number, [words[word] for word in missing], whole)
         n, m = map(len, pieces[place : place + 2])
         if n * m > MOST_ENTRIES:
             pieces[place : place + 2] = Pieces([], []), Pieces([], [])
             self._warn(number, f"{n:,} × {m:,} pieces are too long for one pair; it gets no links: split it")
+
+
+def _known_words(pair: WordPair, pieces: Sequence[Pieces]) -> WordPair:
+    """The words of both sides, those without a known piece empty."""
+    source, target = (
+        [word if number in own.words else "" for number, word in enumerate(words)]
+        for words, own in zip(pair, pieces, strict=True)
+    )
+    return source, target
 
 
 def _matrix_batches(

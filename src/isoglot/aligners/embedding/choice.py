@@ -195,8 +195,9 @@ def best_choice(
     are tried with the best candidate as well, unless they are given. ``weights`` are of sets in the mean, 1 where none
     is given.
     """
-    from isoglot.aligners.embedding.aligner import EmbeddingAligner  # noqa: PLC0415 - loads torch
+    from isoglot.aligners.embedding.aligner import UNLINKED, EmbeddingAligner  # noqa: PLC0415 - loads torch
     from isoglot.aligners.embedding.layer_error import layer_errors, wanted_layers  # noqa: PLC0415
+    from isoglot.corpus.encode.unknown import OnUnknown, UnknownWords, ignored  # noqa: PLC0415
 
     if given := sorted({"layer", *(name for one in candidates for name in one)} & set(options)):
         raise ConfigurationError(f"this command chooses {', '.join(given)} itself; leave it out")
@@ -206,13 +207,20 @@ def best_choice(
     shares = [(weights or {}).get(name, 1.0) for name in gold]
     shares = [share / max(shares) for share in shares]  # the sum of very large ones is not a number
 
-    def measured(candidates: Sequence[Choice], layers: Sequence[int]) -> list[Tried]:
+    unknown = UnknownWords(UNLINKED)
+
+    def in_set(name: str) -> OnUnknown:
+        return lambda number, words, whole: unknown.add(f"pair {number} of {name}", words, whole)
+
+    def measured(
+        candidates: Sequence[Choice], layers: Sequence[int], receiver: Callable[[str], OnUnknown]
+    ) -> list[Tried]:
         aligners = [encoder.with_options(EmbeddingOptions.build(**{**one, **options})) for one in candidates]
         errors = {}
         for done, (name, pairs) in enumerate(gold.items()):
             if progress is not None:
                 progress(name, done, len(gold))
-            errors[name] = layer_errors(aligners, pairs, layers=layers)
+            errors[name] = layer_errors(aligners, pairs, layers=layers, unknown=receiver(name))
         tried = []
         for number, candidate in enumerate(candidates):
             for layer in layers:
@@ -221,8 +229,9 @@ def best_choice(
                 tried.append(Tried({**candidate, **kept, "layer": layer}, mean, scores))
         return tried
 
-    tried = measured(candidates, wanted_layers(encoder.model, layers))
+    tried = measured(candidates, wanted_layers(encoder.model, layers), in_set)
+    unknown.warn()
     if more := [one for one in with_best if not set(one) & set(options)]:
         best = min(tried, key=lambda one: one.aer).choice
-        tried += measured([{**best, **one} for one in more], [best["layer"]])
+        tried += measured([{**best, **one} for one in more], [best["layer"]], lambda _: ignored)
     return sorted(tried, key=lambda one: one.aer)

@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterable, Sequence
 from operator import index
 from typing import TYPE_CHECKING, Any
 
-from isoglot.aligners.embedding.aligner import EmbeddingAligner
+from isoglot.aligners.embedding.aligner import UNLINKED, EmbeddingAligner
 from isoglot.aligners.embedding.options import EmbeddingOptions
 from isoglot.aligners.embedding.piece_states import Pieces
 from isoglot.aligners.files.gold import GoldPairs
 from isoglot.aligners.scoring import score_pair
 from isoglot.checks import shortened
+from isoglot.corpus.encode.unknown import OnUnknown, counted, ignored
 from isoglot.errors import ConfigurationError
 from isoglot.link_counts import AlignmentScore
 from isoglot.modules.encoder import layer_number, num_layers
@@ -32,28 +33,30 @@ def layer_errors(
     layers: Sequence[int] | None = None,
     window: int = 128,
     progress: Callable[[int, int], None] | None = None,
+    unknown: OnUnknown | None = None,
 ) -> list[dict[int, AlignmentScore]]:
     """Score the links of several aligners of one encoder at each layer, by default all.
 
     Each ``window`` of pairs is encoded once for all aligners that encode alike, and its states are held ``layers``
-    times.
+    times. ``unknown`` receives the words that the vocabulary does not know; by default a warning counts them.
     """
     wanted = wanted_layers(aligners[0].model, layers)
     totals = [dict.fromkeys(wanted, AlignmentScore()) for _ in aligners]
-    for start in range(0, len(pairs.words), window):
-        words = pairs.words[start : start + window]
-        gold = pairs.gold[start : start + window]
-        encoded: list[tuple[EmbeddingOptions, Any]] = []
-        for aligner, total in zip(aligners, totals, strict=True):
-            own = next((held for how, held in encoded if _alike(how, aligner.options, held[1])), None)
-            if own is None:
-                own = aligner.encode(words, wanted, first=start)
-                encoded.append((aligner.options, own))
-            for layer, table in aligner.extract(*own).items():
-                for links, right in zip(aligner.pair_links(table, words), gold, strict=True):
-                    total[layer] += score_pair(frozenset(links.links), right)
-        if progress is not None:
-            progress(min(start + window, len(pairs.words)), len(pairs.words))
+    with counted(unknown, UNLINKED) as receive:
+        for start in range(0, len(pairs.words), window):
+            words = pairs.words[start : start + window]
+            gold = pairs.gold[start : start + window]
+            encoded: list[tuple[EmbeddingOptions, Any]] = []
+            for aligner, total in zip(aligners, totals, strict=True):
+                own = next((held for how, held in encoded if _alike(how, aligner.options, held[1])), None)
+                if own is None:  # the same words are unknown to all of them
+                    own = aligner.encode(words, wanted, first=start, unknown=ignored if encoded else receive)
+                    encoded.append((aligner.options, own))
+                for layer, table in aligner.extract(*own).items():
+                    for links, right in zip(aligner.pair_links(table, words, own[1]), gold, strict=True):
+                        total[layer] += score_pair(frozenset(links.links), right)
+            if progress is not None:
+                progress(min(start + window, len(pairs.words)), len(pairs.words))
     return totals
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -19,6 +19,7 @@ from torch import Tensor
 from isoglot.aligners.alignment import starts_and_end
 from isoglot.corpus.encode.pieces import PieceEncoder
 from isoglot.corpus.encode.templates import single_template
+from isoglot.corpus.encode.unknown import KnownPieces
 from isoglot.errors import ConfigurationError
 from isoglot.modules.encoder import dropout_off, encode, hidden_size, max_length
 from isoglot.modules.finite import require_finite
@@ -33,7 +34,7 @@ class Pieces:
     """One sentence's pieces without special tokens."""
 
     ids: list[int]  # piece ids
-    words: list[int]  # 0-based word of each piece, −1 where a piece belongs to no word
+    words: list[int]  # 0-based word of each piece, −1 where a piece belongs to no word, or UNKNOWN
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -47,6 +48,8 @@ class PieceStates:
     offsets: npt.NDArray[np.int64]  # sentence ``s`` owns the rows ``offsets[s]:offsets[s + 1]``
 
 
+UNKNOWN = -2
+"""In the place of a word's number: the piece is encoded beside the others, but its state stands for nothing."""
 _MULTIPLE = 8
 
 
@@ -72,6 +75,16 @@ def cut_words(tokenizer: PreTrainedTokenizerBase, sentences: Sequence[Sequence[s
     bounds = starts_and_end(side.lengths).tolist()
     ids, words = side.ids.tolist(), side.word_ids.tolist()
     return [Pieces(ids[a:b], words[a:b]) for a, b in pairwise(bounds)]
+
+
+def cut_known_words(tokenizer: PreTrainedTokenizerBase, sentences: Sequence[Sequence[str]]) -> list[Pieces]:
+    """As :func:`cut_words`, with :data:`UNKNOWN` for the pieces that do not count by :class:`KnownPieces`."""
+    found, known = cut_words(tokenizer, sentences), KnownPieces(tokenizer)
+    for place, cut in enumerate(found):
+        if (own := known(cut.ids, cut.words)) is not None:
+            words = [word if counts else UNKNOWN for word, counts in zip(cut.words, own, strict=True)]
+            found[place] = Pieces(cut.ids, words)
+    return found
 
 
 @own_precision()
@@ -107,12 +120,25 @@ def layer_states(
     return _encode(model, tokenizer, sentences, inputs, layers=tuple(layers), max_tokens=budget)
 
 
+def known_states(states: PieceStates, pieces: list[Pieces]) -> tuple[PieceStates, list[Pieces]]:
+    """The states and pieces without those that are :data:`UNKNOWN`."""
+    if not any(UNKNOWN in sentence.words for sentence in pieces):
+        return states, pieces
+    kept = []
+    for sentence in pieces:
+        both = [own for own in zip(sentence.ids, sentence.words, strict=True) if own[1] != UNKNOWN]
+        kept.append(Pieces([piece for piece, _ in both], [word for _, word in both]))
+    rows = np.flatnonzero(np.fromiter(chain.from_iterable(s.words for s in pieces), np.int64) != UNKNOWN)
+    table = states.table[torch.from_numpy(rows).to(states.table.device)]
+    return PieceStates(table, starts_and_end([len(s) for s in kept])), kept
+
+
 def word_states(states: PieceStates, pieces: list[Pieces]) -> tuple[PieceStates, list[Pieces]]:
     """The mean piece vector of each word that has pieces, as a table of one piece a word, in float32."""
     slots, kept = [], []
     total = 0
     for sentence in pieces:
-        present = sorted(set(sentence.words) - {-1})
+        present = sorted({word for word in sentence.words if word >= 0})
         place = {word: total + k for k, word in enumerate(present)}
         slots += [place.get(word, -1) for word in sentence.words]
         kept.append(Pieces([0] * len(present), present))

@@ -7,6 +7,7 @@ from itertools import product, repeat, tee
 from typing import TYPE_CHECKING, Any
 
 from isoglot.aligners.alignment import PairLinks, WordPair
+from isoglot.corpus.encode.unknown import OnUnknown, piece_spans
 from isoglot.corpus.encode.words import WordMode, has_unspaced, joined_spans, word_spans
 
 if TYPE_CHECKING:
@@ -22,21 +23,23 @@ def align_running(
     *,
     mode: WordMode = "unicode",
     first: int = 0,
+    unknown: OnUnknown | None = None,
 ) -> Iterator[PairLinks]:
     """As ``aligner.align_pairs`` of the words; ``pairs`` hold the texts that ``mode`` cut them from too.
 
     An encoder that was trained on running text knows Chinese, Japanese or Thai by pieces of several characters, and
     links these better than single characters. Every character gets the links of its piece. In mode ``whitespace``, of
-    tokenised text, words are as they were cut.
+    tokenised text, words are as they were cut. ``unknown`` as in ``align_pairs``.
     """
     if mode != "unicode":
-        yield from aligner.align_pairs((words for _, words in pairs), first=first)
+        yield from aligner.align_pairs((words for _, words in pairs), first=first, unknown=unknown)
         return
     units, same = tee(
         [_units(text, words, aligner.tokenizer) for text, words in zip(texts, pair, strict=True)]
         for texts, pair in pairs
     )
-    found = aligner.align_pairs(((one[0], other[0]) for one, other in units), first=first)
+    words_alone = ((one[0], other[0]) for one, other in units)
+    found = aligner.align_pairs(words_alone, first=first, unknown=unknown)
     for ((_, one), (_, other)), own in zip(same, found, strict=True):
         yield own if one is None and other is None else _spread(own, one, other)
 
@@ -48,8 +51,8 @@ def _units(text: str, words: Sequence[str], tokenizer: Any) -> tuple[Sequence[st
     spans = word_spans(text)
     if [text[a:b] for a, b in spans] != list(words):  # words that were given as such
         return words, None
-    offsets = tokenizer.backend_tokenizer.encode(text, add_special_tokens=False).offsets
-    joined = joined_spans(text, spans, offsets)
+    encoding = tokenizer.backend_tokenizer.encode(text, add_special_tokens=False)
+    joined = joined_spans(text, spans, piece_spans(encoding, tokenizer.unk_token_id))
     groups, first = [], 0
     for _, end in joined:
         stop = first

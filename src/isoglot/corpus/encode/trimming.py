@@ -1,5 +1,7 @@
 """A tokenizer with fewer pieces: those that given text uses, so that this text is cut as before.
 
+Readers write a text for an encoder in several ways (:func:`_readings`); it is cut as before in each of them.
+
 Why the cut stays the same, for each algorithm:
 
 * Unigram takes the best path through the pieces found in a text. Removing pieces that are on no best path removes no
@@ -25,9 +27,13 @@ import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Tokenizer, pre_tokenizers
 
+from isoglot.corpus.encode.unknown import piece_spans
+from isoglot.corpus.encode.words import has_unspaced, joined_spans, split_words, word_spans
 from isoglot.errors import ConfigurationError
 
 _BATCH = 8192
+_READINGS = 5
+"""Ways in which a text is given to an encoder."""
 _BYTE = re.compile(r"<0x[0-9A-F]{2}>")
 
 
@@ -35,37 +41,63 @@ _BYTE = re.compile(r"<0x[0-9A-F]{2}>")
 class Usage:
     """What text uses of a tokenizer."""
 
-    counts: NDArray[np.int64]  # occurrences of each id
+    counts: NDArray[np.int64]  # occurrences of each id, in the reading that has the most
     tried: set[int] = field(default_factory=set)  # pieces that WordPiece tries in words that it cannot cut
     characters: set[str] = field(default_factory=set)  # of words that have unknown pieces
 
 
 def count_pieces(backend: Tokenizer, texts: Iterable[str]) -> Usage:
-    """Count the pieces of texts, in bounded memory.
+    """Count the pieces of texts as readers write them, in bounded memory.
 
     Where a text spells a special token, it is counted both as that token and as its characters.
     """
     pieces = backend.get_vocab(with_added_tokens=True)
-    usage = Usage(np.zeros(max(pieces.values(), default=-1) + 1, dtype=np.int64))
     model = json.loads(backend.to_str())["model"]
-    unknown = -1 if model["type"] == "Unigram" else pieces.get(model["unk_token"], -1)
+    counts = np.zeros((_READINGS, max(pieces.values(), default=-1) + 1), dtype=np.int64)
+    usage = Usage(counts[0])
+    unknown = model["unk_id"] if model["type"] == "Unigram" else pieces.get(model["unk_token"], -1)
     special = [t.content for t in backend.get_added_tokens_decoder().values() if t.special]
     spelled = re.compile("|".join(map(re.escape, special)) or r"(?!)")
-    for batch in _batches(texts):
+    batches = (
+        reading
+        for batch in _batches(texts)
+        for reading in zip(counts, _readings(backend, batch, unknown), strict=True)
+    )
+    for own, batch in batches:
         encoded = backend.encode_batch_fast(batch, add_special_tokens=False)
-        _add(usage, encoded)
+        _add(own, encoded)
         literal = [text for text in batch if spelled.search(text)]
         if literal:
             backend.encode_special_tokens = True
-            _add(usage, backend.encode_batch_fast(literal, add_special_tokens=False))
+            _add(own, backend.encode_batch_fast(literal, add_special_tokens=False))
             backend.encode_special_tokens = False
-        for text, encoding in zip(batch, encoded, strict=True) if unknown >= 0 else ():
+        for text, encoding in zip(batch, encoded, strict=True) if model["type"] != "Unigram" else ():
             if unknown in encoding.ids:
                 words = list(_words(backend, text))
                 usage.characters.update(*words)
                 if model["type"] == "WordPiece":
                     usage.tried.update(*(_dead_end(word, pieces, model) for word in words))
+    counts.max(axis=0, out=counts[0])
     return usage
+
+
+def _readings(backend: Tokenizer, texts: list[str], unknown: int | None) -> tuple[list[str], ...]:
+    """Texts as they are, as words joined by spaces, and as an entry of a dictionary.
+
+    Aligners and taggers are given words, which are cut at white space or as running text; of scripts without spaces
+    words are single characters, or the pieces of the text that an encoder links.
+    """
+    words = [" ".join(split_words(text)) for text in texts]
+    spaced = [cut for text in texts if (cut := " ".join(split_words(text, mode="whitespace"))) != text]
+    unspaced = [text for text in texts if has_unspaced(text)]
+    units = []
+    for text, encoding in zip(
+        unspaced, backend.encode_batch(unspaced, add_special_tokens=False), strict=True
+    ):
+        spans = joined_spans(text, word_spans(text), piece_spans(encoding, unknown))
+        units.append(" ".join(text[start:end] for start, end in spans))
+    entries = [f" {text}" for text in texts] if backend.encode("a").ids != backend.encode(" a").ids else []
+    return texts, spaced, words, units, entries
 
 
 def pieces_at(usage: Usage, times: float) -> int:
@@ -150,9 +182,9 @@ def _batches(texts: Iterable[str]) -> Iterator[list[str]]:
         yield batch
 
 
-def _add(usage: Usage, encoded: Iterable[Any]) -> None:
+def _add(counts: NDArray[np.int64], encoded: Iterable[Any]) -> None:
     ids = np.fromiter((i for encoding in encoded for i in encoding.ids), dtype=np.int64)
-    usage.counts[:] += np.bincount(ids, minlength=len(usage.counts))
+    counts += np.bincount(ids, minlength=len(counts))
 
 
 def _words(backend: Tokenizer, text: str) -> Iterator[str]:

@@ -1,0 +1,175 @@
+"""Words that a tokenizer's vocabulary does not know: which pieces stand for them, and one warning that counts them."""
+
+from __future__ import annotations
+
+import sys
+import unicodedata
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from isoglot.corpus.encode.pieces import fast_backend
+from isoglot.corpus.encode.words import split_words
+from isoglot.errors import UnknownWordsWarning
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+OnUnknown = Callable[[int, Sequence[str], bool], None]
+"""Receives the number of a text or pair, unknown words of it, and whether the text has no word that is known."""
+_TWO_WORDS = {"Linear", "New", "Ol", "Old", "Other", "Tai"}
+"""Names of scripts that have two words begin so."""
+_NAMES = {"Cjk": "Han"}
+_INSIDE = {"isoglot", "contextlib", "torch"}
+"""Packages whose calls stand between a user's line and a warning: isoglot, and what wraps its functions."""
+
+
+class KnownPieces:
+    """Tells which pieces of a text have a vector that says something about it.
+
+    The state of an unknown piece says which words stand around it, and nothing about its own word. A word with an
+    unknown piece is known by its other pieces if one of them has a letter or digit; else none of its pieces count: a
+    mark of its boundary, or the full stop behind it, does not stand for the word. A text is unknown alike.
+    """
+
+    def __init__(self, tokenizer: PreTrainedTokenizerBase) -> None:
+        self.unknown: int | None = tokenizer.unk_token_id
+        self._piece = fast_backend(tokenizer, shared=True).id_to_token
+
+    def lettered(self, piece: int) -> bool:
+        """Whether a piece is known and has a letter or digit."""
+        return piece != self.unknown and any(map(str.isalnum, self._piece(piece) or ""))
+
+    def __call__(self, pieces: Sequence[int], words: Sequence[int | None]) -> list[bool] | None:
+        """Whether each piece counts, from the word that it belongs to; ``None`` where all do."""
+        if self.unknown not in pieces:
+            return None
+        both = list(zip(pieces, words, strict=True))
+        broken = {word for piece, word in both if piece == self.unknown}
+        lost = broken - {word for piece, word in both if word in broken and self.lettered(piece)}
+        return [piece != self.unknown and word not in lost for piece, word in both]
+
+    def of_text(self, text: str, encoding: Any, start: int) -> tuple[list[bool], list[str], bool] | None:
+        """Which pieces of an encoding count, its unknown words, and whether the text has none that is known.
+
+        ``start``: Where the text begins behind what was put before it. ``None`` where all pieces are known.
+        """
+        known = self(encoding.ids, encoding.word_ids)
+        if known is None:
+            return None
+        pieces = list(zip(encoding.ids, known, encoding.offsets, strict=True))
+        counted = {word for word, own in zip(encoding.word_ids, known, strict=True) if own}
+        spans: dict[int, tuple[int, int]] = {}
+        for place, ((piece, _, (first, end)), word) in enumerate(zip(pieces, encoding.word_ids, strict=True)):
+            if piece == self.unknown and word not in counted:
+                key = -1 - place if word is None else word
+                spans[key] = spans.get(key, (first, end))[0], end
+        words = [word for first, end in spans.values() for word in split_words(text[first:end])]
+        whole = bool(words) and not any(
+            own and end > start and self.lettered(piece) for piece, own, (_, end) in pieces
+        )
+        return known, words, whole
+
+
+@dataclass(slots=True)
+class UnknownWords:
+    """Counts the unknown words of a run, and warns of them once.
+
+    Args:
+        effect: What follows for them, such as ``get no links``.
+        count: Words so far.
+        texts: Texts without a known word.
+        scripts: Words by script.
+        first: The first word and where it stands.
+    """
+
+    effect: str
+    count: int = 0
+    texts: int = 0
+    scripts: dict[str, int] = field(default_factory=dict)
+    first: str = ""
+
+    def add(self, place: str, words: Sequence[str], whole: bool) -> None:
+        """Count the unknown words of a text that stands in this place; ``whole``: it has none that is known."""
+        if words:
+            self.first = self.first or f"{place}: {words[0][:60]!r}"
+            self.count += len(words)
+            self.texts += whole
+            self._add_scripts(Counter(map(script_of, words)))
+
+    def add_pair(self, number: int, words: Sequence[str], whole: bool) -> None:
+        """Count the unknown words of a side of the pair of this number."""
+        self.add(f"pair {number}", words, whole)
+
+    def join(self, other: UnknownWords) -> None:
+        """Count those of a later part of the same run."""
+        self.first = self.first or other.first
+        self.count, self.texts = self.count + other.count, self.texts + other.texts
+        self._add_scripts(other.scripts)
+
+    def _add_scripts(self, counts: Mapping[str, int]) -> None:
+        for name, count in counts.items():
+            self.scripts[name] = self.scripts.get(name, 0) + count
+
+    def warn(self) -> None:
+        """Warn of the words, if there are any, at the line that called isoglot."""
+        if not self.count:
+            return
+        scripts = ", ".join(f"{name} {count:,}" for name, count in Counter(self.scripts).most_common())
+        whole = f"; sentences without a known word: {self.texts:,}" if self.texts else ""
+        message = (
+            f"words unknown to the encoder's vocabulary, which {self.effect}: {self.count:,} ({scripts}){whole}; first "
+            f"in {self.first}; choose an encoder that knows them"
+        )
+        warnings.warn(message, UnknownWordsWarning, stacklevel=_outside())
+
+
+def piece_spans(encoding: Any, unknown: int | None) -> list[tuple[int, int]]:
+    """Characters of each piece of an encoding; those of an unknown piece one by one."""
+    found: list[tuple[int, int]] = []
+    for piece, (start, end) in zip(encoding.ids, encoding.offsets, strict=True):
+        found += [(at, at + 1) for at in range(start, end)] if piece == unknown else [(start, end)]
+    return found
+
+
+@contextmanager
+def counted(unknown: OnUnknown | None, effect: str, unit: str = "pair") -> Iterator[OnUnknown]:
+    """What receives the unknown words of the block; by default they are counted, and warned of at its end."""
+    if unknown is not None:
+        yield unknown
+        return
+    own = UnknownWords(effect)
+    try:
+        yield lambda number, words, whole: own.add(f"{unit} {number}", words, whole)
+    finally:
+        own.warn()
+
+
+def ignored(number: int, words: Sequence[str], whole: bool) -> None:
+    """Receive unknown words that have been counted before."""
+
+
+def script_of(word: str) -> str:
+    """The name of the script of a word's first letter.
+
+    Example:
+        >>> [script_of(word) for word in ("집", "(漢字)", "𐎠", "🙂")]
+        ['Hangul', 'Han', 'Old Persian', 'symbols']
+    """
+    letter = next(filter(str.isalpha, word), None)
+    if letter is None:
+        return "symbols"
+    parts = unicodedata.name(letter, "other letters").title().split()
+    name = " ".join(parts[: 2 if parts[0] in _TWO_WORDS else 1])
+    return _NAMES.get(name, name)
+
+
+def _outside() -> int:
+    """How many calls up the first one stands that is not of isoglot, for ``stacklevel`` in the caller."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] in _INSIDE:
+        level, frame = level + 1, frame.f_back
+    return level
