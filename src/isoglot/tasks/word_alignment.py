@@ -107,8 +107,9 @@ class WordAlignmentTask:
 
     def with_checkpoint(self, checkpoint: Path | str) -> Self:
         """The task with the method, layer and further options that are kept beside an encoder, but for those given."""
-        given = {"method": self.method, "layer": self.layer, **(self.aligner or {})}
-        options = with_kept(checkpoint, {name: value for name, value in given.items() if value is not None})
+        named = {"method": self.method, "layer": self.layer}
+        chosen = {name: value for name, value in named.items() if value is not None}
+        options = with_kept(checkpoint, {**chosen, **(self.aligner or {})})
         method, layer = options.pop("method", None), options.pop("layer", None)
         return replace(self, method=method, layer=layer, aligner=options or None)
 
