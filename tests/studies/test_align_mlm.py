@@ -52,7 +52,7 @@ def test_the_authors_variant_reads_data_as_their_code_does() -> None:
 
 def test_the_authors_repair_entity_tags_by_the_transformation() -> None:
     steps = steps_of("align_mlm/table8", "xlm*", variant="authors")
-    row = {"words": "Ann Bob Lee sing".split(), "tags": ["B-PER", "B-PER", "I-PER", "O"], "language": "en"}
+    row = {"words": ["Ann", "Bob", "Lee", "sing"], "tags": ["B-PER", "B-PER", "I-PER", "O"], "language": "en"}
     tags = {
         order: derived_row("tagged", row, order, **steps[f"derived {order}"].rows).row["tags"]
         for order in ("trans", "trans+inv")

@@ -10,6 +10,7 @@ from shipped_studies import STUDIES, calls_of, steps_of, trained
 
 from isoglot.aligners.alignment import Alignment
 from isoglot.aligners.embedding.aligner import EmbeddingAligner
+from isoglot.aligners.embedding.options import EmbeddingOptions
 from isoglot.aligners.scoring import GoldAlignment, score
 from isoglot.errors import ConfigurationError
 from isoglot.evaluation.evaluate import evaluate
@@ -44,7 +45,8 @@ def test_xlm_aligns_labels_and_links_are_those_of_the_equations_or_of_the_code()
         labels[variant] = tuple(own["objectives"]["word_alignment"][name] for name in ("order", "filtering"))
         trained_for[variant] = own["steps"]
         task = next(step.task for step in steps.values() if isinstance(step, Evaluate))
-        links[variant] = task.options["aligner"]
+        read = EmbeddingOptions.build(method="ot", **task.options.get("aligner", {}))
+        links[variant] = (read.links, read.order, read.epsilon)
     assert labels == {
         "isoglot": ("official", "itermax"),
         "literal": ("paper", "printed"),
@@ -52,9 +54,9 @@ def test_xlm_aligns_labels_and_links_are_those_of_the_equations_or_of_the_code()
     }
     assert trained_for == {"isoglot": 150_000, "literal": 150_000, "authors": 200_000}
     assert links == {
-        "isoglot": {"links": "intersection", "order": "official", "epsilon": 1e-6},
-        "literal": {"links": "printed", "order": "paper", "epsilon": 1e-6},
-        "authors": {"links": "intersection", "order": "official", "epsilon": None},
+        "isoglot": ("intersection", "official", 1e-6),
+        "literal": ("printed", "paper", 1e-6),
+        "authors": ("intersection", "official", None),
     }
     union = steps_of("xlm_align/table6", "Disable*:*", variant="literal", ablation_seeds=[1])
     assert (
