@@ -20,6 +20,8 @@ FILE_NAME = "results.jsonl"
 """The name of the results in a run folder."""
 CELLS = "cells.jsonl"
 """The name of the cells in the folder of a study."""
+RUNS = "runs.json"
+"""The name of what a study's folder says about the runs that its results are of."""
 Number = Annotated[float, Field(strict=True)]
 """A JSON number: no text, no true or false."""
 

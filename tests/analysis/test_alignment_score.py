@@ -89,7 +89,8 @@ def test_offsets_move_each_side() -> None:
 def test_subset_shrinks_both_sides_and_depends_on_its_seed_alone() -> None:
     table = noisy(50, 3, 1.0)
     one, same, other = (
-        alignment_score(table, copied_from=50, subset=Subset(share=0.4, seed=s)) for s in (1, 1, 2)
+        alignment_score(table, copied_from=50, subset=Subset(share=0.4, seed=s, candidates="drawn"))
+        for s in (1, 1, 2)
     )
     assert one.tokens == one.candidates == 20
     assert one.asked.tolist() == same.asked.tolist() != other.asked.tolist()
@@ -106,11 +107,11 @@ def test_subset_is_the_one_that_the_authors_code_draws(share: float) -> None:
     indices = list(range(60))
     np.random.RandomState(42).shuffle(indices)
     taken = indices[-int(60 * share) :]
-    drawn = alignment_score(table, copied_from=60, subset=Subset(share=share, seed=42))
+    drawn = alignment_score(table, copied_from=60, subset=Subset(share=share, seed=42, candidates="drawn"))
     assert drawn.asked.tolist() == sorted(taken)
     nearest = np.argmax(left[taken] @ right[taken].T, axis=1)
     assert drawn.score == pytest.approx(100 * np.mean(nearest == np.arange(len(taken))))
-    whole = alignment_score(table, copied_from=60, subset=Subset(share=share, seed=42, candidates="all"))
+    whole = alignment_score(table, copied_from=60, subset=Subset(share=share, seed=42))
     assert (whole.tokens, whole.answered, whole.candidates) == (len(taken), len(taken), 60)
     nearest = np.argmax(left[taken] @ right.T, axis=1)
     assert whole.score == pytest.approx(100 * np.mean(nearest == np.array(taken)))

@@ -28,6 +28,13 @@ def test_text_is_cut_into_sentences_on_request() -> None:
     assert deriver.counts == {"derived": 3}
 
 
+def test_labelled_rows_stay_in_their_split() -> None:
+    tagged = {"words": ["a"], "tags": ["X"], "language": "en", "partition": "test"}
+    pair = {"first": "a", "second": "b", "label": "0", "language": "en", "split": "test"}
+    assert derived_row("tagged", tagged).row["partition"] == "test"
+    assert derived_row("pair", pair).row["split"] == "test"
+
+
 def test_bitext_sides() -> None:
     row = {"source": "a b", "target": "c d", "source_language": "en", "target_language": "de"}
     one = derived_row("bitext", row)

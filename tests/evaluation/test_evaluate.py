@@ -89,6 +89,19 @@ def test_a_test_on_training_data_is_told(encoder: Path, tmp_path: Path) -> None:
     assert told == [True, False, False, False]
 
 
+def test_other_rows_of_the_training_file_are_no_training_data(encoder: Path, tmp_path: Path) -> None:
+    rows = [{"text": f"the {n}", "label": "ab"[n % 2], "split": ["train", "test"][n > 3]} for n in range(6)]
+    task = build_task("text_classification", [json_lines(tmp_path / "a.jsonl", *rows)])
+    train = FinetuneOptions.build(epochs=1, batch_size=8, select="last")
+    out = finetune(encoder, task, language="en", train=train, out=tmp_path / "r")
+    told = []
+    for split in ("train", "test"):
+        reporter = Mock()
+        (first, *_) = evaluate(out, task, languages=["en"], split=split, progress=reporter)
+        told.append((first.examples, "training data of this model" in str(reporter.note.call_args_list)))
+    assert told == [(4, True), (2, False)]
+
+
 def test_checkpoints_of_one_name_are_no_seeds(capsys: pytest.CaptureFixture[str]) -> None:
     row = Result(run="tlm", task="pos", language="de", metric="f1", value=80, examples=9, checkpoint_hash="a")
     other = row.model_copy(update={"value": 90.0, "checkpoint_hash": "b"})

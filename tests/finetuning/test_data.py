@@ -15,6 +15,7 @@ from isoglot.finetuning.finetune import finetune
 from isoglot.finetuning.options import FinetuneOptions
 from isoglot.tasks import build_task
 from isoglot.tasks.code_switching import code_switch
+from isoglot.tasks.given import given_task
 from isoglot.testing import tiny_bitext, tiny_tokenizer
 
 
@@ -28,6 +29,27 @@ def test_training_data_are_no_dev_data_unless_named_so(tmp_path: Path) -> None:
         assert not training_rows(build_task("xnli", specs), ["de"], held, seed=1)[1]
     with pytest.raises(ConfigurationError, match="no dev data for 'de' to choose the checkpoint by"):
         dev_sets(build_task("xnli", [own]), ["de"], FinetuneOptions.build(), {})
+
+
+@pytest.mark.parametrize("form", ["file", "memory"])
+def test_rows_that_name_their_split_are_learned_from_or_chosen_by(tmp_path: Path, form: str) -> None:
+    names = ["train"] * 6 + ["validation"] * 3 + ["test"] * 4
+    rows = [{"text": str(n), "label": "ab"[n % 2], "split": split} for n, split in enumerate(names)]
+    path = json_lines(tmp_path / "a.jsonl", *rows)
+    task = given_task("text_classification", Dataset.from_list(rows) if form == "memory" else path)
+    options = FinetuneOptions.build()
+    train, held_out = training_rows(task, ["de"], options, seed=1)
+    ((_, dev),) = dev_sets(task, ["de"], options, held_out)
+    assert (train["text"][:], dev["text"][:]) == ([*"012345"], [*"678"])
+    joint = FinetuneOptions.build(select="joint", select_languages=["fr"])
+    assert len(dev_sets(task, ["de"], joint, {})[0][1]) == 3
+    rows = [row for row in rows if row["split"] != "validation"]
+    path = json_lines(tmp_path / "b.jsonl", *rows)
+    task = given_task("text_classification", Dataset.from_list(rows) if form == "memory" else path)
+    with pytest.raises(ConfigurationError, match="no dev data for 'de'"):
+        dev_sets(task, ["de"], options, training_rows(task, ["de"], options, seed=1)[1])
+    train, held_out = training_rows(task, ["de"], FinetuneOptions.build(dev_fraction=0.5), seed=1)
+    assert sorted([*train["text"], *held_out["de"]["text"]]) == [*"012345"], "rows of the test set stay out"
 
 
 def test_held_out_groups_stay_whole() -> None:

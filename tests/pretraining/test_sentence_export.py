@@ -51,6 +51,23 @@ def test_both_libraries_give_the_vectors_of_isoglot(family: str, tmp_path: Path)
     np.testing.assert_allclose(vectors_of(tmp_path / "onnx"), unit, atol=1e-4)
 
 
+def test_texts_that_are_empty_or_spell_a_special_token_differ_as_documented(tmp_path: Path) -> None:
+    library = pytest.importorskip("sentence_transformers")
+    source = saved(tmp_path / "encoder", "xlm-roberta")
+    request = SentenceExport(to="sentence-transformers", layer=1, normalize=False)
+    export_sentences(source, tmp_path / "out", request)
+    texts = ["the river", "the <mask> river", "the </s> river", ""]
+    read = library.SentenceTransformer(str(tmp_path / "out"), device="cpu").encode(texts)
+    own = TextEncoder(source, layer=1)(texts).cpu().numpy()
+    assert [bool(np.allclose(*pair, atol=1e-4)) for pair in zip(read, own, strict=True)] == [
+        True,
+        True,
+        False,
+        False,
+    ]
+    assert not read[3].any()
+
+
 @pytest.mark.slow
 def test_the_first_position_and_any_length(tmp_path: Path) -> None:
     library, _ = pytest.importorskip("sentence_transformers"), pytest.importorskip("onnxscript")

@@ -111,7 +111,29 @@ def test_means_are_over_what_both_have_per_seed() -> None:
     mean = ours.cells[by_label["avg"]]
     assert mean.value == pytest.approx((80 + 71.5 + 61.5) / 3) and mean.sd == pytest.approx(2 / 3 * 0.5**0.5)
     assert theirs.cells[by_label["avg zero-shot"]].value == pytest.approx((76.4 + 74.5) / 2)
-    assert table.notes[mean.note - 1] == "Means over en, es, de, the columns measured."
+    assert table.notes[mean.note - 1] == (
+        "Means over en, es, de, the columns measured; the paper's over the same."
+    )
+
+
+def test_a_mean_over_fewer_columns_stands_beside_means_over_the_same() -> None:
+    """Those of rows that are not measured too; the printed mean of four pairs says nothing beside one of three."""
+    cells = [
+        Cell(table="xlm_align:Table2", row=("SimAlign - Argmax",), column=(pair,), value=20.0)
+        for pair in ("en-de", "en-fr", "en-hi")
+    ]
+    (table,) = compare(cells, others=True)
+    means = {row.header: row.cells[-1] for row in table.rows if row.kind in ("paper", "reference")}
+    assert means["paper"].value == pytest.approx((19 + 7 + 39) / 3)
+    assert means["Ours - Optimal Transport / xlm_align"].value == pytest.approx((16.63 + 6.61 + 33.98) / 3)
+    assert {table.notes[cell.note - 1] for cell in means.values()} == {
+        "Means over en-de, en-fr, en-hi, the columns measured; the paper's over the same."
+    }
+    more = Cell(table="xlm_align:Table2", row=("SimAlign - Itermax",), column=("en-de",), value=20.0)
+    other = more.model_copy(update={"column": ("en-ro",)})
+    (table,) = compare([*cells, more, other], others=True)
+    reference = next(row for row in table.rows if row.kind == "reference")
+    assert reference.cells[-1].text == "–", "two sets of columns above it"
 
 
 def test_two_figures_of_one_language_are_no_average() -> None:

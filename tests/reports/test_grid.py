@@ -55,6 +55,15 @@ def test_captions_name_what_is_better_low() -> None:
     assert "higher is better, but lower in perplexity" in _caption(measures, collect(rows))
 
 
+def test_rows_whose_examples_nobody_counted_are_not_zero_examples() -> None:
+    rows = [*results("a", {"de": 60.0}), *results("b", {"de": 70.0})]
+    rows = [row.model_copy(update={"examples": 400 * number}) for number, row in enumerate(rows)]
+    assert "400 examples per language" in table_of(rows).caption
+    assert "0 to" not in table_of(rows).caption
+    none = [row.model_copy(update={"examples": 0}) for row in rows]
+    assert "examples" not in table_of(none).caption
+
+
 def test_supervised_and_zero_shot_stand_under_their_transformation() -> None:
     values = {"zero_shot": 60.0, "supervised": 77.0, "delta": 17.0}
     rows = [

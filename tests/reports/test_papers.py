@@ -24,6 +24,15 @@ def test_the_true_zero_shot_means_of_weam_take_the_place_of_the_printed_ones() -
             assert found.printed - found.value > 0.8
 
 
+def test_addresses_tell_rows_apart_without_saying_a_word_twice() -> None:
+    for table in paper_tables():
+        names = [table.address(row) for row in table.rows]
+        for name in names:
+            assert len(set(name.split(" / "))) == len(name.split(" / ")), name
+    names = [table.address(row) for table in [paper_table("xlm_align:2")] for row in table.rows]
+    assert "Ours - Optimal Transport / xlmr_base" in names and len(set(names)) == len(names)
+
+
 def test_every_figure_that_differs_from_print_is_a_known_correction_and_no_other() -> None:
     differing, wrong_means = set(), set()
     for table in paper_tables():

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from derived_rows import derived_row
 from shipped_studies import calls_of, steps_of
 
+from isoglot.studies.align_mlm import ORDERS
 from isoglot.studies.sizes import SCALES
-from isoglot.studies.training_steps import Finetune, Pretrain
+from isoglot.studies.training_steps import Finetune, Pretrain, ScoreEmbeddings
 
 
 def test_align_mlms_random_tokens_are_of_the_original_half() -> None:
@@ -45,14 +47,29 @@ def test_the_authors_variant_reads_data_as_their_code_does() -> None:
         "subset": {"share": 0.4, "seed": 42},
         "language_ids": (2, 3),
     }
+    assert steps["xlm trans+inv s1 alignment"].options.subset.candidates == "all"
+
+
+def test_the_authors_repair_entity_tags_by_the_transformation() -> None:
+    steps = steps_of("align_mlm/table8", "xlm*", variant="authors")
+    row = {"words": ["Ann", "Bob", "Lee", "sing"], "tags": ["B-PER", "B-PER", "I-PER", "O"], "language": "en"}
+    tags = {
+        order: derived_row("tagged", row, order, **steps[f"derived {order}"].rows).row["tags"]
+        for order in ("trans", "trans+inv")
+    }
+    assert tags == {"trans": row["tags"], "trans+inv": ["O", "B-PER", "I-PER", "B-PER"]}
+    assert [steps_of("align_mlm/table8", "xlm*")[f"derived {order}"].rows["repair"] for order in ORDERS] == (
+        ["entities"] * 3
+    )
 
 
 def test_to_the_letter_sentences_end_at_the_period_and_all_tokens_are_scored() -> None:
-    steps = steps_of("align_mlm/table8", "mlm*", variant="literal")
+    steps = steps_of("align_mlm/table8", "*", variant="literal")
     inverted = steps["derived trans+inv"]
     assert inverted.options["end_marks"] == "." and "options" not in inverted.inputs["text"]
     assert inverted.inputs["pos.train"]["options"] == {"split": True}
-    scored = steps["mlm trans+inv s1 alignment"].options
-    assert scored.model_dump(exclude_unset=True) == {"include_special": True}
+    scored = [step for step in steps.values() if isinstance(step, ScoreEmbeddings)]
+    assert len(scored) == 12
+    assert all(step.options.model_dump(exclude_unset=True) == {"include_special": True} for step in scored)
     usual = steps_of("align_mlm/table8", "mlm*")["derived trans+inv"]
     assert (usual.options["end_marks"], usual.inputs["pos.train"]["options"]) == (".!?", {"split": False})

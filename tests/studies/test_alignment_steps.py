@@ -28,7 +28,9 @@ def test_a_statistical_aligner_is_measured_on_gold_links(tmp_path: Path) -> None
     (tmp_path / "more.tsv").write_text("".join(f"{' '.join(s)}\t{' '.join(t)}\n" for s, t in rows[10:]))
     train = Source(path=str(tmp_path / "more.tsv"), source_language="en", target_language="xx")
     step = StatisticalAlignment(gold=str(tmp_path / "gold.jsonl"), train=train)
-    found = step.run(tmp_path, Silent())["values"]
+    facts = step.run(tmp_path, Silent())
+    found = facts["values"]
+    assert facts["examples"] == dict.fromkeys(found, 10)
     assert set(found) == {"aer", "precision", "recall", "f1"}
     assert 0 <= found["aer"] <= 100 and found["recall"] > 20
     turned = [{**g, "src": g["tgt"], "tgt": g["src"]} for g in gold]

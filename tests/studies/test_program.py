@@ -8,16 +8,19 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from study_steps import Add
+from labelled_files import json_lines
+from study_steps import Add, Trained
 
 from isoglot.errors import ConfigurationError
 from isoglot.reports.compare import compare
+from isoglot.reports.runs import gather
+from isoglot.reports.scores import collect
 from isoglot.results import read, read_cells
 from isoglot.studies.alignment_steps import BestLinks, StatisticalAlignment
 from isoglot.studies.catalogue import Study, find_studies
 from isoglot.studies.engine import Store, make_calls
 from isoglot.studies.graph import NO_ROW, Step, Value, mean
-from isoglot.studies.lab import CellPlan, Lab
+from isoglot.studies.lab import CellPlan, Lab, StudyTask
 from isoglot.studies.program import Program, build_programs, inspect_programs, matches, write_program
 from isoglot.studies.steps import Align, CollectText, Prepare
 from isoglot.studies.training_steps import Evaluate, Finetune
@@ -105,6 +108,40 @@ def test_results_of_another_encoder_are_not_taken_for_those_of_this_one(
         ConfigurationError, match=r"analyse one is done, with another \$\{ENCODER\}/ than there is now"
     ):
         inspect_programs([program], store)
+
+
+def test_results_tell_options_examples_and_where_runs_start(encoder: Path, tmp_path: Path) -> None:
+    """One encoder read by three methods is three runs, none measured again; the page says what each starts from."""
+    rows = [{"src": ["the", "river"], "tgt": ["ta", "potamo"], "sure": [[0, 0], [1, 1]]}] * 6
+    gold = json_lines(tmp_path / "de-en.jsonl", *rows)
+
+    def table(lab: Lab) -> None:
+        base = lab.make("base s1", Trained, encoder=str(encoder), start="bert", label="base")
+        model = lab.make("after s1", Trained, encoder=lab.checkpoint(base), start="base", label="after")
+        for method in ("argmax", "itermax", "ot"):
+            task = StudyTask("word_alignment", [gold], ["de-en"], options={"method": method, "layer": 1})
+            value = lab.evaluate(model, task).value("de-en", "aer")
+            lab.cell("mine", row=method, column="aer", value=value, seed=1)
+        statistical = lab.make("fast_align", StatisticalAlignment, gold=gold, label="fast_align")
+        value = statistical.value("aer", row=("word_alignment", "de-en", "aer"))
+        lab.cell("mine", row="fast_align", column="aer", value=value, seed=1)
+
+    program, store = _one_cell(table), Store(tmp_path / "out")
+    make_calls(program.targets(), store.root)
+    _, folder = write_program(program, store, {})
+    found = read(folder)
+    assert [(row.run, row.options.get("method"), row.examples) for row in found] == [
+        ("after", "argmax", 6),
+        ("after", "itermax", 6),
+        ("after", "ot", 6),
+        ("fast_align", None, 6),
+    ]
+    material = gather([folder])
+    names = ["after (method=argmax)", "after (method=itermax)", "after (method=ot)", "fast_align"]
+    scores = collect(material.rows)
+    assert scores.runs == names and not scores.repeated
+    assert [info.encoder for info in material.infos.values()] == ["base", "base", "base", ""]
+    assert str(tmp_path) not in (folder / "runs.json").read_text()
 
 
 def test_cells_are_picked_by_their_labels() -> None:

@@ -5,13 +5,21 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from labelled_files import json_lines
 from shipped_studies import STUDIES, calls_of, steps_of, trained
 
+from isoglot.aligners.alignment import Alignment
+from isoglot.aligners.embedding.aligner import EmbeddingAligner
+from isoglot.aligners.embedding.options import EmbeddingOptions
+from isoglot.aligners.scoring import GoldAlignment, score
 from isoglot.errors import ConfigurationError
+from isoglot.evaluation.evaluate import evaluate
 from isoglot.studies.engine import Store
 from isoglot.studies.program import build_programs, inspect_programs
 from isoglot.studies.sizes import SCALES
 from isoglot.studies.training_steps import Evaluate, Finetune, Pretrain
+from isoglot.tasks import build_task
+from isoglot.testing import tiny_bitext
 
 
 @pytest.mark.parametrize("scale", SCALES)
@@ -37,7 +45,8 @@ def test_xlm_aligns_labels_and_links_are_those_of_the_equations_or_of_the_code()
         labels[variant] = tuple(own["objectives"]["word_alignment"][name] for name in ("order", "filtering"))
         trained_for[variant] = own["steps"]
         task = next(step.task for step in steps.values() if isinstance(step, Evaluate))
-        links[variant] = task.options["aligner"]
+        read = EmbeddingOptions.build(method="ot", **task.options.get("aligner", {}))
+        links[variant] = (read.links, read.order, read.epsilon)
     assert labels == {
         "isoglot": ("official", "itermax"),
         "literal": ("paper", "printed"),
@@ -45,9 +54,9 @@ def test_xlm_aligns_labels_and_links_are_those_of_the_equations_or_of_the_code()
     }
     assert trained_for == {"isoglot": 150_000, "literal": 150_000, "authors": 200_000}
     assert links == {
-        "isoglot": {"links": "intersection", "order": "official", "epsilon": 1e-6},
-        "literal": {"links": "printed", "order": "paper", "epsilon": 1e-6},
-        "authors": {"links": "intersection", "order": "official", "epsilon": None},
+        "isoglot": ("intersection", "official", 1e-6),
+        "literal": ("printed", "paper", 1e-6),
+        "authors": ("intersection", "official", None),
     }
     union = steps_of("xlm_align/table6", "Disable*:*", variant="literal", ablation_seeds=[1])
     assert (
@@ -56,6 +65,30 @@ def test_xlm_aligns_labels_and_links_are_those_of_the_equations_or_of_the_code()
         ]
         == "union"
     )
+
+
+def test_the_authors_aligner_has_no_floor_where_it_measures(encoder: Path, tmp_path: Path) -> None:
+    """Their floor goes to a copy: links and error rate are those of the raw dot products, divided in turn."""
+    source, target = (list(tiny_bitext(24)[side]) for side in ("source", "target"))
+    rows = [
+        {"src": a.split(), "tgt": b.split(), "sure": [[i, j] for i in range(3) for j in range(3)]}
+        for a, b in zip(source, target, strict=True)
+    ]
+    sure = [GoldAlignment.of(row["sure"], []) for row in rows]
+    gold = json_lines(tmp_path / "en-de.jsonl", *rows)
+    pairs = [(row["src"], row["tgt"]) for row in rows]
+    rates, links = {}, {}
+    for variant, floor in (("isoglot", 1e-6), ("authors", None)):
+        steps = steps_of("xlm_align/table2", "*Optimal*", variant=variant)
+        planned = next(step.task for step in steps.values() if isinstance(step, Evaluate)).options
+        task = build_task("word_alignment", [gold], **{**planned, "layer": 1})
+        (rate, *_) = evaluate(encoder, task, languages=["en-de"])
+        aligner = EmbeddingAligner(encoder, method="ot", layer=1, epsilon=floor, dtype="float32")
+        expected = [Alignment(frozenset(found.links)) for found in aligner.align_pairs(pairs)]
+        aer = score(expected, sure).aer
+        assert (rate.metric, rate.value) == ("aer", pytest.approx(100 * aer))
+        rates[variant], links[variant] = rate.value, expected
+    assert links["isoglot"] != links["authors"] and rates["isoglot"] != rates["authors"]
 
 
 def test_only_pos_is_read_as_written_and_only_questions_in_windows() -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
 from isoglot.errors import ConfigurationError
+from isoglot.runs.files import write_json
 from isoglot.runs.reporter import Reporter
 from isoglot.studies.graph import Step
 
@@ -34,6 +36,21 @@ class Tuned(Add):
 
     kind: ClassVar[str] = "finetune"
     weights: ClassVar[str] = "sum"
+
+
+class Trained(Step):
+    """An encoder that is copied, with the record that training leaves."""
+
+    encoder: str
+    start: str
+    kind: ClassVar[str] = "pretrain"
+
+    def run(self, folder: Path, report: Reporter) -> Mapping[str, Any]:
+        shutil.copytree(self.encoder, folder / "checkpoint")
+        record = {"name": self.label, "recipe_hash": self.label, "values": {"model": {"path": self.encoder}}}
+        for path in (folder, folder / "checkpoint"):
+            write_json(path / "run.json", record)
+        return {}
 
 
 class Fails(Step):

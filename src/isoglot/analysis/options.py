@@ -22,13 +22,15 @@ ALIGNMENT = "embedding_alignment"
 
 
 class Subset(Options):
-    """A part of the pairs that is drawn before they are scored, as the paper's code does."""
+    """A part of the pairs that is drawn and scored, as the paper's code does; all targets are searched."""
 
     share: float = option(
         ..., "Score a share of the pairs, as the paper's code does: 0.4.", flags=["--subset"], gt=0, le=1
     )
     seed: Seed = option(0, "Seed of --subset; 42 in the paper's code, which draws in the same way.")
-    candidates: Literal["drawn", "all"] = option("drawn", "With --subset: targets to search.")
+    candidates: Literal["drawn", "all"] = option(
+        "all", "With --subset: targets to search; drawn, those of the sampled pairs, is easier."
+    )
 
 
 class ScoreOptions(Options):

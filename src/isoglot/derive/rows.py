@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from isoglot.corpus.encode.words import is_blank, split_words
+from isoglot.corpus.labelled.places import SPLIT_COLUMNS
 from isoglot.derive.base import DerivedSentence, Sentence, Transform, Underivable, moved
 from isoglot.derive.labels import Passage, carry_entities, flip_runs, make_tags_consistent, moved_answers
 from isoglot.derive.options import DeriverOptions
@@ -117,9 +118,8 @@ class Deriver:
         derived = self._reordered(sentence, key)
         pair = self._pair_of(sentence, derived, row["language"])
         tags = self._tags(list(row["tags"]), sentence, derived)
-        return Image(
-            {"words": list(derived.words), "tags": tags, "language": pair["target_language"]}, [pair]
-        )
+        out = {"words": list(derived.words), "tags": tags, "language": pair["target_language"]}
+        return Image(out | {name: row[name] for name in SPLIT_COLUMNS if name in row}, [pair])
 
     def _tags(self, tags: Sequence[str], sentence: Sentence, derived: DerivedSentence) -> list[str]:
         entities = any(t[:2] in ("B-", "I-") for t in tags)

@@ -6,6 +6,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from isoglot.corpus.labelled.splits import split_column
 from isoglot.errors import ConfigurationError
 from isoglot.evaluation.head import FinetunedModel
 from isoglot.evaluation.journal import Evaluation, keep, known_rows, require_own_predictions
@@ -88,9 +89,10 @@ def evaluate(
             report.note(f"{name} {split}: already measured")
             take(known[language])
         else:
-            seen = " (training data of this model)" if _trained_on(about, language, content[language]) else ""
-            report.note(f"{name} {split}{seen}")
             data, step = datasets.pop(language), partial(report.progress, name)
+            apart = split != "train" and split_column(data) is not None  # of one file, but other rows
+            seen = not apart and _trained_on(about, language, content[language])
+            report.note(f"{name} {split}{' (training data of this model)' * seen}")
             scores, predictions = measure(data, language=language, progress=step)
             rows = asked[language].rows(scores, len(predictions))
             take(rows)

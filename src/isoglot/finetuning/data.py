@@ -8,6 +8,7 @@ import torch
 from datasets import Dataset, concatenate_datasets
 from numpy.typing import NDArray
 
+from isoglot.corpus.labelled.splits import split_column
 from isoglot.errors import ConfigurationError
 from isoglot.finetuning.options import FinetuneOptions
 from isoglot.seeding import generator_for
@@ -77,7 +78,10 @@ def training_rows(
                     f"translations with --language, the originals' with --set pivot={code}"
                 )
             own, originals = numbered(own, load_rows(task, options.pivot, "train"))
-        if options.dev_fraction and not task.data.has_dev(code):
+        named = split_column(own) is not None and options.select != "last"
+        if named and (dev := _dev_by_column(task, code)) is not None:
+            held_out[code] = dev
+        elif options.dev_fraction and not task.data.has_dev(code):
             own, held_out[code] = hold_out(
                 own, options.dev_fraction, group=group_column(own, task.group), seed=seed
             )
@@ -102,14 +106,32 @@ def dev_sets(
                 "select=joint needs the languages to choose by: --set select_languages=en,de,es"
             )
         wanted = list(options.select_languages)
-    missing = [code for code in wanted if code not in held_out and not task.data.has_dev(code)]
+    dev = dict(held_out)
+    for code in wanted:
+        rows = None if code in dev else _own_dev(task, code)
+        if rows is not None:
+            dev[code] = rows
+    missing = [code for code in wanted if code not in dev]
     if missing:
         raise ConfigurationError(
             f"no dev data for {', '.join(map(repr, missing))} to choose the checkpoint by ({task.data.describe()}); "
             "add --data dev=PATH, hold out some of the training data with --set dev_fraction=0.05, or keep the last "
             "one with --set select=last"
         )
-    return [(code, held_out[code] if code in held_out else load_rows(task, code, "dev")) for code in wanted]
+    return [(code, dev[code]) for code in wanted]
+
+
+def _own_dev(task: TrainableTask, code: str) -> Dataset | None:
+    """The development data of a language; ``None`` where there are only training data."""
+    return load_rows(task, code, "dev") if task.data.has_dev(code) else _dev_by_column(task, code)
+
+
+def _dev_by_column(task: TrainableTask, code: str) -> Dataset | None:
+    """The development rows of data whose rows name their split."""
+    if not task.data.holds(code, "dev"):
+        return None
+    rows = task.load(code, "dev")
+    return rows if len(rows) and split_column(rows) is not None else None
 
 
 def hold_out(dataset: Dataset, share: float, *, group: str | None, seed: int) -> tuple[Dataset, Dataset]:

@@ -1,7 +1,8 @@
 """``isoglot export``: an encoder as a sentence encoder that other libraries load without isoglot.
 
 Its vectors are those of :class:`~isoglot.tasks.text_vectors.TextEncoder`, with which retrieval is measured: the mean
-over a text's pieces of a layer's hidden states. Only an empty text differs, whose vector is zero.
+over a text's pieces of a layer's hidden states. Two kinds of text differ: an empty one, whose vector is zero, and one
+that spells a token that the template adds (``</s>``, ``[SEP]``), which is left out of the mean.
 
 Source: the folder format of sentence-transformers (``modules.json`` and one folder per module), as every release since
 2.0 reads it.

@@ -71,7 +71,7 @@ def _table(name: str, scale: str, cells: Sequence[Cell], *, others: bool) -> Tab
     for line in lines:
         _measured_rows(table, paper, line, columns, wrong)
     for row in paper.rows if others else ():
-        shown = tuple(_printed(table, paper.value(row, c), c, f"{row.name}, {c.id}", wrong) for c in columns)
+        shown = tuple(_reference(table, paper, row, c, lines, wrong) for c in columns)
         if row not in [line.row for line in lines] and any(cell.value is not None for cell in shown):
             table.rows.append(TableRow(paper.address(row), shown, "reference", "paper"))
     for reason, printed in wrong.items():
@@ -186,8 +186,9 @@ def _measured_rows(
     notes = {cell.note for own in line.cells.values() for cell in own}
     common = notes.pop() if len(notes) == 1 else ""
     for column in columns:
-        value, score = _paper_value(paper, line, column), line.score(column.id)
-        theirs.append(_printed(table, value, column, f"{line.row.name}, {column.id}", wrong))
+        over, score = line.over.get(column.id, ()), line.score(column.id)
+        value = _paper_value(paper, line.row, column, over)
+        theirs.append(_printed(table, value, column, f"{line.row.name}, {column.id}", wrong, over))
         ours.append(_our_cell(table, line, column, score, common))
         if value is None or score is None:
             differences.append(TableCell(""))
@@ -219,26 +220,57 @@ def _our_cell(table: Table, line: _Line, column: PaperColumn, score: Score | Non
         seeds = ", ".join(map(str, sorted(s for s in measured if s is not None)))
         told.append(f"Over seed{'s' * (score.seeds > 1)} {seeds} alone.")
     if over := line.over.get(column.id):
-        told.append(f"Means over {', '.join(over)}, the columns measured.")
+        told.append(_told_mean(over))
     title = f"{score.mean:.3f}, {score.seeds} seed{'s' * (score.seeds > 1)}"
     note = table.note(" ".join(told)) if told else 0
     return TableCell.of(score.mean, column.metric, sd=score.sd, note=note, title=title)
 
 
-def _paper_value(paper: PaperTable, line: _Line, column: PaperColumn) -> PaperValue | None:
+def _paper_value(
+    paper: PaperTable, row: PaperRow, column: PaperColumn, over: Sequence[str]
+) -> PaperValue | None:
     """The paper's figure; of a mean over fewer columns, the paper's mean over the same."""
-    over = line.over.get(column.id)
     if not over:
-        return paper.value(line.row, column)
-    mean = paper.mean({name: line.row.values.get(name) for name in over}, column, partial=True)
+        return paper.value(row, column)
+    values = {name: row.values.get(name) for name in over}
+    whole = all(isinstance(value, int | float) for value in values.values())
+    mean = paper.mean(values, column, partial=True) if whole else None
     return None if mean is None else PaperValue(mean, mean)
 
 
+def _told_mean(over: Sequence[str]) -> str:
+    return f"Means over {', '.join(over)}, the columns measured; the paper's over the same."
+
+
+def _reference(
+    table: Table,
+    paper: PaperTable,
+    row: PaperRow,
+    column: PaperColumn,
+    lines: Sequence[_Line],
+    wrong: dict[str, list[str]],
+) -> TableCell:
+    """A figure of a row that is not measured; a mean only over the columns that all of ours above it are over."""
+    sets = {line.over.get(column.id, ()) for line in lines if column.id in line.values}
+    if len(sets) > 1:
+        return TableCell("–", title="our means above are over different columns")
+    over = next(iter(sets), ())
+    place = f"{row.name}, {column.id}"
+    return _printed(table, _paper_value(paper, row, column, over), column, place, wrong, over)
+
+
 def _printed(
-    table: Table, value: PaperValue | None, column: PaperColumn, place: str, wrong: dict[str, list[str]]
+    table: Table,
+    value: PaperValue | None,
+    column: PaperColumn,
+    place: str,
+    wrong: dict[str, list[str]],
+    over: Sequence[str] = (),
 ) -> TableCell:
     if value is None:
         return TableCell("–")
+    if over:
+        return TableCell.of(value.value, column.metric, note=table.note(_told_mean(over)))
     if not value.reason:
         return TableCell.of(value.value, column.metric)
     wrong[value.reason].append(f"{place}: {value.printed:g}")

@@ -107,8 +107,10 @@ def _task_table(measures: Sequence[Measure], scores: ReportScores, source: str) 
 def _caption(measures: Sequence[Measure], scores: ReportScores, names: str = "") -> str:
     """What the numbers of a table are."""
     names = names or " and ".join(dict.fromkeys(metric_name(m.metric) for m in measures))
-    low = int(min(scores.examples[m].min(axis=None) for m in measures))
-    high = int(max(scores.examples[m].max(axis=None) for m in measures))
+    counts = [scores.examples[m].where(scores.examples[m] > 0) for m in measures]  # 0 where nobody counted
+    counted = [own for own in counts if own.notna().any(axis=None)]
+    low = int(min((own.min(axis=None) for own in counted), default=0))
+    high = int(max((own.max(axis=None) for own in counted), default=0))
     examples = f"{low:,}" if low == high else f"{low:,} to {high:,}"
     examples = f", {examples} examples per language" if high else ""  # analyses of embeddings have none
     directions = list(dict.fromkeys(lower_is_better(m.metric) for m in measures))

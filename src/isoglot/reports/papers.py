@@ -156,7 +156,7 @@ class PaperTable:
             for key, value in row.attributes.items()
             if key not in _UNTOLD and any(other.attributes.get(key) != value for other in same)
         ]
-        return " / ".join([row.name, *told])
+        return " / ".join([row.name, *dict.fromkeys(told)])
 
     def rows_of(self, *labels: str) -> list[PaperRow]:
         """Every row that has all these labels, or those of one :meth:`address`.

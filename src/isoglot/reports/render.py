@@ -121,11 +121,20 @@ def _page(material: Material, scores: ReportScores, options: ReportOptions) -> d
     return {
         "title": options.title, "lead": options.headline, "cards": lines,
         "warning": " ".join(scores.warnings()),
-        "starts": [(info.name, info.start) for info in material.infos.values() if info.start],
+        "starts": _starts(material),
         "contents": [(anchor, title) for anchor, title, part in parts if part],
         "own": own, "beside": beside, "figures": figures, "curves": curves, "viewers": viewers,
         "everything": everything, "runs": runs,
     }  # fmt: skip
+
+
+def _starts(material: Material) -> list[tuple[str, str]]:
+    """Runs and the encoder that they start from."""
+    runs: dict[str, list[str]] = {}
+    for info in material.infos.values():
+        if info.start:
+            runs.setdefault(info.start, []).append(info.name)
+    return [(", ".join(names), start) for start, names in runs.items()]
 
 
 def _drawn(figures: Sequence[ReportFigure], runs: Sequence[str]) -> list[Any]:
@@ -179,8 +188,7 @@ def _runs_table(material: Material) -> Table:
     for info in material.infos.values():
         versions = ", ".join(f"{name} {version}" for name, version in info.versions.items())
         seeds = ", ".join(map(str, info.seeds)) or "–"
-        start = info.start or "not recorded"
-        rows.append([info.name, start, seeds, f"{info.examples:,}", versions, info.folder])
+        rows.append([info.name, info.start or "–", seeds, f"{info.examples:,}", versions, info.folder])
     return Table.listing("Runs", "", ["run", "starts from", "seeds", "results", "versions", "folder"], rows)
 
 

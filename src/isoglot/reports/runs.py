@@ -17,6 +17,7 @@ from isoglot.reports.scores import Combination, row_labels, run_label
 from isoglot.reports.viewer import AlignmentRecord, holds_alignments, read_alignments
 from isoglot.results import Cell, Result
 from isoglot.runs.files import read_json
+from isoglot.runs.folder import CHECKPOINT
 
 _FIGURES = "figures"
 _HASH = re.compile("[0-9a-f]{16}")
@@ -77,6 +78,7 @@ def gather(
     material, records = Material(), list[Mapping[str, Any]]()
     given = [labelled(path) for path in paths]
     labels, rows, cells = RunLabels(given), list[tuple[Result, Path]](), list[tuple[Cell, Path]]()
+    studied = list[Mapping[str, Any]]()
     curves = list[tuple[Curve, Path]]()
     for path in _apart([path for _, path in given]):
         if not path.exists():
@@ -91,6 +93,8 @@ def gather(
         cells += [(cell, file) for file in tables for cell in results.read_cells(file)]
         counts = sorted(path.rglob(f"*{ENDING}"))  # of a file nothing is below it
         material.counts += [(CountsFile.read(file), labels.of(file)) for file in counts]
+        told = [(read_json(file) or {}).get("runs") for file in sorted(path.rglob(results.RUNS))]
+        studied += [own for runs in told if isinstance(runs, list) for own in runs if isinstance(own, dict)]
         learned = _trained(path, records, labels)
         drawn = _drawn(path, material)
         curves += learned
@@ -111,7 +115,7 @@ def gather(
     if names:
         _rename(material, names)
         records = [{**r, "name": names.get(str(r.get("name")), r.get("name"))} for r in records]
-    material.infos = _infos(material.rows, records, combinations)
+    material.infos = _infos(material.rows, [*studied, *records], combinations)
     return material
 
 
@@ -241,7 +245,9 @@ def _encoder(record: Mapping[str, Any]) -> str:
     model = (record.get("values") or {}).get("model") or {}
     if model.get("path"):
         path = Path(str(model["path"]))
-        return path.name if path.is_absolute() else str(model["path"])
+        if not path.is_absolute():
+            return str(model["path"])
+        return path.parent.name if path.name == CHECKPOINT else path.name
     if not model.get("architecture"):
         return ""
     return f"{model['architecture']} from scratch"

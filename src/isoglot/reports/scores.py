@@ -87,7 +87,7 @@ class ReportScores:
     Args:
         values: By measure the values in each language; runs and their seeds down.
         examples: The same of numbers of examples.
-        settings: task and run -> options of the evaluation, as they are typed.
+        settings: task and run -> options of the evaluation that the run's label does not tell, as they are typed.
         checkpoints: task, run and seed -> split, metric and language -> hash of the checkpoint.
         repeated: rows that a later row of the same run, seed and measure took the place of, with another value.
         doubtful: rows of other tools whose value may be a share of 1 beside others in percent.
@@ -108,9 +108,12 @@ class ReportScores:
 
     def notes(self, task: str) -> list[str]:
         """What the runs' labels do not tell: options in which they differ, and rows that several checkpoints share."""
-        own = {run: settings for (name, run), settings in self.settings.items() if name == task}
-        differ = [f"{run} with {s}" for run, s in own.items() if s and not run.endswith(f" ({s})")]
-        differ = differ if len(set(own.values())) > 1 else []
+        own: dict[str, list[str]] = defaultdict(list)
+        for (name, run), settings in self.settings.items():
+            if name == task:
+                own[settings].append(run)
+        differ = [f"{', '.join(runs)} with {settings}" for settings, runs in own.items() if settings]
+        differ = differ if len(own) > 1 else []
         shared = [run for (name, run, _), found in self.checkpoints.items()
                   if name == task and len(set(found.values())) > 1]  # fmt: skip
         notes = [f"Measured with other options than the rest: {'; '.join(differ)}."] if differ else []
@@ -192,6 +195,19 @@ def row_labels(rows: Sequence[Result]) -> list[str]:
         >>> row_labels([Result(**base), Result(**base, options={"layer": 3})])
         ['tlm', 'tlm (layer=3)']
     """
+    found = []
+    for row, common in zip(rows, _common_options(rows), strict=True):
+        settings = _settings(row, {n: v for n, v in row.options.items() if n not in common})
+        found.append(f"{run_label(row)} ({settings})" if settings else run_label(row))
+    return found
+
+
+def _settings(row: Result, options: Mapping[str, object]) -> str:
+    return row.model_copy(update={"options": dict(options)}).settings
+
+
+def _common_options(rows: Sequence[Result]) -> list[dict[str, object]]:
+    """For each row the options that all evaluations of its run on its task have."""
     labels = [run_label(row) for row in rows]
     evaluations: dict[tuple[str, str], list[Result]] = defaultdict(list)
     for label, row in zip(labels, rows, strict=True):
@@ -200,13 +216,7 @@ def row_labels(rows: Sequence[Result]) -> list[str]:
         key: {k: v for k, v in own[0].options.items() if all(r.options.get(k, _DEFAULT) == v for r in own)}
         for key, own in evaluations.items()
     }
-    found = []
-    for label, row in zip(labels, rows, strict=True):
-        common = shared[label, row.task]
-        told = {name: value for name, value in row.options.items() if name not in common}
-        settings = row.model_copy(update={"options": told}).settings
-        found.append(f"{label} ({settings})" if settings else label)
-    return found
+    return [shared[label, row.task] for label, row in zip(labels, rows, strict=True)]
 
 
 def collect(rows: Sequence[Result], combinations: Sequence[Combination] = ()) -> ReportScores:
@@ -215,18 +225,18 @@ def collect(rows: Sequence[Result], combinations: Sequence[Combination] = ()) ->
     Of several rows for the same thing the last one counts. Metrics that are shares of 1 throughout are turned into
     percent; rows with hashes are isoglot's own, in percent however small.
     """
-    labels = row_labels(rows)
+    labels, common = row_labels(rows), _common_options(rows)
     scores = ReportScores({}, {}, list(dict.fromkeys(labels)))
     measures = [Measure(row.task, row.split, row.metric) for row in rows]
     percent = {m for m, row in zip(measures, rows, strict=True) if _is_own(row) or row.value > 1}
     table = []
-    for measure, row, label in zip(measures, rows, labels, strict=True):
+    for measure, row, label, options in zip(measures, rows, labels, common, strict=True):
         value, share, language = row.value, row.metric.lower() in SHARES, common_code(row.language)
         if share and measure not in percent:
             value = 100 * value
         elif share and not _is_own(row) and 0 < value < 1:
             scores.doubtful.append(row)
-        scores.settings[row.task, label] = row.settings
+        scores.settings[row.task, label] = _settings(row, options)
         if row.checkpoint_hash and not measure.quantity:  # of `transfer` each language has its own
             places = scores.checkpoints.setdefault((row.task, label, row.seed), {})
             places[row.split, row.metric, language] = row.checkpoint_hash

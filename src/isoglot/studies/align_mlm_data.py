@@ -7,6 +7,9 @@ from isoglot.studies.lab import Lab, StudyTask
 from isoglot.studies.languages import CORPORA, DATA, files_of, inputs_of
 from isoglot.studies.steps import CollectText, Derive, MakeWorld, TrainTokenizer
 
+_AUTHORS_REPAIR = {"trans": "none", "inv": "flip", "syn": "consistent"}
+"""Last step of a transformation to what the authors' code does to entity tags; transliterated ones stay."""
+
 
 def task_of(lab: Lab, task: str, order: str, overlap: float) -> StudyTask:
     """A task in English and the derived language; the development sets are reported, as by the authors' scripts."""
@@ -114,6 +117,9 @@ def derived(lab: Lab, order: str, overlap: float = 0.0) -> Call:
         if inverted and name != "text":
             literal = {"literal": True} if size["literal_nli"] and given.get("kind") == "nli" else {}
             given["options"] = {"split": size["split_tasks"], **literal}
+    repair = size["repair"]
+    if repair == "authors":
+        repair = _AUTHORS_REPAIR[order.rpartition("+")[2]]
     shape = {"algorithm": size["algorithm"], "family": "roberta", "vocab_size": size["vocabulary"]}
     return lab.make(
         f"derived {order}",
@@ -123,7 +129,7 @@ def derived(lab: Lab, order: str, overlap: float = 0.0) -> Call:
         tokenizer=lab.make("tokenizer", TrainTokenizer, text=[text], options=shape),
         language=language_of(order),
         options=options,
-        rows={"repair": size["repair"], **({"labels": size["labels"]} if syntax else {})},
+        rows={"repair": repair, **({"labels": size["labels"]} if syntax else {})},
     )
 
 

@@ -47,7 +47,8 @@ class StatisticalAlignment(Step):
         sources, targets = map(list, zip(*pairs, strict=True))
         links = self.check().fit_words(sources, targets).tables(sources, targets).links
         total = score(links.alignments()[: len(found.gold)], list(found.gold))
-        return {"values": {name: 100 * getattr(total, name) for name in _MEASURED}}
+        values = {name: 100 * getattr(total, name) for name in _MEASURED}
+        return {"values": values, "examples": dict.fromkeys(values, len(found.gold))}
 
 
 class BestLinks(Step):
@@ -84,7 +85,10 @@ class BestLinks(Step):
         means = {(one.choice["method"], one.choice["layer"]): one.aer for one in tried}
         values: dict[str, float] = {"dev": means[method, layer], "layer": layer}
         aligner = EmbeddingAligner(self.checkpoint, method=method, **MEASURED)
+        examples = {}
         for name, path in self.test.items():
-            values[name] = 100 * layer_error(aligner, gold_pairs(path), layers=[layer])[layer].aer
+            gold = gold_pairs(path)
+            values[name] = 100 * layer_error(aligner, gold, layers=[layer])[layer].aer
+            examples[name] = len(gold.gold)
         each = {f"{method} {layer}": error for (method, layer), error in means.items()}
-        return {"values": values, "method": method, "layer": layer, "tried": each}
+        return {"values": values, "examples": examples, "method": method, "layer": layer, "tried": each}

@@ -39,7 +39,10 @@ class Step(BaseModel):
     label: str = ""
 
     def run(self, folder: Path, report: Reporter) -> Mapping[str, Any]:
-        """Do it. The result's ``values`` can stand in cells, everything else are facts."""
+        """Do it. The result's ``values`` can stand in cells, everything else are facts.
+
+        ``rows`` of results tell what the values are; without them ``examples`` by value how many each rests on.
+        """
         raise NotImplementedError
 
     def files(self) -> list[Input]:

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from isoglot.errors import ConfigurationError
 from isoglot.reports.papers import PAPERS, paper_table
-from isoglot.results import CELLS, FILE_NAME, Cell, Result, write_cells
-from isoglot.runs.files import write_json, write_text
+from isoglot.results import CELLS, FILE_NAME, RUNS, Cell, Result, write_cells
+from isoglot.runs.files import read_json, write_json, write_text
+from isoglot.runs.folder import RUN
 from isoglot.studies.catalogue import Study
 from isoglot.studies.engine import Store
 from isoglot.studies.graph import Call, Value, leaves, resolve
@@ -196,7 +197,10 @@ def _changed_inputs(targets: Sequence[Call], store: Store) -> list[str]:
 
 
 def write_program(program: Program, store: Store, blocked: Mapping[Call, str]) -> tuple[list[Table], Path]:
-    """Write ``cells.jsonl``, ``results.jsonl``, ``table.txt`` and ``figures`` of a study from what there is so far."""
+    """Write what there is of a study so far.
+
+    ``cells.jsonl``, ``results.jsonl`` with the runs' records in ``runs.json``, ``table.txt`` and ``figures``.
+    """
     from isoglot.reports.compare import compare  # noqa: PLC0415 - loads scipy
     from isoglot.reports.export import to_text  # noqa: PLC0415
 
@@ -211,8 +215,10 @@ def write_program(program: Program, store: Store, blocked: Mapping[Call, str]) -
     lines = dict.fromkeys(f"{row.model_dump_json()}\n" for row in _results(program, store))
     if lines:
         write_text(folder / FILE_NAME, "".join(lines))
+        write_json(folder / RUNS, {"runs": list(_trained(program, store))})
     else:
-        (folder / FILE_NAME).unlink(missing_ok=True)
+        for name in (FILE_NAME, RUNS):
+            (folder / name).unlink(missing_ok=True)
     for name, content in program.figures.items():
         _write_figure(name, content, store, folder / "figures")
     return tables, folder
@@ -240,6 +246,8 @@ def _results(program: Program, store: Store) -> Iterator[Result]:
             continue
         measured = [(call, _measured(store, call, value)) for call, value in cell.value.leaves()]
         (call, first), languages = measured[0], {row["language"] for _, row in measured}
+        each = [row["options"] for _, row in measured]
+        shared = {n: v for n, v in each[0].items() if all(n in own and own[n] == v for own in each)}
         quantity = _QUANTITIES.get(cell.column[-1].rpartition(".")[2], "")
         yield Result(
             run=program.named(_run(call, by_metric=bool(quantity))),
@@ -252,17 +260,40 @@ def _results(program: Program, store: Store) -> Iterator[Result]:
             examples=min(int(row["examples"]) for _, row in measured),
             checkpoint_hash=str(first["checkpoint_hash"]) if len(measured) == 1 else "",
             recipe_hash=str(first["recipe_hash"] or call.key),
+            options=shared,
         )
+
+
+def _trained(program: Program, store: Store) -> Iterator[dict[str, Any]]:
+    """What the encoders that were trained recorded of themselves, with names in place of this machine's paths."""
+    waiting, seen = program.targets(), set[Call]()
+    while waiting:
+        call = waiting.pop()
+        if call in seen:
+            continue
+        seen.add(call)
+        waiting += call.needs
+        record = read_json(store.folder(call) / RUN) if call.step.kind == "pretrain" else None
+        if record is not None:
+            start = next((n.step.label or n.name for n in call.needs if n.step.kind == "pretrain"), "")
+            model = record["values"].get("model") or {}
+            shown = {
+                name: record.get(name) for name in ("name", "recipe_hash", "seed", "encoder", "versions")
+            }
+            yield {**shown, "values": {"model": {**model, **({"path": start} if start else {})}}}
 
 
 def _measured(store: Store, call: Call, value: Value) -> dict[str, Any]:
     """The row of results of a number that a call measured: its evaluation's, or one that says what it is."""
     language, _, metric = value.metric.rpartition("/")
     task, language, metric = value.row or (call.step.kind, language, metric)
-    rows = store.manifest(call).get("rows", [])
-    own = (row for row in rows if row["language"] == language and metric in ("", row["metric"]))
-    about = {"task": task, "language": language, "metric": metric, "split": "test"}
-    return {**about, "examples": 0, "checkpoint_hash": "", "recipe_hash": "", **next(own, {})}
+    facts = store.manifest(call)
+    own = (
+        row for row in facts.get("rows", []) if row["language"] == language and metric in ("", row["metric"])
+    )
+    about = {"task": task, "language": language, "metric": metric, "split": "test", "options": {}}
+    examples = facts.get("examples", {}).get(value.metric, 0)
+    return {**about, "examples": examples, "checkpoint_hash": "", "recipe_hash": "", **next(own, {})}
 
 
 def _run(call: Call, *, by_metric: bool) -> str:

@@ -212,7 +212,8 @@ class ScoreEmbeddings(Step):
         from isoglot.analysis.checkpoint_score import checkpoint_alignment_score  # noqa: PLC0415
 
         found = checkpoint_alignment_score(self.checkpoint, vocabulary=self.vocabulary, options=self.options)
-        return {"values": {"alignment_score": found.total.score}}
+        score = "alignment_score"
+        return {"values": {score: found.total.score}, "examples": {score: found.total.tokens}}
 
 
 class DrawFigure(Step):

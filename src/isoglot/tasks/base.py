@@ -9,7 +9,7 @@ import numpy as np
 from datasets import Dataset
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from isoglot.corpus.labelled.places import DataSource, Place
+from isoglot.corpus.labelled.places import DataSource, Place, split_names
 from isoglot.errors import ConfigurationError, Problem
 from isoglot.runs.folder import key_of
 from isoglot.tasks.features import EncodedRow, RowOutput, StepProgress
@@ -122,6 +122,7 @@ def check_places(task: Task, wanted: Sequence[tuple[str, str]]) -> dict[tuple[st
             )
             continue
         try:
+            split_names(split)  # a file without splits would be read for any
             found[language, split] = places_of(task, language, split)
         except ConfigurationError as error:
             problems += error.problems

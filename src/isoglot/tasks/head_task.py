@@ -11,9 +11,9 @@ import torch
 from datasets import Dataset, Features, concatenate_datasets
 from transformers import PretrainedConfig, PreTrainedModel
 
-from isoglot.corpus.labelled.given import rows_of_split
 from isoglot.corpus.labelled.hub import HubSpec, read_hub
 from isoglot.corpus.labelled.places import DataSource, Place
+from isoglot.corpus.labelled.splits import rows_of_split
 from isoglot.corpus.labelled.tables import is_table, read_table
 from isoglot.errors import ConfigurationError
 from isoglot.example_counts import ExampleCounts
@@ -85,7 +85,7 @@ class HeadTask:
                 )
             else:
                 found = self.read_file(place, own, split)
-            found = rows_of_split(found, split)
+            found = rows_of_split(found, split, source=f"{self.name}: {place.path}")
             if not place.whole:
                 found = take_part(found, place.start, place.stop, group=group_column(found, self.group))
             parts.append(found)

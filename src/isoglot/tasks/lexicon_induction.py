@@ -9,6 +9,7 @@ from datasets import Dataset, Features
 
 from isoglot.corpus.labelled.given import with_languages
 from isoglot.corpus.labelled.places import DataSource, Place, is_data_set
+from isoglot.corpus.labelled.splits import split_mask
 from isoglot.corpus.labelled.tables import in_languages, is_table, read_table
 from isoglot.corpus.read.line_files import filled_lines, lexicon_entries, numbered_lines
 from isoglot.errors import ConfigurationError, InputError
@@ -30,7 +31,8 @@ class LexiconInductionTask:
 
     A language pair is written ``en-de``. The words to translate are MUSE's test slice: those of a file named
     ``en-de.5000-6500.txt``, else source words 5,000 to 6,500 of the whole dictionary in its order (by frequency).
-    Of data in memory all are asked for. Candidates are all target words of the file.
+    Of data in memory all are asked for; where rows name their split, those of the split. Candidates are all target
+    words of the file.
 
     Args:
         data: The dictionary.
@@ -61,12 +63,13 @@ class LexiconInductionTask:
             raise ConfigurationError(f"{self.name}: a language is a pair such as en-de, got {language!r}")
         rows: dict[str, list[str]] = {"source": [], "target": []}
         (place,) = self.places(language, split)
-        path, given = place.path, place.rows
+        path, given, of_split = place.path, place.rows, None
         if given is not None or is_table(path):
             given = None if given is None else with_languages(given, source, target)
             role = f"{self.name} data"
             table = read_table(path, LEXICON, language=language, split=split, role=role, rows=given)
             table = in_languages(table, source, target, path)
+            of_split = split_mask(table, split, source=f"{self.name}: {path}")
             rows = {side: list(table[side]) for side in rows}
         else:
             if _names(path, target, source) and not _names(path, source, target):
@@ -80,9 +83,13 @@ class LexiconInductionTask:
                     raise InputError("a line is a source and a target word; fix it", path=path, line=number)
                 rows["source"].append(parts[0])
                 rows["target"].append(parts[1])
-        whole = given is not None and self.words is None
-        asked = [True] * len(rows["source"]) if whole else self._asked(rows["source"], Path(path).name, split)
-        count = len(asked)
+        count = len(rows["source"])
+        if of_split is not None and self.words is None:
+            asked = of_split
+        elif given is not None and self.words is None:
+            asked = [True] * count
+        else:
+            asked = self._asked(rows["source"], Path(path).name, split)
         columns = {
             **rows,
             "source_language": [source] * count,

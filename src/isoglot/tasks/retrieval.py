@@ -9,6 +9,7 @@ from datasets import Dataset, Features
 from isoglot.corpus.labelled.given import GivenData, with_languages
 from isoglot.corpus.labelled.hub import HubSpec, read_hub, read_hub_sides
 from isoglot.corpus.labelled.places import DataSource, Place, find_sides, is_data_set, read_sides
+from isoglot.corpus.labelled.splits import rows_of_split
 from isoglot.corpus.labelled.tables import in_languages, is_table, read_table
 from isoglot.errors import ConfigurationError
 from isoglot.example_counts import ExampleCounts, shares
@@ -66,7 +67,8 @@ class RetrievalTask:
                 rows = None if first.rows is None else with_languages(first.rows, own, pivot)
                 role = f"{self.name} data"
                 table = read_table(first.path, BITEXT, language=own, split=split, role=role, rows=rows)
-            return in_languages(table, own, pivot, first.path, turn=True)
+            table = in_languages(table, own, pivot, first.path, turn=True)
+            return rows_of_split(table, split, source=f"{self.name}: {first.path}")
         count = len(sides[0])
         columns = {"source": sides[0], "target": sides[1], "source_language": [own] * count,
                    "target_language": [pivot] * count}  # fmt: skip

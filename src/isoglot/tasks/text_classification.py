@@ -10,7 +10,7 @@ from datasets import Dataset, Features, Value
 from isoglot.corpus.labelled.given import ALSO, shaped
 from isoglot.corpus.labelled.hub import HubSpec
 from isoglot.corpus.labelled.pairs import labelled_rows
-from isoglot.corpus.labelled.places import Place
+from isoglot.corpus.labelled.places import SPLIT, Place
 from isoglot.corpus.labelled.tables import open_table, read_table
 from isoglot.errors import InputError
 from isoglot.example_counts import ExampleCounts
@@ -19,7 +19,7 @@ from isoglot.tasks.base import Predictions
 from isoglot.tasks.classification import ClassificationTask
 from isoglot.tasks.presets import XTREME
 
-_COLUMNS = Features({**LABELLED, "id": Value("string"), "split": Value("string")})
+_COLUMNS = Features({**LABELLED, "id": Value("string"), SPLIT: Value("string")})
 _LINE_FILES = frozenset([".csv", ".tsv", ".txt", ".jsonl", ".ndjson"])
 
 
@@ -80,7 +80,11 @@ class TextClassification(ClassificationTask):
             raise InputError("holds no labelled text; check the path and the format", path=path)
         columns = {name: [fields.get(name) for fields in found] for name in _COLUMNS}
         columns["language"] = [tag or language for tag in columns["language"]]
-        kept = {name: values for name, values in columns.items() if None not in values}
+        kept = {
+            name: values
+            for name, values in columns.items()
+            if None not in values or (name == SPLIT and any(values))
+        }
         return Dataset.from_dict(kept, features=Features({name: _COLUMNS[name] for name in kept}))
 
     def labels(self, dataset: Dataset) -> list[str]:

@@ -13,7 +13,8 @@ from isoglot.aligners.embedding.choice import with_kept
 from isoglot.aligners.embedding.options import MEASURED, EmbeddingOptions
 from isoglot.aligners.files.gold import gold_pairs
 from isoglot.aligners.scoring import GoldAlignment, require_sure, score, score_pair
-from isoglot.corpus.labelled.places import DataSource, Place
+from isoglot.corpus.labelled.places import SPLIT, DataSource, Place
+from isoglot.corpus.labelled.splits import rows_of_split
 from isoglot.errors import ConfigurationError
 from isoglot.example_counts import ExampleCounts
 from isoglot.schema import ALIGNED
@@ -60,17 +61,25 @@ class WordAlignmentTask:
     def load(self, language: str, split: str) -> Dataset:
         """Rows of ``source_words``, ``target_words``, ``sure`` and ``possible``."""
         (place,) = self.places(language, split)
-        if place.rows is not None:
-            return self._given(place.rows)
+        rows = self._read(place.path, language) if place.rows is None else self._given(place.rows)
+        rows = rows_of_split(rows, split, source=f"{self.name}: {place.path}")
+        if len(rows):
+            require_sure(any(rows["sure"]), f"{split} data of {place.path}")
+        return rows
+
+    def _read(self, path: str, language: str) -> Dataset:
+        """Rows of a file or a folder of a corpus."""
         source, _, target = language.partition("-")
         languages = (source, target) if target else None
-        found = gold_pairs(place.path, limit=None, languages=languages, base=self.base)
+        found = gold_pairs(path, limit=None, languages=languages, base=self.base)
         columns = {
             "source_words": [list(source) for source, _ in found.words],
             "target_words": [list(target) for _, target in found.words],
             "sure": [[list(link) for link in sorted(gold.sure)] for gold in found.gold],
             "possible": [[list(link) for link in sorted(gold.possible)] for gold in found.gold],
         }
+        if found.splits is not None:
+            columns[SPLIT] = list(found.splits)
         return Dataset.from_dict(columns)
 
     def _given(self, rows: Dataset) -> Dataset:
@@ -98,8 +107,9 @@ class WordAlignmentTask:
 
     def with_checkpoint(self, checkpoint: Path | str) -> Self:
         """The task with the method, layer and further options that are kept beside an encoder, but for those given."""
-        given = {"method": self.method, "layer": self.layer, **(self.aligner or {})}
-        options = with_kept(checkpoint, {name: value for name, value in given.items() if value is not None})
+        named = {"method": self.method, "layer": self.layer}
+        chosen = {name: value for name, value in named.items() if value is not None}
+        options = with_kept(checkpoint, {**chosen, **(self.aligner or {})})
         method, layer = options.pop("method", None), options.pop("layer", None)
         return replace(self, method=method, layer=layer, aligner=options or None)
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from datasets import ClassLabel, Dataset, DatasetDict
 
-from isoglot.corpus.labelled.given import given_data, rows_of_split, shaped
+from isoglot.corpus.labelled.given import given_data, shaped
 from isoglot.errors import ConfigurationError
 from isoglot.schema import LABELLED, SPAN, TAGGED
 
@@ -59,9 +59,3 @@ def test_columns_take_the_schemas_names_and_types() -> None:
         ConfigurationError, match="columns: unknown column txt; the task's columns are text, label, language"
     ):
         shaped(_rows("x"), LABELLED, {"txt": "text"})
-
-
-def test_a_column_of_splits_is_heeded_where_it_names_splits() -> None:
-    rows = _rows("a", "b", "c", split=["train", "validation", "test"])
-    assert rows_of_split(rows, "dev")["text"][:] == ["b"]
-    assert len(rows_of_split(_rows("a", "b", split=["fold1", "test"]), "test")) == 2

@@ -30,6 +30,7 @@ from isoglot.aligners.alignment import AlignedPair, link_items
 from isoglot.aligners.scoring import GoldAlignment
 from isoglot.checks import is_number, shortened
 from isoglot.corpus.encode.words import split_words
+from isoglot.corpus.labelled.places import split_name
 from isoglot.corpus.read.line_files import filled_lines, numbered_lines, parsed
 from isoglot.corpus.read.sources import bare_suffix
 from isoglot.errors import ConfigurationError, InputError
@@ -62,6 +63,7 @@ class LinkFile:
     gold: list[GoldAlignment]  # one a sentence, in the file's order
     ids: list[str]  # what the sentences are called, by default their numbers from 1
     words: list[Words] | None = None  # where every line has them, else None
+    splits: list[Any] | None = None  # what each line of JSON calls its split, where one does
 
 
 class LinkReader:
@@ -187,7 +189,13 @@ def read_links(
     found = list(LinkReader(path, name=name, base=base, reverse=reverse).sentences())
     words = [sentence.words for sentence in found if sentence.words is not None]
     ids = [str(number) if own.id is None else own.id for number, own in enumerate(found, 1)]
-    return LinkFile([sentence.gold for sentence in found], ids, words if len(words) == len(found) else None)
+    splits = [split_name(sentence.row or {}) for sentence in found]
+    return LinkFile(
+        [sentence.gold for sentence in found],
+        ids,
+        words if len(words) == len(found) else None,
+        splits if any(name is not None for name in splits) else None,
+    )
 
 
 def _from_items(text: str, start: int) -> GoldAlignment:

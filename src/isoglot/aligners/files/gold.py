@@ -9,6 +9,7 @@ from isoglot.aligners.alignment import require_words
 from isoglot.aligners.files.formats import read_links
 from isoglot.aligners.scoring import GoldAlignment, require_sure
 from isoglot.checks import shortened
+from isoglot.corpus.labelled.splits import split_column
 from isoglot.corpus.labelled.tables import in_languages
 from isoglot.corpus.manifest import load_corpus
 from isoglot.errors import ConfigurationError
@@ -26,6 +27,8 @@ class GoldPairs:
     words: Sequence[tuple[Sequence[str], Sequence[str]]]
     gold: Sequence[GoldAlignment]
     ids: Sequence[str] = ()
+    splits: Sequence[Any] | None = None
+    """What each pair's row calls its split, where rows do."""
 
     def __post_init__(self) -> None:
         if len(self.words) != len(self.gold):
@@ -86,7 +89,7 @@ def gold_pairs(
         )
     if sure:
         require_sure(any(own.sure for own in found.gold), path)
-    return GoldPairs(found.words, found.gold, found.ids or ())
+    return GoldPairs(found.words, found.gold, found.ids or (), found.splits)
 
 
 def _of_corpus(path: str | Path, limit: int | None, languages: tuple[str, str] | None) -> GoldPairs:
@@ -97,4 +100,5 @@ def _of_corpus(path: str | Path, limit: int | None, languages: tuple[str, str] |
     words = list(zip(rows["source_words"], rows["target_words"], strict=True))
     gold = [GoldAlignment.of(links, []) for links in rows["links"]]
     require_sure(any(own.sure for own in gold), path)
-    return GoldPairs(words, gold)
+    column = split_column(rows)
+    return GoldPairs(words, gold, splits=None if column is None else list(rows[column]))

@@ -9,7 +9,7 @@ from typing import Any
 from datasets import Dataset, Features, LargeList, List, Value
 
 from isoglot.corpus.labelled.hub import column_values
-from isoglot.corpus.labelled.places import SPLITS, DataSource, Place
+from isoglot.corpus.labelled.places import SPLIT, SPLIT_COLUMNS, DataSource, Place, split_of
 from isoglot.errors import ConfigurationError
 from isoglot.languages import codes
 
@@ -25,13 +25,12 @@ ALSO: Mapping[str, tuple[str, ...]] = {
     "target_words": ("tgt",),
     "sure": ("links",),
     "id": ("index_id",),
-    "split": ("partition",),
+    SPLIT: SPLIT_COLUMNS[1:],
 }
 """Column of a task schema to the other names that data sets have for it."""
-_BESIDE = ("id", "article", "split")
+_BESIDE = ("id", "article", SPLIT)
 """Columns that are kept where they are there: translations share an id, questions an article."""
 _OPTIONAL = ("language", "source_language", "target_language", "possible")
-_SPLIT_NAMES = {name: split for split, names in SPLITS.items() for name in names}
 
 
 @dataclass(frozen=True)
@@ -75,8 +74,8 @@ def _flat(data: Any, language: str, split: str) -> list[tuple[tuple[str, str], D
     if isinstance(data, Mapping):
         found = []
         for key, inner in data.items():
-            own = (language, _SPLIT_NAMES[key]) if key in _SPLIT_NAMES else (str(key), split)
-            found += _flat(inner, *own)
+            part = split_of(key)
+            found += _flat(inner, str(key), split) if part is None else _flat(inner, language, part)
         return found
     if hasattr(data, "iloc"):  # a pandas frame, without an import of pandas
         data = Dataset.from_pandas(data, preserve_index=False)
@@ -133,11 +132,3 @@ def with_languages(rows: Dataset, source: str, target: str) -> Dataset:
         if name not in rows.features:
             rows = rows.add_column(name, [language] * len(rows))
     return rows
-
-
-def rows_of_split(rows: Dataset, split: str) -> Dataset:
-    """The rows of a split, where a column ``split`` names one for each; else all of them."""
-    if "split" not in rows.features:
-        return rows
-    parts = [_SPLIT_NAMES.get(str(name)) for name in rows["split"]]
-    return rows if None in parts else rows.select([i for i, part in enumerate(parts) if part == split])

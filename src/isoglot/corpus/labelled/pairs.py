@@ -7,6 +7,7 @@ from typing import Any
 from datasets import Dataset, Features, Value
 
 from isoglot.corpus.encode.words import is_blank
+from isoglot.corpus.labelled.places import SPLIT, SPLIT_COLUMNS
 from isoglot.corpus.read.line_files import csv_rows, numbered_lines, numbered_objects
 from isoglot.errors import InputError
 from isoglot.languages import codes
@@ -37,8 +38,9 @@ _NAMES: Names = {
     "label": ("gold_label", "label"),
     "language": ("language",),
     "id": ("pairid", "id"),
+    SPLIT: SPLIT_COLUMNS,
 }
-_OPTIONAL = ("language", "id", "split")
+_OPTIONAL = ("language", "id", SPLIT)
 _NO_CONSENSUS = "-"
 UNTRANSLATED = "NS"
 """PAWS-X: a sentence that has no translation."""
@@ -57,11 +59,11 @@ def read_pairs(
     ``.csv`` is comma-separated and quoted, ``.jsonl`` JSON lines, everything else tab-separated without quotes. A
     first line that names a label column is a header; without one a line is first, second, label. In files of several
     languages (a ``language`` column) only rows of the one asked for are kept. Rows without consensus (label ``-``)
-    and PAWS-X's untranslated ones (a sentence ``NS``) are left out.
+    and PAWS-X's untranslated ones (a sentence ``NS``) are left out. A column ``split`` or ``partition`` is kept.
 
     ``labels`` has every spelling of a label and its name, ``allowed`` the names that the model knows.
     """
-    columns: dict[str, list[str]] = {name: [] for name in PAIR_WITH_ID}
+    columns: dict[str, list[str | None]] = {name: [] for name in (*PAIR_WITH_ID, SPLIT)}
     others: set[str] = set()
     for seen, (line, fields) in enumerate(labelled_rows(path, _NAMES), start=1):
         if fields.get("language", language).lower() not in codes(language):
@@ -76,12 +78,15 @@ def read_pairs(
             raise InputError(problem, path=path, line=line)
         own = {"label": labels[label], "language": language, "id": fields.get("id") or str(seen)}
         for name, values in columns.items():
-            values.append((fields | own)[name])
+            values.append((fields | own).get(name))
     if not columns["label"]:
         there = f"the languages there are {', '.join(sorted(others))}"
         hint = there if others else "check the path and the format"
         raise InputError(f"holds no labelled pair in {language!r}; {hint}", path=path)
-    return Dataset.from_dict(columns, features=PAIR_WITH_ID)
+    features = Features(PAIR_WITH_ID)
+    if any(columns[SPLIT]):
+        features[SPLIT] = Value("string")
+    return Dataset.from_dict({name: columns[name] for name in features}, features=features)
 
 
 def labelled_rows(path: str | Path, names: Names) -> Iterator[tuple[int, dict[str, str]]]:

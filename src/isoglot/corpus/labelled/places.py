@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from fnmatch import translate
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from isoglot.corpus.read.line_files import numbered_lines
 from isoglot.errors import ConfigurationError, InputError
@@ -25,6 +25,14 @@ SPLITS: dict[str, tuple[str, ...]] = {
     "test": ("test", "devtest", "tst"),
 }
 """Names that files give to each split."""
+
+_SPLIT_OF = {name: split for split, names in SPLITS.items() for name in names}
+KNOWN_SPLITS = "known: " + ", ".join(f"{split} ({', '.join(names[1:])})" for split, names in SPLITS.items())
+"""The end of a message about an unknown split."""
+
+SPLIT = "split"
+SPLIT_COLUMNS = (SPLIT, "partition")
+"""Names of a column that says which split each row is of; the first one that is there counts."""
 
 HUB = "hub"
 _PART = re.compile(r"#(\d+(?:\.\d+)?):(\d+(?:\.\d+)?)(%?)$")
@@ -97,17 +105,20 @@ class DataSource:
     specs: Sequence[str]
 
     def __post_init__(self) -> None:
-        """Refuse an invalid part."""
+        """Refuse an invalid part, and an unknown split in front."""
         for spec in self.specs:
             _part(spec)
+            name, separator, _ = spec.partition("=")
+            if separator and name.isidentifier() and split_of(name) is None and not _is_path(spec):
+                raise ConfigurationError(f"{spec}: unknown split {name!r}; {KNOWN_SPLITS}")
 
     def of_split(self, split: str) -> list[str]:
         """The specifications for one split: those for it alone, if there are any, else the ones for all."""
         own, general = [], []
         for spec in self.specs:
             name, separator, rest = spec.partition("=")
-            if separator and name in SPLITS:
-                if name == split:
+            if separator and (named := split_of(name)) is not None:
+                if named == split:
                     own.append(rest)
             else:
                 general.append(spec)
@@ -142,11 +153,15 @@ class DataSource:
 
     def has_dev(self, language: str) -> bool:
         """Whether there are development data: named as such, or others than the training data."""
-        dev, train = self._held(language, "dev"), self._held(language, "train")
-        named = any(spec.startswith("dev=") for spec in self.specs)
+        dev, train = self._any(language, "dev"), self._any(language, "train")
+        named = any("=" in spec and split_of(spec.partition("=")[0]) == "dev" for spec in self.specs)
         return bool(dev) and (named or dev != train or all(place.divided for place in dev))
 
-    def _held(self, language: str, split: str) -> list[Place]:
+    def holds(self, language: str, split: str) -> bool:
+        """Whether there are data to read for a language and split."""
+        return bool(self._any(language, split))
+
+    def _any(self, language: str, split: str) -> list[Place]:
         try:
             return self.find(language, split)
         except ConfigurationError:
@@ -170,10 +185,30 @@ def is_data_set(path: str | Path) -> bool:
     return any((Path(path) / mark).exists() for mark in _DATASET_FILES)
 
 
+def _is_path(spec: str) -> bool:
+    """Whether something with = in it is itself a path or template, as Hive names folders."""
+    return "{" in spec or glob.has_magic(spec) or Path(spec.partition("/")[0]).exists()
+
+
+def split_of(name: object) -> str | None:
+    """The split that a name stands for; ``None`` for an unknown one.
+
+    Example:
+        >>> split_of("validation"), split_of("Test "), split_of("tset")
+        ('dev', 'test', None)
+    """
+    return _SPLIT_OF.get(str(name).strip().lower())
+
+
+def split_name(row: Mapping[str, Any]) -> Any:
+    """What a row calls its split; ``None`` where it does not say."""
+    return next((row[name] for name in SPLIT_COLUMNS if name in row), None)
+
+
 def split_names(split: str) -> tuple[str, ...]:
     """The names that a split goes by."""
     if split not in SPLITS:
-        raise ConfigurationError(f"unknown split {split!r}; known: {', '.join(SPLITS)}")
+        raise ConfigurationError(f"unknown split {split!r}; {KNOWN_SPLITS}")
     return SPLITS[split]
 
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from datasets import Dataset, Features, Value
 
-from isoglot.corpus.labelled.places import split_names
+from isoglot.corpus.labelled.places import SPLIT, SPLIT_COLUMNS, split_name, split_names
 from isoglot.corpus.labelled.questions import ARTICLE
 from isoglot.corpus.manifest import is_prepared, load_corpus
 from isoglot.corpus.read.line_files import each, numbered_objects
@@ -172,6 +172,8 @@ def _from_jsonl(path: str, schema: Features, language: str) -> Dataset:
             found["answers"] = _answers(found["answers"])
             if given.get(ARTICLE) is not None:
                 found[ARTICLE] = str(given[ARTICLE])
+        if not given.keys().isdisjoint(SPLIT_COLUMNS):
+            found[SPLIT] = str(split_name(given))
         if not all(isinstance(found[name], list) for name in ("words", "tags") if name in found):
             raise InputError("words and tags are lists; correct them")
         words, tags = (len(found.get(name, ())) for name in ("words", "tags"))
@@ -183,9 +185,11 @@ def _from_jsonl(path: str, schema: Features, language: str) -> Dataset:
     features = Features(schema)
     if all(ARTICLE in row for row in rows):
         features[ARTICLE] = Value("string")
+    if any(SPLIT in row for row in rows):
+        features[SPLIT] = Value("string")
     try:
         return Dataset.from_dict(
-            {column: [row[column] for row in rows] for column in features}, features=features
+            {column: [row.get(column) for row in rows] for column in features}, features=features
         )
     except (TypeError, ValueError, OverflowError) as error:
         raise InputError(
