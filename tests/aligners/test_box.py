@@ -67,7 +67,7 @@ def test_it_is_what_is_meant_where_nothing_is_named(tmp_path, caplog) -> None:
             str(tmp_path / "links"),
         ],
     )
-    assert "box was not taught the language 'gd'" in caplog.text
+    assert "box was not taught 'gd'; the nearest language that it was taught is Irish (ga)" in caplog.text
     assert done.exit_code == 0 and (tmp_path / "links").read_text().strip() == SENTENCES["de"][1]
     assert aligner_of().model == "box" and aligner_of(model="box").options.method == "softmax"
     layers = load_masked_lm({"path": "box", "new_head": True}).config.num_hidden_layers
