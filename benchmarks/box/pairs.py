@@ -5,7 +5,7 @@
 Of DATA/parallel/en-XX.tsv.gz only rows from Tatoeba (CC BY 2.0 FR) and TICO-19 (CC0), none that is held out for a test
 set. OUT/en-XX.jsonl holds words, the HMM's intersected links and, as ``likely``, what both its directions together give
 0.02 or more. Text without spaces is cut twice: into words as the aligner cuts it later, and into characters, which get
-the links of their word (OUT/en-XX.characters.jsonl).
+the links of their word (OUT/en-XX.characters.jsonl). OUT/en-XX.tsv holds 800 pairs as running text.
 """
 
 import argparse
@@ -29,6 +29,8 @@ UNTAUGHT = ("eo", "la", "ug", "yi")
 LIKELY = 0.02
 LONGEST = 100
 """Words of a side."""
+RUNNING = 800
+"""Pairs of running text, which teach vectors of sentences."""
 
 Row = tuple[str, str]
 
@@ -115,10 +117,13 @@ def main() -> None:
     for language, path in taught(options.data, options.languages):
         if (out := options.out / f"en-{language}.jsonl").exists():
             continue
-        pairs = [(split_words(english), cut(tokenizer, text, language)) for english, text in rows(path)]
+        texts = list(rows(path))
+        random.Random(f"0 {language}").shuffle(texts)
+        lines = ["\t".join(side.replace("\t", " ") for side in pair) for pair in texts[:RUNNING]]
+        out.with_suffix(".tsv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+        texts = texts[: options.most]
+        pairs = [(split_words(english), cut(tokenizer, text, language)) for english, text in texts]
         pairs = [pair for pair in pairs if all(0 < len(words) <= LONGEST for words in pair)]
-        if options.most and len(pairs) > options.most:
-            pairs = random.Random(f"0 {language}").sample(pairs, options.most)
         linked = aligned(pairs)
         if language in UNSPACED:
             write(out.with_suffix(".characters.jsonl"), [characters(pair) for pair in linked])
