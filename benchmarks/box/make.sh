@@ -14,17 +14,35 @@ train() {   # recipe, name, more
   [ -d "$runs/$2/checkpoint" ] || isoglot pretrain "$here/$1.yaml" --out "$runs/$2" "${@:3}" $([ -d "$runs/$2" ] && echo --resume)
 }
 
+# The box's layers, those of the vectors of sentences included, on all pieces; Tatoeba's and TICO-19's pairs.
 [ -d "$runs/before" ] || isoglot pack "$BOX" --out "$runs/before"
-run vocabulary keep "$encoder" "$runs/base" 196000 "$data"/parallel/*.tsv.gz
-run weights stack "$runs/begin" "$runs/base" "$runs/before"
+run weights stack "$runs/begin" "$encoder" "$runs/before"
 run pairs "$data" "$encoder" "$runs/hmm" --most 6000
 
-round() {   # name, teacher, start, pairs of a new and of an old language, of two languages without English, steps, seed
-  run labels "$runs/hmm" "$2" "$runs/$1-links" --seed "$8" --count "$4" $new
-  run labels "$runs/hmm" "$2" "$runs/$1-links" --seed "$8" --count "$5" $old
-  [ "$6" = 0 ] || run pivots "$data" "$2" "$runs/$1-links/pivots.jsonl" --count "$6" --seed "$8"
-  ISOGLOT_ENCODER=$3 BOX_LINKS=$runs/$1-links train aligner "$1" --set steps="$7" --set seed="$8"
-}
-round sixth "$runs/begin" "$runs/begin" 400 200 0 400 16
-run weights mix "$runs/sixth-drawn" "$runs/sixth/checkpoint" "$runs/begin" 0.8
-run measure "$data" "$runs/sixth-drawn" dev --pud 100 --keep --only adjacent
+# A sixth round, drawn back to the box.
+run labels "$runs/hmm" "$runs/begin" "$runs/sixth-links" --seed 16 --count 400 $new
+run labels "$runs/hmm" "$runs/begin" "$runs/sixth-links" --seed 16 --count 200 $old
+run pivots "$data" "$runs/begin" "$runs/sixth-links/pivots.jsonl" --seed 16 --count 1600
+ISOGLOT_ENCODER=$runs/begin BOX_LINKS=$runs/sixth-links train aligner sixth --set steps=400 --set seed=16
+for share in 1.0 0.8 0.6; do
+  run weights mix "$runs/sixth-$share" "$runs/sixth/checkpoint" "$runs/begin" $share
+  run measure "$data" "$runs/sixth-$share" dev --pud 100 --dtype bfloat16 --only adjacent --keep
+done
+cp "$runs/before/aligner.json" "$runs/sixth-${SHARE:=0.8}/"
+
+# The upper layers learn again on the new lower ones.
+BOX_STACKED=$runs/sixth-$SHARE BOX_TEXT=$runs/hmm train sentences sentences --set steps=300 --set train.learning_rate=1e-4 --set seed=6
+
+# The file: 196,000 pieces, which are all that text of the languages uses, every single character, and the most probable others.
+run vocabulary keep "$encoder" "$runs/base" 196000 "$data"/parallel/*.tsv.gz
+run weights stack "$runs/final" "$runs/base" "$runs/sentences/checkpoint"
+cp "$runs/before/aligner.json" "$runs/final/"
+cp "$here/../../src/isoglot/models/box.md" "$runs/final/README.md"
+[ -f "$runs/box.safetensors" ] || isoglot pack "$runs/final" --out "$runs/box.safetensors" --sentences "$runs/final"
+
+box=$runs/box.safetensors
+run vocabulary check "$encoder" "$runs/base" "$data"/parallel/*.tsv.gz
+run measure "$data" "$box" test
+run directions "$data" --model "$box" --encoder "$encoder"
+run retrieval "$data" "$encoder" "$box" --count 400 --dtype bfloat16
+run agreement "$data" "$encoder" "$BOX" "$box" --count 100

@@ -5,7 +5,7 @@
 Of DATA/parallel/en-XX.tsv.gz only rows from Tatoeba (CC BY 2.0 FR) and TICO-19 (CC0), none that is held out for a test
 set. OUT/en-XX.jsonl holds words, the HMM's intersected links and, as ``likely``, what both its directions together give
 0.02 or more. Text without spaces is cut twice: into words as the aligner cuts it later, and into characters, which get
-the links of their word (OUT/en-XX.characters.jsonl). OUT/en-XX.tsv holds 800 pairs as running text.
+the links of their word (OUT/en-XX.characters.jsonl). OUT/en-XX.tsv holds 300 pairs as running text.
 """
 
 import argparse
@@ -29,7 +29,7 @@ UNTAUGHT = ("eo", "la", "ug", "yi")
 LIKELY = 0.02
 LONGEST = 100
 """Words of a side."""
-RUNNING = 800
+RUNNING = 300
 """Pairs of running text, which teach vectors of sentences."""
 
 Row = tuple[str, str]

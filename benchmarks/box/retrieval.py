@@ -1,6 +1,6 @@
 """Sentence retrieval of encoders by language: the accuracy of the nearest sentence by cosine, mean of both directions.
 
-    python retrieval.py DATA MODEL... [--count 1000] [--languages XX...]
+    python retrieval.py DATA MODEL... [--count 1000] [--dtype bfloat16] [--languages XX...]
 
 The sentences are those of DATA/parallel that LASER's Tatoeba sets hold out, English and its translation, each text
 once; of a language COUNT at most.
@@ -33,8 +33,9 @@ def main() -> None:
     parser.add_argument("models", nargs="+")
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--languages", nargs="*", default=[])
+    parser.add_argument("--dtype", default="float32")
     options = parser.parse_args()
-    encoders = [TextEncoder(model, layer=-1) for model in options.models]
+    encoders = [TextEncoder(model, layer=-1, dtype=options.dtype) for model in options.models]
     print("language | sentences |", " | ".join(options.models))
     figures = []
     for path in sorted((options.data / "parallel").glob("en-??.tsv.gz")):

@@ -65,7 +65,7 @@ def main() -> None:
         write(out, mixed(first, second, float(rest[3])), second, first)
     else:
         upper = Path(rest[3]) if len(rest) > 3 else None
-        write(out, stacked(first, second, upper), first, None if upper else second)
+        write(out, stacked(first, second, upper), first, second if (second / CHOICE).exists() else None)
 
 
 if __name__ == "__main__":
