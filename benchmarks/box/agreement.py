@@ -3,8 +3,8 @@
     python agreement.py DATA MODEL... [--count 200] [--languages XX...]
 
 The HMM learns from the pairs that may teach (4,000 at most) and from those that LASER's Tatoeba sets hold out; COUNT of
-the latter are aligned by all. Printed is the alignment error (%) with the HMM's intersected links as gold links. It says
-where an aligner is lost, not how good it is: a perfect one has the HMM's own error.
+the latter are aligned by all. Printed is the alignment error (%) with the HMM's intersected links as gold links. It
+says where an aligner is lost, not how good it is: a perfect one has the HMM's own error.
 """
 
 import argparse

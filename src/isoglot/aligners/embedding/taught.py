@@ -54,7 +54,7 @@ _RELATIVES = {
         "tr": "ba crh cv gag kaa kk ky tt ug uz",
         "uk": "rue",
         "ur": "skr",
-        "vi": "muong",
+        "vi": "mtq",
         "zh": "gan hak nan wuu yue",
     }.items()
 }
