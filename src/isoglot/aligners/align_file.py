@@ -31,7 +31,7 @@ Found = Iterator[tuple[Any, PairLinks]]
 _FEW, _JUDGED = 0.6, 400
 """A share of the usual links per word that is few, and how many words of both sides are enough to judge."""
 _LOGGER = logging.getLogger(__name__)
-_UNTAUGHT = "%s %s; compare its links, which may be worse than usual, with those of --method hmm, which learns from pairs"
+_UNTAUGHT = "%s %s; its links may be worse than usual: compare those of --method hmm, which learns from pairs"
 _RECORD = "alignment.json"
 """What an aligned corpus was made from, beside the manifest that every prepared corpus has."""
 
