@@ -7,10 +7,12 @@ an encoder as it is, and an HMM that learns from the thousand pairs.
 """
 
 import argparse
+import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from itertools import permutations
 from pathlib import Path
+from statistics import fmean
 
 from isoglot.aligners.alignment import PairLinks
 from isoglot.aligners.embedding.aligner import EmbeddingAligner
@@ -98,23 +100,22 @@ def main() -> None:
         for one, two in permutations(LANGUAGES, 2):
             turn = links[name].get((two, one))
             links[name][one, two] = list(map(turned, turn)) if turn else align(words[one], words[two])
-    print("direction |", " | ".join(["box", "by way of English", *list(systems)[1:]]))
-    totals = defaultdict(list)
+    totals: dict[tuple[str, bool], list[float]] = defaultdict(list)
     for one, two in permutations(LANGUAGES, 2):
         rows = {name: table[one, two] for name, table in links.items()}
-        if "en" not in (one, two):
+        english = "en" in (one, two)
+        if not english:
             rows["English"] = list(map(composed, links["box"][one, "en"], links["box"]["en", two]))
         figures = {name: accuracy(tags[one], tags[two], row) for name, row in rows.items()}
-        for name in ("box", "English", *list(systems)[1:]):
-            totals[name, "en" in (one, two)].append(figures.get(name, float("nan")))
-        columns = [
-            f"{figures[name]:.1f}" if name in figures else ""
-            for name in ("box", "English", *list(systems)[1:])
-        ]
-        print(f"{one}-{two} |", " | ".join(columns), flush=True)
-    for english in (True, False):
-        means = [sum(values) / len(values) for (_, kind), values in totals.items() if kind is english]
-        print("with English |" if english else "without |", " | ".join(f"{mean:.1f}" for mean in means))
+        for name, figure in figures.items():
+            totals[name, english].append(figure)
+        print(
+            f"{one}-{two} |",
+            json.dumps({name: round(figure, 1) for name, figure in figures.items()}),
+            flush=True,
+        )
+    for (name, english), column in totals.items():
+        print("with English" if english else "without", name, round(fmean(column), 1))
 
 
 if __name__ == "__main__":
