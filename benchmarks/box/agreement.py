@@ -40,7 +40,8 @@ def main() -> None:
     tokenizer = load_tokenizer(options.models[0])
     print("language | pairs |", " | ".join(options.models))
     for language, path in taught(options.data, options.languages):
-        tests = list(zip(*held_out(path, options.count), strict=True))
+        if not (tests := list(zip(*held_out(path, options.count), strict=True))):
+            continue
         lessons = list(rows(path))
         lessons = random.Random(f"0 {language}").sample(lessons, min(4000, len(lessons)))
         words = [(split_words(english), cut(tokenizer, text, language)) for english, text in tests + lessons]
