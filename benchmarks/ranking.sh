@@ -7,7 +7,8 @@
 # Finished steps are skipped, so that several processes may share the work: what another has begun is left to it.
 set -euo pipefail
 here=$(dirname "$0") data=$ISOGLOT_DATA runs=$ISOGLOT_RUNS
-python "$here/box_pairs.py" "$data" "$ISOGLOT_ENCODER" "$runs/hmm"   # Tatoeba and TICO-19 with the links of the HMM
+python "$here/box/pairs.py" "$data" "$ISOGLOT_ENCODER" "$runs/hmm" ar bg bn da de el es fa fi fr he hi hu id is it ja lt lv mk mr ms nl no pl pt ro \
+  ru ta tl uk ur zh   # Tatoeba and TICO-19 with the links of the HMM
 
 mkdir -p "$runs/links" "$runs/begun" "$runs/done" "$runs/scores"
 sources=

@@ -4,16 +4,26 @@ import re
 from functools import cache
 
 _TABLE = """
-af afr afrikaans Latn|am amh amharic Ethi|ar ara|arb arabic Arab|bg bul bulgarian Cyrl|bn ben bengali Beng
-ca cat catalan Latn|cs ces czech Latn|da dan danish Latn|de deu german Latn|el ell greek Grek|en eng english Latn
-es spa spanish Latn|et est|ekk estonian Latn|eu eus basque Latn|fa pes|fas persian Arab|fi fin finnish Latn
-fr fra french Latn|he heb hebrew Hebr|hi hin hindi Deva|hu hun hungarian Latn|id ind indonesian Latn
-it ita italian Latn|ja jpn japanese Jpan|jv jav javanese Latn|ka kat georgian Geor|kk kaz kazakh Cyrl
-ko kor korean Hang|ml mal malayalam Mlym|mr mar marathi Deva|ms zsm|msa malay Latn|my mya burmese Mymr
-nl nld dutch Latn|no nob|nor norwegian Latn|pl pol polish Latn|pt por portuguese Latn|ro ron romanian Latn
-ru rus russian Cyrl|sv swe swedish Latn|sw swh|swa swahili Latn|ta tam tamil Taml|te tel telugu Telu
-th tha thai Thai|tl tgl|fil tagalog Latn|tr tur turkish Latn|uk ukr ukrainian Cyrl|ur urd urdu Arab
-vi vie vietnamese Latn|yo yor yoruba Latn|zh cmn|zho chinese Hans
+af afr afrikaans Latn|am amh amharic Ethi|ar ara|arb arabic Arab|as asm assamese Beng|az azj|aze azerbaijani Latn
+be bel belarusian Cyrl|bg bul bulgarian Cyrl|bn ben bengali Beng|br bre breton Latn|bs bos bosnian Latn
+ca cat catalan Latn|cs ces czech Latn|cy cym welsh Latn|da dan danish Latn|de deu german Latn|el ell greek Grek
+en eng english Latn|es spa spanish Latn|et est|ekk estonian Latn|eu eus basque Latn|fa pes|fas persian Arab
+fi fin finnish Latn|fo fao faroese Latn|fr fra french Latn|fy fry frisian Latn|ga gle irish Latn|gd gla gaelic Latn
+gl glg galician Latn|gu guj gujarati Gujr|ha hau hausa Latn|he heb hebrew Hebr|hi hin hindi Deva|hr hrv croatian Latn
+hu hun hungarian Latn|hy hye armenian Armn|id ind indonesian Latn|is isl icelandic Latn|it ita italian Latn
+ja jpn japanese Jpan|jv jav javanese Latn|ka kat georgian Geor|kk kaz kazakh Cyrl|km khm khmer Khmr
+kn kan kannada Knda|ko kor korean Hang|ku kmr|kur kurdish Latn|ky kir kyrgyz Cyrl|la lat latin Latn
+lb ltz luxembourgish Latn|lo lao lao Laoo|lt lit lithuanian Latn|lv lvs|lav latvian Latn|mg plt|mlg malagasy Latn
+mk mkd macedonian Cyrl|ml mal malayalam Mlym|mn khk|mon mongolian Cyrl|mr mar marathi Deva|ms zsm|msa malay Latn
+mt mlt maltese Latn|my mya burmese Mymr|ne npi|nep nepali Deva|nl nld dutch Latn|no nob|nor norwegian Latn
+oc oci occitan Latn|om gaz|orm oromo Latn|or ory|ori odia Orya|pa pan punjabi Guru|pl pol polish Latn
+ps pbt|pus pashto Arab|pt por portuguese Latn|ro ron romanian Latn|ru rus russian Cyrl|sa san sanskrit Deva
+sd snd sindhi Arab|si sin sinhala Sinh|sk slk slovak Latn|sl slv slovenian Latn|so som somali Latn
+sq als|sqi albanian Latn|sr srp serbian Cyrl|su sun sundanese Latn|sv swe swedish Latn|sw swh|swa swahili Latn
+ta tam tamil Taml|te tel telugu Telu|tg tgk tajik Cyrl|th tha thai Thai|tl tgl|fil tagalog Latn|tr tur turkish Latn
+tt tat tatar Cyrl|ug uig uyghur Arab|uk ukr ukrainian Cyrl|ur urd urdu Arab|uz uzn|uzb uzbek Latn
+vi vie vietnamese Latn|xh xho xhosa Latn|yi ydd|yid yiddish Hebr|yo yor yoruba Latn|zh cmn|zho chinese Hans
+zu zul zulu Latn
 """
 
 

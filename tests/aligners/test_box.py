@@ -16,9 +16,11 @@ import isoglot as iso
 from isoglot.aligners.embedding.aligner import EmbeddingAligner
 from isoglot.aligners.embedding.choice import kept_choice
 from isoglot.aligners.embedding.options import EmbeddingOptions
+from isoglot.aligners.embedding.taught import BOX_LANGUAGES, NEAREST, untaught
 from isoglot.aligners.options import aligner_of
 from isoglot.cli import app
 from isoglot.corpus.encode.load_tokenizer import load_tokenizer
+from isoglot.languages import name_of, two_letters
 from isoglot.modules.load import load_masked_lm
 from isoglot.runs.checkpoint import BOX_FILE, checkpoint_folder
 
@@ -67,7 +69,7 @@ def test_it_is_what_is_meant_where_nothing_is_named(tmp_path, caplog) -> None:
             str(tmp_path / "links"),
         ],
     )
-    assert "box was not taught the language 'gd'" in caplog.text
+    assert "box was not taught 'gd'; the nearest language that it was taught is Irish (ga)" in caplog.text
     assert done.exit_code == 0 and (tmp_path / "links").read_text().strip() == SENTENCES["de"][1]
     assert aligner_of().model == "box" and aligner_of(model="box").options.method == "softmax"
     layers = load_masked_lm({"path": "box", "new_head": True}).config.num_hidden_layers
@@ -124,10 +126,24 @@ def test_its_languages_have_no_unknown_letters() -> None:
 
 
 def test_it_is_small_and_its_card_goes_with_it() -> None:
-    assert BOX_FILE.stat().st_size <= 48_000_000
+    assert BOX_FILE.stat().st_size <= 60_000_000
     card = BOX_FILE.with_suffix(".md").read_text(encoding="utf-8")
     assert (checkpoint_folder("box") / "README.md").read_text(encoding="utf-8") == card
     assert {"MIT", "CC BY 2.0 FR", "CC0"} <= set(re.findall(r"MIT|CC BY 2.0 FR|CC0", card))
+
+
+def test_its_card_lists_the_languages_that_it_was_taught() -> None:
+    card = BOX_FILE.with_suffix(".md").read_text(encoding="utf-8")
+    listed = re.findall(r"(\w+)\s\(([a-z]{2})\)", card.partition("- **Base**")[0])
+    assert {code for _, code in listed} == BOX_LANGUAGES - {"en"}
+    assert all(name_of(code) == name for name, code in listed)
+
+
+@pytest.mark.parametrize("language", sorted(NEAREST))
+def test_a_language_without_lessons_is_near_to_one_that_has_some(language: str) -> None:
+    assert language not in BOX_LANGUAGES and NEAREST[language] in BOX_LANGUAGES
+    assert two_letters(language) == language  # else the table would not be found
+    assert f"({NEAREST[language]})" in (untaught("box", language) or "")
 
 
 def test_the_page_of_results_names_this_file() -> None:

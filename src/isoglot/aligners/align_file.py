@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from isoglot.aligners.alignment import PairLinks
-from isoglot.aligners.embedding.choice import kept_density, untaught
+from isoglot.aligners.embedding.choice import kept_density
 from isoglot.aligners.embedding.memory import keep_few_primitives
 from isoglot.aligners.embedding.options import values_of
+from isoglot.aligners.embedding.taught import untaught
 from isoglot.aligners.files.output import shows_words, write_corpus, write_lines
 from isoglot.aligners.files.pairs import Warnings, read_pairs
 from isoglot.aligners.options import AlignRequest, AnyAligner, Encoder, SavedModel, paths_of
@@ -30,10 +31,7 @@ Found = Iterator[tuple[Any, PairLinks]]
 _FEW, _JUDGED = 0.6, 400
 """A share of the usual links per word that is few, and how many words of both sides are enough to judge."""
 _LOGGER = logging.getLogger(__name__)
-_UNTAUGHT = (
-    "%s was not taught the language %r, so its links may be worse than usual; compare them with those of --method hmm, "
-    "which learns from the bitext"
-)
+_UNTAUGHT = "%s %s; its links may be worse than usual: compare those of --method hmm, which learns from pairs"
 _RECORD = "alignment.json"
 """What an aligned corpus was made from, beside the manifest that every prepared corpus has."""
 
@@ -183,8 +181,8 @@ def _judged(found: Found, encoder: Encoder) -> Found:
     for pair, own in found:
         for language in set(pair.languages) - seen:
             seen.add(language)
-            if untaught(encoder.model, language):
-                _LOGGER.warning(_UNTAUGHT, encoder.model, language)
+            if (note := untaught(encoder.model, language)) is not None:
+                _LOGGER.warning(_UNTAUGHT, encoder.model, note)
         links += len(own.links)
         words += sum(map(len, pair.words))
         yield pair, own

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
@@ -11,7 +10,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 from isoglot.aligners.embedding.options import MEASURED, Attach, EmbeddingOptions
 from isoglot.errors import ConfigurationError
-from isoglot.languages import two_letters
 from isoglot.runs.checkpoint import ALIGNER_FILE, BOX, checkpoint_folder, packed_file
 from isoglot.runs.files import read_json, write_json
 from isoglot.runs.listed import add_to_list
@@ -65,11 +63,6 @@ UNTUNED: Mapping[str, Choice] = {
 
 The dot product depends on how long the states are; ``docs/results/untuned_methods.md`` has the errors of both.
 """
-BOX_LANGUAGES = frozenset(
-    "ar bg bn da de el en es fa fi fr he hi hu id is it ja lt lv mk mr ms nl no pl pt ro ru ta tl uk ur zh".split()  # noqa: SIM905 - thirty-four quoted ones are harder to read
-)
-"""Languages that the aligner of the package was taught."""
-_SAME = {"nb": "no", "nn": "no", "fil": "tl"}
 _DENSITY = "links_per_word"
 _WHERE = ("device", "dtype", "max_tokens")
 """Options that say how links are computed, not which ones they are."""
@@ -78,19 +71,6 @@ _WHERE = ("device", "dtype", "max_tokens")
 def kept_choice(model: str | Path) -> Choice:
     """What ``aligner.json`` in an encoder's folder says; nothing for one without it, or of the hub."""
     return _read(model)[0]
-
-
-def untaught(model: str | Path, language: str) -> bool:
-    """Whether an encoder's languages are known, and this one is not among them; an empty tag is none.
-
-    Example:
-        >>> untaught("box", "deu"), untaught("box", "zh-Hant"), untaught("box", "sw"), untaught("mbert", "sw")
-        (False, False, True, False)
-    """
-    if str(model) != BOX or not language:
-        return False
-    code = two_letters(language if "-x-" in language else re.split("[-_]", language.lower())[0])
-    return _SAME.get(code, code) not in BOX_LANGUAGES
 
 
 def kept_density(model: str | Path, options: EmbeddingOptions) -> float | None:

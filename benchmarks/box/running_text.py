@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from itertools import accumulate, pairwise
 from pathlib import Path
 
-from box_measure import content
 from isoglot.aligners.alignment import PairLinks
 from isoglot.aligners.embedding.aligner import EmbeddingAligner
 from isoglot.aligners.embedding.running_text import align_running
@@ -19,6 +18,7 @@ from isoglot.aligners.files.gold import gold_pairs
 from isoglot.aligners.options import Encoder, aligner_of
 from isoglot.aligners.scoring import GoldAlignment, score
 from isoglot.corpus.encode.words import split_words
+from measure import content
 
 
 def by_character(found: PairLinks, words: list[str]) -> set[tuple[int, int]]:

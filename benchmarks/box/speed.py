@@ -1,6 +1,6 @@
 """The aligner of the package as users run it, whole commands beside simalign and awesome-align.
 
-    PYTHONPATH=peers python benchmarks/box_speed.py [--pairs 2000] [--peer-pairs 200]
+    PYTHONPATH=peers python benchmarks/box/speed.py [--pairs 2000] [--peer-pairs 200]
 
 Each row is a process from its start to its end, on en-de pairs of multi30k's training text (ISOGLOT_DATA): three, which
 are start-up alone, and many. The peers run the shape of mBERT with random weights (see ``aligners.py``); simalign,

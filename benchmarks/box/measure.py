@@ -1,6 +1,6 @@
 """Alignment error of an aligner by set, at several layers, methods and thresholds.
 
-    python box_measure.py DATA MODEL dev|test [LAYERS] [--pud N]
+    python measure.py DATA MODEL dev|test [LAYERS] [--pud N] [--keep]
 
 ``dev`` measures every candidate on the development sets, the mean over which chooses: XL-WA's of Spanish, Italian and
 Dutch, and the first N pairs (300) of PUD's Chinese, Japanese and Arabic. PUD's gold links are of content words alone:
@@ -43,12 +43,11 @@ def joined(pairs: GoldPairs, count: int) -> GoldPairs:
         target: list[str] = []
         sure: list[tuple[int, int]] = []
         possible: list[tuple[int, int]] = []
-        for (one, other), own in zip(
-            pairs.words[start : start + count], pairs.gold[start : start + count], strict=True
-        ):
-            sure += [(i + len(source), j + len(target)) for i, j in own.sure]
-            possible += [(i + len(source), j + len(target)) for i, j in own.possible]
-            source, target = [*source, *one], [*target, *other]
+        rows = slice(start, start + count)
+        for (english, translation), links in zip(pairs.words[rows], pairs.gold[rows], strict=True):
+            sure += [(i + len(source), j + len(target)) for i, j in links.sure]
+            possible += [(i + len(source), j + len(target)) for i, j in links.possible]
+            source, target = [*source, *english], [*target, *translation]
         words.append((source, target))
         gold.append(GoldAlignment.of(sure, possible))
     return GoldPairs(words, gold)
@@ -64,20 +63,11 @@ def measured(
         encoded = aligners[0].encode(words, layers, first=start)
         for aligner, total in zip(aligners, totals, strict=True):
             for layer, table in aligner.extract(*encoded).items():
-                found = [set(links.links) for links in aligner.pair_links(table, words)]
+                links = [set(pair.links) for pair in aligner.pair_links(table, words)]
                 if pud:
-                    found = [content(links, own) for links, own in zip(found, gold, strict=True)]
-                total[layer] += score([Alignment(frozenset(links)) for links in found], gold)
+                    links = [content(pair, answer) for pair, answer in zip(links, gold, strict=True)]
+                total[layer] += score([Alignment(frozenset(pair)) for pair in links], gold)
     return totals
-
-
-def short(name: str) -> str:
-    return name.replace(".xlwa", "").replace("en-", "")
-
-
-def said(found: AlignmentScore) -> str:
-    """Error (precision/recall)."""
-    return f"{100 * found.aer:.1f} ({100 * found.precision:.0f}/{100 * found.recall:.0f}) "
 
 
 def main() -> None:
@@ -85,7 +75,7 @@ def main() -> None:
     parser.add_argument("data", type=Path)
     parser.add_argument("model")
     parser.add_argument("which", choices=["dev", "test"])
-    parser.add_argument("layers", nargs="?", default="7,8")
+    parser.add_argument("layers", nargs="?", default="8")
     parser.add_argument("--pud", type=int, default=300)
     parser.add_argument("--only", default="", help="only candidates whose JSON has this")
     parser.add_argument("--sets", nargs="*", help="only these")
@@ -93,37 +83,45 @@ def main() -> None:
     parser.add_argument("--keep", action="store_true", help="keep the best candidate in MODEL/aligner.json")
     parser.add_argument("--show", type=int, default=6)
     parser.add_argument("--dtype", default="float32")
-    given = parser.parse_args()
+    options = parser.parse_args()
     began = time.monotonic()
-    gold = given.data / "wordalign"
-    if given.which == "test":
-        choice = kept_choice(given.model)
+    if options.which == "test":
+        choice = kept_choice(options.model)
         candidates, layers = [{k: v for k, v in choice.items() if k != "layer"}], [choice["layer"]]
     else:
-        candidates = [c for c in CANDIDATES if given.only in json.dumps(c)]
-        layers = [int(layer) for layer in given.layers.split(",")]
-    base = EmbeddingAligner(given.model, options=EmbeddingOptions.build(dtype=given.dtype))
-    aligners = [base.with_options(EmbeddingOptions.build(dtype=given.dtype, **c)) for c in candidates]
-    found = {}
-    for name in given.sets or (DEVELOPMENT if given.which == "dev" else TEST):
-        pairs = gold_pairs(gold / f"{name}.jsonl")
-        if name.endswith("pud"):
-            pairs = dataclasses.replace(pairs, words=pairs.words[: given.pud], gold=pairs.gold[: given.pud])
-        if given.joined > 1:
-            pairs = joined(pairs, given.joined)
-        found[name] = measured(aligners, pairs, layers, pud=name.endswith("pud"))
-    rows = [
-        (fmean(100 * scores[k][layer].aer for scores in found.values()), layer, k)
+        candidates = [candidate for candidate in CANDIDATES if options.only in json.dumps(candidate)]
+        layers = [int(layer) for layer in options.layers.split(",")]
+    base = EmbeddingAligner(options.model, options=EmbeddingOptions.build(dtype=options.dtype))
+    aligners = [base.with_options(EmbeddingOptions.build(dtype=options.dtype, **c)) for c in candidates]
+    sets = {}
+    for name in options.sets or (DEVELOPMENT if options.which == "dev" else TEST):
+        pairs, pud = gold_pairs(options.data / "wordalign" / f"{name}.jsonl"), name.endswith("pud")
+        if pud:
+            pairs = dataclasses.replace(
+                pairs, words=pairs.words[: options.pud], gold=pairs.gold[: options.pud]
+            )
+        if options.joined > 1:
+            pairs = joined(pairs, options.joined)
+        sets[name.replace(".xlwa", "").replace("en-", "")] = measured(aligners, pairs, layers, pud=pud)
+    means = [
+        (fmean(100 * scores[k][layer].aer for scores in sets.values()), layer, k)
         for k in range(len(candidates)) for layer in layers
     ]  # fmt: skip
-    print(given.model, given.which, f"{time.monotonic() - began:.0f} s", torch.get_num_threads(), "threads")
-    for mean, layer, k in sorted(rows)[: given.show]:
-        scores = {name: own[k][layer] for name, own in found.items()}
+    print(
+        options.model, options.which, f"{time.monotonic() - began:.0f} s", torch.get_num_threads(), "threads"
+    )
+    for mean, layer, k in sorted(means)[: options.show]:
         print(f"{mean:6.2f} layer {layer} {json.dumps(candidates[k])}")
-        print("      ", *(f"{short(name)} {said(score)}" for name, score in scores.items()))
-    if given.keep:
-        _, layer, k = min(rows)
-        (Path(given.model) / "aligner.json").write_text(json.dumps({**candidates[k], "layer": layer}) + "\n")
+        for name, scores in sets.items():
+            result = scores[k][layer]
+            rates = f"{100 * result.precision:.0f}/{100 * result.recall:.0f}"
+            print(f"       {name} {100 * result.aer:.1f} ({rates})", end="")
+        print(flush=True)
+    if options.keep:
+        _, layer, k = min(means)
+        (Path(options.model) / "aligner.json").write_text(
+            json.dumps({**candidates[k], "layer": layer}) + "\n"
+        )
 
 
 if __name__ == "__main__":
