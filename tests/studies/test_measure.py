@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -49,10 +50,10 @@ class Sums:
         self.log.touch()
         self.selection = Selection([str(self.file)], self.root)
 
-    def made(self, **how: object) -> Tally:
+    def made(self, **how: Any) -> Tally:
         programs = self.selection.programs()
         plan = inspect_programs(programs, check=False)  # the log is read, and changes
-        return measure(programs, plan, self.selection, progress=Silent(), **how)  # type: ignore[arg-type]
+        return measure(programs, plan, self.selection, progress=Silent(), **how)
 
     def added(self) -> list[str]:
         return sorted(line.split()[0] for line in self.log.read_text().splitlines())

@@ -40,7 +40,7 @@ def built(
 
 def made(*programs: Program) -> Tally:
     plan = inspect_programs(programs, check=False)
-    return measure(programs, plan, Selection([], "nowhere"), progress=Silent())  # type: ignore[arg-type]
+    return measure(programs, plan, Selection([], "nowhere"), progress=Silent())
 
 
 def study(tmp_path: Path) -> Study:

@@ -66,10 +66,12 @@ def works_of(name: str, scale: str, kind: type[Step]) -> list[Any]:
     """What steps of this kind leave; fine-tunings that an evaluation begins with stand by themselves."""
     works = dict.fromkeys(work for part in parts(program(name, scale)) for work in part.steps)
     if kind is Finetune:
-        evaluated = [
-            work for work in works if isinstance(work.step, Evaluate) and work.step.finetune is not None
+        tuned = [
+            (w, w.step.finetune)
+            for w in works
+            if isinstance(w.step, Evaluate) and w.step.finetune is not None
         ]
-        works |= {Work(w.name, w.step.finetune, w.folder, {}, print): None for w in evaluated}  # type: ignore[union-attr, arg-type]
+        works |= {Work(work.name, step, work.folder, {}, work.read): None for work, step in tuned}
     return [work for work in works if isinstance(work.step, kind)]
 
 

@@ -240,7 +240,7 @@ def write_program(program: Program) -> tuple[list[Table], Path]:
         if number.value is not None or number.cell in program.cells:
             cells.append(_cell(program, number))
         if number.value is not None and number.cell.is_result:
-            results[f"{_result(program, number).model_dump_json()}\n"] = None
+            results[f"{_result(program, number, number.value).model_dump_json()}\n"] = None
     write_cells(folder / CELLS, cells)
     tables = compare(cells)
     text = "\n".join(to_text(table) for table in tables) or f"{program.caption()}\n"
@@ -295,7 +295,7 @@ def _cell(program: Program, number: Measured) -> Cell:
     )  # fmt: skip
 
 
-def _result(program: Program, number: Measured) -> Result:
+def _result(program: Program, number: Measured, value: float) -> Result:
     """The row of a cell of a task or analysis; a mean over languages or models has the language ``mean``."""
     rows = [_row(reading) for reading in number.readings]
     first, work, languages = rows[0], number.readings[0].work, {row["language"] for row in rows}
@@ -306,7 +306,7 @@ def _result(program: Program, number: Measured) -> Result:
         language=languages.pop() if len(languages) == 1 else "mean",
         split=first["split"],
         metric=first["metric"] + quantity,
-        value=number.value,
+        value=value,
         seed=number.seed,
         examples=min(int(row["examples"]) for row in rows),
         checkpoint_hash=str(first["checkpoint_hash"]) if len(rows) == 1 else "",

@@ -138,8 +138,8 @@ def word_alignment(lab: Lab) -> None:
         for seed in lab.seeds if system != "encoder" else [None]:
             for column in (*test, "dev", "layer"):
                 value = partial(_best_links, lab, system, seed or 1, column)
-                place = {"row": system, "column": column, "seed": seed}
-                lab.cell("real/word_alignment", **place, value=value, is_result=column in test)
+                place = partial(lab.cell, "real/word_alignment", row=system, column=column, seed=seed)
+                place(value=value, is_result=column in test)
 
 
 def _best_links(lab: Lab, system: str, seed: int, column: str) -> float:
@@ -341,10 +341,8 @@ def _gold(lab: Lab) -> tuple[dict[str, str], dict[str, str]]:
     """Gold links of these pairs."""
     dev, test = _gold_pairs(lab)
     if lab.scale == "tiny":
-        folder = languages.gold_links(lab, _spoken(lab))
-        return {pair: folder / f"{pair}.jsonl" for pair in dev}, {
-            pair: folder / f"{pair}.jsonl" for pair in test
-        }
+        gold = languages.gold_links(lab, _spoken(lab))
+        return {p: gold / f"{p}.jsonl" for p in dev}, {p: gold / f"{p}.jsonl" for p in test}
     folder = f"{DATA}/wordalign"
     ends = {**dict.fromkeys(_TEST, ".jsonl"), **dict.fromkeys(_XLWA, ".xlwa.test.jsonl")}
     return {p: f"{folder}/{p}.xlwa.dev.jsonl" for p in dev}, {p: f"{folder}/{p}{ends[p]}" for p in test}
