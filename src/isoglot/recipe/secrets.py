@@ -89,7 +89,7 @@ class SecretSafe(Section):
         del values["name"]
         # Finished runs of recipes older than these keys are still recognised.
         model, parts = values["model"], values["parts"]
-        for section, key in ((values, "parts"), (model, "adapter"), (model, "new_pieces")):
+        for section, key in ((values, "parts"), (model, "adapter")):
             if section[key] is None:
                 del section[key]
         if parts is not None and parts["freeze_layers"] == 0:
