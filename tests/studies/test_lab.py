@@ -75,10 +75,10 @@ def test_what_is_the_same_is_one_folder_and_numbers_say_what_they_were_read_from
     assert isinstance(step, Evaluate) and step.finetune is not None
     assert step.checkpoint == step.finetune.checkpoint == f"{encoder.folder}/checkpoint"
     assert (step.finetune.train, step.finetune.seed) == ({"epochs": 2, "setting": "zero_shot"}, 3)
-    lab.log.readings = []
+    lab.log.sources = []
     scores.value("de", "f1")
     scores.mean()
-    assert [(reading.work, reading.metric) for reading in lab.log.readings] == [
+    assert [(source.work, source.metric) for source in lab.log.sources] == [
         (scores.work, "de/f1"),
         (scores.work, "de/"),
         (scores.work, "es/"),

@@ -56,17 +56,14 @@ def test_a_variable_of_a_recipe_is_part_of_what_a_run_depends_on(
 ) -> None:
     own = tmp_path / "mine.yaml"
     own.write_text(
-        "extends: tlm\nstreams: {bitext: {path: /nowhere/pairs.tsv}}\n"
-        "train: {learning_rate: '${RATE}', hub_token: '${MY_TOKEN}'}\n"
+        "extends: tlm\nstreams: {bitext: {path: /nowhere/pairs.tsv}}\ntrain: {learning_rate: '${RATE}'}\n"
     )
     monkeypatch.setenv("RATE", "1e-4")
-    monkeypatch.setenv("MY_TOKEN", "hf_1")
     rate = Pretrain(recipe=str(own), sections={}).files(STUDIES)[0]
     assert rate == Input("${RATE}", there=True)
     before = rate.content
     monkeypatch.setenv("RATE", "1e-5")
     assert rate.content != before
-    assert not [one for one in Pretrain(recipe=str(own), sections={}).files(STUDIES) if "TOKEN" in one.path]
 
 
 def test_a_folder_that_was_opened_is_the_same_input(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from isoglot.recipe.source import read_document
 from isoglot.reports.papers import paper_table
 from isoglot.studies.catalogue import builtin_studies
 from isoglot.studies.lab import CellPlan
-from isoglot.studies.program import Part, Program, build_programs, inspect_programs, rehearse
+from isoglot.studies.program import Program, StudyPart, build_programs, inspect_programs, rehearse
 from isoglot.studies.step import Step, Work
 from isoglot.studies.training_steps import Evaluate, Finetune, Pretrain
 
@@ -30,7 +30,7 @@ def program(name: str, scale: str = "tiny") -> Program:
     return next(p for p in programs(name.partition("/")[0], scale) if p.study.name == name)
 
 
-def parts(own: Program) -> Sequence[Part]:
+def parts(own: Program) -> Sequence[StudyPart]:
     """The cells and figures of a program, with their steps."""
     return [rehearse([own], 0, number) for number in range(len(own.parts))]
 

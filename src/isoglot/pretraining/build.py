@@ -97,7 +97,7 @@ def build_model(
 
 def explicit(recipe: Recipe, made: Mapping[Location, Any]) -> dict[str, Any]:
     """The recipe with the values that will be used, those among them that the views and objectives ``made`` fill in."""
-    values = recipe.shown(exclude_none=True)
+    values = recipe.model_dump(mode="json", exclude_none=True)
     for key in MADE:
         for name, section in getattr(recipe, key).items():
             entry = values[key][name]

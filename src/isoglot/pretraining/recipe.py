@@ -24,12 +24,12 @@ from isoglot.modules.load import model_config
 from isoglot.objectives import OBJECTIVES
 from isoglot.options import Count, NotNegative, Seed
 from isoglot.recipe.document import Document
-from isoglot.recipe.secrets import SecretSafe
 from isoglot.recipe.sections import (
     BatchSection,
     EpochsSection,
     OpenSection,
     PartsSection,
+    PortableSection,
     WeightSection,
 )
 from isoglot.recipe.spec import Spec, spec_of
@@ -222,7 +222,7 @@ MADE: dict[str, type[ViewSection | ObjectiveSection]] = {"views": ViewSection, "
 """Sections whose entries are made by callables."""
 
 
-class Recipe(SecretSafe):
+class Recipe(PortableSection):
     """One run, checked and immutable.
 
     Args:

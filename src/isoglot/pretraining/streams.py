@@ -85,7 +85,7 @@ def input_hashes(recipe: Recipe, corpora: Mapping[str, Dataset]) -> dict[str, st
     if recipe.tokenizer is not None and recipe.tokenizer.path is not None:
         place = checkpoint_folder(recipe.tokenizer.path, file="tokenizer")
         found["tokenizer.path"] = hash_checkpoint(place, TOKENIZER_FILES)
-    files = _files_named(recipe.shown(include={"views", "objectives", "train"}))
+    files = _files_named(recipe.model_dump(mode="json", include={"views", "objectives", "train"}))
     teachers = {
         f"objectives.{name}.teacher": hash_checkpoint(checkpoint_folder(teacher))
         for name, section in recipe.objectives.items()

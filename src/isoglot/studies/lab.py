@@ -21,7 +21,7 @@ from isoglot.runs.folder import key_of, make_unless, require_checkpoint
 from isoglot.runs.reporter import Reporter, Silent
 from isoglot.studies.inputs import Input
 from isoglot.studies.sizes import SCALES, Setting, Sizes, Variants
-from isoglot.studies.step import Reading, Step, StepError, UnavailableError, Work, plain
+from isoglot.studies.step import NumberSource, Step, StepError, UnavailableError, Work, plain
 from isoglot.studies.training_steps import Evaluate, Finetune, Pretrain
 
 MANIFEST = "call.json"
@@ -93,7 +93,7 @@ class Log:
     steps: dict[Work, None] = field(default_factory=dict)  # that were wanted, finished or not
     made: list[Work] = field(default_factory=list)
     inputs: dict[Work, list[Input]] = field(default_factory=dict)  # of a rehearsal's unfinished steps
-    readings: list[Reading] = field(default_factory=list)
+    sources: list[NumberSource] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
 
 
@@ -270,8 +270,8 @@ class Lab:
             work.manifest.update(self._made(work, studies))
         return work
 
-    def _note(self, reading: Reading) -> None:
-        self.log.readings.append(reading)
+    def _note(self, source: NumberSource) -> None:
+        self.log.sources.append(source)
 
     def _rehearse(self, work: Work, studies: str) -> None:
         if work.manifest or work in self.log.inputs:

@@ -17,7 +17,7 @@ from isoglot.runs.pool import WorkPool, no_setup
 from isoglot.runs.reporter import Reporter
 from isoglot.studies.catalogue import find_studies
 from isoglot.studies.lab import Log
-from isoglot.studies.program import Inspection, Part, Program, build_programs
+from isoglot.studies.program import Inspection, Program, StudyPart, build_programs
 from isoglot.studies.step import StepError
 
 
@@ -73,7 +73,7 @@ def measure(
     """
     waiting, running, tally = (
         [part for part in plan.parts if part.todo],
-        dict[Future[Outcome], Part](),
+        dict[Future[Outcome], StudyPart](),
         Tally(),
     )
     count, failed, apart = len(waiting), dict[Path, str](), engine == "ray" or workers > 1
@@ -96,7 +96,7 @@ def measure(
     return tally
 
 
-def _next(waiting: Sequence[Part], busy: set[str]) -> Part:
+def _next(waiting: Sequence[StudyPart], busy: set[str]) -> StudyPart:
     """The next part: one whose encoder no other process works on just now, if there is one."""
     return next((part for part in waiting if part.encoder not in busy), waiting[0])
 

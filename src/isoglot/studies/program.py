@@ -18,7 +18,7 @@ from isoglot.runs.reporter import Reporter
 from isoglot.studies.catalogue import Study
 from isoglot.studies.inputs import Input
 from isoglot.studies.lab import CellPlan, Figure, Lab, Log
-from isoglot.studies.step import Reading, UnavailableError, Work, plain
+from isoglot.studies.step import NumberSource, UnavailableError, Work, plain
 from isoglot.studies.training_steps import Evaluate
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ def matches(cell: CellPlan, pattern: str) -> bool:
 
 
 @dataclass(frozen=True)
-class Part:
+class StudyPart:
     """A cell or figure of one of several programs, and what it wants."""
 
     program: int
@@ -141,7 +141,7 @@ class Part:
 class Inspection:
     """What studies would do."""
 
-    parts: Sequence[Part]
+    parts: Sequence[StudyPart]
     inputs: Mapping[Work, Sequence[Input]]  # of steps that are not finished
 
     def missing(self) -> list[str]:
@@ -161,7 +161,7 @@ def inspect_programs(
     Raises:
         ConfigurationError: every mistake in recipes, tasks, settings, analyses and labels of the papers' tables.
     """
-    problems, parts = list(_unknown_labels(programs)), list[Part]()
+    problems, parts = list(_unknown_labels(programs)), list[StudyPart]()
     inputs: dict[Work, Sequence[Input]] = {}
     for index, program in enumerate(programs):
         program.lab.log = Log()
@@ -182,7 +182,7 @@ def inspect_programs(
     return Inspection([one for one in parts if encoders.index(one.encoder) % n == k - 1], inputs)
 
 
-def rehearse(programs: Sequence[Program], index: int, number: int) -> Part:
+def rehearse(programs: Sequence[Program], index: int, number: int) -> StudyPart:
     """What a cell or figure of one of several programs wants."""
     log, (title, make) = programs[index].lab.log, programs[index].parts[number]
     log.steps, unavailable = {}, ""
@@ -190,7 +190,7 @@ def rehearse(programs: Sequence[Program], index: int, number: int) -> Part:
         make()
     except UnavailableError as error:
         unavailable = str(error)
-    return Part(index, number, title, tuple(log.steps), _missing(log), unavailable)
+    return StudyPart(index, number, title, tuple(log.steps), _missing(log), unavailable)
 
 
 def _missing(log: Log) -> str:
@@ -255,38 +255,38 @@ def write_program(program: Program) -> tuple[list[Table], Path]:
 
 
 @dataclass(frozen=True)
-class Measured:
+class CellNumber:
     """A cell's number as far as it is known, what it was read from, or why there is none."""
 
     cell: CellPlan
     seed: int | None
     value: float | None
-    readings: tuple[Reading, ...]
+    sources: tuple[NumberSource, ...]
     reason: str = ""
 
 
-def _measured(lab: Lab, cell: CellPlan) -> Measured:
-    lab.log.steps, lab.log.readings, reason = {}, [], ""
+def _measured(lab: Lab, cell: CellPlan) -> CellNumber:
+    lab.log.steps, lab.log.sources, reason = {}, [], ""
     try:
         value = cell.measure()
     except UnavailableError as error:
         value, reason = nan, str(error)
     if isnan(value) and not reason and (missing := _missing(lab.log)):
         reason = f"not there: {missing}"
-    return Measured(cell, cell.seed, None if isnan(value) else value, tuple(lab.log.readings), reason)
+    return CellNumber(cell, cell.seed, None if isnan(value) else value, tuple(lab.log.sources), reason)
 
 
-def _by_seed(measured: Iterable[Measured]) -> Iterator[Measured]:
+def _by_seed(measured: Iterable[CellNumber]) -> Iterator[CellNumber]:
     """Numbers with their seeds; where none of a place depends on its seed, one of them and none."""
-    places: dict[Any, list[Measured]] = {}
+    places: dict[Any, list[CellNumber]] = {}
     for number in measured:
         places.setdefault((number.cell.table, number.cell.row, number.cell.column), []).append(number)
     for numbers in places.values():
-        alike = len({(number.readings, number.reason) for number in numbers}) == 1 < len(numbers)
+        alike = len({(number.sources, number.reason) for number in numbers}) == 1 < len(numbers)
         yield from [replace(numbers[0], seed=None)] if alike else numbers
 
 
-def _cell(program: Program, number: Measured) -> Cell:
+def _cell(program: Program, number: CellNumber) -> Cell:
     setting, cell = program.lab.setting, number.cell
     return Cell(
         table=cell.table, row=cell.row, column=cell.column, value=number.value, seed=number.seed,
@@ -295,10 +295,10 @@ def _cell(program: Program, number: Measured) -> Cell:
     )  # fmt: skip
 
 
-def _result(program: Program, number: Measured, value: float) -> Result:
+def _result(program: Program, number: CellNumber, value: float) -> Result:
     """The row of a cell of a task or analysis; a mean over languages or models has the language ``mean``."""
-    rows = [_row(reading) for reading in number.readings]
-    first, work, languages = rows[0], number.readings[0].work, {row["language"] for row in rows}
+    rows = [_row(source) for source in number.sources]
+    first, work, languages = rows[0], number.sources[0].work, {row["language"] for row in rows}
     quantity = _QUANTITIES.get(number.cell.column[-1].rpartition(".")[2], "")
     return Result(
         run=program.named(_run(work, by_metric=bool(quantity))),
@@ -314,11 +314,11 @@ def _result(program: Program, number: Measured, value: float) -> Result:
     )
 
 
-def _row(reading: Reading) -> dict[str, Any]:
+def _row(source: NumberSource) -> dict[str, Any]:
     """The row of results of a number that was measured: its evaluation's, or one that says what it is."""
-    language, _, metric = reading.metric.rpartition("/")
-    task, language, metric = reading.row or (reading.work.step.kind, language, metric)
-    rows = reading.work.manifest.get("rows", [])
+    language, _, metric = source.metric.rpartition("/")
+    task, language, metric = source.row or (source.work.step.kind, language, metric)
+    rows = source.work.manifest.get("rows", [])
     evaluated = (row for row in rows if row["language"] == language and metric in ("", row["metric"]))
     about = {"task": task, "language": language, "metric": metric, "split": "test"}
     return {**about, "examples": 0, "checkpoint_hash": "", "recipe_hash": "", **next(evaluated, {})}

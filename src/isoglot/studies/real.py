@@ -87,14 +87,10 @@ _CAO = {
 }
 _LINKS = {
     "links": {
-        "type": "self_training",
-        "view": "sentences",
-        "labels": "corpus",
-        "compare": "cosine",
-        "temperature": 0.05,
+        "type": "self_training", "view": "sentences", "labels": "corpus", "compare": "cosine", "temperature": 0.05,
         "loss": "likelihood",
     }
-}
+}  # fmt: skip
 _DICTIONARY = {"dictionary": {"type": "embedding_alignment", "lexicon": "words", "weight": 10.0}}
 
 #   system: views, objectives
@@ -113,6 +109,8 @@ _SYSTEMS: dict[str, tuple[Mapping[str, Any], Mapping[str, Any]]] = {
     "combined": ({"pair": _PAIR, "sentences": _SENTENCES}, {**_TLM, **_WEAM, **_LINKS}),
     "links_and_contrast": ({"sentences": _SENTENCES}, {**_LINKS, **_IN_BATCH}),
 }
+_ALIGNED = ("encoder", "mlm", "tlm", "weam", "xlm_align", "ppa", "word_l2", "self_training", "combined")
+"""Systems whose word alignment is measured."""
 _NOTHING_NEW = ("word_l2", "self_training", "links_and_contrast")
 """Systems without a layer of their own, which could not be trained beside a frozen encoder."""
 
@@ -124,17 +122,7 @@ def word_alignment(lab: Lab) -> None:
         for column in (*test, "dev"):
             value = partial(_statistical, lab, method, column)
             lab.cell("real/word_alignment", row=method, column=column, value=value, is_result=column != "dev")
-    for system in [
-        "encoder",
-        "mlm",
-        "tlm",
-        "weam",
-        "xlm_align",
-        "ppa",
-        "word_l2",
-        "self_training",
-        "combined",
-    ]:
+    for system in _ALIGNED:
         for seed in lab.seeds if system != "encoder" else [None]:
             for column in (*test, "dev", "layer"):
                 value = partial(_best_links, lab, system, seed or 1, column)
@@ -344,17 +332,15 @@ def _gold(lab: Lab) -> tuple[dict[str, str], dict[str, str]]:
         gold = languages.gold_links(lab, _spoken(lab))
         return {p: gold / f"{p}.jsonl" for p in dev}, {p: gold / f"{p}.jsonl" for p in test}
     folder = f"{DATA}/wordalign"
-    ends = {**dict.fromkeys(_TEST, ".jsonl"), **dict.fromkeys(_XLWA, ".xlwa.test.jsonl")}
+    ends = {pair: ".xlwa.test.jsonl" if pair in _XLWA else ".jsonl" for pair in test}
     return {p: f"{folder}/{p}.xlwa.dev.jsonl" for p in dev}, {p: f"{folder}/{p}{ends[p]}" for p in test}
 
 
 def _statistical(lab: Lab, method: str, column: str) -> float:
     """AER of a statistical aligner that learns from the gold sentences and all pairs of their languages."""
     dev, test = _gold(lab)
-    return fmean(
-        _statistical_error(lab, method, pair, gold)
-        for pair, gold in (dev.items() if column == "dev" else [(column, test[column])])
-    )
+    gold = dev if column == "dev" else {column: test[column]}
+    return fmean(_statistical_error(lab, method, pair, links) for pair, links in gold.items())
 
 
 def _statistical_error(lab: Lab, method: str, pair: str, gold: str) -> float:

@@ -61,7 +61,7 @@ class Step(BaseModel):
         """Refuse what the fields' types let through; what is made of them here, :meth:`run` works with."""
 
 
-class Reading(NamedTuple):
+class NumberSource(NamedTuple):
     """A number that was read: whose it is, its metric, and task, language and metric of its row in the results."""
 
     work: Work
@@ -77,7 +77,7 @@ class Work:
     step: Step
     folder: Path
     manifest: dict[str, Any] = field(compare=False)  # empty in a rehearsal
-    read: Callable[[Reading], None] = field(compare=False)
+    read: Callable[[NumberSource], None] = field(compare=False)
 
     def __truediv__(self, path: str) -> str:
         return f"{self.folder}/{path}"
@@ -104,7 +104,7 @@ class Work:
             metric: its name among the ``values`` that the step returns.
             row: Task, language and metric of its row in the results; by default the step's kind and ``metric``.
         """
-        self.read(Reading(self, metric, row))
+        self.read(NumberSource(self, metric, row))
         number = self.manifest.get("values", {}).get(metric)
         return nan if number is None else float(number)
 

@@ -13,7 +13,6 @@ from isoglot.errors import MISSING_FILE, UNSET_VARIABLE, ConfigurationError
 from isoglot.evaluation.options import EvaluateOptions
 from isoglot.finetuning.options import task_with_settings
 from isoglot.recipe.document import dump_yaml
-from isoglot.recipe.secrets import is_secret
 from isoglot.reports.curves import TRAINER_STATE
 from isoglot.runs.files import read_json, write_text
 from isoglot.runs.folder import CHECKPOINT, MANIFEST, clear
@@ -46,7 +45,7 @@ class Pretrain(Step):
         document = read_document(self.values(), variables=False)
         recipes = {origin.name for origin in document.origins.values()} - {""}
         kept = {key: document.values.get(key) for key in ("model", "tokenizer", "streams")}
-        written = [text for place, text in document.raw.items() if not is_secret(place, document.raw)]
+        written = list(document.raw.values())
         filled_in = {expanded(text) for text in written if not unset(text)}
         plain = set(texts_of(kept)) - filled_in - set(written)
         named = sorted(text for text in plain if text.startswith(("/", ".", "~")))
