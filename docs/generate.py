@@ -28,7 +28,6 @@ from isoglot.corpus.read.sources import Source
 from isoglot.finetuning.options import FinetuneOptions
 from isoglot.modules.adapter_options import AdapterOptions
 from isoglot.options import Options
-from isoglot.pretraining.options import NewPiecesOptions
 from isoglot.pretraining.recipe import MADE
 from isoglot.recipe.sections import PartsSection
 from isoglot.recipe.source import builtin_recipes
@@ -184,10 +183,9 @@ def streams() -> str:
 
 
 def encoder() -> str:
-    """Adapters of an encoder, new pieces, and the learning rates of its parts."""
+    """Adapters of an encoder, and the learning rates of its parts."""
     sections = (
         ("model.adapter", AdapterOptions),
-        ("model.new_pieces", NewPiecesOptions),
         ("parts", PartsSection),
     )
     return "\n\n".join(f"### {heading}\n\n{_fields(model)}" for heading, model in sections)

@@ -52,41 +52,6 @@ def test_a_run_leaves_a_plain_checkpoint_and_is_not_run_twice(tiny_recipe: Path,
         run(tiny_recipe, out)
 
 
-def test_a_secret_is_in_no_file_of_a_run(
-    tiny_recipe: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("MY_TOKEN", "hf_first")
-    asked = (
-        'train.hub_token="${MY_TOKEN}"',
-        'train.run_name="by ${MY_TOKEN}"',
-        "train.save_steps=1",
-        "steps=2",
-    )
-    out = tmp_path / "run"
-    checkpoint, _ = run(tiny_recipe, out, *asked)
-    clear, _ = run(tiny_recipe, tmp_path / "clear", 'train.hub_token="hf_second"', "steps=1")
-    written = {p: p.read_bytes() for place in (out, clear.parent) for p in place.rglob("*") if p.is_file()}
-    assert not [path for path, data in written.items() if b"hf_" in data]
-    assert "training_args.bin" in {path.name for path in written}
-    assert load(out / "recipe.yaml").train["hub_token"] == "hf_first", "the variable stays, and is read again"
-    assert "hub_token" not in load(clear.parent / "recipe.yaml").train
-    assert "${MY_TOKEN}" in (checkpoint / "README.md").read_text()
-    monkeypatch.setenv("MY_TOKEN", "hf_third")
-    assert "nothing to do" in run(tiny_recipe, out, *asked)[1][-1]
-    assert "nothing to do" in run(tiny_recipe, clear.parent, "steps=1")[1][-1]
-
-
-def test_a_secret_is_in_no_message(
-    tiny_recipe: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("MY_TOKEN", "12345")
-    with pytest.raises(
-        ConfigurationError, match=r"train\.hub_token: must be text; the value is not shown"
-    ) as caught:
-        load_recipe(tiny_recipe, ["train.hub_token=${MY_TOKEN}"])
-    assert "12345" not in str(caught.value)
-
-
 @pytest.mark.parametrize(
     ("overrides", "changed"),
     [

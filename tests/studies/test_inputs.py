@@ -16,7 +16,9 @@ def test_what_a_step_reads_from_outside_is_looked_for(
     (tmp_path / "part-1.txt").touch()
     monkeypatch.setenv("HERE", str(tmp_path))
     monkeypatch.delenv("NOWHERE", raising=False)
-    found = Add(log="${HERE}/part-*.txt", number=1, to="<0123456789abcdef>/x", label="/no/path").files()
+    found = Add(log="${HERE}/part-*.txt", number=1, to="/studies/data/a-1/x", label="/no/path").files(
+        "/studies/"
+    )
     assert found == [Input("${HERE}/part-*.txt", there=True)]
     assert not Input.of("${HERE}/part-2.txt").there
     assert not Input.of("${NOWHERE}/part-1.txt").there

@@ -1,4 +1,4 @@
-"""A lab takes calls and cells; equal calls are one, and what cannot be had says why."""
+"""A lab makes what is asked of it once, takes cells, and says why something is not available."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import pytest
 from own_task import OWN_TASK
 
 from isoglot.errors import ConfigurationError
-from isoglot.studies.engine import Store, make_calls
 from isoglot.studies.lab import External, Lab, StudyTask
 from isoglot.studies.sizes import Setting
+from isoglot.studies.step import UnavailableError
 from isoglot.studies.steps import SamplePairs
-from isoglot.studies.training_steps import Finetune
+from isoglot.studies.training_steps import Evaluate, Pretrain
 from isoglot.testing import tiny_model, tiny_tokenizer
 
 SIZES = {"seeds": ([1, 2], [1], [1]), "steps": (10, 100, 1000), "text": (50, None, None)}
@@ -63,41 +63,48 @@ def test_a_variant_lies_over_the_scale_and_what_is_set_over_both() -> None:
         Setting.of(SIZES, {}, scale="tiny", changes={"variant": "literal"})
 
 
-def test_equal_calls_are_one_and_know_what_they_need() -> None:
-    lab = Lab(SIZES)
+def test_what_is_the_same_is_one_folder_and_numbers_say_what_they_were_read_from(tmp_path: Path) -> None:
+    lab = Lab(SIZES, root=tmp_path)
     pairs = lab.make("pairs", SamplePairs, source="a", target="b")
-    assert lab.make("again", SamplePairs, source="a", target="b") is pairs
-    encoder = lab.pretrain("tlm", "tlm", {"streams": {"bitext": {"path": pairs / "pairs.tsv"}}})
-    assert encoder.needs == (pairs,) and encoder.step.label == "tlm"
-    other = lab.pretrain("tlm", "tlm", {"model": {"path": lab.checkpoint(encoder)}}, seed=2)
-    assert other.needs == (encoder,)
-    tuned = lab.finetune(encoder, TASK, "en", seed=3, setting="zero_shot")
-    assert isinstance(tuned.step, Finetune) and tuned.needs == (encoder,)
-    assert tuned.step.train == {"epochs": 2, "setting": "zero_shot"}
-    scores = lab.evaluate(tuned, TASK)
-    assert scores.call.needs == (tuned,)
-    values = scores.value("de", "f1"), scores.mean()
-    assert [(call, leaf.metric) for value in values for call, leaf in value.leaves()] == [
-        (scores.call, "de/f1"),
-        (scores.call, "de/"),
-        (scores.call, "es/"),
+    assert lab.make("again", SamplePairs, source="a", target="b").folder.name[-16:] == pairs.folder.name[-16:]
+    encoder = lab.pretrain("tlm", "tlm", {"streams": {"bitext": {"path": pairs / "pairs.tsv"}}, "views": {}})
+    assert isinstance(encoder.step, Pretrain) and encoder.step.label == "tlm"
+    assert encoder.step.sections == {"streams": {"bitext": {"path": f"{pairs.folder}/pairs.tsv"}}}
+    scores = lab.evaluate(encoder, TASK, trained_on="en", seed=3, setting="zero_shot")
+    step = scores.work.step
+    assert isinstance(step, Evaluate) and step.finetune is not None
+    assert step.checkpoint == step.finetune.checkpoint == f"{encoder.folder}/checkpoint"
+    assert (step.finetune.train, step.finetune.seed) == ({"epochs": 2, "setting": "zero_shot"}, 3)
+    lab.log.sources = []
+    scores.value("de", "f1")
+    scores.mean()
+    assert [(source.work, source.metric) for source in lab.log.sources] == [
+        (scores.work, "de/f1"),
+        (scores.work, "de/"),
+        (scores.work, "es/"),
     ]
-    assert scores.value("fr").unavailable == "no data in this language at this scale"
+    with pytest.raises(UnavailableError, match="no data in this language at this scale"):
+        scores.value("fr")
+    other = lab.evaluate(encoder, TASK, trained_on="en", seed=4, setting="zero_shot")
+    lab.keep = True
+    again = External("another name", lab.checkpoint(encoder))
+    kept = lab.evaluate(again, TASK, trained_on="en", seed=3, setting="zero_shot")
+    assert kept.work.folder == scores.work.folder != other.work.folder, (
+        "names and --keep are no part of the hash"
+    )
 
 
-def test_a_checkpoint_from_outside_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    lab = Lab(SIZES)
+def test_a_checkpoint_from_outside_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    lab = Lab(SIZES, root=tmp_path)
     encoder = lab.external("mbert", "${CHECKPOINTS}/mbert")
     assert isinstance(encoder, External) and lab.checkpoint(encoder) == "${CHECKPOINTS}/mbert"
     tuned = lab.finetune(encoder, TASK, "en")
-    assert tuned.step.label == "mbert" and tuned.needs == ()
+    assert tuned.step.label == "mbert" and tuned.title == "finetune mbert xnli en s1"
     monkeypatch.setattr("isoglot.studies.lab.find_spec", lambda name: None)
-    missing = lab.external("xlm", "${CHECKPOINTS}/xlm", module="sacremoses")
-    lost = lab.evaluate(lab.finetune(missing, TASK, "en"), TASK)
-    for value in (lost.value("de"), lost.mean("f1"), lost.value("de") - lost.value("es")):
-        assert "needs sacremoses" in value.unavailable
-    absent = StudyTask("tydiqa", unavailable="no TyDiQA here")
-    assert lab.evaluate(lab.finetune(encoder, absent, "en"), absent).mean().unavailable == "no TyDiQA here"
+    with pytest.raises(UnavailableError, match="the tokenizer of xlm needs sacremoses"):
+        lab.external("xlm", "${CHECKPOINTS}/xlm", module="sacremoses")
+    with pytest.raises(UnavailableError, match="no TyDiQA here"):
+        lab.evaluate(encoder, StudyTask("tydiqa", unavailable="no TyDiQA here"), trained_on="en")
 
 
 def test_a_probe_of_ones_own_is_measured_in_a_study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -109,9 +116,6 @@ def test_a_probe_of_ones_own_is_measured_in_a_study(tmp_path: Path, monkeypatch:
     task = StudyTask(
         "lengths_of_a_study:Lengths", [f"{tmp_path}/{{language}}.txt"], ["en"], options={"longest": 1}
     )
-    lab = Lab(SIZES)
-    scores = lab.evaluate(External("encoder", str(tmp_path / "encoder")), task)
-    value = scores.value("en")
-    assert value.call is not None
-    make_calls([value.call], tmp_path / "out")
-    assert Store(tmp_path / "out").value(value.call, value.metric) == 75
+    lab = Lab(SIZES, root=tmp_path / "out")
+    lab.is_rehearsal = False
+    assert lab.evaluate(External("encoder", str(tmp_path / "encoder")), task).value("en") == 75

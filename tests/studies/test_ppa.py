@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from shipped_studies import STUDIES, calls_of, program, resolved, steps_of, trained
+from shipped_studies import STUDIES, parts, program, resolved, steps_of, trained, tunings, works_of
 
 from isoglot.reports.papers import paper_table
 from isoglot.studies.program import build_programs
@@ -14,12 +14,12 @@ from isoglot.studies.training_steps import Finetune, Pretrain
 def test_ppas_code_switching_is_of_the_settings() -> None:
     table = paper_table("ppa:Table5")
     settings: dict[tuple[str, str], set[str]] = {}
-    for place in program("ppa/table5").cells:
-        row = table.row(*place.row)
-        for call in place.value.calls():
-            tuned = next(n.step for n in call.needs if isinstance(n.step, Finetune))
-            if place.column[0] != "en":
-                settings.setdefault((row.label, row.setting), set()).add(tuned.train["setting"])
+    own = program("ppa/table5")
+    for cell in own.cells:
+        row = table.row(*cell.row)
+        if cell.column[0] != "en":
+            used = {tuned.train["setting"] for tuned in tunings(own, cell)}
+            settings.setdefault((row.label, row.setting), set()).update(used)
     assert settings["- CS", "translate-train"] == {"translate_train"}
     assert settings["- TLM", "translate-train"] == {"code_switch"}
     assert settings["- TLM", "zero-shot"] == {"zero_shot"}
@@ -33,12 +33,12 @@ def test_ppa_masks_as_the_paper_and_fine_tunes_in_mixed_precision() -> None:
     for scale in SCALES:
         assert {
             view["probability"]
-            for call in calls_of("ppa/table5", scale, Pretrain)
+            for call in works_of("ppa/table5", scale, Pretrain)
             if call.name.startswith("ppa")
             for view in call.step.sections["views"].values()
             if "probability" in view
         } == {0.15}
-    assert {call.step.check()[1].precision for call in calls_of("ppa/table2", "paper", Finetune)} == {"mixed"}
+    assert {call.step.check()[1].precision for call in works_of("ppa/table2", "paper", Finetune)} == {"mixed"}
 
 
 def test_ppas_contrast_is_eq_3_or_mocos() -> None:
@@ -57,10 +57,9 @@ def test_ppas_contrast_is_eq_3_or_mocos() -> None:
 
 def test_a_tokenizer_that_needs_another_package_leaves_its_rows_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("isoglot.studies.lab.find_spec", lambda name: None)
-    (own,) = build_programs([STUDIES["ppa/table2"]], scale="paper", changes={})
-    lost = {p.row[0]: p.value.unavailable for p in own.cells if "sacremoses" in p.value.unavailable}
+    (own,) = build_programs([STUDIES["ppa/table2"]], root="nowhere", scale="paper", changes={})
+    lost = {own.cells[p.number].row[0]: p.unavailable for p in parts(own) if "sacremoses" in p.unavailable}
     assert set(lost) == {"XLM (MLM)", "XLM (MLM + TLM)", "XLM (Conneau and Lample, 2019)"}
     assert lost["XLM (MLM)"] == "the tokenizer of xlm_mlm needs sacremoses; type `pip install sacremoses`"
     monkeypatch.setattr("isoglot.studies.lab.find_spec", lambda name: name)
-    (own,) = build_programs([STUDIES["ppa/table2"]], scale="paper", changes={})
-    assert {p.value.unavailable for p in own.cells if "XLM" in p.row[0]} == {""}
+    assert {p.unavailable for p in parts(own) if "XLM" in own.cells[p.number].row[0]} == {""}

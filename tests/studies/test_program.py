@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from statistics import fmean
 
 import pytest
 from labelled_files import json_lines
@@ -16,14 +18,15 @@ from isoglot.reports.compare import compare
 from isoglot.reports.runs import gather
 from isoglot.reports.scores import collect
 from isoglot.results import read, read_cells
+from isoglot.runs.reporter import Silent
 from isoglot.studies.alignment_steps import BestLinks, StatisticalAlignment
 from isoglot.studies.catalogue import Study, find_studies
-from isoglot.studies.engine import Store, make_calls
-from isoglot.studies.graph import NO_ROW, Step, Value, mean
 from isoglot.studies.lab import CellPlan, Lab, StudyTask
+from isoglot.studies.measure import Selection, Tally, measure
 from isoglot.studies.program import Program, build_programs, inspect_programs, matches, write_program
+from isoglot.studies.step import Step, UnavailableError, Work
 from isoglot.studies.steps import Align, CollectText, Prepare
-from isoglot.studies.training_steps import Evaluate, Finetune
+from isoglot.studies.training_steps import Evaluate
 
 SMALL = {
     "seeds": [1], "steps": 2, "warmup": 0, "vocabulary": 300, "batch": 4, "text": 200, "dev": 6, "pos": 20, "ner": 20,
@@ -31,32 +34,57 @@ SMALL = {
 }  # fmt: skip
 
 
+def built(
+    study: Study, root: Path | str = "nowhere", only: tuple[str, ...] = (), **changes: object
+) -> Program:
+    (program,) = build_programs([study], root=root, scale="tiny", changes=changes, only=only)
+    return program
+
+
+def made(*programs: Program) -> Tally:
+    plan = inspect_programs(programs, check=False)
+    return measure(programs, plan, Selection([], "nowhere"), progress=Silent())
+
+
 def study(tmp_path: Path) -> Study:
     log = str(tmp_path / "log")
 
+    def add(lab: Lab, name: str, number: float, log: str = log) -> float:
+        return lab.make(name, Add, log=log, number=number).value("sum")
+
+    def lost() -> float:
+        raise UnavailableError("not here")
+
     def table(lab: Lab) -> None:
+        far = partial(add, lab, "far", 1, "/no/such/file")
         for name, number in (("one", 1), ("two", 2)):
             for seed in lab.seeds:
-                call = lab.make(f"{name} s{seed}", Add, log=log, number=number * seed)
-                lab.cell("mine", row=("all", name), column="sum", value=call.value("sum"), seed=seed)
-        lab.cell("mine", row=("all", "lost"), column="sum", value=Value(unavailable="not here"))
-        far = lab.make("far", Add, log="/no/such/file", number=1)
-        lab.cell("mine", row=("all", "far"), column="sum", value=far.value("sum"))
-        x = [lab.make(f"x{n}", Add, log=log, number=n).value("sum") for n in range(3)]
-        points = [{"label": "a", "x": x[0], "y": -mean(x)}, {"label": "b", "x": x[0], "y": far.value("sum")}]
-        lab.plot("shape", kind="scatter", title="Shape", points=points, note="")
+                value = partial(add, lab, f"{name} s{seed}", number * seed)
+                lab.cell("mine", row=("all", name), column="sum", value=value, seed=seed)
+        lab.cell("mine", row=("all", "lost"), column="sum", value=lost)
+        lab.cell("mine", row=("all", "far"), column="sum", value=far)
+        lab.figure("shape", partial(shape, lab, far))
+
+    def shape(lab: Lab, far: Callable[[], float]) -> dict[str, object]:
+        x = [add(lab, f"x{n}", n) for n in range(3)]
+        points = [{"label": "a", "x": x[0], "y": -fmean(x)}, {"label": "b", "x": x[0], "y": far()}]
+        return {"kind": "scatter", "title": "Shape", "points": points, "note": ""}
 
     return Study("mine/table", "A table.", table, {"seeds": ([1, 3], [1], [1])}, {"tiny": "Made up."})
 
 
 def test_a_study_from_its_function_to_its_files(tmp_path: Path) -> None:
     (tmp_path / "log").touch()
-    (program,) = build_programs([study(tmp_path)], scale="tiny", changes={})
-    store = Store(tmp_path / "out")
-    found = inspect_programs([program], store)
-    assert found.missing() == ["/no/such/file"]
-    make_calls([call for call in program.targets() if call not in found.blocked], store.root)
-    tables, folder = write_program(program, store, found.blocked)
+    program = built(study(tmp_path), tmp_path / "out")
+    plan = inspect_programs([program])
+    assert plan.missing() == ["/no/such/file"]
+    assert [part.title for part in plan.parts if part.lacks] == ["all / far: sum", "shape"]
+    made(program)
+    for number in range(3):  # of the figure, which lacks a file
+        program.lab.is_rehearsal = False
+        program.lab.make(f"x{number}", Add, log=str(tmp_path / "log"), number=number)
+    program.lab.is_rehearsal = True
+    tables, folder = write_program(program)
     cells = {
         (cell.row[1], cell.seed): (cell.value, cell.unavailable)
         for cell in read_cells(folder / "cells.jsonl")
@@ -83,6 +111,32 @@ def test_a_study_from_its_function_to_its_files(tmp_path: Path) -> None:
     }
 
 
+def test_a_number_that_depends_on_no_seed_counts_once(tmp_path: Path) -> None:
+    (tmp_path / "log").touch()
+
+    def table(lab: Lab) -> None:
+        for seed in lab.seeds:
+            for name, number in (("alike", 1), ("each", seed)):
+                value = partial(_sum, lab, name, str(tmp_path / "log"), number)
+                lab.cell("mine", row=name, column="sum", value=value, seed=seed)
+
+    program = built(
+        Study("mine/table", "A table.", table, {"seeds": ([1, 2], [1], [1])}, {}), tmp_path / "out"
+    )
+    for _ in range(2):  # before and after it is measured
+        _, folder = write_program(program)
+        assert [(c.row[0], c.seed) for c in read_cells(folder / "cells.jsonl")] == [
+            ("alike", None),
+            ("each", 1),
+            ("each", 2),
+        ]
+        made(program)
+
+
+def _sum(lab: Lab, name: str, log: str, number: float, **more: object) -> float:
+    return lab.make(name, Add, log=log, number=number, **more).value("sum")
+
+
 def test_results_of_another_encoder_are_not_taken_for_those_of_this_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -91,23 +145,22 @@ def test_results_of_another_encoder_are_not_taken_for_those_of_this_one(
         (tmp_path / name / "sum").write_text(str(number))
 
     def table(lab: Lab) -> None:
-        call = lab.make("one", Add, log=os.devnull, number=1, to="${ENCODER}/")
-        above = lab.make("two", Add, log=os.devnull, number=1, to=call)
-        lab.cell("mine", row="one", column="sum", value=above.value("sum"))
+        lab.cell("mine", row="one", column="sum", value=partial(above, lab))
 
-    (program,) = build_programs(
-        [Study("mine/table", "A table.", table, {"seeds": ([1], [1], [1])}, {})], scale="tiny", changes={}
-    )
-    store = Store(tmp_path / "out")
+    def above(lab: Lab) -> float:
+        one = lab.make("one", Add, log=os.devnull, number=1, to="${ENCODER}/")
+        return _sum(lab, "two", os.devnull, 1, to=one)
+
+    program = built(Study("mine/table", "A table.", table, {"seeds": ([1], [1], [1])}, {}), tmp_path / "out")
     monkeypatch.setenv("ENCODER", str(tmp_path / "first"))
-    make_calls(inspect_programs([program], store).targets, store.root)
+    made(program)
     monkeypatch.setenv("ENCODER", str(tmp_path / "moved"))
-    assert not inspect_programs([program], store).calls
+    assert not inspect_programs([program]).inputs
     monkeypatch.setenv("ENCODER", str(tmp_path / "other"))
     with pytest.raises(
         ConfigurationError, match=r"analyse one is done, with another \$\{ENCODER\}/ than there is now"
     ):
-        inspect_programs([program], store)
+        inspect_programs([program])
 
 
 def test_results_tell_options_examples_and_where_runs_start(encoder: Path, tmp_path: Path) -> None:
@@ -115,20 +168,24 @@ def test_results_tell_options_examples_and_where_runs_start(encoder: Path, tmp_p
     rows = [{"src": ["the", "river"], "tgt": ["ta", "potamo"], "sure": [[0, 0], [1, 1]]}] * 6
     gold = json_lines(tmp_path / "de-en.jsonl", *rows)
 
-    def table(lab: Lab) -> None:
-        base = lab.make("base s1", Trained, encoder=str(encoder), start="bert", label="base")
-        model = lab.make("after s1", Trained, encoder=lab.checkpoint(base), start="base", label="after")
-        for method in ("argmax", "itermax", "ot"):
-            task = StudyTask("word_alignment", [gold], ["de-en"], options={"method": method, "layer": 1})
-            value = lab.evaluate(model, task).value("de-en", "aer")
-            lab.cell("mine", row=method, column="aer", value=value, seed=1)
-        statistical = lab.make("fast_align", StatisticalAlignment, gold=gold, label="fast_align")
-        value = statistical.value("aer", row=("word_alignment", "de-en", "aer"))
-        lab.cell("mine", row="fast_align", column="aer", value=value, seed=1)
+    def error(lab: Lab, method: str) -> float:
+        base = lab.make("base s1", Trained, encoder=str(encoder), label="base")
+        model = lab.make("after s1", Trained, encoder=lab.checkpoint(base), label="after")
+        task = StudyTask("word_alignment", [gold], ["de-en"], options={"method": method, "layer": 1})
+        return lab.evaluate(model, task).value("de-en", "aer")
 
-    program, store = _one_cell(table), Store(tmp_path / "out")
-    make_calls(program.targets(), store.root)
-    _, folder = write_program(program, store, {})
+    def statistical(lab: Lab) -> float:
+        work = lab.make("fast_align", StatisticalAlignment, gold=gold, label="fast_align")
+        return work.value("aer", row=("word_alignment", "de-en", "aer"))
+
+    def table(lab: Lab) -> None:
+        for method in ("argmax", "itermax", "ot"):
+            lab.cell("mine", row=method, column="aer", value=partial(error, lab, method), seed=1)
+        lab.cell("mine", row="fast_align", column="aer", value=partial(statistical, lab), seed=1)
+
+    program = built(Study("mine/table", "A table.", table, {"seeds": ([1], [1], [1])}, {}), tmp_path / "out")
+    made(program)
+    _, folder = write_program(program)
     found = read(folder)
     assert [(row.run, row.options.get("method"), row.examples) for row in found] == [
         ("after", "argmax", 6),
@@ -145,7 +202,7 @@ def test_results_tell_options_examples_and_where_runs_start(encoder: Path, tmp_p
 
 
 def test_cells_are_picked_by_their_labels() -> None:
-    place = CellPlan("t", ("XLM / trans",), ("pos.sup",), Value(), 1)
+    place = CellPlan("t", ("XLM / trans",), ("pos.sup",), float, 1, "", True)
     for pattern in ("XLM*", "*trans", "pos.*", "XLM*:pos.*", "*:pos.sup"):
         assert matches(place, pattern)
     for pattern in ("MLM*", "XLM", "XLM*:ner.*", "pos.*:XLM*"):
@@ -153,19 +210,17 @@ def test_cells_are_picked_by_their_labels() -> None:
 
 
 def test_only_some_cells_are_measured(tmp_path: Path) -> None:
-    (program,) = build_programs([study(tmp_path)], scale="tiny", changes={}, only=["*two:sum"])
+    program = built(study(tmp_path), only=("*two:sum",))
     assert {place.row for place in program.cells} == {("all", "two")} and not program.figures
     with pytest.raises(
         ConfigurationError,
         match=r"no cell matches; .* Rows: all / one; all / two; all / lost; all / far\. Columns: sum$",
     ):
-        build_programs([study(tmp_path)], scale="tiny", changes={}, only=["three"])
+        built(study(tmp_path), only=("three",))
 
 
 def _one_cell(measure: Callable[[Lab], None]) -> Program:
-    study = Study("mine/table", "A table.", measure, {"seeds": ([1], [1], [1])}, {})
-    (program,) = build_programs([study], scale="tiny", changes={})
-    return program
+    return built(Study("mine/table", "A table.", measure, {"seeds": ([1], [1], [1])}, {}))
 
 
 def _word_alignment(**options: object) -> dict[str, object]:
@@ -210,23 +265,22 @@ def test_a_dry_run_refuses_options_that_would_be_refused_later(
     step: type[Step], arguments: dict[str, object], message: str
 ) -> None:
     def measure(lab: Lab) -> None:
-        value = lab.make("one", step, **arguments).value("de-en/aer")
-        lab.cell("mine", row="one", column="aer", value=value)
+        lab.cell("mine", row="one", column="aer", value=lambda: lab.make("one", step, **arguments).value("x"))
 
     with pytest.raises(ConfigurationError, match=message):
-        inspect_programs([_one_cell(measure)], Store(Path("nowhere")))
+        inspect_programs([_one_cell(measure)])
 
 
 def test_a_dry_run_refuses_labels_that_the_papers_table_does_not_have() -> None:
     def measure(lab: Lab) -> None:
-        value = lab.make("one", Add, log=os.devnull, number=1).value("sum")
+        value = partial(_sum, lab, "one", os.devnull, 1)
         lab.cell("weam:Table2", row="weaam", column="de", value=value)
         lab.cell("weam:Table2", row="weam", column="fr", value=value)
         lab.cell("weam:Table9", row="weam", column="de", value=value)
         lab.cell("weam:Table2", row="weam", column="de", value=value)
 
     with pytest.raises(ConfigurationError) as raised:
-        inspect_programs([_one_cell(measure)], Store(Path("nowhere")))
+        inspect_programs([_one_cell(measure)])
     assert len(raised.value.problems) == 3
     for text in ("mine/table: weam:Table2: row 'weaam'", "column 'fr'", "'weam:Table9'"):
         assert text in str(raised.value)
@@ -234,49 +288,47 @@ def test_a_dry_run_refuses_labels_that_the_papers_table_does_not_have() -> None:
 
 def test_cells_that_were_measured_before_stay_written(tmp_path: Path) -> None:
     (tmp_path / "log").touch()
-    store, written = Store(tmp_path / "out"), []
+    written = []
     for only in ("*one:sum", "*two:sum"):
-        (program,) = build_programs([study(tmp_path)], scale="tiny", changes={}, only=[only])
-        make_calls(program.targets(), store.root)
-        _, folder = write_program(program, store, {})
+        program = built(study(tmp_path), tmp_path / "out", (only,))
+        made(program)
+        _, folder = write_program(program)
         written.append(sorted({cell.row[1] for cell in read_cells(folder / "cells.jsonl")}))
     assert written == [["one"], ["one", "two"]]
     assert {r.run for r in read(folder)} == {"one s1", "one s3", "two s1", "two s3"}
 
 
 def test_sizes_that_make_no_sense_are_refused() -> None:
-    study = find_studies(["align_mlm/table3"])
-    with pytest.raises(
-        ConfigurationError, match=r"align_mlm/table3 with these sizes:\s*- data pairs: share: "
-    ):
-        build_programs(study, scale="tiny", changes={"parallel": 0})
-    (program,) = build_programs(study, scale="tiny", changes={"steps": 0}, only=["MLM / trans:pos.zs"])
+    (table,) = find_studies(["align_mlm/table3"])
+    with pytest.raises(ConfigurationError, match=r"align_mlm/table3 with these sizes: data pairs: share: "):
+        inspect_programs([built(table, only=("XLM / trans:pos.zs",), parallel=0)])
     with pytest.raises(ConfigurationError, match="steps: got 0"):
-        inspect_programs([program], Store(Path("nowhere")))
+        inspect_programs([built(table, only=("MLM / trans:pos.zs",), steps=0)])
 
 
 def test_parts_are_encoders_and_together_everything() -> None:
-    (program,) = build_programs(find_studies(["align_mlm/table3"]), scale="tiny", changes={"seeds": [1]})
-    store = Store(Path("nowhere"))
-    parts = [inspect_programs([program], store, part=(k, 5), check=False).targets for k in range(1, 6)]
-    whole = [call for part in parts for call in part]
-    assert len(whole) == len(program.targets()) and set(whole) == set(program.targets())
-    encoders = [{next(n.step.checkpoint for n in call.needs) for call in part} for part in parts]  # type: ignore[attr-defined]
+    program = built(find_studies(["align_mlm/table3"])[0], seeds=[1])
+    parts = [inspect_programs([program], part=(k, 5), check=False).parts for k in range(1, 6)]
+    assert sorted(part.number for own in parts for part in own) == list(range(len(program.parts)))
+    encoders = [{part.encoder for part in own} for own in parts]
     assert [len(own) for own in encoders] == [3, 3, 2, 2, 2]
     assert len(set.union(*encoders)) == 12
 
 
-def test_studies_of_a_paper_share_their_calls() -> None:
-    programs = build_programs(
-        find_studies(["align_mlm/table2", "align_mlm/table4"]), scale="tiny", changes={}
-    )
-    assert programs[0].targets() == programs[1].targets()
-    assert programs[0].lab is programs[1].lab
+def test_studies_of_a_paper_share_their_steps() -> None:
+    studies = find_studies(["align_mlm/table2", "align_mlm/table4"])
+    programs = build_programs(studies, root="nowhere", scale="tiny", changes={})
+    plan = inspect_programs(programs, check=False)
+    steps: list[set[Work]] = [set(), set()]
+    for part in plan.parts:
+        steps[part.program].update(part.steps)
+    assert steps[0] == steps[1] and programs[0].lab is programs[1].lab
 
 
 def captions(name: str, tmp_path: Path, scale: str = "tiny", **changes: object) -> str:
-    (program,) = build_programs(find_studies([name]), scale=scale, changes={"seeds": [1], **changes})
-    tables, _ = write_program(program, Store(tmp_path), {})
+    studies, changes = find_studies([name]), {"seeds": [1], **changes}
+    (program,) = build_programs(studies, root=tmp_path, scale=scale, changes=changes)
+    tables, _ = write_program(program)
     return tables[0].caption
 
 
@@ -313,22 +365,22 @@ def test_two_settings_of_a_study_are_two_folders_and_two_rows(tmp_path: Path) ->
 
     def table(lab: Lab) -> None:
         for seed in lab.seeds:
-            call = lab.make(f"one s{seed}", Add, log=str(tmp_path / "log"), number=lab.size["alpha"] * seed)
-            lab.cell("mine", row="one", column="sum", value=call.value("sum"), seed=seed)
+            value = partial(_sum, lab, f"one s{seed}", str(tmp_path / "log"), lab.size["alpha"] * seed)
+            lab.cell("mine", row="one", column="sum", value=value, seed=seed)
 
-    made = Study("mine/table", "A table.", table, {"seeds": ([1, 2], [1], [1]), "alpha": (10, 5, 1)}, {})
-    store = Store(tmp_path / "out")
+    sums = Study("mine/table", "A table.", table, {"seeds": ([1, 2], [1], [1]), "alpha": (10, 5, 1)}, {})
+    root = tmp_path / "out"
     for changes in ({"alpha": 1}, {"alpha": 10}, {"seeds": [1]}):
-        (program,) = build_programs([made], scale="tiny", changes=changes)
-        make_calls(program.targets(), store.root)
-        write_program(program, store, {})
-    assert {path.parent.name for path in store.root.glob("*/cells.jsonl")} == {
+        program = built(sums, root, **changes)
+        made(program)
+        write_program(program)
+    assert {path.parent.name for path in root.glob("*/cells.jsonl")} == {
         "mine_table", "mine_table_alpha=1", "mine_table_seeds=1",
     }  # fmt: skip
-    assert {(r.run, r.seed, r.value) for r in read(store.root)} == {
+    assert {(r.run, r.seed, r.value) for r in read(root)} == {
         ("one s1", 1, 10), ("one s2", 2, 20), ("one s1 (alpha=1)", 1, 1), ("one s2 (alpha=1)", 2, 2),
     }  # fmt: skip
-    (found,) = compare(read_cells(store.root))
+    (found,) = compare(read_cells(root))
     assert [(row.header, row.cells[0].text) for row in found.rows] == [
         ("one", "15.0"),
         ("one (alpha=1)", "1.5"),
@@ -341,29 +393,26 @@ def test_two_settings_of_a_study_are_two_folders_and_two_rows(tmp_path: Path) ->
 @pytest.mark.slow
 def test_every_objective_of_align_mlm_runs_under_syntax(tmp_path: Path) -> None:
     """Two steps of each: trees of all tasks, and language embeddings while they are fine-tuned and evaluated."""
-    programs = build_programs(
-        find_studies(["align_mlm/table3", "align_mlm/table8", "align_mlm/training_time"]),
-        scale="tiny",
-        changes=SMALL,
-        only=["* / trans+syn:xnli.sup", "*MLM / trans+syn:pos.delta", "*lm / trans+syn:alignment", "*:hours"],
-    )
-    store, notes = Store(tmp_path), _Notes()
-    targets = [call for program in programs for call in program.targets()]
-    done = make_calls(targets, tmp_path, progress=notes)
-    assert done.failed == {} and done.made["pretrain"] == 8
+    only = ["* / trans+syn:xnli.sup", "*MLM / trans+syn:pos.delta", "*lm / trans+syn:alignment", "*:hours"]
+    names = ["align_mlm/table3", "align_mlm/table8", "align_mlm/training_time"]
+    selection, notes = Selection(names, tmp_path, changes=SMALL, only=only), _Notes()
+    programs = selection.programs(notes)
+    plan = inspect_programs(programs)
+    tally = measure(programs, plan, selection, progress=notes)
+    assert tally.failed == {} and tally.made["pretrain"] == 8
     assert not [text for text in notes.said if "no language embedding" in text]
     for program in programs:
-        tables, folder = write_program(program, store, {})
+        tables, folder = write_program(program)
         assert all(cell.value is not None for cell in read_cells(folder / "cells.jsonl")), tables
     ids = {
-        (c.name.partition(" ")[0], bool(c.step.check()[1].language_ids))
-        for target in targets
-        for c in target.needs
-        if isinstance(target.step, Evaluate) and isinstance(c.step, Finetune)
+        (work.name.partition(" ")[0], bool(work.step.finetune.check()[1].language_ids))
+        for part in plan.parts
+        for work in part.steps
+        if isinstance(work.step, Evaluate) and work.step.finetune is not None
     }
     assert ids == {("mlm", False), ("xlm", True), ("dict_mlm", True), ("align_mlm", False)}
-    assert not list(tmp_path.glob("finetune/*/checkpoint")), "weights are deleted once they are evaluated"
-    assert make_calls(targets, tmp_path).made == {}
+    assert not list(tmp_path.glob("evaluate/*/finetuned")), "weights are deleted once they are evaluated"
+    assert measure(programs, inspect_programs(programs), selection, progress=notes).made == {}
 
 
 class _Notes:
@@ -381,28 +430,30 @@ def test_rows_of_analyses_say_what_was_measured(tmp_path: Path) -> None:
     log = str(tmp_path / "log")
     (tmp_path / "log").touch()
 
+    def error(lab: Lab, pair: str, number: int) -> float:
+        work = lab.make(f"hmm {pair}", Add, log=log, number=number, label="hmm")
+        return work.value("sum", row=("word_alignment", pair, "aer"))
+
     def table(lab: Lab) -> None:
         for number, pair in enumerate(("de-en", "en-fr")):
-            call = lab.make(f"hmm {pair}", Add, log=log, number=number, label="hmm")
-            value = call.value("sum", row=("word_alignment", pair, "aer"))
-            lab.cell("mine", row="hmm", column=pair, value=value)
-        layer = lab.make("layer", Add, log=log, number=9).value("sum", row=NO_ROW)
-        lab.cell("mine", row="hmm", column="layer", value=layer)
+            lab.cell("mine", row="hmm", column=pair, value=partial(error, lab, pair, number))
+        lab.cell(
+            "mine", row="hmm", column="layer", value=partial(_sum, lab, "layer", log, 9), is_result=False
+        )
 
-    made = Study("mine/pairs", "Pairs.", table, {"seeds": ([1], [1], [1])}, {"tiny": "Made up."})
-    (program,) = build_programs([made], scale="tiny", changes={})
-    store = Store(tmp_path / "out")
-    make_calls(program.targets(), store.root)
-    _, folder = write_program(program, store, {})
+    pairs = Study("mine/pairs", "Pairs.", table, {"seeds": ([1], [1], [1])}, {"tiny": "Made up."})
+    program = built(pairs, tmp_path / "out")
+    made(program)
+    _, folder = write_program(program)
     assert [(r.run, r.task, r.language, r.metric, r.value) for r in read(folder)] == [
         ("hmm", "word_alignment", "de-en", "aer", 0),
         ("hmm", "word_alignment", "en-fr", "aer", 1),
     ]
-    (empty,) = build_programs([made], scale="tiny", changes={"seeds": [7]})
-    write_program(empty, Store(tmp_path / "new"), {})
-    old = tmp_path / "new" / "mine_pairs_seeds=7" / "results.jsonl"
+    empty = built(pairs, tmp_path / "new", seeds=[7])
+    _, new = write_program(empty)
+    old = new / "results.jsonl"
     old.write_text((folder / "results.jsonl").read_text(encoding="utf-8"), encoding="utf-8")
-    write_program(empty, Store(tmp_path / "new"), {})
+    write_program(empty)
     assert not old.exists(), "results of what is no longer there are not this study's"
 
 

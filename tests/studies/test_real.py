@@ -6,25 +6,25 @@ import json
 from pathlib import Path
 
 import pytest
-from shipped_studies import calls_of
+from shipped_studies import works_of
 
 from isoglot.results import read_cells
+from isoglot.runs.reporter import Silent
 from isoglot.studies.alignment_steps import BestLinks
-from isoglot.studies.catalogue import find_studies
-from isoglot.studies.engine import Store, make_calls
-from isoglot.studies.program import build_programs, write_program
+from isoglot.studies.measure import Selection, measure
+from isoglot.studies.program import inspect_programs, write_program
 from isoglot.studies.projection_steps import ProjectLabels, TagPairs
 from isoglot.studies.training_steps import Finetune, Pretrain
 
 
 def test_real_systems_share_encoder_pairs_and_steps_and_are_chosen_on_other_links() -> None:
-    sections = {c.name: c.step.sections for c in calls_of("real/transfer", "paper", Pretrain)}
-    of_links = {c.name for c in calls_of("real/word_alignment", "paper", Pretrain)}
+    sections = {c.name: c.step.sections for c in works_of("real/transfer", "paper", Pretrain)}
+    of_links = {c.name for c in works_of("real/word_alignment", "paper", Pretrain)}
     assert len(sections) == 13 and of_links < set(sections)
     for shared in ("model", "batch", "steps", "train"):
         assert len({json.dumps(own[shared]) for own in sections.values()}) == 1
     assert len({json.dumps(own["streams"]["bitext"]) for own in sections.values()}) == 1
-    links = calls_of("real/word_alignment", "paper", BestLinks)
+    links = works_of("real/word_alignment", "paper", BestLinks)
     assert len(links) == 9
     assert all(".dev." in path for call in links for path in call.step.dev.values())
     assert not any(".dev." in path for call in links for path in call.step.test.values())
@@ -32,7 +32,7 @@ def test_real_systems_share_encoder_pairs_and_steps_and_are_chosen_on_other_link
 
 def test_translate_train_takes_as_many_steps_as_zero_shot_on_other_sentences_than_it_is_measured_on() -> None:
     tuned = {
-        (c.step.label, c.step.task.kind): c.step for c in calls_of("real/translate_train", "small", Finetune)
+        (c.step.label, c.step.task.kind): c.step for c in works_of("real/translate_train", "small", Finetune)
     }
     assert set(tuned) == {(row, "pos") for row in ("zero-shot", "projected", "self-labelled")} | {
         (row, "xquad") for row in ("zero-shot", "projected", "gold")
@@ -41,7 +41,7 @@ def test_translate_train_takes_as_many_steps_as_zero_shot_on_other_sentences_tha
         "translate_train"
     }
     assert len({step.checkpoint for step in tuned.values()}) == 1
-    tagged = calls_of("real/translate_train", "small", TagPairs)
+    tagged = works_of("real/translate_train", "small", TagPairs)
     sentences = 0.32 * 12_544  # of EWT
     added = sum(call.step.count for call in tagged)
     epochs = {key: step.train["epochs"] for key, step in tuned.items()}
@@ -55,7 +55,7 @@ def test_translate_train_takes_as_many_steps_as_zero_shot_on_other_sentences_tha
         train = [spec for spec in step.task.data if spec.startswith("train=")]
         assert not any("pud" in spec for spec in train)
         assert key[1] == "pos" or all(spec.endswith("#0:80%") for spec in train)
-    projected = calls_of("real/translate_train", "small", ProjectLabels)
+    projected = works_of("real/translate_train", "small", ProjectLabels)
     assert len(projected) == 9 and not any(call.step.options.get("method") for call in projected)
 
 
@@ -73,9 +73,9 @@ def test_every_system_of_real_runs_in_the_miniature_world(tmp_path: Path) -> Non
         "text": 200,
     }
     few |= dict.fromkeys(("pos", "ner", "nli", "paws", "qa"), 20) | {"tag_epochs": 1}
-    programs = build_programs(
-        find_studies(["real"]),
-        scale="tiny",
+    selection = Selection(
+        ["real"],
+        tmp_path,
         changes=few,
         only=[
             "*:en-fr",
@@ -88,8 +88,8 @@ def test_every_system_of_real_runs_in_the_miniature_world(tmp_path: Path) -> Non
             "gold:*.de",
         ],
     )
-    targets = [call for program in programs for call in program.targets()]
-    assert make_calls(targets, tmp_path).failed == {}
+    programs = selection.programs()
+    assert measure(programs, inspect_programs(programs), selection, progress=Silent()).failed == {}
     for program in programs:
-        _, folder = write_program(program, Store(tmp_path), {})
+        _, folder = write_program(program)
         assert all(cell.value is not None for cell in read_cells(folder / "cells.jsonl"))

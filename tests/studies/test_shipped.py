@@ -7,15 +7,13 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
-from shipped_studies import PAPERS, STUDIES, programs, steps_of
+from shipped_studies import PAPERS, STUDIES, parts, programs, steps_of
 
 from isoglot.reports.papers import PAPERS as REPORT_NAMES
 from isoglot.reports.papers import paper_table, paper_tables
-from isoglot.studies.engine import Store
-from isoglot.studies.graph import Call
 from isoglot.studies.program import inspect_programs
 from isoglot.studies.sizes import OWN, SCALES, at_scale
-from isoglot.studies.training_steps import Finetune, Pretrain
+from isoglot.studies.training_steps import Evaluate
 
 OWN_TABLES = {"align_mlm/alpha", "real/transfer", "real/translate_train", "real/word_alignment"}
 """No paper prints them."""
@@ -34,8 +32,8 @@ def test_every_cell_is_planned_or_says_why_not(paper: str, scale: str) -> None:
     for own in programs(paper, scale):
         assert own.cells or own.figures
         by_table: dict[str, set[tuple[str, str]]] = {}
-        for place in own.cells:
-            assert bool(place.value.calls()) or place.value.unavailable
+        for place, part in zip(own.cells, parts(own), strict=False):
+            assert bool(part.steps) or part.unavailable
             if place.table in OWN_TABLES:
                 continue
             table = paper_table(place.table)
@@ -57,24 +55,12 @@ def test_every_recipe_task_and_option_exists(paper: str, scale: str, monkeypatch
     """What ``--dry-run`` checks: no data are needed for it."""
     for name in ("DATA", "CORPORA", "CHECKPOINTS", "ENCODER", "GALACTIC"):
         monkeypatch.delenv(f"ISOGLOT_{name}", raising=False)
-    found = inspect_programs(programs(paper, scale), Store(Path("nowhere")))
-    assert found.calls
+    plan = inspect_programs(programs(paper, scale))
+    assert plan.inputs
     if scale == "tiny":
-        assert not found.missing() and not found.blocked
+        assert not plan.missing() and not any(part.lacks for part in plan.parts)
     else:
-        assert {c for p in programs(paper, scale) for c in p.targets()} == {
-            c for c in found.blocked if c.step.kind in ("evaluate", "analyse", "figure")
-        } | {c for c in found.blocked if isinstance(c.step, Pretrain) and c in set(_hours(paper, scale))}
-
-
-def _hours(paper: str, scale: str) -> list[Call]:
-    return [
-        c
-        for p in programs(paper, scale)
-        for place in p.cells
-        for c, leaf in place.value.leaves()
-        if leaf.metric == "hours"
-    ]
+        assert all(part.lacks or part.unavailable for part in plan.parts)
 
 
 @pytest.mark.parametrize("scale", ["small", "paper"])
@@ -84,16 +70,16 @@ def test_in_an_empty_folder_every_file_is_missing(
 ) -> None:
     for name in ("DATA", "CORPORA", "CHECKPOINTS", "ENCODER", "GALACTIC"):
         monkeypatch.setenv(f"ISOGLOT_{name}", str(tmp_path))
-    found = inspect_programs(programs(paper, scale), Store(tmp_path / "out"), check=False)
-    assert found.missing() and all("${ISOGLOT_" in path for path in found.missing())
-    measured = [call for p in programs(paper, scale) for call in p.targets()]
-    assert measured and not [call for call in measured if call not in found.blocked]
+    plan = inspect_programs(programs(paper, scale), check=False)
+    assert plan.missing() and all("${ISOGLOT_" in path for path in plan.missing())
+    assert plan.parts and all(part.lacks or part.unavailable for part in plan.parts)
 
 
 def test_variants_of_the_papers_code_take_batches_at_random() -> None:
     for name, only in (("weam/table2", "mBERT†*:de"), ("xlm_align/table19", "XLM-Align*:de")):
         for variant, bucket in (("isoglot", 50), ("literal", 1)):
-            tuned = [s for s in steps_of(name, only, variant=variant).values() if isinstance(s, Finetune)]
+            steps = steps_of(name, only, variant=variant).values()
+            tuned = [s.finetune for s in steps if isinstance(s, Evaluate) and s.finetune is not None]
             assert tuned and {step.check()[1].bucket for step in tuned} == {bucket}
 
 

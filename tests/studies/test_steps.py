@@ -12,7 +12,8 @@ from isoglot.derive.derive_corpus import derive_corpus
 from isoglot.derive.options import DeriveRequest
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.runs.reporter import Silent
-from isoglot.studies.graph import Call, Step
+from isoglot.studies.lab import Lab
+from isoglot.studies.step import Step
 from isoglot.studies.steps import (
     Align,
     CollectText,
@@ -114,7 +115,7 @@ def test_inputs_are_derived_with_their_own_options(tmp_path: Path) -> None:
     inputs = {name: {"path": str(tmp_path / "a.txt"), "kind": "text"} for name in ("text", "more")}
     inputs["more"]["limit"] = 1  # type: ignore[assignment]
     step = Derive(inputs=inputs, transform="trans+inv", language="xx", options={"alphabet": "georgian"})
-    assert [one.path for one in step.files()] == [str(tmp_path / "a.txt")]
+    assert [read.path for read in step.files("<studies>")] == [str(tmp_path / "a.txt")]
     assert run(step, tmp_path) == {}
     assert (tmp_path / "xx" / "more" / "original.txt").read_text() == "A cat sat .\n"
 
@@ -159,4 +160,4 @@ def test_mistakes_are_found_before_anything_runs(
     step: type[Step], arguments: dict[str, object], message: str
 ) -> None:
     with pytest.raises(ConfigurationError, match=message):
-        Call("one", step, arguments).step.check()
+        Lab({"seeds": [1]}).make("one", step, **arguments).step.check()

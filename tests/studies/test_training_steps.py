@@ -8,9 +8,19 @@ from pathlib import Path
 import pytest
 
 from isoglot.errors import ConfigurationError
-from isoglot.studies.graph import Call
 from isoglot.studies.inputs import Input
-from isoglot.studies.training_steps import DrawFigure, Evaluate, Finetune, Pretrain, ScoreEmbeddings, TaskSpec
+from isoglot.studies.lab import Lab
+from isoglot.studies.training_steps import (
+    DrawFigure,
+    Evaluate,
+    Finetune,
+    Pretrain,
+    ScoreEmbeddings,
+    TaskSpec,
+    data_files,
+)
+
+STUDIES = "/studies/"
 
 
 def test_a_recipes_sections_are_laid_over_it_and_its_files_listed(
@@ -22,7 +32,7 @@ def test_a_recipes_sections_are_laid_over_it_and_its_files_listed(
     sections = {"model": {"path": "/nowhere/bert"}, "streams": {"bitext": stream}, "train": {"fp16": None}}
     step = Pretrain(recipe="tlm", sections=sections, label="mine")
     assert step.values() == {"extends": "tlm", "name": "mine", "seed": 1, **sections}
-    assert step.files() == [
+    assert step.files(STUDIES) == [
         Input("${ISOGLOT_CORPORA}/pairs.tsv", there=True),
         Input("/nowhere/bert", there=False),
     ]
@@ -34,7 +44,7 @@ def test_a_recipes_sections_are_laid_over_it_and_its_files_listed(
 def test_a_recipe_of_one_s_own_is_a_file_that_a_run_depends_on(tmp_path: Path) -> None:
     own = tmp_path / "mine.yaml"
     own.write_text("extends: tlm\nseed: 2\nstreams: {bitext: {path: /nowhere/pairs.tsv}}\n")
-    files = Pretrain(recipe=str(own), sections={"steps": 3}).files()
+    files = Pretrain(recipe=str(own), sections={"steps": 3}).files(STUDIES)
     assert files == [Input("/nowhere/pairs.tsv", there=False), Input(str(own), there=True)]
     before = files[1].content
     own.write_text(own.read_text().replace("seed", "steps"))
@@ -46,17 +56,14 @@ def test_a_variable_of_a_recipe_is_part_of_what_a_run_depends_on(
 ) -> None:
     own = tmp_path / "mine.yaml"
     own.write_text(
-        "extends: tlm\nstreams: {bitext: {path: /nowhere/pairs.tsv}}\n"
-        "train: {learning_rate: '${RATE}', hub_token: '${MY_TOKEN}'}\n"
+        "extends: tlm\nstreams: {bitext: {path: /nowhere/pairs.tsv}}\ntrain: {learning_rate: '${RATE}'}\n"
     )
     monkeypatch.setenv("RATE", "1e-4")
-    monkeypatch.setenv("MY_TOKEN", "hf_1")
-    rate = Pretrain(recipe=str(own), sections={}).files()[0]
+    rate = Pretrain(recipe=str(own), sections={}).files(STUDIES)[0]
     assert rate == Input("${RATE}", there=True)
     before = rate.content
     monkeypatch.setenv("RATE", "1e-5")
     assert rate.content != before
-    assert not [one for one in Pretrain(recipe=str(own), sections={}).files() if "TOKEN" in one.path]
 
 
 def test_a_folder_that_was_opened_is_the_same_input(tmp_path: Path) -> None:
@@ -83,11 +90,15 @@ def test_a_change_in_the_middle_of_a_large_file_counts(tmp_path: Path) -> None:
 
 def test_data_of_a_task_are_looked_for_by_language_and_split(tmp_path: Path) -> None:
     (tmp_path / "en.train.tsv").touch()
-    data = [f"{tmp_path}/{{language}}.{{split}}.tsv", "<0123456789abcdef>/{language}/derived.jsonl"]
+    data = [f"{tmp_path}/{{language}}.{{split}}.tsv", f"{STUDIES}data/en-0123/{{language}}/derived.jsonl"]
     task = TaskSpec(kind="xnli", data=data)
-    assert list(task.files(["en", "de"], "train")) == [Input(f"{tmp_path}/en.train.tsv", there=True)]
+    assert list(data_files(task, ["en", "de"], "train", STUDIES)) == [
+        Input(f"{tmp_path}/en.train.tsv", there=True)
+    ]
     alone = TaskSpec(kind="xnli", data=data[:1])
-    assert list(alone.files(["en", "de"], "train"))[1] == Input(f"{tmp_path}/de.train.tsv", there=False)
+    assert list(data_files(alone, ["en", "de"], "train", STUDIES))[1] == Input(
+        f"{tmp_path}/de.train.tsv", there=False
+    )
 
 
 def test_fine_tuning_reads_what_it_trains_on_and_chooses_by() -> None:
@@ -95,15 +106,15 @@ def test_fine_tuning_reads_what_it_trains_on_and_chooses_by() -> None:
 
     def paths(**train: object) -> list[str]:
         step = Finetune(checkpoint="/no/bert", task=task, preset="xtreme", train=train, language="de", seed=1)
-        return [one.path for one in step.files()]
+        return [one.path for one in step.files(STUDIES)]
 
     assert paths() == ["/no/bert", "/no/de.train", "/no/de.dev"]
     assert paths(select="last") == ["/no/bert", "/no/de.train"]
     assert paths(select="last", setting="code_switch") == ["/no/bert", "/no/de.train", "/no/en.train"]
     assert paths(select="joint", select_languages=["es"])[2:] == ["/no/es.dev"]
     assert paths(dev_fraction=0.1) == ["/no/bert", "/no/de.train"]
-    step = Evaluate(checkpoint="<0123456789abcdef>/checkpoint", task=task, languages=["de"])
-    assert [one.path for one in step.files()] == ["/no/de.test"]
+    step = Evaluate(checkpoint=f"{STUDIES}pretrain/a-0123/checkpoint", task=task, languages=["de"])
+    assert [one.path for one in step.files(STUDIES)] == ["/no/de.test"]
 
 
 def test_options_are_checked_before_anything_runs() -> None:
@@ -121,9 +132,8 @@ def test_options_are_checked_before_anything_runs() -> None:
         with pytest.raises(ConfigurationError, match=message):
             Finetune(checkpoint="x", task=data, preset="xtreme", train=train, language="en", seed=1).check()
     with pytest.raises(ConfigurationError, match="include_speical"):
-        Call(
-            "one", ScoreEmbeddings, {"checkpoint": "x", "vocabulary": "y", "options": {"include_speical": 1}}
-        )
+        options = {"include_speical": 1}
+        Lab({"seeds": [1]}).make("one", ScoreEmbeddings, checkpoint="x", vocabulary="y", options=options)
     with pytest.raises(ConfigurationError, match="cuont"):
         DrawFigure(type="map", name="f", panels={"a": "x"}, options={"corpus": ["y"], "cuont": 3}).check()
     DrawFigure(type="layers", name="f", panels={"a": "x"}, options={"gold": ["y"]}).check()
@@ -132,5 +142,6 @@ def test_options_are_checked_before_anything_runs() -> None:
 def test_files_that_a_task_finds_in_a_folder_are_there(tmp_path: Path) -> None:
     for name in ("tatoeba.deu-eng.deu", "tatoeba.deu-eng.eng"):
         (tmp_path / name).write_text("one\n")
-    found = TaskSpec(kind="tatoeba", data=[str(tmp_path)]).files(["de", "fr"], "test")
+    task = TaskSpec(kind="tatoeba", data=[str(tmp_path)])
+    found = data_files(task, ["de", "fr"], "test", STUDIES)
     assert list(found) == [Input(str(tmp_path), there=True), Input(str(tmp_path), there=False)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from shipped_studies import calls_of, encoders, program, resolved, steps_of, trained
+from shipped_studies import encoders, program, resolved, steps_of, trained, works_of
 
 from isoglot.errors import ConfigurationError
 from isoglot.recipe.source import builtin_recipes, read_document
@@ -13,14 +13,15 @@ from isoglot.studies.training_steps import Pretrain
 
 def test_weam_is_one_model_a_language_and_english_their_mean() -> None:
     assert len(trained("weam/table2", "mBERT+WEAM")) == 3
-    places = {p.column[0]: encoders(p) for p in program("weam/table2").cells if p.row[0] == "mBERT+WEAM"}
+    own = program("weam/table2")
+    places = {cell.column[0]: encoders(own, cell) for cell in own.cells if cell.row[0] == "mBERT+WEAM"}
     assert places["en"] == places["es"] | places["de"] | places["zh"]
     assert [len(places[language]) for language in ("en", "es", "de", "zh")] == [3, 1, 1, 1]
 
 
 def test_weam_and_its_baseline_differ_in_one_objective() -> None:
     for scale in SCALES:
-        sections = {c.name: c.step.sections for c in calls_of("weam/table1", scale, Pretrain)}
+        sections = {c.name: c.step.sections for c in works_of("weam/table1", scale, Pretrain)}
         weam, tlm = sections["weam de s1"], sections["tlm de s1"]
         assert tlm == {**weam, "objectives": {**weam["objectives"], "word_exchange": None}}
         assert weam["views"]["pair"]["probability"] == 0.30

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from labelled_files import json_lines
-from shipped_studies import STUDIES, calls_of, steps_of, trained
+from shipped_studies import STUDIES, steps_of, trained, works_of
 
 from isoglot.aligners.alignment import Alignment
 from isoglot.aligners.embedding.aligner import EmbeddingAligner
@@ -14,7 +14,6 @@ from isoglot.aligners.embedding.options import EmbeddingOptions
 from isoglot.aligners.scoring import GoldAlignment, score
 from isoglot.errors import ConfigurationError
 from isoglot.evaluation.evaluate import evaluate
-from isoglot.studies.engine import Store
 from isoglot.studies.program import build_programs, inspect_programs
 from isoglot.studies.sizes import SCALES
 from isoglot.studies.training_steps import Evaluate, Finetune, Pretrain
@@ -33,7 +32,7 @@ def test_xlm_aligns_ablations_share_their_runs(scale: str) -> None:
     assert without == trained("xlm_align/table7", "no-query", scale=scale) != full
     one, two = (trained(f"xlm_align/table{n}", "Layer-12", scale=scale) for n in (4, 5))
     assert one == two
-    runs = {call for n in range(3, 8) for call in calls_of(f"xlm_align/table{n}", scale, Pretrain)}
+    runs = {call for n in range(3, 8) for call in works_of(f"xlm_align/table{n}", scale, Pretrain)}
     assert len(runs) == 11 + (scale != "paper")  # of 16 rows; the start is trained too
 
 
@@ -92,14 +91,14 @@ def test_the_authors_aligner_has_no_floor_where_it_measures(encoder: Path, tmp_p
 
 
 def test_only_pos_is_read_as_written_and_only_questions_in_windows() -> None:
-    options = {c.step.task.kind: c.step.task.options for c in calls_of("xlm_align/table1", "paper", Finetune)}
+    options = {c.step.task.kind: c.step.task.options for c in works_of("xlm_align/table1", "paper", Finetune)}
     assert options.pop("pos") == {"words": "written"}
     assert options.pop("pawsx") == {"untranslated": "keep"}
     assert set(map(str, options.values())) == {"{}"}
     for name in ("xlm_align/table1", "weam/table1", "ppa/table4"):
         for scale in SCALES:
             tuned = [
-                c for c in calls_of(name, scale, Finetune) if c.step.task.kind in ("xquad", "mlqa", "tydiqa")
+                c for c in works_of(name, scale, Finetune) if c.step.task.kind in ("xquad", "mlqa", "tydiqa")
             ]
             assert tuned and all(c.step.check()[0].windows == "advance" for c in tuned)
 
@@ -109,14 +108,16 @@ def test_an_option_that_a_task_does_not_have_is_found() -> None:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(module._OPTIONS, "ner", {"words": "written"})
-        own = build_programs([STUDIES["xlm_align/table14"]], scale="paper", changes={"seeds": [1]})
+        own = build_programs(
+            [STUDIES["xlm_align/table14"]], root="nowhere", scale="paper", changes={"seeds": [1]}
+        )
         with pytest.raises(
             ConfigurationError,
-            match="finetune xlm_align s1 ner en zero_shot s1: fine-tuning on ner has no setting",
+            match="evaluate xlm_align s1 ner en zero_shot s1 in 40 languages: fine-tuning on ner has no setting",
         ):
-            inspect_programs(own, Store(Path("nowhere")))
+            inspect_programs(own)
 
 
-def test_evaluations_of_a_model_are_one_call() -> None:
-    languages = [call.step.languages for call in calls_of("xlm_align/table13", "paper", Evaluate)]
+def test_evaluations_of_a_model_are_one_step() -> None:
+    languages = [call.step.languages for call in works_of("xlm_align/table13", "paper", Evaluate)]
     assert [len(spoken) for spoken in languages] == [33]

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 from isoglot.recipe.source import read_document
 from isoglot.reports.papers import paper_table
 from isoglot.studies.catalogue import builtin_studies
-from isoglot.studies.engine import Store
 from isoglot.studies.lab import CellPlan
-from isoglot.studies.program import Program, build_programs, inspect_programs
-from isoglot.studies.training_steps import Finetune, Pretrain
+from isoglot.studies.program import Program, StudyPart, build_programs, inspect_programs, rehearse
+from isoglot.studies.step import Step, Work
+from isoglot.studies.training_steps import Evaluate, Finetune, Pretrain
 
 STUDIES = builtin_studies()
 PAPERS = sorted({name.partition("/")[0] for name in STUDIES})
@@ -22,43 +21,67 @@ PAPERS = sorted({name.partition("/")[0] for name in STUDIES})
 @cache
 def programs(paper: str, scale: str) -> tuple[Program, ...]:
     """A paper's studies with one seed: seeds change neither cells nor options."""
-    own = [study for name, study in STUDIES.items() if name.startswith(f"{paper}/")]
-    sizes = own[0].sizes
-    return tuple(build_programs(own, scale=scale, changes={n: [1] for n in sizes if n.endswith("seeds")}))
+    studies = [study for name, study in STUDIES.items() if name.startswith(f"{paper}/")]
+    changes = {name: [1] for name in studies[0].sizes if name.endswith("seeds")}
+    return tuple(build_programs(studies, root="nowhere", scale=scale, changes=changes))
 
 
 def program(name: str, scale: str = "tiny") -> Program:
     return next(p for p in programs(name.partition("/")[0], scale) if p.study.name == name)
 
 
-def encoders(place: CellPlan) -> set[str]:
+def parts(own: Program) -> Sequence[StudyPart]:
+    """The cells and figures of a program, with their steps."""
+    return [rehearse([own], 0, number) for number in range(len(own.parts))]
+
+
+def tunings(own: Program, cell: CellPlan) -> list[Finetune]:
+    """How the models of a cell are fine-tuned."""
+    part = rehearse([own], 0, own.cells.index(cell))
+    steps = () if part.unavailable else part.steps
+    return [w.step.finetune for w in steps if isinstance(w.step, Evaluate) and w.step.finetune is not None]
+
+
+def encoders(own: Program, cell: CellPlan) -> set[str]:
     """What is trained or given for a cell."""
-    found = set()
-    for call in place.value.calls():
-        tuned = next((n for n in call.needs if isinstance(n.step, Finetune)), call)
-        found.add(str(getattr(tuned.step, "checkpoint", "")))
-    return found
+    steps = rehearse([own], 0, own.cells.index(cell)).steps
+    return {
+        str(w.step.checkpoint)
+        for w in steps
+        if not isinstance(w.step, Pretrain) and hasattr(w.step, "checkpoint")
+    }
 
 
 def trained(name: str, *labels: str, scale: str = "tiny") -> set[str]:
     """The encoders of a row."""
-    table = paper_table(program(name, scale).cells[0].table)
+    own = program(name, scale)
+    table = paper_table(own.cells[0].table)
     row = table.row(*labels)
-    own = [p for p in program(name, scale).cells if table.row(*p.row) == row]
-    assert own, labels
-    return set().union(*map(encoders, own))
+    cells = [cell for cell in own.cells if table.row(*cell.row) == row]
+    assert cells, labels
+    return set().union(*(encoders(own, cell) for cell in cells))
 
 
-def calls_of(name: str, scale: str, kind: type) -> list[Any]:
-    """Calls whose step is of this kind."""
-    found = Store(Path("nowhere")).missing(program(name, scale).targets())
-    return [call for call in found if isinstance(call.step, kind)]
+def works_of(name: str, scale: str, kind: type[Step]) -> list[Any]:
+    """What steps of this kind leave; fine-tunings that an evaluation begins with stand by themselves."""
+    works = dict.fromkeys(work for part in parts(program(name, scale)) for work in part.steps)
+    if kind is Finetune:
+        tuned = [
+            (w, w.step.finetune)
+            for w in works
+            if isinstance(w.step, Evaluate) and w.step.finetune is not None
+        ]
+        works |= {Work(work.name, step, work.folder, {}, work.read): None for work, step in tuned}
+    return [work for work in works if isinstance(work.step, kind)]
 
 
 def steps_of(name: str, only: str, **changes: object) -> dict[str, Any]:
     """The steps of some cells at scale paper, all options checked."""
-    (own,) = build_programs([STUDIES[name]], scale="paper", changes={"seeds": [1], **changes}, only=[only])
-    return {call.name: call.step for call in inspect_programs([own], Store(Path("nowhere"))).calls}
+    changes = {"seeds": [1], **changes}
+    plan = inspect_programs(
+        build_programs([STUDIES[name]], root="nowhere", scale="paper", changes=changes, only=[only])
+    )
+    return {work.name: work.step for part in plan.parts for work in part.steps}
 
 
 def resolved(step: Pretrain) -> Mapping[str, Any]:

@@ -12,11 +12,11 @@ from typing import Any, ClassVar
 from isoglot.errors import ConfigurationError
 from isoglot.runs.files import write_json
 from isoglot.runs.reporter import Reporter
-from isoglot.studies.graph import Step
+from isoglot.studies.step import Step
 
 
 class Add(Step):
-    """Adds a number to that of another call, and counts in ``log`` how often it was done."""
+    """Adds a number to that of another step, and counts in ``log`` how often it was done."""
 
     log: str
     number: float
@@ -31,18 +31,10 @@ class Add(Step):
         return {"values": {"sum": below + self.number}, "doubled": 2 * (below + self.number)}
 
 
-class Tuned(Add):
-    """Leaves weights."""
-
-    kind: ClassVar[str] = "finetune"
-    weights: ClassVar[str] = "sum"
-
-
 class Trained(Step):
     """An encoder that is copied, with the record that training leaves."""
 
     encoder: str
-    start: str
     kind: ClassVar[str] = "pretrain"
 
     def run(self, folder: Path, report: Reporter) -> Mapping[str, Any]:
@@ -64,6 +56,10 @@ class Fails(Step):
 
 class Breaks(Step):
     """A mistake of ours."""
+
+    log: str = ""
+    number: float = 0
+    to: str = ""
 
     def run(self, folder: Path, report: Reporter) -> Mapping[str, Any]:
         raise ZeroDivisionError("by us")

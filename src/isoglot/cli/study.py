@@ -17,7 +17,6 @@ from isoglot.errors import ConfigurationError
 from isoglot.options import Options, Seed, Workers, option, settings_option
 
 if TYPE_CHECKING:
-    from isoglot.studies.engine import Store
     from isoglot.studies.program import Inspection, Program
 
 
@@ -42,12 +41,12 @@ class StudyOptions(Options):
     )
     listed: bool = option(False, "List the studies.", flags=["--list"])
     dry_run: bool = option(
-        False, "Check everything, print calls, files and missing inputs, and write nothing."
+        False, "Check everything, print steps, files and missing inputs, and write nothing."
     )
     tables_only: bool = option(False, "Print the tables from the results so far.")
     form: Form = option("text", "Format of the tables.", flags=["--format", "-f"])
     keep: bool = option(False, "Keep fine-tuned weights after they are evaluated.")
-    engine: Literal["local", "ray"] = option("local", "ray runs each call as a task on a Ray cluster.")
+    engine: Literal["local", "ray"] = option("local", "ray runs each cell as a task on a Ray cluster.")
     workers: Workers = option(1, "Processes of the local engine, one thread each if several.")
 
 
@@ -72,9 +71,8 @@ def study(
     if options.listed:
         _list(names)
         return
-    from isoglot.studies.catalogue import find_studies
-    from isoglot.studies.engine import Store
-    from isoglot.studies.program import build_programs, inspect_programs
+    from isoglot.studies.measure import Selection, measure
+    from isoglot.studies.program import inspect_programs
 
     if not names:
         raise ConfigurationError("no study named; `isoglot study --list` shows them")
@@ -84,23 +82,29 @@ def study(
     if options.seeds is not None:
         changes["seeds"] = options.seeds
     part, patterns = _only(options.only)
-    programs = build_programs(find_studies(names), scale=options.scale, changes=changes, only=patterns)
-    store = Store(options.out or Path("runs/study"))
-    found = inspect_programs(programs, store, part=part, check=not options.tables_only)
-    failed: dict[str, str] = {}
-    if options.dry_run:
-        _show(programs, found)
-    else:
-        if not options.tables_only:
-            failed = _run(store, found, options, quiet=running.quiet)
-        _print(programs, store, found, options.form, quiet=running.quiet)
-    if failed:
+    root = options.out or Path("runs/study")
+    selection = Selection(names, root, options.scale, changes, patterns, options.keep)
+    with Console(quiet=running.quiet) as console:
+        programs = selection.programs(console)
+        plan = inspect_programs(programs, part=part, check=not options.tables_only)
+        if options.dry_run:
+            _show(programs, plan)
+        tally = None
+        if not options.dry_run and not options.tables_only:
+            tally = measure(
+                programs, plan, selection, engine=options.engine, workers=options.workers, progress=console
+            )
+            made = ", ".join(f"{n} {kind}" for kind, n in tally.made.items())
+            console.note(f"done: {made or 'nothing was left to do'}")
+    if not options.dry_run:
+        _print(programs, options.form, quiet=running.quiet)
+    if tally is not None and tally.failed:
         raise ConfigurationError(
-            [f"{name}: {message}" for name, message in failed.items()],
-            heading=f"{len(failed)} calls could not be done; their cells are empty",
+            [f"{name}: {message}" for name, message in tally.failed.items()],
+            heading=f"{len(tally.failed)} cells and figures could not be measured",
         )
     if not options.tables_only:
-        _require_something(programs, found)
+        _require_something(plan)
 
 
 def _only(given: Sequence[str]) -> tuple[tuple[int, int], list[str]]:
@@ -121,24 +125,12 @@ def _only(given: Sequence[str]) -> tuple[tuple[int, int], list[str]]:
     return part, patterns
 
 
-def _run(store: Store, found: Inspection, options: StudyOptions, *, quiet: bool) -> dict[str, str]:
-    from isoglot.studies.engine import make_calls
-
-    targets = [call for call in found.targets if call not in found.blocked]
-    how: dict[str, Any] = {"engine": options.engine, "workers": options.workers, "keep": options.keep}
-    with Console(quiet=quiet) as console:
-        tally = make_calls(targets, store.root, progress=console, **how)
-        made = ", ".join(f"{n} {kind}" for kind, n in tally.made.items())
-        console.note(f"done: {made or 'nothing was left to do'}")
-    return {call.title: message for call, message in tally.failed.items()}
-
-
-def _print(programs: Sequence[Program], store: Store, found: Inspection, form: Form, *, quiet: bool) -> None:
+def _print(programs: Sequence[Program], form: Form, *, quiet: bool) -> None:
     from isoglot.reports.export import FORMS
     from isoglot.studies.program import write_program
 
     for program in programs:
-        tables, folder = write_program(program, store, found.blocked)
+        tables, folder = write_program(program)
         if form == "text":
             typer.echo(f"{program.study.name}: {program.study.title}\n{'' if tables else program.caption()}")
         typer.echo("\n".join(FORMS[form](table) for table in tables))
@@ -146,40 +138,37 @@ def _print(programs: Sequence[Program], store: Store, found: Inspection, form: F
             typer.echo(f"wrote {folder}; `isoglot report {folder}` shows it as a page", err=True)
 
 
-def _show(programs: Sequence[Program], found: Inspection) -> None:
-    """The tree of calls with the files from outside that each reads; what is missing; what is unavailable."""
-    depths: dict[Any, int] = {}
-    for call in found.calls:
-        depths[call] = 1 + max((depths.get(needed, 0) for needed in call.needs), default=-1)
-        typer.echo(f"{'  ' * depths[call]}{call.title}")
-        for one in found.inputs[call]:
-            typer.echo(f"{'  ' * depths[call]}  {'reads' if one.there else 'MISSING'} {one.path}")
-    kinds = Counter(call.step.kind for call in found.calls)
-    for program in programs:
-        values = [cell.value for cell in program.cells]
-        blocked = sum(any(call in found.blocked for call in value.calls()) for value in values)
-        lost = [value.unavailable for value in values if value.unavailable]
-        can = len(values) - blocked - len(lost)
+def _show(programs: Sequence[Program], plan: Inspection) -> None:
+    """The steps to make, each with the files from outside that it reads; what is missing; what is unavailable."""
+    for work, reads in plan.inputs.items():
+        typer.echo(work.title)
+        for read in reads:
+            typer.echo(f"  {'reads' if read.there else 'MISSING'} {read.path}")
+    for index, program in enumerate(programs):
+        cells = [part for part in plan.parts if part.program == index and part.number < len(program.cells)]
+        reasons = Counter(part.unavailable for part in cells if part.unavailable)
+        blocked = sum(bool(part.lacks) and not part.unavailable for part in cells)
         typer.echo(
-            f"{program.study.name}, {program.lab.scale}: {len(values)} cells; {can} can be measured, "
-            f"{blocked} lack files, {len(lost)} are unavailable"
+            f"{program.study.name}, {program.lab.scale}: {len(cells)} cells; "
+            f"{len(cells) - blocked - reasons.total()} can be measured, {blocked} lack files, "
+            f"{reasons.total()} are unavailable"
         )
-        for reason in dict.fromkeys(lost):
-            typer.echo(f"  unavailable: {reason} ({lost.count(reason)} cells)")
+        for reason, count in reasons.items():
+            typer.echo(f"  unavailable: {reason} ({count} cells)")
+    kinds = Counter(work.step.kind for work in plan.inputs)
     typer.echo(f"to do: {', '.join(f'{n} {kind}' for kind, n in kinds.items()) or 'nothing'}")
-    missing = found.missing()
+    missing = plan.missing()
     for path in missing:
         typer.echo(f"missing: {path}")
     typer.echo(f"{len(missing)} files are missing" if missing else "every file is there; everything resolves")
 
 
-def _require_something(programs: Sequence[Program], found: Inspection) -> None:
-    if any(call not in found.blocked for call in found.targets):
+def _require_something(plan: Inspection) -> None:
+    if any(not part.lacks and not part.unavailable for part in plan.parts):
         return
-    missing = list(found.missing())
-    reasons = {cell.value.unavailable for program in programs for cell in program.cells}
+    reasons = {part.unavailable for part in plan.parts}
     raise ConfigurationError(
-        [*(f"not there: {path}" for path in missing), *sorted(filter(None, reasons))],
+        [*(f"not there: {path}" for path in plan.missing()), *sorted(filter(None, reasons))],
         heading="nothing can be measured; `--dry-run` shows who reads what",
     )
 

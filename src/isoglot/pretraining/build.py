@@ -10,7 +10,6 @@ from datasets import Dataset
 from torch import Tensor, nn
 from transformers import PreTrainedModel, PreTrainedTokenizerFast, TrainingArguments
 
-from isoglot.corpus.encode.load_tokenizer import load_tokenizer as read_tokenizer
 from isoglot.corpus.encode.pieces import PieceEncoder
 from isoglot.errors import ConfigurationError, Location, Problem, collected, reported_together
 from isoglot.modules.adapter import add_adapter
@@ -18,8 +17,8 @@ from isoglot.modules.encoder import input_embeddings
 from isoglot.modules.load import load_masked_lm, longest_input
 from isoglot.modules.masked_lm_head import start_new_head
 from isoglot.objectives.base import Objective
-from isoglot.pretraining.new_pieces import TEXT_COLUMNS, start_new_pieces
 from isoglot.pretraining.recipe import MADE, Recipe
+from isoglot.pretraining.streams import text_columns
 from isoglot.runs.checkpoint import checkpoint_folder
 from isoglot.seeding import seed_for
 from isoglot.tasks.language_vectors import read_vectors
@@ -74,10 +73,6 @@ def build_model(
 ) -> Assembly:
     """Encoder, views, objectives and language embeddings of a recipe; all new weights follow from its seed."""
     encoder = load_masked_lm(recipe.model.settings, tokenizer=tokenizer, seed=recipe.seed)
-    if recipe.model.new_pieces is not None and recipe.model.path is not None:
-        seed = seed_for(recipe.seed, "new pieces")
-        old = read_tokenizer(recipe.model.path, revision=recipe.model.settings.get("revision", "main"))
-        start_new_pieces(encoder, old, tokenizer, corpora, recipe.model.new_pieces, seed=seed)
     if recipe.model.settings.get("new_head"):  # before the objectives, which may copy the head
         start_new_head(encoder, _piece_counts(recipe, tokenizer, corpora))
     if recipe.model.adapter is not None:  # before the objectives, which may copy the encoder
@@ -102,7 +97,7 @@ def build_model(
 
 def explicit(recipe: Recipe, made: Mapping[Location, Any]) -> dict[str, Any]:
     """The recipe with the values that will be used, those among them that the views and objectives ``made`` fill in."""
-    values = recipe.shown(exclude_none=True)
+    values = recipe.model_dump(mode="json", exclude_none=True)
     for key in MADE:
         for name, section in getattr(recipe, key).items():
             entry = values[key][name]
@@ -133,9 +128,8 @@ def _piece_counts(
     encoder, counts = PieceEncoder(tokenizer), np.zeros(len(tokenizer), dtype=np.int64)
     for name, corpus in corpora.items():
         sample = corpus.select(range(0, len(corpus), 1 + len(corpus) // _COUNTED))
-        for column in TEXT_COLUMNS if recipe.streams[name].kind != "lexicon" else ():
-            if column in corpus.column_names:
-                counts += np.bincount(encoder.texts(list(sample[column])).ids, minlength=len(counts))
+        for column in text_columns(corpus) if recipe.streams[name].kind != "lexicon" else ():
+            counts += np.bincount(encoder.texts(list(sample[column])).ids, minlength=len(counts))
     return torch.from_numpy(counts)
 
 

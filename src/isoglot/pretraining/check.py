@@ -95,12 +95,6 @@ def _unread(
 ) -> Iterator[Problem]:
     """Streams and views are read, and what objectives read by default is there."""
     read = {text for key in MADE for text in _strings(values.get(key))}
-    model = sections.get(("model",))
-    if model is not None and model.new_pieces is not None and model.new_pieces.lexicon is not None:
-        read.add(model.new_pieces.lexicon)
-        yield from _corpus_problems(
-            ("model", "new_pieces"), {"lexicon": model.new_pieces.lexicon}, known["streams"]
-        )
     for location, section in sections.items():
         if isinstance(section, ViewSection | ObjectiveSection):
             options = section.options
@@ -172,9 +166,6 @@ def _encoder_problems(
             "the encoder of model.path was not trained on the pieces of a new tokenizer; leave it out (--set "
         )
         yield Problem(f"{text}tokenizer=null)", ("tokenizer",))
-    if model.new_pieces is not None and (model.path is None or tokenizer is not None):
-        text = "they extend the tokenizer of model.path; leave out `tokenizer`, and give a path"
-        yield Problem(text, ("model", "new_pieces"))
     if model.path is None and values.get("tokenizer") is None:
         text = "a model from scratch needs a tokenizer; add `tokenizer: {algorithm: wordpiece, vocab_size: 16000}`"
         yield Problem(text, ("model",))

@@ -1,12 +1,12 @@
 """The section ``train`` of a recipe: settings of ``TrainingArguments`` that this machine can follow."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from isoglot.checks import closest, did_you_mean, missing_package
-from isoglot.errors import ConfigurationError, Problem
-from isoglot.recipe.document import Document
-from isoglot.recipe.secrets import is_secret
+from isoglot.errors import ConfigurationError, Location, Problem
+from isoglot.recipe.document import VARIABLE, Document
 from isoglot.recipe.spec import spec_of
 
 ELSEWHERE: dict[str, str] = {
@@ -31,14 +31,27 @@ ELSEWHERE: dict[str, str] = {
 }
 """Settings of ``TrainingArguments`` that another part of a recipe decides, or that could only break a run."""
 
+_SECRET = re.compile(
+    r"(^|_)(token|secret|password|passwd|credentials?|(api|access|auth|private|secret)_?key)$", re.IGNORECASE
+)
+"""Names of settings and variables whose values must stand in no file."""
+_FROM_ENVIRONMENT = (
+    "leave it out, and set the environment variable that the library reads: HF_TOKEN, WANDB_API_KEY"
+)
 _MAY_BE_NEGATIVE = ("local_rank", "ddp_timeout")
 
 
 def train_problems(document: Document) -> Iterator[Problem]:
     """The settings of the trainer: known ones, with values of their type, not decided elsewhere."""
+    for place, text in document.raw.items():
+        if secret := next(filter(_SECRET.search, VARIABLE.findall(text)), None):
+            yield Problem(f"${{{secret}}} is a secret; {_FROM_ENVIRONMENT}", place)
     settings = document.values.get("train")
     if not isinstance(settings, dict):
         return
+    secrets = list(_secrets(settings, ("train",)))
+    yield from (Problem(f"is a secret; {_FROM_ENVIRONMENT}", place) for place in secrets)
+    settings = {name: value for name, value in settings.items() if ("train", name) not in secrets}
     from transformers import TrainingArguments  # noqa: PLC0415 - a second of import that other checks do without
 
     spec = spec_of(TrainingArguments, *ELSEWHERE)
@@ -56,13 +69,19 @@ def train_problems(document: Document) -> Iterator[Problem]:
                 close = closest(name, spec.model_fields)
                 hint = f"did you mean {close!r}?" if close else "see transformers.TrainingArguments"
                 text = f"not a setting of TrainingArguments; {hint}"
-            elif is_secret(("train", name), document.raw):
-                text = "must be text; the value is not shown"
             yield Problem(text, ("train", *problem.location))
     for name, value in own.items():
         if name not in wrong and (reason := _out_of_range(name, value)) is not None:
             yield Problem(f"got {value!r}; {reason}", ("train", name))
     yield from _reporter_problems(settings.get("report_to"))
+
+
+def _secrets(settings: Mapping[str, Any], place: Location) -> Iterator[Location]:
+    for name, value in settings.items():
+        if _SECRET.search(name) and value is not None:
+            yield (*place, name)
+        elif isinstance(value, Mapping):
+            yield from _secrets(value, (*place, name))
 
 
 def _out_of_range(name: str, value: Any) -> str | None:

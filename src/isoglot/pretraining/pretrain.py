@@ -25,7 +25,6 @@ from isoglot.pretraining.streams import (
     prepared,
 )
 from isoglot.recipe.document import dump_yaml
-from isoglot.recipe.secrets import Secret
 from isoglot.runs import folder as run_folder
 from isoglot.runs.cache import cache_folder
 from isoglot.runs.files import require_writable, write_text
@@ -103,7 +102,7 @@ def _pretrained(
     """Train in a folder that no other process works in."""
     main, what = args.process_index == 0, "pre-training run"
     wanted: dict[str, Any] = {"recipe_hash": recipe.hash}
-    values = recipe.shown(exclude={"name"})
+    values = recipe.model_dump(mode="json", exclude={"name"})
     state = run_folder.state_of(out, wanted, what=what, resume=resume, told_by={"values": values})
     with args.main_process_first(local=True, desc="preparing"):
         corpora = prepared(recipe, place, report)
@@ -161,9 +160,6 @@ def training_arguments(recipe: Recipe, out: Path) -> TrainingArguments:
         "disable_tqdm": True,
         **recipe.train,
     }
-    for name, value in recipe.train.items():
-        if recipe.is_secret(("train", name)) and isinstance(value, str):
-            settings[name] = Secret(value)
     # A GPU would wait for batches longer than it computes. Without fork each worker may run the caller's script again.
     if torch.cuda.is_available() and multiprocessing.get_start_method() == "fork":
         settings.setdefault("dataloader_num_workers", 2)
@@ -197,7 +193,7 @@ def _export(trainer: AlignmentTrainer, recipe: Recipe, out: Path, streams: Mappi
             "name": recipe.name,
             "base_model": written["model"]["path"],
             "languages": _languages(recipe),
-            "objectives": recipe.shown()["objectives"],
+            "objectives": written["objectives"],
             "data": {n: {"examples": len(s), **_source(recipe, n)} for n, s in streams.items()},
             "steps": trainer.batches.steps,
             "seed": recipe.seed,

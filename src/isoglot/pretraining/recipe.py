@@ -23,14 +23,13 @@ from isoglot.modules.checkpoint import load_config
 from isoglot.modules.load import model_config
 from isoglot.objectives import OBJECTIVES
 from isoglot.options import Count, NotNegative, Seed
-from isoglot.pretraining.options import NewPiecesOptions
 from isoglot.recipe.document import Document
-from isoglot.recipe.secrets import SecretSafe
 from isoglot.recipe.sections import (
     BatchSection,
     EpochsSection,
     OpenSection,
     PartsSection,
+    PortableSection,
     WeightSection,
 )
 from isoglot.recipe.spec import Spec, spec_of
@@ -53,22 +52,19 @@ class ModelSection(OpenSection):
     """The encoder: a ``path`` (folder or hub name), or an ``architecture`` from scratch.
 
     ``path`` may be the folder of a finished run. ``adapter`` is trained in place of the encoder's weights, and merged
-    into them when the encoder is exported. ``new_pieces`` extend its tokenizer for a language. The other keys set its
-    configuration (``hidden_size``, ``hidden_dropout_prob``); a loaded encoder has its own dropout again when it is
-    exported.
+    into them when the encoder is exported. The other keys set its configuration (``hidden_size``,
+    ``hidden_dropout_prob``); a loaded encoder has its own dropout again when it is exported.
     """
 
     one_of: ClassVar[tuple[str, ...]] = ("path", "architecture")
     path: str | None = None
     architecture: str | None = None
     adapter: Annotated[AdapterOptions | None, _AS_GIVEN] = None
-    new_pieces: Annotated[NewPiecesOptions | None, _AS_GIVEN] = None
 
     @property
     def settings(self) -> dict[str, Any]:
         """All that is given of the encoder, as :func:`isoglot.modules.load.load_masked_lm` takes it."""
-        found = self.model_dump(exclude_none=True, exclude={"adapter", "new_pieces"})
-        return found if self.new_pieces is None else {**found, "resize_vocabulary": True}
+        return self.model_dump(exclude_none=True, exclude={"adapter"})
 
     def config(
         self, tokenizer: PreTrainedTokenizerFast | None = None, *, training: TokenizerOptions | None = None
@@ -226,7 +222,7 @@ MADE: dict[str, type[ViewSection | ObjectiveSection]] = {"views": ViewSection, "
 """Sections whose entries are made by callables."""
 
 
-class Recipe(SecretSafe):
+class Recipe(PortableSection):
     """One run, checked and immutable.
 
     Args:

@@ -19,7 +19,6 @@ from isoglot.corpus.manifest import is_prepared, load_corpus
 from isoglot.corpus.pack.packing import pack_stream
 from isoglot.corpus.prepare import prepare
 from isoglot.errors import ConfigurationError
-from isoglot.pretraining.new_pieces import TEXT_COLUMNS, Texts, extended
 from isoglot.pretraining.recipe import Recipe, StreamSection
 from isoglot.runs.checkpoint import checkpoint_folder
 from isoglot.runs.files import whole_path
@@ -29,6 +28,8 @@ from isoglot.runs.lock import locked
 from isoglot.runs.reporter import Reporter, bars_on_terminals
 
 _LOST = ("empty", "overlong")
+TEXT_COLUMNS = ("text", "source", "target")
+"""Columns of prepared corpora that hold sentences."""
 
 
 def held_streams(streams: Mapping[str, Dataset], cache: Path) -> list[str]:
@@ -84,7 +85,7 @@ def input_hashes(recipe: Recipe, corpora: Mapping[str, Dataset]) -> dict[str, st
     if recipe.tokenizer is not None and recipe.tokenizer.path is not None:
         place = checkpoint_folder(recipe.tokenizer.path, file="tokenizer")
         found["tokenizer.path"] = hash_checkpoint(place, TOKENIZER_FILES)
-    files = _files_named(recipe.shown(include={"views", "objectives", "train"}))
+    files = _files_named(recipe.model_dump(mode="json", include={"views", "objectives", "train"}))
     teachers = {
         f"objectives.{name}.teacher": hash_checkpoint(checkpoint_folder(teacher))
         for name, section in recipe.objectives.items()
@@ -121,7 +122,7 @@ def load_tokenizer(
 ) -> PreTrainedTokenizerFast:
     """The run's tokenizer: the one named, the model's own, the one that a checkpoint ``kept``, or a new one."""
     training = None if recipe.tokenizer is None else recipe.tokenizer.training
-    if kept is not None and (training is not None or recipe.model.new_pieces is not None):
+    if kept is not None and training is not None:
         return read_tokenizer(kept)
     if training is not None:
         return _trained(training, recipe, corpora, cache, report)
@@ -131,10 +132,26 @@ def load_tokenizer(
             "a model from scratch needs a tokenizer; add `tokenizer: {algorithm: wordpiece, vocab_size: 16000}`"
         )
     revision = recipe.model.settings.get("revision") if recipe.tokenizer is None else None
-    tokenizer = read_tokenizer(path, **({} if revision is None else {"revision": revision}))
-    if recipe.model.new_pieces is not None:
-        return extended(tokenizer, corpora, recipe.model.new_pieces, cache)
-    return tokenizer
+    return read_tokenizer(path, **({} if revision is None else {"revision": revision}))
+
+
+def text_columns(corpus: Dataset) -> list[str]:
+    """The columns of a corpus that hold sentences."""
+    return [column for column in TEXT_COLUMNS if column in corpus.column_names]
+
+
+class Texts:
+    """The sentences of corpora, which can be read more than once."""
+
+    def __init__(self, corpora: Mapping[str, Dataset]) -> None:
+        self.corpora = corpora
+
+    def __iter__(self) -> Iterator[str]:
+        for corpus in self.corpora.values():
+            columns = text_columns(corpus)
+            for batch in corpus.select_columns(columns).iter(batch_size=1000):
+                for column in columns:
+                    yield from batch[column]
 
 
 def _trained(
@@ -145,7 +162,7 @@ def _trained(
     report: Reporter,
 ) -> PreTrainedTokenizerFast:
     used = {n: c for n, c in corpora.items() if recipe.streams[n].kind != "lexicon"}
-    content = [content_hash(c, [x for x in TEXT_COLUMNS if x in c.column_names]) for c in used.values()]
+    content = [content_hash(corpus, text_columns(corpus)) for corpus in used.values()]
     key = key_of([options.model_dump(mode="json"), sorted(content), version("tokenizers")])
     folder = cache / "tokenizers" / f"{options.algorithm}-{key}"
 

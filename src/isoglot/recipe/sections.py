@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Self
 
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import ConfigDict, Field, PrivateAttr, model_validator
 
 from isoglot.checks import checked
-from isoglot.errors import ConfigurationError, Problem, collected
+from isoglot.errors import ConfigurationError, Location, Problem, collected
 from isoglot.options import Count, NotNegative, Options, Positive, PositiveShare
+from isoglot.recipe.document import VARIABLE, expand
 
 
 class Section(Options):
@@ -25,6 +28,66 @@ class Section(Options):
             have = " and ".join(repr(g) for g in given) or "neither"
             raise ValueError(f"got {have}; exactly one of {' | '.join(self.one_of)} is needed")
         return self
+
+
+class PortableSection(Section):
+    """The whole of a recipe: its hash and what is shown of it do not depend on where a machine keeps its files."""
+
+    _raw: dict[Location, str] = PrivateAttr(default_factory=dict)
+
+    def remember_raw(self, raw: Mapping[Location, str]) -> None:
+        """Keep strings as they were written, where a variable was expanded in them."""
+        self._raw.update(raw)
+
+    @property
+    def hash(self) -> str:
+        """16 hexadecimal digits of everything but its name, with environment variables expanded.
+
+        One that says where a machine keeps its files, as in ``${DATA}/en-de.tsv``, counts as it is written.
+        """
+        places = {location: _place_of(location, text) for location, text in self._raw.items()}
+        values = self._with({location: text for location, text in places.items() if text is not None})
+        del values["name"]
+        # Finished runs of recipes older than these keys are still recognised.
+        parts = values["parts"]
+        for section, key in ((values, "parts"), (values["model"], "adapter")):
+            if section[key] is None:
+                del section[key]
+        if parts is not None and parts["freeze_layers"] == 0:
+            del parts["freeze_layers"]
+        canonical = json.dumps(values, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+        return hashlib.sha256(canonical.encode()).hexdigest()[:16]
+
+    def as_written(self) -> dict[str, Any]:
+        """All values, with ``${NAME}`` where the recipe has it: fit to be shown to others."""
+        return self._with(self._raw)
+
+    def _with(self, texts: Mapping[Location, str]) -> dict[str, Any]:
+        """All values with some texts in their places."""
+
+        def copied(value: Any, location: Location) -> Any:
+            if isinstance(value, dict):
+                return {key: copied(inner, (*location, key)) for key, inner in value.items()}
+            if isinstance(value, list):
+                return [copied(inner, (*location, number)) for number, inner in enumerate(value)]
+            return texts.get(location, value)
+
+        values: dict[str, Any] = copied(self.model_dump(mode="json"), ())
+        return values
+
+
+def _place_of(location: Location, written: str) -> str | None:
+    """The path that a text names, as it is the same on every machine; ``None`` if no variable leads to its place.
+
+    A variable before the first slash says where a machine keeps its files, and so does one that is the whole of a
+    ``path``. Any other is part of the name.
+    """
+    first = VARIABLE.match(written)
+    if first is None:
+        return None
+    rest = written[first.end() :]
+    leads = rest.startswith("/") or (not rest and "path" in location[-2:])
+    return first[0] + expand(rest) if leads else None
 
 
 class OpenSection(Section):

@@ -8,12 +8,15 @@ its text is ``xx`` in recipes, whose language ids are fixed.
 from collections.abc import Sequence
 from functools import partial
 from itertools import product
+from math import isnan, nan
+from statistics import fmean
 from typing import Any
 
 from isoglot.analysis.options import ALIGNMENT
-from isoglot.studies.align_mlm_data import derived, language_of, task_of
-from isoglot.studies.graph import Call, Value, mean, spearman
+from isoglot.reports.stats import rank_correlation
+from isoglot.studies.align_mlm_data import absence_of, derived, language_of, task_of
 from isoglot.studies.lab import Lab
+from isoglot.studies.step import Work
 from isoglot.studies.steps import SamplePairs
 from isoglot.studies.training_steps import ScoreEmbeddings
 
@@ -159,47 +162,77 @@ def table8(lab: Lab) -> None:
     """Alignment score of the word embeddings, and XNLI's drop."""
     put = partial(lab.cell, "align_mlm:Table8")
     for system, order, seed in product(SYSTEMS, ORDERS, lab.seeds):
-        row, drop = f"{system} / {order}", measured(lab, system, order, "xnli", seed)["delta"]
-        put(row=row, column="alignment", value=alignment_of(lab, system, order, seed), seed=seed)
+        row, drop = f"{system} / {order}", partial(measured, lab, "delta", system, order, "xnli", seed)
+        put(row=row, column="alignment", value=partial(alignment_of, lab, system, order, seed), seed=seed)
         put(row=row, column="xnli.delta", value=drop, seed=seed)
 
 
 def figure2(lab: Lab) -> None:
     """The drop of four objectives on three transformations: Table 3's bars."""
-    bars = []
     for order, (system, name) in product(ORDERS, SYSTEMS.items()):
         row_of(lab, "align_mlm:Table3", f"{name} / {order}", system, order, ("delta",))
-        for task in TASKS:
-            drop = mean([measured(lab, system, order, task, seed)["delta"] for seed in lab.seeds])
-            bars.append({"panel": order, "group": task.upper(), "series": name, "value": drop})
-    lab.plot("figure2", kind="bars", title="Δ by objective", y_label="Δ", bars=bars, note="Means over seeds.")
+    lab.figure("figure2", partial(_bars, lab))
+
+
+def _bars(lab: Lab) -> dict[str, Any]:
+    bars = [
+        {"panel": order, "group": task.upper(), "series": name, "value": _drop(lab, system, order, task)}
+        for order, (system, name), task in product(ORDERS, SYSTEMS.items(), TASKS)
+    ]
+    return {
+        "kind": "bars",
+        "title": "Δ by objective",
+        "y_label": "Δ",
+        "bars": bars,
+        "note": "Means over seeds.",
+    }
 
 
 def figure3(lab: Lab) -> None:
     """Alignment against transfer: Spearman's correlation over twelve points a task (Fig. 3, App. E)."""
     for task in TASKS:
-        points: list[dict[str, Any]] = []
-        for (system, name), order in product(SYSTEMS.items(), ORDERS):
-            alignment = mean([alignment_of(lab, system, order, seed) for seed in lab.seeds])
-            drop = mean([measured(lab, system, order, task, seed)["delta"] for seed in lab.seeds])
-            if not drop.unavailable:
-                points.append({"label": f"{name} / {order}", "group": name, "x": alignment, "y": drop})
-        note = f"Over {len(points)} points, means over seeds; the drop is negated."
-        rho = -spearman([point["x"] for point in points], [point["y"] for point in points])
-        lab.cell("align_mlm:E", row=task.upper(), column="rho", value=rho, note=note)
-        labels = {"x_label": "alignment score (%)", "y_label": f"Δ of {task.upper()}"}
-        title = f"{task.upper()}: alignment score and Δ"
-        lab.plot(
-            f"figure3-{task}", kind="scatter", title=title, **labels, points=points, correlate="-y", note=note
-        )
+        note = f"Over {len(_systems_with(lab, task))} points, means over seeds; the drop is negated."
+        rho = partial(_correlation, lab, task)
+        lab.cell("align_mlm:E", row=task.upper(), column="rho", value=rho, note=note, is_result=False)
+        lab.figure(f"figure3-{task}", partial(_scatter, lab, task, note))
+
+
+def _systems_with(lab: Lab, task: str) -> list[tuple[str, str]]:
+    return [(system, order) for system, order in product(SYSTEMS, ORDERS) if not absence_of(lab, task, order)]
+
+
+def _scatter(lab: Lab, task: str, note: str) -> dict[str, Any]:
+    points = [
+        {
+            "label": f"{SYSTEMS[system]} / {order}",
+            "group": SYSTEMS[system],
+            "x": fmean(alignment_of(lab, system, order, seed) for seed in lab.seeds),
+            "y": _drop(lab, system, order, task),
+        }
+        for system, order in _systems_with(lab, task)
+    ]
+    labels = {"x_label": "alignment score (%)", "y_label": f"Δ of {task.upper()}"}
+    about = {"kind": "scatter", "title": f"{task.upper()}: alignment score and Δ", **labels}
+    return {**about, "points": points, "correlate": "-y", "note": note}
+
+
+def _correlation(lab: Lab, task: str) -> float:
+    points = _scatter(lab, task, "")["points"]
+    x, y = ([point[axis] for point in points] for axis in "xy")
+    measured = None if any(map(isnan, (*x, *y))) else rank_correlation(x, y)
+    return nan if measured is None else -measured.rho
 
 
 def training_time(lab: Lab) -> None:
     """Hours of pre-training (App. I, trans+inv); what the paper calls TLM is XLM."""
     rows = {"mlm": "MLM", "xlm": "TLM", "align_mlm": "ALIGN-MLM", "dict_mlm": "DICT-MLM"}
     for (system, row), seed in product(rows.items(), lab.seeds):
-        value = encoder_of(lab, system, "trans+inv", seed).value("hours")
-        lab.cell("align_mlm:I", row=row, column="hours", value=value, seed=seed)
+        hours = partial(_hours, lab, system, seed)
+        lab.cell("align_mlm:I", row=row, column="hours", value=hours, seed=seed)
+
+
+def _hours(lab: Lab, system: str, seed: int) -> float:
+    return encoder_of(lab, system, "trans+inv", seed).value("hours")
 
 
 def alpha(lab: Lab) -> None:
@@ -212,7 +245,7 @@ def _dictionaries(lab: Lab, table: str, order: str) -> None:
     columns = {"dict_mlm": "DICT", "align_mlm": "ALIGN"}
     for (label, share), (system, column) in product({"25%": 0.25, "50%": 0.5}.items(), columns.items()):
         for task, seed in product(TASKS, lab.seeds):
-            drop = measured(lab, system, order, task, seed, dictionary=share)["delta"]
+            drop = partial(measured, lab, "delta", system, order, task, seed, dictionary=share)
             lab.cell(table, row=label, column=f"{task}.{column}", value=drop, seed=seed)
 
 
@@ -228,25 +261,34 @@ def row_of(
 ) -> None:
     """The cells of one encoder on its tasks."""
     for task, seed in product(tasks, lab.seeds):
-        found = measured(lab, system, order, task, seed, **values)
         for name in quantities:
-            lab.cell(table, row=label, column=f"{task}.{name}", value=found[name], seed=seed)
+            value = partial(measured, lab, name, system, order, task, seed, **values)
+            lab.cell(table, row=label, column=f"{task}.{name}", value=value, seed=seed)
 
 
-def measured(lab: Lab, system: str, order: str, task: str, seed: int, **values: float) -> dict[str, Value]:
-    """``sup``, ``zs`` and ``delta`` of a task in the derived language."""
-    encoder, language = encoder_of(lab, system, order, seed, **values), language_of(order)
-    data = task_of(lab, task, order, values.get("overlap", 0.0))
-    ids: dict[str, Any] = {}
+def measured(
+    lab: Lab, quantity: str, system: str, order: str, task: str, seed: int, **values: float
+) -> float:
+    """``sup``, ``zs`` or ``delta`` of a task in the derived language."""
+    if quantity == "delta":
+        sup, zs = (measured(lab, name, system, order, task, seed, **values) for name in ("sup", "zs"))
+        return sup - zs
+    language, data = language_of(order), task_of(lab, task, order, values.get("overlap", 0.0))
+    how: dict[str, Any] = {"setting": "zero_shot" if quantity == "zs" else "translate_train"}
     if system in WITH_LANGUAGE_IDS:  # the authors give them while they fine-tune too, one per sentence
-        ids = {"language_ids": {"en": 2, language: 3}}
-    zero_shot = lab.finetune(encoder, data, "en", seed=seed, setting="zero_shot", **ids)
-    supervised = lab.finetune(encoder, data, language, seed=seed, setting="translate_train", **ids)
-    sup, zs = (lab.evaluate(model, data).value(language) for model in (supervised, zero_shot))
-    return {"sup": sup, "zs": zs, "delta": sup - zs}
+        how["language_ids"] = {"en": 2, language: 3}
+    encoder, trained_on = (
+        encoder_of(lab, system, order, seed, **values),
+        "en" if quantity == "zs" else language,
+    )
+    return lab.evaluate(encoder, data, trained_on=trained_on, seed=seed, **how).value(language)
 
 
-def alignment_of(lab: Lab, system: str, order: str, seed: int) -> Value:
+def _drop(lab: Lab, system: str, order: str, task: str) -> float:
+    return fmean(measured(lab, "delta", system, order, task, seed) for seed in lab.seeds)
+
+
+def alignment_of(lab: Lab, system: str, order: str, seed: int) -> float:
     """The alignment score of an encoder's word embeddings, by default with those of its languages added."""
     encoder = encoder_of(lab, system, order, seed)
     options: dict[str, Any] = {"include_special": lab.size["include_special"]}
@@ -254,7 +296,7 @@ def alignment_of(lab: Lab, system: str, order: str, seed: int) -> Value:
         options["subset"] = {"share": lab.size["score_share"], "seed": 42}  # the authors' code's
     if system in WITH_LANGUAGE_IDS and lab.size["score_language_ids"]:
         options["language_ids"] = [2, 3]
-    call = lab.make(
+    work = lab.make(
         f"{encoder.name} alignment",
         ScoreEmbeddings,
         checkpoint=lab.checkpoint(encoder),
@@ -262,10 +304,10 @@ def alignment_of(lab: Lab, system: str, order: str, seed: int) -> Value:
         options=options,
         label=encoder.step.label,
     )
-    return call.value("alignment_score", row=(ALIGNMENT, language_of(order), "alignment_score"))
+    return work.value("alignment_score", row=(ALIGNMENT, language_of(order), "alignment_score"))
 
 
-def encoder_of(lab: Lab, system: str, order: str, seed: int, **values: float) -> Call:
+def encoder_of(lab: Lab, system: str, order: str, seed: int, **values: float) -> Work:
     """One of the four objectives, trained from scratch on English and its derived copy.
 
     ``values``: ``parallel``, ``dictionary``, ``alpha`` or ``overlap`` in place of the usual ones.
@@ -275,8 +317,8 @@ def encoder_of(lab: Lab, system: str, order: str, seed: int, **values: float) ->
     text = copy / f"{language_of(order)}/text"
     known = copy.fact("copied_vocabulary")
     sources = [
-        {"path": text / "original.txt", "language": "en"},
-        {"path": text / "derived.txt", "language": "xx"},
+        {"path": f"{text}/original.txt", "language": "en"},
+        {"path": f"{text}/derived.txt", "language": "xx"},
     ]
     # the authors' code draws random tokens from the original's half of the vocabulary
     masked = {"probability": size["masking"]} | lab.at({}, {}, {"random_pool": [0, known]})
@@ -300,7 +342,7 @@ def encoder_of(lab: Lab, system: str, order: str, seed: int, **values: float) ->
         }  # fmt: skip
     sections = {
         "model": _shape(lab),
-        "tokenizer": {"algorithm": None, "family": None, "vocab_size": None, "path": text / "tokenizer"},
+        "tokenizer": {"algorithm": None, "family": None, "vocab_size": None, "path": f"{text}/tokenizer"},
         "streams": streams,
         "views": views,
         "objectives": objectives,

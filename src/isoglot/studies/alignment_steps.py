@@ -8,7 +8,7 @@ from isoglot.aligners.embedding.choice import best_choice
 from isoglot.aligners.embedding.options import MEASURED, EmbeddingOptions
 from isoglot.corpus.read.sources import Source
 from isoglot.runs.reporter import Reporter
-from isoglot.studies.graph import Step
+from isoglot.studies.step import Step
 
 if TYPE_CHECKING:  # it loads the libraries
     from isoglot.aligners.statistical.model import StatisticalAligner

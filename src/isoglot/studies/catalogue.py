@@ -15,6 +15,8 @@ from isoglot.studies.lab import Lab
 from isoglot.studies.sizes import Sizes, Variants
 
 PAPERS = ("align_mlm", "ppa", "weam", "xlm_align", "real")
+DEMO = "demo"
+"""A study that is not listed: `isoglot demo` runs it."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,9 @@ def find_studies(names: Sequence[str]) -> list[Study]:
     for given in names:
         path, ending, name = given.partition(".py")
         key, there = given.rstrip("/"), [*known.values()]
-        if ending and Path(f"{path}.py").is_file():
+        if given == DEMO:
+            there = _studies(import_module(f"isoglot.studies.{DEMO}"), DEMO)
+        elif ending and Path(f"{path}.py").is_file():
             key, there = f"{Path(path).name}{name}", _studies(_load(Path(f"{path}.py")), Path(path).name)
         matching = [s for s in there if s.name == key or s.name.startswith(f"{key}/")]
         if not matching:
@@ -62,7 +66,7 @@ def _studies(module: ModuleType, prefix: str) -> list[Study]:
     ]
     return [
         Study(
-            f"{prefix}/{f.__name__}",
+            prefix if f.__name__ == prefix else f"{prefix}/{f.__name__}",
             (inspect.getdoc(f) or "").partition("\n")[0],
             f,
             getattr(module, "SIZES", {"seeds": [1]}),

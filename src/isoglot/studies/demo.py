@@ -5,6 +5,7 @@ paper's; the order of the objectives is what may be. ``isoglot study align_mlm/t
 """
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,17 +18,17 @@ from isoglot.runs.reporter import Reporter, Silent
 from isoglot.studies import align_mlm
 from isoglot.studies.align_mlm import SYSTEMS, alignment_of, encoder_of, row_of
 from isoglot.studies.align_mlm_data import derived, language_of
-from isoglot.studies.catalogue import Study
-from isoglot.studies.engine import Store, make_calls
 from isoglot.studies.lab import Lab
-from isoglot.studies.program import build_programs, inspect_programs, write_program
-from isoglot.studies.sizes import SCALES, at_scale
+from isoglot.studies.measure import Selection, measure
+from isoglot.studies.program import inspect_programs, write_program
+from isoglot.studies.sizes import at_scale
+from isoglot.studies.step import Work
 from isoglot.studies.steps import WriteGold
 from isoglot.studies.training_steps import DrawFigure
 
 ORDER = "trans+inv"
 TASKS = ("pos", "xnli")
-SIZES: dict[str, Any] = {  # in place of ALIGN-MLM's at scale tiny
+_SMALLER: dict[str, Any] = {  # in place of ALIGN-MLM's at scale tiny
     "seeds": [1],
     "dictionary": 1.0,  # all there is; the paper's quarter aligns the rest too, in 500,000 steps
     "parallel": 1.0,
@@ -49,6 +50,11 @@ SIZES: dict[str, Any] = {  # in place of ALIGN-MLM's at scale tiny
     "tuning_epochs": 3,
     "tuning_epochs_nli": 4,
 }
+SIZES = {
+    name: (_SMALLER.get(name, at_scale(value, "tiny")), at_scale(value, "small"), at_scale(value, "paper"))
+    for name, value in align_mlm.SIZES.items()
+}
+ABOUT, VARIANTS = align_mlm.ABOUT, align_mlm.VARIANTS
 _SHOWN = 12
 """Sentences in each word-alignment viewer."""
 _GOLD, _MAPPED = 100, 3000
@@ -57,25 +63,29 @@ _GOLD, _MAPPED = 100, 3000
 
 def demo(lab: Lab) -> None:
     """Four objectives from scratch, English and its inverted, transliterated copy."""
-    (seed,) = lab.seeds
+    seed = lab.seeds[0]
     for system, name in SYSTEMS.items():
         row_of(lab, "align_mlm:Table3", f"{name} / {ORDER}", system, ORDER, tasks=TASKS)
-        row, value = f"{system} / {ORDER}", alignment_of(lab, system, ORDER, seed)
-        lab.cell("align_mlm:Table8", row=row, column="alignment", value=value, seed=seed)
+        value = partial(alignment_of, lab, system, ORDER, seed)
+        lab.cell("align_mlm:Table8", row=f"{system} / {ORDER}", column="alignment", value=value, seed=seed)
+    for kind in ("map", "layers", "alignments"):
+        lab.figure(kind, partial(_drawn, lab, kind))
+
+
+def _drawn(lab: Lab, kind: str) -> Work:
+    """A figure of the encoders."""
     texts = derived(lab, ORDER) / language_of(ORDER)
-    links = lab.make("gold", WriteGold, corpora={"en-xx": texts / "pos.dev/aligned"}, limit=_GOLD)
+    links = lab.make("gold", WriteGold, corpora={"en-xx": f"{texts}/pos.dev/aligned"}, limit=_GOLD)
     gold = links / "en-xx.jsonl"
-    every = {name: lab.checkpoint(encoder_of(lab, s, ORDER, seed)) for s, name in SYSTEMS.items()}
-    ends = {name: every[name] for name in ("MLM", "ALIGN-MLM")}
-    words = {"corpus": [texts / "text/aligned"], "distinct": True, "limit": _MAPPED}
-    shown = {"gold": gold, "method": "argmax", "layer": 0, "limit": _SHOWN}
-    layers = {"gold": [gold], "methods": ["argmax"]}
-    for kind, panels, options in (
-        ("map", ends, words),
-        ("layers", every, layers),
-        ("alignments", ends, shown),
-    ):
-        lab.draw(kind, DrawFigure, type=kind, name=kind, panels=panels, options=options)
+    encoders = {name: lab.checkpoint(encoder_of(lab, s, ORDER, lab.seeds[0])) for s, name in SYSTEMS.items()}
+    options: dict[str, dict[str, Any]] = {
+        "map": {"corpus": [f"{texts}/text/aligned"], "distinct": True, "limit": _MAPPED},
+        "layers": {"gold": [gold], "methods": ["argmax"]},
+        "alignments": {"gold": gold, "method": "argmax", "layer": 0, "limit": _SHOWN},
+    }
+    ends = ("MLM", "ALIGN-MLM")
+    panels = encoders if kind == "layers" else {name: encoders[name] for name in ends}
+    return lab.make(kind, DrawFigure, type=kind, name=kind, panels=panels, options=options[kind])
 
 
 def run_demo(
@@ -91,26 +101,22 @@ def run_demo(
     """
     from isoglot.reports.render import report as draw_page  # noqa: PLC0415 - loads the libraries
 
-    report, store = progress or Silent(), Store(Path(out))
-    usual = {name: [at_scale(own, scale) for scale in SCALES] for name, own in align_mlm.SIZES.items()}
-    sizes = {name: (SIZES.get(name, tiny), *larger) for name, (tiny, *larger) in usual.items()}
-    study = Study("demo", str(demo.__doc__), demo, sizes, align_mlm.ABOUT, align_mlm.VARIANTS)
-    (program,) = build_programs([study], scale="tiny", changes=changes or {})
+    report, selection = progress or Silent(), Selection(["demo"], Path(out), changes=changes or {})
+    (program,) = programs = selection.programs(report)
     if len(program.lab.seeds) > 1:
         raise ConfigurationError("the demo has one seed; give --seed 2, or `isoglot study align_mlm/table3`")
-    inspect_programs([program], store)
-    workers = min(workers or usable_cores(), len(SYSTEMS))
-    made = make_calls(program.targets(), store.root, workers=workers, progress=report)
-    if made.failed:
+    plan, workers = inspect_programs(programs), min(workers or usable_cores(), len(SYSTEMS))
+    tally = measure(programs, plan, selection, workers=workers, progress=report)
+    if tally.failed:
         raise ConfigurationError(
-            [f"{call.title}: {message}" for call, message in made.failed.items()],
+            [f"{title}: {message}" for title, message in tally.failed.items()],
             heading="the demo could not be finished; type the same command again to go on",
         )
     report.note("drawing the report")
-    _, folder = write_program(program, store, {})
-    seed, page = program.lab.seeds[0], store.root / "report.html"
-    trained = {name: store.folder(encoder_of(program.lab, s, ORDER, seed)) for s, name in SYSTEMS.items()}
-    curves = [f"{name}={run}" for name, run in trained.items() if read_curves(run, name)]
+    _, folder = write_program(program)
+    seed, page = program.lab.seeds[0], Path(out) / "report.html"
+    runs = {name: encoder_of(program.lab, s, ORDER, seed).folder for s, name in SYSTEMS.items()}
+    curves = [f"{name}={run}" for name, run in runs.items() if read_curves(run, name)]
     names = {program.named(system): name for system, name in SYSTEMS.items()}
     rows = [row.model_copy(update={"run": names[row.run]}) for row in read(folder)]
     title = "isoglot demo: ALIGN-MLM's four objectives"

@@ -40,9 +40,9 @@ class Input(NamedTuple):
         return key_of([(called, digest([file], size=8)) for file, called in files] or name)
 
 
-def outside(paths: Iterable[str]) -> list[Input]:
-    """Those paths that are not made by other calls (which placeholders begin), each once, looked for."""
-    return [Input.of(path) for path in dict.fromkeys(paths) if not path.startswith("<")]
+def outside(paths: Iterable[str], studies: str) -> list[Input]:
+    """Those paths that are not in the folder of studies, each once, looked for."""
+    return [Input.of(path) for path in dict.fromkeys(paths) if studies not in path]
 
 
 def expanded(text: str) -> str:

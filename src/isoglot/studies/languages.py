@@ -6,11 +6,12 @@ of all six, each alone: it has seen every language and no translation. paper: ch
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from isoglot.reports.papers import PaperColumn, PaperRow, paper_table
-from isoglot.studies.graph import Call, Output, Value, below
-from isoglot.studies.lab import External, Handle, Lab, StudyTask, TaskScores, Unavailable
+from isoglot.studies.lab import External, Lab, StudyTask, TaskScores
+from isoglot.studies.step import UnavailableError, Work
 from isoglot.studies.steps import Align, Derive, MakeWorld, WriteGold
 
 DATA, CORPORA, CHECKPOINTS = "${ISOGLOT_DATA}", "${ISOGLOT_CORPORA}", "${ISOGLOT_CHECKPOINTS}"
@@ -67,7 +68,7 @@ _REAL = {  # scale small
 }
 
 
-def task_data(lab: Lab, kind: str, copies: Sequence[str] = ()) -> list[str | Output]:
+def task_data(lab: Lab, kind: str, copies: Sequence[str] = ()) -> list[str]:
     """A task's data: the world and some of its copies, real files, or those of the papers."""
     if lab.scale == "small":
         return real_data(kind)
@@ -85,19 +86,19 @@ def files_of(kind: str) -> tuple[str, str]:
     return f"{name}/{{language}}{_ENDS[name]}", derived
 
 
-def inputs_of(folder: str | Call, names: Sequence[str], *, trees: bool) -> dict[str, dict[str, Any]]:
+def inputs_of(folder: str | Work, names: Sequence[str], *, trees: bool) -> dict[str, dict[str, Any]]:
     """English task data (``nli.train``) in files as the miniature world has them, as inputs of Derive."""
     inputs: dict[str, dict[str, Any]] = {}
     for name in names:
         kind, _, split = name.partition(".")
-        inputs[name] = {"path": below(folder, f"{kind}/en{_ENDS[kind].format(split=split)}")}
+        inputs[name] = {"path": f"{folder}/{kind}/en{_ENDS[kind].format(split=split)}"}
         if kind != "pos":
             inputs[name]["kind"] = "tagged" if kind == "ner" else kind
-            inputs[name] |= {"parses": below(folder, f"trees/{name}.conllu")} if trees else {}
+            inputs[name] |= {"parses": f"{folder}/trees/{name}.conllu"} if trees else {}
     return inputs
 
 
-def real_data(kind: str) -> list[str | Output]:
+def real_data(kind: str) -> list[str]:
     """A task's real data."""
     return list(_REAL.get(kind, [f"train={_XQUAD}#0:80%", f"test={_XQUAD}#80:100%"]))
 
@@ -108,7 +109,7 @@ def tuning(lab: Lab, group: str, **more: Any) -> dict[str, Any]:
     return {**own, "bucket": lab.size["bucket"], **more}
 
 
-def world(lab: Lab, language: str) -> Call:
+def world(lab: Lab, language: str) -> Work:
     """The copy of the miniature world that plays a language."""
     original, (transform, options) = english(lab), _COPIES[language]
     names = ("pos.test", "ner.test", "nli.train", "nli.test", "paws.test", "qa.train", "qa.test")
@@ -118,13 +119,13 @@ def world(lab: Lab, language: str) -> Call:
     return lab.make(f"derived {language}", Derive, inputs=inputs, **how)
 
 
-def english(lab: Lab) -> Call:
+def english(lab: Lab) -> Work:
     """The miniature world."""
     kinds = {kind: lab.size[kind] for kind in ("text", "pos", "ner", "nli", "paws", "qa", "dev", "test")}
     return lab.make("english", MakeWorld, options={"seed": 1, "size": 400, **kinds})
 
 
-def aligned(lab: Lab, language: str) -> Output:
+def aligned(lab: Lab, language: str) -> str:
     """Bitext with word links: by construction (tiny), by HMM (small), or by FastAlign as in the papers."""
     if lab.scale == "tiny":
         return world(lab, language) / f"{language}/text/aligned"
@@ -140,7 +141,7 @@ def aligned(lab: Lab, language: str) -> Output:
     return lab.make(f"aligned {language}", Align, path=path, source=source, **how) / "aligned"
 
 
-def gold_links(lab: Lab, spoken: Sequence[str]) -> Call:
+def gold_links(lab: Lab, spoken: Sequence[str]) -> Work:
     """Gold links of the miniature world, a file for English and each language: ``en-de.jsonl``."""
     corpora = {f"en-{code}": world(lab, code) / f"{code}/pos.test/aligned" for code in spoken}
     return lab.make("gold", WriteGold, corpora=corpora)
@@ -150,7 +151,7 @@ def bitext(lab: Lab, language: str) -> dict[str, Any]:
     """Bitext of English and a language as a recipe's source, tiny and small."""
     if lab.scale == "tiny":
         text = world(lab, language) / f"{language}/text"
-        sides = {"path": text / "original.txt", "target_path": text / "derived.txt"}
+        sides = {"path": f"{text}/original.txt", "target_path": f"{text}/derived.txt"}
         return {**sides, "target_language": language}
     path, columns = f"{DATA}/parallel/en-{language}.tsv.gz", {"source": 0, "target": 1}
     return {"path": path, "columns": columns, "target_language": language}
@@ -165,7 +166,7 @@ def side(lab: Lab, pair: str, language: str) -> dict[str, Any]:
     return {"path": path, "columns": {"text": 0 if language == "en" else 1}, "language": language}
 
 
-def start(lab: Lab, checkpoint: str) -> Call | External:
+def start(lab: Lab, checkpoint: str) -> Work | External:
     """The encoder that every system continues from: the paper's, or one trained here, the same for all seeds."""
     if lab.scale == "paper":
         return External("base", f"{CHECKPOINTS}/{checkpoint}")
@@ -190,10 +191,10 @@ def start(lab: Lab, checkpoint: str) -> Call | External:
     return lab.pretrain("base", "small/mlm_four", sections, seed=1)
 
 
-def external(lab: Lab, name: str, folder: str, module: str = "") -> Handle:
+def external(lab: Lab, name: str, folder: str, module: str = "") -> External:
     """Another paper's checkpoint, which is there at scale paper."""
     if lab.scale != "paper":
-        return Unavailable("another paper's checkpoint")
+        raise UnavailableError("another paper's checkpoint")
     return lab.external(name, f"{CHECKPOINTS}/{folder}", module=module)
 
 
@@ -201,22 +202,22 @@ def continued(
     lab: Lab,
     run: str,
     recipe: str,
-    encoder: Call | External,
+    encoder: Work | External,
     sections: dict[str, Any],
     *,
     seed: int,
     name: str = "",
-) -> Call:
+) -> Work:
     """An encoder continued by a recipe."""
     saving = {} if lab.scale == "paper" else {"save_steps": lab.size["save_steps"]}
     own = {"model": {"path": lab.checkpoint(encoder)}, **sections, "train": {**sections["train"], **saving}}
     return lab.pretrain(name or run, recipe, own, seed=seed, run=run)
 
 
-def cao2020(lab: Lab, checkpoint: str, spoken: Sequence[str], seed: int) -> Call:
+def cao2020(lab: Lab, checkpoint: str, spoken: Sequence[str], seed: int) -> Work:
     """Word-aligned BERT (Cao et al. 2020): one model of its languages."""
     size = lab.size
-    sources = [{"path": aligned(lab, code) / "data-*.parquet", "target_language": code} for code in spoken]
+    sources = [{"path": f"{aligned(lab, code)}/data-*.parquet", "target_language": code} for code in spoken]
     sections = {
         "streams": {"bitext": {"limit": size["cao_pairs"], "sources": sources}},
         "batch": {"examples": size["cao_batch"]},
@@ -226,23 +227,23 @@ def cao2020(lab: Lab, checkpoint: str, spoken: Sequence[str], seed: int) -> Call
     return continued(lab, "cao2020", "cao2020", start(lab, checkpoint), sections, seed=seed)
 
 
-def zero_shot(lab: Lab, encoder: Handle, task: StudyTask, seed: int) -> TaskScores:
+def zero_shot(lab: Lab, encoder: Work | External, task: StudyTask, seed: int) -> TaskScores:
     """An encoder fine-tuned on English and evaluated in English and all languages of the task."""
     spoken = list(dict.fromkeys(["en", *task.languages]))
-    return lab.evaluate(lab.finetune(encoder, task, "en", seed=seed, setting="zero_shot"), task, spoken)
+    return lab.evaluate(encoder, task, spoken, trained_on="en", seed=seed, setting="zero_shot")
 
 
 def fill(
     lab: Lab,
     table: str,
-    measure: Callable[[PaperRow, PaperColumn, int], Value],
+    measure: Callable[[PaperRow, PaperColumn, int], float],
     *,
     note: str = "",
     seeds: Sequence[int] = (),
 ) -> None:
     """Every cell of a paper's table but its averages, which the report computes.
 
-    ``measure`` gives the value of a row and column for a seed; one that depends on no seed counts once.
+    ``measure`` gives the number of a row and column for a seed; one that depends on no seed counts once.
     """
     paper = paper_table(table)
     for row in paper.rows:
@@ -251,9 +252,6 @@ def fill(
             *(str(row.attributes[k]) for k in ("setting", "pairs", "system") if k in row.attributes),
         ]
         for column in (c for c in paper.columns if not c.average):
-            values: dict[int | None, Value] = {s: measure(row, column, s) for s in seeds or lab.seeds}
-            read = {tuple((call, v.metric) for call, v in value.leaves()) for value in values.values()}
-            if len(values) > 1 and len(read) == 1:
-                values = {None: next(iter(values.values()))}
-            for seed, value in values.items():
+            for seed in seeds or lab.seeds:
+                value = partial(measure, row, column, seed)
                 lab.cell(table, row=labels, column=column.id, value=value, seed=seed, note=note)

@@ -9,8 +9,8 @@ from typing import Any
 
 from isoglot.reports.papers import PaperColumn, PaperRow
 from isoglot.studies import languages
-from isoglot.studies.graph import Call, Value
-from isoglot.studies.lab import Handle, Lab, StudyTask, Unavailable
+from isoglot.studies.lab import External, Lab, StudyTask
+from isoglot.studies.step import UnavailableError, Work
 
 #        name: (tiny, small, paper), or one value for all scales
 SIZES: dict[str, Any] = {
@@ -106,27 +106,27 @@ def table5(lab: Lab) -> None:
     languages.fill(lab, "ppa:Table5", partial(_cell, lab, "xnli"), seeds=lab.size["ablation_seeds"])
 
 
-def _cell(lab: Lab, kind: str, row: PaperRow, column: PaperColumn, seed: int) -> Value:
+def _cell(lab: Lab, kind: str, row: PaperRow, column: PaperColumn, seed: int) -> float:
     task, language = _task(lab, kind), column.language
     encoder = _encoder(lab, row.system, str(row.attributes.get("pairs", "")), seed)
     if row.setting == "zero-shot":
         return languages.zero_shot(lab, encoder, task, seed).value(language, column.metric)
-    if lab.scale == "small" and kind == "xnli" and not isinstance(encoder, Unavailable):
-        return Value(unavailable="no translated training data here")
+    if lab.scale == "small" and kind == "xnli":
+        raise UnavailableError("no translated training data here")
     if language == "en" or language not in task.languages:
         return languages.zero_shot(lab, encoder, task, seed).value(language, column.metric)
     settings: dict[str, Any] = {"setting": "translate_train"}
     if row.attributes.get("code_switch"):
         settings = {"setting": "code_switch", "epochs": lab.size[f"{kind}_switched"]}
-    tuned = lab.finetune(encoder, task, language, seed=seed, **settings)
-    return lab.evaluate(tuned, task, [language]).value(language, column.metric)
+    scores = lab.evaluate(encoder, task, [language], trained_on=language, seed=seed, **settings)
+    return scores.value(language, column.metric)
 
 
-def _encoder(lab: Lab, system: str, pairs: str, seed: int) -> Handle:
+def _encoder(lab: Lab, system: str, pairs: str, seed: int) -> Work | External:
     if system == "mbert":
         return languages.start(lab, _MBERT)
     if system == "laser":
-        return Unavailable("LASER, another paper's sentence encoder: table only")
+        raise UnavailableError("LASER, another paper's sentence encoder: table only")
     if system == "cao2020":
         few = ("fr", "es", "de")
         return languages.cao2020(lab, _MBERT, lab.at(few, few, ("bg", "de", "el", "es", "fr")), seed)
@@ -135,7 +135,7 @@ def _encoder(lab: Lab, system: str, pairs: str, seed: int) -> Handle:
     return _ppa(lab, system, pairs, seed)
 
 
-def _ppa(lab: Lab, system: str, pairs: str, seed: int) -> Call:
+def _ppa(lab: Lab, system: str, pairs: str, seed: int) -> Work:
     """PPA, or a row of its ablation."""
     size = lab.size
     # filters count the encoder's own pieces

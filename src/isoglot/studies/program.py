@@ -1,11 +1,12 @@
-"""A study at one scale: its cells and calls, what they read, what is missing, and what is written of them."""
+"""A study at one scale: its cells, what they read and miss, and what is written of them."""
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
+from math import isnan, nan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,12 +14,13 @@ from isoglot.errors import ConfigurationError
 from isoglot.reports.papers import PAPERS, paper_table
 from isoglot.results import CELLS, FILE_NAME, RUNS, Cell, Result, write_cells
 from isoglot.runs.files import read_json, write_json, write_text
-from isoglot.runs.folder import RUN
+from isoglot.runs.folder import CHECKPOINT, RUN
+from isoglot.runs.reporter import Reporter
 from isoglot.studies.catalogue import Study
-from isoglot.studies.engine import Store
-from isoglot.studies.graph import Call, Value, leaves, resolve
 from isoglot.studies.inputs import Input
-from isoglot.studies.lab import CellPlan, Lab
+from isoglot.studies.lab import CellPlan, Figure, Lab, Log
+from isoglot.studies.step import NumberSource, UnavailableError, Work, plain
+from isoglot.studies.training_steps import Evaluate
 
 if TYPE_CHECKING:
     from isoglot.reports.table import Table
@@ -39,16 +41,9 @@ class Program:
     study: Study
     lab: Lab
     cells: Sequence[CellPlan]
-    # by name: drawn by a call, or a figure file of the report with values in place of its numbers
-    figures: Mapping[str, Call | Mapping[str, Any]]
-    # cells that were not asked for now, and are written where they are known already
-    others: Sequence[CellPlan] = ()
-
-    def targets(self) -> list[Call]:
-        """The calls whose results it wants."""
-        values = [*(cell.value for cell in self.cells), *leaves(self.figures, Value)]
-        measured = (call for value in values if not value.unavailable for call in value.calls())
-        return list(dict.fromkeys([*measured, *leaves(self.figures, Call)]))
+    figures: Mapping[str, Figure]
+    # cells that were not selected, and are written where they are known already
+    unselected: Sequence[CellPlan] = ()
 
     def caption(self) -> str:
         """Which scale and variant it is, and what that runs on."""
@@ -60,13 +55,27 @@ class Program:
         return f"{run} ({changed})" if changed else run
 
     @property
-    def folder(self) -> str:
-        """The name of its folder, one for each scale and what was changed of it: none replaces another's tables."""
-        return "_".join(filter(None, (self.study.name.replace("/", "_"), self.lab.setting.ending)))
+    def folder(self) -> Path:
+        """Its folder, one for each scale and what was changed of it: none replaces another's tables."""
+        name = self.study.name.replace("/", "_")
+        return self.lab.root / "_".join(filter(None, (name, self.lab.setting.ending)))
+
+    @property
+    def parts(self) -> list[tuple[str, Any]]:
+        """Names of its cells and figures, for messages, and the functions that make them."""
+        cells = [(f"{' / '.join(cell.row)}: {'.'.join(cell.column)}", cell.measure) for cell in self.cells]
+        return [*cells, *self.figures.items()]
 
 
 def build_programs(
-    studies: Sequence[Study], *, scale: str, changes: Mapping[str, Any], only: Sequence[str] = ()
+    studies: Sequence[Study],
+    *,
+    root: Path | str,
+    scale: str,
+    changes: Mapping[str, Any],
+    only: Sequence[str] = (),
+    keep: bool = False,
+    progress: Reporter | None = None,
 ) -> list[Program]:
     """Run the studies' functions on labs, one a paper.
 
@@ -77,19 +86,17 @@ def build_programs(
     programs = []
     for study in studies:
         if (lab := labs.get(id(study.sizes))) is None:
-            lab = Lab(study.sizes, scale=scale, changes=changes, variants=study.variants)
-            labs[id(study.sizes)] = lab
+            how: dict[str, Any] = {"root": root, "scale": scale, "changes": changes, "keep": keep}
+            lab = labs[id(study.sizes)] = Lab(study.sizes, variants=study.variants, progress=progress, **how)
         lab.cells, lab.figures = [], {}
-        try:
-            study.run(lab)
-        except ConfigurationError as error:  # of a step, by sizes that are changed
-            raise ConfigurationError(error.problems, heading=f"{study.name} with these sizes:") from error
-        parts: dict[bool, list[CellPlan]] = {True: [], False: []}
-        for cell in lab.cells:
-            parts[not only or any(matches(cell, text) for text in only)].append(cell)
+        study.run(lab)
+        selected = [not only or any(matches(cell, text) for text in only) for cell in lab.cells]
+        parts = {
+            take: [c for c, s in zip(lab.cells, selected, strict=True) if s is take] for take in (True, False)
+        }
         programs.append(Program(study, lab, parts[True], {} if only else lab.figures, parts[False]))
     if only and not any(program.cells for program in programs):
-        known = [cell for program in programs for cell in program.others]
+        known = [cell for program in programs for cell in program.unselected]
         rows, columns = ({" / ".join(getattr(c, part)): 0 for c in known} for part in ("row", "column"))
         raise ConfigurationError(
             f"--only {' '.join(only)}: no cell matches; give a row's or column's label, or ROW:COLUMN, with wildcards. "
@@ -101,66 +108,96 @@ def build_programs(
 def matches(cell: CellPlan, pattern: str) -> bool:
     """Whether a cell's row, column or both (``ROW:COLUMN``) match a pattern with wildcards."""
     row, column = " / ".join(cell.row), ".".join(cell.column)
-    wanted_row, colon, wanted_column = pattern.partition(":")
+    row_pattern, colon, column_pattern = pattern.partition(":")
     if colon:
-        return fnmatchcase(row, wanted_row) and fnmatchcase(column, wanted_column)
+        return fnmatchcase(row, row_pattern) and fnmatchcase(column, column_pattern)
     return any(fnmatchcase(text, pattern) for text in (row, column, *cell.row, *cell.column))
+
+
+@dataclass(frozen=True)
+class StudyPart:
+    """A cell or figure of one of several programs, and what it wants."""
+
+    program: int
+    number: int  # among the cells and figures of the program
+    title: str
+    steps: tuple[Work, ...]
+    lacks: str = ""  # the first file that is not there
+    unavailable: str = ""  # why the study does not have it
+
+    @property
+    def todo(self) -> list[Work]:
+        """Steps to make, where it can be had; each comes after what it needs."""
+        return [] if self.lacks or self.unavailable else [work for work in self.steps if not work.manifest]
+
+    @property
+    def encoder(self) -> str:
+        """What tells parts of one encoder from those of others."""
+        return next(
+            (work.step.checkpoint for work in self.steps if isinstance(work.step, Evaluate)), self.title
+        )
 
 
 @dataclass(frozen=True)
 class Inspection:
     """What studies would do."""
 
-    targets: Sequence[Call]
-    calls: Sequence[Call]  # that are not finished, each after what it needs
-    inputs: Mapping[Call, Sequence[Input]]
-    blocked: Mapping[Call, str]  # call -> the first file that it, or what it needs, misses
+    parts: Sequence[StudyPart]
+    inputs: Mapping[Work, Sequence[Input]]  # of steps that are not finished
 
     def missing(self) -> list[str]:
         """Files that are not there."""
-        return list(dict.fromkeys(one.path for own in self.inputs.values() for one in own if not one.there))
+        return list(
+            dict.fromkeys(read.path for reads in self.inputs.values() for read in reads if not read.there)
+        )
 
 
 def inspect_programs(
-    programs: Sequence[Program], store: Store, *, part: tuple[int, int] = (1, 1), check: bool = True
+    programs: Sequence[Program], *, part: tuple[int, int] = (1, 1), check: bool = True
 ) -> Inspection:
-    """Look at every call that is not finished; nothing is made.
+    """Rehearse every cell and figure; nothing is made.
 
     ``part`` is (k, n) of the encoders: parts do not overlap, and all n together are everything.
 
     Raises:
         ConfigurationError: every mistake in recipes, tasks, settings, analyses and labels of the papers' tables.
     """
-    targets = _part(list(dict.fromkeys(call for p in programs for call in p.targets())), part)
-    calls = store.missing(targets)
-    inputs: dict[Call, Sequence[Input]] = {}
-    blocked: dict[Call, str] = {}
-    problems = [*_unknown_labels(programs), *_changed_inputs(targets, store)] if check else []
-    for call in calls:
-        try:
-            if check:
-                store.resolved(call, assume=True).check()
-            inputs[call] = call.step.files()
-        except ConfigurationError as error:
-            problems += [f"{call.title}: {problem}" for problem in error.problems]
-            continue
-        absent = [one.path for one in inputs[call] if not one.there]
-        absent += [blocked[needed] for needed in call.needs if needed in blocked]
-        if absent:
-            blocked[call] = absent[0]
-    if problems:
+    problems, parts = list(_unknown_labels(programs)), list[StudyPart]()
+    inputs: dict[Work, Sequence[Input]] = {}
+    for index, program in enumerate(programs):
+        program.lab.log = Log()
+        for number in range(len(program.parts)):
+            try:
+                parts.append(rehearse(programs, index, number))
+            except ConfigurationError as error:  # of a step, by sizes that are changed
+                problems += [
+                    f"{program.study.name} with these sizes: {problem}" for problem in error.problems
+                ]
+        problems += program.lab.log.problems
+        inputs |= program.lab.log.inputs
+    problems += _changed_inputs(dict.fromkeys(work for one in parts for work in one.steps))
+    if problems and check:
         raise ConfigurationError(list(dict.fromkeys(problems)), heading="nothing was run")
-    return Inspection(targets, calls, inputs, blocked)
-
-
-def _part(targets: Sequence[Call], part: tuple[int, int]) -> list[Call]:
-    """Every n-th encoder with all that is measured of it."""
-    groups: dict[str, list[Call]] = {}
-    for call in targets:
-        tuned = next((needed for needed in call.needs if needed.step.kind == "finetune"), call)
-        groups.setdefault(str(getattr(tuned.step, "checkpoint", tuned.key)), []).append(call)
+    encoders = list(dict.fromkeys(one.encoder for one in parts))
     k, n = part
-    return [call for number, calls in enumerate(groups.values()) if number % n == k - 1 for call in calls]
+    return Inspection([one for one in parts if encoders.index(one.encoder) % n == k - 1], inputs)
+
+
+def rehearse(programs: Sequence[Program], index: int, number: int) -> StudyPart:
+    """What a cell or figure of one of several programs wants."""
+    log, (title, make) = programs[index].lab.log, programs[index].parts[number]
+    log.steps, unavailable = {}, ""
+    try:
+        make()
+    except UnavailableError as error:
+        unavailable = str(error)
+    return StudyPart(index, number, title, tuple(log.steps), _missing(log), unavailable)
+
+
+def _missing(log: Log) -> str:
+    """The first file that steps of a rehearsal lack."""
+    reads = (read for work in log.steps for read in log.inputs.get(work, ()))
+    return next((read.path for read in reads if not read.there), "")
 
 
 def _unknown_labels(programs: Sequence[Program]) -> Iterator[str]:
@@ -177,26 +214,22 @@ def _unknown_labels(programs: Sequence[Program]) -> Iterator[str]:
                 yield from (f"{program.study.name}: {problem}" for problem in error.problems)
 
 
-def _changed_inputs(targets: Sequence[Call], store: Store) -> list[str]:
-    """Paths of outside that changed since a finished call read them."""
-    found: dict[str, Call] = {}
-    waiting, seen = list(targets), set[Call]()
-    while waiting:
-        call = waiting.pop()
-        if call not in seen:
-            seen.add(call)
-            waiting += call.needs
-            read = store.manifest(call).get("outside", {})
-            changed = [path for path, held in read.items() if Input.of(path).content not in ("", held)]
-            found |= dict.fromkeys(changed, call)
+def _changed_inputs(works: Iterable[Work]) -> list[str]:
+    """Paths of outside that changed since finished work read them."""
+    changed = {
+        path: work
+        for work in works
+        for path, content in work.manifest.get("outside", {}).items()
+        if Input.of(path).content not in ("", content)
+    }
     return [
-        f"{call.title} is done, with another {path} than there is now; give another --out, or delete "
-        f"{store.folder(call)} and what was made from it"
-        for path, call in found.items()
+        f"{work.title} is done, with another {path} than there is now; give another --out, or delete "
+        f"{work.folder} and what was made from it"
+        for path, work in changed.items()
     ]
 
 
-def write_program(program: Program, store: Store, blocked: Mapping[Call, str]) -> tuple[list[Table], Path]:
+def write_program(program: Program) -> tuple[list[Table], Path]:
     """Write what there is of a study so far.
 
     ``cells.jsonl``, ``results.jsonl`` with the runs' records in ``runs.json``, ``table.txt`` and ``figures``.
@@ -204,117 +237,141 @@ def write_program(program: Program, store: Store, blocked: Mapping[Call, str]) -
     from isoglot.reports.compare import compare  # noqa: PLC0415 - loads scipy
     from isoglot.reports.export import to_text  # noqa: PLC0415
 
-    folder = store.root / program.folder
-    cells = [_cell(program, cell, store, blocked) for cell in program.cells]
-    others = [_cell(program, cell, store, {}) for cell in program.others]
-    cells += [cell for cell in others if cell.value is not None]
+    folder, program.lab.log = program.folder, Log()
+    measured = [_measured(program.lab, cell) for cell in (*program.cells, *program.unselected)]
+    cells, results = [], dict[str, None]()
+    for number in _by_seed(measured):
+        if number.value is not None or number.cell in program.cells:
+            cells.append(_cell(program, number))
+        if number.value is not None and number.cell.is_result:
+            results[f"{_result(program, number, number.value).model_dump_json()}\n"] = None
     write_cells(folder / CELLS, cells)
     tables = compare(cells)
     text = "\n".join(to_text(table) for table in tables) or f"{program.caption()}\n"
     write_text(folder / "table.txt", f"{program.study.title}\n\n{text}")
-    lines = dict.fromkeys(f"{row.model_dump_json()}\n" for row in _results(program, store))
-    if lines:
-        write_text(folder / FILE_NAME, "".join(lines))
-        write_json(folder / RUNS, {"runs": list(_trained(program, store))})
+    if results:
+        write_text(folder / FILE_NAME, "".join(results))
+        works = dict.fromkeys(work for number in measured for work in number.steps)
+        write_json(folder / RUNS, {"runs": list(_trained(works))})
     else:
         for name in (FILE_NAME, RUNS):
             (folder / name).unlink(missing_ok=True)
-    for name, content in program.figures.items():
-        _write_figure(name, content, store, folder / "figures")
+    for name, draw in program.figures.items():
+        _write_figure(name, draw, folder / "figures")
     return tables, folder
 
 
-def _cell(program: Program, cell: CellPlan, store: Store, blocked: Mapping[Call, str]) -> Cell:
-    value, setting = cell.value.known(store.value), program.lab.setting
-    lost = [blocked[call] for call in cell.value.calls() if call in blocked]
-    reason = cell.value.unavailable or (f"not there: {lost[0]}" if lost and value is None else "")
+@dataclass(frozen=True)
+class CellNumber:
+    """A cell's number as far as it is known, what it was read from, or why there is none."""
+
+    cell: CellPlan
+    seed: int | None
+    value: float | None
+    sources: tuple[NumberSource, ...]
+    steps: tuple[Work, ...]
+    reason: str = ""
+
+
+def _measured(lab: Lab, cell: CellPlan) -> CellNumber:
+    lab.log.steps, lab.log.sources, reason = {}, [], ""
+    try:
+        value = cell.measure()
+    except UnavailableError as error:
+        value, reason = nan, str(error)
+    if isnan(value) and not reason and (missing := _missing(lab.log)):
+        reason = f"not there: {missing}"
+    number = None if isnan(value) else value
+    return CellNumber(cell, cell.seed, number, tuple(lab.log.sources), tuple(lab.log.steps), reason)
+
+
+def _by_seed(measured: Iterable[CellNumber]) -> Iterator[CellNumber]:
+    """Numbers with their seeds; where none of a place depends on its seed, one of them and none."""
+    places: dict[Any, list[CellNumber]] = {}
+    for number in measured:
+        places.setdefault((number.cell.table, number.cell.row, number.cell.column), []).append(number)
+    for numbers in places.values():
+        alike = len({(number.sources, number.reason) for number in numbers}) == 1 < len(numbers)
+        yield from [replace(numbers[0], seed=None)] if alike else numbers
+
+
+def _cell(program: Program, number: CellNumber) -> Cell:
+    setting, cell = program.lab.setting, number.cell
     return Cell(
-        table=cell.table, row=cell.row, column=cell.column, value=value, seed=cell.seed,
-        unavailable=reason or None, scale=program.lab.scale, note=cell.note, about=program.caption(),
+        table=cell.table, row=cell.row, column=cell.column, value=number.value, seed=number.seed,
+        unavailable=number.reason or None, scale=program.lab.scale, note=cell.note, about=program.caption(),
         setting=setting.name, sizes=setting.shown, paper_sizes=setting.paper,
     )  # fmt: skip
 
 
-def _results(program: Program, store: Store) -> Iterator[Result]:
-    """One row a cell of a task or analysis; a mean over languages or models has the language ``mean``.
-
-    A number that is not a result, such as a layer, has none.
-    """
-    for cell in (*program.cells, *program.others):
-        number = cell.value.known(store.value)
-        if number is None or not cell.value.is_result:
-            continue
-        measured = [(call, _measured(store, call, value)) for call, value in cell.value.leaves()]
-        (call, first), languages = measured[0], {row["language"] for _, row in measured}
-        each = [row["options"] for _, row in measured]
-        shared = {n: v for n, v in each[0].items() if all(n in own and own[n] == v for own in each)}
-        quantity = _QUANTITIES.get(cell.column[-1].rpartition(".")[2], "")
-        yield Result(
-            run=program.named(_run(call, by_metric=bool(quantity))),
-            task=first["task"],
-            language=languages.pop() if len(languages) == 1 else "mean",
-            split=first["split"],
-            metric=first["metric"] + quantity,
-            value=number,
-            seed=cell.seed,
-            examples=min(int(row["examples"]) for _, row in measured),
-            checkpoint_hash=str(first["checkpoint_hash"]) if len(measured) == 1 else "",
-            recipe_hash=str(first["recipe_hash"] or call.key),
-            options=shared,
-        )
+def _result(program: Program, number: CellNumber, value: float) -> Result:
+    """The row of a cell of a task or analysis; a mean over languages or models has the language ``mean``."""
+    rows = [_row(source) for source in number.sources]
+    first, work, languages = rows[0], number.sources[0].work, {row["language"] for row in rows}
+    options = [row["options"] for row in rows]
+    quantity = _QUANTITIES.get(number.cell.column[-1].rpartition(".")[2], "")
+    return Result(
+        run=program.named(_run(work, by_metric=bool(quantity))),
+        task=first["task"],
+        language=languages.pop() if len(languages) == 1 else "mean",
+        split=first["split"],
+        metric=first["metric"] + quantity,
+        value=value,
+        seed=number.seed,
+        examples=min(int(row["examples"]) for row in rows),
+        checkpoint_hash=str(first["checkpoint_hash"]) if len(rows) == 1 else "",
+        recipe_hash=str(first["recipe_hash"] or work.folder.name.rpartition("-")[2]),
+        options={n: v for n, v in options[0].items() if all(n in each and each[n] == v for each in options)},
+    )
 
 
-def _trained(program: Program, store: Store) -> Iterator[dict[str, Any]]:
+def _row(source: NumberSource) -> dict[str, Any]:
+    """The row of results of a number that was measured: its evaluation's, or one that says what it is."""
+    language, _, metric = source.metric.rpartition("/")
+    task, language, metric = source.row or (source.work.step.kind, language, metric)
+    manifest = source.work.manifest
+    rows = manifest.get("rows", [])
+    evaluated = (row for row in rows if row["language"] == language and metric in ("", row["metric"]))
+    about = {"task": task, "language": language, "metric": metric, "split": "test", "options": {}}
+    examples = manifest.get("examples", {}).get(source.metric, 0)
+    return {**about, "examples": examples, "checkpoint_hash": "", "recipe_hash": "", **next(evaluated, {})}
+
+
+def _trained(works: Iterable[Work]) -> Iterator[dict[str, Any]]:
     """What the encoders that were trained recorded of themselves, with names in place of this machine's paths."""
-    waiting, seen = program.targets(), set[Call]()
-    while waiting:
-        call = waiting.pop()
-        if call in seen:
-            continue
-        seen.add(call)
-        waiting += call.needs
-        record = read_json(store.folder(call) / RUN) if call.step.kind == "pretrain" else None
-        if record is not None:
-            start = next((n.step.label or n.name for n in call.needs if n.step.kind == "pretrain"), "")
+    encoders = [work for work in works if work.step.kind == "pretrain"]
+    names = {work / CHECKPOINT: work.step.label or work.name for work in encoders}
+    for work in encoders:
+        if (record := read_json(work.folder / RUN)) is not None:
             model = record["values"].get("model") or {}
-            shown = {
-                name: record.get(name) for name in ("name", "recipe_hash", "seed", "encoder", "versions")
-            }
+            start = names.get(str(model.get("path")))
+            shown = {key: record.get(key) for key in ("name", "recipe_hash", "seed", "encoder", "versions")}
             yield {**shown, "values": {"model": {**model, **({"path": start} if start else {})}}}
 
 
-def _measured(store: Store, call: Call, value: Value) -> dict[str, Any]:
-    """The row of results of a number that a call measured: its evaluation's, or one that says what it is."""
-    language, _, metric = value.metric.rpartition("/")
-    task, language, metric = value.row or (call.step.kind, language, metric)
-    facts = store.manifest(call)
-    own = (
-        row for row in facts.get("rows", []) if row["language"] == language and metric in ("", row["metric"])
-    )
-    about = {"task": task, "language": language, "metric": metric, "split": "test", "options": {}}
-    examples = facts.get("examples", {}).get(value.metric, 0)
-    return {**about, "examples": examples, "checkpoint_hash": "", "recipe_hash": "", **next(own, {})}
-
-
-def _run(call: Call, *, by_metric: bool) -> str:
+def _run(work: Work, *, by_metric: bool) -> str:
     """A run's name, with how it was fine-tuned where neither the metric nor English says that."""
-    tuned = [getattr(needed.step, "train", {}).get("setting", "") for needed in call.needs]
-    ways = [_SETTINGS[setting] for setting in tuned if setting in _SETTINGS and not by_metric]
-    return " / ".join([call.step.label or call.name, *ways])
+    tuning = work.step.finetune if isinstance(work.step, Evaluate) else None
+    setting = "" if tuning is None or by_metric else _SETTINGS.get(tuning.train.get("setting", ""), "")
+    return " / ".join(filter(None, [work.step.label or work.name, setting]))
 
 
-def _write_figure(name: str, content: Call | Mapping[str, Any], store: Store, folder: Path) -> None:
-    """Copy a figure that is drawn, or write one of the values that are known."""
-    if isinstance(content, Call):
-        for path in sorted((store.folder(content) / "figures").glob("*.json*")):
+def _write_figure(name: str, draw: Figure, folder: Path) -> None:
+    """Copy a figure that is drawn, or write one of the numbers that are known."""
+    try:
+        content = draw()
+    except UnavailableError:
+        content = {}
+    if isinstance(content, Work):
+        for path in sorted((content.folder / "figures").glob("*.json*")):
             folder.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(path, folder / path.name)
         return
-    found = resolve(content, lambda leaf: leaf.known(store.value) if isinstance(leaf, Value) else leaf)
-    for key, entries in found.items():
+    values = plain(content, lambda leaf: None if isinstance(leaf, float) and isnan(leaf) else leaf)
+    for key, entries in values.items():
         if isinstance(entries, list):  # without those of which a number is not known
-            found[key] = [one for one in entries if not (isinstance(one, dict) and None in one.values())]
-    if all(entries for entries in found.values() if isinstance(entries, list)):
-        write_json(folder / f"{name}.json", found)
+            values[key] = [e for e in entries if not (isinstance(e, dict) and None in e.values())]
+    if values and all(entries for entries in values.values() if isinstance(entries, list)):
+        write_json(folder / f"{name}.json", values)
     else:
         (folder / f"{name}.json").unlink(missing_ok=True)

@@ -8,7 +8,7 @@ from isoglot.options import Precision
 from isoglot.projection.options import ProjectRequest, project_request
 from isoglot.runs.files import write_text
 from isoglot.runs.reporter import Reporter
-from isoglot.studies.graph import Step
+from isoglot.studies.step import Step
 
 if TYPE_CHECKING:  # it loads the libraries
     from isoglot.evaluation.head import FinetunedModel

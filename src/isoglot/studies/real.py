@@ -6,14 +6,17 @@ same encoder on the same pairs for the same steps. Nothing is chosen on a test s
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, cast
+from functools import partial
+from itertools import product
+from statistics import fmean
+from typing import Any
 
 from isoglot.studies import languages
 from isoglot.studies.alignment_steps import BestLinks, StatisticalAlignment
-from isoglot.studies.graph import NO_ROW, Call, Output, Value, mean
-from isoglot.studies.lab import External, Lab, StudyTask, TaskScores, Unavailable
+from isoglot.studies.lab import External, Lab, StudyTask
 from isoglot.studies.languages import DATA, world
 from isoglot.studies.projection_steps import ProjectLabels, TagPairs
+from isoglot.studies.step import UnavailableError, Work
 from isoglot.studies.steps import Align, Prepare
 
 #        name: (tiny, small, paper), or one value for all scales
@@ -51,6 +54,7 @@ ABOUT = {
 _LANGUAGES = ("de", "es", "fr", "hi", "ro", "zh")
 _TEST = ("de-en", "en-fr", "ro-en", "en-hi")  # the four sets of XLM-Align's Table 2
 _XLWA = ("en-es", "en-it", "en-nl")
+_PARQUET = "corpus/data-*.parquet"
 _REVERSED = ("de-en", "ro-en")
 """Gold links whose source is not English."""
 _METHODS = ["argmax", "itermax", "softmax"]
@@ -83,14 +87,10 @@ _CAO = {
 }
 _LINKS = {
     "links": {
-        "type": "self_training",
-        "view": "sentences",
-        "labels": "corpus",
-        "compare": "cosine",
-        "temperature": 0.05,
+        "type": "self_training", "view": "sentences", "labels": "corpus", "compare": "cosine", "temperature": 0.05,
         "loss": "likelihood",
     }
-}
+}  # fmt: skip
 _DICTIONARY = {"dictionary": {"type": "embedding_alignment", "lexicon": "words", "weight": 10.0}}
 
 #   system: views, objectives
@@ -109,138 +109,145 @@ _SYSTEMS: dict[str, tuple[Mapping[str, Any], Mapping[str, Any]]] = {
     "combined": ({"pair": _PAIR, "sentences": _SENTENCES}, {**_TLM, **_WEAM, **_LINKS}),
     "links_and_contrast": ({"sentences": _SENTENCES}, {**_LINKS, **_IN_BATCH}),
 }
+_ALIGNED = ("encoder", "mlm", "tlm", "weam", "xlm_align", "ppa", "word_l2", "self_training", "combined")
+"""Systems whose word alignment is measured."""
 _NOTHING_NEW = ("word_l2", "self_training", "links_and_contrast")
 """Systems without a layer of their own, which could not be trained beside a frozen encoder."""
 
 
 def word_alignment(lab: Lab) -> None:
     """Alignment error rate; layer and method are chosen on the development links of other language pairs."""
-    dev, test = _gold(lab)
+    _, test = _gold_pairs(lab)
     for method in ("fast_align", "hmm"):
-        for column, path in test.items():
-            value = _statistical(lab, method, column, path)
-            lab.cell("real/word_alignment", row=method, column=column, value=value)
-        found = [_statistical(lab, method, column, path, row=False) for column, path in dev.items()]
-        lab.cell("real/word_alignment", row=method, column="dev", value=mean(found))
-    systems = "encoder mlm tlm weam xlm_align ppa word_l2 self_training combined"
-    for system in systems.split():
+        for column in (*test, "dev"):
+            value = partial(_statistical, lab, method, column)
+            lab.cell("real/word_alignment", row=method, column=column, value=value, is_result=column != "dev")
+    for system in _ALIGNED:
         for seed in lab.seeds if system != "encoder" else [None]:
-            encoder = _encoder(lab, system, seed or 1)
-            own = {"checkpoint": lab.checkpoint(encoder), "dev": dev, "test": test, "methods": _METHODS}
-            links = lab.make(f"links of {encoder.name}", BestLinks, **own, label=system)
             for column in (*test, "dev", "layer"):
-                value = links.value(column, row=_row(column) if column in test else NO_ROW)
-                lab.cell("real/word_alignment", row=system, column=column, value=value, seed=seed)
+                value = partial(_best_links, lab, system, seed or 1, column)
+                place = partial(lab.cell, "real/word_alignment", row=system, column=column, seed=seed)
+                place(value=value, is_result=column in test)
+
+
+def _best_links(lab: Lab, system: str, seed: int, column: str) -> float:
+    """An encoder's error on a test set, or the error and layer that were chosen."""
+    encoder, (dev, test) = _encoder(lab, system, seed), _gold(lab)
+    own = {"checkpoint": lab.checkpoint(encoder), "dev": dev, "test": test, "methods": _METHODS}
+    return lab.make(f"links of {encoder.name}", BestLinks, **own, label=system).value(
+        column, row=_row(column)
+    )
 
 
 def transfer(lab: Lab) -> None:
     """Zero-shot transfer from English, retrieval and lexicon induction, of each system and its ablations."""
-    for system in ("encoder", *_SYSTEMS):
-        for seed in lab.seeds:
-            encoder = _encoder(lab, system, seed)
-            for name, task in _tasks(lab).items():
-                if name not in ("retrieval", "lexicon"):
-                    scores = languages.zero_shot(lab, encoder, task, seed)
-                elif name == "lexicon" and system == "align_mlm":
-                    scores = TaskScores(Unavailable("the dictionary was trained on"), task.languages)
-                else:
-                    scores = lab.evaluate(encoder, task)
-                for language in task.languages:
-                    value = scores.value(language)
-                    lab.cell("real/transfer", row=system, column=(name, language), value=value, seed=seed)
+    for system, seed, name in product(("encoder", *_SYSTEMS), lab.seeds, _TASK_LANGUAGES):
+        for language in _languages_of(lab, name):
+            value = partial(_transferred, lab, system, name, language, seed)
+            lab.cell("real/transfer", row=system, column=(name, language), value=value, seed=seed)
+
+
+def _transferred(lab: Lab, system: str, name: str, language: str, seed: int) -> float:
+    if name == "lexicon" and system == "align_mlm":
+        raise UnavailableError("the dictionary was trained on")
+    encoder, task = _encoder(lab, system, seed), _task(lab, name)
+    if name in ("retrieval", "lexicon"):
+        return lab.evaluate(encoder, task).value(language)
+    return languages.zero_shot(lab, encoder, task, seed).value(language)
 
 
 def translate_train(lab: Lab) -> None:
     """Training on labels projected to translations, beside zero-shot transfer in as many steps."""
-    for seed in lab.seeds:
-        for name, models in (("pos", _taggers), ("xquad", _readers)):
-            usual = _tasks(lab)[name]
-            spoken = usual.languages if lab.scale == "tiny" else _TRANSLATED[name]
-            train = {**usual.train, "precision": lab.at("float32", "bfloat16", "bfloat16")}
-            task = replace(usual, languages=spoken, train=train)
-            for row, model in models(lab, task, seed).items():
-                scores = lab.evaluate(model, task, ["en", *spoken])
-                for language in scores.languages:
-                    value = scores.value(language)
-                    lab.cell("real/translate_train", row=row, column=(name, language), value=value, seed=seed)
+    rows = {"pos": ("zero-shot", "projected", "self-labelled"), "xquad": ("zero-shot", "projected", "gold")}
+    for seed, name in product(lab.seeds, rows):
+        spoken = _spoken(lab) if lab.scale == "tiny" else _TRANSLATED[name]
+        for row, language in product(rows[name], ("en", *spoken)):
+            value = partial(_translated, lab, name, spoken, row, language, seed)
+            lab.cell("real/translate_train", row=row, column=(name, language), value=value, seed=seed)
 
 
 _TRANSLATED = {"pos": ("de", "es", "fr", "hi", "zh"), "xquad": ("de", "es", "hi", "zh")}
 _HERE = "{language}"
 
 
-def _taggers(lab: Lab, task: StudyTask, seed: int) -> dict[str, Call]:
-    """Taggers of English, and of English and as many tagged translations.
+def _translated(lab: Lab, name: str, spoken: Sequence[str], row: str, language: str, seed: int) -> float:
+    task = _task(lab, name)
+    train = {**task.train, "precision": lab.at("float32", "bfloat16", "bfloat16")}
+    task = replace(task, languages=spoken, train=train)
+    data, trained_on, epochs = (_tagged if name == "pos" else _questions)(lab, task, row, seed)
+    if data:
+        task = replace(task, data=[*(spec for spec in task.data if not spec.startswith("train=")), *data])
+    encoder = External(row, lab.checkpoint(_encoder(lab, "encoder", seed)))
+    how: dict[str, Any] = {
+        "setting": "zero_shot" if trained_on == "en" else "translate_train",
+        "epochs": epochs,
+    }
+    if name == "xquad":
+        how["batch_size"] = 8  # few questions
+    return lab.evaluate(encoder, task, ["en", *spoken], trained_on=trained_on, seed=seed, **how).value(
+        language
+    )
+
+
+def _tagged(lab: Lab, task: StudyTask, row: str, seed: int) -> tuple[list[str], str, float]:
+    """Training data of a row, its languages, and epochs: English, and English with as many tagged translations.
 
     There is no translation of the English treebank, so its tagger tags the English side of bitext, and these tags are
     projected. The control learns from its tags of the translations themselves.
     """
-    english = "train=" + task.data[0] if lab.scale == "tiny" else task.data[0]
+    english = f"train={task.data[0]}" if lab.scale == "tiny" else task.data[0]
     english += lab.at("", "#0:32%", "")  # of EWT 4,014 sentences
     epochs = task.train["epochs"]
-    tagger = _tuned(lab, "zero-shot", task, [english], "en", seed, 2 * epochs)
-    train: dict[str, list[str | Output]] = {"projected": [english], "self-labelled": [english]}
+    if row == "zero-shot":
+        return [english], "en", 2 * epochs
+    rest = [spec for spec in task.data if not spec.startswith("train=")]
+    encoder = External("zero-shot", lab.checkpoint(_encoder(lab, "encoder", seed)))
+    how: dict[str, Any] = {"seed": seed, "setting": "zero_shot", "epochs": 2 * epochs}
+    tagger = lab.finetune(encoder, replace(task, data=[*rest, english]), "en", **how)
+    data = [english]
     for code in task.languages:
-        drawn = {"corpus": _pairs(lab, code).call / "corpus", "count": lab.size["tagged_pairs"], "seed": seed}
-        how = {"checkpoint": tagger / "checkpoint", "task": task.kind, "precision": task.train["precision"]}
-        tagged = lab.make(f"tagged {code} s{seed}", TagPairs, **how, **drawn, language=code)
-        projected = _projected(lab, tagged / "source.tsv", tagged / "target.txt", code, "pos")
-        train["projected"].append("train=" + (projected / f"{_HERE}.tsv"))
-        train["self-labelled"].append("train=" + (tagged / f"{_HERE}.tsv"))
-    spoken = ",".join(["en", *task.languages])
-    return {"zero-shot": tagger} | {
-        row: _tuned(lab, row, task, data, spoken, seed, epochs) for row, data in train.items()
-    }
+        drawn = {"corpus": _pairs(lab, code) / "corpus", "count": lab.size["tagged_pairs"], "seed": seed}
+        own = {"checkpoint": tagger / "checkpoint", "task": task.kind, "precision": task.train["precision"]}
+        tagged = lab.make(f"tagged {code} s{seed}", TagPairs, **own, **drawn, language=code)
+        folder = tagged
+        if row == "projected":
+            folder = _projected(lab, tagged / "source.tsv", tagged / "target.txt", code, "pos")
+        data.append(f"train={folder}/{_HERE}.tsv")
+    return data, ",".join(["en", *task.languages]), epochs
 
 
-def _readers(lab: Lab, task: StudyTask, seed: int) -> dict[str, Call]:
-    """Models of the same questions in English, and in translations with projected and with gold answers."""
-    labels: str | Output = f"{DATA}/xquad/xquad.en.json"
-    train: list[str | Output] = []
-    for code in task.languages:
-        translation: str | Output = f"{DATA}/xquad/xquad.{code}.json"
+def _questions(lab: Lab, task: StudyTask, row: str, seed: int) -> tuple[list[str], str, float]:
+    """The same for questions in English, and in translations with projected and with gold answers."""
+    del seed
+    epochs, spoken = task.train["epochs"], ",".join(task.languages)
+    if row == "zero-shot":
+        return [], "en", epochs
+    data = []
+    for code in task.languages if row == "projected" else ():
+        labels, translation = f"{DATA}/xquad/xquad.en.json", f"{DATA}/xquad/xquad.{code}.json"
         if lab.scale == "tiny":
             labels = languages.english(lab) / "qa/en.train.json"
             translation = world(lab, code) / f"{code}/qa.train/derived.jsonl"
-        projected = _projected(lab, labels, translation, code, "questions") / f"{_HERE}.jsonl"
-        train.append("train=" + projected + lab.at("", "#0:80%", "#0:80%"))
-    task = replace(task, train={**task.train, "batch_size": 8})  # few questions
-    epochs, spoken = task.train["epochs"], ",".join(task.languages)
-    few = epochs / len(task.languages)
-    return {
-        "zero-shot": _tuned(lab, "zero-shot", task, [], "en", seed, epochs),
-        "projected": _tuned(lab, "projected", task, train, spoken, seed, few),
-        "gold": _tuned(lab, "gold", task, [], spoken, seed, few),
-    }
+        folder = _projected(lab, labels, translation, code, "questions")
+        data.append(f"train={folder}/{_HERE}.jsonl{lab.at('', '#0:80%', '#0:80%')}")
+    return data, spoken, epochs / len(task.languages)
 
 
-def _tuned(
-    lab: Lab, row: str, task: StudyTask, train: Sequence[str | Output], spoken: str, seed: int, epochs: float
-) -> Call:
-    """The encoder fine-tuned on a task, on other training data if there are any."""
-    if train:
-        kept = [spec for spec in task.data if not (isinstance(spec, str) and spec.startswith("train="))]
-        task = replace(task, data=[*kept, *train])
-    encoder = External(row, lab.checkpoint(_encoder(lab, "encoder", seed)))
-    setting = "zero_shot" if spoken == "en" else "translate_train"
-    return cast(Call, lab.finetune(encoder, task, spoken, seed=seed, setting=setting, epochs=epochs))
-
-
-def _projected(lab: Lab, labels: str | Output, translation: str | Output, language: str, kind: str) -> Call:
+def _projected(lab: Lab, labels: str, translation: str, language: str, kind: str) -> Work:
     """Labels carried to a translation by the packaged aligner, which knows no derived language: there by the HMM."""
     options = {"kind": kind, **lab.at({"method": "hmm"}, {}, {})}
     sides = {"labels": labels, "translation": translation, "language": language}
     return lab.make(f"projected {kind} {language}", ProjectLabels, **sides, options=options)
 
 
-def _encoder(lab: Lab, system: str, seed: int) -> Call | External:
+def _encoder(lab: Lab, system: str, seed: int) -> Work | External:
     """The encoder as it is, or continued by a system."""
     base = languages.start(lab, "") if lab.scale == "tiny" else External("encoder", "${ISOGLOT_ENCODER}")
     if system == "encoder":
         return base
     size, (views, objectives) = lab.size, _SYSTEMS[system]
     sources = [
-        {"path": _aligned(lab, code) / "data-*.parquet", "source_language": "en", "target_language": code}
+        {"path": f"{_aligned(lab, code)}/data-*.parquet", "source_language": "en", "target_language": code}
         for code in _spoken(lab)
     ]
     streams: dict[str, Any] = {
@@ -277,25 +284,25 @@ def _spoken(lab: Lab) -> tuple[str, ...]:
     return ("de", "es", "fr", "hi") if lab.scale == "tiny" else _LANGUAGES
 
 
-def _aligned(lab: Lab, language: str) -> Output:
+def _aligned(lab: Lab, language: str) -> str:
     """The pairs of a language with the HMM's intersected links; in the miniature world with those of construction."""
     if lab.scale == "tiny":
         return languages.aligned(lab, language)
-    call = lab.make(
+    work = lab.make(
         f"aligned {language}",
         Align,
-        path=_pairs(lab, language),
+        path=_pairs(lab, language) / _PARQUET,
         source={"source_language": "en", "target_language": language},
         method="hmm",
         symmetrisation="intersect",
     )
-    return call / "aligned"
+    return work / "aligned"
 
 
-def _pairs(lab: Lab, language: str) -> Output:
+def _pairs(lab: Lab, language: str) -> Work:
     if lab.scale == "tiny":
         source = {**languages.bitext(lab, language), "source_language": "en"}
-        return lab.make(f"pairs {language}", Prepare, source=source, options={}) / "corpus/data-*.parquet"
+        return lab.make(f"pairs {language}", Prepare, source=source, options={})
     source = {
         "path": f"{DATA}/parallel/en-{language}.tsv.gz",
         "columns": {"source": 0, "target": 1, "flags": 3},
@@ -308,59 +315,85 @@ def _pairs(lab: Lab, language: str) -> Output:
         "max_length_ratio": None if language == "zh" else 3.0,  # of words, which Chinese does not separate
         "limit": lab.size["pairs"],
     }
-    return lab.make(f"pairs {language}", Prepare, source=source, options=options) / "corpus/data-*.parquet"
+    return lab.make(f"pairs {language}", Prepare, source=source, options=options)
 
 
-def _gold(lab: Lab) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Gold links to choose by, and to measure on."""
+def _gold_pairs(lab: Lab) -> tuple[list[str], list[str]]:
+    """Pairs with gold links to choose by, and to measure on."""
     if lab.scale == "tiny":
-        folder = languages.gold_links(lab, _spoken(lab))
-        own = {f"en-{code}": folder / f"en-{code}.jsonl" for code in _spoken(lab)}
-        return {"en-de": own.pop("en-de")}, own
-    links = f"{DATA}/wordalign"
-    test = {pair: f"{links}/{pair}.jsonl" for pair in _TEST}
-    test |= {pair: f"{links}/{pair}.xlwa.test.jsonl" for pair in _XLWA}
-    return {pair: f"{links}/{pair}.xlwa.dev.jsonl" for pair in _XLWA}, test
+        return ["en-de"], [f"en-{code}" for code in _spoken(lab) if code != "de"]
+    return list(_XLWA), [*_TEST, *_XLWA]
 
 
-def _statistical(lab: Lab, method: str, pair: str, gold: str | Output, *, row: bool = True) -> Value:
+def _gold(lab: Lab) -> tuple[dict[str, str], dict[str, str]]:
+    """Gold links of these pairs."""
+    dev, test = _gold_pairs(lab)
+    if lab.scale == "tiny":
+        gold = languages.gold_links(lab, _spoken(lab))
+        return {p: gold / f"{p}.jsonl" for p in dev}, {p: gold / f"{p}.jsonl" for p in test}
+    folder = f"{DATA}/wordalign"
+    ends = {pair: ".xlwa.test.jsonl" if pair in _XLWA else ".jsonl" for pair in test}
+    return {p: f"{folder}/{p}.xlwa.dev.jsonl" for p in dev}, {p: f"{folder}/{p}{ends[p]}" for p in test}
+
+
+def _statistical(lab: Lab, method: str, column: str) -> float:
     """AER of a statistical aligner that learns from the gold sentences and all pairs of their languages."""
+    dev, test = _gold(lab)
+    gold = dev if column == "dev" else {column: test[column]}
+    return fmean(_statistical_error(lab, method, pair, links) for pair, links in gold.items())
+
+
+def _statistical_error(lab: Lab, method: str, pair: str, gold: str) -> float:
     language = next(code for code in pair.split("-") if code != "en")
     train, known = None, lab.scale != "tiny" and language in _LANGUAGES
     if known:
-        train = {"path": _pairs(lab, language), "source_language": "en", "target_language": language}
+        path = _pairs(lab, language) / _PARQUET
+        train = {"path": path, "source_language": "en", "target_language": language}
     own = {"gold": gold, "method": method, "train": train, "reverse": pair in _REVERSED and known}
-    call = lab.make(f"{method} {pair}", StatisticalAlignment, **own, label=method)
-    return call.value("aer", row=_row(pair) if row else NO_ROW)
+    return lab.make(f"{method} {pair}", StatisticalAlignment, **own, label=method).value(
+        "aer", row=_row(pair)
+    )
 
 
 def _row(pair: str) -> tuple[str, str, str]:
     return "word_alignment", pair, "aer"
 
 
-def _tasks(lab: Lab) -> dict[str, StudyTask]:
-    kinds = {
-        "pos": ("pos", "tag", ("de", "fr", "hi", "zh")),
-        "ner": ("ner", "tag", ("de", "es", "fr")),
-        "nli": ("xnli", "pair", ("de", "es")),
-        "xquad": ("xquad", "question", ("de", "es", "hi", "zh")),
-    }
-    found: dict[str, StudyTask] = {}
-    for name, (kind, group, real) in kinds.items():
-        spoken = _spoken(lab) if lab.scale == "tiny" else real
-        data = languages.task_data(lab, kind, spoken) if lab.scale == "tiny" else languages.real_data(kind)
-        train = languages.tuning(lab, group, warmup=0.1, select="last")
-        found[name] = StudyTask(kind, data, spoken, train=train)
-    layer, absent = {"layer": 8}, "not in the miniature world" if lab.scale == "tiny" else ""
-    spoken = ("de", "es", "fr", "hi", "zh")
-    found["retrieval"] = StudyTask("tatoeba", [f"{DATA}/tatoeba"], spoken, options=layer, unavailable=absent)
-    pairs = [f"en-{code}" for code in spoken]
-    words = [f"{DATA}/lexicon/muse.{{language}}.txt"]
-    found["lexicon"] = StudyTask("lexicon_induction", words, pairs, options=layer, unavailable=absent)
-    return found
+_TASK_LANGUAGES = {
+    "pos": ("de", "fr", "hi", "zh"),
+    "ner": ("de", "es", "fr"),
+    "nli": ("de", "es"),
+    "xquad": ("de", "es", "hi", "zh"),
+    "retrieval": ("de", "es", "fr", "hi", "zh"),
+    "lexicon": ("en-de", "en-es", "en-fr", "en-hi", "en-zh"),
+}
 
 
-def _lexicon(lab: Lab, language: str) -> str | Output:
+def _languages_of(lab: Lab, name: str) -> Sequence[str]:
+    return _spoken(lab) if lab.scale == "tiny" and name not in _MEASURED_AS_IS else _TASK_LANGUAGES[name]
+
+
+def _task(lab: Lab, name: str) -> StudyTask:
+    spoken = _languages_of(lab, name)
+    if name in _MEASURED_AS_IS:
+        absent = "not in the miniature world" if lab.scale == "tiny" else ""
+        kind, path = _MEASURED_AS_IS[name]
+        return StudyTask(kind, [f"{DATA}/{path}"], spoken, options={"layer": 8}, unavailable=absent)
+    kind, group = {"pos": ("pos", "tag"), "ner": ("ner", "tag"), "nli": ("xnli", "pair")}.get(
+        name, ("xquad", "question")
+    )
+    data = languages.task_data(lab, kind, spoken) if lab.scale == "tiny" else languages.real_data(kind)
+    return StudyTask(kind, data, spoken, train=languages.tuning(lab, group, warmup=0.1, select="last"))
+
+
+_MEASURED_AS_IS = {
+    "retrieval": ("tatoeba", "tatoeba"),
+    "lexicon": ("lexicon_induction", "lexicon/muse.{language}.txt"),
+}
+"""Tasks without a head, and their data."""
+
+
+def _lexicon(lab: Lab, language: str) -> str:
     if lab.scale == "tiny":
         return world(lab, language) / f"{language}/text/lexicon.txt"
     return f"{DATA}/lexicon/muse.en-{language}.txt"

@@ -16,7 +16,7 @@ from isoglot.errors import ConfigurationError
 from isoglot.options import Count, PositiveShare
 from isoglot.runs.files import write_text
 from isoglot.runs.reporter import Reporter
-from isoglot.studies.graph import Step
+from isoglot.studies.step import Step
 from isoglot.synthetic.options import WorldRequest
 
 

@@ -13,23 +13,21 @@ from isoglot.errors import MISSING_FILE, UNSET_VARIABLE, ConfigurationError
 from isoglot.evaluation.options import EvaluateOptions
 from isoglot.finetuning.options import task_with_settings
 from isoglot.recipe.document import dump_yaml
-from isoglot.recipe.secrets import is_secret
 from isoglot.reports.curves import TRAINER_STATE
 from isoglot.runs.files import read_json, write_text
-from isoglot.runs.folder import CHECKPOINT, MANIFEST
+from isoglot.runs.folder import CHECKPOINT, MANIFEST, clear
 from isoglot.runs.reporter import Reporter
-from isoglot.studies.graph import Step, leaves
 from isoglot.studies.inputs import Input, expanded, outside, unset
+from isoglot.studies.step import Step, texts_of
 from isoglot.tasks import build_task
 
-_ENCODER = f"{CHECKPOINT}/config.json"
+_TUNED = "finetuned"
 
 
 class Pretrain(Step):
     """A recipe (built-in name or file) with sections laid over it; null deletes what the recipe has."""
 
     kind: ClassVar[str] = "pretrain"
-    weights: ClassVar[str] = _ENCODER
     resumes: ClassVar[bool] = True
     expands: ClassVar[bool] = False  # the recipe does, and its hash is of what is written
     recipe: str
@@ -40,18 +38,19 @@ class Pretrain(Step):
         """The recipe."""
         return {"extends": self.recipe, "name": self.label, "seed": self.seed, **self.sections}
 
-    def files(self) -> list[Input]:
+    def files(self, studies: str) -> list[Input]:
         """The encoder it starts from, the files of the streams, variables, and recipes that isoglot does not ship."""
         from isoglot.recipe.source import builtin_recipes, read_document  # noqa: PLC0415
 
         document = read_document(self.values(), variables=False)
         recipes = {origin.name for origin in document.origins.values()} - {""}
         kept = {key: document.values.get(key) for key in ("model", "tokenizer", "streams")}
-        written = [text for place, text in document.raw.items() if not is_secret(place, document.raw)]
+        written = list(document.raw.values())
         filled_in = {expanded(text) for text in written if not unset(text)}
-        plain = set(leaves(kept, str)) - filled_in - set(written)
+        plain = set(texts_of(kept)) - filled_in - set(written)
         named = sorted(text for text in plain if text.startswith(("/", ".", "~")))
-        return outside([*written, *named, *sorted(recipes - set(map(str, builtin_recipes().values())))])
+        own = set(map(str, builtin_recipes().values()))
+        return outside([*written, *named, *sorted(recipes - own)], studies)
 
     def check(self) -> None:
         """Refuse what ``isoglot pretrain --check`` refuses, but for files that are not there."""
@@ -102,27 +101,29 @@ class TaskSpec(BaseModel):
         """The task."""
         return build_task(self.kind, self.data, **self.options)
 
-    def files(self, languages: Sequence[str], split: str) -> Iterator[Input]:
-        """The files from outside of a split, or what was looked for where there is none."""
-        from isoglot.corpus.labelled.places import DataSource  # noqa: PLC0415
 
-        specs = DataSource(self.data).of_split(split)
-        own = [one.path for one in outside(specs)]
-        for language in languages:
-            found = [s for s in own if not unset(s) and self._has(expanded(s), language, split)]
-            for spec in found or (own if len(own) == len(specs) else []):  # other calls may make the rest
-                yield Input(
-                    spec.replace("{language}", language).replace("{split}", split), there=spec in found
-                )
+def data_files(task: TaskSpec, languages: Sequence[str], split: str, studies: str) -> Iterator[Input]:
+    """The files from outside of a task's split, or what was looked for where there is none."""
+    from isoglot.corpus.labelled.places import DataSource  # noqa: PLC0415
 
-    def _has(self, spec: str, language: str, split: str) -> bool:
-        """Whether the task finds something there."""
-        from isoglot.tasks.base import places_of  # noqa: PLC0415
+    specs = DataSource(task.data).of_split(split)
+    outer = [read.path for read in outside(specs, studies)]
+    for language in languages:
+        there = [
+            spec for spec in outer if not unset(spec) and _has_data(task, expanded(spec), language, split)
+        ]
+        for spec in there or (outer if len(outer) == len(specs) else []):  # other steps may make the rest
+            yield Input(spec.replace("{language}", language).replace("{split}", split), there=spec in there)
 
-        try:
-            return bool(places_of(self.model_copy(update={"data": [spec]}).build(), language, split))
-        except ConfigurationError:
-            return False
+
+def _has_data(task: TaskSpec, spec: str, language: str, split: str) -> bool:
+    """Whether a task finds something there."""
+    from isoglot.tasks.base import places_of  # noqa: PLC0415
+
+    try:
+        return bool(places_of(task.model_copy(update={"data": [spec]}).build(), language, split))
+    except ConfigurationError:
+        return False
 
 
 class Finetune(Step):
@@ -132,7 +133,6 @@ class Finetune(Step):
     """
 
     kind: ClassVar[str] = "finetune"
-    weights: ClassVar[str] = _ENCODER
     resumes: ClassVar[bool] = True
     checkpoint: str
     task: TaskSpec
@@ -146,13 +146,16 @@ class Finetune(Step):
         values = {**self.task.options, **self.train, "run": self.label or None}
         return task_with_settings(self.task.kind, self.task.data, paper=self.preset, **values)
 
-    def files(self) -> list[Input]:
+    def files(self, studies: str) -> list[Input]:
         """The encoder, the training data, and the data that checkpoints are chosen by."""
         _, settings = self.check()
         languages = self.language.split(",")
         chosen = {"source": languages, "joint": settings.select_languages, "last": []}[settings.select]
-        found = [*outside([self.checkpoint]), *self.task.files([*languages, *settings.originals], "train")]
-        return list(dict.fromkeys([*found, *self.task.files([] if settings.dev_fraction else chosen, "dev")]))
+        return [
+            *outside([self.checkpoint], studies),
+            *data_files(self.task, [*languages, *settings.originals], "train", studies),
+            *data_files(self.task, [] if settings.dev_fraction else chosen, "dev", studies),
+        ]
 
     def run(self, folder: Path, report: Reporter) -> Mapping[str, Any]:
         """Fine-tune."""
@@ -167,33 +170,49 @@ class Finetune(Step):
 class Evaluate(Step):
     """A checkpoint measured on a task; values are ``LANGUAGE/METRIC``, the task's own metric ``LANGUAGE/``.
 
-    The checkpoint is a fine-tuned one, or an encoder for tasks without a head.
+    The checkpoint is fine-tuned first, as ``finetune`` says, or is fine-tuned already, or the task has no head.
     """
 
     kind: ClassVar[str] = "evaluate"
+    resumes: ClassVar[bool] = True
     checkpoint: str
     task: TaskSpec
     languages: list[str]
+    finetune: Finetune | None = None
     split: Literal["dev", "test"] = "test"
     precision: Literal["float32", "bfloat16", "float16"] = "float32"
+    keep: bool = False  # the fine-tuned weights; no part of the hash
 
-    def files(self) -> list[Input]:
+    def files(self, studies: str) -> list[Input]:
         """The checkpoint and the data."""
-        found = [*outside([self.checkpoint]), *self.task.files(self.languages, self.split)]
-        return list(dict.fromkeys(found))
+        tuned = [] if self.finetune is None else self.finetune.files(studies)
+        data = data_files(self.task, self.languages, self.split, studies)
+        return list(dict.fromkeys([*outside([self.checkpoint], studies), *tuned, *data]))
 
     def check(self) -> Any:
-        """The task."""
+        """The task, and the settings of fine-tuning."""
+        if self.finetune is not None:
+            self.finetune.check()
         return self.task.build()
 
     def run(self, folder: Path, report: Reporter) -> Mapping[str, Any]:
-        """Measure."""
+        """Fine-tune and measure."""
         from isoglot.evaluation.evaluate import evaluate  # noqa: PLC0415 - loads the libraries
 
-        task = self.check()
-        options = EvaluateOptions(run=self.label or None, precision=self.precision)
-        asked: dict[str, Any] = {"languages": self.languages, "split": self.split, "options": options}
-        rows = evaluate(self.checkpoint, task, **asked, progress=report)
+        task, checkpoint = self.check(), self.checkpoint
+        if self.finetune is not None:
+            self.finetune.run(folder / _TUNED, report)
+            checkpoint = str(folder / _TUNED / CHECKPOINT)
+        rows = evaluate(
+            checkpoint,
+            task,
+            languages=self.languages,
+            split=self.split,
+            options=EvaluateOptions(run=self.label or None, precision=self.precision),
+            progress=report,
+        )
+        if self.finetune is not None and not self.keep:
+            clear(folder / _TUNED)
         values = {f"{row.language}/{row.metric}": row.value for row in rows}
         values |= {f"{row.language}/": row.value for row in rows if row.metric == task.primary_metric}
         return {"values": values, "rows": [row.model_dump() for row in rows]}

@@ -4,13 +4,14 @@
 """
 
 from functools import partial
+from statistics import fmean
 from typing import Any
 
 from isoglot.reports.papers import PaperColumn, PaperRow
 from isoglot.studies import languages
-from isoglot.studies.graph import Call, Value, mean
 from isoglot.studies.lab import Lab, StudyTask, TaskScores
 from isoglot.studies.languages import METRICS, aligned, cao2020, continued, fill, start, task_data, zero_shot
+from isoglot.studies.step import UnavailableError, Work
 from isoglot.studies.training_steps import DrawFigure
 
 #        name: (tiny, small, paper), or one value for all scales
@@ -70,23 +71,27 @@ def table2(lab: Lab) -> None:
 
 def figure2(lab: Lab) -> None:
     """Frequent aligned words before and after: t-SNE of 20 English-German links without stop words."""
+    lab.figure("weam figure2", partial(_word_map, lab))
+
+
+def _word_map(lab: Lab) -> Work:
     weam = _pair_model(lab, "weam", "de", lab.seeds[0])
     panels = {"mBERT": lab.checkpoint(start(lab, MBERT)), "mBERT+WEAM": lab.checkpoint(weam)}
     options = {"corpus": [aligned(lab, "de")], "count": 20, "stop_words": "auto", "pieces": "mean"}
-    lab.draw("weam figure2", DrawFigure, type="map", name="figure2", panels=panels, options=options)
+    return lab.make("weam figure2", DrawFigure, type="map", name="figure2", panels=panels, options=options)
 
 
-def _cell(lab: Lab, kind: str, row: PaperRow, column: PaperColumn, seed: int) -> Value:
+def _cell(lab: Lab, kind: str, row: PaperRow, column: PaperColumn, seed: int) -> float:
     """A number of the row's encoder; English of TLM and WEAM is the mean over their three models."""
     task, metric, language = _task(lab, kind), METRICS.get(column.metric, column.metric), column.language
     if row.setting == "translate-train" and lab.scale == "small" and kind == "xnli":
-        return Value(unavailable="no translated training data here")
+        raise UnavailableError("no translated training data here")
     if row.setting == "translate-train" and language != "en":
-        tuned = lab.finetune(start(lab, MBERT), task, language, seed=seed, setting="translate_train")
-        return lab.evaluate(tuned, task, [language]).value(language, metric)
+        how: dict[str, Any] = {"trained_on": language, "seed": seed, "setting": "translate_train"}
+        return lab.evaluate(start(lab, MBERT), task, [language], **how).value(language, metric)
     if row.system in ("tlm", "weam"):
         models = PAIRS if language == "en" else (language,)
-        return mean([_of_pair(lab, row.system, pair, task, seed).value(language, metric) for pair in models])
+        return fmean(_of_pair(lab, row.system, pair, task, seed).value(language, metric) for pair in models)
     if row.system == "mbert":
         return zero_shot(lab, start(lab, MBERT), task, seed).value(language, metric)
     few = lab.at(("es", "de"), ("es", "de"), ("bg", "de", "el", "es", "fr"))
@@ -96,11 +101,14 @@ def _cell(lab: Lab, kind: str, row: PaperRow, column: PaperColumn, seed: int) ->
 
 def _of_pair(lab: Lab, system: str, pair: str, task: StudyTask, seed: int) -> TaskScores:
     """A pair's model fine-tuned on English, evaluated in English and the pair's language."""
-    tuned = lab.finetune(_pair_model(lab, system, pair, seed), task, "en", seed=seed, setting="zero_shot")
-    return lab.evaluate(tuned, task, ["en", *([pair] if pair in task.languages else [])])
+    encoder, spoken = (
+        _pair_model(lab, system, pair, seed),
+        ["en", *([pair] if pair in task.languages else [])],
+    )
+    return lab.evaluate(encoder, task, spoken, trained_on="en", seed=seed, setting="zero_shot")
 
 
-def _pair_model(lab: Lab, system: str, pair: str, seed: int) -> Call:
+def _pair_model(lab: Lab, system: str, pair: str, seed: int) -> Work:
     """WEAM, or TLM with the same data and settings (§3.1), of one language pair."""
     size = lab.size
     exchange = {name: size[name] for name in ("unaligned", "many", "head", "share_linear")}

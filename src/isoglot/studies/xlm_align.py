@@ -13,9 +13,9 @@ from isoglot.aligners.embedding.options import EmbeddingOptions
 from isoglot.reports.papers import PaperColumn, PaperRow, paper_table
 from isoglot.studies import languages
 from isoglot.studies.alignment_steps import StatisticalAlignment
-from isoglot.studies.graph import Call, Output, Value
-from isoglot.studies.lab import Handle, Lab, StudyTask, Unavailable
+from isoglot.studies.lab import External, Lab, StudyTask
 from isoglot.studies.languages import CORPORA, DATA, METRICS, aligned, gold_links
+from isoglot.studies.step import UnavailableError, Work
 from isoglot.studies.training_steps import DrawFigure
 
 #        name: (tiny, small, paper), or one value for all scales
@@ -138,35 +138,40 @@ table19 = _table(19, "PAWS-X by language.")
 
 def figure2(lab: Lab) -> None:
     """Alignment error rate by layer, mean over the language pairs, before and after, by two methods."""
+    lab.figure("xlm_align figure2", partial(_errors_by_layer, lab))
+
+
+def _errors_by_layer(lab: Lab) -> Work:
     after = _continued(lab, "xlm_align", lab.seeds[0])
     panels = {"XLM-R": lab.checkpoint(languages.start(lab, XLMR)), "XLM-Align": lab.checkpoint(after)}
     gold = [_gold(lab, pair) for pair in _gold_pairs(lab).values()]
     options = {"methods": ["itermax", "ot"], "layers": "all", "gold": gold}
-    lab.draw("xlm_align figure2", DrawFigure, type="layers", name="figure2", panels=panels, options=options)
+    how: dict[str, Any] = {"type": "layers", "name": "figure2", "panels": panels, "options": options}
+    return lab.make("xlm_align figure2", DrawFigure, **how)
 
 
-def _by_language(lab: Lab, row: PaperRow, column: PaperColumn, seed: int, *, short: bool = False) -> Value:
+def _by_language(lab: Lab, row: PaperRow, column: PaperColumn, seed: int, *, short: bool = False) -> float:
     """A number in the column's language; the mean over the task's languages where it has none."""
     task, metric = _task(lab, _KINDS.get(column.task, column.task)), METRICS.get(column.metric, column.metric)
     system, changes = row.system, {name: row.attributes[name] for name in _USUAL if name in row.attributes}
     if changes.get("query") == "none":  # without queries there is no loss: the same run
         system, changes = "xlm_align_no_dwa", {}
     encoder = _encoder(lab, system, seed, short=short, **changes)
-    scores = lab.evaluate(lab.finetune(encoder, task, "en", seed=seed, setting="zero_shot"), task)
+    scores = lab.evaluate(encoder, task, trained_on="en", seed=seed, setting="zero_shot")
     return scores.value(column.language, metric) if column.language else scores.mean(metric)
 
 
-def _error_rate(lab: Lab, row: PaperRow, column: PaperColumn, seed: int) -> Value:
+def _error_rate(lab: Lab, row: PaperRow, column: PaperColumn, seed: int) -> float:
     pairs = _gold_pairs(lab)
     if column.id not in pairs:
-        return Value(unavailable=f"no gold links of {column.id} at this scale")
+        raise UnavailableError(f"no gold links of {column.id} at this scale")
     pair = pairs[column.id]
     if row.system == "fast_align":
         path = f"{CORPORA}/wordalign/train.{pair}.tsv"
         train = lab.at(None, None, {"path": path, "source_language": "xx", "target_language": "yy"})
         own = {"gold": _gold(lab, pair), "train": train, "label": "fast_align"}
-        call = lab.make(f"fast_align {pair}", StatisticalAlignment, **own)
-        return call.value("aer", row=("word_alignment", pair, "aer"))
+        work = lab.make(f"fast_align {pair}", StatisticalAlignment, **own)
+        return work.value("aer", row=("word_alignment", pair, "aer"))
     method = str(row.attributes["aligner"]).removeprefix("simalign_")
     options: dict[str, Any] = {"method": method, "layer": lab.at(_LINK_LAYER, _LINK_LAYER, 8)}
     if method == "ot":
@@ -186,17 +191,17 @@ def _gold_pairs(lab: Lab) -> dict[str, str]:
     return real | ({"en-ro": "ro-en"} if lab.scale == "paper" else {})
 
 
-def _gold(lab: Lab, pair: str) -> str | Output:
+def _gold(lab: Lab, pair: str) -> str:
     if lab.scale == "tiny":
         return gold_links(lab, ("de", "fr", "hi")) / f"{pair}.jsonl"
     return f"{lab.at('', DATA, CORPORA)}/wordalign/{pair}.jsonl"
 
 
-def _encoder(lab: Lab, system: str, seed: int, **changes: Any) -> Handle:
+def _encoder(lab: Lab, system: str, seed: int, **changes: Any) -> Work | External:
     if system == "xlmr_base":
         return languages.start(lab, XLMR)
     if system == "mt5_base":
-        return Unavailable("mT5, an encoder-decoder: table only")
+        raise UnavailableError("mT5, an encoder-decoder: table only")
     if system == "mbert":
         return languages.external(lab, system, "bert-base-multilingual-cased")
     if system == "xlm":
@@ -204,7 +209,7 @@ def _encoder(lab: Lab, system: str, seed: int, **changes: Any) -> Handle:
     return _continued(lab, system, seed, **changes)
 
 
-def _continued(lab: Lab, system: str, seed: int, *, short: bool = False, **changes: Any) -> Call:
+def _continued(lab: Lab, system: str, seed: int, *, short: bool = False, **changes: Any) -> Work:
     """XLM-R continued by MLM (Table 3: XLM-R*), by MLM and TLM, or by XLM-Align, with changes of what is usual.
 
     At scale paper the seed is 1 (the paper's five runs are of fine-tuning).
@@ -235,7 +240,7 @@ def _continued(lab: Lab, system: str, seed: int, *, short: bool = False, **chang
         train["fp16"] = None
         if "pair" in views:
             order = _COPIES if real else ("es", "de", "fr", "hi", "zh")
-            sources = [{"path": aligned(lab, c) / "data-*.parquet", "target_language": c} for c in order]
+            sources = [{"path": f"{aligned(lab, c)}/data-*.parquet", "target_language": c} for c in order]
             streams["bitext"] = {"kind": "aligned", "sampling_exponent": None, "sources": sources}
             streams["bitext"] |= {"encode": {"max_length": 256, "max_side": 126}} if real else {}
         if objectives:

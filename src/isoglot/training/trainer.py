@@ -13,7 +13,6 @@ from transformers.training_args import ParallelMode
 
 from isoglot.errors import ConfigurationError
 from isoglot.modules.adapter import adapter_of
-from isoglot.recipe.secrets import Secret, names_secret
 from isoglot.recipe.sections import PartsSection
 from isoglot.runs.workers import fork_server
 from isoglot.training.batches import BatchOptions, TokenBudgetBatches
@@ -185,9 +184,6 @@ def adapt(args: TrainingArguments) -> dict[str, Any] | None:
         raise ConfigurationError(
             "train.fsdp needs ranks (`torchrun --nproc-per-node 2 -m isoglot.cli pretrain …`) and version 2"
         )
-    for name, value in vars(args).items():
-        if names_secret(name) and isinstance(value, str):
-            setattr(args, name, Secret(value))  # the trainer pickles its arguments beside each checkpoint
     args.remove_unused_columns = False
     args.logging_nan_inf_filter = False  # it would hide a broken loss and wait for the device at each batch
     if args.ddp_broadcast_buffers is None:

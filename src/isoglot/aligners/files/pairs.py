@@ -173,7 +173,9 @@ def _tolerant(source: Source, before: int, warn: Warn) -> Iterator[TextPair]:
             for data, path in zip(chunk.payload, source.files(), strict=True)
         ]
         for line, texts in enumerate(zip(*files, strict=True), chunk.first_line):
-            fields = bar_fields(texts[0]) if separator == "|||" else texts[0].split("\t") if separator else texts
+            fields = (
+                bar_fields(texts[0]) if separator == "|||" else texts[0].split("\t") if separator else texts
+            )
             pair = TextPair(
                 ("", ""), languages=(source_language, target_language), path=source.path, line=line
             )
