@@ -10,7 +10,7 @@ from transformers import PreTrainedModel
 
 from isoglot.errors import ConfigurationError
 from isoglot.losses.base import LossOutput
-from isoglot.modules.encoder import layer_modules
+from isoglot.modules.encoder import base_of, layer_modules, unwrapped
 from isoglot.modules.encodings import Encodings
 from isoglot.objectives.base import Batch, Objective
 from isoglot.recipe.spec import require_options
@@ -40,7 +40,7 @@ class AlignmentModel(nn.Module):
     :class:`~isoglot.training.callbacks.ObjectiveSteps`; each micro-batch then has the same weight.
 
     Args:
-        model: encoder with its masked-LM head, shared by every objective.
+        model: encoder with its masked-LM head, shared by every objective; of a ``PeftModel`` the model inside.
         objectives: name to objective.
         weights: name to weight; 1 where it is not named.
         normalisation: as above.
@@ -68,7 +68,7 @@ class AlignmentModel(nn.Module):
             raise ConfigurationError(
                 f"got weights of {sorted(unknown)}, but the objectives are {sorted(objectives)}"
             )
-        self.model = model
+        self.model = unwrapped(model)
         self.objectives = nn.ModuleDict(objectives)
         self.weights: dict[str, Weight] = {name: (weights or {}).get(name, 1.0) for name in objectives}
         self.normalisation = normalisation
@@ -151,7 +151,7 @@ class AlignmentModel(nn.Module):
 
     def _require_gradients(self, outputs: Mapping[str, LossOutput]) -> None:
         """Refuse a loss that trains nothing, unless the encoder waits frozen."""
-        waits = not any(parameter.requires_grad for parameter in self.model.base_model.parameters())
+        waits = not any(parameter.requires_grad for parameter in base_of(self.model).parameters())
         for name, output in outputs.items():
             if not output.total.requires_grad and not waits and output.count > 0:
                 raise ConfigurationError(

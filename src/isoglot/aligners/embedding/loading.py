@@ -12,11 +12,10 @@ from safetensors import safe_open
 from torch import nn
 
 from isoglot.aligners.embedding.memory import return_free_memory
-from isoglot.checks import shortened
 from isoglot.corpus.encode.plain_tokenizer import PlainTokenizer
 from isoglot.errors import ConfigurationError
 from isoglot.modules.devices import resolve_device
-from isoglot.modules.encoder import hidden_size
+from isoglot.modules.encoder import hidden_size, unwrapped
 from isoglot.modules.packed_encoder import PackedEncoder, can_run
 from isoglot.modules.pointer import Pointer
 from isoglot.runs.checkpoint import checkpoint_folder, packed_file
@@ -79,12 +78,9 @@ def load_encoder(
     made, and what runs it turns dropout off for that time.
     """
     if not isinstance(model, str | Path):
+        model = unwrapped(model)
         if tokenizer is None:
             raise ConfigurationError("a model object needs its tokenizer too: tokenizer=...")
-        if not isinstance(model, nn.Module):
-            raise ConfigurationError(
-                f"model: expected a folder, a hub name or a transformers model, got {shortened(model)}"
-            )
         wanted = model.dtype if dtype == "auto" else getattr(torch, dtype)
         place = model.device if device == "auto" else resolve_device(device)
         if wanted == model.dtype and torch.empty(0, device=place).device == model.device:
