@@ -10,6 +10,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from isoglot.errors import ConfigurationError
 from isoglot.modules.adapter import plain_state, save_plain
+from isoglot.modules.checkpoint import require_fitting
 from isoglot.modules.encoder import unwrapped
 
 
@@ -32,6 +33,7 @@ def model_folder(
     model = unwrapped(model)
     if tokenizer is None:
         raise ConfigurationError("a model object needs its tokenizer too: tokenizer=...")
+    require_fitting(tokenizer, model)
     name = Path(model.name_or_path or model.config.model_type).name or "model"
     with tempfile.TemporaryDirectory(prefix="isoglot-") as around:
         folder, before = Path(around) / name, copy.deepcopy(vars(model.config))

@@ -13,6 +13,7 @@ from transformers.training_args import ParallelMode
 
 from isoglot.errors import ConfigurationError
 from isoglot.modules.adapter import has_adapter
+from isoglot.modules.checkpoint import require_fitting
 from isoglot.modules.encoder import base_of
 from isoglot.recipe.secrets import Secret, names_secret
 from isoglot.recipe.sections import PartsSection
@@ -66,6 +67,8 @@ class AlignmentTrainer(CheckpointingTrainer):
             raise ConfigurationError(
                 "model.adapter: an adapter is not sharded; remove train.fsdp or the adapter"
             )
+        if tokenizer is not None:
+            require_fitting(tokenizer, model.model)
         self.mixture, self.meter, self.tokenizer, self.parts = mixture, StepMeter(), tokenizer, parts
         if parts is not None:
             freeze(model, parts)

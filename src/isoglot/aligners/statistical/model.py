@@ -28,6 +28,7 @@ from isoglot.aligners.statistical.methods import METHODS, TranslationModel, load
 from isoglot.aligners.statistical.options import Symmetrisation
 from isoglot.aligners.symmetrise import check_symmetriser, symmetrise_table
 from isoglot.checks import did_you_mean, validated
+from isoglot.corpus.encode.words import WordMode, require_mode
 from isoglot.errors import ConfigurationError, InputError
 
 if TYPE_CHECKING:
@@ -120,9 +121,11 @@ class StatisticalAligner:
         symmetrisation: Symmetrisation | None = None,
         threshold: float = 0.3,
         lowercase: bool = False,
-        words: str | None = None,
+        words: WordMode | None = None,
         **options: Any,
     ) -> None:
+        if words is not None:
+            require_mode(words)
         if method not in METHODS:
             raise ConfigurationError(
                 f"unknown statistical method {method!r}; {did_you_mean(method, METHODS)}"
