@@ -220,7 +220,7 @@ def test_a_way_of_cutting_that_does_not_exist_is_refused(words, encoder):
         lambda: StatisticalAligner("hmm", words=words),
         lambda: split_words("a b", mode=words),
     ):
-        with pytest.raises(ConfigurationError, match="words: got .*unicode"):
+        with pytest.raises(ConfigurationError, match=r"words: got .*unicode"):
             call()
 
 

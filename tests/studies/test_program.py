@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from own_modules import OwnModules
 from study_steps import Add
 
 from isoglot.errors import ConfigurationError
@@ -105,6 +107,38 @@ def test_results_of_another_encoder_are_not_taken_for_those_of_this_one(
         ConfigurationError, match=r"analyse one is done, with another \$\{ENCODER\}/ than there is now"
     ):
         inspect_programs([program], store)
+
+
+STEP = """
+from isoglot.studies.graph import Step
+
+
+class Mine(Step):
+    def run(self, folder, report):
+        return {"values": {"sum": 1}}
+"""
+
+
+def test_results_of_an_edited_step_are_not_taken_for_those_of_this_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    modules, store = OwnModules(tmp_path / "code", monkeypatch), Store(tmp_path / "out")
+
+    def program() -> Program:
+        step = importlib.import_module("my_step").Mine
+        return _one_cell(
+            lambda lab: lab.cell("mine", row="one", column="sum", value=lab.make("one", step).value("sum"))
+        )
+
+    modules.write("my_step.py", STEP)
+    make_calls(inspect_programs([program()], store).targets, store.root)
+    modules.forget()
+    assert not inspect_programs([program()], store).calls
+    modules.write("my_step.py", STEP.replace("1}", "2}"))
+    with pytest.raises(
+        ConfigurationError, match=r"data one is done, with another .*my_step\.py than there is now"
+    ):
+        inspect_programs([program()], store)
 
 
 def test_cells_are_picked_by_their_labels() -> None:

@@ -41,7 +41,7 @@ from isoglot.runs.reporter import Reporter, Silent
 from isoglot.seeding import seed_for
 from isoglot.tasks.base import Task, TrainableTask, check_places
 from isoglot.tasks.cards import TASK_FILE, origin
-from isoglot.tasks.description import describe_task, identify
+from isoglot.tasks.description import code_of, describe_task, identify
 from isoglot.tasks.language_vectors import attach_chosen
 from isoglot.training.checkpoints import checkpoints_in, discard
 
@@ -138,6 +138,7 @@ class FineTuning:
             "data": [identify(self.task, code, "train") for code in (*self.languages, *options.originals)],
             "dev": [identify(self.task, code, "dev") for code in own_dev],
             "ranks": self.ranks.num_processes,
+            **code_of(self.task),
         }
 
     def _rename(self) -> None:

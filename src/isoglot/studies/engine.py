@@ -106,7 +106,7 @@ class Store:
             return None
 
         def make(place: Path) -> dict[str, Any]:
-            began, outside = time.monotonic(), {one.path: one.content for one in call.step.files()}
+            began, outside = time.monotonic(), {one.path: one.content for one in call.step.reads()}
             facts = self.resolved(call).run(place, report)
             return {
                 "name": call.name,

@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict
 
 from isoglot.checks import checked
 from isoglot.errors import ConfigurationError
+from isoglot.runs.code import code_files
 from isoglot.runs.folder import key_of
 from isoglot.runs.reporter import Reporter
 from isoglot.studies.inputs import Input, outside
@@ -46,6 +47,14 @@ class Step(BaseModel):
         """What it reads from outside: by default every text in its fields that has a slash or names a variable."""
         texts = leaves(self.model_dump(mode="json", exclude={"label"}), str)
         return outside(text for text in texts if "/" in text or "${" in text)
+
+    def code(self) -> list[Any]:
+        """The classes whose code it runs, of which those that isoglot ships count for nothing."""
+        return [type(self)]
+
+    def reads(self) -> list[Input]:
+        """All that its result depends on beside its fields: files from outside, and code of one's own."""
+        return list(dict.fromkeys([*self.files(), *outside(map(str, code_files(*self.code())))]))
 
     def check(self) -> Any:
         """Refuse what the fields' types let through; what is made of them here, :meth:`run` works with."""

@@ -139,7 +139,7 @@ def inspect_programs(
         try:
             if check:
                 store.resolved(call, assume=True).check()
-            inputs[call] = call.step.files()
+            inputs[call] = call.step.reads()
         except ConfigurationError as error:
             problems += [f"{call.title}: {problem}" for problem in error.problems]
             continue

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import BaseModel, ConfigDict
 
 from isoglot.analysis.options import AlignmentsRequest, LayersRequest, MapRequest, ScoreOptions
-from isoglot.checks import validated
+from isoglot.checks import resolve, validated
 from isoglot.errors import MISSING_FILE, UNSET_VARIABLE, ConfigurationError
 from isoglot.evaluation.options import EvaluateOptions
 from isoglot.finetuning.options import task_with_settings
@@ -20,7 +20,7 @@ from isoglot.runs.folder import CHECKPOINT, MANIFEST
 from isoglot.runs.reporter import Reporter
 from isoglot.studies.graph import Step, leaves
 from isoglot.studies.inputs import Input, expanded, outside, unset
-from isoglot.tasks import build_task
+from isoglot.tasks import build_task, task_class
 
 _ENCODER = f"{CHECKPOINT}/config.json"
 
@@ -52,6 +52,15 @@ class Pretrain(Step):
         plain = set(leaves(kept, str)) - filled_in - set(written)
         named = sorted(text for text in plain if text.startswith(("/", ".", "~")))
         return outside([*written, *named, *sorted(recipes - set(map(str, builtin_recipes().values())))])
+
+    def code(self) -> list[Any]:
+        """Those of views and objectives."""
+        from isoglot.pretraining.recipe import MADE  # noqa: PLC0415 - loads the libraries
+        from isoglot.recipe.source import read_document  # noqa: PLC0415
+
+        values = read_document(self.values(), variables=False).values
+        entries = [(MADE[key], one["type"]) for key in MADE for one in values.get(key, {}).values()]
+        return [type(self), *(resolve(kind.registry, name, kind=kind.called) for kind, name in entries)]
 
     def check(self) -> None:
         """Refuse what ``isoglot pretrain --check`` refuses, but for files that are not there."""
@@ -102,6 +111,10 @@ class TaskSpec(BaseModel):
         """The task."""
         return build_task(self.kind, self.data, **self.options)
 
+    def code(self) -> list[Any]:
+        """The task's class."""
+        return [task_class(self.kind)]
+
     def files(self, languages: Sequence[str], split: str) -> Iterator[Input]:
         """The files from outside of a split, or what was looked for where there is none."""
         from isoglot.corpus.labelled.places import DataSource  # noqa: PLC0415
@@ -146,6 +159,10 @@ class Finetune(Step):
         values = {**self.task.options, **self.train, "run": self.label or None}
         return task_with_settings(self.task.kind, self.task.data, paper=self.preset, **values)
 
+    def code(self) -> list[Any]:
+        """The task's class too."""
+        return [type(self), *self.task.code()]
+
     def files(self) -> list[Input]:
         """The encoder, the training data, and the data that checkpoints are chosen by."""
         _, settings = self.check()
@@ -176,6 +193,10 @@ class Evaluate(Step):
     languages: list[str]
     split: Literal["dev", "test"] = "test"
     precision: Literal["float32", "bfloat16", "float16"] = "float32"
+
+    def code(self) -> list[Any]:
+        """The task's class too."""
+        return [type(self), *self.task.code()]
 
     def files(self) -> list[Input]:
         """The checkpoint and the data."""
