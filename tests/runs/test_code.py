@@ -124,10 +124,9 @@ def test_what_a_script_defines_counts_with_what_it_names(tmp_path: Path, how: st
     def ask(text: str) -> dict[str, str]:
         file = tmp_path / "script.py"
         file.write_text(text)
-        given = {"args": [sys.executable, str(file)]} if how == "script" else {"args": [sys.executable, "-"]}
-        stdin = None if how == "script" else text
+        command = [sys.executable, str(file) if how == "script" else "-"]
         run = subprocess.run(
-            **given, input=stdin, capture_output=True, text=True, check=True, cwd=tmp_path, timeout=120
+            command, input=text, capture_output=True, text=True, check=True, cwd=tmp_path, timeout=120
         )
         found: dict[str, str] = json.loads(run.stdout)
         return found
