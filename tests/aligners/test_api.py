@@ -7,13 +7,15 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from transformers import GPT2Config, GPT2Model
 
 import isoglot as iso
 from isoglot.aligners import api
 from isoglot.aligners.embedding.aligner import EmbeddingAligner
 from isoglot.aligners.statistical.model import StatisticalAligner
+from isoglot.corpus.encode.words import split_words
 from isoglot.errors import ConfigurationError
-from isoglot.testing import tiny_aligned, tiny_model, tiny_tokenizer
+from isoglot.testing import tiny_aligned, tiny_bitext, tiny_model, tiny_tokenizer
 
 
 @pytest.fixture(autouse=True)
@@ -207,3 +209,55 @@ def test_help_and_signature_are_those_of_the_function():
     assert "Link the words of two sentences." in page
     assert not {"Any", "import_module"} & set(dir(iso))
     assert {"align", "pretrain", "__version__"} <= set(dir(iso))
+
+
+@pytest.mark.parametrize("words", ["unicod", "jieba", "", 5])
+def test_a_way_of_cutting_that_does_not_exist_is_refused(words, encoder):
+    for call in (
+        lambda: iso.align("a b", "c d", model=encoder, words=words),
+        lambda: iso.align(["a"], ["c"], model=encoder, words=words),
+        lambda: iso.align_many([("a b", "c d")], method="hmm", words=words),
+        lambda: StatisticalAligner("hmm", words=words),
+        lambda: split_words("a b", mode=words),
+    ):
+        with pytest.raises(ConfigurationError, match=r"words: got .*unicode"):
+            call()
+
+
+def test_a_tokenizer_needs_its_model(encoder, tmp_path):
+    tokenizer, other = tiny_tokenizer("bert"), tiny_tokenizer("roberta")
+    with pytest.raises(ConfigurationError, match="a tokenizer without its model"):
+        iso.align("the river", "ta potamo", tokenizer=tokenizer)
+    for make in (EmbeddingAligner, iso.TextEncoder):
+        with pytest.raises(ConfigurationError, match="box has its own"):
+            make("box", tokenizer=tokenizer)
+    model = tiny_model("bert")
+    for call in (
+        lambda: iso.align("the river", "ta potamo", model=model, tokenizer=other),
+        lambda: iso.TextEncoder(model, tokenizer=other),
+        lambda: EmbeddingAligner(model, tokenizer=other),
+        lambda: iso.evaluate(model, "tatoeba", languages="en-xx", data=tiny_bitext(4), tokenizer=other),
+        lambda: iso.load_masked_lm(encoder, tokenizer=other),
+    ):
+        with pytest.raises(ConfigurationError, match="word embeddings, the tokenizer has"):
+            call()
+    saved = StatisticalAligner("hmm").fit_words([["a"]], [["b"]])
+    saved.save(tmp_path / "hmm")
+    for options in ({"model": tmp_path / "hmm"}, {"method": "hmm"}):
+        with pytest.raises(ConfigurationError, match="a statistical aligner has none"):
+            iso.align_many([("a", "b")], tokenizer=tokenizer, **options)
+
+
+def test_a_decoder_is_noted(caplog, tmp_path):
+    tokenizer = tiny_tokenizer("bert")
+    config = GPT2Config(
+        vocab_size=len(tokenizer), n_embd=32, n_layer=2, n_head=2, bos_token_id=None, eos_token_id=None
+    )
+    GPT2Model(config).save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    for given in ({"model": GPT2Model(config), "tokenizer": tokenizer}, {"model": tmp_path}):
+        assert iso.align("the river", "ta potamo", layer=2, **given).links
+        assert "gpt2 is a decoder" in caplog.text
+        caplog.clear()
+    iso.align("the river", "ta potamo", model=tiny_model("bert"), tokenizer=tokenizer)
+    assert "decoder" not in caplog.text

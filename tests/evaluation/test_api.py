@@ -221,7 +221,7 @@ def test_a_task_object_keeps_its_options_and_takes_data(tmp_path: Path) -> None:
             "columns=source is for data in memory, not for the path nowhere",
         ),
         ({"model": "nowhere"}, "got a tokenizer, but nowhere has its own"),
-        ({"model": np.zeros(3)}, "model: got ndarray"),
+        ({"model": np.zeros(3)}, "a transformers model, got ndarray"),
     ],
 )
 def test_mistakes_are_one_line(named: dict[str, object], message: str) -> None:

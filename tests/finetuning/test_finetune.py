@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from edits import change_unseen
 from labelled_files import tagged_words, text_file
+from own_modules import OwnModules
 
 from isoglot.errors import ConfigurationError
 from isoglot.evaluation.evaluate import evaluate
@@ -156,3 +157,47 @@ def test_one_label_is_nothing_to_learn(encoder: Path, tmp_path: Path) -> None:
         with pytest.raises(ConfigurationError, match="the only label of the training data is"):
             finetune(encoder, build_task(task, place), language="en", train=train, out=tmp_path / "run")
         assert not (tmp_path / "run").exists()
+
+
+STARS = """
+from isoglot.tasks.text_classification import TextClassification
+
+
+class Stars(TextClassification):
+    kind = "stars"
+
+    def counts(self, dataset, predictions, *, language):
+        found = super().counts(dataset, predictions, language=language)
+        return {name: found[name] for name in METRICS}
+"""
+
+
+def test_an_edited_task_of_ones_own_is_another_run_and_measured_again(
+    encoder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    modules, out = OwnModules(tmp_path / "code", monkeypatch), tmp_path / "run"
+    modules.write("my_stars.py", STARS.replace("METRICS", "found"))
+    data = tmp_path / "en.train.tsv"
+    data.write_text("a broken window\t1\nan old horse\t2\na bright garden\t2\n")
+    train = FinetuneOptions.build(epochs=1, batch_size=2, select="last")
+    options = EvaluateOptions(out=tmp_path / "rows.jsonl")
+
+    def tuned() -> Path:
+        task = build_task("my_stars:Stars", [str(data)])
+        return finetune(encoder, task, language="en", train=train, out=out)
+
+    def measured() -> list[str]:
+        task = build_task("my_stars:Stars", [f"test={data}"])
+        return [row.metric for row in evaluate(out, task, languages=["en"], options=options)]
+
+    tuned()
+    assert measured() == ["accuracy", "macro_f1"]
+    modules.forget()
+    tuned()
+    assert measured() == ["accuracy", "macro_f1"] and len(read(options.out or "")) == 2, "recognised"
+    modules.write("my_stars.py", STARS.replace("METRICS", "['accuracy']"))
+    with pytest.raises(
+        ConfigurationError, match=r"another fine-tuning run \(different: inputs\.code\.my_stars\.py\)"
+    ):
+        tuned()
+    assert measured() == ["accuracy"] and len(read(options.out or "")) == 3

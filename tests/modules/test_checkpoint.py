@@ -11,10 +11,17 @@ import pytest
 import torch
 from own_pickle import Touch
 from safetensors.torch import load_file, save_file
-from transformers import AutoModel, AutoModelForMaskedLM, AutoModelForTokenClassification
+from tokenizers import Tokenizer, models
+from transformers import (
+    AutoModel,
+    AutoModelForMaskedLM,
+    AutoModelForTokenClassification,
+    AutoTokenizer,
+    PreTrainedTokenizerFast,
+)
 
 from isoglot.errors import ConfigurationError
-from isoglot.modules.checkpoint import load_checkpoint, load_config, require_room_for
+from isoglot.modules.checkpoint import load_checkpoint, load_config, require_fitting
 from isoglot.testing import FAMILIES, tiny_model, tiny_tokenizer
 
 Tensors = dict[str, torch.Tensor]
@@ -192,10 +199,34 @@ def test_a_tokenizer_larger_than_the_model_is_an_error(bert: Path) -> None:
     with pytest.raises(ConfigurationError, match=r"160 word embeddings, the tokenizer has 190 entries; use"):
         tokenizer = tiny_tokenizer("bert")
         tokenizer.add_tokens([f"new{i}" for i in range(30)])
-        require_room_for(tokenizer, load_checkpoint(AutoModel, bert, new_head=True), bert)
+        require_fitting(tokenizer, load_checkpoint(AutoModel, bert, new_head=True), bert)
 
 
 def test_the_folder_of_a_run_will_do(bert: Path, tmp_path: Path) -> None:
     (tmp_path / "run").mkdir()
     bert.rename(tmp_path / "run" / "checkpoint")
     assert load_checkpoint(AutoModelForMaskedLM, tmp_path / "run").config.model_type == "bert"
+
+
+def test_a_tokenizer_of_another_model_is_refused(bert: Path) -> None:
+    tiny_tokenizer("bert").save_pretrained(bert)
+    own, model = AutoTokenizer.from_pretrained(bert), load_checkpoint(AutoModel, bert, new_head=True)
+    require_fitting(own, model)
+    pieces = sorted(own.get_vocab(), key=own.get_vocab().__getitem__)
+    order = [*pieces[:5], *reversed(pieces[5:100])]
+    words = models.WordPiece({piece: number for number, piece in enumerate(order)}, unk_token="[UNK]")
+    other = PreTrainedTokenizerFast(tokenizer_object=Tokenizer(words), pad_token="[PAD]")
+    with pytest.raises(
+        ConfigurationError, match=r"another model's \('.+' is token \d+ in .*tokenizer.json and \d+"
+    ):
+        require_fitting(other, model)
+    model.name_or_path = ""  # of one that was made here there is nothing to compare with
+    model.config.pad_token_id = 1
+    with pytest.raises(ConfigurationError, match=r"padding is token 1 in the model and 0 in the tokenizer"):
+        require_fitting(other, model)
+    model.config.pad_token_id = 0
+    model.resize_token_embeddings(160 + 64)
+    require_fitting(own, model)
+    model.resize_token_embeddings(160 + 65)
+    with pytest.raises(ConfigurationError, match=r"225 word embeddings, the tokenizer 160 entries"):
+        require_fitting(tiny_tokenizer("bert"), model)

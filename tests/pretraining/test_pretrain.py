@@ -48,7 +48,7 @@ def test_a_run_leaves_a_plain_checkpoint_and_is_not_run_twice(tiny_recipe: Path,
         run(tiny_recipe, out, "seed=2")
     bitext = Path(recipe.streams["bitext"].inputs[0].path)
     bitext.write_text(bitext.read_text().replace("river", "RIVER"))
-    with pytest.raises(ConfigurationError, match=r"on other data \(different: inputs\.bitext\)"):
+    with pytest.raises(ConfigurationError, match=r"on other data or code \(different: inputs\.bitext\)"):
         run(tiny_recipe, out)
 
 

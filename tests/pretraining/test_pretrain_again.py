@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 import torch
 from edits import change_unseen
+from own_modules import OwnModules
 from pretrain_runs import command, run
 from safetensors.torch import load_file
 
@@ -49,7 +50,9 @@ def test_another_tokenizer_of_the_same_path_is_another_run(tiny_recipe: Path, tm
     pieces, ids = zip(*values["model"]["vocab"].items(), strict=True)
     values["model"]["vocab"] = dict(zip(pieces, [*ids[:9], *reversed(ids[9:])], strict=True))
     (tokenizer / "tokenizer.json").write_text(json.dumps(values))
-    with pytest.raises(ConfigurationError, match=r"on other data \(different: inputs\.tokenizer\.path\)"):
+    with pytest.raises(
+        ConfigurationError, match=r"on other data or code \(different: inputs\.tokenizer\.path\)"
+    ):
         run(tiny_recipe, out, *asked)
 
 
@@ -98,7 +101,7 @@ def test_a_run_from_another_encoder_of_the_same_path_is_another_run(
     assert "nothing to do" in notes[-1]
     shutil.rmtree(start)
     shutil.copytree(checkpoints[1], start)
-    with pytest.raises(ConfigurationError, match=r"on other data \(different: encoder\)"):
+    with pytest.raises(ConfigurationError, match=r"on other data or code \(different: encoder\)"):
         run(tiny_recipe, tmp_path / "run", f"model={{path: {start}}}", *steps)
 
 
@@ -196,3 +199,35 @@ def test_a_run_goes_on_from_the_folder_of_another(tiny_recipe: Path, tmp_path: P
     )
     weights = [load_file(path / "model.safetensors") for path in (plain, folder)]
     assert all(torch.equal(weights[0][name], weights[1][name]) for name in weights[0])
+
+
+HINGE = """
+from isoglot.objectives import MaskedLMObjective
+from my_parts import scale
+
+
+class Hinge(MaskedLMObjective):
+    def forward(self, encodings, batch):
+        output = super().forward(encodings, batch)
+        return type(output)(scale(output.total), output.count)
+"""
+
+
+def test_an_edited_objective_of_ones_own_is_another_run(
+    tiny_recipe: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    modules, out = OwnModules(tmp_path / "code", monkeypatch), tmp_path / "run"
+    parts = "def scale(x):\n    return {} * x\n"
+    modules.write("my_parts.py", parts.format(2))
+    modules.write("my_hinge.py", HINGE)
+    asked = ("objectives.tlm={type: 'my_hinge:Hinge', view: pair}", "steps=1")
+    run(tiny_recipe, out, *asked)
+    modules.forget()
+    assert "nothing to do" in run(tiny_recipe, out, *asked)[1][-1]
+    modules.write("my_parts.py", parts.format(3))
+    with pytest.raises(ConfigurationError, match=r"data or code \(different: inputs\.my_parts\.py\)"):
+        run(tiny_recipe, out, *asked)
+    modules.write("my_parts.py", parts.format(2))
+    modules.write("my_hinge.py", f"{HINGE}# another\n")
+    with pytest.raises(ConfigurationError, match=r"different: inputs\.my_hinge\.py\)"):
+        run(tiny_recipe, out, *asked)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 from collections.abc import Callable
@@ -11,6 +12,7 @@ from statistics import fmean
 
 import pytest
 from labelled_files import json_lines
+from own_modules import OwnModules
 from study_steps import Add, Trained
 
 from isoglot.errors import ConfigurationError
@@ -199,6 +201,40 @@ def test_results_tell_options_examples_and_where_runs_start(encoder: Path, tmp_p
     assert scores.runs == names and not scores.repeated
     assert [info.encoder for info in material.infos.values()] == ["base", "base", "base", ""]
     assert str(tmp_path) not in (folder / "runs.json").read_text()
+
+
+STEP = """
+from isoglot.studies.step import Step
+
+
+class Mine(Step):
+    def run(self, folder, report):
+        return {"values": {"sum": 1}}
+"""
+
+
+def test_results_of_an_edited_step_are_not_taken_for_those_of_this_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    modules = OwnModules(tmp_path / "code", monkeypatch)
+
+    def program() -> Program:
+        step = importlib.import_module("my_step").Mine
+
+        def table(lab: Lab) -> None:
+            lab.cell("mine", row="one", column="sum", value=lambda: lab.make("one", step).value("sum"))
+
+        return built(Study("mine/table", "A table.", table, {"seeds": ([1], [1], [1])}, {}), tmp_path / "out")
+
+    modules.write("my_step.py", STEP)
+    made(program())
+    modules.forget()
+    assert not inspect_programs([program()]).inputs
+    modules.write("my_step.py", STEP.replace("1}", "2}"))
+    with pytest.raises(
+        ConfigurationError, match=r"data one is done, with another .*my_step\.py than there is now"
+    ):
+        inspect_programs([program()])
 
 
 def test_cells_are_picked_by_their_labels() -> None:

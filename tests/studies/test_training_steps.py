@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 from pathlib import Path
 
 import pytest
+from own_modules import OwnModules
 
 from isoglot.errors import ConfigurationError
 from isoglot.studies.inputs import Input
 from isoglot.studies.lab import Lab
+from isoglot.studies.step import Step
 from isoglot.studies.training_steps import (
     DrawFigure,
     Evaluate,
@@ -145,3 +148,35 @@ def test_files_that_a_task_finds_in_a_folder_are_there(tmp_path: Path) -> None:
     task = TaskSpec(kind="tatoeba", data=[str(tmp_path)])
     found = data_files(task, ["de", "fr"], "test", STUDIES)
     assert list(found) == [Input(str(tmp_path), there=True), Input(str(tmp_path), there=False)]
+
+
+def test_code_of_ones_own_is_a_file_that_a_step_depends_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    modules = OwnModules(tmp_path, monkeypatch)
+    objective = "import my_parts\n\n\nclass Hinge(my_parts.PartsOfSpeech):\n    ...\n"
+    hinge = modules.write("my_hinge.py", objective)
+    parts = modules.write(
+        "my_parts.py",
+        "from isoglot.tasks.tagging import PartsOfSpeech\n\n\nclass Tags(PartsOfSpeech):\n    ...\n",
+    )
+    step = modules.write(
+        "my_step.py", "from isoglot.studies.step import Step\n\n\nclass Mine(Step):\n    ...\n"
+    )
+
+    def code(one: Step) -> list[str]:
+        return [read.path for read in one.reads(STUDIES) if read not in one.files(STUDIES)]
+
+    sections = {
+        "objectives": {"hinge": {"type": "my_hinge:Hinge"}},
+        "streams": {"bitext": {"path": "/no/pairs.tsv"}},
+    }
+    assert code(Pretrain(recipe="tlm", sections=sections)) == [str(hinge), str(parts)]
+    assert code(Pretrain(recipe="tlm", sections={})) == []
+    task = TaskSpec(kind="my_parts:Tags", data=["/no/{language}.tsv"])
+    assert code(Evaluate(checkpoint="/no", task=task, languages=["en"])) == [str(parts)]
+    tuned = Finetune(
+        checkpoint="/no", task=task, preset="xtreme", train={"select": "last"}, language="en", seed=1
+    )
+    assert code(tuned) == [str(parts)]
+    assert code(importlib.import_module("my_step").Mine()) == [str(step)]

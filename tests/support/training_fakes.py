@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -120,17 +120,22 @@ def make_model(
     dictionary: bool = False,
     text: bool = False,
     dropout: float = 0.1,
-    adapter: AdapterOptions | None = None,
+    adapter: AdapterOptions | Callable[[PreTrainedModel], Any] | None = None,
     **kwargs: Any,
 ) -> AlignmentModel:
-    """A tiny BERT with masked LM and, optionally, the queue, two more readers of its word embeddings, or text."""
+    """A tiny BERT with masked LM and, optionally, the queue, two more readers of its word embeddings, or text.
+
+    ``adapter``: an adapter's options, or what wraps the model.
+    """
     model = tiny_model(
         "bert", tokenizer=tokenizer(), hidden_dropout_prob=dropout, attention_probs_dropout_prob=dropout
     )
-    if adapter is not None:
+    if isinstance(adapter, AdapterOptions):
         add_adapter(model, adapter, seed=3)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(1)
+        if callable(adapter):
+            model = adapter(model)
         objectives: Mapping[str, Objective] = {
             "masked_lm": MaskedLMObjective(model),
             **({"queue": Queue(model)} if queue else {}),

@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import peft
 import psutil
 import pytest
 import torch
@@ -24,6 +25,7 @@ from isoglot.modules.adapter_options import AdapterOptions
 from isoglot.recipe.sections import PartsSection
 from isoglot.training.trainer import AlignmentTrainer
 
+WRAPPER = peft.LoraConfig(r=2, target_modules=["query"], modules_to_save=["transform"])
 SUPPORT = Path(__file__).parents[1] / "support"
 
 
@@ -56,9 +58,14 @@ def trainer_of(folder: Path, *, contrast: bool = False, **settings: Any) -> Alig
         {"parts": PartsSection(embeddings=0, freeze_encoder_steps=4), "contrast": True},
         {"parts": PartsSection(freeze_layers=1, head=2), "adapter": AdapterOptions(rank=2, dropout=0.1)},
         {"adapter": AdapterOptions(type="lokr", rank=2, embeddings=True), "dataloader_num_workers": 2},
+        {"adapter": partial(peft.get_peft_model, peft_config=WRAPPER)},
     ],
-    ids=["fp32-workers", "bf16", "contrast", "concatenated", "late-encoder", "late-contrast", "lora", "lokr"],
+    ids=[
+        *("fp32-workers", "bf16", "contrast", "concatenated", "late-encoder", "late-contrast"),
+        *("lora", "lokr", "wrapped"),
+    ],
 )
+@pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing` is deprecated")  # peft reads it
 def test_interrupted_anywhere_ends_the_same(tmp_path: Path, settings: dict[str, Any]) -> None:
     make = partial(trainer_of, **settings)
     whole = make(tmp_path / "whole", epochs=1)

@@ -18,7 +18,7 @@ from isoglot.aligners.embedding.options import EmbeddingOptions
 from isoglot.aligners.embedding.running_text import align_running
 from isoglot.aligners.given_pairs import Sentence, Texts, cut_pair, given_pairs
 from isoglot.aligners.options import STATISTICAL
-from isoglot.corpus.encode.words import WordMode
+from isoglot.corpus.encode.words import WordMode, require_mode
 from isoglot.errors import ConfigurationError
 from isoglot.runs.checkpoint import BOX, checkpoint_folder, packed_file
 from isoglot.runs.fingerprint import FileState, files_of, states
@@ -163,6 +163,7 @@ def align_many(
     rows = given_pairs(pairs, source, target)
     aligner: EmbeddingAligner | StatisticalAligner
     if method in STATISTICAL and model is None:
+        _refuse_tokenizer(tokenizer)
         rows = iter(held := list(rows))
         aligner, mode = _learned(str(method), held, words, options)
     else:
@@ -194,7 +195,7 @@ def _learned(
     from isoglot.aligners.statistical.model import StatisticalAligner  # noqa: PLC0415 - loads numba
 
     text = any(isinstance(side, str) for row in rows for side in row)
-    mode = words or ("unicode" if text or not rows else "whitespace")
+    mode = words if words is not None else "unicode" if text or not rows else "whitespace"
     aligner = StatisticalAligner(method, words=mode, **options)
     cut = (cut_pair(row, mode, f"pair {number}: ") for number, row in enumerate(rows, 1))
     return aligner.fit_pairs(pair for pair, _ in cut), mode
@@ -208,8 +209,11 @@ def _aligner(
     options: dict[str, Any],
 ) -> tuple[EmbeddingAligner | StatisticalAligner, WordMode]:
     """The aligner, and how text is cut for it."""
+    if words is not None:
+        require_mode(words)
     if not isinstance(model, (str, Path)) or not (Path(model) / "model.json").is_file():
         return _encoder_aligner(model, method, tokenizer, options), words or "unicode"
+    _refuse_tokenizer(tokenizer)
     aligner = _statistical(Path(model), method, options)
     trained = aligner.words or words or "whitespace"
     if words not in (None, trained):
@@ -231,6 +235,10 @@ def _encoder_aligner(
             "or give model=FOLDER of an aligner that `isoglot align BITEXT -m hmm --save FOLDER` kept"
         )
     wanted = options if method is None else {"method": method, **options}
+    if model is None and tokenizer is not None:
+        raise ConfigurationError(
+            "got a tokenizer without its model; add model=, or leave it out: the aligner of the package has its own"
+        )
     name = DEFAULT_MODEL if model is None else model
     wanted = with_kept(name, wanted) if isinstance(name, (str, Path)) else untuned(wanted)
     chosen = EmbeddingOptions.build(**wanted)
@@ -241,6 +249,11 @@ def _encoder_aligner(
     place = packed_file(name) or checkpoint_folder(name)
     with _LOADING:
         return _embedding(str(name), _identity(place) if isinstance(place, Path) else (), chosen)
+
+
+def _refuse_tokenizer(tokenizer: object) -> None:
+    if tokenizer is not None:
+        raise ConfigurationError("tokenizer: a statistical aligner has none; leave it out")
 
 
 def _statistical(folder: Path, method: str | None, options: dict[str, Any]) -> StatisticalAligner:

@@ -7,6 +7,7 @@ from typing import Any
 from datasets import Dataset, Features, List, Value
 
 from isoglot.corpus.encode.words import WordMode, sentence_words
+from isoglot.runs.code import code_hashes
 from isoglot.runs.reporter import bars_on_terminals
 from isoglot.schema import ALIGNED, BITEXT, require
 
@@ -55,7 +56,8 @@ def add_links(
         align: words of both sides to the columns ``links`` and, optionally, those of :data:`LINK_COLUMNS`.
         batch_size: pairs at a time.
         mode: how text without a column of words is cut.
-        key: names the aligner and all that it has learned; the same key on the same bitext may reuse a cached result.
+        key: names the aligner and all that it has learned; the same key on the same bitext may reuse a cached result
+            that the same code made.
     """
     require(bitext, BITEXT, role="bitext to align")
 
@@ -63,7 +65,8 @@ def add_links(
         source, target = (words_of_side(batch, side, mode) for side in ("source", "target"))
         return {"source_words": source, "target_words": target, **align(source, target)}
 
-    digest = hashlib.blake2b(f"{bitext._fingerprint} {key}".encode(), digest_size=8).hexdigest()
+    made_by = f"{bitext._fingerprint} {key} {sorted(code_hashes(align).items())}"
+    digest = hashlib.blake2b(made_by.encode(), digest_size=8).hexdigest()
     stale = [name for name in bitext.column_names if name in LINK_COLUMNS or name == "links"]
     kept = {name: kind for name, kind in bitext.features.items() if name not in stale}
     with bars_on_terminals():

@@ -28,7 +28,7 @@ from isoglot.tasks.base import (
     require_own_rows,
 )
 from isoglot.tasks.cards import measured_hash, origin, seed_of
-from isoglot.tasks.description import changed_options, describe_task, identify, inherited_options
+from isoglot.tasks.description import changed_options, code_of, describe_task, identify, inherited_options
 
 _OWN = {"language_ids", "precision"}
 """Options of an evaluation that change its figures."""
@@ -147,6 +147,7 @@ def _evaluations(
         "precision": options.precision,
         "language_ids": options.language_ids,
         "split": split,
+        **code_of(task),
     }
     return {
         language: Evaluation(

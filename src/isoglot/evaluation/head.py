@@ -10,7 +10,7 @@ from datasets import Dataset
 from isoglot.corpus.encode.load_tokenizer import load_tokenizer
 from isoglot.errors import ConfigurationError
 from isoglot.evaluation.options import EvaluateOptions
-from isoglot.modules.checkpoint import require_room_for
+from isoglot.modules.checkpoint import require_fitting
 from isoglot.modules.devices import resolve_device
 from isoglot.runs.reporter import Reporter
 from isoglot.tasks.base import Predictions, TrainableTask
@@ -53,7 +53,7 @@ class FinetunedModel:
         self.task, self.options, self.report = task, options, report
         self.model = model.to(resolve_device())  # type: ignore[arg-type]
         self.tokenizer = load_tokenizer(source)
-        require_room_for(self.tokenizer, model, source)
+        require_fitting(self.tokenizer, model, source)
 
     def measure(
         self, dataset: Dataset, *, language: str, progress: StepProgress

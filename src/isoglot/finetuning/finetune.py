@@ -18,7 +18,7 @@ from isoglot.finetuning.data import dev_sets, training_rows
 from isoglot.finetuning.options import FinetuneOptions
 from isoglot.finetuning.train import TrainingData, train_head
 from isoglot.modules.adapter import add_adapter
-from isoglot.modules.checkpoint import require_room_for
+from isoglot.modules.checkpoint import require_fitting
 from isoglot.modules.surroundings import own_surroundings
 from isoglot.runs.checkpoint import checkpoint_folder
 from isoglot.runs.files import read_json, require_writable, write_json
@@ -41,7 +41,7 @@ from isoglot.runs.reporter import Reporter, Silent
 from isoglot.seeding import seed_for
 from isoglot.tasks.base import Task, TrainableTask, check_places
 from isoglot.tasks.cards import TASK_FILE, origin
-from isoglot.tasks.description import describe_task, identify
+from isoglot.tasks.description import code_of, describe_task, identify
 from isoglot.tasks.language_vectors import attach_chosen
 from isoglot.training.checkpoints import checkpoints_in, discard
 
@@ -138,6 +138,7 @@ class FineTuning:
             "data": [identify(self.task, code, "train") for code in (*self.languages, *options.originals)],
             "dev": [identify(self.task, code, "dev") for code in own_dev],
             "ranks": self.ranks.num_processes,
+            **code_of(self.task),
         }
 
     def _rename(self) -> None:
@@ -209,7 +210,7 @@ class FineTuning:
     ) -> dict[str, Any]:
         labels = self.task.labels(data.dataset)
         model = self.task.head(self.source, labels=labels, seed=self.seed, dropout=options.dropout)
-        require_room_for(tokenizer, model, self.source)
+        require_fitting(tokenizer, model, self.source)
         attach_chosen(model, self.source, options.language_ids)
         if options.adapter is not None:
             add_adapter(model, options.adapter, seed=seed_for(self.seed, "adapter"))

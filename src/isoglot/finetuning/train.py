@@ -21,7 +21,7 @@ from isoglot.errors import ConfigurationError, TrainingError
 from isoglot.finetuning.data import LengthOrder, grouped
 from isoglot.finetuning.options import FinetuneOptions
 from isoglot.finetuning.watch import LOWER, Chooser, Watcher
-from isoglot.modules.adapter import adapter_of, plain_state, write_adapter
+from isoglot.modules.adapter import adapter_of, plain_state, save_plain, write_adapter
 from isoglot.modules.checkpoint import few, quiet
 from isoglot.modules.finite import all_finite, non_finite
 from isoglot.runs.folder import CHECKPOINT, WORK
@@ -225,8 +225,7 @@ def _save(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, folder: Pa
     if wrong := non_finite(state.items()):
         raise TrainingError(f"{few(wrong)} became NaN or infinite; {LOWER}")
     with whole_folder(folder / CHECKPOINT) as place:
-        with quiet():
-            model.save_pretrained(place, state_dict=state)
+        save_plain(model, place, state)
         if vectors is not None:
             write_vectors(vectors, place)
         tokenizer.save_pretrained(place)

@@ -10,7 +10,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
-from transformers import PreTrainedModel
 
 from isoglot.errors import ConfigurationError
 from isoglot.mining.options import VectorOptions
@@ -32,10 +31,10 @@ def sentence_encoder(
     model: str | Path | SentenceEncoder, options: VectorOptions | None = None
 ) -> SentenceEncoder:
     """The encoder of a folder or hub name with options; a function is taken as it is."""
-    if isinstance(model, PreTrainedModel) or not (isinstance(model, str | Path) or callable(model)):
+    if isinstance(model, torch.nn.Module) or not (isinstance(model, str | Path) or callable(model)):
         raise ConfigurationError(
             f"model: expected a folder, a hub name or a function of texts, got {type(model).__name__}; a model object "
-            "becomes one as isoglot.TextEncoder(model, tokenizer=...)"
+            "becomes one as isoglot.TextEncoder(model, tokenizer=...), a SentenceTransformer as model.encode"
         )
     if not isinstance(model, str | Path):
         return model

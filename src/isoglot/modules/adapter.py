@@ -6,6 +6,7 @@ an adapter is saved as if it had been trained whole: the update is merged into c
 
 import copy
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,8 @@ from transformers import PreTrainedModel
 from isoglot.checks import missing_package
 from isoglot.errors import ConfigurationError, Problem
 from isoglot.modules.adapter_options import AdapterOptions
-from isoglot.modules.encoder import input_embeddings, layer_modules
+from isoglot.modules.checkpoint import quiet
+from isoglot.modules.encoder import base_of, input_embeddings, layer_modules
 
 WEIGHTS, CONFIG = "adapter_model.safetensors", "adapter_config.json"
 _NAME = "default"
@@ -39,7 +41,7 @@ def add_adapter(model: PreTrainedModel, options: AdapterOptions, *, seed: int = 
         raise missing_package("adapter", "peft") from error
     config = _config(options, _targets(model, options))
     outside = {id(p): p.requires_grad for p in model.parameters()}
-    for parameter in model.base_model.parameters():
+    for parameter in base_of(model).parameters():
         outside.pop(id(parameter), None)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
@@ -53,9 +55,14 @@ def add_adapter(model: PreTrainedModel, options: AdapterOptions, *, seed: int = 
 
 
 def adapter_of(model: nn.Module) -> AdapterOptions | None:
-    """The options of a model's adapter; ``None`` for a model without one."""
+    """The options of the adapter that :func:`add_adapter` put into a model; ``None`` for any other model."""
     found: AdapterOptions | None = vars(model).get("adapter")
     return found
+
+
+def has_adapter(model: nn.Module) -> bool:
+    """Whether layers of a model hold an adapter, whoever put it there."""
+    return bool(_adapted(model))
 
 
 def plain_state(model: PreTrainedModel) -> dict[str, Any]:
@@ -63,11 +70,23 @@ def plain_state(model: PreTrainedModel) -> dict[str, Any]:
     state = dict(model.state_dict())
     for name, layer in _adapted(model).items():
         merged: Any = copy.deepcopy(layer)
-        merged.merge()
+        if hasattr(layer, "base_layer"):
+            merged.merge()
+            plain = merged.get_base_layer()
+        else:
+            plain = merged.modules_to_save[merged.active_adapter]
         for own in [key for key in state if key.startswith(f"{name}.")]:
             del state[own]
-        state |= {f"{name}.{key}": value for key, value in merged.get_base_layer().state_dict().items()}
+        state |= {f"{name}.{key}": value for key, value in plain.state_dict().items()}
     return state
+
+
+def save_plain(model: PreTrainedModel, folder: Path, state: Mapping[str, Any]) -> None:
+    """Write a model with the tensors of ``state`` as if it had been trained whole, whatever adapter it has."""
+    plain = copy.copy(model)
+    vars(plain)["_hf_peft_config_loaded"] = False  # else the library would write the adapter alone
+    with quiet():
+        plain.save_pretrained(str(folder), state_dict=dict(state))
 
 
 def load_plain_state(model: PreTrainedModel, state: dict[str, Tensor], folder: Path) -> None:
@@ -77,7 +96,7 @@ def load_plain_state(model: PreTrainedModel, state: dict[str, Tensor], folder: P
         RuntimeError: The tensors are not those of this model and its adapter.
         FileNotFoundError: There is no adapter in the folder.
     """
-    if adapter_of(model) is None:
+    if not has_adapter(model):
         model.load_state_dict(state)
         return
     from peft import set_peft_model_state_dict  # noqa: PLC0415 - an extra
@@ -89,8 +108,8 @@ def load_plain_state(model: PreTrainedModel, state: dict[str, Tensor], folder: P
     if not (folder / WEIGHTS).is_file():
         raise FileNotFoundError(f"no {folder / WEIGHTS}")
     adapter = {name.removeprefix(_PREFIX): value for name, value in load_file(folder / WEIGHTS).items()}
-    read: Any = set_peft_model_state_dict(model, adapter, adapter_name=_NAME)
-    own = {name for name in model.state_dict() if name.startswith(inside) and ".base_layer." not in name}
+    read: Any = set_peft_model_state_dict(model, adapter, adapter_name=_name(model))
+    own = {name for name in model.state_dict() if name.startswith(inside) and not _is_plain(name)}
     missing += sorted(own & set(read.missing_keys))
     unknown = [*found.unexpected_keys, *read.unexpected_keys]
     if missing or unknown:
@@ -102,10 +121,11 @@ def write_adapter(model: PreTrainedModel, folder: Path, *, base: str | None = No
     from peft import get_peft_model_state_dict  # noqa: PLC0415 - an extra
 
     folder.mkdir(parents=True, exist_ok=True)
-    state = get_peft_model_state_dict(model, adapter_name=_NAME, save_embedding_layers=False)
-    save_file({f"{_PREFIX}{name}": value.contiguous() for name, value in state.items()}, folder / WEIGHTS)
+    name = _name(model)
+    state = get_peft_model_state_dict(model, adapter_name=name, save_embedding_layers=False)
+    save_file({f"{_PREFIX}{key}": value.contiguous() for key, value in state.items()}, folder / WEIGHTS)
     config = {
-        **vars(model)["peft_config"][_NAME].to_dict(),
+        **vars(model)["peft_config"][name].to_dict(),
         "base_model_name_or_path": base,
         "inference_mode": True,
     }
@@ -117,22 +137,29 @@ def own_size(model: PreTrainedModel) -> int:
     """How many parameters a model has without its adapter."""
     inside = tuple(f"{name}." for name in _adapted(model))
     return sum(
-        p.numel()
-        for name, p in model.named_parameters()
-        if not name.startswith(inside) or ".base_layer." in name
+        p.numel() for name, p in model.named_parameters() if not name.startswith(inside) or _is_plain(name)
     )
 
 
-def _adapted(model: PreTrainedModel) -> dict[str, nn.Module]:
-    """The layers that hold an adapter, by name."""
-    if adapter_of(model) is None:
-        return {}
-    return {name: module for name, module in model.named_modules() if hasattr(module, "base_layer")}
+def _adapted(model: nn.Module) -> dict[str, nn.Module]:
+    """The layers that hold an adapter, and those that peft trains whole (``modules_to_save``), by name."""
+    kinds = ("base_layer", "modules_to_save")
+    return {n: module for n, module in model.named_modules() if any(hasattr(module, kind) for kind in kinds)}
+
+
+def _is_plain(name: str) -> bool:
+    """Whether a tensor of a layer in :func:`_adapted` is one that the model had before."""
+    return ".base_layer." in name or ".original_module." in name
+
+
+def _name(model: PreTrainedModel) -> str:
+    """What peft calls the adapter."""
+    return str(next(iter(vars(model)["peft_config"])))
 
 
 def _targets(model: PreTrainedModel, options: AdapterOptions) -> list[str]:
     """Full names of the linear layers that are adapted."""
-    places = layer_modules(model) or [model.base_model]
+    places = layer_modules(model) or [base_of(model)]
     inside = {id(module) for place in places for module in place.modules() if isinstance(module, nn.Linear)}
     names = [name for name, module in model.named_modules() if id(module) in inside]
     wanted = options.modules

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import torch
 from safetensors import safe_open
+from tokenizers import Tokenizer
 from torch import Tensor, nn
 from transformers import AutoConfig, PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 from transformers.utils import SAFE_WEIGHTS_INDEX_NAME, SAFE_WEIGHTS_NAME
@@ -22,6 +23,8 @@ from isoglot.runs.process_wide import ProcessWide, Restore
 _BUILT = ("num_hidden_layers", "num_hidden_groups", "inner_group_num")
 """What a configuration may have any number of, and the library builds one by one."""
 _MANY_LAYERS = 100
+_SPARE, _SPARE_SHARE = 64, 0.02
+"""Embeddings beyond the tokenizer's entries that a model may have, which published ones do for the sake of kernels."""
 _NO_WEIGHTS = ("position_ids", "token_type_ids", "inv_freq")
 """Last names of tensors that old checkpoints hold and that are rebuilt from the configuration."""
 
@@ -91,16 +94,44 @@ def require_finite_weights(weights: Iterable[tuple[str, Tensor]], source: str | 
         )
 
 
-def require_room_for(
-    tokenizer: PreTrainedTokenizerBase, model: PreTrainedModel, source: str | Path, *, hint: str = ""
+def require_fitting(
+    tokenizer: PreTrainedTokenizerBase,
+    model: PreTrainedModel,
+    source: str | Path = "model",
+    *,
+    hint: str = "",
 ) -> None:
-    """Refuse a tokenizer with more entries than the model has word embeddings; ``hint`` ends the error."""
-    rows = input_embeddings(model).num_embeddings
-    if len(tokenizer) > rows:
+    """Refuse a tokenizer that is not the model's, as far as that can be told; ``hint`` ends the error.
+
+    Of one that was read from where the model was, only entries without an embedding are refused: there may be fewer.
+    """
+    rows, entries = input_embeddings(model).num_embeddings, len(tokenizer)
+    if entries > rows:
         raise ConfigurationError(
-            f"{source}: the model has {rows} word embeddings, the tokenizer has {len(tokenizer)} entries; use the "
+            f"{source}: the model has {rows} word embeddings, the tokenizer has {entries} entries; use the "
             f"tokenizer that was saved with the model{hint}"
         )
+    if tokenizer.name_or_path and tokenizer.name_or_path == model.name_or_path:
+        return
+    if why := _not_its_own(tokenizer, model, rows):
+        raise ConfigurationError(
+            f"{source}: the tokenizer is another model's ({why}); use the one that was saved with the model{hint}"
+        )
+
+
+def _not_its_own(tokenizer: PreTrainedTokenizerBase, model: PreTrainedModel, rows: int) -> str:
+    """How it shows that a tokenizer is not the model's: its ids, its padding, its size."""
+    beside, vocabulary = Path(model.name_or_path) / "tokenizer.json", tokenizer.get_vocab()
+    trained = Tokenizer.from_file(str(beside)).get_vocab() if beside.is_file() else {}
+    for piece, number in vocabulary.items():
+        if trained.get(piece, number) != number:
+            return f"{piece!r} is token {trained[piece]} in {beside} and {number} in the tokenizer"
+    padding = getattr(model.config, "pad_token_id", None)
+    if None not in (padding, tokenizer.pad_token_id) and padding != tokenizer.pad_token_id:
+        return f"padding is token {padding} in the model and {tokenizer.pad_token_id} in the tokenizer"
+    if rows > len(tokenizer) + max(_SPARE, _SPARE_SHARE * len(tokenizer)):
+        return f"the model has {rows} word embeddings, the tokenizer {len(tokenizer)} entries"
+    return ""
 
 
 def _require_weights_for_layers(config: PreTrainedConfig, place: str | Path, revision: str = "main") -> None:

@@ -42,6 +42,31 @@ class _Stop(Exception):  # noqa: N818 - a signal, not an error
     """Raised by a hook to end a forward early."""
 
 
+def unwrapped(model: Any) -> PreTrainedModel:
+    """The model of transformers inside what peft wraps around it; its adapters stand in its layers and stay.
+
+    Raises:
+        ConfigurationError: It is another object, or prompts are trained in front of its input.
+    """
+    if getattr(getattr(model, "active_peft_config", None), "is_prompt_learning", False):
+        raise ConfigurationError(
+            f"model: got {type(model).__name__} with prompts in front of the input, which are not read; give an "
+            "adapter inside the layers, such as LoRA"
+        )
+    found = model.get_base_model() if hasattr(model, "get_base_model") else model
+    if not hasattr(found, "base_model") or not hasattr(found, "config"):
+        raise ConfigurationError(
+            f"model: expected a folder, a hub name or a transformers model, got {type(model).__name__}; of a "
+            "SentenceTransformer pass model[0].auto_model with tokenizer=model.tokenizer"
+        )
+    return cast("PreTrainedModel", found)
+
+
+def base_of(model: PreTrainedModel) -> PreTrainedModel:
+    """The encoder without its heads and without a wrapper."""
+    return cast("PreTrainedModel", unwrapped(model).base_model)
+
+
 def num_layers(model: PreTrainedModel) -> int:
     """How many transformer layers the encoder has (its last hidden state's number)."""
     return int(model.config.num_hidden_layers)
@@ -79,7 +104,7 @@ def layer_modules(model: PreTrainedModel) -> Sequence[nn.Module] | None:
     They are the one outermost ``ModuleList`` of as many members as the encoder has layers, all of one class.
     """
     found: list[tuple[str, nn.ModuleList]] = []
-    for name, module in model.base_model.named_modules():
+    for name, module in base_of(model).named_modules():
         if not isinstance(module, nn.ModuleList) or len(module) != num_layers(model):
             continue
         if len({type(m) for m in module}) != 1 or any(name.startswith(f"{outer}.") for outer, _ in found):
@@ -94,7 +119,7 @@ def layer_modules(model: PreTrainedModel) -> Sequence[nn.Module] | None:
 
 def is_compiled(model: PreTrainedModel) -> bool:
     """Whether the base model is compiled, which hooks on its layers would undo."""
-    return model.base_model._compiled_call_impl is not None
+    return base_of(model)._compiled_call_impl is not None
 
 
 def encode(
@@ -131,7 +156,7 @@ def encode(
         stack.enter_context(_words_from(model, words))
         arguments = _forward_arguments(model, inputs, language_embeddings, stack)
         if modules is None:
-            output = model.base_model(**arguments, output_hidden_states=True)
+            output = base_of(model)(**arguments, output_hidden_states=True)
             return {
                 n: output.hidden_states[layer] if layer != last else output[0] for n, layer in asked.items()
             }
@@ -142,7 +167,7 @@ def encode(
         if last not in asked.values():
             stack.enter_context(_shown(modules[inner[-1]], _stop))
         with suppress(_Stop):
-            states[last] = model.base_model(**arguments)[0]
+            states[last] = base_of(model)(**arguments)[0]
     return {n: states[layer] for n, layer in asked.items()}
 
 
@@ -167,7 +192,7 @@ def encode_to_layer(
 
     **Shape**: (batch, length, hidden).
     """
-    with torch.no_grad(), nullcontext() if training else dropout_off(model.base_model):
+    with torch.no_grad(), nullcontext() if training else dropout_off(base_of(model)):
         return encode(model, inputs, layers=(layer,), language_embeddings=language_embeddings)[layer]
 
 
@@ -193,7 +218,7 @@ def _stop(_: Tensor) -> None:
 @contextmanager
 def _uncompiled(model: PreTrainedModel) -> Iterator[None]:
     """Run an encoder compiled by ``compile()`` as plain code inside the block: compiled code sees no new hooks."""
-    with _changed([model.base_model], "_compiled_call_impl", value=None):
+    with _changed([base_of(model)], "_compiled_call_impl", value=None):
         yield
 
 
@@ -275,7 +300,7 @@ def _forward_arguments(
     model: PreTrainedModel, inputs: Mapping[str, Tensor], languages: nn.Embedding | None, stack: ExitStack
 ) -> dict[str, Any]:
     """The base model's keyword arguments; packed DeBERTa gets its mask by a hook that the stack ends."""
-    accepted = _parameters(type(model.base_model).forward)
+    accepted = _parameters(type(base_of(model)).forward)
     input_ids = inputs["input_ids"]
     attention_mask = inputs.get("attention_mask")
     arguments: dict[str, Any] = {"input_ids": input_ids, "attention_mask": attention_mask}
@@ -307,7 +332,7 @@ def _forward_arguments(
     if model.config.model_type == "deberta-v2":  # its embeddings keep the plain mask, which they multiply by
         arguments["attention_mask"] = documents > 0 if attention_mask is None else attention_mask
         stack.enter_context(_uncompiled(model))
-        layers = cast(nn.Module, model.base_model.encoder)
+        layers = cast(nn.Module, base_of(model).encoder)
         stack.enter_context(_before(layers, lambda args, kwargs: ((args[0], mask, *args[2:]), kwargs)))
     else:
         arguments["attention_mask"] = attention_inputs(model, mask, model.dtype)
@@ -335,7 +360,7 @@ def _positions(
 
 
 def _position_table(model: PreTrainedModel) -> nn.Embedding | None:
-    base = model.base_model
+    base = base_of(model)
     for owner in (getattr(base, "embeddings", None), base):  # XLM has it beside the word embeddings
         table = getattr(owner, "position_embeddings", None)
         if isinstance(table, nn.Embedding):

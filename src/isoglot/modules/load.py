@@ -18,7 +18,7 @@ from transformers.models.auto.modeling_auto import MODEL_FOR_MASKED_LM_MAPPING_N
 
 from isoglot.checks import did_you_mean
 from isoglot.errors import ConfigurationError, Problem
-from isoglot.modules.checkpoint import load_checkpoint, load_config, require_room_for, weight_names
+from isoglot.modules.checkpoint import load_checkpoint, load_config, require_fitting, weight_names
 from isoglot.modules.encoder import input_embeddings
 from isoglot.runs.checkpoint import reason
 from isoglot.seeding import seed_for
@@ -258,11 +258,13 @@ def own_dropout(model: PreTrainedModel) -> dict[str, Any]:
 def _fit_vocabulary(
     model: PreTrainedModel, settings: Mapping[str, Any], tokenizer: PreTrainedTokenizerBase | None
 ) -> None:
-    if tokenizer is None or len(tokenizer) <= input_embeddings(model).num_embeddings:
+    if tokenizer is None:
         return
     path = settings["path"]
     if not settings.get("resize_vocabulary", False):
-        require_room_for(tokenizer, model, path, hint=", or set `resize_vocabulary: true` to add rows")
+        require_fitting(tokenizer, model, path, hint=", or set `resize_vocabulary: true` to add rows")
+    if len(tokenizer) <= input_embeddings(model).num_embeddings:
+        return
     if model.config.model_type == "deberta-v2" and not getattr(model.config, "legacy", True):
         raise ConfigurationError(
             f"model.path: {path!r} is a DeBERTa with the original head, which the library cannot resize; use the "

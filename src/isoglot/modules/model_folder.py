@@ -9,7 +9,9 @@ from pathlib import Path
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from isoglot.errors import ConfigurationError
-from isoglot.modules.checkpoint import quiet
+from isoglot.modules.adapter import plain_state, save_plain
+from isoglot.modules.checkpoint import require_fitting
+from isoglot.modules.encoder import unwrapped
 from isoglot.runs.folder import CHECKPOINT
 
 
@@ -29,19 +31,16 @@ def model_folder(
             )
         yield model
         return
-    if not isinstance(model, PreTrainedModel):
-        raise ConfigurationError(
-            f"model: got {type(model).__name__}; pass a folder, a hub name, or a transformers model with tokenizer="
-        )
+    model = unwrapped(model)
     if tokenizer is None:
         raise ConfigurationError("a model object needs its tokenizer too: tokenizer=...")
+    require_fitting(tokenizer, model)
     source = Path(model.name_or_path or model.config.model_type)
     name = (source.parent if source.name == CHECKPOINT else source).name or "model"
     with tempfile.TemporaryDirectory(prefix="isoglot-") as around:
         folder, before = Path(around) / name, copy.deepcopy(vars(model.config))
         try:
-            with quiet():
-                model.save_pretrained(folder)
+            save_plain(model, folder, plain_state(model))
         finally:
             vars(model.config).update(before)  # saving notes the class and the dtype there
         tokenizer.save_pretrained(folder)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from copy import deepcopy
 from dataclasses import KW_ONLY, InitVar, dataclass
-from typing import Literal, cast
+from typing import Literal
 
 import torch
 from torch import Tensor
@@ -13,7 +13,7 @@ from transformers import PreTrainedModel
 from isoglot.errors import ConfigurationError
 from isoglot.losses.base import LossOutput, no_loss
 from isoglot.losses.contextual_alignment import squared_distances
-from isoglot.modules.encoder import encode, num_layers
+from isoglot.modules.encoder import base_of, encode, num_layers
 from isoglot.modules.encodings import Encodings
 from isoglot.modules.word_vectors import pool_words
 from isoglot.objectives.base import Batch, Objective
@@ -53,7 +53,7 @@ class AnchorObjective(Objective):
 
     def __post_init__(self, model: PreTrainedModel) -> None:
         self.settle()
-        self.initial = cast(PreTrainedModel, deepcopy(model.base_model).requires_grad_(False).eval())
+        self.initial = deepcopy(base_of(model)).requires_grad_(False).eval()
 
     def train(self, mode: bool = True) -> AnchorObjective:
         """The frozen copy stays without dropout."""

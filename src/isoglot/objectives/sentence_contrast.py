@@ -11,7 +11,7 @@ from isoglot.errors import ConfigurationError, Problem
 from isoglot.losses.base import LossOutput
 from isoglot.losses.key_queue_contrast import KeyQueueContrast
 from isoglot.modules.contrast import mixed_inputs, pool
-from isoglot.modules.encoder import encode_to_layer, hidden_size, max_length
+from isoglot.modules.encoder import base_of, encode_to_layer, hidden_size, max_length
 from isoglot.modules.encodings import Encodings
 from isoglot.modules.hashed_noise import hashed_uniform, sentence_key
 from isoglot.modules.momentum import MomentumCopy
@@ -59,8 +59,7 @@ class SentenceContrastObjective(LayerObjective, KeyQueueContrast):
         self.initial_std = float(getattr(model.config, "initializer_range", 0.02))
         super().__post_init__(model)
         self.register_buffer("step", torch.zeros((), dtype=torch.int64))
-        base: PreTrainedModel = model.base_model  # type: ignore[assignment]
-        self.momentum_encoder: MomentumCopy[PreTrainedModel] = MomentumCopy(base, self.momentum)
+        self.momentum_encoder: MomentumCopy[PreTrainedModel] = MomentumCopy(base_of(model), self.momentum)
 
     def check_options(self) -> None:
         """A mixed sentence has two sources."""
@@ -90,7 +89,7 @@ class SentenceContrastObjective(LayerObjective, KeyQueueContrast):
     def after_step(self, encoder: PreTrainedModel) -> None:
         """Move the momentum copies one step towards the encoder and the projection (Eq. 1)."""
         self.step += 1
-        self.momentum_encoder.update(encoder.base_model)
+        self.momentum_encoder.update(base_of(encoder))
         self.advance()
 
     @torch.no_grad()

@@ -109,7 +109,7 @@ def _pretrained(
         inputs, encoder = input_hashes(recipe, corpora), encoder_hash(recipe)
         if state != "new":
             made_from = {"inputs": inputs, "encoder": encoder}
-            run_folder.state_of(out, made_from, what=f"{what} on other data")
+            run_folder.state_of(out, made_from, what=f"{what} on other data or code")
         if state == "finished" and not (out / CHECKPOINT / "config.json").is_file():
             raise ConfigurationError(
                 f"{out} is finished, but its {CHECKPOINT} is missing; delete {out / run_folder.MANIFEST} and add "

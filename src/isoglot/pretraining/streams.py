@@ -21,6 +21,7 @@ from isoglot.corpus.prepare import prepare
 from isoglot.errors import ConfigurationError
 from isoglot.pretraining.recipe import Recipe, StreamSection
 from isoglot.runs.checkpoint import checkpoint_folder
+from isoglot.runs.code import code_hashes
 from isoglot.runs.files import whole_path
 from isoglot.runs.fingerprint import fingerprint
 from isoglot.runs.folder import TOKENIZER_FILES, hash_checkpoint, key_of, make_once
@@ -79,7 +80,8 @@ def input_hashes(recipe: Recipe, corpora: Mapping[str, Dataset]) -> dict[str, st
     """Hashes of what a recipe reads, by which a finished run is compared.
 
     Of each stream its prepared rows, of ``tokenizer.path`` the tokenizer's files (the name of one on the hub), and of
-    any other setting that names a file, such as ``train.deepspeed``, the file, of an objective's teacher its weights.
+    any other setting that names a file, such as ``train.deepspeed``, the file, of an objective's teacher its weights;
+    of views and objectives that isoglot does not ship the code.
     """
     found = {name: content_hash(corpora[name], corpora[name].column_names) for name in recipe.streams}
     if recipe.tokenizer is not None and recipe.tokenizer.path is not None:
@@ -91,7 +93,9 @@ def input_hashes(recipe: Recipe, corpora: Mapping[str, Dataset]) -> dict[str, st
         for name, section in recipe.objectives.items()
         if isinstance(teacher := getattr(section.options, "teacher", None), str)
     }
-    return found | teachers | {setting: fingerprint(path) for setting, path in files}
+    sections = [*recipe.views.values(), *recipe.objectives.values()]
+    code = code_hashes(*(type(section.options).maker for section in sections))
+    return found | teachers | {setting: fingerprint(path) for setting, path in files} | code
 
 
 def encoder_hash(recipe: Recipe) -> str:

@@ -279,7 +279,7 @@ class Lab:
         self.log.inputs[work] = []
         try:
             work.step.check()
-            self.log.inputs[work] = work.step.files(studies)
+            self.log.inputs[work] = work.step.reads(studies)
         except ConfigurationError as error:
             self.log.problems += [f"{work.title}: {problem}" for problem in error.problems]
 
@@ -289,7 +289,7 @@ class Lab:
 
         def make(place: Path) -> dict[str, Any]:
             began, step = time.monotonic(), work.step
-            reads = {read.path: read.content for read in step.files(studies)}
+            reads = {read.path: read.content for read in step.reads(studies)}
             for needed in self.log.steps:
                 require_checkpoint(needed.folder)
             self.progress.note(work.title)

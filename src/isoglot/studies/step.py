@@ -11,6 +11,7 @@ from typing import Any, ClassVar, NamedTuple
 from pydantic import BaseModel, ConfigDict
 
 from isoglot.errors import IsoglotError
+from isoglot.runs.code import code_files
 from isoglot.runs.reporter import Reporter
 from isoglot.studies.inputs import Input, expanded, outside
 
@@ -49,6 +50,15 @@ class Step(BaseModel):
         """What it reads from outside the folder of ``studies``: by default each text with a slash or a variable."""
         texts = texts_of(self.model_dump(mode="json", exclude={"label"}))
         return outside((text for text in texts if "/" in text or "${" in text), studies)
+
+    def code(self) -> list[Any]:
+        """The classes whose code it runs, of which those that isoglot ships count for nothing."""
+        return [type(self)]
+
+    def reads(self, studies: str) -> list[Input]:
+        """All that its result depends on beside its fields: files from outside, and code of one's own."""
+        code = outside(map(str, code_files(*self.code())), studies)
+        return list(dict.fromkeys([*self.files(studies), *code]))
 
     def expanded(self) -> Step:
         """The same with variables of the environment filled in."""

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import BaseModel, ConfigDict
 
 from isoglot.analysis.options import AlignmentsRequest, LayersRequest, MapRequest, ScoreOptions
-from isoglot.checks import validated
+from isoglot.checks import resolve, validated
 from isoglot.errors import MISSING_FILE, UNSET_VARIABLE, ConfigurationError
 from isoglot.evaluation.options import EvaluateOptions
 from isoglot.finetuning.options import task_with_settings
@@ -19,7 +19,7 @@ from isoglot.runs.folder import CHECKPOINT, MANIFEST, clear
 from isoglot.runs.reporter import Reporter
 from isoglot.studies.inputs import Input, expanded, outside, unset
 from isoglot.studies.step import Step, texts_of
-from isoglot.tasks import build_task
+from isoglot.tasks import build_task, task_class
 
 _TUNED = "finetuned"
 
@@ -51,6 +51,15 @@ class Pretrain(Step):
         named = sorted(text for text in plain if text.startswith(("/", ".", "~")))
         own = set(map(str, builtin_recipes().values()))
         return outside([*written, *named, *sorted(recipes - own)], studies)
+
+    def code(self) -> list[Any]:
+        """Those of views and objectives."""
+        from isoglot.pretraining.recipe import MADE  # noqa: PLC0415 - loads the libraries
+        from isoglot.recipe.source import read_document  # noqa: PLC0415
+
+        values = read_document(self.values(), variables=False).values
+        entries = [(MADE[key], one["type"]) for key in MADE for one in values.get(key, {}).values()]
+        return [type(self), *(resolve(kind.registry, name, kind=kind.called) for kind, name in entries)]
 
     def check(self) -> None:
         """Refuse what ``isoglot pretrain --check`` refuses, but for files that are not there."""
@@ -101,6 +110,10 @@ class TaskSpec(BaseModel):
         """The task."""
         return build_task(self.kind, self.data, **self.options)
 
+    def code(self) -> list[Any]:
+        """The task's class."""
+        return [task_class(self.kind)]
+
 
 def data_files(task: TaskSpec, languages: Sequence[str], split: str, studies: str) -> Iterator[Input]:
     """The files from outside of a task's split, or what was looked for where there is none."""
@@ -146,6 +159,10 @@ class Finetune(Step):
         values = {**self.task.options, **self.train, "run": self.label or None}
         return task_with_settings(self.task.kind, self.task.data, paper=self.preset, **values)
 
+    def code(self) -> list[Any]:
+        """The task's class too."""
+        return [type(self), *self.task.code()]
+
     def files(self, studies: str) -> list[Input]:
         """The encoder, the training data, and the data that checkpoints are chosen by."""
         _, settings = self.check()
@@ -182,6 +199,10 @@ class Evaluate(Step):
     split: Literal["dev", "test"] = "test"
     precision: Literal["float32", "bfloat16", "float16"] = "float32"
     keep: bool = False  # the fine-tuned weights; no part of the hash
+
+    def code(self) -> list[Any]:
+        """The task's class too."""
+        return [type(self), *self.task.code()]
 
     def files(self, studies: str) -> list[Input]:
         """The checkpoint and the data."""

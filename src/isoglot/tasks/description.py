@@ -8,6 +8,7 @@ from typing import Any
 
 from isoglot.corpus.encode.store import content_hash
 from isoglot.corpus.labelled.places import Place
+from isoglot.runs.code import code_hashes
 from isoglot.runs.fingerprint import fingerprint
 from isoglot.tasks.base import Task, places_of
 from isoglot.tasks.facts import TaskFacts
@@ -22,6 +23,12 @@ def describe_task(task: Any) -> dict[str, Any]:
         name: getattr(task, name) for name in _defaults(task)
     }
     return {k: asdict(v) if is_dataclass(v) and not isinstance(v, type) else v for k, v in values.items()}
+
+
+def code_of(task: Any) -> dict[str, dict[str, str]]:
+    """Hashes of the files that a task's class is made of; empty for one that isoglot ships."""
+    found = code_hashes(task)
+    return {"code": found} if found else {}
 
 
 def changed_options(task: Any, usual: Mapping[str, Any]) -> dict[str, Any]:

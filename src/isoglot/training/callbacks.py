@@ -44,8 +44,9 @@ class StepHooks(TrainerCallback):
         self.batches, self.meter = batches, meter
         self.first = 0
 
-    def on_train_begin(self, args: Any, state: TrainerState, control: Any, **_: Any) -> None:
+    def on_train_begin(self, args: Any, state: TrainerState, control: Any, **kwargs: Any) -> None:
         """Start the clock of tokens a second."""
+        kwargs["model"].expect_steps()
         self.first = state.global_step
         self.meter.flush()
 

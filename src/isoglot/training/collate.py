@@ -70,6 +70,11 @@ class Collator:
         )
 
     def _build(self, name: str, stream: str, view: View, item: Mapping[str, Any]) -> dict[str, Tensor]:
+        if lacking := [key for key in ("position", stream) if key not in item]:
+            raise ConfigurationError(
+                f"view {name!r}: an example has no {lacking[0]!r}; it has {', '.join(item) or 'nothing'}. "
+                "transformers.Trainer drops what it does not know: pass TrainingArguments(remove_unused_columns=False)"
+            )
         position = int(item["position"])
         generator = generator_for(self.seed, "view", name, position)
         return view.build(item[stream], coin=self.coin(stream, position), generator=generator)

@@ -13,8 +13,8 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from isoglot.aligners.embedding.choice import keep_choice
 from isoglot.errors import TrainingError
-from isoglot.modules.adapter import own_size, plain_state
-from isoglot.modules.checkpoint import few, left_out, quiet
+from isoglot.modules.adapter import own_size, plain_state, save_plain
+from isoglot.modules.checkpoint import few, left_out
 from isoglot.modules.finite import non_finite
 from isoglot.modules.load import own_dropout
 from isoglot.objectives.base import Objective
@@ -51,8 +51,7 @@ def save_encoder(
             f"{few(wrong)} of the encoder became NaN or infinite; a checkpoint of finite numbers is needed. Lower "
             "train.learning_rate, raise train.warmup_steps or set train.max_grad_norm=1.0, then run again with --resume"
         )
-    with quiet():
-        model.save_pretrained(str(folder), state_dict={**own, **left_out(model)})
+    save_plain(model, Path(folder), {**own, **left_out(model)})
     if rates := own_dropout(model):
         config = copy.deepcopy(model.config)
         config.update(rates)

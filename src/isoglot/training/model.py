@@ -1,5 +1,6 @@
 """Encoder, objectives and weights as one module: a batch of views in, one loss out."""
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
@@ -10,10 +11,12 @@ from transformers import PreTrainedModel
 
 from isoglot.errors import ConfigurationError
 from isoglot.losses.base import LossOutput
-from isoglot.modules.encoder import layer_modules
+from isoglot.modules.encoder import base_of, layer_modules, unwrapped
 from isoglot.modules.encodings import Encodings
 from isoglot.objectives.base import Batch, Objective
 from isoglot.recipe.spec import require_options
+
+_LOGGER = logging.getLogger(__name__)
 
 Normalisation = Literal["token", "joint_token", "batch_mean"]
 
@@ -40,7 +43,7 @@ class AlignmentModel(nn.Module):
     :class:`~isoglot.training.callbacks.ObjectiveSteps`; each micro-batch then has the same weight.
 
     Args:
-        model: encoder with its masked-LM head, shared by every objective.
+        model: encoder with its masked-LM head, shared by every objective; of a ``PeftModel`` the model inside.
         objectives: name to objective.
         weights: name to weight; 1 where it is not named.
         normalisation: as above.
@@ -68,12 +71,14 @@ class AlignmentModel(nn.Module):
             raise ConfigurationError(
                 f"got weights of {sorted(unknown)}, but the objectives are {sorted(objectives)}"
             )
-        self.model = model
+        self.model = unwrapped(model)
         self.objectives = nn.ModuleDict(objectives)
         self.weights: dict[str, Weight] = {name: (weights or {}).get(name, 1.0) for name in objectives}
         self.normalisation = normalisation
         self.language_embeddings = language_embeddings
         self.step = 0
+        self._watched = True
+        self._first_values: Tensor | None = None
 
     @property
     def _no_split_modules(self) -> list[str]:
@@ -126,6 +131,8 @@ class AlignmentModel(nn.Module):
             objective, detached: ``totals``, ``counts`` and ``metrics`` (``objective/name`` to a mean and its items).
         """
         batch = views if batch is None else batch
+        if self.training and torch.is_grad_enabled():
+            self._watch_steps()
         active = self.active()
         tops = [objective.top_layer for objective in active.values()]
         top = None if None in tops else max((layer for layer in tops if layer is not None), default=None)
@@ -149,9 +156,26 @@ class AlignmentModel(nn.Module):
             },
         }
 
+    def _watch_steps(self) -> None:
+        """Warn once of an optimiser step that the objectives were not told of, though they depend on it."""
+        names = [name for name, weight in self.weights.items() if callable(weight)]
+        names += [n for n, o in self.objectives.items() if type(o).after_step is not Objective.after_step]
+        if not self._watched or not names:
+            return
+        values = [p.detach().flatten()[:1].float().cpu() for p in self.parameters() if p.requires_grad]
+        before, self._first_values = self._first_values, torch.cat(values)
+        if before is not None and not torch.equal(before, self._first_values):
+            self.expect_steps()
+            _LOGGER.warning(
+                "%s: not told of an optimiser step, so schedules, momentum copies and changes of labels stay at the "
+                "first one; add callbacks=[ObjectiveSteps()] of isoglot.training.callbacks to the Trainer, or set "
+                "model.step and call model.after_step() in your own loop",
+                ", ".join(dict.fromkeys(names)),
+            )
+
     def _require_gradients(self, outputs: Mapping[str, LossOutput]) -> None:
         """Refuse a loss that trains nothing, unless the encoder waits frozen."""
-        waits = not any(parameter.requires_grad for parameter in self.model.base_model.parameters())
+        waits = not any(parameter.requires_grad for parameter in base_of(self.model).parameters())
         for name, output in outputs.items():
             if not output.total.requires_grad and not waits and output.count > 0:
                 raise ConfigurationError(
@@ -160,9 +184,14 @@ class AlignmentModel(nn.Module):
                     "gradient. If the parts that it reads are frozen (parts:), remove the objective"
                 )
 
+    def expect_steps(self) -> None:
+        """Trust that :meth:`after_step` follows every optimiser step, which is watched for until its first call."""
+        self._watched = False
+
     @torch.no_grad()
     def after_step(self) -> None:
         """Tell every objective, of weight 0 or not, that an optimiser step has been taken."""
+        self.expect_steps()
         for objective in self.objectives.values():
             objective.after_step(self.model)  # type: ignore[operator]
 

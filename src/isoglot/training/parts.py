@@ -8,7 +8,7 @@ from torch.optim.lr_scheduler import LambdaLR, LRScheduler
 from transformers import PreTrainedModel, TrainerCallback, TrainerState
 
 from isoglot.errors import ConfigurationError, Problem
-from isoglot.modules.encoder import input_embeddings, layer_modules, num_layers
+from isoglot.modules.encoder import base_of, input_embeddings, layer_modules, num_layers
 from isoglot.recipe.sections import PartsSection
 from isoglot.training.model import AlignmentModel
 
@@ -24,7 +24,7 @@ def part_rates(model: AlignmentModel, parts: PartsSection) -> dict[nn.Parameter,
         for parameter in module.parameters():
             found.setdefault(parameter, (encoder, rate))
 
-    base = model.model.base_model
+    base = base_of(model.model)
     layers = layer_modules(model.model)
     frozen = frozen_layers(model.model, parts)
     if layers is None and parts.layer_decay != 1:

@@ -14,7 +14,7 @@ from transformers.trainer import OPTIMIZER_NAME, SCHEDULER_NAME, TRAINER_STATE_N
 from transformers.trainer_utils import TrainOutput
 
 from isoglot.errors import TrainingError
-from isoglot.modules.adapter import adapter_of, write_adapter
+from isoglot.modules.adapter import has_adapter, write_adapter
 from isoglot.runs.allocator import freed_memory_kept
 from isoglot.runs.checkpoint import reason
 from isoglot.training import checkpoints
@@ -109,7 +109,7 @@ class CheckpointingTrainer(StagedTrainer):
             model = self.accelerator.unwrap_model(self.model, keep_torch_compile=False)
             save_encoder(model.model, folder, tokenizer=self.tokenizer, state=state_dict)
             checkpoints.save_objectives(model, folder, state=state_dict)
-            if adapter_of(model.model) is not None:
+            if has_adapter(model.model):
                 write_adapter(model.model, folder / checkpoints.ADAPTER)
             torch.save(self.args, folder / "training_args.bin")
 

@@ -12,7 +12,9 @@ from transformers.trainer_callback import PrinterCallback, ProgressCallback
 from transformers.training_args import ParallelMode
 
 from isoglot.errors import ConfigurationError
-from isoglot.modules.adapter import adapter_of
+from isoglot.modules.adapter import has_adapter
+from isoglot.modules.checkpoint import require_fitting
+from isoglot.modules.encoder import base_of
 from isoglot.recipe.sections import PartsSection
 from isoglot.runs.workers import fork_server
 from isoglot.training.batches import BatchOptions, TokenBudgetBatches
@@ -60,10 +62,12 @@ class AlignmentTrainer(CheckpointingTrainer):
         parts: PartsSection | None = None,
     ) -> None:
         compile_options = adapt(args)
-        if args.fsdp and adapter_of(model.model) is not None:
+        if args.fsdp and has_adapter(model.model):
             raise ConfigurationError(
                 "model.adapter: an adapter is not sharded; remove train.fsdp or the adapter"
             )
+        if tokenizer is not None:
+            require_fitting(tokenizer, model.model)
         self.mixture, self.meter, self.tokenizer, self.parts = mixture, StepMeter(), tokenizer, parts
         if parts is not None:
             freeze(model, parts)
@@ -89,14 +93,14 @@ class AlignmentTrainer(CheckpointingTrainer):
         self.frozen = 0 if parts is None else require_thaw(parts, steps, args.get_warmup_steps(steps))
         for callback in (ProgressCallback, PrinterCallback):
             self.remove_callback(callback)
-        encoder = {id(tensor) for tensor in model.model.base_model.state_dict(keep_vars=True).values()}
+        encoder = {id(tensor) for tensor in base_of(model.model).state_dict(keep_vars=True).values()}
         named = model.state_dict(keep_vars=True).items()
         self.began = {name: _bits(tensor) for name, tensor in named if id(tensor) in encoder}
         self.add_callback(StepHooks(self.batches, self.meter))
         if parts is not None and self.frozen:
             self.add_callback(FreezeFirst(model, parts, self.frozen))
         if compile_options is not None:
-            model.model.base_model.compile(**compile_options)  # where layers are read it runs uncompiled
+            base_of(model.model).compile(**compile_options)  # where layers are read it runs uncompiled
 
     def warn_if_unchanged(self, state: Mapping[str, torch.Tensor]) -> None:
         """Warn where every tensor of the encoder and its embeddings is, in a model's state, as it was at first."""

@@ -100,7 +100,7 @@ def test_a_model_object_stays_as_it_is(half, tokenizer, pairs):
 
 
 def test_what_is_no_model_is_named(tokenizer):
-    with pytest.raises(ConfigurationError, match="a folder, a hub name or a transformers model, got 3"):
+    with pytest.raises(ConfigurationError, match="a folder, a hub name or a transformers model, got int"):
         EmbeddingAligner(3, tokenizer=tokenizer)
 
 

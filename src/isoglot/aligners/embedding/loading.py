@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import logging
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -12,11 +13,10 @@ from safetensors import safe_open
 from torch import nn
 
 from isoglot.aligners.embedding.memory import return_free_memory
-from isoglot.checks import shortened
 from isoglot.corpus.encode.plain_tokenizer import PlainTokenizer
 from isoglot.errors import ConfigurationError
 from isoglot.modules.devices import resolve_device
-from isoglot.modules.encoder import hidden_size
+from isoglot.modules.encoder import hidden_size, unwrapped
 from isoglot.modules.packed_encoder import PackedEncoder, can_run
 from isoglot.modules.pointer import Pointer
 from isoglot.runs.checkpoint import checkpoint_folder, packed_file
@@ -24,6 +24,9 @@ from isoglot.runs.packed_file import CONFIG, TOKENIZER_CONFIG, build_tokenizer, 
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+
+_LOG = logging.getLogger(__name__)
 
 
 @torch.random.fork_rng(devices=[])  # of weights that are drawn before they are read
@@ -74,30 +77,51 @@ def load_encoder(
     A model that is given as an object keeps what is ``auto``, and stays as it is: of other dtypes and devices a copy is
     made, and what runs it turns dropout off for that time.
     """
+    # They load transformers.
+    from transformers import AutoModel  # noqa: PLC0415
+
+    from isoglot.corpus.encode.load_tokenizer import load_tokenizer  # noqa: PLC0415
+    from isoglot.modules.checkpoint import load_checkpoint, require_fitting  # noqa: PLC0415
+
     if not isinstance(model, str | Path):
+        model = unwrapped(model)
         if tokenizer is None:
             raise ConfigurationError("a model object needs its tokenizer too: tokenizer=...")
-        if not isinstance(model, nn.Module):
-            raise ConfigurationError(
-                f"model: expected a folder, a hub name or a transformers model, got {shortened(model)}"
-            )
+        require_fitting(tokenizer, model)
+        _note_decoder(model)
         wanted = model.dtype if dtype == "auto" else getattr(torch, dtype)
         place = model.device if device == "auto" else resolve_device(device)
         if wanted == model.dtype and torch.empty(0, device=place).device == model.device:
             return model, tokenizer
         return nn.Module.to(copy.deepcopy(model), place, wanted), tokenizer
-    # They load transformers.
-    from transformers import AutoModel  # noqa: PLC0415
-
-    from isoglot.corpus.encode.load_tokenizer import load_tokenizer  # noqa: PLC0415
-    from isoglot.modules.checkpoint import load_checkpoint, require_room_for  # noqa: PLC0415
-
     place = resolve_device(device)
+    if tokenizer is not None and packed_file(model) is not None:
+        raise ConfigurationError(
+            f"got a tokenizer, but {model} has its own; leave it out, or name another model"
+        )
     checkpoint_folder(model)  # a path that is wrong is said before anything is read
     tokenizer = load_tokenizer(model) if tokenizer is None else tokenizer
     loaded = load_checkpoint(AutoModel, model, new_head=True, dtype=compute_dtype(dtype, place))
-    require_room_for(tokenizer, loaded, model)
+    require_fitting(tokenizer, loaded, model)
+    _note_decoder(loaded)
     return loaded.to(place), tokenizer  # type: ignore[arg-type]
+
+
+def _note_decoder(model: PreTrainedModel) -> None:
+    """Warn of a model whose states know only the text before them."""
+    from transformers.models.auto import modeling_auto as families  # noqa: PLC0415 - loads transformers
+
+    kind, is_decoder = model.config.model_type, getattr(model.config, "is_decoder", False)
+    decoders, encoders = (
+        families.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES,
+        families.MODEL_FOR_MASKED_LM_MAPPING_NAMES,
+    )
+    if is_decoder or (kind in decoders and kind not in encoders):
+        _LOG.warning(
+            "%s is a decoder: the state of a piece knows only the text before it, which links and vectors suffer from; "
+            "use an encoder such as XLM-R",
+            kind,
+        )
 
 
 def load_pointer(source: PreTrainedModel | str | Path, model: PreTrainedModel) -> tuple[Pointer, int | None]:

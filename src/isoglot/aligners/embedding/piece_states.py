@@ -21,7 +21,7 @@ from isoglot.corpus.encode.pieces import PieceEncoder
 from isoglot.corpus.encode.templates import single_template
 from isoglot.corpus.encode.unknown import KnownPieces
 from isoglot.errors import ConfigurationError
-from isoglot.modules.encoder import dropout_off, encode, hidden_size, max_length
+from isoglot.modules.encoder import base_of, dropout_off, encode, hidden_size, max_length
 from isoglot.modules.finite import require_finite
 from isoglot.modules.surroundings import own_precision
 
@@ -207,7 +207,7 @@ def _encode(
             "attention_mask": (torch.arange(ids.shape[1])[None] < own[:, None]).long().to(device),
         }
         place, row, column = (torch.from_numpy(a).to(device) for a in (where, rows, columns))
-        with torch.no_grad(), dropout_off(model.base_model):
+        with torch.no_grad(), dropout_off(base_of(model)):
             found = encode(model, tensors, layers=layers)
         for layer, states in found.items():
             tables[layer][place] = require_finite(states[row, column], f"hidden states of layer {layer}")

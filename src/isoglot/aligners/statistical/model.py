@@ -29,7 +29,7 @@ from isoglot.aligners.statistical.options import Symmetrisation
 from isoglot.aligners.statistical.unknown_words import UnknownWords
 from isoglot.aligners.symmetrise import check_symmetriser, symmetrise_table
 from isoglot.checks import did_you_mean, shortened, validated
-from isoglot.corpus.encode.words import WordMode
+from isoglot.corpus.encode.words import WordMode, require_mode
 from isoglot.corpus.read.sources import UNNAMED
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.languages import same_language
@@ -127,10 +127,12 @@ class StatisticalAligner:
         symmetrisation: Symmetrisation | None = None,
         threshold: float = 0.3,
         lowercase: bool = False,
-        words: str | None = None,
+        words: WordMode | None = None,
         languages: Sequence[str] = ("", ""),
         **options: Any,
     ) -> None:
+        if words is not None:
+            require_mode(words)
         if method not in METHODS:
             raise ConfigurationError(
                 f"unknown statistical method {method!r}; {did_you_mean(method, METHODS)}"

@@ -2,12 +2,15 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import Literal
+from typing import Literal, get_args
 from unicodedata import category
 
 import numpy as np
 import regex
 from numpy.typing import NDArray
+
+from isoglot.checks import did_you_mean
+from isoglot.errors import ConfigurationError
 
 WordMode = Literal["unicode", "whitespace"]
 """``unicode``: words, punctuation and single characters of scripts without spaces. ``whitespace``: as spaces cut."""
@@ -51,6 +54,12 @@ _FILLERS = "\u115f\u1160\u3164\uffa0"  # of Hangul: the only letters that are ig
 _OTHER_SPACE = re.compile(r"[^\S \t\n]|\u200b")
 
 
+def require_mode(words: object) -> None:
+    """Refuse a way of cutting words that does not exist."""
+    if words not in get_args(WordMode):
+        raise ConfigurationError(f"words: got {words!r}; {did_you_mean(words, get_args(WordMode))}")
+
+
 def word_spans(text: str, *, mode: WordMode = "unicode") -> list[tuple[int, int]]:
     """Character spans ``[start, end)`` of the words of a text, in order and not overlapping.
 
@@ -70,6 +79,7 @@ def word_spans(text: str, *, mode: WordMode = "unicode") -> list[tuple[int, int]
     """
     if mode == "unicode" and (text.isascii() or max(text) < _LATIN_END):
         return [match.span() for match in _UNICODE_LATIN.finditer(text)]
+    require_mode(mode)
     pattern = _UNICODE if mode == "unicode" else _WHITESPACE
     return [match.span() for match in pattern.finditer(text)]
 
