@@ -53,7 +53,9 @@ def main() -> None:
             encoded = base.encode(words, (base.layer,), first=start)
             for name, aligner in aligners.items():
                 table = aligner.extract(*encoded)[base.layer]
-                for own, gold in zip(aligner.pair_links(table, words), pairs.gold[start:], strict=False):
+                for own, gold in zip(
+                    aligner.pair_links(table, words, encoded[1]), pairs.gold[start:], strict=False
+                ):
                     found[name].append(Alignment(frozenset(own.links)))
                     for link, value in zip(own.links, own.probabilities, strict=True):
                         place = bisect(BOUNDS, value)

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable
 from itertools import permutations
 from pathlib import Path
 from statistics import fmean
+from typing import Any
 
 from isoglot.aligners.alignment import PairLinks
 from isoglot.aligners.embedding.aligner import EmbeddingAligner
@@ -60,7 +61,7 @@ def accuracy(tags: list[list[str]], gold: list[list[str]], links: Iterable[PairL
     return 100 * sum(projected == tag for projected, tag in pairs) / len(pairs)
 
 
-def encoder_links(model: str, **how: object) -> Callable[[list[list[str]], list[list[str]]], Links]:
+def encoder_links(model: str, **how: Any) -> Callable[[list[list[str]], list[list[str]]], Links]:
     aligner = EmbeddingAligner(model, options=EmbeddingOptions.build(dtype="bfloat16", **how))
     return lambda source, target: [
         PairLinks(pair.links, pair.probabilities or [1.0] * len(pair.links), pair.score)

@@ -63,7 +63,7 @@ def measured(
         encoded = aligners[0].encode(words, layers, first=start)
         for aligner, total in zip(aligners, totals, strict=True):
             for layer, table in aligner.extract(*encoded).items():
-                links = [set(pair.links) for pair in aligner.pair_links(table, words)]
+                links = [set(pair.links) for pair in aligner.pair_links(table, words, encoded[1])]
                 if pud:
                     links = [content(pair, answer) for pair, answer in zip(links, gold, strict=True)]
                 total[layer] += score([Alignment(frozenset(pair)) for pair in links], gold)

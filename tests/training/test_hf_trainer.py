@@ -77,7 +77,7 @@ def test_objectives_that_are_not_told_of_steps_are_warned_of(
     tmp_path: Path, accumulation: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     contrast_trainer(tmp_path, accumulation=accumulation).train()
-    assert caplog.text.count("contrast: not told of an optimiser step") == 1
+    assert caplog.text.count("contrast: an optimiser step did not reach them") == 1
     assert "callbacks=[ObjectiveSteps()]" in caplog.text
 
 

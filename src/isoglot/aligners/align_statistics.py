@@ -22,7 +22,7 @@ from isoglot.aligners.statistical.model import (
     SentenceAlignments,
     StatisticalAligner,
 )
-from isoglot.aligners.statistical.unknown_words import UnknownWords
+from isoglot.aligners.statistical.unknown_words import ForeignText
 from isoglot.corpus.encode.words import WordMode
 from isoglot.corpus.open_corpus import Corpus
 from isoglot.corpus.read.sources import UNNAMED
@@ -118,7 +118,7 @@ def _by_loaded(
     pairs = read_pairs(corpus, mode=_mode(request, aligner), warn=warn, split=request.words is None)
     languages, unknown, first = (
         set[tuple[str, str]](),
-        UnknownWords(aligner.trained(), lowercase=aligner.lowercase),
+        ForeignText(aligner.trained(), lowercase=aligner.lowercase),
         0,
     )
     while window := list(islice(pairs, WINDOW)):

@@ -62,7 +62,7 @@ def spans_of(marked: MarkedText, words: Sequence[Words]) -> list[Span]:
     return spans
 
 
-class Projection:
+class MarkupProjection:
     """The elements of a line in its translation.
 
     Args:

@@ -22,7 +22,7 @@ from isoglot.aligners.alignment import PairLinks
 from isoglot.checks import shortened
 from isoglot.corpus.read.line_files import numbered_lines, parsed
 from isoglot.errors import InputError
-from isoglot.projection.elements import Position, Projection
+from isoglot.projection.elements import MarkupProjection, Position
 from isoglot.projection.tags import MarkedText, Tag, first_tag, parse_markup
 from isoglot.projection.units import CutText, LabelKind, Unit
 
@@ -48,7 +48,7 @@ class InlineTags(LabelKind):
         source, words, target, text = unit.labels
         self.counts.examples += 1
         self.counts.written += 1
-        projection = Projection(source, words, target, found, self.request.gap)
+        projection = MarkupProjection(source, words, target, found, self.request.gap)
         self.counts.fates.update(projection.fates.values())
         changes = {**dict.fromkeys(projection.moved, "moved"), **projection.fates}
         for number, change in sorted(changes.items()):
@@ -66,7 +66,7 @@ def parse_line(line: str, cut: Callable[[str], CutText]) -> tuple[MarkedText, Cu
     return marked, CutText(marked.text, spans)
 
 
-def marked_translation(projection: Projection, text: str) -> str:
+def marked_translation(projection: MarkupProjection, text: str) -> str:
     """A translation with the tags of its source."""
     return "".join(_Translation(projection, unescaped(text)[1]).parts())
 
@@ -102,7 +102,7 @@ def unescaped(text: str) -> tuple[str, Sequence[str]]:
 class _Translation:
     """A translation with its tags."""
 
-    def __init__(self, projection: Projection, written: Sequence[str]) -> None:
+    def __init__(self, projection: MarkupProjection, written: Sequence[str]) -> None:
         self._projection, self._written = projection, written
         self._marked, self._target = projection.marked, projection.target
         crossing = {tag for pair in self._marked.crossing for tag in pair}

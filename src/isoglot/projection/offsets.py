@@ -24,7 +24,7 @@ from isoglot.runs.records import row_id
 _NAMES = ("spans", "entities", "label", "labels")
 
 
-class _Text(NamedTuple):
+class _OffsetText(NamedTuple):
     """A row of a file of texts."""
 
     line: int
@@ -42,9 +42,9 @@ class _Texts:
     def lines(self) -> Iterator[tuple[int, dict[str, Any]]]:
         return numbered_objects(self.path)
 
-    def parse(self, line: int, row: dict[str, Any]) -> _Text:
+    def parse(self, line: int, row: dict[str, Any]) -> _OffsetText:
         try:
-            return _Text(line, row_id(row), self._read(row))
+            return _OffsetText(line, row_id(row), self._read(row))
         except InputError as error:
             raise error.at(self.path, line) from error.__cause__
 
@@ -58,14 +58,14 @@ class CharacterSpans(LabelKind):
     def units(self) -> Iterator[Unit]:
         """One unit per text."""
         labelled = _Texts(self.labels, _labelled)
-        pairs: Iterable[tuple[_Text | None, _Text | None]]
+        pairs: Iterable[tuple[_OffsetText | None, _OffsetText | None]]
         if bare_suffix(str(self.translation)) in (".jsonl", ".ndjson"):
             translated = _Texts(self.translation, _translated)
             pairs = matched_rows(
                 labelled, translated, needed="translate the same texts, or leave the ids out"
             )
         else:
-            lines = (_Text(line, None, text) for line, text in numbered_lines(self.translation))
+            lines = (_OffsetText(line, None, text) for line, text in numbered_lines(self.translation))
             pairs = zip_longest(starmap(labelled.parse, labelled.lines()), lines)
         for row, translation in self.paired(pairs):
             named, text, marked = row.content

@@ -26,7 +26,7 @@ from isoglot.aligners.statistical.bitext import BitextSide, WordNumbers, encode
 from isoglot.aligners.statistical.decoding import BestWords
 from isoglot.aligners.statistical.methods import METHODS, TranslationModel, load_model
 from isoglot.aligners.statistical.options import Symmetrisation
-from isoglot.aligners.statistical.unknown_words import UnknownWords
+from isoglot.aligners.statistical.unknown_words import ForeignText
 from isoglot.aligners.symmetrise import check_symmetriser, symmetrise_table
 from isoglot.checks import did_you_mean, shortened, validated
 from isoglot.corpus.encode.words import WordMode, require_mode
@@ -243,7 +243,7 @@ class StatisticalAligner:
         from isoglot.aligners.words import add_links, bitext_languages  # noqa: PLC0415 - `datasets` is slow to import
 
         self.require_languages(bitext_languages(bitext))
-        unknown = UnknownWords(self.trained(), lowercase=self.lowercase)
+        unknown = ForeignText(self.trained(), lowercase=self.lowercase)
 
         def run(source: list[list[str]], target: list[list[str]]) -> dict[str, list[Any]]:
             unknown.look(source, target)
@@ -271,7 +271,7 @@ class StatisticalAligner:
         return self._aligned(map(require_words, pairs), window)
 
     def _aligned(self, pairs: Iterator[WordPair], window: int) -> Iterator[AlignedPair]:
-        first, unknown = 0, UnknownWords(self.trained(), lowercase=self.lowercase)
+        first, unknown = 0, ForeignText(self.trained(), lowercase=self.lowercase)
         while chunk := list(islice(pairs, window)):
             usable = [usable_words(pair, number, _warn) for number, pair in enumerate(chunk, first + 1)]
             sides = [[pair[side] for pair in usable] for side in (0, 1)]

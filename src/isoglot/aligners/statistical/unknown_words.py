@@ -10,7 +10,7 @@ _ENOUGH = 100_000
 """Words of a side after which no more are counted."""
 
 
-class UnknownWords:
+class ForeignText:
     """Warns once for each side of a text of which a model knows less than half of the words so far."""
 
     def __init__(self, model: TranslationModel, *, lowercase: bool) -> None:
