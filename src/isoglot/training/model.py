@@ -171,8 +171,8 @@ class AlignmentModel(nn.Module):
         if before is not None and not torch.equal(before, self._first_values):
             self.expect_steps()
             _LOGGER.warning(
-                "%s: an optimiser step did not reach them, so schedules, momentum copies and changes of labels stay at the "
-                "first one; add callbacks=[ObjectiveSteps()] of isoglot.training.callbacks to the Trainer, or set "
+                "%s: an optimiser step did not reach them, so schedules, momentum copies and changes of labels stay "
+                "at the first one; add callbacks=[ObjectiveSteps()] of isoglot.training.callbacks to the Trainer, or set "
                 "model.step and call model.after_step() in your own loop",
                 ", ".join(dict.fromkeys(names)),
             )
