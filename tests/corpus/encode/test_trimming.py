@@ -69,7 +69,7 @@ def _trained(model: object, trainer: type, step: Any, **options: str) -> Tokeniz
     core.pre_tokenizer = step
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet()) if isinstance(model, models.BPE) else []
     core.train_from_iterator(
-        [*TEXTS, *OTHER],
+        [*TEXTS, *OTHER, *(" ".join(split_words(text)) for text in TEXTS)],
         trainer(
             vocab_size=600, special_tokens=SPECIALS, initial_alphabet=alphabet, show_progress=False, **options
         ),
