@@ -244,3 +244,16 @@ def test_without_options_labels_are_awesome_aligns(model):
     assert output.metrics["links_per_pair"] == links.sum() / 2
     expected = ((forward + backward) * links).sum() / (2 * links.sum())
     torch.testing.assert_close(output.metrics["probability"], expected.detach(), rtol=1e-4, atol=1e-5)
+
+
+def test_links_that_are_found_ahead_are_counted_and_give_the_same_loss(model):
+    objective = SelfTrainingObjective(model, layer=1, loss="likelihood", threshold=1e-3)
+    batch = make_batch()
+    encodings = Encodings(model, batch)
+    assert objective.count(batch) is None
+    expected = objective(encodings, batch)
+    ahead = {"sentences": dict(batch["sentences"])}
+    objective.look_ahead(encodings, ahead)
+    found = objective(Encodings(model, ahead), ahead)
+    assert objective.count(ahead) == expected.count > 0
+    torch.testing.assert_close(found.total, expected.total)

@@ -31,7 +31,9 @@ def trained(
 ) -> tuple[list[Any], list[float], dict[str, Any]]:
     """Gradients and losses of a short run, and its final weights."""
     watch = Gradients()
-    objectives = {n: settings.pop(n) for n in ("queue", "dictionary", "normalisation") if n in settings}
+    objectives = {
+        n: settings.pop(n) for n in ("queue", "dictionary", "words", "normalisation") if n in settings
+    }
     objectives["text"] = bool(settings.get("text"))
     trainer = make_trainer(
         folder,

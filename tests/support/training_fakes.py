@@ -21,6 +21,7 @@ from isoglot.modules.adapter_options import AdapterOptions
 from isoglot.modules.contrast import gather_rows
 from isoglot.modules.encodings import Encodings
 from isoglot.objectives.base import Batch, Objective
+from isoglot.objectives.denoising_word_alignment import DenoisingWordAlignmentObjective
 from isoglot.objectives.embedding_alignment import EmbeddingAlignmentObjective
 from isoglot.objectives.masked_lm import MaskedLMObjective
 from isoglot.objectives.sentence_contrast import SentenceContrastObjective
@@ -118,12 +119,16 @@ def make_model(
     *,
     queue: bool = True,
     dictionary: bool = False,
+    words: bool = False,
     text: bool = False,
     dropout: float = 0.1,
     adapter: AdapterOptions | Callable[[PreTrainedModel], Any] | None = None,
     **kwargs: Any,
 ) -> AlignmentModel:
-    """A tiny BERT with masked LM and, optionally, the queue, two more readers of its word embeddings, or text.
+    """A tiny BERT with masked LM and more.
+
+    ``queue``; ``dictionary``: two more readers of its word embeddings; ``words``: word links that it finds itself;
+    ``text``.
 
     ``adapter``: an adapter's options, or what wraps the model.
     """
@@ -139,6 +144,7 @@ def make_model(
         objectives: Mapping[str, Objective] = {
             "masked_lm": MaskedLMObjective(model),
             **({"queue": Queue(model)} if queue else {}),
+            **({"words": DenoisingWordAlignmentObjective(model)} if words else {}),
             **({"text_lm": MaskedLMObjective(model, view="text", head="literal")} if text else {}),
             **({"literal_lm": MaskedLMObjective(model, head="literal")} if dictionary else {}),
             **(

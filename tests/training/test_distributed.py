@@ -31,9 +31,10 @@ def same(one: Any, two: Any) -> None:
 PLAIN = {"queue": False, "normalisation": "token"}
 
 
+@pytest.mark.parametrize("words", [False, True], ids=["known-items", "own-links"])
 @pytest.mark.parametrize("normalisation", ["token", "joint_token"])
-def test_accumulation_equals_a_larger_batch(tmp_path: Path, normalisation: str) -> None:
-    settings = {"queue": False, "normalisation": normalisation}
+def test_accumulation_equals_a_larger_batch(tmp_path: Path, normalisation: str, words: bool) -> None:
+    settings = {"queue": False, "words": words, "normalisation": normalisation}
     large = trained(tmp_path / "a", {"examples": 16}, **settings)
     parts = trained(tmp_path / "b", {"examples": 4}, gradient_accumulation_steps=4, **settings)
     assert len(large[0]) == 6

@@ -52,6 +52,28 @@ def test_accumulated_batches_equal_one_large_batch(batches: list[Any], normalisa
         assert torch.allclose(gradient, expected[name], atol=1e-6), name
 
 
+@pytest.mark.parametrize("normalisation", ["token", "joint_token"])
+def test_links_that_the_encoder_finds_itself_accumulate_as_one_large_batch(
+    batches: list[Any], normalisation: str
+) -> None:
+    """Their number differs from part to part, and is known before the first loss all the same."""
+    *parts, whole = ({view: dict(own) for view, own in batch.items()} for batch in batches)
+    model = make_model(queue=False, words=True, normalisation=normalisation).eval()
+    large = model(whole)
+    large["loss"].backward()
+    expected = gradients(model)
+    model.zero_grad()
+    counts = model.step_counts(parts, lambda t: t)
+    outputs = [model(part, counts=counts, accumulation=4) for part in parts]
+    queries = [float(output["counts"]["words"]) for output in outputs]
+    assert len(set(queries)) > 1 and sum(queries) == float(large["counts"]["words"]) == float(counts["words"])
+    torch.stack([output["loss"] for output in outputs]).sum().backward()
+    for name, gradient in gradients(model).items():
+        assert torch.allclose(gradient, expected[name], atol=1e-6), name
+    alone = model.step_counts([{view: dict(own) for view, own in batches[0].items()}], lambda t: t)
+    assert "words" not in alone, "one forward counts for itself"
+
+
 def test_normalisations_against_their_definitions(batches: list[Any]) -> None:
     parts = batches[:4]
     outputs = [two_losses("token")(part) for part in parts]

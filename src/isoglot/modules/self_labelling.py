@@ -37,6 +37,21 @@ class LinkedPositions:
             partner.scatter_reduce_(0, self.rows * length + own, other, "amax")
         return partner.view(self.batch, length)
 
+    @classmethod
+    def of_ids(cls, link_ids: Tensor) -> LinkedPositions:
+        """The links of :meth:`link_ids`."""
+        rows, item = (link_ids >= 0).all(-1).nonzero(as_tuple=True)
+        return cls(len(link_ids), rows, *link_ids[rows, item].T)
+
+    def link_ids(self) -> Tensor:
+        """The links as one tensor: (batch, links, 2), −1 pads."""
+        counts = torch.bincount(self.rows, minlength=self.batch)
+        ids = self.source.new_full((self.batch, int(counts.max()) if self.batch else 0, 2), -1)
+        first = (counts.cumsum(0) - counts)[self.rows]
+        place = torch.arange(len(self.rows), device=self.rows.device) - first
+        ids[self.rows, place] = torch.stack([self.source, self.target], dim=1)
+        return ids
+
     def pairs(self) -> tuple[Tensor, Tensor, Tensor]:
         """Every link: batch rows, source positions, target positions."""
         return self.rows, self.source, self.target
@@ -90,8 +105,8 @@ def corpus_links(link_ids: Tensor, side_ids: Tensor) -> LinkedPositions:
 
     **Shape**: link_ids (batch, links, 2), side_ids (batch, length).
     """
-    rows, item = (link_ids >= 0).all(-1).nonzero(as_tuple=True)
-    source, target = link_ids[rows, item].T
+    named = LinkedPositions.of_ids(link_ids)
+    rows, source, target = named.pairs()
     real = (side_ids[rows, source] == 1) & (side_ids[rows, target] == 2)
     return LinkedPositions(len(link_ids), *torch.unique(torch.stack([rows, source, target])[:, real], dim=1))
 

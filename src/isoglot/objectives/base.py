@@ -1,7 +1,7 @@
 """What an objective is: a loss over the encodings of one batch. It never owns the encoder."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, MutableMapping
 from dataclasses import KW_ONLY, InitVar, dataclass, field
 from typing import Any, ClassVar, Literal
 
@@ -16,6 +16,8 @@ from isoglot.modules.encodings import Encodings
 
 Batch = Mapping[str, Mapping[str, Tensor]]
 """View name to that view's collated tensors."""
+OpenBatch = Mapping[str, MutableMapping[str, Tensor]]
+"""The same, to which tensors may be added."""
 
 
 class Objective(OptionsModule, ABC):
@@ -57,6 +59,14 @@ class Objective(OptionsModule, ABC):
         accumulated batches), which makes the gradient independent of how the step is split.
         """
         return None
+
+    def look_ahead(self, encodings: Encodings, batch: OpenBatch) -> None:
+        """Called before the first loss on each micro-batch of a step with several, where :meth:`count` is ``None``.
+
+        An objective that reads the encoder without gradient to know its items may do so here, and add what it finds to
+        its view of ``batch`` for :meth:`count` and :meth:`forward`. ``encodings`` are of a copy on the encoder's
+        device.
+        """
 
     def after_step(self, encoder: PreTrainedModel) -> None:
         """Called once after each optimiser step (momentum updates, schedules)."""

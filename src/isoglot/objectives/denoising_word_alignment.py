@@ -10,7 +10,7 @@ from isoglot.losses.base import LossOutput
 from isoglot.losses.denoising_word_alignment import DenoisingWordAlignment
 from isoglot.modules.encoder import hidden_size
 from isoglot.modules.encodings import Encodings
-from isoglot.modules.self_labelling import corpus_links
+from isoglot.modules.self_labelling import LinkedPositions, corpus_links
 from isoglot.objectives.base import Batch, chosen_layer, tensor_of
 from isoglot.objectives.links import LinkObjective
 
@@ -49,22 +49,35 @@ class DenoisingWordAlignmentObjective(LinkObjective, DenoisingWordAlignment):
     def forward(self, encodings: Encodings, batch: Batch) -> LossOutput:
         """Summed cross-entropy over the queries of both directions."""
         hidden, side_ids = self.states(encodings), tensor_of(batch, self.view, "side_ids")
-        if self.from_corpus():
-            links = corpus_links(tensor_of(batch, self.view, "link_ids"), side_ids)
-        else:
-            links = self.label(encodings.layer(self.view, self._label_layer, clean=True), side_ids)
+        links = self._links(batch) or self._labelled(encodings, batch)
         return self.measure(
             hidden, side_ids, links, batch[self.view].get("labels"), input_ids=self._unmasked(batch)
         )
 
     def count(self, batch: Batch) -> Tensor | None:
-        """How many queries there are, where that does not take the encoder: with corpus links."""
-        if not self.from_corpus():
+        """How many queries there are: with corpus links, and with own ones that it found ahead."""
+        links = self._links(batch)
+        if links is None:
             return None
         side_ids = tensor_of(batch, self.view, "side_ids")
-        links = corpus_links(tensor_of(batch, self.view, "link_ids"), side_ids)
         queries = self.choose(links, side_ids, batch[self.view].get("labels"), self._unmasked(batch))
         return torch.tensor(len(queries.rows), device=queries.rows.device)
+
+    def own_links(self, encodings: Encodings, batch: Batch) -> Tensor:
+        """The links of the encoder's states of the unmasked pair, as positions."""
+        return self._labelled(encodings, batch).link_ids()
+
+    def _labelled(self, encodings: Encodings, batch: Batch) -> LinkedPositions:
+        side_ids = tensor_of(batch, self.view, "side_ids")
+        return self.label(encodings.layer(self.view, self._label_layer, clean=True), side_ids)
+
+    def _links(self, batch: Batch) -> LinkedPositions | None:
+        """The links that are known without the encoder."""
+        if self.from_corpus():
+            link_ids = tensor_of(batch, self.view, "link_ids")
+            return corpus_links(link_ids, tensor_of(batch, self.view, "side_ids"))
+        found = self.links_ahead(batch)
+        return None if found is None else LinkedPositions.of_ids(found)
 
     def _unmasked(self, batch: Batch) -> Tensor:
         tensors = batch[self.view]

@@ -1,12 +1,15 @@
 """Where objectives take word links from: the corpus, the encoder itself, or one after the other."""
 
+from abc import abstractmethod
 from dataclasses import KW_ONLY, dataclass
 from typing import Literal
 
+from torch import Tensor
 from transformers import PreTrainedModel
 
 from isoglot.errors import ConfigurationError, Problem
-from isoglot.objectives.base import LayerObjective
+from isoglot.modules.encodings import Encodings
+from isoglot.objectives.base import Batch, LayerObjective, OpenBatch
 
 Labels = Literal["self", "corpus", "corpus_then_self"]
 
@@ -33,6 +36,25 @@ class LinkObjective(LayerObjective):
                 "the others take none: labels: corpus_then_self, self_after_step: 10000"
             )
             raise ConfigurationError(Problem(text, ("labels",)))
+
+    @abstractmethod
+    def own_links(self, encodings: Encodings, batch: Batch) -> Tensor:
+        """The links that the encoder itself finds in a batch."""
+
+    def look_ahead(self, encodings: Encodings, batch: OpenBatch) -> None:
+        """Have the encoder find its links now, so that they can be counted."""
+        if not self.from_corpus():
+            view = batch[self.view]
+            device = next(iter(view.values())).device
+            view[self._ahead] = self.own_links(encodings, encodings.batch).to(device)
+
+    def links_ahead(self, batch: Batch) -> Tensor | None:
+        """What :meth:`look_ahead` found; ``None`` where it was not called."""
+        return batch[self.view].get(self._ahead)
+
+    @property
+    def _ahead(self) -> str:
+        return f"links_{id(self)}"  # another objective on the view finds others
 
     def after_step(self, encoder: PreTrainedModel) -> None:
         """Count the step, for the change of links."""

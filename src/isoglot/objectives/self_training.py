@@ -40,21 +40,23 @@ class SelfTrainingObjective(LinkObjective, SelfTraining):
     def forward(self, encodings: Encodings, batch: Batch) -> LossOutput:
         """Summed loss over the pairs, or over the linked pieces with ``loss: likelihood``."""
         query, key = (self.states(encodings, side) for side in ("query", "key"))
-        masks = self._masks(batch)
-        if self.from_corpus():
-            links = self._corpus_links(batch)
-        else:
-            own, other = (
-                encodings.layer(self.view, self.top_layer, clean=True, side=side) for side in ("query", "key")
-            )
-            links = self.label(own, other, *masks)
-        return self.measure(query, key, *masks, links)
+        links = self._links(batch)
+        links = self.own_links(encodings, batch) if links is None else links
+        return self.measure(query, key, *self._masks(batch), links)
 
     def count(self, batch: Batch) -> Tensor | None:
         """Pairs, or linked pieces where the links are known before the forward."""
         if self.loss == "probability":
             return torch.tensor(len(batch[self.view]["query_input_ids"]))
-        return self.items(self._corpus_links(batch)) if self.from_corpus() else None
+        links = self._links(batch)
+        return None if links is None else self.items(links)
+
+    def own_links(self, encodings: Encodings, batch: Batch) -> Tensor:
+        """The links of the encoder's states of both sentences, as a matrix of each pair."""
+        own, other = (
+            encodings.layer(self.view, self.top_layer, clean=True, side=side) for side in ("query", "key")
+        )
+        return self.label(own, other, *self._masks(batch))
 
     def aligner_options(self) -> Mapping[str, Any]:
         """The links whose probability was trained; for the cosine the likely ones and what stands beside them."""
@@ -68,7 +70,10 @@ class SelfTrainingObjective(LinkObjective, SelfTraining):
             return {**options, "min_probability": 0.2, "alone": 0.5, "word_weights": True}
         return {**options, "threshold": self.threshold}
 
-    def _corpus_links(self, batch: Batch) -> Tensor:
+    def _links(self, batch: Batch) -> Tensor | None:
+        """The links that are known without the encoder."""
+        if not self.from_corpus():
+            return self.links_ahead(batch)
         return link_matrix(tensor_of(batch, self.view, "link_ids"), *self._masks(batch))
 
     def _masks(self, batch: Batch) -> tuple[Tensor, Tensor]:

@@ -13,7 +13,7 @@ from isoglot.errors import ConfigurationError
 from isoglot.losses.base import LossOutput
 from isoglot.modules.encoder import base_of, layer_modules, unwrapped
 from isoglot.modules.encodings import Encodings
-from isoglot.objectives.base import Batch, Objective
+from isoglot.objectives.base import Batch, Objective, OpenBatch
 from isoglot.recipe.spec import require_options
 
 _LOGGER = logging.getLogger(__name__)
@@ -34,9 +34,9 @@ class AlignmentModel(nn.Module):
     * ``joint_token``: ``Σ_objectives w · Σ / Σ_objectives N`` (fairseq's multi-task weighting, XLM-Align's code);
     * ``batch_mean``: the mean over ranks and micro-batches of ``Σ_objectives w · Σ_batch / N_batch``.
 
-    An objective that cannot count its items before the forward is divided by its items in this micro-batch over all
-    ranks, and by the number of micro-batches. No item at all gives an exact 0 with its gradient graph. An objective
-    whose weight is 0 at a step is not run.
+    An objective that cannot count its items before the forward, not even by :meth:`Objective.look_ahead`, is divided by
+    its items in this micro-batch over all ranks, and by the number of micro-batches. No item at all gives an exact 0
+    with its gradient graph. An objective whose weight is 0 at a step is not run.
 
     ``transformers.Trainer`` trains it too, with a :class:`~isoglot.training.collate.Collator`,
     ``remove_unused_columns=False``, ``save_strategy="no"`` and the callback
@@ -98,11 +98,20 @@ class AlignmentModel(nn.Module):
         return float(weight(self.step)) if callable(weight) else float(weight)
 
     def step_counts(
-        self, batches: Sequence[Batch], reduce: Callable[[Tensor], Tensor]
+        self, batches: Sequence[OpenBatch], reduce: Callable[[Tensor], Tensor], *, ahead: bool = True
     ) -> dict[str, Tensor | None]:
-        """Items of a whole optimiser step per active objective, as :meth:`forward` takes them."""
+        """Items of a whole optimiser step per active objective, as :meth:`forward` takes them.
+
+        Args:
+            batches: this rank's micro-batches.
+            reduce: sums a tensor over ranks.
+            ahead: whether objectives that cannot count otherwise may run the encoder, without gradient, where the step
+                has several micro-batches; what they find is added to the batches.
+        """
         local: dict[str, Tensor] = {}
         for name, objective in self.active().items() if batches else ():
+            if ahead and len(batches) > 1:
+                self._look_ahead(objective, batches)
             known = [objective.count(batch) for batch in batches]
             parts = [c.detach().reshape(()).float().cpu() for c in known if c is not None]
             if len(parts) == len(known):
@@ -110,6 +119,18 @@ class AlignmentModel(nn.Module):
         if not local:
             return {}
         return dict(zip(local, reduce(torch.stack(list(local.values()))), strict=True))
+
+    @torch.no_grad()
+    def _look_ahead(self, objective: Objective, batches: Sequence[OpenBatch]) -> None:
+        if type(objective).look_ahead is Objective.look_ahead:
+            return
+        device = next(self.model.parameters()).device
+        for batch in batches:
+            if objective.count(batch) is None:
+                moved = {v: {n: t.to(device) for n, t in own.items()} for v, own in batch.items()}
+                objective.look_ahead(
+                    Encodings(self.model, moved, language_embeddings=self.language_embeddings), batch
+                )
 
     def forward(
         self,
@@ -172,8 +193,8 @@ class AlignmentModel(nn.Module):
             self.expect_steps()
             _LOGGER.warning(
                 "%s: an optimiser step did not reach them, so schedules, momentum copies and changes of labels stay "
-                "at the first one; add callbacks=[ObjectiveSteps()] of isoglot.training.callbacks to the Trainer, or set "
-                "model.step and call model.after_step() in your own loop",
+                "at the first one; add callbacks=[ObjectiveSteps()] of isoglot.training.callbacks to the Trainer, or "
+                "set model.step and call model.after_step() in your own loop",
                 ", ".join(dict.fromkeys(names)),
             )
 

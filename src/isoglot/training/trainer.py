@@ -152,9 +152,12 @@ class AlignmentTrainer(CheckpointingTrainer):
         model = self.accelerator.unwrap_model(self.model, keep_torch_compile=False)
         model.step = self.state.global_step
         self.meter.tokens += sum(real_tokens(batch) for batch in batch_samples)
-        return model.step_counts(
-            batch_samples, lambda local: self.accelerator.reduce(local.to(device), "sum")
-        )
+        with self.accelerator.autocast():
+            return model.step_counts(
+                batch_samples,
+                lambda local: self.accelerator.reduce(local.to(device), "sum"),
+                ahead=not self.is_fsdp_enabled,  # its shards are gathered by the whole model's forward
+            )
 
     def _prepare_input(self, data: Any) -> Any:
         if isinstance(data, torch.Tensor):  # from pinned memory, without waiting for the last step to end
