@@ -22,7 +22,7 @@ from isoglot.mining.vectors import SentenceEncoder, raw_vectors, sentence_encode
 from isoglot.modules.neighbours import unit
 from isoglot.runs.checkpoint import BOX
 from isoglot.runs.files import check_outputs
-from isoglot.runs.reporter import Reporter, Silent
+from isoglot.runs.reporter import AnyReporter, reporter_of
 
 Block = list[tuple[int, str]]
 """Numbered lines without a blank one between them."""
@@ -90,11 +90,11 @@ def align_sentence_files(
     encoder: Callable[[], SentenceEncoder],
     options: SentenceAlignOptions,
     *,
-    progress: Reporter | None = None,
+    progress: AnyReporter | None = None,
 ) -> dict[str, int]:
     """Align two files and write the groups; how many there are of each size, such as ``1-2``."""
     check_outputs([out], paths)
-    show, counts = (progress or Silent()).progress, Counter[str]()
+    show, counts = reporter_of(progress).progress, Counter[str]()
     with pair_writer([out]) as write:
         sides = [_blocks(numbered_lines(path), options) for path in paths]
         total = sum(map(len, sides[0]))

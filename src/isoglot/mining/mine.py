@@ -28,7 +28,7 @@ from isoglot.modules.neighbours import Neighbours, compared, nearest_both_ways
 from isoglot.runs.checkpoint import BOX
 from isoglot.runs.cluster import RayPool
 from isoglot.runs.files import check_outputs
-from isoglot.runs.reporter import Reporter, Silent
+from isoglot.runs.reporter import AnyReporter, Silent, reporter_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ def mine_files(
     encoder: Callable[[], SentenceEncoder],
     options: MineOptions,
     *,
-    progress: Reporter | None = None,
+    progress: AnyReporter | None = None,
 ) -> MineReport:
     """Find translations among the lines of two files, and write them, the best first; see :func:`mine`.
 
@@ -111,7 +111,7 @@ def mine_files(
         for path, own in zip(paths, sides, strict=True):
             if not own:
                 raise InputError("has no sentence; one sentence per line is needed", path=path)
-        found = _mined(sides, encoder(), options, (progress or Silent()).progress)
+        found = _mined(sides, encoder(), options, reporter_of(progress).progress)
         for pair in found:
             values = {"score": pair.score, "source_line": pair.source_line, "target_line": pair.target_line}
             write(pair.source, pair.target, values)

@@ -13,7 +13,7 @@ from isoglot.reports.curves import read_curves
 from isoglot.reports.options import ReportOptions
 from isoglot.results import Result, read
 from isoglot.runs.pool import usable_cores
-from isoglot.runs.reporter import Reporter, Silent
+from isoglot.runs.reporter import AnyReporter, reporter_of
 from isoglot.studies import align_mlm
 from isoglot.studies.align_mlm import SYSTEMS, alignment_of, encoder_of, row_of
 from isoglot.studies.align_mlm_data import derived, language_of
@@ -83,7 +83,7 @@ def run_demo(
     *,
     changes: Mapping[str, Any] | None = None,
     workers: int | None = None,
-    progress: Reporter | None = None,
+    progress: AnyReporter | None = None,
 ) -> tuple[list[Result], Path]:
     """Run the demo, a process a core, and write its report: what was measured, and the page.
 
@@ -91,7 +91,7 @@ def run_demo(
     """
     from isoglot.reports.render import report as draw_page  # noqa: PLC0415 - loads the libraries
 
-    report, store = progress or Silent(), Store(Path(out))
+    report, store = reporter_of(progress), Store(Path(out))
     usual = {name: [at_scale(own, scale) for scale in SCALES] for name, own in align_mlm.SIZES.items()}
     sizes = {name: (SIZES.get(name, tiny), *larger) for name, (tiny, *larger) in usual.items()}
     study = Study("demo", str(demo.__doc__), demo, sizes, align_mlm.ABOUT, align_mlm.VARIANTS)

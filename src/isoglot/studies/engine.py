@@ -17,7 +17,7 @@ from isoglot.runs.cluster import RayPool
 from isoglot.runs.files import read_json, write_json
 from isoglot.runs.folder import clear, make_unless, require_checkpoint
 from isoglot.runs.pool import WorkPool, no_setup
-from isoglot.runs.reporter import Reporter, Silent
+from isoglot.runs.reporter import AnyReporter, Reporter, Silent, reporter_of
 from isoglot.studies.graph import Call, Output, Step, resolve
 from isoglot.studies.inputs import expanded
 
@@ -135,7 +135,7 @@ def make_calls(
     engine: Literal["local", "ray"] = "local",
     workers: int = 1,
     keep: bool = False,
-    progress: Reporter | None = None,
+    progress: AnyReporter | None = None,
 ) -> Tally:
     """Make all calls that the targets need and that are not finished.
 
@@ -146,7 +146,7 @@ def make_calls(
     fine-tuned weights after their last evaluation.
     """
     store = Store(root.resolve() if engine == "ray" else root)
-    report, tally = progress or Silent(), Tally()
+    report, tally = reporter_of(progress), Tally()
     calls = store.missing(targets)
     waiting, running = dict.fromkeys(calls), dict[Future[dict[str, Any]], Call]()
     pool = RayPool() if engine == "ray" else WorkPool(workers, _one_thread if workers > 1 else no_setup)

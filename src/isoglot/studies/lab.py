@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import Any, Literal
 
+from isoglot.checks import given_texts
 from isoglot.studies.graph import Call, Output, Step, Value, mean
 from isoglot.studies.sizes import SCALES, Setting, Sizes, Variants
 from isoglot.studies.training_steps import Evaluate, Finetune, Pretrain
@@ -159,7 +160,7 @@ class Lab:
 
     def evaluate(self, model: Handle, task: StudyTask, languages: Sequence[str] = ()) -> TaskScores:
         """A fine-tuned model, or an encoder where the task has no head, measured in the task's languages or others."""
-        languages = list(languages or task.languages)
+        languages = list(given_texts(languages or task.languages, "languages"))
         if isinstance(model, Unavailable) or task.unavailable:
             why = model if isinstance(model, Unavailable) else Unavailable(task.unavailable)
             return TaskScores(why, languages)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pandas as pd
 import pytest
 from datasets import ClassLabel, Dataset, DatasetDict
 
@@ -65,3 +66,16 @@ def test_a_column_of_splits_is_heeded_where_it_names_splits() -> None:
     rows = _rows("a", "b", "c", split=["train", "validation", "test"])
     assert rows_of_split(rows, "dev")["text"][:] == ["b"]
     assert len(rows_of_split(_rows("a", "b", split=["fold1", "test"]), "test")) == 2
+
+
+def test_data_without_rows_are_refused() -> None:
+    empty = _rows()
+    for data in (
+        empty,
+        empty.to_pandas(),
+        pd.DataFrame(),
+        {"de": empty},
+        {"train": _rows("a"), "dev": empty},
+    ):
+        with pytest.raises(ConfigurationError, match="data: no rows"):
+            given_data(data, LABELLED)
