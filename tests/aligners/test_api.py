@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -62,10 +63,10 @@ def test_the_same_encoder_is_loaded_once(encoder, monkeypatch):
     words = (["the", "river"], ["ta", "potamo"])
     first = iso.align(*words, model=encoder)
     assert iso.align(*words, model=str(encoder)) == first
-    iso.align(*words, model=encoder, method="softmax")
+    iso.align(*words, model=encoder, method="match")
     iso.align(*words, model=encoder, method="argmax", layer=1)
     assert len(loads) == 1
-    iso.align(*words, model=encoder, dtype="float32")
+    iso.align(*words, model=encoder, dtype="bfloat16")
     assert len(loads) == 2
     for layer in range(4):
         iso.align(*words, model=encoder, layer=layer)
@@ -261,3 +262,35 @@ def test_a_decoder_is_noted(caplog, tmp_path):
         caplog.clear()
     iso.align("the river", "ta potamo", model=tiny_model("bert"), tokenizer=tokenizer)
     assert "decoder" not in caplog.text
+
+
+FORKED = """
+import multiprocessing
+
+import isoglot as iso
+from isoglot.testing import tiny_model, tiny_tokenizer
+
+ENCODER = {"model": tiny_model("bert"), "tokenizer": tiny_tokenizer("bert"), "layer": 2}
+PAIR = "the river is deep and the house is small", "ta potamo bathy kai to spiti mikro"
+
+
+def links(model):
+    return iso.align(*PAIR, **(ENCODER if model else {})).to_pharaoh()
+
+
+before = [links(model) for model in (True, False)]
+with multiprocessing.get_context("fork").Pool(2) as pool:
+    assert pool.map_async(links, [True, False]).get(timeout=300) == before
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="forks")
+def test_processes_that_are_forked_later_have_the_same_links(tmp_path):
+    (tmp_path / "forked.py").write_text(FORKED)
+    subprocess.run(
+        [sys.executable, "forked.py"],
+        cwd=tmp_path,
+        env={**os.environ, "OMP_NUM_THREADS": "2"},
+        check=True,
+        timeout=600,
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from pathlib import Path
 
 import pytest
@@ -200,6 +201,9 @@ def test_what_is_printed_is_what_is_used(tiny_recipe: Path) -> None:
 
 
 OWN = """
+from isoglot.objectives.base import Objective
+
+
 class View:
     columns = ("source_ids",)
     def __init__(self, tokenizer, *, size: int = 1):
@@ -207,9 +211,13 @@ class View:
     def build(self, example, *, coin, generator):
         return {}
 
-class Loss:
+class Loss(Objective):
     def __init__(self, model, *, view="pair", layers=2):
+        super().__init__()
         self.layers = range(layers)
+
+    def forward(self, encodings, batch):
+        return None
 """
 
 
@@ -232,3 +240,30 @@ def test_a_constructor_s_own_error_is_seen_before_any_data_is(
 def test_what_a_section_is_made_into_is_no_key(tiny_recipe: Path, key: str) -> None:
     with pytest.raises(ConfigurationError, match=rf"{key.replace('.', '[.]')}: unknown key"):
         load_recipe(tiny_recipe, [f"{key}=3"])
+
+
+def test_a_recipe_is_pickled_with_all_that_it_is_made_of(tiny_recipe: Path) -> None:
+    recipe = load_recipe(tiny_recipe, ["objectives.masked_lm.weight=0.5"])
+    again = pickle.loads(pickle.dumps(recipe))
+    assert again == recipe and again.hash == recipe.hash
+    options = again.views["pair"].options
+    assert type(options) is type(recipe.views["pair"].options)
+    assert options.model_fields_set == recipe.views["pair"].options.model_fields_set
+
+
+def test_one_text_is_no_list_of_overrides(tiny_recipe: Path) -> None:
+    with pytest.raises(ConfigurationError, match=r"overrides: expected a list of texts.*write \['steps=3'\]"):
+        load_recipe(tiny_recipe, "steps=3")
+
+
+@pytest.mark.parametrize(
+    ("override", "expected"),
+    [
+        ("objectives.masked_lm={type: 'isoglot.views:MaskedPair'}", "MaskedPair is not an objective"),
+        ("objectives.masked_lm={type: 'torch.nn:Linear'}", "Linear is not an objective"),
+        ("views.pair={type: 'isoglot.objectives:MaskedLMObjective', stream: bitext}", "is not a view"),
+    ],
+)
+def test_what_is_of_another_kind_is_a_mistake(tiny_recipe: Path, override: str, expected: str) -> None:
+    found = complaints(tiny_recipe, override)
+    assert ".type: " in found and expected in found

@@ -1,9 +1,12 @@
 """Bars of the data-set library are for terminals."""
 
+from typing import Any
+
 import pytest
 from datasets import are_progress_bars_disabled, disable_progress_bars, enable_progress_bars
 
-from isoglot.runs.reporter import bars_on_terminals
+from isoglot.errors import ConfigurationError
+from isoglot.runs.reporter import bars_on_terminals, reporter_of
 
 
 @pytest.mark.parametrize(("terminal", "off"), [(False, True), (True, False)])
@@ -25,3 +28,19 @@ def test_bars_that_were_off_stay_off() -> None:
         assert are_progress_bars_disabled()
     finally:
         enable_progress_bars()
+
+
+def test_a_function_of_one_line_is_a_reporter() -> None:
+    lines: list[str] = []
+    report = reporter_of(lines.append)
+    report.note("done")
+    report.progress("step", 1, 2)
+    assert lines == ["done"]
+    assert reporter_of(report) is report
+    reporter_of(None).note("nothing")
+
+
+@pytest.mark.parametrize("given", [True, "print", 3])
+def test_what_is_no_reporter_is_refused(given: Any) -> None:
+    with pytest.raises(ConfigurationError, match=r"progress: expected a function .* such as print, .* got "):
+        reporter_of(given)

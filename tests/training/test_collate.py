@@ -180,3 +180,16 @@ def test_clear_errors():
 def test_an_unknown_suffix():
     with pytest.raises(ValueError, match="'weights'"):
         pad([{"input_ids": torch.tensor([1]), "weights": torch.tensor([1])}], pad_token_id=0)
+
+
+@pytest.mark.parametrize(
+    ("view", "message"),
+    [
+        (MaskedText(TOKENIZER), r"view 'x': expected \(stream, view\)"),
+        (("text", TOKENIZER), "view 'x': .* is not a view"),
+        (("text", MaskedText), "view 'x': .* is not a view"),
+    ],
+)
+def test_what_is_no_view_is_named(view, message):
+    with pytest.raises(ConfigurationError, match=message):
+        Collator({"x": view}, seed=1, pad_token_id=PAD)

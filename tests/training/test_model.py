@@ -15,6 +15,7 @@ from isoglot.objectives.masked_lm import MaskedLMObjective
 from isoglot.recipe.sections import WeightSection
 from isoglot.testing import tiny_model
 from isoglot.training.model import AlignmentModel
+from isoglot.views.masked_pair import MaskedPair
 
 
 @pytest.fixture(scope="module")
@@ -193,3 +194,16 @@ def test_a_loss_without_gradient_is_an_error_that_says_so():
         model.train()(batch)
     encoder.base_model.requires_grad_(False)  # as in the first steps of `parts.freeze_encoder_steps`
     model(batch)
+
+
+@pytest.mark.parametrize(
+    ("objectives", "message"),
+    [
+        ({"x": MaskedPair(tokenizer())}, "objective 'x': MaskedPair is not an objective"),
+        ({"x": MaskedLMObjective}, "objective 'x': .* is not an objective"),
+        ([], "objectives: expected a dictionary from names to objectives, got a list"),
+    ],
+)
+def test_what_is_no_objective_is_named(objectives: Any, message: str) -> None:
+    with pytest.raises(ConfigurationError, match=message):
+        AlignmentModel(tiny_model("bert"), objectives)

@@ -25,7 +25,7 @@ from isoglot.runs.checkpoint import checkpoint_folder
 from isoglot.runs.files import check_outputs
 from isoglot.runs.fingerprint import fingerprint
 from isoglot.runs.folder import MANIFEST, hash_checkpoint, make_once
-from isoglot.runs.reporter import Reporter, Silent
+from isoglot.runs.reporter import AnyReporter, Reporter, reporter_of
 
 Found = Iterator[tuple[Any, PairLinks]]
 _FEW, _JUDGED = 0.6, 400
@@ -41,14 +41,14 @@ def align_file(
     out: str | Path,
     request: AlignRequest,
     *,
-    progress: Reporter | None = None,
+    progress: AnyReporter | None = None,
     overwrite: bool = False,
 ) -> int:
     """Align bitext files; returns the number of pairs, those that cannot be aligned included.
 
     ``overwrite``: Replace a corpus or a saved model that was made from other inputs or with other options.
     """
-    aligner, progress = request.aligner, progress or Silent()
+    aligner, progress = request.aligner, reporter_of(progress)
     inputs = [path for source in sources for path in source.files()]
     reads = paths_of(aligner, "train_on", "load", "start", "model")
     saved = getattr(aligner, "save", None)

@@ -29,7 +29,7 @@ from isoglot.results import FILE_NAME, Result, append
 from isoglot.runs.checkpoint import checkpoint_folder
 from isoglot.runs.files import read_json, require_writable, write_text
 from isoglot.runs.folder import MANIFEST, key_of
-from isoglot.runs.reporter import Reporter, Silent
+from isoglot.runs.reporter import AnyReporter, reporter_of
 from isoglot.schema import LEXICON
 from isoglot.tasks.cards import measured_hash, origin, run_of, seed_of
 from isoglot.tasks.description import changed_options
@@ -77,11 +77,11 @@ class Job:
         *,
         out: str | Path,
         labels: Sequence[str] = (),
-        progress: Reporter | None = None,
+        progress: AnyReporter | None = None,
     ) -> None:
         self.out = Path(out)
         require_writable(out, folder=True)
-        self.checkpoints, self.labels, self.report = checkpoints, labels, progress or Silent()
+        self.checkpoints, self.labels, self.report = checkpoints, labels, reporter_of(progress)
         self.written: list[Path] = []
 
     @cached_property

@@ -20,7 +20,7 @@ from isoglot.runs.files import inside, read_json, require_writable, write_json
 from isoglot.runs.folder import key_of
 from isoglot.runs.lock import occupied
 from isoglot.runs.ranks import require_one_process
-from isoglot.runs.reporter import Reporter
+from isoglot.runs.reporter import AnyReporter
 from isoglot.tasks.base import TrainableTask, check_places, load_rows, require_own_rows
 from isoglot.tasks.cards import origin
 from isoglot.tasks.description import identify
@@ -49,7 +49,7 @@ def transfer(
     seed: int = 1,
     options: TransferOptions | None = None,
     out: str | Path,
-    progress: Reporter | None = None,
+    progress: AnyReporter | None = None,
     measured: Callable[[list[Result]], None] | None = None,
 ) -> list[Result]:
     """Fine-tune on the source and on each target language, test on the targets, and report the gap.

@@ -21,6 +21,7 @@ from isoglot.derive.spec import build, parse_names
 from isoglot.errors import ConfigurationError
 from isoglot.runs.files import refuse_overwriting
 from isoglot.runs.folder import make_once
+from isoglot.runs.reporter import AnyReporter, Reporter, reporter_of
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -48,7 +49,7 @@ def derive_corpus(
     request: DeriveRequest,
     *,
     overwrite: bool = False,
-    progress: Any = None,
+    progress: AnyReporter | None = None,
 ) -> DeriveSummary:
     """Write the derived copy of a corpus.
 
@@ -79,7 +80,7 @@ def derive_corpus(
     manifest, made = make_once(
         out,
         wanted,
-        lambda folder: _write(names, kind, request, folder, progress),
+        lambda folder: _write(names, kind, request, folder, reporter_of(progress)),
         what="derived corpus",
         overwrite=overwrite,
     )
@@ -88,7 +89,7 @@ def derive_corpus(
 
 
 def _write(
-    names: list[str], kind: str, request: DeriveRequest, folder: Path, progress: Any
+    names: list[str], kind: str, request: DeriveRequest, folder: Path, progress: Reporter
 ) -> dict[str, Any]:
     """Derive everything into a folder; what the manifest says about it."""
     schema = INPUT_KINDS[kind]
@@ -110,7 +111,7 @@ def _write(
         deriver = Deriver(transform, "-".join(steps), request.derived_language, reading, parse)
         for image in deriver.rows(schema, rows()):
             output.add(image)
-            if progress is not None and output.rows % _WINDOW == 0:
+            if output.rows % _WINDOW == 0:
                 progress.progress("rows derived", output.rows, 0)
         if not output.rows:
             reasons = ", ".join(f"{r} ({n:,})" for r, n in deriver.counts.items()) or "the input is empty"

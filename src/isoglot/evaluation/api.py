@@ -11,7 +11,7 @@ from isoglot.evaluation import evaluate as verb
 from isoglot.evaluation.options import EvaluateOptions
 from isoglot.modules.model_folder import model_folder
 from isoglot.results import Result
-from isoglot.runs.reporter import Reporter
+from isoglot.runs.reporter import AnyReporter
 from isoglot.tasks.given import given_task
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def evaluate(
     columns: Mapping[str, str] | None = None,
     tokenizer: PreTrainedTokenizerBase | None = None,
     split: str = "test",
-    progress: Reporter | None = None,
+    progress: AnyReporter | None = None,
     **options: Any,
 ) -> list[Result]:
     """Measure a model on a task in any number of languages, as ``isoglot evaluate`` does.

@@ -16,7 +16,7 @@ from isoglot.results import Result, held
 from isoglot.runs.checkpoint import checkpoint_folder, packed_file
 from isoglot.runs.files import require_writable
 from isoglot.runs.folder import key_of
-from isoglot.runs.reporter import Reporter, Silent
+from isoglot.runs.reporter import AnyReporter, Reporter, reporter_of
 from isoglot.tasks import submission
 from isoglot.tasks.base import (
     Predictions,
@@ -42,7 +42,7 @@ def evaluate(
     languages: Sequence[str],
     split: str = "test",
     options: EvaluateOptions | None = None,
-    progress: Reporter | None = None,
+    progress: AnyReporter | None = None,
     measured: Callable[[list[Result]], None] | None = None,
 ) -> list[Result]:
     """Measure a checkpoint on a task in several languages.
@@ -59,7 +59,7 @@ def evaluate(
         ConfigurationError: no head for the task, or no data.
         InputError: data that cannot be read.
     """
-    options, report = options or EvaluateOptions(), progress or Silent()
+    options, report = options or EvaluateOptions(), reporter_of(progress)
     languages = list(dict.fromkeys(languages))
     _check(task, languages, options)
     source = checkpoint_folder(checkpoint)

@@ -37,7 +37,7 @@ from isoglot.runs.folder import (
 )
 from isoglot.runs.listed import add_to_list, remove, require_own, whole_folder
 from isoglot.runs.lock import occupied
-from isoglot.runs.reporter import Reporter, Silent
+from isoglot.runs.reporter import AnyReporter, Silent, reporter_of
 from isoglot.seeding import seed_for
 from isoglot.tasks.base import Task, TrainableTask, check_places
 from isoglot.tasks.cards import TASK_FILE, origin
@@ -56,7 +56,7 @@ def finetune(
     train: FinetuneOptions | None = None,
     out: str | Path,
     resume: bool = True,
-    progress: Reporter | None = None,
+    progress: AnyReporter | None = None,
 ) -> Path:
     """Fine-tune as :func:`isoglot.finetune` does, with a task and settings that are made already.
 
@@ -78,7 +78,7 @@ class FineTuning:
         seed: int = 1,
         train: FinetuneOptions | None = None,
         out: Path = Path(),
-        progress: Reporter | None = None,
+        progress: AnyReporter | None = None,
     ) -> None:
         """Take the arguments of :func:`finetune`."""
         if not isinstance(task, TrainableTask):
@@ -90,7 +90,7 @@ class FineTuning:
         if self.options.max_length is not None:
             self.task.max_length = self.options.max_length
         self.ranks = PartialState(cpu=not torch.accelerator.is_available())
-        self.report = (progress or Silent()) if self.ranks.is_main_process else Silent()
+        self.report = reporter_of(progress) if self.ranks.is_main_process else Silent()
         self.languages = list(dict.fromkeys(code.strip() for code in language.split(",") if code.strip()))
         check_places(task, [(code, "train") for code in (*self.languages, *self.options.originals)])
         self.source, self.seed, self.folder = checkpoint_folder(checkpoint), seed, out

@@ -25,7 +25,7 @@ from isoglot.mining.vectors import OnUnknownText, SentenceEncoder, raw_vectors, 
 from isoglot.modules.neighbours import unit
 from isoglot.runs.checkpoint import BOX
 from isoglot.runs.files import check_outputs
-from isoglot.runs.reporter import Reporter, Silent
+from isoglot.runs.reporter import AnyReporter, reporter_of
 from isoglot.tasks.text_vectors import LEFT_OUT
 
 Block = list[tuple[int, str]]
@@ -96,7 +96,7 @@ def align_sentence_files(
     options: SentenceAlignOptions,
     *,
     languages: tuple[str, str] = ("", ""),
-    progress: Reporter | None = None,
+    progress: AnyReporter | None = None,
 ) -> dict[str, int]:
     """Align two files and write the groups; how many there are of each size, such as ``1-2``.
 
@@ -104,7 +104,7 @@ def align_sentence_files(
     """
     check_outputs([out], paths)
     require_lines(paths)
-    show, counts = (progress or Silent()).progress, Counter[str]()
+    show, counts = reporter_of(progress).progress, Counter[str]()
     with pair_writer([out], languages) as write:
         sides = [_blocks(numbered_lines(path), options) for path in paths]
         total = sum(map(len, sides[0]))

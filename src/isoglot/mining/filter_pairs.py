@@ -33,7 +33,7 @@ from isoglot.mining.pair_scores import PairScorer
 from isoglot.mining.vectors import SentenceEncoder
 from isoglot.runs.checkpoint import BOX
 from isoglot.runs.files import check_outputs, write_json
-from isoglot.runs.reporter import Reporter, Silent
+from isoglot.runs.reporter import AnyReporter, reporter_of
 
 UNKNOWN = "unknown_text"
 """Why a pair is dropped of which a side has no word that the encoder knows."""
@@ -135,7 +135,7 @@ def filter_files(
     *,
     dropped: str | Path | None = None,
     report: str | Path | None = None,
-    progress: Reporter | None = None,
+    progress: AnyReporter | None = None,
 ) -> FilterReport:
     """Filter a bitext: kept pairs to ``out``, the others with their reasons to ``dropped``, counts to ``report``.
 
@@ -144,7 +144,7 @@ def filter_files(
     inputs = [path for given in corpus.inputs for path in given.source.files()]
     check_outputs([*out, *(path for path in (dropped, report) if path is not None)], inputs)
     check_rules([given.source for given in corpus.inputs if given.manifest is None], options, "bitext")
-    show, found = (progress or Silent()).progress, FilterReport()
+    show, found = reporter_of(progress).progress, FilterReport()
     first = corpus.inputs[0]
     languages = first.manifest.languages[0].languages if first.manifest else first.source.languages("bitext")
     with ExitStack() as stack:

@@ -31,7 +31,7 @@ from isoglot.modules.neighbours import Neighbours, compared, nearest_both_ways
 from isoglot.runs.checkpoint import BOX
 from isoglot.runs.cluster import RayPool
 from isoglot.runs.files import check_outputs
-from isoglot.runs.reporter import Reporter, Silent
+from isoglot.runs.reporter import AnyReporter, Silent, reporter_of
 from isoglot.tasks.text_vectors import LEFT_OUT
 
 
@@ -103,7 +103,7 @@ def mine_files(
     options: MineOptions,
     *,
     languages: tuple[str, str] = ("", ""),
-    progress: Reporter | None = None,
+    progress: AnyReporter | None = None,
 ) -> MineReport:
     """Find translations among the lines of two files, and write them, the best first; see :func:`mine`.
 
@@ -118,7 +118,7 @@ def mine_files(
         for path, own in zip(paths, sides, strict=True):
             if not own:
                 raise InputError("has no sentence; one sentence per line is needed", path=path)
-        found = _mined(sides, encoder(), options, (progress or Silent()).progress)
+        found = _mined(sides, encoder(), options, reporter_of(progress).progress)
         for pair in found:
             values = {"score": pair.score, "source_line": pair.source_line, "target_line": pair.target_line}
             write(TextPair((pair.source, pair.target), languages=languages), values)

@@ -5,6 +5,7 @@ import random
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -26,9 +27,20 @@ def _without_cudnn() -> Restore:
 _WITHOUT_CUDNN = ProcessWide(_without_cudnn)
 
 
+@cache
+def _prepare_forks() -> None:
+    """Let processes that are forked from now on compute with one thread.
+
+    The threads of OpenMP do not exist in them, and a computation would wait for these for ever.
+    """
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=lambda: torch.set_num_threads(1))
+
+
 @contextmanager
 def own_precision() -> Iterator[None]:
     """Compute in the types that the options name, inside a caller's ``torch.autocast`` too, at any shape alike."""
+    _prepare_forks()
     accelerator = torch.accelerator.current_accelerator()
     kinds = {"cpu", "cpu" if accelerator is None else accelerator.type}
     with _WITHOUT_CUDNN.block(), ExitStack() as stack:

@@ -80,6 +80,14 @@ class Objective(OptionsModule, ABC):
         return None
 
 
+def require_objective(kind: type, name: str) -> None:
+    """Refuse a class that is no objective's; ``name`` is where it stands."""
+    if not issubclass(kind, Objective):
+        raise ConfigurationError(
+            f"{name}: {kind.__name__} is not an objective, which inherits from isoglot.Objective"
+        )
+
+
 @dataclass(eq=False, repr=False)
 class LayerObjective(Objective):
     """An objective that reads one layer of a view with gradient; as the first base, before its loss.

@@ -15,7 +15,7 @@ from isoglot.pretraining.check import load_recipe
 from isoglot.pretraining.recipe import Recipe
 from isoglot.pretraining.streams import encoded, load_tokenizer, prepared
 from isoglot.runs.cache import cache_folder
-from isoglot.runs.reporter import Reporter, Silent
+from isoglot.runs.reporter import AnyReporter, reporter_of
 from isoglot.training.collate import Collator
 from isoglot.views.base import IGNORE_INDEX
 
@@ -69,7 +69,7 @@ def inspect_recipe(
     *,
     positions: int = 2,
     start: int = 0,
-    progress: Reporter | None = None,
+    progress: AnyReporter | None = None,
     cache: str | Path | None = None,
 ) -> list[InspectedInstance]:
     """One instance for each view and each of the first positions of a run, exactly as training will see them.
@@ -83,7 +83,7 @@ def inspect_recipe(
     """
     if not isinstance(recipe, Recipe):
         recipe = load_recipe(recipe)
-    report, place = progress or Silent(), cache_folder() if cache is None else Path(cache)
+    report, place = reporter_of(progress), cache_folder() if cache is None else Path(cache)
     corpora = prepared(recipe, place, report)
     tokenizer = load_tokenizer(recipe, corpora, place, report)
     config = recipe.model.config(tokenizer)

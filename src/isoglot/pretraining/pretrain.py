@@ -31,7 +31,7 @@ from isoglot.runs.files import require_writable, write_text
 from isoglot.runs.folder import CHECKPOINT, RECIPE
 from isoglot.runs.listed import add_to_list, require_own, whole_folder
 from isoglot.runs.lock import occupied
-from isoglot.runs.reporter import Reporter, Silent
+from isoglot.runs.reporter import AnyReporter, Reporter, Silent, reporter_of
 from isoglot.training.callbacks import LossReports
 from isoglot.training.checkpoints import ADAPTER, checkpoints_in, save_objectives, why_incomplete
 from isoglot.training.export import export_encoder
@@ -48,7 +48,7 @@ def pretrain(
     *,
     streams: Mapping[str, Dataset] | None = None,
     resume: bool = False,
-    progress: Reporter | None = None,
+    progress: AnyReporter | None = None,
     cache: str | Path | None = None,
 ) -> Path:
     """Prepare what the recipe names, train, write the run folder, and return its ``checkpoint``.
@@ -84,7 +84,7 @@ def pretrain(
     out, existed = Path(out), Path(out).exists()
     args = training_arguments(recipe, out)
     main = args.process_index == 0
-    report = (progress or Silent()) if main else Silent()
+    report = reporter_of(progress) if main else Silent()
     with occupied(out) if main else nullcontext():
         return _pretrained(recipe, out, args, resume=resume, existed=existed, report=report, place=place)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, get_args
 
@@ -22,6 +22,7 @@ from isoglot.modules.adapter_options import AdapterOptions
 from isoglot.modules.checkpoint import load_config
 from isoglot.modules.load import model_config
 from isoglot.objectives import OBJECTIVES
+from isoglot.objectives.base import require_objective
 from isoglot.options import Count, NotNegative, Seed
 from isoglot.recipe.document import Document
 from isoglot.recipe.sections import (
@@ -34,6 +35,7 @@ from isoglot.recipe.sections import (
 )
 from isoglot.recipe.spec import Spec, spec_of
 from isoglot.views import VIEWS
+from isoglot.views.base import require_view
 
 _MEASURED = ("min_pieces", "max_pieces", "max_pair_pieces")
 _ANY_VOCABULARY = 1 << 20
@@ -169,6 +171,8 @@ class _MadeSection(OpenSection):
 
     registry: ClassVar[Mapping[str, Any]]
     called: ClassVar[str]
+    require: ClassVar[Callable[[type, str], None]]
+    """Refuses a class of another kind, which the message names."""
     type: str
     options: Spec = Field(exclude=True)
 
@@ -178,7 +182,10 @@ class _MadeSection(OpenSection):
         if not isinstance(values.get("type"), str):
             return {}
         with reported_together() as problems, collected(problems, "type"):
-            spec = spec_of(resolve(cls.registry, values["type"], kind=cls.called))
+            maker = resolve(cls.registry, values["type"], kind=cls.called)
+            if isinstance(maker, type):
+                cls.require(maker, values["type"])
+            spec = spec_of(maker)
         return {"options": spec.of({k: v for k, v in values.items() if k not in cls.own_keys()}, cls)}
 
     def build(
@@ -192,7 +199,9 @@ class _MadeSection(OpenSection):
             if seed is not None:
                 torch.manual_seed(seed)
                 supplied |= {"seed": seed}
-            return self.options.make(self.type, first, corpora=corpora, **supplied)
+            made = self.options.make(self.type, first, corpora=corpora, **supplied)
+        type(self).require(type(made), self.type)
+        return made
 
 
 class ViewSection(_MadeSection):
@@ -200,6 +209,7 @@ class ViewSection(_MadeSection):
 
     registry: ClassVar[Mapping[str, Any]] = VIEWS
     called = "view"
+    require = staticmethod(require_view)
     stream: str
 
     def require_room(self, longest: int | None) -> None:
@@ -215,6 +225,7 @@ class ObjectiveSection(_MadeSection):
 
     registry: ClassVar[Mapping[str, Any]] = OBJECTIVES
     called = "objective"
+    require = staticmethod(require_objective)
     weight: NotNegative | WeightSection = 1.0
 
 

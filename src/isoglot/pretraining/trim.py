@@ -40,6 +40,7 @@ from isoglot.runs.files import read_json, refuse_overwriting, whole_path, write_
 from isoglot.runs.fingerprint import files_of
 from isoglot.runs.folder import hash_checkpoint, key_of, make_once
 from isoglot.runs.records import parse_json
+from isoglot.runs.reporter import AnyReporter, Reporter, reporter_of
 from isoglot.tasks.language_vectors import read_vectors, write_vectors
 from isoglot.training.checkpoints import OBJECTIVES
 
@@ -85,7 +86,7 @@ def trim(
     *,
     texts: Iterable[str] | None = None,
     overwrite: bool = False,
-    progress: Any = None,
+    progress: AnyReporter | None = None,
 ) -> TrimSummary:
     """Write a copy of an encoder (with a masked-LM head or without) that has only the pieces that text uses.
 
@@ -114,6 +115,7 @@ def trim(
     request, held = request or TrimRequest(), None if texts is None else list(given_texts(texts, "texts"))
     if not request.text and not held:
         raise ConfigurationError("no text; name the text whose pieces are kept: --text corpus.tsv")
+    report = reporter_of(progress)
     place, files = checkpoint_folder(encoder), [*request.text, *request.held_out]
     refuse_overwriting(out, [encoder, *files])
     hashed = hash_checkpoint(place) if isinstance(place, Path) else None
@@ -127,7 +129,7 @@ def trim(
     manifest, made = make_once(
         out,
         wanted,
-        lambda folder: _write(place, folder, request, held or (), progress),
+        lambda folder: _write(place, folder, request, held or (), report),
         what="trimmed encoder",
         overwrite=overwrite,
         name=_MANIFEST,
@@ -137,7 +139,7 @@ def trim(
 
 
 def _write(
-    place: str | Path, folder: Path, request: TrimRequest, texts: Sequence[str], progress: Any
+    place: str | Path, folder: Path, request: TrimRequest, texts: Sequence[str], progress: Reporter
 ) -> dict[str, Any]:
     """Write the trimmed encoder into a folder; what the manifest says about it."""
     config, tokenizer, files = masked_lm_config(place), load_tokenizer(place), weight_files(place)
@@ -254,7 +256,7 @@ def _renumber_word_weights(folder: Path, kept: Sequence[int]) -> None:
             write_json(path, {**settings, "vocab": [pieces[number] for number in kept]})
 
 
-def _texts(paths: Iterable[str], label: str, progress: Any) -> Iterator[str]:
+def _texts(paths: Iterable[str], label: str, progress: Reporter) -> Iterator[str]:
     """Every text in files: lines, cells, strings of JSON objects."""
     paths = list(paths)
     meter: Meter = []
@@ -276,8 +278,7 @@ def _texts(paths: Iterable[str], label: str, progress: Any) -> Iterator[str]:
                     yield from (cell for line in lines for cell in line.split("\t"))
                 else:
                     yield from lines
-                if progress is not None:
-                    progress.progress(label, sum(meter), total)
+                progress.progress(label, sum(meter), total)
 
 
 def _strings(value: Any) -> Iterator[str]:

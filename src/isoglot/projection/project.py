@@ -29,7 +29,7 @@ from isoglot.projection.tagged import TaggedWords
 from isoglot.projection.units import LabelKind, ProjectionCounts, Unit
 from isoglot.runs.disk import full_disk_named
 from isoglot.runs.files import check_outputs, text_output, write_text
-from isoglot.runs.reporter import Reporter, Silent
+from isoglot.runs.reporter import AnyReporter, Reporter, reporter_of
 
 KINDS: dict[str, type[LabelKind]] = {
     "pos": TaggedWords,
@@ -47,7 +47,7 @@ def project(
     out: str | Path,
     request: ProjectRequest | None = None,
     *,
-    progress: Reporter | None = None,
+    progress: AnyReporter | None = None,
     **options: Any,
 ) -> ProjectionCounts:
     """Carry the labels of a text to its translation; the rule is that of :mod:`isoglot.projection.rule`.
@@ -74,7 +74,7 @@ def project(
         request = project_request(labels, **options)
     elif options:
         raise ConfigurationError("got both a request and single options; put everything in the request")
-    progress = progress or Silent()
+    progress = reporter_of(progress)
     ready = request.links.links_file if isinstance(request.links, ReadyLinks) else None
     _check_outputs(out, [labels, translation, ready], request)
     kind: LabelKind = KINDS[request.kind](labels, translation, out, request)

@@ -8,7 +8,7 @@ from typing import Any
 
 from ruamel.yaml.nodes import MappingNode
 
-from isoglot.checks import did_you_mean
+from isoglot.checks import did_you_mean, given_texts
 from isoglot.errors import ConfigurationError, InputError, Problem
 from isoglot.recipe.document import Document, compose, construct, dump_yaml, lay_over, overridden
 
@@ -45,7 +45,7 @@ def read_document(
     Whether an environment variable that is not set is a mistake.
     """
     document = _of_values(given) if isinstance(given, Mapping) else _read_file(find(given), seen=())
-    for override in overrides:
+    for override in given_texts(overrides, "overrides"):
         document = overridden(document, override)
     if variables:
         document.require_variables()

@@ -32,6 +32,7 @@ class Spec(Options):
 
     model_config = ConfigDict(strict=True, protected_namespaces=())
     maker: ClassVar[Any] = None
+    supplied: ClassVar[tuple[str, ...]] = ()
     corpora: ClassVar[frozenset[str]] = frozenset()
     """Options that take a corpus; given is the name of a stream."""
 
@@ -46,6 +47,10 @@ class Spec(Options):
         if hasattr(cls.maker, "check_options"):
             cls.maker.check_options(found)
         return found
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled by what it makes: its class is in no module."""
+        return _restored, (type(self).maker, type(self).supplied, self.__getstate__())
 
     @classmethod
     def takes(cls, name: str) -> bool:
@@ -98,9 +103,16 @@ def spec_of(maker: Any, *supplied: str) -> type[Spec]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # an option may have the name of a model's method
         made: Any = create_model(maker.__name__, __base__=_OpenSpec if is_open else Spec, **fields)
-    made.maker, made.corpora = maker, frozenset(corpora)
+    made.maker, made.supplied, made.corpora = maker, supplied, frozenset(corpora)
     made.__doc__ = summary_of(maker)
     return made  # type: ignore[no-any-return]
+
+
+def _restored(maker: Any, supplied: tuple[str, ...], state: dict[Any, Any]) -> Spec:
+    kind = spec_of(maker, *supplied)
+    found = kind.__new__(kind)
+    found.__setstate__(state)
+    return found
 
 
 def require_options(made: Any, **values: Any) -> None:

@@ -1,8 +1,11 @@
 """What a verb tells while it works; the command line shows it, the library stays silent."""
 
 import sys
+from collections.abc import Callable
 from typing import Protocol
 
+from isoglot.checks import shortened
+from isoglot.errors import ConfigurationError
 from isoglot.runs.process_wide import ProcessWide, Restore
 
 
@@ -26,6 +29,39 @@ class Silent:
 
     def progress(self, label: str, done: int, total: int) -> None:
         """Drop a step's progress."""
+
+
+class _Lines(Silent):
+    """Hands lines to a function."""
+
+    def __init__(self, write: Callable[[str], object]) -> None:
+        self._write = write
+
+    def note(self, text: str) -> None:
+        """Hand it on."""
+        self._write(text)
+
+
+AnyReporter = Reporter | Callable[[str], object]
+"""A reporter, or a function that is called with each line on what was done, such as ``print``."""
+
+
+def reporter_of(progress: AnyReporter | None) -> Reporter:
+    """What takes a verb's reports; nothing does without one.
+
+    Raises:
+        ConfigurationError: It is neither a reporter nor a function.
+    """
+    if progress is None:
+        return Silent()
+    if hasattr(progress, "note") and hasattr(progress, "progress"):
+        return progress
+    if callable(progress):
+        return _Lines(progress)
+    raise ConfigurationError(
+        f"progress: expected a function of one line of text, such as print, or an object with note(text) and "
+        f"progress(label, done, total), got {shortened(progress)}"
+    )
 
 
 def _hide_bars() -> Restore:

@@ -14,7 +14,7 @@ from isoglot.reports.curves import read_curves
 from isoglot.reports.options import ReportOptions
 from isoglot.results import Result, read
 from isoglot.runs.pool import usable_cores
-from isoglot.runs.reporter import Reporter, Silent
+from isoglot.runs.reporter import AnyReporter, reporter_of
 from isoglot.studies import align_mlm
 from isoglot.studies.align_mlm import SYSTEMS, alignment_of, encoder_of, row_of
 from isoglot.studies.align_mlm_data import derived, language_of
@@ -93,7 +93,7 @@ def run_demo(
     *,
     changes: Mapping[str, Any] | None = None,
     workers: int | None = None,
-    progress: Reporter | None = None,
+    progress: AnyReporter | None = None,
 ) -> tuple[list[Result], Path]:
     """Run the demo, a process a core, and write its report: what was measured, and the page.
 
@@ -101,7 +101,7 @@ def run_demo(
     """
     from isoglot.reports.render import report as draw_page  # noqa: PLC0415 - loads the libraries
 
-    report, selection = progress or Silent(), Selection(["demo"], Path(out), changes=changes or {})
+    report, selection = reporter_of(progress), Selection(["demo"], Path(out), changes=changes or {})
     (program,) = programs = selection.programs(report)
     if len(program.lab.seeds) > 1:
         raise ConfigurationError("the demo has one seed; give --seed 2, or `isoglot study align_mlm/table3`")

@@ -14,7 +14,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, Literal
 
-from isoglot.checks import checked
+from isoglot.checks import checked, given_texts
 from isoglot.errors import ConfigurationError, IsoglotError
 from isoglot.runs.files import read_json
 from isoglot.runs.folder import key_of, make_unless, require_checkpoint
@@ -180,7 +180,7 @@ class Lab:
         """
         if task.unavailable:
             raise UnavailableError(task.unavailable)
-        languages = list(languages or task.languages)
+        languages = list(given_texts(languages or task.languages, "languages"))
         spoken = ",".join(languages) if len(languages) <= _NAMED else f"{len(languages)} languages"
         name, tuning = f"{model.name} {task.kind}", None
         if trained_on:

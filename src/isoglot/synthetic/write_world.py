@@ -10,6 +10,7 @@ from datasets import Dataset
 from isoglot.corpus.read.treebanks import conllu
 from isoglot.errors import ConfigurationError
 from isoglot.runs.folder import make_once
+from isoglot.runs.reporter import AnyReporter, reporter_of
 from isoglot.synthetic.engine import SPLITS
 from isoglot.synthetic.options import WorldRequest
 from isoglot.synthetic.world import World
@@ -21,7 +22,7 @@ LANGUAGE = "en"
 
 
 def write_world(
-    out: str | Path, request: WorldRequest, *, overwrite: bool = False, progress: Any = None
+    out: str | Path, request: WorldRequest, *, overwrite: bool = False, progress: AnyReporter | None = None
 ) -> tuple[dict[str, int], bool]:
     """Write data sets of every task, each in the format of its usual benchmark and with train, dev and test splits.
 
@@ -40,8 +41,7 @@ def write_world(
     def make(folder: Path) -> dict[str, Any]:
         world, files = World(request.seed, request.size), dict[str, int]()
         for number, (kind, file, render, split) in enumerate(planned):
-            if progress is not None:
-                progress.progress("files of the world", number, len(planned))
+            report.progress("files of the world", number, len(planned))
             rows = request.rows(kind, split)
             if render is _conllu:
                 made = world.treebank(rows, split=split, of=kind)
@@ -54,6 +54,7 @@ def write_world(
             files[file.format(split)] = len(made)
         return {"files": files}
 
+    report = reporter_of(progress)
     manifest, made_now = make_once(
         out, {"world": request.model_dump()}, make, what="world", overwrite=overwrite, name=WORLD_MANIFEST
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from isoglot.checks import resolve
+from isoglot.checks import given_texts, resolve
 from isoglot.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def build_task(name: str, data: Sequence[str] | DataSource, /, **options: Any) -
         spec = task_options(name).of(options)
     except ConfigurationError as error:
         raise ConfigurationError([f"task {name}: {problem}" for problem in error.problems]) from error
-    source = data if isinstance(data, DataSource) else DataSource(tuple(data))
+    source = data if isinstance(data, DataSource) else DataSource(tuple(given_texts(data, "data")))
     task = spec.make(f"task {name}", data=source)
     if hasattr(task, "given"):
         task.given = frozenset(options)

@@ -51,8 +51,8 @@ class TextEncoder:
         entries: Whether texts are entries of a dictionary, which are cut as words inside a sentence.
         prefix: Text before each, if the encoder was trained with one: ``query: `` (E5).
         dtype: What the encoder computes in: ``float32``, ``bfloat16``, or ``auto`` for the latter where the hardware
-            computes in it (a model object's own type); a vector then depends a little on the texts beside it. A model
-            object of another type is copied, not changed.
+            computes in it; a vector then depends a little on the texts beside it. A model object of another type is
+            copied, not changed.
 
     Raises:
         ConfigurationError: A layer that the model does not have, or a model object without its tokenizer.

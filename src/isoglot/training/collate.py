@@ -8,9 +8,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from isoglot.checks import shortened
 from isoglot.errors import ConfigurationError
 from isoglot.seeding import generator_for, seed_for
-from isoglot.views.base import View, padding_value
+from isoglot.views.base import View, padding_value, require_view
 
 
 @dataclass
@@ -46,6 +47,13 @@ class Collator:
     pad_token_id: int
     pad_to_multiple_of: int | None = None
     samples: Mapping[str, Mapping[str, Any]] | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what is not a view with its stream."""
+        for name, value in self.views.items():
+            if not isinstance(value, tuple) or len(value) != 2:
+                raise ConfigurationError(f"view {name!r}: expected (stream, view), got {shortened(value)}")
+            require_view(type(value[1]), f"view {name!r}")
 
     def __call__(self, items: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, Tensor]]:
         """The batch: view name → batch key → padded tensor."""

@@ -13,7 +13,7 @@ from isoglot.errors import ConfigurationError
 from isoglot.losses.base import LossOutput
 from isoglot.modules.encoder import base_of, layer_modules, unwrapped
 from isoglot.modules.encodings import Encodings
-from isoglot.objectives.base import Batch, Objective, OpenBatch
+from isoglot.objectives.base import Batch, Objective, OpenBatch, require_objective
 from isoglot.recipe.spec import require_options
 
 _LOGGER = logging.getLogger(__name__)
@@ -67,6 +67,12 @@ class AlignmentModel(nn.Module):
     ) -> None:
         super().__init__()
         require_options(AlignmentModel, normalisation=normalisation)
+        if not isinstance(objectives, Mapping):
+            raise ConfigurationError(
+                f"objectives: expected a dictionary from names to objectives, got a {type(objectives).__name__}"
+            )
+        for name, objective in objectives.items():
+            require_objective(type(objective), f"objective {name!r}")
         if unknown := (weights or {}).keys() - objectives.keys():
             raise ConfigurationError(
                 f"got weights of {sorted(unknown)}, but the objectives are {sorted(objectives)}"

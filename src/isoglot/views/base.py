@@ -6,6 +6,8 @@ from typing import Any, Protocol, runtime_checkable
 import torch
 from torch import Tensor
 
+from isoglot.errors import ConfigurationError
+
 IGNORE_INDEX = -100
 """Label of a position that carries no loss."""
 
@@ -45,6 +47,12 @@ class View(Protocol):
         ``coin`` is tossed once per stream and position, so that every view of that example can order its sides alike.
         """
         ...
+
+
+def require_view(kind: type, name: str) -> None:
+    """Refuse a class that is no view's; ``name`` is where it stands."""
+    if not callable(getattr(kind, "build", None)):
+        raise ConfigurationError(f"{name}: {kind.__name__} is not a view, which has `columns` and `build`")
 
 
 def padding_value(key: str, *, pad_token_id: int) -> int:

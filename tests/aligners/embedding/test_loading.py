@@ -7,6 +7,8 @@ import pickle
 import pytest
 import torch
 
+from isoglot.aligners import api
+from isoglot.aligners.embedding import loading
 from isoglot.aligners.embedding.aligner import EmbeddingAligner
 from isoglot.errors import ConfigurationError
 from isoglot.modules.pointer import Pointer
@@ -117,3 +119,29 @@ def test_aligners_and_encoders_go_to_other_processes(tokenizer, pairs):
     for copied in (copy.deepcopy, lambda own: pickle.loads(pickle.dumps(own))):
         assert list(copied(aligner).align_pairs(pairs)) == list(aligner.align_pairs(pairs))
         assert (copied(encoder).encode(["the river"]) == encoder.encode(["the river"])).all()
+
+
+@pytest.mark.parametrize(
+    ("options", "dtype"),
+    [
+        *(
+            ({"method": m}, torch.float32)
+            for m in ("argmax", "itermax", "match", "forward", "backward", "ot")
+        ),
+        ({}, torch.float32),
+        ({"method": "softmax", "compare": "dot"}, torch.float32),
+        ({"method": "entmax"}, torch.float32),
+        ({"method": "softmax", "compare": "cosine"}, torch.bfloat16),
+        ({"method": "argmax", "dtype": "bfloat16"}, torch.bfloat16),
+    ],
+)
+def test_a_folder_and_its_object_are_computed_in_the_same(encoder, tokenizer, monkeypatch, options, dtype):
+    def fast(name, device):
+        return torch.bfloat16 if name == "auto" else getattr(torch, name)
+
+    monkeypatch.setattr(loading, "compute_dtype", fast)
+    for model in (tiny_model("bert"), tiny_model("bert").bfloat16()):
+        assert EmbeddingAligner(model, tokenizer=tokenizer, layer=2, **options).model.dtype == dtype
+    assert EmbeddingAligner(encoder, layer=2, **options).model.dtype == dtype
+    method, named = options.get("method"), {n: v for n, v in options.items() if n != "method"}
+    assert api._encoder_aligner(encoder, method, None, {"layer": 2, **named}).model.dtype == dtype

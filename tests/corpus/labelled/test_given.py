@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pandas as pd
 import pytest
 from datasets import ClassLabel, Dataset, DatasetDict
 
@@ -59,3 +60,16 @@ def test_columns_take_the_schemas_names_and_types() -> None:
         ConfigurationError, match="columns: unknown column txt; the task's columns are text, label, language"
     ):
         shaped(_rows("x"), LABELLED, {"txt": "text"})
+
+
+def test_data_without_rows_are_refused() -> None:
+    empty = _rows()
+    for data in (
+        empty,
+        empty.to_pandas(),
+        pd.DataFrame(),
+        {"de": empty},
+        {"train": _rows("a"), "dev": empty},
+    ):
+        with pytest.raises(ConfigurationError, match="data: no rows"):
+            given_data(data, LABELLED)

@@ -105,7 +105,7 @@ class EmbeddingAligner:
                 overrides = with_kept(model, overrides)
             options = EmbeddingOptions.build(**overrides)
         self.model, self.tokenizer = load_for_aligning(
-            model, tokenizer, dtype=options.dtype, device=options.device
+            model, tokenizer, dtype=options.resolved_dtype(), device=options.device
         )
         self._source, self._known = model, KnownPieces(self.tokenizer)
         self._choose(options)

@@ -74,8 +74,8 @@ def load_encoder(
 ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
     """The encoder on its device and in its dtype, and its tokenizer.
 
-    A model that is given as an object keeps what is ``auto``, and stays as it is: of other dtypes and devices a copy is
-    made, and what runs it turns dropout off for that time.
+    A model that is given as an object computes in what its folder would, on its own device if that is ``auto``, and
+    stays as it is: of other dtypes and devices a copy is made, and what runs it turns dropout off for that time.
     """
     # They load transformers.
     from transformers import AutoModel  # noqa: PLC0415
@@ -89,8 +89,8 @@ def load_encoder(
             raise ConfigurationError("a model object needs its tokenizer too: tokenizer=...")
         require_fitting(tokenizer, model)
         _note_decoder(model)
-        wanted = model.dtype if dtype == "auto" else getattr(torch, dtype)
         place = model.device if device == "auto" else resolve_device(device)
+        wanted = compute_dtype(dtype, place)
         if wanted == model.dtype and torch.empty(0, device=place).device == model.device:
             return model, tokenizer
         return nn.Module.to(copy.deepcopy(model), place, wanted), tokenizer

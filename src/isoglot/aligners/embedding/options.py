@@ -67,7 +67,7 @@ class EmbeddingOptions(Kept):
     )
     dtype: Literal["auto", Precision] = option(
         "auto",
-        "auto: bfloat16 where the hardware computes in it; on GPUs a few links then depend on the batching.",
+        "auto: float32; bfloat16 for softmax and entmax by the cosine, where the hardware computes in it.",
         flags=["--precision"],
         group=_ENCODER,
     )
@@ -106,6 +106,10 @@ class EmbeddingOptions(Kept):
     def resolved_layer(self, layers: int) -> int:
         """The layer in an encoder with this many layers, counted from the end if it is negative."""
         return min(8, layers) if self.layer is None else self.layer
+
+    def resolved_dtype(self) -> Literal["auto", Precision]:
+        """What the encoder computes in: ``auto`` is float32 for methods that have the links of their sources."""
+        return "float32" if self.dtype == "auto" else self.dtype
 
 
 class Similarity(EmbeddingOptions):
@@ -178,6 +182,10 @@ class Threshold(Similarity):
         reads as much as the encoder takes.
         """
         return 126 if self.compare == "cosine" else None
+
+    def resolved_dtype(self) -> Literal["auto", Precision]:
+        """What the encoder computes in; with the cosine ``auto`` is what the hardware is fastest in."""
+        return self.dtype if self.compare == "cosine" else super().resolved_dtype()
 
 
 class _TwoDirections(_Growing):

@@ -84,6 +84,8 @@ def _flat(data: Any, language: str, split: str) -> list[tuple[tuple[str, str], D
             f"data: got {type(data).__name__}; pass a path, a datasets.Dataset, a pandas frame, or a dict from "
             "languages to these"
         )
+    if not len(data):
+        raise ConfigurationError(f"data: no rows{f' of {language}' if language else ''}; pass at least one")
     return [((language, split), data)]
 
 
