@@ -17,7 +17,7 @@ import isoglot as iso
 from isoglot.aligners.alignment import PairLinks
 from isoglot.corpus.encode.words import WordMode, word_spans
 from isoglot.errors import ConfigurationError, InputError
-from isoglot.projection.elements import Projection, spans_of
+from isoglot.projection.elements import MarkupProjection, spans_of
 from isoglot.projection.markup import marked_translation, parse_line, unescaped
 from isoglot.projection.tags import parse_markup
 from isoglot.projection.units import CutText
@@ -27,9 +27,9 @@ def cut(text: str, mode: WordMode = "unicode") -> CutText:
     return CutText(text, word_spans(text, mode=mode))
 
 
-def projection(marked: str, text: str, links: list[tuple[int, int]]) -> Projection:
+def projection(marked: str, text: str, links: list[tuple[int, int]]) -> MarkupProjection:
     source, words = parse_line(marked, cut)
-    return Projection(source, words, cut(unescaped(text)[0]), PairLinks(sorted(links), [], 1.0), gap=3)
+    return MarkupProjection(source, words, cut(unescaped(text)[0]), PairLinks(sorted(links), [], 1.0), gap=3)
 
 
 def carried(marked: str, text: str, links: list[tuple[int, int]]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, get_args
 
@@ -171,7 +171,7 @@ class _MadeSection(OpenSection):
 
     registry: ClassVar[Mapping[str, Any]]
     called: ClassVar[str]
-    require: ClassVar[Callable[[type, str], None]]
+    require: ClassVar[staticmethod[[type, str], None]]
     """Refuses a class of another kind, which the message names."""
     type: str
     options: Spec = Field(exclude=True)

@@ -93,7 +93,7 @@ class TrainTokenizer(Step):
         """Train and save."""
         from isoglot.corpus.encode.tokenizer import train_tokenizer  # noqa: PLC0415 - loads the library
 
-        tokenizer = train_tokenizer(_Lines(self.text), self.check())
+        tokenizer = train_tokenizer(_TextLines(self.text), self.check())
         tokenizer.save_pretrained(str(folder))
         return {"size": len(tokenizer)}
 
@@ -164,7 +164,7 @@ class SamplePairs(Step):
 
         from isoglot.seeding import generator_for  # noqa: PLC0415
 
-        sides = [list(_Lines([path])) for path in (self.source, self.target)]
+        sides = [list(_TextLines([path])) for path in (self.source, self.target)]
         if len(sides[0]) != len(sides[1]):
             raise ConfigurationError(
                 f"{self.source} has {len(sides[0]):,} lines and {self.target} {len(sides[1]):,}; "
@@ -239,7 +239,7 @@ class WriteGold(Step):
         return {}
 
 
-class _Lines:
+class _TextLines:
     """The lines of text files, read anew each time."""
 
     def __init__(self, paths: Sequence[str]) -> None:
