@@ -171,7 +171,7 @@ class _MadeSection(OpenSection):
 
     registry: ClassVar[Mapping[str, Any]]
     called: ClassVar[str]
-    require: ClassVar[staticmethod[[type, str], None]]
+    require: ClassVar[Any]
     """Refuses a class of another kind, which the message names."""
     type: str
     options: Spec = Field(exclude=True)
