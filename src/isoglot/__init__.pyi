@@ -29,6 +29,7 @@ from isoglot.errors import ConfigurationError as ConfigurationError
 from isoglot.errors import InputError as InputError
 from isoglot.errors import IsoglotError as IsoglotError
 from isoglot.errors import TrainingError as TrainingError
+from isoglot.errors import UnknownWordsWarning as UnknownWordsWarning
 from isoglot.evaluation.api import evaluate as evaluate
 from isoglot.finetuning.api import finetune as finetune
 from isoglot.link_counts import AlignmentScore as AlignmentScore
