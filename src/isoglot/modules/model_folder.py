@@ -10,6 +10,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from isoglot.errors import ConfigurationError
 from isoglot.modules.checkpoint import quiet
+from isoglot.runs.disk import full_disk_named
 
 
 @contextmanager
@@ -37,10 +38,11 @@ def model_folder(
     name = Path(model.name_or_path or model.config.model_type).name or "model"
     with tempfile.TemporaryDirectory(prefix="isoglot-") as around:
         folder, before = Path(around) / name, copy.deepcopy(vars(model.config))
-        try:
-            with quiet():
-                model.save_pretrained(folder)
-        finally:
-            vars(model.config).update(before)  # saving notes the class and the dtype there
-        tokenizer.save_pretrained(folder)
+        with full_disk_named(folder):
+            try:
+                with quiet():
+                    model.save_pretrained(folder)
+            finally:
+                vars(model.config).update(before)  # saving notes the class and the dtype there
+            tokenizer.save_pretrained(folder)
         yield folder
