@@ -10,24 +10,30 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, field_validator
 from pydantic.fields import FieldInfo
 
-_LONGEST_NAME = 200
-"""Bytes, of the 255 that file systems take: suffixes and temporary names need some."""
+LONGEST_NAME = 255
+"""Bytes that a name of a file or folder may have in common file systems."""
+_LONGEST_COMPONENT = 200
+"""Of a name that gets more before or after it."""
 
 
 def one_component(name: str) -> str:
     """The name, if it can be one component of a path; else a ValueError."""
-    if name in ("", ".", "..") or "/" in name or "\0" in name or len(os.fsencode(name)) > _LONGEST_NAME:
+    if name in ("", ".", "..") or "/" in name or "\0" in name or len(os.fsencode(name)) > _LONGEST_COMPONENT:
         raise ValueError(
             f"got {name!r}, which names a file or folder: leave out / and \\0, and do not use . or .. alone "
-            f"or more than {_LONGEST_NAME} bytes"
+            f"or more than {_LONGEST_COMPONENT} bytes"
         )
     return name
 
 
 def file_path(path: str | Path) -> Path:
-    """The path of a file to write, if it does not name a folder by its last slash; else a ValueError."""
+    """The path of a file to write, if it is not too long and its last slash names no folder; else a ValueError."""
     if str(path).endswith("/"):
         raise ValueError(f"{path} names a folder; name a file to write, for example {path}out.txt")
+    if (size := len(os.fsencode(Path(path).name))) > LONGEST_NAME:
+        raise ValueError(
+            f"{path} has a name of {size} bytes, and {LONGEST_NAME} are possible; choose a shorter one"
+        )
     return Path(path)
 
 

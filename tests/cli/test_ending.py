@@ -123,3 +123,23 @@ def test_main_turns_our_errors_into_exit_2(
         cli.main()
     assert caught.value.code == 2
     assert "did you mean 'tlm'" in capsys.readouterr().err
+
+
+def test_temporary_files_that_may_not_grow_end_in_one_line(tmp_path: Path) -> None:
+    """Nothing follows when the process ends, where what was buffered cannot be written either."""
+    (tmp_path / "en.tsv").write_text("house\tNOUN\n\n" * 4000)
+    (tmp_path / "de.txt").write_text("Haus\n" * 4000)
+    (tmp_path / "links").write_text("0-0\n" * 4000)
+    project = "project en.tsv de.txt --kind pos --links links -o out"
+    done = subprocess.run(
+        ["bash", "-c", f"ulimit -f 16; exec {sys.executable} -m isoglot.cli {project}"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=200,
+    )
+    assert done.returncode == 2 and not (tmp_path / "out").exists()
+    assert re.fullmatch(r"isoglot: .*: a file would be larger .*\(TMPDIR=FOLDER, .*\n", done.stderr), (
+        done.stderr
+    )

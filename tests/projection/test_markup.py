@@ -284,6 +284,26 @@ def test_lines_of_a_file(tmp_path: Path) -> None:
         iso.project(tmp_path / "en.html", tmp_path / "de.txt", out, **how)
 
 
+@pytest.mark.parametrize(
+    "document",
+    [
+        '<?xml version="1.0"?>\n<tmx version="1.4"><header/><body>\n<tu/></body></tmx>\n',
+        '\n<tmx version="1.4">\n</tmx>\n',
+        "<!doctype html>\n<html>\n",
+        "  <xliff>\n",
+    ],
+)
+def test_documents_are_no_segments(tmp_path: Path, document: str) -> None:
+    for name in ("en.tmx", "de.txt"):
+        inputs = {"en.tmx": "a\nb\n", "de.txt": "A\nB\n", "links": "0-0\n0-0\n", name: document}
+        for file, text in inputs.items():
+            (tmp_path / file).write_text(text)
+        files = [tmp_path / file for file in inputs][:2]
+        with pytest.raises(InputError, match=rf"{name}:[12]: is a document \(.*one segment per line"):
+            iso.project(*files, tmp_path / "out", kind="markup", links_file=tmp_path / "links")
+        assert not (tmp_path / "out").exists()
+
+
 def test_lost_split_and_moved_tags_are_listed(tmp_path: Path) -> None:
     files = {
         "en.html": 'a\na <b title="\t">c</b>\n<i>a c</i> d e f g\na <x/> c\n',

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import errno
+import gc
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -18,6 +20,7 @@ from safetensors.torch import save_file
 from tokenizers import Tokenizer
 from tokenizers.models import WordLevel
 
+from isoglot.corpus.open_corpus import Spool
 from isoglot.errors import ConfigurationError, DiskError
 from isoglot.results import Result, append
 from isoglot.runs.disk import disk_problem
@@ -91,6 +94,18 @@ def test_results_are_added_whole_or_not_at_all(small_disk: Path) -> None:
         append(path, [row] * 5_000)
     assert path.read_text() == row.model_dump_json() + "\n"
     path.unlink()
+
+
+def test_temporary_items_on_a_full_disk_are_one_error(
+    small_disk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(small_disk))
+    with pytest.raises(DiskError, match=r"small: the disk is full; .* another disk \(TMPDIR=FOLDER, for"):
+        Spool("x" * 1000 for _ in range(1000))
+    gc.collect()  # a second failure would be an unraisable one, which is an error in these tests
+    whole_file_of = tmp_path / "out"
+    with pytest.raises(DiskError, match=r"another disk, and run again"), whole_file(whole_file_of):
+        raise OSError(errno.ENOSPC, "x")
 
 
 def test_other_errors_pass(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ import pytest
 
 from isoglot.errors import ConfigurationError, DiskError
 from isoglot.runs.files import (
+    hidden,
     is_stream,
     make_folder,
     read_json,
@@ -28,6 +29,7 @@ from isoglot.runs.files import (
     write_text,
 )
 from isoglot.runs.listed import whole_folder
+from isoglot.runs.lock import locked
 
 
 class StoppedError(Exception):
@@ -164,6 +166,22 @@ def test_a_killed_writers_files_go_with_the_next_writer(tmp_path: Path) -> None:
     write_text(tmp_path / "a.txt", "new")
     alive = {f".{names[2]}.lock", f".{names[2]}.x_1"}
     assert {p.name for p in tmp_path.iterdir()} == {"a.txt", names[2], names[3], *alive}
+
+
+@pytest.mark.parametrize("name", ["n" * 240, "n" * 255, "ä" * 120 + ".txt", "漢" * 85])
+def test_a_name_may_be_as_long_as_the_disk_takes(tmp_path: Path, name: str) -> None:
+    path, dead = tmp_path / name, next(n for n in range(99_999, 1, -1) if not psutil.pid_exists(n))
+    left = hidden(path, f".{dead}-0-{socket.gethostname()}.partial")
+    left.touch()
+    with locked(path):
+        write_text(path, "new")
+        assert read_json(write_json(path, {"a": 1})) == {"a": 1}
+    assert [file.name for file in tmp_path.iterdir()] == [name]
+    assert hidden(path, ".lock") != hidden(tmp_path / f"{name[:-1]}x", ".lock")
+    with pytest.raises(ConfigurationError, match=r"a name of 2\d\d bytes, and 255 are possible"):
+        write_text(tmp_path / f"{'n' * 250}{name[:6]}", "")
+    with pytest.raises(ConfigurationError, match="cannot be created"):
+        make_folder(tmp_path / ("n" * 256))
 
 
 def test_the_wrong_kind_of_place_is_refused(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import pickle
 import tempfile
 import weakref
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -17,6 +18,7 @@ from isoglot.corpus.read.readers import read
 from isoglot.corpus.read.sources import UNNAMED, Kind, Source, expand, sources_from
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.languages import same_language
+from isoglot.runs.disk import full_disk_named
 
 T = TypeVar("T")
 _HELD_IN: dict[Kind, tuple[Kind, ...]] = {"bitext": ("bitext", "aligned")}
@@ -33,10 +35,17 @@ class Spool(Generic[T]):
     """
 
     def __init__(self, items: Iterator[T]) -> None:
-        self._file = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as this object
+        with full_disk_named(tempfile.gettempdir()):
+            self._file = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as this object
+            try:
+                for item in items:
+                    pickle.dump(item, self._file)
+                self._file.flush()
+            except BaseException:
+                with suppress(OSError):  # what is left cannot be written either
+                    self._file.close()
+                raise
         weakref.finalize(self, self._file.close)
-        for item in items:
-            pickle.dump(item, self._file)
 
     def __iter__(self) -> Iterator[T]:
         place, end = 0, self._file.seek(0, os.SEEK_END)

@@ -13,7 +13,7 @@ from isoglot.errors import ConfigurationError
 from isoglot.evaluation.options import EvaluateOptions
 from isoglot.example_counts import ENDING, CountsFile, ExampleCounts
 from isoglot.results import Result, append, held
-from isoglot.runs.files import is_stream, make_folder
+from isoglot.runs.files import hidden, is_stream, make_folder
 from isoglot.runs.folder import key_of
 from isoglot.runs.lock import locked
 from isoglot.tasks import submission
@@ -145,7 +145,7 @@ def _rows(done: Evaluation, out: Path | None) -> list[Result]:
 
 
 def _journal(out: Path) -> Path:
-    return out.parent / f".{out.name}.done"
+    return hidden(out, ".done")
 
 
 def _note(out: Path, what: list[Any], made_of: str) -> None:

@@ -12,6 +12,7 @@ from isoglot.errors import ConfigurationError
 from isoglot.modules.adapter import plain_state, save_plain
 from isoglot.modules.checkpoint import require_fitting
 from isoglot.modules.encoder import unwrapped
+from isoglot.runs.disk import full_disk_named
 from isoglot.runs.folder import CHECKPOINT
 
 
@@ -39,9 +40,10 @@ def model_folder(
     name = (source.parent if source.name == CHECKPOINT else source).name or "model"
     with tempfile.TemporaryDirectory(prefix="isoglot-") as around:
         folder, before = Path(around) / name, copy.deepcopy(vars(model.config))
-        try:
-            save_plain(model, folder, plain_state(model))
-        finally:
-            vars(model.config).update(before)  # saving notes the class and the dtype there
-        tokenizer.save_pretrained(folder)
+        with full_disk_named(folder):
+            try:
+                save_plain(model, folder, plain_state(model))
+            finally:
+                vars(model.config).update(before)  # saving notes the class and the dtype there
+            tokenizer.save_pretrained(folder)
         yield folder

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import accumulate, groupby, pairwise, zip_longest
 from operator import itemgetter
+from pathlib import Path
 from unicodedata import category
 
 from isoglot.aligners.alignment import PairLinks
@@ -27,6 +28,7 @@ from isoglot.projection.tags import MarkedText, Tag, first_tag, parse_markup
 from isoglot.projection.units import CutText, LabelKind, Unit
 
 _REFERENCE = re.compile(r"&(?:#[0-9]+|#[xX][0-9a-fA-F]+|[A-Za-z][A-Za-z0-9]*);|.", re.DOTALL)
+_DOCUMENT = re.compile(r"\s*(<\?xml|<!DOCTYPE|<tmx|<xliff|<html|<body)\b", re.IGNORECASE)
 _LINE_ENDS = str.maketrans({"\n": "&#10;", "\r": "&#13;"})
 _ESCAPED = {"&": "&amp;", "<": "&lt;"}
 
@@ -36,8 +38,8 @@ class InlineTags(LabelKind):
 
     def units(self) -> Iterator[Unit]:
         """One unit per line."""
-        labelled = parsed(partial(parse_line, cut=self.cut), numbered_lines(self.labels), self.labels)
-        translated = parsed(_without_tags, numbered_lines(self.translation), self.translation)
+        labelled = parsed(partial(parse_line, cut=self.cut), _segments(self.labels), self.labels)
+        translated = parsed(_without_tags, _segments(self.translation), self.translation)
         pairs = self.paired(zip_longest(labelled, translated))
         for line, ((source, words), text) in enumerate(pairs, 1):
             target = self.cut(unescaped(text)[0])
@@ -56,6 +58,19 @@ class InlineTags(LabelKind):
                 tag = source.tags[source.elements[number].opening].text
                 self.problems.append((unit.line, change, tag.replace("\t", " ")))
         return marked_translation(projection, text) + "\n"
+
+
+def _segments(path: str | Path) -> Iterator[tuple[int, str]]:
+    """The lines of a file, which is not a document of its own."""
+    for number, line in numbered_lines(path):
+        if document := _DOCUMENT.match(line):
+            raise InputError(
+                f"is a document ({document[1]}), but markup is read as one segment per line; write the content of each "
+                "segment (<seg>, <source>, <p>) on a line of its own",
+                path=path,
+                line=number,
+            )
+        yield number, line
 
 
 def parse_line(line: str, cut: Callable[[str], CutText]) -> tuple[MarkedText, CutText]:

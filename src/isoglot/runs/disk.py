@@ -3,6 +3,7 @@
 import errno
 import re
 import resource
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -50,7 +51,10 @@ def _number_in(text: str) -> int | None:
 
 @contextmanager
 def full_disk_named(path: str | Path) -> Iterator[None]:
-    """Turn whatever a library raises on a full or broken disk into one line that names the output."""
+    """Turn whatever a library raises on a full or broken disk into one line that names the output.
+
+    ``path``: The output, or the folder of temporary files.
+    """
     try:
         yield
     except IsoglotError:
@@ -59,6 +63,8 @@ def full_disk_named(path: str | Path) -> Iterator[None]:
         problem = disk_problem(error)
         if problem is None:
             raise
+        temporary = Path(path).resolve().is_relative_to(Path(tempfile.gettempdir()).resolve())
+        disk = "disk (TMPDIR=FOLDER, for temporary files)" if temporary else "disk"
         raise DiskError(
-            f"{path}: {problem}; the output is not written. Free some space or choose another disk, and run again"
+            f"{path}: {problem}; the output is not written. Free some space or choose another {disk}, and run again"
         ) from error

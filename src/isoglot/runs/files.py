@@ -24,7 +24,7 @@ from typing import IO, Any
 import psutil
 
 from isoglot.errors import ConfigurationError, InputError
-from isoglot.options import file_path, one_component
+from isoglot.options import LONGEST_NAME, file_path, one_component
 from isoglot.runs.disk import disk_problem, full_disk_named
 
 _SUFFIX = ".partial"
@@ -149,7 +149,9 @@ def make_folder(path: str | Path) -> Path:
         raise ConfigurationError(
             f"{folder} cannot be created, because {file} is a file; choose another path"
         ) from None
-    except (PermissionError, FileNotFoundError) as error:
+    except OSError as error:
+        if disk_problem(error) is not None:
+            raise
         raise ConfigurationError(
             f"{folder} cannot be created ({error.strerror}); choose a writable place"
         ) from error
@@ -301,14 +303,28 @@ def is_temporary(path: Path) -> bool:
 def _temporary(target: Path) -> Path:
     """A name beside the target that no other writer has; what killed writers left there is removed."""
     # a lock or a temporary file of a temporary file has its name, with more before and after it
-    own = re.compile(rf"\.+{re.escape(target.name)}\.(\d+)-[0-9a-f]+-(.+?){re.escape(_SUFFIX)}(\..+)?")
+    names = "|".join(map(re.escape, (target.name, _short(target.name))))
+    own = re.compile(rf"\.+(?:{names})\.(\d+)-[0-9a-f]+-(.+?){re.escape(_SUFFIX)}(\..+)?")
     with contextlib.suppress(PermissionError):  # a folder that may be written to and not be listed
         for found in list(target.parent.iterdir()):
             named = own.fullmatch(found.name)
             if named is not None and _left_behind(found, int(named[1]), named[2]):
                 _drop(found)
-    own_part = f"{os.getpid()}-{secrets.token_hex(8)}-{socket.gethostname()}"
-    return target.with_name(f".{target.name}.{own_part}{_SUFFIX}")
+    return hidden(target, f".{os.getpid()}-{secrets.token_hex(8)}-{socket.gethostname()}{_SUFFIX}")
+
+
+def hidden(target: Path, ending: str) -> Path:
+    """A hidden path beside another one, of its name and an ending; a name that would be too long is shortened."""
+    name = f".{target.name}{ending}"
+    return target.with_name(
+        name if len(os.fsencode(name)) <= LONGEST_NAME else f".{_short(target.name)}{ending}"
+    )
+
+
+def _short(name: str) -> str:
+    """A name of 100 bytes at most, which no other one has."""
+    given = os.fsencode(name)
+    return f"{given[:80].decode(errors='ignore')}~{hashlib.blake2b(given, digest_size=8).hexdigest()}"
 
 
 def _drop(place: Path) -> None:

@@ -14,6 +14,7 @@ from isoglot.runs.files import (
     digest_of,
     flush,
     followed,
+    hidden,
     is_temporary,
     make_folder,
     read_json,
@@ -190,4 +191,4 @@ def _files(folder: Path) -> Iterator[Path]:
 
 def _replaced(target: Path) -> Path:
     """Where a folder waits while its successor takes its name; no other writer's clearing touches it."""
-    return target.with_name(f".{target.name}.replaced.partial")
+    return hidden(target, ".replaced.partial")

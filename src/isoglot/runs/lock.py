@@ -11,7 +11,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from isoglot.errors import ConfigurationError
-from isoglot.runs.files import make_folder
+from isoglot.runs.files import hidden, make_folder
 
 _LOGGER = logging.getLogger(__name__)
 _READ_ONLY = (errno.EACCES, errno.EPERM, errno.EROFS)
@@ -35,7 +35,7 @@ def locked(path: str | Path, *, wait: bool = True) -> Iterator[None]:
     """
     target = Path(path).resolve()
     make_folder(target.parent)
-    file = target.with_name(f".{target.name}.lock")
+    file = hidden(target, ".lock")
     lock = FileLock(file, is_singleton=True)
     try:
         # FileLock would wait for a place where no file can be made

@@ -15,6 +15,7 @@ from isoglot.aligners.alignment import LinkTable
 from isoglot.aligners.statistical.options import Symmetriser
 from isoglot.aligners.symmetrise import check_symmetriser, symmetrise_table
 from isoglot.errors import ConfigurationError
+from isoglot.runs.disk import full_disk_named
 
 
 class EflomalAligner:
@@ -56,7 +57,10 @@ class EflomalAligner:
     ) -> tuple[LinkTable, LinkTable]:
         """Links of both directions, not symmetrised."""
         program = self.executable()
-        with tempfile.TemporaryDirectory(prefix="isoglot-eflomal-") as name:
+        with (
+            full_disk_named(tempfile.gettempdir()),
+            tempfile.TemporaryDirectory(prefix="isoglot-eflomal-") as name,
+        ):
             folder = Path(name)
             for side, sentences in (("source", source), ("target", target)):
                 with (folder / side).open("w", encoding="utf-8") as file:
