@@ -90,9 +90,10 @@ def trim(
 ) -> TrimSummary:
     """Write a copy of an encoder (with a masked-LM head or without) that has only the pieces that text uses.
 
-    Special tokens and the characters seen stay. With ``min_count`` 1 the text is cut into the same pieces as before, as
-    it is, as words joined by spaces, and as entries of a dictionary; the hidden states of these pieces, and their masked-LM logits, are the same too. If the folder is there already
-    and was made from the same encoder and text with the same options, nothing is done.
+    Special tokens and the characters seen stay. With ``min_count`` 1 the text is cut into the same pieces as before,
+    as it is, as words joined by spaces, and as entries of a dictionary; the hidden states of these pieces, and their
+    masked-LM logits, are the same too. If the folder is there already and was made from the same encoder and text
+    with the same options, nothing is done.
 
     Args:
         encoder: Folder or hub name of an encoder.
