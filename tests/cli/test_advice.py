@@ -25,7 +25,7 @@ FILES = {
     "header.tsv": f"source\ttarget\n{TSV}",
     "codes.tsv": f"en\tde\n{TSV}",
     "names.csv": "English,German\n" + TSV.replace("\t", ","),
-    "unlike.csv": "id,x,y\n" + "".join(f"{n},{one},{other}\n" for n, (one, other) in enumerate(PAIRS)),
+    "unlike.csv": "id,x,y\n" + "".join(f"the river,{one},{other}\n" for one, other in PAIRS),
     "keys.jsonl": "".join(f'{{"en": "{one}", "de": "{other}"}}\n' for one, other in PAIRS),
     "x.jsonl": "".join(f'{{"x": "{one}", "y": "{other}"}}\n' for one, other in PAIRS),
     "pairs.foo": TSV,
