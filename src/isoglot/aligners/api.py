@@ -219,7 +219,7 @@ def _aligner(
         raise ConfigurationError(
             f"{model} was trained on text split into {trained} words; pass words={trained!r}"
         )
-    return aligner, cast(WordMode, trained)
+    return aligner, trained
 
 
 def _encoder_aligner(

@@ -163,9 +163,12 @@ class AlignmentModel(nn.Module):
         }
 
     def _watch_steps(self) -> None:
-        """Warn once of an optimiser step that the objectives were not told of, though they depend on it."""
+        """Warn once of an optimiser step without :meth:`after_step`, where objectives depend on it."""
         names = [name for name, weight in self.weights.items() if callable(weight)]
-        names += [n for n, o in self.objectives.items() if type(o).after_step is not Objective.after_step]
+        unmoved = Objective.after_step
+        names += [
+            n for n, o in self.objectives.items() if getattr(type(o), "after_step", unmoved) is not unmoved
+        ]
         if not self._watched or not names:
             return
         values = [p.detach().flatten()[:1].float().cpu() for p in self.parameters() if p.requires_grad]
@@ -173,8 +176,8 @@ class AlignmentModel(nn.Module):
         if before is not None and not torch.equal(before, self._first_values):
             self.expect_steps()
             _LOGGER.warning(
-                "%s: not told of an optimiser step, so schedules, momentum copies and changes of labels stay at the "
-                "first one; add callbacks=[ObjectiveSteps()] of isoglot.training.callbacks to the Trainer, or set "
+                "%s: does not know of an optimiser step, so schedules, momentum copies and changes of labels stay at "
+                "the first one; add callbacks=[ObjectiveSteps()] of isoglot.training.callbacks to the Trainer, or set "
                 "model.step and call model.after_step() in your own loop",
                 ", ".join(dict.fromkeys(names)),
             )
