@@ -274,13 +274,13 @@ ENCODER = {"model": tiny_model("bert"), "tokenizer": tiny_tokenizer("bert"), "la
 PAIR = "the river is deep and the house is small", "ta potamo bathy kai to spiti mikro"
 
 
-def links(model):
-    return iso.align(*PAIR, **(ENCODER if model else {})).to_pharaoh()
+def links(_):
+    return iso.align(*PAIR, **ENCODER).to_pharaoh()
 
 
-before = [links(model) for model in (True, False)]
-with multiprocessing.get_context("fork").Pool(2) as pool:
-    assert pool.map_async(links, [True, False]).get(timeout=300) == before
+before = links(0)
+with multiprocessing.get_context("fork").Pool(1) as pool:
+    assert pool.map_async(links, [0]).get(timeout=300) == [before]
 """
 
 

@@ -63,7 +63,7 @@ def transfer(
         seed: Seed of all fine-tunings.
         options: settings, split, and whether weights are kept.
         out: folder; ``trained-on-en/`` and so on are runs, ``results.jsonl`` holds the rows.
-        progress: Receives progress reports.
+        progress: Receives progress reports; ``print`` shows them as lines.
         measured: Receives the rows before they are written.
 
     Returns:

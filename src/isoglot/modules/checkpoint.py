@@ -101,7 +101,7 @@ def require_fitting(
     *,
     hint: str = "",
 ) -> None:
-    """Refuse a tokenizer that is visibly not the model's; ``hint`` ends the error.
+    """Refuse a tokenizer that is not the model's, as far as that can be seen; ``hint`` ends the error.
 
     Of one that was read from where the model was, only entries without an embedding are refused: there may be fewer.
     """
@@ -121,9 +121,10 @@ def require_fitting(
 
 def _not_its_own(tokenizer: PreTrainedTokenizerBase, model: PreTrainedModel, rows: int) -> str:
     """How it shows that a tokenizer is not the model's: its ids, its padding, its size."""
-    beside, vocabulary = Path(model.name_or_path or "") / "tokenizer.json", tokenizer.get_vocab()
-    trained = Tokenizer.from_file(str(beside)).get_vocab() if beside.is_file() else {}
-    for piece, number in vocabulary.items():
+    beside, trained = Path(model.name_or_path or "", "tokenizer.json"), dict[str, int]()
+    if model.name_or_path and beside.is_file():
+        trained = Tokenizer.from_file(str(beside)).get_vocab()
+    for piece, number in tokenizer.get_vocab().items():
         if trained.get(piece, number) != number:
             return f"{piece!r} is token {trained[piece]} in {beside} and {number} in the tokenizer"
     padding = getattr(model.config, "pad_token_id", None)

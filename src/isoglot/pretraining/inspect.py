@@ -78,7 +78,7 @@ def inspect_recipe(
         recipe: from :func:`isoglot.pretraining.check.load_recipe`, or what it takes.
         positions: how many.
         start: the first one.
-        progress: Receives progress reports.
+        progress: Receives progress reports; ``print`` shows them as lines.
         cache: as in :func:`isoglot.pretraining.pretrain.pretrain`.
     """
     if not isinstance(recipe, Recipe):

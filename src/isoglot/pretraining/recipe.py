@@ -171,10 +171,13 @@ class _MadeSection(OpenSection):
 
     registry: ClassVar[Mapping[str, Any]]
     called: ClassVar[str]
-    require: ClassVar[Any]
-    """Refuses a class of another kind, which the message names."""
     type: str
     options: Spec = Field(exclude=True)
+
+    @staticmethod
+    def require(kind: Any, name: str) -> None:
+        """Refuse a class of another kind; ``name`` is where it stands."""
+        raise NotImplementedError
 
     @classmethod
     def typed(cls, values: Mapping[str, Any], recipe: Mapping[str, Any]) -> dict[str, Any]:
@@ -209,8 +212,12 @@ class ViewSection(_MadeSection):
 
     registry: ClassVar[Mapping[str, Any]] = VIEWS
     called = "view"
-    require = staticmethod(require_view)
     stream: str
+
+    @staticmethod
+    def require(kind: Any, name: str) -> None:
+        """Refuse what is not a view."""
+        require_view(kind, name)
 
     def require_room(self, longest: int | None) -> None:
         """Refuse an input that is longer than the encoder's positions."""
@@ -225,8 +232,12 @@ class ObjectiveSection(_MadeSection):
 
     registry: ClassVar[Mapping[str, Any]] = OBJECTIVES
     called = "objective"
-    require = staticmethod(require_objective)
     weight: NotNegative | WeightSection = 1.0
+
+    @staticmethod
+    def require(kind: Any, name: str) -> None:
+        """Refuse what is not an objective."""
+        require_objective(kind, name)
 
 
 MADE: dict[str, type[ViewSection | ObjectiveSection]] = {"views": ViewSection, "objectives": ObjectiveSection}

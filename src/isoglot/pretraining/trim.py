@@ -101,7 +101,7 @@ def trim(
         request: Files of text, and how rare or how many pieces may be.
         texts: More text to keep the pieces of, such as a column of a data set.
         overwrite: Replace an encoder that was trimmed otherwise.
-        progress: Receives progress reports.
+        progress: Receives progress reports; ``print`` shows them as lines.
 
     Raises:
         ConfigurationError: No text, a checkpoint that cannot be read, or a folder that holds something else.

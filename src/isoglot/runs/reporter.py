@@ -31,7 +31,7 @@ class Silent:
         """Drop a step's progress."""
 
 
-class _Lines(Silent):
+class _LineReporter(Silent):
     """Hands lines to a function."""
 
     def __init__(self, write: Callable[[str], object]) -> None:
@@ -57,7 +57,7 @@ def reporter_of(progress: AnyReporter | None) -> Reporter:
     if hasattr(progress, "note") and hasattr(progress, "progress"):
         return progress
     if callable(progress):
-        return _Lines(progress)
+        return _LineReporter(progress)
     raise ConfigurationError(
         f"progress: expected a function of one line of text, such as print, or an object with note(text) and "
         f"progress(label, done, total), got {shortened(progress)}"

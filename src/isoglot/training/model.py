@@ -184,12 +184,11 @@ class AlignmentModel(nn.Module):
         }
 
     def _watch_steps(self) -> None:
-        """Warn once of an optimiser step that did not reach the objectives, though they depend on it."""
+        """Warn once of an optimiser step without :meth:`after_step`, where objectives depend on it."""
         names = [name for name, weight in self.weights.items() if callable(weight)]
+        unmoved = Objective.after_step
         names += [
-            n
-            for n, o in self.objectives.items()
-            if getattr(type(o), "after_step", None) is not Objective.after_step
+            n for n, o in self.objectives.items() if getattr(type(o), "after_step", unmoved) is not unmoved
         ]
         if not self._watched or not names:
             return
@@ -198,9 +197,9 @@ class AlignmentModel(nn.Module):
         if before is not None and not torch.equal(before, self._first_values):
             self.expect_steps()
             _LOGGER.warning(
-                "%s: an optimiser step did not reach them, so schedules, momentum copies and changes of labels stay "
-                "at the first one; add callbacks=[ObjectiveSteps()] of isoglot.training.callbacks to the Trainer, or "
-                "set model.step and call model.after_step() in your own loop",
+                "%s: does not know of an optimiser step, so schedules, momentum copies and changes of labels stay at "
+                "the first one; add callbacks=[ObjectiveSteps()] of isoglot.training.callbacks to the Trainer, or set "
+                "model.step and call model.after_step() in your own loop",
                 ", ".join(dict.fromkeys(names)),
             )
 
