@@ -76,7 +76,10 @@ def test_words_stay_words_and_text_is_cut_as_asked(how):
 def test_a_model_object_with_its_tokenizer_aligns(encoder, how, expected):
     own = {**how, "model": tiny_model("bert"), "tokenizer": tiny_tokenizer("bert")}
     found = iso.align_many(PAIRS, **own)
-    assert found == [iso.align(*pair, **own) for pair in PAIRS]
+    alone = [iso.align(*pair, **own) for pair in PAIRS]
+    assert [pair.links for pair in found] == [pair.links for pair in alone]
+    for pair, other in zip(found, alone, strict=True):  # the last bits depend on the batch
+        assert pair.probabilities == pytest.approx(other.probabilities, abs=1e-5)
 
 
 def test_a_stream_is_read_as_it_is_taken_and_comes_in_order(how):
