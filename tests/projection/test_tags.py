@@ -69,7 +69,7 @@ def test_codes_are_paired_by_their_numbers(
         ('<b><i title="a', "not complete"),
         ("a</b", "not complete"),
         ("<!-- a", "not complete"),
-        ("<![foo[a", "declaration"),
+        ("<![foo[a", "correct the line|not complete"),
     ],
 )
 def test_tags_that_do_not_match_are_named(line: str, message: str) -> None:

@@ -206,10 +206,15 @@ class _Tokenizer(HTMLParser):
         self.handle_comment(data)
 
     def unknown_decl(self, data: str) -> None:
-        if data.startswith("CDATA["):
-            self.tokens.append(_Token(self.getpos()[1], data.removeprefix("CDATA["), _CDATA))
-        else:
-            self.handle_comment(data)
+        self.handle_comment(data)
+
+    def parse_html_declaration(self, i: int) -> int:
+        """A section of CDATA is text, which later releases of Python take for a comment."""
+        end = self.rawdata.find("]]>", i) if self.rawdata.startswith("<![CDATA[", i) else -1
+        if end < 0:
+            return super().parse_html_declaration(i)
+        self.tokens.append(_Token(self.getpos()[1], self.rawdata[i + len("<![CDATA[") : end], _CDATA))
+        return end + len("]]>")
 
 
 def _with_spaces(text: str, tags: Sequence[Tag]) -> list[Tag]:
