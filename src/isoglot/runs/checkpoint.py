@@ -7,6 +7,7 @@ from pickle import UnpicklingError
 
 from isoglot.errors import ConfigurationError, IsoglotError
 from isoglot.runs.folder import CHECKPOINT, TOKENIZER_FILES
+from isoglot.runs.memory import memory_problem
 
 ALIGNER_FILE = "aligner.json"
 """Layer and method of an encoder as an aligner, beside its weights."""
@@ -61,13 +62,16 @@ def reading(checkpoint: str | Path, file: str) -> Iterator[None]:
     """Turn whatever a library raises while it reads a checkpoint into one line that names the checkpoint.
 
     Raises:
-        ConfigurationError: in place of any exception of the block that is not isoglot's own.
+        ConfigurationError: in place of any exception of the block that is not isoglot's own, nor says that memory
+            ran out.
     """
     try:
         yield
-    except (IsoglotError, MemoryError):
+    except IsoglotError:
         raise
     except Exception as error:  # what a broken or foreign file makes of the libraries has no common class
+        if memory_problem(error) is not None:
+            raise
         folder = Path(checkpoint)
         if not folder.is_dir():
             raise ConfigurationError(
