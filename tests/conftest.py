@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -34,6 +36,16 @@ batch: {examples: 8}
 steps: 6
 train: {learning_rate: 1e-3, logging_steps: 2, save_steps: 3, save_total_limit: 1, use_cpu: true}
 """
+
+
+@pytest.fixture(autouse=True)
+def _own_modules(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Forget modules that a test wrote and imported: the next test's module of that name is another one."""
+    folder = str(request.getfixturevalue("tmp_path")) if "tmp_path" in request.fixturenames else None
+    yield
+    for name, module in list(sys.modules.items()):
+        if folder is not None and (getattr(module, "__file__", None) or "").startswith(folder):
+            del sys.modules[name]
 
 
 @pytest.fixture
