@@ -1,6 +1,6 @@
 """The aligner of the package as users run it, whole commands beside simalign and awesome-align.
 
-    PYTHONPATH=peers python benchmarks/box/speed.py [--pairs 2000] [--peer-pairs 200]
+    PYTHONPATH=peers python benchmarks/box/speed.py [--pairs 2000] [--peer-pairs 200] [--models box OLDER.safetensors]
 
 Each row is a process from its start to its end, on en-de pairs of multi30k's training text (ISOGLOT_DATA): three, which
 are start-up alone, and many. The peers run the shape of mBERT with random weights (see ``aligners.py``); simalign,
@@ -17,7 +17,7 @@ import sys
 import tempfile
 import time
 from importlib.util import find_spec
-from itertools import islice
+from itertools import islice, product
 from pathlib import Path
 from statistics import median
 
@@ -85,22 +85,22 @@ def peer(package: str, method: str, count: int, arguments: list[str], folder: Pa
         row(f"{package} {method}", count, arguments, folder, 1)
 
 
-def one_by_one(lines: list[str]) -> None:
+def one_by_one(lines: list[str], model: str) -> None:
     """Milliseconds of each pair, one call a pair."""
     import isoglot as iso
 
     pairs = [[side.split() for side in line.split("|||")] for line in lines]
     for dtype in ("float32", "bfloat16"):
-        iso.align(*pairs[0], dtype=dtype)
+        iso.align(*pairs[0], dtype=dtype, model=model)
         figures = []
         for source, target in pairs:
             wall, cpu = time.perf_counter(), time.process_time()
-            iso.align(source, target, dtype=dtype)
+            iso.align(source, target, dtype=dtype, model=model)
             figures.append((1000 * (time.perf_counter() - wall), 1000 * (time.process_time() - cpu)))
         walls, cpus = zip(*figures, strict=True)
         print(
-            f"one pair, loaded, {dtype:10s} median {median(walls):6.1f} ms wall, {median(cpus):6.1f} ms CPU; "
-            f"least {min(walls):.1f} and {min(cpus):.1f}"
+            f"{Path(model).stem}, one pair, loaded, {dtype:10s}: median {median(walls):6.1f} ms wall, "
+            f"{median(cpus):6.1f} ms CPU; least {min(walls):.1f} and {min(cpus):.1f}"
         )
 
 
@@ -111,6 +111,7 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, default=2000)
     parser.add_argument("--peer-pairs", type=int, default=200)
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--models", nargs="+", default=["box"], help="packed aligners, each measured in turn")
     options = parser.parse_args()
     lines = read_pairs(options.pairs)
     print(f"load {os.getloadavg()[0]:.1f}, OMP_NUM_THREADS={os.environ.get('OMP_NUM_THREADS', '')}")
@@ -122,18 +123,11 @@ def main() -> None:
             files[count] = folder / f"{count}.txt"
             files[count].write_text("".join(lines[:count]), encoding="utf-8")
         for count in (3, options.pairs):
-            for dtype in ("float32", "bfloat16"):
-                command = [
-                    "-m",
-                    "isoglot.cli",
-                    "align",
-                    str(files[count]),
-                    "--precision",
-                    dtype,
-                    "-o",
-                    str(folder / "out"),
-                ]
-                row(f"isoglot align {dtype}", count, command, folder, options.repeats)
+            for dtype, model in product(("float32", "bfloat16"), options.models):
+                links = str(folder / "out")
+                command = ["-m", "isoglot.cli", "align", str(files[count]), "--model", model, "-o", links]
+                name = f"{Path(model).stem} {dtype}"
+                row(name, count, [*command, "--precision", dtype], folder, options.repeats)
         pairs = [(source.split(), target.split()) for source, target in (line.split("|||") for line in lines)]
         build_encoder(pairs, folder, "mbert")
         for count in (3, options.peer_pairs):
@@ -142,7 +136,8 @@ def main() -> None:
             given = {"data_file": files[count], "output_file": folder / "out", "model_name_or_path": folder}
             flags = [text for name, value in given.items() for text in (f"--{name}", str(value))]
             peer("awesome_align", "softmax", count, [*AWESOME, *flags], folder)
-    one_by_one(lines[:100])
+    for model in options.models:
+        one_by_one(lines[:100], model)
 
 
 if __name__ == "__main__":
