@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 from tokenizers import Tokenizer
 
+from isoglot.checkpoints.reading import reading
 from isoglot.corpus.filter.filters import Part, hash_texts, held_out_key
 from isoglot.corpus.filter.scripts import scripts_of
 from isoglot.corpus.manifest import InputFile, Manifest, read_manifest
@@ -31,7 +32,6 @@ from isoglot.corpus.read.readers import READERS
 from isoglot.corpus.read.sources import FORMATS, Kind, Source, by_suffix, expand
 from isoglot.corpus.shards import Ledger, shard_groups
 from isoglot.errors import ConfigurationError, InputError, IsoglotError, Problem
-from isoglot.runs.checkpoint import reading
 from isoglot.runs.cluster import RayPool
 from isoglot.runs.files import refuse_overwriting
 from isoglot.runs.fingerprint import files_of, states
