@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from isoglot.aligners.embedding.choice import best_choice
 from isoglot.aligners.embedding.options import MEASURED, EmbeddingOptions
 from isoglot.corpus.read.sources import Source
 from isoglot.runs.reporter import Reporter
@@ -71,7 +70,7 @@ class BestLinks(Step):
     def run(self, folder: Path, report: Reporter) -> Mapping[str, Any]:
         """Choose, then measure."""
         from isoglot.aligners.embedding.aligner import EmbeddingAligner  # noqa: PLC0415 - loads the libraries
-        from isoglot.aligners.embedding.layer_error import layer_error  # noqa: PLC0415
+        from isoglot.aligners.embedding.layer_error import best_choice, layer_error  # noqa: PLC0415
         from isoglot.aligners.files.gold import gold_pairs  # noqa: PLC0415
 
         tried = best_choice(
