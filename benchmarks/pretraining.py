@@ -52,8 +52,8 @@ from isoglot.corpus.encode.encode import encode_stream
 from isoglot.corpus.encode.tokenizer import train_tokenizer
 from isoglot.modules.encoder import num_layers
 from isoglot.modules.encodings import Encodings
+from isoglot.modules.isolation import isolated_state
 from isoglot.modules.load import load_masked_lm
-from isoglot.modules.surroundings import own_surroundings
 from isoglot.objectives.masked_lm import MaskedLMObjective
 from isoglot.training.batches import BatchOptions, bucket_positions
 from isoglot.training.callbacks import real_tokens
@@ -169,7 +169,7 @@ def run(
             yield batch, run_child(work, shape, variant, precision, own)
             continue
         row = None
-        surroundings = nullcontext() if variant.startswith("hf") else own_surroundings()
+        surroundings = nullcontext() if variant.startswith("hf") else isolated_state()
         with surroundings, suppress(torch.OutOfMemoryError), redirect_stdout(sys.stderr):
             row = child(work, shape, variant, precision, own)
         yield batch, row

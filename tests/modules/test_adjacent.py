@@ -7,7 +7,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from isoglot.modules.adjacent import adjacent_links, adjacent_weights
+from isoglot.modules.extraction import adjacent_links, adjacent_weights
 
 
 def sub_stochastic(seed: int, n: int, m: int) -> torch.Tensor:

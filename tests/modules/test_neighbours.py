@@ -24,7 +24,7 @@ def test_similarities_equal_the_loops(similarity: str, asked: int) -> None:
         "margin": lambda i, j: cos[i][j] / ((rx[i] + ry[j]) / 2),
     }[similarity]
     more = None if asked == 6 else others
-    block = next(iter(similarity_blocks(x, y, similarity=similarity, neighbours=k, others=more)))[1]
+    block = next(iter(similarity_blocks(x, y, similarity=similarity, neighbours=k, reference=more)))[1]
     table = torch.tensor([[expected(i, j) for j in range(6)] for i in range(6)])
     torch.testing.assert_close(block, table, atol=1e-5, rtol=1e-5)
     block = next(iter(similarity_blocks(x, y, similarity=similarity)))[1]

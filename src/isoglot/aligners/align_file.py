@@ -9,7 +9,6 @@ from typing import Any
 
 from isoglot.aligners.alignment import PairLinks
 from isoglot.aligners.embedding.choice import kept_density
-from isoglot.aligners.embedding.memory import keep_few_primitives
 from isoglot.aligners.embedding.options import values_of
 from isoglot.aligners.embedding.taught import untaught
 from isoglot.aligners.files.output import shows_words, write_corpus, write_lines
@@ -22,6 +21,7 @@ from isoglot.corpus.manifest import InputFile
 from isoglot.corpus.open_corpus import Corpus, open_corpus
 from isoglot.corpus.read.sources import UNNAMED, Source
 from isoglot.errors import ConfigurationError
+from isoglot.modules.allocator import keep_few_primitives
 from isoglot.runs.files import check_outputs
 from isoglot.runs.fingerprint import fingerprint
 from isoglot.runs.folder import MANIFEST, hash_checkpoint, make_once

@@ -20,7 +20,6 @@ import pyarrow.parquet as pq
 
 from isoglot.aligners.alignment import PairLinks
 from isoglot.aligners.embedding.aligner import UNLINKED, EmbeddingAligner
-from isoglot.aligners.embedding.memory import keep_few_primitives
 from isoglot.aligners.embedding.options import EmbeddingOptions
 from isoglot.aligners.embedding.running_text import align_running
 from isoglot.aligners.files.pairs import prepared_pairs
@@ -33,6 +32,7 @@ from isoglot.corpus.open_corpus import Corpus, CorpusInput, prepared_input
 from isoglot.corpus.read.sources import Source
 from isoglot.corpus.text_pairs import TextPair
 from isoglot.errors import ConfigurationError, InputError
+from isoglot.modules.allocator import keep_few_primitives
 from isoglot.runs.cluster import ResidentPool
 from isoglot.runs.files import whole_path
 from isoglot.runs.folder import RUN, begin, hash_checkpoint, state_of

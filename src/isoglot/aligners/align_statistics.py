@@ -14,7 +14,7 @@ from isoglot.aligners.alignment import WINDOW, LinkTable, PairLinks, pair_links,
 from isoglot.aligners.files.output import shows_words
 from isoglot.aligners.files.pairs import Warn, Warnings, more_bitext, read_pairs, silent
 from isoglot.aligners.options import AlignRequest, Eflomal, Encoder, FastAlign, Hmm, SavedModel
-from isoglot.aligners.statistical.bitext import BitextSide, Ints, WordNumbers
+from isoglot.aligners.statistical.bitext import BitextSide, ForeignText, Ints, WordNumbers
 from isoglot.aligners.statistical.eflomal import EflomalAligner
 from isoglot.aligners.statistical.methods import require_room
 from isoglot.aligners.statistical.model import (
@@ -22,7 +22,6 @@ from isoglot.aligners.statistical.model import (
     SentenceAlignments,
     StatisticalAligner,
 )
-from isoglot.aligners.statistical.unknown_words import ForeignText
 from isoglot.corpus.encode.words import WordMode
 from isoglot.corpus.open_corpus import Corpus
 from isoglot.corpus.read.sources import UNNAMED
@@ -118,7 +117,7 @@ def _by_loaded(
     pairs = read_pairs(corpus, mode=_mode(request, aligner), warn=warn, split=request.words is None)
     languages, unknown, first = (
         set[tuple[str, str]](),
-        ForeignText(aligner.trained(), lowercase=aligner.lowercase),
+        ForeignText(aligner.trained().known, lowercase=aligner.lowercase),
         0,
     )
     while window := list(islice(pairs, WINDOW)):

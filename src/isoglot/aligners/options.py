@@ -6,7 +6,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import Field, model_validator
 
 from isoglot.aligners.embedding.choice import with_kept
-from isoglot.aligners.embedding.options import METHODS, AnyEmbedding, Kept
+from isoglot.aligners.embedding.options import METHODS, AnyEmbedding, LinkFilter
 from isoglot.aligners.statistical.options import DiagonalOptions, HmmOptions, Symmetrisation, Symmetriser
 from isoglot.checkpoints.folder import BOX
 from isoglot.checks import did_you_mean, validated
@@ -35,7 +35,7 @@ _START = "Start training from this saved model, for example one that `isoglot me
 _TRAIN_ON = "More bitext to learn from; its links are not written."
 
 
-class _Model(Kept):
+class _Model(LinkFilter):
     """A statistical model, learned or loaded."""
 
     symmetrisation: Symmetrisation | None = option(None, _SYMMETRISE, flags=["--symmetrise"], group=_LEARNING)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from isoglot.aligners.embedding.choice import ATTACHED, Choice, Tried, keep_choice
+from isoglot.aligners.embedding.choice import ATTACHED, Choice, RatedChoice, keep_choice
 from isoglot.aligners.files.gold import GoldPairs, gold_pairs, require_usable
 from isoglot.checks import shortened
 from isoglot.errors import ConfigurationError
@@ -30,11 +30,11 @@ class TuningResult:
     """
 
     model: str | Path | PreTrainedModel
-    table: list[Tried]
+    table: list[RatedChoice]
     density: dict[str, float]
 
     @property
-    def best(self) -> Tried:
+    def best(self) -> RatedChoice:
         """The first row of the table."""
         return self.table[0]
 
@@ -65,7 +65,7 @@ def tune(
     """Choose an encoder's layer and method for word alignment.
 
     Tries argmax, itermax and softmax with several thresholds at each layer, and with the best of them whether unlinked
-    words go with a neighbour (:func:`~isoglot.aligners.embedding.attached.attach`). Nothing is written until
+    words go with a neighbour (:func:`~isoglot.aligners.embedding.aligner.attach`). Nothing is written until
     :meth:`TuningResult.keep`.
 
     Args:

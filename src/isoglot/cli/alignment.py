@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from isoglot.aligners.embedding.choice import CANDIDATES, Tried, choice_file
+from isoglot.aligners.embedding.choice import CANDIDATES, RatedChoice, choice_file
 from isoglot.aligners.embedding.options import METHODS
 from isoglot.aligners.options import (
     STATISTICAL,
@@ -345,7 +345,7 @@ def _weighted(text: str) -> tuple[str, float]:
     return name, value
 
 
-def _print_tried(tried: Sequence[Tried]) -> None:
+def _print_tried(tried: Sequence[RatedChoice]) -> None:
     typer.echo("mean AER  layer  method")
     for choice, aer, _ in tried:
         rest = " ".join(f"{k}={v}" for k, v in choice.items() if k not in ("layer", "method"))

@@ -35,12 +35,12 @@ class Arrangements(NamedTuple):
 def arrangements(n: int) -> Arrangements:
     """The orders of n members, built once."""
     orders = np.array(list(permutations(range(n))), dtype=np.int64)
-    place = np.argsort(orders, axis=1)
+    rank = np.argsort(orders, axis=1)
     parts, pairs = [], []
     first, second = np.array(list(permutations(range(n), 2)), dtype=np.int64).reshape(-1, 2).T
-    before = place[:, first] < place[:, second]
-    head = place[:, :1]
-    early, late = place < head, place > head
+    before = rank[:, first] < rank[:, second]
+    head = rank[:, :1]
+    early, late = rank < head, rank > head
     for kind, holds in enumerate((
         before,
         before & early[:, first] & early[:, second],
@@ -49,9 +49,9 @@ def arrangements(n: int) -> Arrangements:
     )):  # fmt: skip
         parts.append(sparse.csr_matrix(holds.astype(np.float64)))
         pairs.append(np.stack([np.full(first.size, kind), first, second], axis=1))
-    adjacent, found = _runs(orders, 2, pad=1)
+    adjacent, present = _runs(orders, 2, pad=1)
     parts.append(adjacent)
-    pairs.append(np.concatenate([np.full((len(found), 1), 4), found], axis=1))
+    pairs.append(np.concatenate([np.full((len(present), 1), 4), present], axis=1))
     runs = []
     high = min(n, _HIGH)
     for k in range(_LOW, high + 1):

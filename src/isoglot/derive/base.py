@@ -42,10 +42,10 @@ class DerivedSentence(NamedTuple):
 
     def renderings(self) -> dict[int, list[int]]:
         """By word of the original, the derived words that render it."""
-        found: dict[int, list[int]] = {}
+        images: dict[int, list[int]] = {}
         for new, old in enumerate(self.origin):
-            found.setdefault(old, []).append(new)
-        return found
+            images.setdefault(old, []).append(new)
+        return images
 
 
 class Underivable(Exception):  # noqa: N818 - a reason to pass a sentence over, not a user's mistake
@@ -87,12 +87,12 @@ def moved(sentence: Sentence, derived: DerivedSentence) -> Sentence:
     """The derived words as a sentence, with the original's analysis carried along where each word moved whole."""
     origin, size = derived.origin, len(sentence.words)
     # Order changes only inside sentences, so the places at which they end stay where they were.
-    found = Sentence(derived.words, ends=sentence.ends if len(origin) == size else None)
+    result = Sentence(derived.words, ends=sentence.ends if len(origin) == size else None)
     if not sentence.heads or not len(set(origin)) == len(origin) == size:
-        return found
-    place = {old: new for new, old in enumerate(origin, 1)}
-    return found._replace(
+        return result
+    number = {old: new for new, old in enumerate(origin, 1)}
+    return result._replace(
         upos=tuple([sentence.upos[o] for o in origin]),
-        heads=tuple([place[sentence.heads[o] - 1] if sentence.heads[o] else 0 for o in origin]),
+        heads=tuple([number[sentence.heads[o] - 1] if sentence.heads[o] else 0 for o in origin]),
         deprels=tuple([sentence.deprels[o] for o in origin]),
     )

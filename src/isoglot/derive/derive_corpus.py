@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import ExitStack
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -76,16 +76,16 @@ def derive_corpus(
     made_with = (request.tokenizer, request.options.models)  # by their content where they are files
     files += [str(path) for path in made_with if path is not None and Path(path).exists()]
     inputs = [InputFile.of(f).recorded() for f in files]
-    wanted = {"request": request.model_dump(mode="json"), "kind": kind, "inputs": inputs}
-    manifest, made = make_once(
+    identity = {"request": request.model_dump(mode="json"), "kind": kind, "inputs": inputs}
+    manifest, new = make_once(
         out,
-        wanted,
+        identity,
         lambda folder: _write(names, kind, request, folder, reporter_of(progress)),
         what="derived corpus",
         overwrite=overwrite,
     )
     made_of = {name: manifest[name] for name in DeriveSummary._fields[:-1]}
-    return DeriveSummary(**made_of, skipped=not made)
+    return DeriveSummary(**made_of, skipped=not new)
 
 
 def _write(
@@ -95,19 +95,27 @@ def _write(
     schema = INPUT_KINDS[kind]
 
     def rows() -> Iterator[dict[str, Any]]:
-        found = read_rows(names, kind, languages=request.languages, options=request.source)
-        return islice(found, request.limit)
+        examples = read_rows(names, kind, languages=request.languages, options=request.source)
+        return islice(examples, request.limit)
 
     steps = parse_names(request.transform)
     tokenizer, copy = _tokenizer(request, draw="trans" in steps)
     options = _fitted(request, schema, tokenizer)
     transform = build(request.transform, options, vocabulary=copy, words=lambda: _words(rows()))
-    with (
-        _parses(request, folder) as parse,
-        DerivedFolder(folder, schema, lexicon=request.lexicon > 0 and "trans" in steps) as output,
-    ):
-        own = {"end_marks": options.end_marks, "single_spaces": request.rows.single_spaces or options.literal}
-        reading = request.rows.model_copy(update=own)
+    with ExitStack() as stack:
+        parse = None
+        if request.parses is not None:  # its trees stand in the folder while it is written
+            trees = read_rows([request.parses], "treebank", languages=("und",), options={})
+            file = folder / ".parses.db"
+            parse = stack.enter_context(Parses(trees, file, first_only=request.first_parse_only))
+        output = stack.enter_context(
+            DerivedFolder(folder, schema, lexicon=request.lexicon > 0 and "trans" in steps)
+        )
+        settings = {
+            "end_marks": options.end_marks,
+            "single_spaces": request.rows.single_spaces or options.literal,
+        }
+        reading = request.rows.model_copy(update=settings)
         deriver = Deriver(transform, "-".join(steps), request.derived_language, reading, parse)
         for image in deriver.rows(schema, rows()):
             output.add(image)
@@ -116,18 +124,10 @@ def _write(
         if not output.rows:
             reasons = ", ".join(f"{r} ({n:,})" for r, n in deriver.counts.items()) or "the input is empty"
             raise ConfigurationError(f"nothing could be derived from {names[0]}: {reasons}; give other data")
-        found = output.finish(share=request.lexicon, seed=options.seed)
+        counts = output.finish(share=request.lexicon, seed=options.seed)
         if copy is not None and "trans" in steps:
             copy.save(folder / "tokenizer")
-        return {**found, "counts": dict(deriver.counts)}
-
-
-def _parses(request: DeriveRequest, folder: Path) -> AbstractContextManager[Parses | None]:
-    """The trees of ``--parses``, kept in the folder while it is written."""
-    if request.parses is None:
-        return nullcontext()
-    trees = read_rows([request.parses], "treebank", languages=("und",), options={})
-    return Parses(trees, folder / ".parses.db", first_only=request.first_parse_only)
+        return {**counts, "counts": dict(deriver.counts)}
 
 
 def _tokenizer(

@@ -44,9 +44,9 @@ def kind_of(path: str) -> str:
     suffix = bare_suffix(path)
     if suffix in (".jsonl", ".ndjson"):
         columns = jsonl_columns(path)
-        found = next((kind for needed, kind in _COLUMNS if needed <= columns), None)
-        if found is not None:
-            return found
+        row_kind = next((kind for needed, kind in _COLUMNS if needed <= columns), None)
+        if row_kind is not None:
+            return row_kind
     if suffix in _SUFFIXES:
         return _SUFFIXES[suffix]
     raise ConfigurationError(
@@ -98,6 +98,6 @@ def _task_rows(path: str, kind: str, language: str) -> Iterator[dict[str, Any]]:
     for row in read_own(path, language=language):
         if kind == "qa":
             answers = zip(row["answers"]["text"], row["answers"]["start"], strict=True)
-            found = [(text, start) for text, start in answers if start != NOT_FOUND]
-            row |= {"answers": {"text": [t for t, _ in found], "start": [s for _, s in found]}}
+            located = [(text, start) for text, start in answers if start != NOT_FOUND]
+            row |= {"answers": {"text": [t for t, _ in located], "start": [s for _, s in located]}}
         yield row

@@ -96,11 +96,11 @@ class Passage(NamedTuple):
         ``tree``: its words and their analysis; the words' letters are those of the text, blanks aside, or of its
         beginning (where the first sentence of several was taken).
         """
-        places = [i for i, c in enumerate(text) if not c.isspace()]
+        letters = [i for i, c in enumerate(text) if not c.isspace()]
         spans, at = [], 0
         for word in tree.words:
             size = sum(not c.isspace() for c in word)
-            spans.append((places[at], places[at + size - 1] + 1))
+            spans.append((letters[at], letters[at + size - 1] + 1))
             at += size
         return cls(tree, tuple(spans))
 
@@ -119,20 +119,20 @@ def moved_answers(
     starts = list(accumulate((len(w) + 1 for w in derived.words), initial=0))
     first = {span[0]: i for i, span in enumerate(passage.spans)}
     last = {span[1]: i for i, span in enumerate(passage.spans)}
-    places, kept = derived.renderings(), []
+    renderings, located = derived.renderings(), []
     for text, start in answers:
         stop = start + len(text.rstrip())
         begin = start + len(text) - len(text.lstrip())
         if begin not in first or stop not in last:
             counts["answer dropped: not at the bounds of words"] += 1
             continue
-        found = "".join(passage.sentence.words[first[begin] : last[stop] + 1])
-        if "".join(found.split()) != "".join(text.split()):
+        rendered = "".join(passage.sentence.words[first[begin] : last[stop] + 1])
+        if "".join(rendered.split()) != "".join(text.split()):
             counts["answer dropped: not in the context as recorded"] += 1
             continue
-        moved = sorted(p for old in range(first[begin], last[stop] + 1) for p in places.get(old, ()))
+        moved = sorted(p for old in range(first[begin], last[stop] + 1) for p in renderings.get(old, ()))
         if not moved or moved[-1] - moved[0] + 1 != len(moved):
             counts["answer dropped: in several pieces"] += 1
             continue
-        kept.append((" ".join(derived.words[moved[0] : moved[-1] + 1]), starts[moved[0]]))
-    return kept
+        located.append((" ".join(derived.words[moved[0] : moved[-1] + 1]), starts[moved[0]]))
+    return located

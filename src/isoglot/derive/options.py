@@ -116,6 +116,5 @@ class OrderFitRequest(Options):
 
     language: FileName = option(..., "Language of the treebank: fr.", flags=["--lang", "--language"])
     l2: float = option(1.0, "Weight of the squared norm of the features.", ge=0)
-    high_order: float = option(0.1, "Share of the commonest runs of three to five that are kept.", ge=0, le=1)
     labels: Literal["ud2", "literal"] = option("ud2", _LABELS, flags=["--ud-labels"])
     iterations: int = option(200, "Maximum steps of L-BFGS.", ge=1)

@@ -59,8 +59,8 @@ class Inversion:
 
     def __init__(self, options: TransformOptions) -> None:
         self.split, self.literal, self.end_marks = options.split, options.literal, options.end_marks
-        own = re.escape(options.end_marks)
-        self._attached = re.compile(rf"(?<=[^{own}])[{own}]+$") if options.attached else None
+        end_marks = re.escape(options.end_marks)
+        self._attached = re.compile(rf"(?<=[^{end_marks}])[{end_marks}]+$") if options.attached else None
         self._backend = None
         if options.level == "token":
             if options.tokenizer is None:
@@ -106,26 +106,17 @@ class Inversion:
         pieces: list[str] = []
         owner: list[int] = []
         for start, stop in _bounds(sentence, self.split, self.end_marks):
-            encoding = backend.encode(" ".join(sentence.words[start:stop]), add_special_tokens=False)
-            spans = _word_numbers(sentence.words[start:stop], encoding.offsets)
-            tokens = encoding.tokens
-            order = _inverted_order(tokens, self.end_marks)
+            words = sentence.words[start:stop]
+            encoding = backend.encode(" ".join(words), add_special_tokens=False)
+            tokens, last = encoding.tokens, len(encoding.tokens) - 1
+            starts = list(accumulate((len(word) + 1 for word in words[:-1]), initial=0))
+            word_of = [bisect_right(starts, max(end - 1, 0)) - 1 for _, end in encoding.offsets]
+            order = list(range(last, -1, -1))
+            if tokens and tokens[last].removeprefix("##").lstrip("Ġ▁") in {*self.end_marks}:
+                order = [*order[1:], last]
             pieces.extend([tokens[i] for i in order])
-            owner.extend([start + spans[i] for i in order])
+            owner.extend([start + word_of[i] for i in order])
         return DerivedSentence(tuple(pieces), tuple(owner))
-
-
-def _word_numbers(words: Sequence[str], offsets: Sequence[tuple[int, int]]) -> list[int]:
-    """The word each piece of the words' joined text stands in."""
-    starts = list(accumulate((len(word) + 1 for word in words[:-1]), initial=0))
-    return [bisect_right(starts, max(stop - 1, 0)) - 1 for _, stop in offsets]
-
-
-def _inverted_order(tokens: Sequence[str], marks: str) -> list[int]:
-    last = len(tokens) - 1
-    if last >= 0 and tokens[last].removeprefix("##").lstrip("Ġ▁") in {*marks}:
-        return [*range(last - 1, -1, -1), last]
-    return list(range(last, -1, -1))
 
 
 def _literal(words: tuple[str, ...]) -> DerivedSentence:

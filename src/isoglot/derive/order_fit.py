@@ -26,6 +26,8 @@ _HEADS = {"N": "noun, name or pronoun", "V": "verb"}
 SMALLEST, LARGEST = 2, 6
 """Sizes of the groups that models are fit to, head included."""
 
+COMMONEST = 0.1
+"""Share of the observed runs of three to five words that become features, as in the original."""
 TOLERANCE = 1e-4
 """A fit has converged when no feature's slope, per observed order, is steeper than this.
 
@@ -64,9 +66,9 @@ def fit_order_models(
     trees: list[Sentence] = []
     seen: set[Path] = set()
     for path in paths:
-        if (same := Path(path).resolve()) in seen:
+        if (resolved := Path(path).resolve()) in seen:
             raise ConfigurationError(f"{path}: got this treebank twice; give each treebank once")
-        seen.add(same)
+        seen.add(resolved)
         for row in read_rows([str(path)], "treebank", languages=(request.language,), options={}):
             tree = Sentence.of_row(row)
             trees.append(to_ud1(tree) if request.labels == "ud2" else tree)
@@ -77,19 +79,19 @@ def fit_order_models(
                 f"{', '.join(map(str, paths))}: no {heads} with one to five dependents in {len(trees):,} trees; give "
                 "projective UD trees"
             )
-        fits[kind] = fit(counts, l2=request.l2, high_order=request.high_order, iterations=request.iterations)
+        fits[kind] = fit(counts, l2=request.l2, iterations=request.iterations)
     folder = make_folder(out)
-    found = [(folder / f"{request.language}@{kind}.orm", fitted) for kind, fitted in fits.items()]
-    for path, fitted in found:
+    files = [(folder / f"{request.language}@{kind}.orm", fitted) for kind, fitted in fits.items()]
+    for path, fitted in files:
         if path.is_file() and not overwrite and path.read_bytes() != fitted.model.text().encode():
             raise ConfigurationError(f"{path}: is another model; choose another --out, or add --overwrite")
-    for path, fitted in found:
+    for path, fitted in files:
         fitted.model.save(path)
         if not fitted.converged:
             _LOGGER.warning(
                 "%s did not converge after %d iterations; use more iterations", path, request.iterations
             )
-    return found
+    return files
 
 
 def observed_groups(trees: Iterable[Sentence], kind: str) -> Counts:
@@ -97,7 +99,7 @@ def observed_groups(trees: Iterable[Sentence], kind: str) -> Counts:
 
     ``trees``: sentences with their analysis, in the labels that the model is to have.
     """
-    found: Counts = defaultdict(Counter)
+    counts: Counts = defaultdict(Counter)
     for tree in trees:
         try:
             if not is_projective(tree.heads):
@@ -111,23 +113,21 @@ def observed_groups(trees: Iterable[Sentence], kind: str) -> Counts:
             members = [(f"@{tree.upos[head]}&@", head), *sorted(named)]
             number = {word: n for n, (_, word) in enumerate(members)}
             order = tuple(number[i] for i in sorted([head, *dependents]))
-            found[tuple(name for name, _ in members)][order] += 1
-    return found
+            counts[tuple(name for name, _ in members)][order] += 1
+    return counts
 
 
-def fit(counts: Counts, *, l2: float = 1.0, high_order: float = 0.1, iterations: int = 200) -> OrderFit:
+def fit(counts: Counts, *, l2: float = 1.0, iterations: int = 200) -> OrderFit:
     r"""Fit the log-linear model of :class:`OrderModel` by L-BFGS.
 
     .. math:: \max_\theta \sum_g \log P_\theta(o_g) - \tfrac{l_2}{2} \lVert\theta\rVert^2
 
     Features of two members are those that any order of an observed group has; runs of three to five are those
-    observed, and of them only the commonest part.
-
-    ``high_order``: the part of the observed runs that is kept; 10 % in the original.
+    observed, and of them only the commonest :data:`COMMONEST`.
 
     Source: Wang and Eisner 2016, §4.
     """
-    runs = _common_runs(counts, high_order)
+    runs = _common_runs(counts)
     ids: dict[str, int] = {}
     designs = _designs(counts, runs, ids)
     result = optimize.minimize(
@@ -156,17 +156,17 @@ def _seen(table: Arrangements, orders: Counter[tuple[int, ...]]) -> NDArray[np.f
     return seen
 
 
-def _common_runs(counts: Counts, part: float) -> set[str]:
-    """The commonest of the observed runs of three to five; a part of one counts as one, as in the original."""
-    found: Counter[str] = Counter()
+def _common_runs(counts: Counts, share: float = COMMONEST) -> set[str]:
+    """The commonest of the observed runs of three to five; a fraction of one counts as one, as in the original."""
+    common: Counter[str] = Counter()
     for members, orders in counts.items():
         table = arrangements(len(members))
         columns = np.asarray(_seen(table, orders) @ table.counts)[len(table.pairs) :]
         names = run_names(members, table) if columns.any() else []
         for i in np.flatnonzero(columns):
-            found[names[i]] += int(columns[i])
-    ranked = sorted(found, key=lambda name: (-found[name], name))
-    return set(ranked[: math.ceil(part * len(ranked))])
+            common[names[i]] += int(columns[i])
+    ranked = sorted(common, key=lambda name: (-common[name], name))
+    return set(ranked[: math.ceil(share * len(ranked))])
 
 
 class _Design(NamedTuple):
@@ -179,14 +179,14 @@ class _Design(NamedTuple):
 
 def _designs(counts: Counts, runs: set[str], ids: dict[str, int]) -> list[_Design]:
     """The design of each size that there is; features get numbers in ``ids``."""
-    found = []
+    designs = []
     for n in sorted({len(members) for members in counts}):
-        own = [members for members in counts if len(members) == n]
+        of_size = [members for members in counts if len(members) == n]
         table = arrangements(n)
         width = table.counts.shape[1]
         rows: list[int] = []
         columns: list[int] = []
-        for g, members in enumerate(own):
+        for g, members in enumerate(of_size):
             for c, names in enumerate(pair_names(members, table.pairs)):
                 rows.extend([g * width + c] * len(names))
                 columns.extend([ids.setdefault(name, len(ids)) for name in names])
@@ -195,13 +195,13 @@ def _designs(counts: Counts, runs: set[str], ids: dict[str, int]) -> list[_Desig
                     rows.append(g * width + c)
                     columns.append(ids.setdefault(name, len(ids)))
         features = sparse.csr_matrix(
-            (np.ones(len(rows)), (rows, columns)), shape=(len(own) * width, len(ids))
+            (np.ones(len(rows)), (rows, columns)), shape=(len(of_size) * width, len(ids))
         )
-        seen = np.stack([_seen(table, counts[members]) for members in own], axis=1)
-        found.append(_Design(table.counts.T.tocsr(), features, seen))
-    for design in found:
+        seen = np.stack([_seen(table, counts[members]) for members in of_size], axis=1)
+        designs.append(_Design(table.counts.T.tocsr(), features, seen))
+    for design in designs:
         design.features.resize(design.features.shape[0], len(ids))
-    return found
+    return designs
 
 
 def objective(

@@ -56,12 +56,12 @@ class OrderModel:
         def weight(line: str) -> tuple[str, float]:
             name, _, value = line.rpartition(" ")
             try:
-                found = float(value)
+                number = float(value)
             except ValueError:
-                found = math.nan
-            if not name or not math.isfinite(found):
+                number = math.nan
+            if not name or not math.isfinite(number):
                 raise InputError(f"{line.strip()[:60]!r}; `FEATURE value` is needed: fetch the file again")
-            return name, found
+            return name, number
 
         lines = ((number, line) for number, line in numbered_lines(path) if line.strip())
         return cls(dict(each(weight, lines, path)))

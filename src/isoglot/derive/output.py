@@ -65,8 +65,8 @@ class DerivedFolder(ExitStack):
                 for name in ("lexicon.txt", self._temporary(languages)):
                     self._line(name, f"{word}\t{translation}")
         self.close()
-        if held := [languages for languages, lexicon in lexica.items() if lexicon]:
-            self._prepare(held, "lexicon", "lexicon")
+        if filled := [languages for languages, lexicon in lexica.items() if lexicon]:
+            self._prepare(filled, "lexicon", "lexicon")
         return {
             "rows": self.rows,
             "pairs": pairs,
@@ -78,8 +78,8 @@ class DerivedFolder(ExitStack):
         """Make a corpus of the temporary files of each language; its rows."""
         paths = [self.folder / self._temporary(both) for both in languages]
         sources = [
-            Source(path=str(path), format=name, source_language=one, target_language=other)
-            for path, (one, other) in zip(paths, languages, strict=True)
+            Source(path=str(path), format=name, source_language=source, target_language=target)
+            for path, (source, target) in zip(paths, languages, strict=True)
         ]
         options = PrepareOptions(kind=kind, clean_whitespace=False)
         summary = prepare(sources, self.folder / kind, options=options)

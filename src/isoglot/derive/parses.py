@@ -2,7 +2,7 @@
 
 import json
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import ExitStack, closing
 from itertools import accumulate, chain
 from os.path import commonprefix
@@ -33,7 +33,13 @@ class Parses(ExitStack):
         self._trees = self.enter_context(closing(sqlite3.connect(file or "")))
         self._trees.execute("PRAGMA synchronous = OFF")
         self._trees.execute("CREATE TABLE trees (text TEXT, tree TEXT)")
-        self._trees.executemany("INSERT INTO trees VALUES (?, ?)", _records(trees))
+        columns = "words", "upos", "heads", "deprels"
+        records = (
+            (text, json.dumps({name: row[name] for name in columns}))
+            for row in trees
+            if (text := _compact("".join(row["words"])))
+        )
+        self._trees.executemany("INSERT INTO trees VALUES (?, ?)", records)
         self._trees.execute("CREATE INDEX by_text ON trees (text)")
 
     def __call__(self, text: str) -> Sentence:
@@ -63,18 +69,12 @@ class Parses(ExitStack):
         beginning, only what the two have in common can still be one.
         """
         query = "SELECT text, tree FROM trees WHERE text <= ? ORDER BY text DESC, rowid LIMIT 1"
-        while found := self._trees.execute(query, (text,)).fetchone():
-            common = commonprefix([text, found[0]])  # noqa: RUF071 - of characters, not of paths
-            if common == found[0]:
-                return common, found[1]
+        while row := self._trees.execute(query, (text,)).fetchone():
+            common = commonprefix([text, row[0]])  # noqa: RUF071 - of characters, not of paths
+            if common == row[0]:
+                return common, row[1]
             text = common
         raise Underivable("no parse")
-
-
-def _records(trees: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
-    for row in trees:
-        if text := _compact("".join(row["words"])):
-            yield text, json.dumps({name: row[name] for name in ("words", "upos", "heads", "deprels")})
 
 
 def _compact(text: str) -> str:

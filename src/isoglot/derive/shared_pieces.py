@@ -51,13 +51,13 @@ def spellings(tokenizer: PreTrainedTokenizerBase, tokens: Sequence[str]) -> list
             "not show where a word begins; derived text with vocabulary overlap needs WordPiece, or BPE or Unigram "
             "with Metaspace or ByteLevel; shift encoded ids with VocabularyCopy.shift, or set overlap to 0"
         )
-    found: list[Spelling | None] = []
+    spelled: list[Spelling | None] = []
     for token in tokens:
         rest = token.removeprefix(mark)
         text = _from_bytes(rest) if mark == _BYTE_SPACE else rest
         good = bool(text) and mark not in rest and not any(c.isspace() for c in text or "")
-        found.append(Spelling(text or "", rest != token) if good else None)
-    return found
+        spelled.append(Spelling(text or "", rest != token) if good else None)
+    return spelled
 
 
 def spell(spelling: Spelling, mark: str, *, first: bool) -> str:

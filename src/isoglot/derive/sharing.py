@@ -35,18 +35,18 @@ def draw_shared(
         return sorted(drawn if eligible is None else drawn & set(eligible))
     order: list[int] = generator.permutation(size).tolist()
     if eligible is not None:
-        kept = set(eligible)
-        order = [i for i in order if i in kept]
+        chosen = set(eligible)
+        order = [i for i in order if i in chosen]
     return sorted(order[: round(overlap * size)])
 
 
 def word_pairs(aligned: Iterable[Mapping[str, Any]]) -> Counter[tuple[str, str]]:
     """How often each word is linked to each word of the derived language, in ALIGNED rows."""
-    found: Counter[tuple[str, str]] = Counter()
+    counts: Counter[tuple[str, str]] = Counter()
     for row in aligned:
         source, target = row["source_words"], row["target_words"]
-        found.update([(source[i], target[j]) for i, j in row["links"]])
-    return found
+        counts.update([(source[i], target[j]) for i, j in row["links"]])
+    return counts
 
 
 def gold_lexicon(

@@ -56,7 +56,7 @@ def build(
             f"{text}: syntax orders words, but level: token keeps pieces; use level: word"
         )
 
-    def one(name: str) -> Transform:
+    def build_one(name: str) -> Transform:
         if name == "inv":
             return Inversion(options)
         if name == "perm":
@@ -68,7 +68,7 @@ def build(
         pieces = options.level == "token" and "inv" in names[names.index("trans") :]
         return _transliteration(options, vocabulary, words, pieces=pieces)
 
-    return compose(*(one(name) for name in names))
+    return compose(*(build_one(name) for name in names))
 
 
 def _transliteration(

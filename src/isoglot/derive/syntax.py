@@ -53,10 +53,10 @@ def parse_spec(text: str) -> tuple[str, dict[str, str]]:
 
 def groups(heads: tuple[int, ...]) -> list[list[int]]:
     """For each word its dependents, and last those of the root, 0-based and from left to right."""
-    found: list[list[int]] = [[] for _ in range(len(heads) + 1)]
+    children: list[list[int]] = [[] for _ in range(len(heads) + 1)]
     for i, head in enumerate(heads):
-        found[head - 1].append(i)  # the root's 0 becomes -1, the last list
-    return found
+        children[head - 1].append(i)  # the root's 0 becomes -1, the last list
+    return children
 
 
 def is_projective(heads: tuple[int, ...]) -> bool:
@@ -80,15 +80,15 @@ def arranged(dependents: list[list[int]], order: Callable[[int], list[int]]) -> 
 
     ``dependents`` are those of :func:`groups`; ``order`` is asked once for each head, from the root downwards.
     """
-    found: list[int] = []
+    sequence: list[int] = []
     stack = [(root, False) for root in reversed(dependents[-1])]
     while stack:
         word, placed = stack.pop()
         if placed or not dependents[word]:
-            found.append(word)
+            sequence.append(word)
         else:
             stack.extend((member, member == word) for member in reversed(order(word)))
-    return found
+    return sequence
 
 
 class Syntax:
@@ -169,11 +169,11 @@ class Syntax:
         """Orders from the most probable on, and their cumulated probabilities; the tail below 1e-12 is cut."""
         known = self._known.get(names)
         if known is None:
-            found = self.models[kind].distribution(names)
-            rank = np.argsort(-found.probabilities, kind="stable")
-            cumulated = np.cumsum(found.probabilities[rank])
+            distribution = self.models[kind].distribution(names)
+            rank = np.argsort(-distribution.probabilities, kind="stable")
+            cumulated = np.cumsum(distribution.probabilities[rank])
             last = int(np.searchsorted(cumulated, 1 - 1e-12)) + 1
-            known = found.orders[rank[:last]].tolist(), cumulated[:last].tolist()
+            known = distribution.orders[rank[:last]].tolist(), cumulated[:last].tolist()
             self._known[names] = known
         return known
 

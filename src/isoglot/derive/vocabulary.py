@@ -57,7 +57,9 @@ class VocabularyCopy:
         self.size = len(tokenizer)
         self.script = script
         self.shared = frozenset(map(int, shared))
-        self.unshifted = tuple(sorted(_framing(tokenizer)))
+        frame = ("cls_token_id", "bos_token_id", "sep_token_id", "eos_token_id", "pad_token_id")
+        ids = {getattr(tokenizer, name, None) for name in frame}
+        self.unshifted = tuple(sorted(i for i in ids if i is not None))
         self._tokens = list(tokenizer.convert_ids_to_tokens(list(range(self.size))))
         _check(tokenizer, self._tokens, script)
         self._table = np.arange(self.size, dtype=np.int64) + self.size
@@ -78,7 +80,7 @@ class VocabularyCopy:
         if overlap and not _is_wordpiece(tokenizer):
             written = spellings(tokenizer, cls(tokenizer, script=script)._tokens)
             readable = readable_alone(tokenizer, written, special=special)
-            eligible = [place for place, i in enumerate(ids) if i in readable]
+            eligible = [column for column, i in enumerate(ids) if i in readable]
         chosen = draw_shared(len(ids), **options.sharing(), eligible=eligible)
         return cls(tokenizer, shared=[ids[i] for i in chosen], script=script)
 
@@ -127,16 +129,16 @@ class VocabularyCopy:
         mark, spelled = self._spelled
         return "".join(
             [
-                spell(spelled[i], mark, first=not place) if i in shared else self._code(i)
-                for place, i in enumerate(ids)
+                spell(spelled[i], mark, first=not column) if i in shared else self._code(i)
+                for column, i in enumerate(ids)
             ]
         )
 
     @cached_property
     def _spelled(self) -> tuple[str, dict[int, Spelling]]:
         """The letter for a space, and the spelling of each shared id, where the model is not WordPiece."""
-        found = spellings(self.original, self._tokens)
-        named = {i: spelling for i in self.shared if (spelling := found[i]) is not None}
+        spelled = spellings(self.original, self._tokens)
+        named = {i: spelling for i in self.shared if (spelling := spelled[i]) is not None}
         missing = [self._tokens[i] for i in sorted(self.shared) if i not in named]
         if missing:
             raise ConfigurationError(
@@ -174,7 +176,8 @@ class VocabularyCopy:
         first, count = SCRIPTS[self.script]
         if self.size <= count:
             return chr(first + i)
-        leads = _leads(self.size, count)
+        # the fewest first characters of two-character codes, which are never second ones
+        leads = next(n for n in range(1, count) if n * (count - n) >= self.size)
         lead, trail = divmod(i, count - leads)
         return chr(first + lead) + chr(first + leads + trail)
 
@@ -225,19 +228,8 @@ class TokenTransliteration:
         return DerivedSentence(tuple(out), tuple(range(len(words))))
 
 
-def _framing(tokenizer: PreTrainedTokenizerBase) -> set[int]:
-    """Ids of the tokens that frame and pad a sequence."""
-    names = ("cls_token_id", "bos_token_id", "sep_token_id", "eos_token_id", "pad_token_id")
-    return {i for name in names if (i := getattr(tokenizer, name, None)) is not None}
-
-
 def _is_wordpiece(tokenizer: PreTrainedTokenizerBase) -> bool:
     return type(tokenizer.backend_tokenizer.model).__name__ == "WordPiece"
-
-
-def _leads(size: int, count: int) -> int:
-    """The fewest first characters of two-character codes, which are never second ones."""
-    return next(n for n in range(1, count) if n * (count - n) >= size)
 
 
 def _check(tokenizer: PreTrainedTokenizerBase, tokens: list[str], script: str) -> None:
@@ -253,7 +245,7 @@ def _check(tokenizer: PreTrainedTokenizerBase, tokens: list[str], script: str) -
         (t for t in tokens if SEPARATOR in t or any(first <= ord(c) < first + count for c in t)), None
     )
     if known is not None:
-        other = next((s for s in SCRIPTS if s != script), script)
+        second = next((s for s in SCRIPTS if s != script), script)
         raise ConfigurationError(
-            f"the tokenizer knows {known!r}, which is in the script of the copies; set script: {other}"
+            f"the tokenizer knows {known!r}, which is in the script of the copies; set script: {second}"
         )

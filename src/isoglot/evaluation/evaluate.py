@@ -12,7 +12,7 @@ from isoglot.errors import ConfigurationError
 from isoglot.evaluation.head import FinetunedModel
 from isoglot.evaluation.journal import Evaluation, keep, known_rows, require_own_predictions
 from isoglot.evaluation.options import EvaluateOptions
-from isoglot.modules.surroundings import own_surroundings
+from isoglot.modules.isolation import isolated_state
 from isoglot.results import Result, held
 from isoglot.runs.files import require_writable
 from isoglot.runs.folder import key_of
@@ -34,7 +34,7 @@ _OWN = {"language_ids", "precision"}
 """Options of an evaluation that change its figures."""
 
 
-@own_surroundings()
+@isolated_state()
 def evaluate(
     checkpoint: str | Path,
     task: Task,

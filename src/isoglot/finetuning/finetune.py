@@ -20,7 +20,7 @@ from isoglot.finetuning.options import FinetuneOptions
 from isoglot.finetuning.train import TrainingData, train_head
 from isoglot.modules.adapter import add_adapter
 from isoglot.modules.checkpoint import require_fitting
-from isoglot.modules.surroundings import own_surroundings
+from isoglot.modules.isolation import isolated_state
 from isoglot.runs.files import read_json, require_writable, write_json
 from isoglot.runs.folder import (
     CHECKPOINT,
@@ -46,7 +46,7 @@ from isoglot.tasks.language_vectors import attach_chosen
 from isoglot.training.checkpoints import checkpoints_in, discard
 
 
-@own_surroundings()
+@isolated_state()
 def finetune(
     checkpoint: str | Path,
     task: Task,

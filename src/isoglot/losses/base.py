@@ -52,19 +52,19 @@ def require_axes(**named: tuple[Tensor | None, str]) -> None:
     for name, (tensor, axes) in named.items():
         if tensor is None:
             continue
-        own = axes.split()
-        if len(own) != tensor.dim() or any(
-            sizes.setdefault(axis, n) != n for axis, n in zip(own, tensor.shape, strict=True)
+        names = axes.split()
+        if len(names) != tensor.dim() or any(
+            sizes.setdefault(axis, n) != n for axis, n in zip(names, tensor.shape, strict=True)
         ):
-            wanted = ", ".join(
-                f"{axis} {sizes[axis]}" if axis in sizes.keys() - {"2"} else axis for axis in own
+            needed = ", ".join(
+                f"{axis} {sizes[axis]}" if axis in sizes.keys() - {"2"} else axis for axis in names
             )
-            raise ConfigurationError(f"{name}: got shape {tuple(tensor.shape)}, expected ({wanted})")
+            raise ConfigurationError(f"{name}: got shape {tuple(tensor.shape)}, expected ({needed})")
 
 
 def no_loss(*states: Tensor) -> Tensor:
     """A zero that keeps states in the graph where a batch has no item; a product with 0 would pass their NaN on."""
-    return torch.stack([own[:0].sum().float() for own in states]).sum()
+    return torch.stack([state[:0].sum().float() for state in states]).sum()
 
 
 class OptionsModule(nn.Module):

@@ -84,12 +84,14 @@ class ContextualAlignment(Loss):
         """
         require_sides(query, key, links)
         words = (query.words, key.words)
-        found = self.word_links(links, *words)
+        word_pairs = self.word_links(links, *words)
         pairs = []
         for side, index, column in zip((query, key), words, (1, 2), strict=True):
-            states = [pool_words(side.hidden, index, pooling=self.pooling)[found[:, 0], found[:, column]]]
+            states = [
+                pool_words(side.hidden, index, pooling=self.pooling)[word_pairs[:, 0], word_pairs[:, column]]
+            ]
             if self.special_tokens:
-                rows = torch.arange(side.hidden.size(0), device=found.device)
+                rows = torch.arange(side.hidden.size(0), device=word_pairs.device)
                 states += [side.hidden[:, 0], side.hidden[rows, side.attention_mask.sum(dim=1) - 1]]
             pairs.append(torch.cat(states).float())
         source, target = pairs

@@ -124,14 +124,14 @@ class DenoisingWordAlignment(Loss):
             input_ids=(input_ids, "batch length"),
             links=(links if isinstance(links, Tensor) else None, "batch links 2"),
         )
-        found = corpus_links(links, side_ids) if isinstance(links, Tensor) else links
-        queries = self.choose(found, side_ids, labels, input_ids)
+        matrix = corpus_links(links, side_ids) if isinstance(links, Tensor) else links
+        queries = self.choose(matrix, side_ids, labels, input_ids)
         total, correct = pointer_loss(self.pointer, hidden, side_ids, queries)
         count, pairs = len(queries.rows), len(side_ids)
         metrics = {
             "accuracy": correct.float() / max(1, count),
             "queries_per_pair": total.new_tensor(count / max(1, pairs)),
-            "links_per_pair": total.new_tensor(float(len(found.rows))) / max(1, pairs),
+            "links_per_pair": total.new_tensor(float(len(matrix.rows))) / max(1, pairs),
         }
         items = {"queries_per_pair": pairs, "links_per_pair": pairs}
         return LossOutput(total, torch.tensor(count, device=total.device), metrics, items)
@@ -161,8 +161,8 @@ class DenoisingWordAlignment(Loss):
         if self.queries == "all_aligned":
             rows, source, target = links.pairs()
             heads = self._draw(input_ids, side_ids, rows, source, target) < 0.5
-            asked, answer = torch.where(heads, source, target), torch.where(heads, target, source)
-            return Queries(rows, asked, answer)
+            query, answer = torch.where(heads, source, target), torch.where(heads, target, source)
+            return Queries(rows, query, answer)
         selected = _needed("labels", labels, self.queries) != IGNORED
         if self.queries == "unmasked":
             every = torch.arange(selected.numel(), device=selected.device)

@@ -121,14 +121,14 @@ def _embed(table: SharedTable, pieces: Tensor) -> Tensor:
 
 def _pieces(number: int, entry: EntryPieces) -> list[int]:
     try:
-        found = [index(piece) for piece in entry]
+        ids = [index(piece) for piece in entry]
     except TypeError:
-        found = []
-    if not found or min(found) < 0:
+        ids = []
+    if not ids or min(ids) < 0:
         raise ConfigurationError(
             f"pair {number}: an entry is a list of piece numbers, one or more, got {shortened(entry)}"
         )
-    return found
+    return ids
 
 
 def _pad(pieces: list[EntryPieces]) -> Tensor:

@@ -137,8 +137,8 @@ class KeyQueueContrast(Loss):
         """H to z by the projection or its copy: (batch, hidden) -> (batch, size)."""
         if self.normalize_h:
             vectors = nn.functional.normalize(vectors.float(), dim=1)
-        found: Tensor = projection(vectors)
-        return nn.functional.normalize(found.float(), dim=1) if self.normalize_z else found
+        projected: Tensor = projection(vectors)
+        return nn.functional.normalize(projected.float(), dim=1) if self.normalize_z else projected
 
     @torch.no_grad()
     def advance(self) -> None:

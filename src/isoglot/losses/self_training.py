@@ -119,12 +119,12 @@ class SelfTraining(Loss):
             if self.loss == "likelihood":  # whose pairs weigh as much as they have linked pieces
                 agreement = agreement * sum(has.sum(1) for has in linked)
             total = total - self.consistency * agreement.sum()
-        found = links.sum()
+        count = links.sum()
         metrics = {
-            "probability": sum(m.detach().sum() for m in masses) / (2 * found.clamp(min=1)),
-            "links_per_pair": found.float() / max(1, len(mask)),
+            "probability": sum(m.detach().sum() for m in masses) / (2 * count.clamp(min=1)),
+            "links_per_pair": count.float() / max(1, len(mask)),
         }
-        items: dict[str, Tensor | int] = {"probability": found, "links_per_pair": len(mask)}
+        items: dict[str, Tensor | int] = {"probability": count, "links_per_pair": len(mask)}
         return LossOutput(torch.as_tensor(total), self.items(links), metrics, items)
 
     @torch.no_grad()

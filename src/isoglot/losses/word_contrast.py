@@ -70,32 +70,32 @@ class WordContrast(Loss):
         """
         require_sides(query, key, links)
         words = (query.words, key.words)
-        found = self.word_links(links, *words)
+        pairs = self.word_links(links, *words)
         vectors = [
             nn.functional.normalize(
                 pool_words(side.hidden.float(), index, pooling=self.pooling)[index.present], dim=1
             )
             for side, index in zip((query, key), words, strict=True)
         ]
-        own = torch.cat(vectors)
-        side_of = torch.arange(2, device=own.device).repeat_interleave(
-            torch.tensor([len(v) for v in vectors], device=own.device)
+        rows = torch.cat(vectors)
+        side_of = torch.arange(2, device=rows.device).repeat_interleave(
+            torch.tensor([len(v) for v in vectors], device=rows.device)
         )
-        everything, start = gather_rows_with_gradient(own)
+        everything, start = gather_rows_with_gradient(rows)
         sides = gather_rows(side_of)
         first, second = (
-            _row_numbers(index)[found[:, 0], found[:, column]] for column, index in enumerate(words, 1)
+            _row_numbers(index)[pairs[:, 0], pairs[:, column]] for column, index in enumerate(words, 1)
         )
         second = second + len(vectors[0])
-        asked, answers = torch.cat([first, second]), start + torch.cat([second, first])
-        with torch.autocast(own.device.type, enabled=False):
-            scores = own[asked] @ everything.T / self.temperature
-        itself = torch.arange(len(everything), device=own.device) == start + asked[:, None]
-        excluded = itself if self.negatives == "both" else sides == side_of[asked][:, None]
+        queries, answers = torch.cat([first, second]), start + torch.cat([second, first])
+        with torch.autocast(rows.device.type, enabled=False):
+            scores = rows[queries] @ everything.T / self.temperature
+        itself = torch.arange(len(everything), device=rows.device) == start + queries[:, None]
+        excluded = itself if self.negatives == "both" else sides == side_of[queries][:, None]
         scores = scores.masked_fill(excluded, float("-inf"))
         losses = nn.functional.cross_entropy(scores, answers, reduction="none")
         total = losses.sum() + no_loss(query.hidden, key.hidden, everything)
-        count = torch.tensor(len(asked), device=own.device)
+        count = torch.tensor(len(queries), device=rows.device)
         best = scores.detach().gather(1, answers[:, None])
         correct = (best >= scores.detach()).all(1).float().sum()
         metrics = {"accuracy": correct, "cosine": self.temperature * best.sum()}

@@ -56,8 +56,8 @@ def add_adapter(model: PreTrainedModel, options: AdapterOptions, *, seed: int = 
 
 def adapter_of(model: nn.Module) -> AdapterOptions | None:
     """The options of the adapter that :func:`add_adapter` put into a model; ``None`` for any other model."""
-    found: AdapterOptions | None = vars(model).get("adapter")
-    return found
+    options: AdapterOptions | None = vars(model).get("adapter")
+    return options
 
 
 def has_adapter(model: nn.Module) -> bool:
@@ -75,8 +75,8 @@ def plain_state(model: PreTrainedModel) -> dict[str, Any]:
             plain = merged.get_base_layer()
         else:
             plain = merged.modules_to_save[merged.active_adapter]
-        for own in [key for key in state if key.startswith(f"{name}.")]:
-            del state[own]
+        for part in [key for key in state if key.startswith(f"{name}.")]:
+            del state[part]
         state |= {f"{name}.{key}": value for key, value in plain.state_dict().items()}
     return state
 
@@ -103,15 +103,15 @@ def load_plain_state(model: PreTrainedModel, state: dict[str, Tensor], folder: P
 
     inside = tuple(f"{name}." for name in _adapted(model))
     rest = {name: value for name, value in state.items() if not name.startswith(inside)}
-    found = model.load_state_dict(rest, strict=False)
-    missing = [name for name in found.missing_keys if not name.startswith(inside)]
+    rest_keys = model.load_state_dict(rest, strict=False)
+    missing = [name for name in rest_keys.missing_keys if not name.startswith(inside)]
     if not (folder / WEIGHTS).is_file():
         raise FileNotFoundError(f"no {folder / WEIGHTS}")
     adapter = {name.removeprefix(_PREFIX): value for name, value in load_file(folder / WEIGHTS).items()}
     read: Any = set_peft_model_state_dict(model, adapter, adapter_name=_name(model))
-    own = {name for name in model.state_dict() if name.startswith(inside) and not _is_plain(name)}
-    missing += sorted(own & set(read.missing_keys))
-    unknown = [*found.unexpected_keys, *read.unexpected_keys]
+    adapted = {name for name in model.state_dict() if name.startswith(inside) and not _is_plain(name)}
+    missing += sorted(adapted & set(read.missing_keys))
+    unknown = [*rest_keys.unexpected_keys, *read.unexpected_keys]
     if missing or unknown:
         raise RuntimeError(f"the adapter lacks {missing[:3]}, and has no place for {unknown[:3]}")
 
@@ -159,31 +159,31 @@ def _name(model: PreTrainedModel) -> str:
 
 def _targets(model: PreTrainedModel, options: AdapterOptions) -> list[str]:
     """Full names of the linear layers that are adapted."""
-    places = layer_modules(model) or [base_of(model)]
-    inside = {id(module) for place in places for module in place.modules() if isinstance(module, nn.Linear)}
+    stacks = layer_modules(model) or [base_of(model)]
+    inside = {id(module) for stack in stacks for module in stack.modules() if isinstance(module, nn.Linear)}
     names = [name for name, module in model.named_modules() if id(module) in inside]
-    wanted = options.modules
-    found = [n for n in names if wanted is None or n.rpartition(".")[2] in wanted]
-    unknown = sorted(set(wanted or ()) - {name.rpartition(".")[2] for name in names})
-    if unknown or not found:
+    suffixes = options.modules
+    targets = [n for n in names if suffixes is None or n.rpartition(".")[2] in suffixes]
+    unknown = sorted(set(suffixes or ()) - {name.rpartition(".")[2] for name in names})
+    if unknown or not targets:
         known = ", ".join(sorted({name.rpartition(".")[2] for name in names}))
         text = f"no linear layer is named {', '.join(unknown)}; this {model.config.model_type} has {known}"
         raise ConfigurationError(Problem(text, ("modules",)))
-    return found
+    return targets
 
 
 def _config(options: AdapterOptions, targets: list[str]) -> Any:
     import peft  # noqa: PLC0415 - an extra
 
     alpha = 2 * options.rank if options.alpha is None else options.alpha
-    own: dict[str, Any] = {"target_modules": targets}
+    settings: dict[str, Any] = {"target_modules": targets}
     if options.type == "ia3":
-        return peft.IA3Config(**own, feedforward_modules=[])
+        return peft.IA3Config(**settings, feedforward_modules=[])
     if options.type in ("loha", "lokr"):
         kind = peft.LoHaConfig if options.type == "loha" else peft.LoKrConfig
-        return kind(**own, r=options.rank, alpha=alpha, module_dropout=options.dropout)
+        return kind(**settings, r=options.rank, alpha=alpha, module_dropout=options.dropout)
     return peft.LoraConfig(
-        **own,
+        **settings,
         r=options.rank,
         lora_alpha=alpha,
         lora_dropout=options.dropout,

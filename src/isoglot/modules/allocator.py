@@ -1,4 +1,9 @@
-"""glibc's allocator, where it may be set: other C libraries, and settings in the user's environment, stand."""
+"""Memory of long runs: glibc's allocator, where it may be set, and what oneDNN keeps.
+
+Other C libraries, and settings in the user's environment, stand. Sentences of ever new lengths leave something behind
+for each in both: over 8,000 pairs multilingual-e5-small in bfloat16 grew by 145 MB from its first window on; with few
+primitives and freed memory returned by 34 MB, most of them within the first thousands, at the same speed.
+"""
 
 import ctypes
 import os
@@ -54,3 +59,18 @@ def freed_memory_kept(device: str) -> Iterator[None]:
         library.mallopt(_MMAP_MAX, 65_536)
         library.mallopt(_TRIM_THRESHOLD, 131_072)
         library.malloc_trim(0)
+
+
+def keep_few_primitives() -> None:
+    """Have oneDNN keep few of the kernels that it makes for each shape; before torch is used. A set variable stands."""
+    os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "8")
+
+
+def return_free_memory() -> None:
+    """Give what the C library's allocator holds free, in pieces between what is used, back to the system."""
+    try:
+        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    except (OSError, TypeError):  # Windows
+        return
+    if trim is not None:
+        trim(0)

@@ -32,11 +32,13 @@ _NO_WEIGHTS = ("position_ids", "token_type_ids", "inv_freq")
 
 def load_config(checkpoint: str | Path, **settings: Any) -> PreTrainedConfig:
     """A checkpoint's configuration; ``**settings`` but ``revision`` replace values of the file."""
-    place = checkpoint_folder(checkpoint)
-    with reading(place, "config.json"), quiet():
-        config: PreTrainedConfig = AutoConfig.from_pretrained(str(place), trust_remote_code=False, **settings)
-    if isinstance(place, Path):
-        _require_weights_for_layers(config, place)
+    folder = checkpoint_folder(checkpoint)
+    with reading(folder, "config.json"), quiet():
+        config: PreTrainedConfig = AutoConfig.from_pretrained(
+            str(folder), trust_remote_code=False, **settings
+        )
+    if isinstance(folder, Path):
+        _require_weights_for_layers(config, folder)
     return config
 
 
@@ -62,12 +64,12 @@ def load_checkpoint(
         ConfigurationError: files that cannot be read; weights that are missing, that the configuration has no place
             for, that have another shape than it says, or that are not finite.
     """
-    place = checkpoint_folder(checkpoint)
-    config = load_config(place, revision=revision) if config is None else config
-    _require_weights_for_layers(config, place, revision)
-    with reading(place, SAFE_WEIGHTS_NAME), quiet():
-        model, found = auto.from_pretrained(
-            str(place),
+    folder = checkpoint_folder(checkpoint)
+    config = load_config(folder, revision=revision) if config is None else config
+    _require_weights_for_layers(config, folder, revision)
+    with reading(folder, SAFE_WEIGHTS_NAME), quiet():
+        model, report = auto.from_pretrained(
+            str(folder),
             config=config,
             dtype=dtype,
             use_safetensors=True,
@@ -77,12 +79,12 @@ def load_checkpoint(
             revision=revision,
             **options,
         )
-    _require_complete(model, found, place, without_head=None if new_head else without_head)
-    require_finite_weights(model.named_parameters(), place)
+    _require_complete(model, report, folder, without_head=None if new_head else without_head)
+    require_finite_weights(model.named_parameters(), folder)
     if new_head:
-        model.new_weights = {*found["missing_keys"], *(name for name, *_ in found["mismatched_keys"])}
+        model.new_weights = {*report["missing_keys"], *(name for name, *_ in report["mismatched_keys"])}
     if keep_left_out:
-        model.left_out = _read_left_out(model, found["unexpected_keys"], place, revision)
+        model.left_out = _read_left_out(model, report["unexpected_keys"], folder, revision)
     return model  # type: ignore[no-any-return]
 
 
@@ -136,52 +138,52 @@ def _not_its_own(tokenizer: PreTrainedTokenizerBase, model: PreTrainedModel, row
     return ""
 
 
-def _require_weights_for_layers(config: PreTrainedConfig, place: str | Path, revision: str = "main") -> None:
+def _require_weights_for_layers(config: PreTrainedConfig, folder: str | Path, revision: str = "main") -> None:
     """Refuse more layers than there are tensors, before a model with all of them is built, which can take hours."""
     for name in _BUILT:
         count = getattr(config, name, 0)
         if not isinstance(count, int) or count <= _MANY_LAYERS:
             continue
-        held = len(weight_names(place, revision))
-        if count > held:
+        weights = len(weight_names(folder, revision))
+        if count > weights:
             raise ConfigurationError(
-                f"{place}: config.json has {name}: {count:,}, but the weights are {held:,} tensors; restore the "
+                f"{folder}: config.json has {name}: {count:,}, but the weights are {weights:,} tensors; restore the "
                 "configuration that they were saved with"
             )
 
 
 def weight_files(checkpoint: str | Path, revision: str = "main") -> list[Path]:
     """The safetensors files of a checkpoint; none where the library converts other formats."""
-    place = str(checkpoint_folder(checkpoint))
-    with reading(place, SAFE_WEIGHTS_NAME), quiet():
-        found = [
-            cached_file(place, name, _raise_exceptions_for_missing_entries=False, revision=revision)
+    folder = str(checkpoint_folder(checkpoint))
+    with reading(folder, SAFE_WEIGHTS_NAME), quiet():
+        names = [
+            cached_file(folder, name, _raise_exceptions_for_missing_entries=False, revision=revision)
             for name in (SAFE_WEIGHTS_NAME, SAFE_WEIGHTS_INDEX_NAME)
         ]
-        if found[0] is None and found[1] is not None:
-            return [Path(file) for file in get_checkpoint_shard_files(place, found[1], revision=revision)[0]]
-    return [] if found[0] is None else [Path(found[0])]
+        if names[0] is None and names[1] is not None:
+            return [Path(file) for file in get_checkpoint_shard_files(folder, names[1], revision=revision)[0]]
+    return [] if names[0] is None else [Path(names[0])]
 
 
 def weight_names(checkpoint: str | Path, revision: str = "main") -> set[str]:
     """The names of the tensors in a checkpoint's safetensors files."""
-    found: set[str] = set()
+    names: set[str] = set()
     for path in weight_files(checkpoint, revision):
         with reading(path.parent, path.name), safe_open(path, framework="pt") as tensors:
-            found.update(tensors.keys())
-    return found
+            names.update(tensors.keys())
+    return names
 
 
 def left_out(model: PreTrainedModel) -> dict[str, Tensor]:
     """The tensors of a checkpoint that the model has no place for: a pooler, another head."""
-    found: dict[str, Tensor] = vars(model).get("left_out", {})
-    return found
+    tensors: dict[str, Tensor] = vars(model).get("left_out", {})
+    return tensors
 
 
 def new_weights(model: PreTrainedModel) -> set[str]:
     """The names of the weights that were drawn because the checkpoint had none that fit (``new_head``)."""
-    found: set[str] = vars(model).get("new_weights", set())
-    return found
+    names: set[str] = vars(model).get("new_weights", set())
+    return names
 
 
 def _silence() -> Restore:
@@ -208,24 +210,25 @@ def few(names: Sequence[str]) -> str:
 
 
 def _read_left_out(
-    model: PreTrainedModel, names: Iterable[str], place: str | Path, revision: str
+    model: PreTrainedModel, names: Iterable[str], folder: str | Path, revision: str
 ) -> dict[str, Tensor]:
-    prefix, wanted = f"{model.base_model_prefix}.", {name for name in names if not name.endswith(_NO_WEIGHTS)}
-    found: dict[str, Tensor] = {}
-    for path in weight_files(place, revision) if wanted else ():
-        with reading(place, path.name), safe_open(path, framework="pt") as tensors:
-            for name in wanted & set(tensors.keys()):
+    prefix = f"{model.base_model_prefix}."
+    unread = {name for name in names if not name.endswith(_NO_WEIGHTS)}
+    values: dict[str, Tensor] = {}
+    for path in weight_files(folder, revision) if unread else ():
+        with reading(folder, path.name), safe_open(path, framework="pt") as tensors:
+            for name in unread & set(tensors.keys()):
                 bare = _part(model, name) == "pooler" and not name.startswith(prefix)
-                found[f"{prefix}{name}" if bare else name] = tensors.get_tensor(name)
-    require_finite_weights(found.items(), place)
-    return found
+                values[f"{prefix}{name}" if bare else name] = tensors.get_tensor(name)
+    require_finite_weights(values.items(), folder)
+    return values
 
 
 def _require_complete(
-    model: PreTrainedModel, found: Mapping[str, Any], place: str | Path, *, without_head: str | None
+    model: PreTrainedModel, report: Mapping[str, Any], folder: str | Path, *, without_head: str | None
 ) -> None:
     """``without_head`` is the error for a head that is missing; with ``None`` it may be new."""
-    missing, unexpected = sorted(found["missing_keys"]), sorted(found["unexpected_keys"])
+    missing, unexpected = sorted(report["missing_keys"]), sorted(report["unexpected_keys"])
     wrong = [f"{name} is missing" for name in missing if _part(model, name) == "encoder"]
     wrong += [
         f"{name} has no place"
@@ -233,17 +236,17 @@ def _require_complete(
         if _part(model, name) == "encoder" and not name.endswith(_NO_WEIGHTS)
     ]
     wrong += [
-        f"{name} has shape {tuple(held)} instead of {tuple(wanted)}"
-        for name, held, wanted in sorted(found["mismatched_keys"])
+        f"{name} has shape {tuple(saved)} instead of {tuple(needed)}"
+        for name, saved, needed in sorted(report["mismatched_keys"])
         if _part(model, name) == "encoder" or without_head is not None
     ]
     if wrong:
         raise ConfigurationError(
-            f"{place}: weights do not fit config.json ({few(wrong)}); give a complete checkpoint, with the "
+            f"{folder}: weights do not fit config.json ({few(wrong)}); give a complete checkpoint, with the "
             "configuration that it was saved with"
         )
     if missing and without_head is not None:
-        raise ConfigurationError(f"{place}: {without_head} (missing: {few(missing)})")
+        raise ConfigurationError(f"{folder}: {without_head} (missing: {few(missing)})")
 
 
 def _part(model: PreTrainedModel, name: str) -> Literal["encoder", "pooler", "head"]:

@@ -107,9 +107,9 @@ def in_batch_loss(
     """
     with torch.autocast(queries.device.type, enabled=False):
         queries, keys = queries.float(), keys.float()
-        own, labels = slice(start, start + count), torch.arange(start, start + count, device=queries.device)
-        forward = queries[own] @ keys.T / temperature
-        backward = keys[own] @ queries.T / temperature
+        real, labels = slice(start, start + count), torch.arange(start, start + count, device=queries.device)
+        forward = queries[real] @ keys.T / temperature
+        backward = keys[real] @ queries.T / temperature
         losses = nn.functional.cross_entropy(forward, labels, reduction="none")
         losses = losses + nn.functional.cross_entropy(backward, labels, reduction="none")
         scores = forward.detach()
@@ -133,16 +133,16 @@ def mixed_inputs(
     first, second = torch.where(swap, odd, even), torch.where(swap, even, odd)
     n, m = mask.sum(1)[first, None], mask.sum(1)[second, None]
     width = int((n + m).max()) - 1
-    place = torch.arange(min(width, longest or width), device=mask.device).expand(len(first), -1)
-    in_first, real = place < n, place < n + m - 1
-    shifted = (place - n + 1).clamp(min=0, max=length - 1)
+    column = torch.arange(min(width, longest or width), device=mask.device).expand(len(first), -1)
+    in_first, real = column < n, column < n + m - 1
+    shifted = (column - n + 1).clamp(min=0, max=length - 1)
     mixed = {}
     for name, tensor in inputs.items():
         if name == "position_ids" or tensor.dim() != 2:
             continue
         joined = torch.where(
             in_first,
-            tensor[first].gather(1, place.clamp(max=length - 1)),
+            tensor[first].gather(1, column.clamp(max=length - 1)),
             tensor[second].gather(1, shifted),
         )
         mixed[name] = torch.where(real, joined, padding_id if name == "input_ids" else 0)
@@ -174,14 +174,14 @@ class _Gather(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, rows: Tensor) -> tuple[Tensor, int]:
         parts, start = _gather(rows.contiguous())
-        ctx.own = slice(start, start + len(rows))
+        ctx.rows = slice(start, start + len(rows))
         return torch.cat(parts), start
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor, _: Any) -> Tensor:
         gradient = gradient.contiguous().clone()
         dist.all_reduce(gradient)
-        return gradient[ctx.own]
+        return gradient[ctx.rows]
 
 
 def _several_ranks() -> bool:

@@ -40,9 +40,9 @@ def document_mask(document_ids: Tensor, attention_mask: Tensor | None = None) ->
     keys = document_ids > 0
     if attention_mask is not None:
         keys = keys & attention_mask.bool()
-    same = document_ids[:, :, None] == document_ids[:, None, :]
+    together = document_ids[:, :, None] == document_ids[:, None, :]
     diagonal = torch.eye(document_ids.shape[1], dtype=torch.bool, device=document_ids.device)
-    return ((same & keys[:, None, :]) | diagonal)[:, None]
+    return ((together & keys[:, None, :]) | diagonal)[:, None]
 
 
 def restarted_positions(document_ids: Tensor) -> Tensor:

@@ -44,16 +44,16 @@ def by_parts(
     starts = list(product(range(0, len(first), size), range(0, len(second), size)))
     pieces = ((first[i : i + size].clone(), second[j : j + size].clone(), count) for i, j in starts)
     for done, ((i, j), (there, back)) in enumerate(zip(starts, pool.map(_piece, pieces), strict=True), 1):
-        for found, own, one, other in ((forward, there, i, j), (backward, back, j, i)):
-            rows = slice(one, one + len(own.numbers))
-            keep_nearest(found, rows, own.similarities, own.numbers + other)
+        for nearest, block, row, column in ((forward, there, i, j), (backward, back, j, i)):
+            rows = slice(row, row + len(block.numbers))
+            keep_nearest(nearest, rows, block.similarities, block.numbers + column)
         if progress is not None:
             progress(done, len(starts))
     return forward, backward
 
 
-def _piece(given: tuple[Tensor, Tensor, int]) -> tuple[Neighbours, Neighbours]:
-    return nearest_both_ways(*given)
+def _piece(sides: tuple[Tensor, Tensor, int]) -> tuple[Neighbours, Neighbours]:
+    return nearest_both_ways(*sides)
 
 
 def by_faiss(queries: Tensor, keys: Tensor, count: int, *, probes: int | None = None) -> Neighbours:

@@ -146,17 +146,17 @@ def model_config(
         raise ConfigurationError(Problem(text, ("model", "architecture")))
     config_class = type(AutoConfig.for_model(name))
     aliases = _ALIASES.get(name, {})
-    given = {aliases.get(k, k): v for k, v in settings.items() if k not in _OPTIONS}
-    problems = _unknown(given, config_class, name)
-    if tokenizer is None and "vocab_size" not in given:
+    config_settings = {aliases.get(k, k): v for k, v in settings.items() if k not in _OPTIONS}
+    problems = _unknown(config_settings, config_class, name)
+    if tokenizer is None and "vocab_size" not in config_settings:
         text = "a tokenizer or a vocab_size is needed, got neither; add `vocab_size: 32000`"
         problems.append(Problem(text, ("model",)))
-    if tokenizer is not None and given.get("vocab_size", len(tokenizer)) < len(tokenizer):
-        text = f"got {given['vocab_size']}, but the tokenizer has {len(tokenizer)} entries; leave it out"
+    if tokenizer is not None and config_settings.get("vocab_size", len(tokenizer)) < len(tokenizer):
+        text = f"got {config_settings['vocab_size']}, but the tokenizer has {len(tokenizer)} entries; leave it out"
         problems.append(Problem(text, ("model", "vocab_size")))
     if problems:
         raise ConfigurationError(problems, heading=None if len(problems) == 1 else "model:")
-    values = {**ARCHITECTURES[name], **_special_ids(name, tokenizer), **given}
+    values = {**ARCHITECTURES[name], **_special_ids(name, tokenizer), **config_settings}
     if tokenizer is not None:
         values.setdefault("vocab_size", len(tokenizer))
     if hasattr(config_class, "mask_token_id"):  # EuroBERT's
@@ -188,7 +188,7 @@ def _from_scratch(config: PreTrainedConfig, kernel: str | None) -> PreTrainedMod
         raise ConfigurationError(Problem(text, ("model",))) from error
 
 
-def _unknown(given: Mapping[str, Any], config_class: type[PreTrainedConfig], name: str) -> list[Problem]:
+def _unknown(settings: Mapping[str, Any], config_class: type[PreTrainedConfig], name: str) -> list[Problem]:
     """A problem for each key that the family's configuration does not have."""
     known = {p for p in inspect.signature(config_class).parameters if p not in ("self", "kwargs")}
     known |= set(vars(config_class())) | set(config_class.attribute_map) | set(ARCHITECTURES.get(name, ()))
@@ -196,7 +196,7 @@ def _unknown(given: Mapping[str, Any], config_class: type[PreTrainedConfig], nam
     known = {k for k in known if not k.startswith("_")}
     return [
         Problem(f"{name} does not have this setting; {did_you_mean(key, known)}", ("model", key))
-        for key in given
+        for key in settings
         if key not in known
     ]
 
@@ -250,8 +250,8 @@ def _from_path(settings: Mapping[str, Any], kernel: str | None) -> PreTrainedMod
 
 def own_dropout(model: PreTrainedModel) -> dict[str, Any]:
     """The checkpoint's rates of dropout that the model is trained with others than, to be fine-tuned with again."""
-    found: dict[str, Any] = vars(model).get("own_dropout", {})
-    return found
+    dropout: dict[str, Any] = vars(model).get("own_dropout", {})
+    return dropout
 
 
 def _fit_vocabulary(

@@ -71,13 +71,13 @@ def masked_lm_head(model: PreTrainedModel, *, check: bool = False) -> MaskedLMHe
 
     ``check``: also run the model on four tokens and compare the head's logits with its own.
     """
-    found = None
+    parts = None
     for find in _FAMILIES:
         with suppress(AttributeError):
-            found = found or find(model)
-    if found is None:
+            parts = parts or find(model)
+    if parts is None:
         raise _unknown_head(model, "its parts stand under names that no known family has")
-    head = MaskedLMHead(*found)
+    head = MaskedLMHead(*parts)
     if check:
         _compare(model, head)
     return head
@@ -92,9 +92,11 @@ def start_new_head(model: PreTrainedModel, counts: Tensor) -> bool:
     loaded, stay as they are: then the result is false.
     """
     head, new = masked_lm_head(model), new_weights(model)
-    own = {id(parameter) for name, parameter in model.named_parameters(remove_duplicate=False) if name in new}
+    new_parameters = {
+        id(parameter) for name, parameter in model.named_parameters(remove_duplicate=False) if name in new
+    }
     parameters = [*head.transform.parameters(), *([] if head.bias is None else [head.bias])]
-    if not parameters or not all(id(parameter) in own for parameter in parameters):
+    if not parameters or not all(id(parameter) in new_parameters for parameter in parameters):
         return False
     for layer in head.transform.modules():
         if isinstance(layer, nn.Linear) and layer.in_features == layer.out_features:
@@ -160,11 +162,11 @@ def _compare(model: PreTrainedModel, head: MaskedLMHead) -> None:
     ids = torch.arange(4, device=head.weight.device)[None] % model.config.vocab_size
     inputs, last = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}, num_layers(model)
     with torch.no_grad(), dropout_off(model):
-        own = model(**inputs).logits[0].float()
-        require_finite(own, "logits of the masked-LM head")
+        expected = model(**inputs).logits[0].float()
+        require_finite(expected, "logits of the masked-LM head")
         ours = head.logits(encode(model, inputs, layers=(last,))[last][0])
-    if own.shape != ours.shape or not torch.allclose(
-        own, ours.float(), rtol=1e-2, atol=1e-2 * float(own.abs().max())
+    if expected.shape != ours.shape or not torch.allclose(
+        expected, ours.float(), rtol=1e-2, atol=1e-2 * float(expected.abs().max())
     ):
         raise _unknown_head(model, "the logits of the head found differ from the model's own")
 

@@ -75,7 +75,7 @@ class KeyQueue(nn.Module):
         slots = (self.pointer + torch.arange(count, device=self.keys.device)) % self.size
         # Index assignment with repeated slots has no defined order, so the keys that would be overwritten go
         # first.
-        kept = slice(max(0, count - self.size), None)
-        self.keys[slots[kept]] = keys[kept].to(self.keys)
-        self.source_ids[slots[kept]] = source_ids[kept].to(self.source_ids)
+        newest = slice(max(0, count - self.size), None)
+        self.keys[slots[newest]] = keys[newest].to(self.keys)
+        self.source_ids[slots[newest]] = source_ids[newest].to(self.source_ids)
         self.pointer.copy_((self.pointer + count) % self.size)

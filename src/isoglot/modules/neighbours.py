@@ -51,32 +51,35 @@ def similarity_blocks(
     *,
     similarity: str = "cosine",
     neighbours: int | None = None,
-    others: Tensor | None = None,
+    reference: Tensor | None = None,
 ) -> Iterator[tuple[int, Tensor]]:
     """Similarities of all queries to all keys, some rows at a time: the number of the first query and its block.
 
-    ``others``: vectors of the queries' language among which the keys' neighbours are; by default the queries.
+    ``reference``: vectors of the queries' language among which the keys' neighbours are; by default the queries.
 
     **Shape**: queries (n, hidden), keys (m, hidden) and others (o, hidden), all unit vectors; blocks (rows, m).
     """
     if similarity not in SIMILARITIES:
         raise ConfigurationError(f"unknown similarity {similarity!r}; known: {', '.join(SIMILARITIES)}")
     k = neighbours or NEIGHBOURS.get(similarity, 1)
-    own = other = torch.zeros(0)
+    query_mean = key_mean = torch.zeros(0)
     if similarity != "cosine":
-        own = _neighbour_means(queries, keys, k)
-        other = _neighbour_means(keys, queries if others is None else others, k)
+        query_mean = _neighbour_means(queries, keys, k)
+        key_mean = _neighbour_means(keys, queries if reference is None else reference, k)
     for start in range(0, len(queries), _BLOCK):
         cosine = queries[start : start + _BLOCK] @ keys.T
-        yield start, compared(cosine, own[start : start + _BLOCK, None], other[None], similarity=similarity)
+        yield (
+            start,
+            compared(cosine, query_mean[start : start + _BLOCK, None], key_mean[None], similarity=similarity),
+        )
 
 
-def compared(cosine: Tensor, own: Tensor, other: Tensor, *, similarity: str) -> Tensor:
+def compared(cosine: Tensor, query_mean: Tensor, key_mean: Tensor, *, similarity: str) -> Tensor:
     """A similarity from cosines and the neighbour means of both sides, which ``cosine`` does not read."""
     if similarity == "csls":
-        return 2 * cosine - own - other
+        return 2 * cosine - query_mean - key_mean
     if similarity == "margin":
-        mean = (own + other) / 2
+        mean = (query_mean + key_mean) / 2
         ratio = cosine / mean.clamp(min=_LEAST_MEAN)
         return torch.where(mean < _LEAST_MEAN, ratio + 1 - mean / _LEAST_MEAN, ratio)
     return cosine
@@ -90,8 +93,8 @@ def gold_ranks(queries: Tensor, keys: Tensor, *, similarity: str = "cosine") -> 
     ranks, best = [], []
     null = ~queries.any(1), ~keys.any(1)
     for start, block in similarity_blocks(queries, keys, similarity=similarity):
-        own = null[0][start : start + len(block)]
-        block[own] = -torch.inf
+        null_rows = null[0][start : start + len(block)]
+        block[null_rows] = -torch.inf
         block[:, null[1]] = -torch.inf
         gold = torch.arange(start, start + len(block), device=block.device)
         value = block.gather(1, gold[:, None])
@@ -103,10 +106,10 @@ def gold_ranks(queries: Tensor, keys: Tensor, *, similarity: str = "cosine") -> 
 
 
 def top_neighbours(
-    queries: Tensor, keys: Tensor, count: int, *, similarity: str = "cosine", others: Tensor | None = None
+    queries: Tensor, keys: Tensor, count: int, *, similarity: str = "cosine", reference: Tensor | None = None
 ) -> Tensor:
     """The nearest keys of each query, best first; see :func:`similarity_blocks`. **Shape**: (n, count)."""
-    blocks = similarity_blocks(queries, keys, similarity=similarity, others=others)
+    blocks = similarity_blocks(queries, keys, similarity=similarity, reference=reference)
     return torch.cat([block.topk(min(count, block.shape[1]), dim=1).indices for _, block in blocks])
 
 
@@ -145,21 +148,21 @@ def nearest_both_ways(
     return forward, backward
 
 
-def none_found(own: Tensor, other: Tensor, count: int, device: torch.device | None = None) -> Neighbours:
+def none_found(queries: Tensor, keys: Tensor, count: int, device: torch.device | None = None) -> Neighbours:
     """Room for the neighbours of each vector of a set in another set."""
-    shape = len(own), min(count, len(other))
+    shape = len(queries), min(count, len(keys))
     numbers = torch.full(shape, -1, dtype=torch.long, device=device)
     return Neighbours(torch.full(shape, -torch.inf, device=device), numbers)
 
 
-def _improve(found: Neighbours, start: int, block: Tensor, first: int) -> None:
+def _improve(nearest: Neighbours, start: int, block: Tensor, first: int) -> None:
     """Let the columns of a block, which are numbered from ``first``, compete with what its rows have found."""
-    count = found.numbers.shape[1]
-    own: slice | Tensor = slice(start, start + len(block))
+    count = nearest.numbers.shape[1]
+    rows: slice | Tensor = slice(start, start + len(block))
     # late in a search most rows have found nearer ones before; the others are copied only where they are few
-    better = (block.amax(1) > found.similarities[own, -1]).nonzero()[:, 0]
+    better = (block.amax(1) > nearest.similarities[rows, -1]).nonzero()[:, 0]
     if 2 * len(better) < len(block):
-        own, block = better + start, block[better]
+        rows, block = better + start, block[better]
     block = block.contiguous()
     values, numbers = block.topk(min(count + 1, block.shape[1]), dim=1)
     # of equal ones at the border topk takes any; in such rows, which are few, a stable sort takes the first
@@ -167,17 +170,17 @@ def _improve(found: Neighbours, start: int, block: Tensor, first: int) -> None:
     if full and len(tied := (values[:, count - 1] == values[:, count]).nonzero()[:, 0]):
         exact = block[tied].sort(dim=1, descending=True, stable=True)
         values[tied], numbers[tied] = (part[:, : count + 1] for part in exact)
-    keep_nearest(found, own, values, numbers + first)
+    keep_nearest(nearest, rows, values, numbers + first)
 
 
-def keep_nearest(found: Neighbours, own: slice | Tensor, values: Tensor, numbers: Tensor) -> None:
+def keep_nearest(nearest: Neighbours, rows: slice | Tensor, values: Tensor, numbers: Tensor) -> None:
     """Let others compete with what some rows have found, in place; of equally near ones the first is kept."""
-    count = found.numbers.shape[1]
-    values = torch.cat([found.similarities[own], values], 1)
-    numbers, by_number = torch.cat([found.numbers[own], numbers], 1).sort(dim=1)
+    count = nearest.numbers.shape[1]
+    values = torch.cat([nearest.similarities[rows], values], 1)
+    numbers, by_number = torch.cat([nearest.numbers[rows], numbers], 1).sort(dim=1)
     values, order = values.gather(1, by_number).sort(dim=1, descending=True, stable=True)
-    found.similarities[own] = values[:, :count]
-    found.numbers[own] = numbers.gather(1, order)[:, :count]
+    nearest.similarities[rows] = values[:, :count]
+    nearest.numbers[rows] = numbers.gather(1, order)[:, :count]
 
 
 def _neighbour_means(queries: Tensor, keys: Tensor, k: int) -> Tensor:

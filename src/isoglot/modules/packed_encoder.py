@@ -20,8 +20,8 @@ _WORDS = "embeddings.word_embeddings.weight"
 def can_run(config: Mapping[str, Any]) -> bool:
     """Whether :class:`PackedEncoder` computes what the library's class of this configuration does."""
     usual = {"hidden_act": "gelu", "position_embedding_type": "absolute", "is_decoder": False}
-    same = all(config.get(name, value) == value for name, value in usual.items())
-    return same and config["model_type"] in FAMILIES
+    is_usual = all(config.get(name, value) == value for name, value in usual.items())
+    return is_usual and config["model_type"] in FAMILIES
 
 
 class PackedEmbedding(nn.Module):
@@ -30,22 +30,22 @@ class PackedEmbedding(nn.Module):
     **Shape**: (any) -> (any, hidden).
     """
 
-    kept: Tensor
+    codes: Tensor
     scale: Tensor
 
-    def __init__(self, kept: NDArray[Any], scale: NDArray[Any], *, dtype: torch.dtype) -> None:
+    def __init__(self, codes: NDArray[Any], scale: NDArray[Any], *, dtype: torch.dtype) -> None:
         super().__init__()
-        self.dtype, self.four_bits = dtype, str(kept.dtype) == "uint8"
+        self.dtype, self.four_bits = dtype, str(codes.dtype) == "uint8"
         # As whole numbers, which no change of the module's dtype rounds.
-        self.register_buffer("kept", torch.from_numpy(kept))
+        self.register_buffer("codes", torch.from_numpy(codes))
         self.register_buffer("scale", torch.from_numpy(scale.view("int16" if self.four_bits else "int32")))
 
     def forward(self, ids: Tensor) -> Tensor:
         """The rows of some ids."""
-        kept, scale = nn.functional.embedding(ids, self.kept), nn.functional.embedding(ids, self.scale)
+        codes, scale = nn.functional.embedding(ids, self.codes), nn.functional.embedding(ids, self.scale)
         if not self.four_bits:
-            return (kept.float() * scale.view(torch.float32)).to(self.dtype)
-        blocks = kept.unflatten(-1, (-1, BLOCK // 2))
+            return (codes.float() * scale.view(torch.float32)).to(self.dtype)
+        blocks = codes.unflatten(-1, (-1, BLOCK // 2))
         whole = torch.cat([blocks & 15, blocks >> 4], dim=-1).float().sub_(8.0)
         return whole.mul_(scale.view(torch.float16).float()[..., None]).flatten(-2).to(self.dtype)
 
@@ -83,8 +83,8 @@ class _Layer(nn.Module):
         return _closed(self.output, nn.functional.gelu(self.intermediate["dense"](states)), states)
 
 
-def _closing(given: int, size: int, eps: float) -> nn.ModuleDict:
-    return nn.ModuleDict({"dense": _Linear(given, size), "LayerNorm": nn.LayerNorm(size, eps=eps)})
+def _closing(inputs: int, size: int, eps: float) -> nn.ModuleDict:
+    return nn.ModuleDict({"dense": _Linear(inputs, size), "LayerNorm": nn.LayerNorm(size, eps=eps)})
 
 
 def _closed(parts: Any, inner: Tensor, states: Tensor) -> Tensor:
@@ -124,11 +124,11 @@ class PackedEncoder(nn.Module):
         rest = {name: values for name, values in packed.tensors.items() if not name.startswith(_WORDS)}
         loaded = {name: torch.from_numpy(values).to(dtype) for name, values in restored(rest)}
         self.load_state_dict(loaded, assign=True)
-        kept, scale = (
+        codes, scale = (
             packed.tensors[f"{_WORDS}.{part}"]
             for part in ("q4" if f"{_WORDS}.q4" in packed.tensors else "q8", "scale")
         )
-        self.embeddings["word_embeddings"] = PackedEmbedding(kept, scale, dtype=dtype)
+        self.embeddings["word_embeddings"] = PackedEmbedding(codes, scale, dtype=dtype)
         if wrong := non_finite(loaded.items()):
             raise ConfigurationError(f"{source}: NaN or infinite weights in {wrong[0]}; use an intact file")
         self.requires_grad_(requires_grad=False).eval()

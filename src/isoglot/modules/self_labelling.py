@@ -33,8 +33,8 @@ class LinkedPositions:
     def partners(self, length: int) -> Tensor:
         """One linked position for each position, −1 for none; of several links the last one, as in XLM-Align's code."""
         partner = torch.full((self.batch * length,), -1, dtype=torch.int64, device=self.rows.device)
-        for own, other in ((self.source, self.target), (self.target, self.source)):
-            partner.scatter_reduce_(0, self.rows * length + own, other, "amax")
+        for side, opposite in ((self.source, self.target), (self.target, self.source)):
+            partner.scatter_reduce_(0, self.rows * length + side, opposite, "amax")
         return partner.view(self.batch, length)
 
     @classmethod
@@ -48,8 +48,8 @@ class LinkedPositions:
         counts = torch.bincount(self.rows, minlength=self.batch)
         ids = self.source.new_full((self.batch, int(counts.max()) if self.batch else 0, 2), -1)
         first = (counts.cumsum(0) - counts)[self.rows]
-        place = torch.arange(len(self.rows), device=self.rows.device) - first
-        ids[self.rows, place] = torch.stack([self.source, self.target], dim=1)
+        offset = torch.arange(len(self.rows), device=self.rows.device) - first
+        ids[self.rows, offset] = torch.stack([self.source, self.target], dim=1)
         return ids
 
     def pairs(self) -> tuple[Tensor, Tensor, Tensor]:

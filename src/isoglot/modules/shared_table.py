@@ -56,8 +56,8 @@ class SharedTable:
         """
         if not self.trained:
             return self.weight.index_select(0, ids)
-        self._tail, found = _Rows.apply(self._tail, self.weight.detach(), ids, padding)  # type: ignore[no-untyped-call]
-        return cast(Tensor, found)
+        self._tail, rows = _Rows.apply(self._tail, self.weight.detach(), ids, padding)  # type: ignore[no-untyped-call]
+        return cast(Tensor, rows)
 
     def dense_slot(self) -> tuple[Tensor, ...]:
         """What a reader hands its whole (V, h) gradient to: an input of its autograd function, never read."""

@@ -55,20 +55,17 @@ def sinkhorn(
     first = second = (kernel.log() / mu if logarithms else kernel).masked_fill(
         ~mask, -torch.inf if logarithms else 0.0
     )
-    normalised = _log_normalised if logarithms else _normalised
     for _ in range(iterations):
-        first = normalised(second, axes[0])
-        second = normalised(first, axes[1])
+        first = _normalised(second, axes[0], logarithms)
+        second = _normalised(first, axes[1], logarithms)
     pi, xi = (second, first) if axes == (1, 2) else (first, second)
     return (pi.exp(), xi.exp()) if logarithms else (pi, xi)
 
 
-def _normalised(plan: Tensor, axis: int) -> Tensor:
+def _normalised(plan: Tensor, axis: int, logarithms: bool) -> Tensor:
+    """An empty row or column stays 0. On logarithms for μ that would overflow or underflow K."""
+    if logarithms:
+        total = plan.logsumexp(axis, keepdim=True)
+        return plan - total.masked_fill(total == -torch.inf, 0.0)
     total = plan.sum(axis, keepdim=True)
-    return plan / total.masked_fill(total == 0, 1.0)  # an empty row or column stays 0
-
-
-def _log_normalised(plan: Tensor, axis: int) -> Tensor:
-    """The same on logarithms, for μ that would overflow or underflow K."""
-    total = plan.logsumexp(axis, keepdim=True)
-    return plan - total.masked_fill(total == -torch.inf, 0.0)
+    return plan / total.masked_fill(total == 0, 1.0)

@@ -41,8 +41,8 @@ def near_path(scores: Tensor, mask: Tensor, *, longer_than: int) -> Tensor:
     scores = scores.clone()
     for pair in long:
         n, m = sizes[pair]
-        own = scores[pair, :n, :m]
-        own -= _penalty(own[None], torch.ones_like(own, dtype=torch.bool)[None]).to(own)
+        part = scores[pair, :n, :m]
+        part -= _penalty(part[None], torch.ones_like(part, dtype=torch.bool)[None]).to(part)
     return scores
 
 

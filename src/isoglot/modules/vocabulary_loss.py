@@ -91,10 +91,10 @@ class _Loss(torch.autograd.Function):
             "weight": len(slots) == 1,
             "delta": len(slots) > 1,
         }
-        wanted = {name for name, needed in kinds.items() if needed}
-        total, correct, gradients = _run(states, labels, table, bias, chunk, wanted)
+        names = {name for name, needed in kinds.items() if needed}
+        total, correct, gradients = _run(states, labels, table, bias, chunk, names)
         ctx.save_for_backward(states, labels, weight, bias)
-        ctx.chunk, ctx.wanted, ctx.gradients = chunk, wanted, gradients
+        ctx.chunk, ctx.names, ctx.gradients = chunk, names, gradients
         ctx.mark_non_differentiable(correct)
         return total, correct
 
@@ -102,21 +102,23 @@ class _Loss(torch.autograd.Function):
     def backward(ctx: Any, *outer: Tensor) -> tuple[Tensor | None, ...]:
         scale = outer[0]
         states, labels, weight, bias = ctx.saved_tensors
-        made, ctx.gradients = ctx.gradients, None
-        if made is None:  # a second backward through a retained graph: the first one gave the buffers away
-            *_, made = _run(states, labels, weight.to(states.dtype), bias, ctx.chunk, ctx.wanted)
-        of_states = made["states"].mul_(scale).to(states.dtype) if "states" in made else None
-        of_bias = made["bias"].mul_(scale).to(bias.dtype) if "bias" in made else None
+        gradients, ctx.gradients = ctx.gradients, None
+        if (
+            gradients is None
+        ):  # a second backward through a retained graph: the first one gave the buffers away
+            *_, gradients = _run(states, labels, weight.to(states.dtype), bias, ctx.chunk, ctx.names)
+        of_states = gradients["states"].mul_(scale).to(states.dtype) if "states" in gradients else None
+        of_bias = gradients["bias"].mul_(scale).to(bias.dtype) if "bias" in gradients else None
         of_slots: tuple[Tensor | None, ...] = ()
-        if "weight" in made:
-            of_slots = (made["weight"].mul_(scale),)  # autograd converts it to the slot's type
-        elif "delta" in made:
-            of_slots = (made["delta"], states, scale)
+        if "weight" in gradients:
+            of_slots = (gradients["weight"].mul_(scale),)  # autograd converts it to the slot's type
+        elif "delta" in gradients:
+            of_slots = (gradients["delta"], states, scale)
         return of_states, None, of_bias, None, None, None, None, *of_slots
 
 
 def _run(
-    states: Tensor, labels: Tensor, table: Tensor, bias: Tensor | None, chunk: int, wanted: Set[str]
+    states: Tensor, labels: Tensor, table: Tensor, bias: Tensor | None, chunk: int, names: Set[str]
 ) -> tuple[Tensor, Tensor, dict[str, Tensor]]:
     """One pass over the rows: sum, number correct and the gradients that are wanted, unscaled in fp32.
 
@@ -125,13 +127,13 @@ def _run(
     offset = None if bias is None else bias.detach().to(states.dtype)
     total = states.new_zeros((), dtype=torch.float32)
     correct = states.new_zeros((), dtype=torch.int64)
-    made: dict[str, Tensor] = {}
-    if "states" in wanted:
-        made["states"] = torch.empty(states.shape, dtype=torch.float32, device=states.device)
-    if bias is not None and "bias" in wanted:
-        made["bias"] = torch.zeros(bias.shape, dtype=torch.float32, device=bias.device)
-    if "delta" in wanted and not 0 < states.shape[0] <= chunk:
-        made["delta"] = states.new_empty((states.shape[0], table.shape[0]))
+    gradients: dict[str, Tensor] = {}
+    if "states" in names:
+        gradients["states"] = torch.empty(states.shape, dtype=torch.float32, device=states.device)
+    if bias is not None and "bias" in names:
+        gradients["bias"] = torch.zeros(bias.shape, dtype=torch.float32, device=bias.device)
+    if "delta" in names and not 0 < states.shape[0] <= chunk:
+        gradients["delta"] = states.new_empty((states.shape[0], table.shape[0]))
     with torch.autocast(states.device.type, enabled=False):
         for start in range(0, states.shape[0], chunk):
             rows = slice(start, start + chunk)
@@ -140,22 +142,22 @@ def _run(
             correct += (logits.gather(1, gold)[:, 0] == logits.amax(dim=1)).sum()
             log_p = torch.log_softmax(logits, dim=1, dtype=torch.float32)
             total -= log_p.gather(1, gold).sum()
-            if not wanted:
+            if not names:
                 continue
             delta = log_p.exp_()  # softmax − one-hot is the gradient of the logits
             delta.scatter_add_(1, gold, delta.new_full(gold.shape, -1.0))
-            if "bias" in made:
-                made["bias"] += delta.sum(dim=0)
+            if "bias" in gradients:
+                gradients["bias"] += delta.sum(dim=0)
             delta = delta.to(table.dtype)
-            if "states" in made:
-                made["states"][rows] = torch.mm(delta, table)
-            if "weight" in wanted:
-                made["weight"] = add_product(made.get("weight"), delta, part)
-            elif "delta" in made:
-                made["delta"][rows] = delta
-            elif "delta" in wanted:  # a single chunk, the usual case, is not copied
-                made["delta"] = delta
-    return total, correct, made
+            if "states" in gradients:
+                gradients["states"][rows] = torch.mm(delta, table)
+            if "weight" in names:
+                gradients["weight"] = add_product(gradients.get("weight"), delta, part)
+            elif "delta" in gradients:
+                gradients["delta"][rows] = delta
+            elif "delta" in names:  # a single chunk, the usual case, is not copied
+                gradients["delta"] = delta
+    return total, correct, gradients
 
 
 def _check(states: Tensor, labels: Tensor, weight: Tensor, bias: Tensor | None) -> None:

@@ -87,16 +87,18 @@ def word_links(
     row = torch.arange(links.size(0), device=links.device).unsqueeze(1).expand(valid.shape)[valid]
     first = query.of_piece[row, links[..., 0][valid]]
     second = key.of_piece[row, links[..., 1][valid]]
-    found: Tensor = torch.stack([row, first, second], dim=1)[(first >= 0) & (second >= 0)]
-    found = torch.unique(found, dim=0)
-    if one_to_one and found.numel():
-        keep = torch.ones(found.size(0), dtype=torch.bool, device=found.device)
+    triples: Tensor = torch.stack([row, first, second], dim=1)[(first >= 0) & (second >= 0)]
+    triples = torch.unique(triples, dim=0)
+    if one_to_one and triples.numel():
+        keep = torch.ones(triples.size(0), dtype=torch.bool, device=triples.device)
         for column in (1, 2):
-            word = found[:, 0] * (found[:, column].max() + 1) + found[:, column]
+            word = triples[:, 0] * (triples[:, column].max() + 1) + triples[:, column]
             _, inverse, times = torch.unique(word, return_inverse=True, return_counts=True)
             keep &= times[inverse] == 1
-        found = found[keep]
-    if drop_identical and found.numel():
-        same = query.fingerprint[found[:, 0], found[:, 1]] == key.fingerprint[found[:, 0], found[:, 2]]
-        found = found[~same]
-    return found
+        triples = triples[keep]
+    if drop_identical and triples.numel():
+        equal = (
+            query.fingerprint[triples[:, 0], triples[:, 1]] == key.fingerprint[triples[:, 0], triples[:, 2]]
+        )
+        triples = triples[~equal]
+    return triples

@@ -140,7 +140,7 @@ def tensor_of(batch: Batch, view: str, key: str) -> Tensor:
             "`kind: aligned` and that path"
         )
     makers = {"labels": "masked_text or masked_pair", "side_ids": "masked_pair"}.get(key, "sentence_pair")
-    held = ", ".join(sorted(tensors)) or "nothing"
+    names = ", ".join(sorted(tensors)) or "nothing"
     raise ConfigurationError(
-        f"view {view!r} has {held}, {key} is needed; point `view:` at a view of type {makers}"
+        f"view {view!r} has {names}, {key} is needed; point `view:` at a view of type {makers}"
     )

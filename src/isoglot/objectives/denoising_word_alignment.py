@@ -41,8 +41,8 @@ class DenoisingWordAlignmentObjective(LinkObjective, DenoisingWordAlignment):
     def __post_init__(self, model: PreTrainedModel) -> None:
         self.hidden_size = hidden_size(model)
         super().__post_init__(model)
-        own = None if self.labels == "corpus" else self.label_layer  # not read then
-        self.label_layer = self._label_layer = chosen_layer(model, own, share=10 / 12, name="label_layer")
+        layer = None if self.labels == "corpus" else self.label_layer  # not read then
+        self.label_layer = self._label_layer = chosen_layer(model, layer, share=10 / 12, name="label_layer")
         # Saved beside the pointer, for the aligner that reads it.
         self.register_buffer("pointer_layer", torch.tensor(self.layer))
 
@@ -76,8 +76,8 @@ class DenoisingWordAlignmentObjective(LinkObjective, DenoisingWordAlignment):
         if self.from_corpus():
             link_ids = tensor_of(batch, self.view, "link_ids")
             return corpus_links(link_ids, tensor_of(batch, self.view, "side_ids"))
-        found = self.links_ahead(batch)
-        return None if found is None else LinkedPositions.of_ids(found)
+        links = self.links_ahead(batch)
+        return None if links is None else LinkedPositions.of_ids(links)
 
     def _unmasked(self, batch: Batch) -> Tensor:
         tensors = batch[self.view]

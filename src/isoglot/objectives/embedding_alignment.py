@@ -127,12 +127,12 @@ def lexicon_pairs(
 def entry_pieces(encoder: PieceEncoder, texts: Sequence[str]) -> list[EntryPieces]:
     """The pieces of dictionary entries, cut as words inside a sentence; none of an empty one."""
     words = [text.strip() for text in texts]
-    found = encoder.entries(words)
-    ends = found.lengths.cumsum().tolist()
-    ids: list[int] = found.ids.tolist()
+    entries = encoder.entries(words)
+    ends = entries.lengths.cumsum().tolist()
+    ids: list[int] = entries.ids.tolist()
     return [
         ids[end - int(length) : end] if word else []
-        for word, end, length in zip(words, ends, found.lengths, strict=True)
+        for word, end, length in zip(words, ends, entries.lengths, strict=True)
     ]
 
 

@@ -62,13 +62,13 @@ class MaskedLMObjective(VocabularyLoss, Objective):
         """Sum over the masked tokens of the view, their number, and the accuracy."""
         labels = tensor_of(batch, self.view, "labels")
         hidden, head = encodings.last(self.view), masked_lm_head(encodings.model)
-        own = self.transform is None
+        untransformed = self.transform is None
         return self.measure(
             hidden,
             labels,
             encodings.table(head.weight),
-            head.bias if own else None,
-            transform=head.transform if own else self.transform,
+            head.bias if untransformed else None,
+            transform=head.transform if untransformed else self.transform,
         )
 
     def count(self, batch: Batch) -> Tensor | None:

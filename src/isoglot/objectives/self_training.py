@@ -53,10 +53,10 @@ class SelfTrainingObjective(LinkObjective, SelfTraining):
 
     def own_links(self, encodings: Encodings, batch: Batch) -> Tensor:
         """The links of the encoder's states of both sentences, as a matrix of each pair."""
-        own, other = (
+        forward_links, backward_links = (
             encodings.layer(self.view, self.top_layer, clean=True, side=side) for side in ("query", "key")
         )
-        return self.label(own, other, *self._masks(batch))
+        return self.label(forward_links, backward_links, *self._masks(batch))
 
     def aligner_options(self) -> Mapping[str, Any]:
         """The links whose probability was trained; for the cosine the likely ones and what stands beside them."""

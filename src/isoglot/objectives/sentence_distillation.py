@@ -67,13 +67,13 @@ class SentenceDistillationObjective(LayerObjective, SentenceDistillation):
         teacher = Teacher(self.teacher, self.teacher_pooling, self.teacher_prefix, self.teacher_length)
         corpus, self.bitext = self.bitext, None  # its vectors are kept, not the corpus
         self.taught = taught_vectors(teacher, corpus, tokenizer, side=self.pivot)
-        own = hidden_size(model)
-        if own != self.taught.size and not self.project:
+        size = hidden_size(model)
+        if size != self.taught.size and not self.project:
             raise ConfigurationError(
-                f"sentence_distillation: vectors of {own} and of {self.taught.size} numbers; take a teacher of the "
+                f"sentence_distillation: vectors of {size} and of {self.taught.size} numbers; take a teacher of the "
                 "student's width, or set `project: true`"
             )
-        self.map = nn.Linear(own, self.taught.size) if self.project else None
+        self.map = nn.Linear(size, self.taught.size) if self.project else None
 
     def check_options(self) -> None:
         """The teacher is there."""
@@ -87,11 +87,11 @@ class SentenceDistillationObjective(LayerObjective, SentenceDistillation):
         rows = [torch.ones_like(is_pivot)] * 2 if self.sides == "both" else [~is_pivot, is_pivot]
         sides = list(zip(("query", "key"), rows, strict=True))
         # FSDP needs as many forwards on every rank, and a gradient where there are no rows
-        anywhere = gather_rows(torch.stack([kept.any() for kept in rows])[None].int()).any(0).tolist()
-        needed = [own for own, some in zip(sides, anywhere, strict=True) if some] or sides[:1]
-        pooled = torch.cat([self.pooled(encodings, side, self.pooling)[kept] for side, kept in needed])
+        anywhere = gather_rows(torch.stack([real.any() for real in rows])[None].int()).any(0).tolist()
+        needed = [pair for pair, some in zip(sides, anywhere, strict=True) if some] or sides[:1]
+        pooled = torch.cat([self.pooled(encodings, side, self.pooling)[real] for side, real in needed])
         vectors = pooled if self.map is None else self.map(pooled)
-        return self.measure(vectors, torch.cat([taught[kept] for kept in rows]))
+        return self.measure(vectors, torch.cat([taught[real] for real in rows]))
 
     def count(self, batch: Batch) -> Tensor | None:
         """The number of sentences."""

@@ -52,19 +52,21 @@ class Teacher:
     ) -> NDArray[np.float32]:
         """One vector a text, of its first ``max_length`` tokens. **Shape**: (texts, hidden)."""
         longest = min(self.max_length, max_length(model) or self.max_length)
-        found = np.zeros((len(texts), model.config.hidden_size), np.float32)
+        vectors = np.zeros((len(texts), model.config.hidden_size), np.float32)
         order = sorted(range(len(texts)), key=lambda i: len(texts[i]))
         for start in range(0, len(order), _BATCH):
             rows = order[start : start + _BATCH]
-            given = [self.prefix + texts[row] for row in rows]
-            inputs = tokenizer(given, truncation=True, max_length=longest, padding=True, return_tensors="pt")
+            prefixed = [self.prefix + texts[row] for row in rows]
+            inputs = tokenizer(
+                prefixed, truncation=True, max_length=longest, padding=True, return_tensors="pt"
+            )
             inputs = inputs.to(model.device)
             states = encode_to_layer(model, inputs, num_layers(model), training=False).float()
             pooled = require_finite(
                 pool(states, inputs["attention_mask"], self.pooling), f"{self.path}: vectors"
             )
-            found[rows] = pooled.cpu().numpy()
-        return found
+            vectors[rows] = pooled.cpu().numpy()
+        return vectors
 
 
 class TaughtVectors:
@@ -85,11 +87,11 @@ class TaughtVectors:
         Raises:
             ConfigurationError: A sentence that is not in the corpus.
         """
-        wanted = keys.detach().cpu().numpy()
-        rows = np.searchsorted(self.keys, wanted).clip(max=len(self.keys) - 1)
-        if unknown := int((self.keys[rows] != wanted).sum()):
+        numbers = keys.detach().cpu().numpy()
+        rows = np.searchsorted(self.keys, numbers).clip(max=len(self.keys) - 1)
+        if unknown := int((self.keys[rows] != numbers).sum()):
             raise ConfigurationError(
-                f"sentence_distillation: the teacher has no vector of {unknown} of {len(wanted)} sentences; let the "
+                f"sentence_distillation: the teacher has no vector of {unknown} of {len(numbers)} sentences; let the "
                 "objective and the view read the same stream and the same `pivot`, without `overlong: truncate`"
             )
         return torch.from_numpy(self.vectors[rows].copy()).to(keys.device)
@@ -114,18 +116,18 @@ def taught_vectors(
     key = hashlib.blake2b("|".join(made_from).encode(), digest_size=10).hexdigest()
     folder = cache_folder() / "teachers" / key
 
-    def make(place: Path) -> dict[str, Any]:
-        model, own = load_encoder(teacher.path)
+    def make(folder: Path) -> dict[str, Any]:
+        model, tokenizer = load_encoder(teacher.path)
         texts = _sentences(corpus, columns, pieces)
         keys = np.array(sorted(texts), np.int64)
         vectors = np.lib.format.open_memmap(
-            place / _VECTORS, mode="w+", dtype=np.float32, shape=(len(keys), model.config.hidden_size)
+            folder / _VECTORS, mode="w+", dtype=np.float32, shape=(len(keys), model.config.hidden_size)
         )
         for start in range(0, len(keys), _ROWS):
             chosen = [texts[k] for k in keys[start : start + _ROWS].tolist()]
-            vectors[start : start + _ROWS] = teacher.vectors(chosen, model, own)
+            vectors[start : start + _ROWS] = teacher.vectors(chosen, model, tokenizer)
         vectors.flush()
-        np.save(place / _KEYS, keys)
+        np.save(folder / _KEYS, keys)
         return {"teacher": teacher.path, "sentences": len(keys)}
 
     make_once(folder, {}, make, what="teacher's vectors", cached=True)
@@ -134,10 +136,10 @@ def taught_vectors(
 
 def _sentences(corpus: Dataset, columns: Sequence[str], pieces: PieceEncoder) -> dict[int, str]:
     """The distinct sentences of a corpus by the key of their pieces."""
-    found: dict[int, str] = {}
+    sentences: dict[int, str] = {}
     for batch in corpus.select_columns(list(columns)).iter(batch_size=_ROWS):
         texts = batch[columns[0]]
         cut = pieces.word_lists(batch[columns[1]], texts) if len(columns) > 1 else pieces.texts(texts)
         for text, ids in zip(texts, np.split(cut.ids, np.cumsum(cut.lengths)[:-1]), strict=True):
-            found.setdefault(piece_key(ids), text)
-    return found
+            sentences.setdefault(piece_key(ids), text)
+    return sentences

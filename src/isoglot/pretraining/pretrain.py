@@ -12,7 +12,7 @@ from transformers import TrainingArguments
 
 from isoglot.errors import ConfigurationError
 from isoglot.modules.adapter import write_adapter
-from isoglot.modules.surroundings import own_surroundings
+from isoglot.modules.isolation import isolated_state
 from isoglot.pretraining.build import build_model, build_trainer, explicit, require_columns
 from isoglot.pretraining.check import load_recipe
 from isoglot.pretraining.recipe import Recipe
@@ -41,7 +41,7 @@ _PATIENCE = 6 * 3600
 """Seconds that other ranks wait while the first one prepares, unless ``train.ddp_timeout`` says otherwise."""
 
 
-@own_surroundings()
+@isolated_state()
 def pretrain(
     recipe: Recipe | str | Path | Mapping[str, Any],
     out: str | Path,

@@ -119,7 +119,7 @@ class LexiconInductionTask:
         scores: dict[str, float] = {}
         nearest: list[str] = []
         for similarity, stem in (("cosine", ""), ("csls", "csls_")):
-            found = top_neighbours(queries, keys, max(_PRECISIONS), similarity=similarity, others=others)
+            found = top_neighbours(queries, keys, max(_PRECISIONS), similarity=similarity, reference=others)
             known = queries.any(1).tolist()
             top = [own if present else [] for own, present in zip(found.tolist(), known, strict=True)]
             for k in _PRECISIONS:

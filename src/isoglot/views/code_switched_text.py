@@ -16,7 +16,7 @@ from isoglot.corpus.pack.packing import language_id
 from isoglot.errors import ConfigurationError
 from isoglot.options import Count, PositiveShare, Share
 from isoglot.views.instance import masked_tensors, to_tensors
-from isoglot.views.lexicon import SynonymTable, TokenLexicon, copied_lexicon, token_lexicon
+from isoglot.views.lexicon import TokenLexicon, copied_lexicon, token_lexicon
 from isoglot.views.masked_text import TextOptions
 
 
@@ -99,26 +99,23 @@ class CodeSwitchedText(TextOptions):
         size = instance.ids.size
         uniform = torch.rand(2 * size, generator=generator, dtype=torch.float64).numpy()
         chosen = masked.selected & (uniform[:size] < self.synonym_probability)
-        table = self._table(example, coin)
-        if table is None:
-            synonyms, languages, found = instance.ids, np.full(size, -1), np.zeros(size, dtype=bool)
-        else:
-            synonyms, languages, found = table.draw(instance.ids, uniform[size:])
-        if self.mode == "chaudhary_label":
-            arrays["labels"] = np.where(chosen & found, synonyms, masked.labels)
-            return to_tensors(arrays)
-        arrays["input_ids"] = np.where(chosen, synonyms, masked.input_ids)
-        if self.language_ids is not None and "language_ids" in arrays:
-            arrays["language_ids"] = self._flipped(arrays["language_ids"], languages, chosen & found)
-        return to_tensors(arrays)
-
-    def _table(self, example: Mapping[str, Any], coin: bool) -> SynonymTable | None:
         language = example.get(f"{self.prefix(coin)}language")
         if language is None and None not in self._lexicon.tables:
             raise ConfigurationError(
                 "code_switched_text: the lexicon needs the stream's 'language' column; encode it with its language"
             )
-        return self._lexicon.table(language)
+        table = self._lexicon.table(language)
+        if table is None:
+            synonyms, languages, in_table = instance.ids, np.full(size, -1), np.zeros(size, dtype=bool)
+        else:
+            synonyms, languages, in_table = table.draw(instance.ids, uniform[size:])
+        if self.mode == "chaudhary_label":
+            arrays["labels"] = np.where(chosen & in_table, synonyms, masked.labels)
+            return to_tensors(arrays)
+        arrays["input_ids"] = np.where(chosen, synonyms, masked.input_ids)
+        if self.language_ids is not None and "language_ids" in arrays:
+            arrays["language_ids"] = self._flipped(arrays["language_ids"], languages, chosen & in_table)
+        return to_tensors(arrays)
 
     def _flipped(self, language_ids: IntArray, languages: IntArray, swapped: NDArray[np.bool_]) -> IntArray:
         """Language ids with those of swapped tokens set to the synonym's language, or to the other one of two."""

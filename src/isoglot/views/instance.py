@@ -111,8 +111,8 @@ def length_limit(tokenizer: PreTrainedTokenizerBase, max_length: int | None, tem
 
 def truncated_lengths(first: int, second: int, budget: int) -> tuple[int, int]:
     """How much of two sides to keep so that both fit, cutting the longer one first."""
-    kept = min(first, max(budget - second, budget - budget // 2))
-    return kept, min(second, budget - kept)
+    length = min(first, max(budget - second, budget - budget // 2))
+    return length, min(second, budget - length)
 
 
 def target_first(order: str, coin: bool) -> bool:

@@ -51,12 +51,12 @@ class SynonymTable:
         **Shape**: (length,) each.
         """
         counts = self.counts.take(ids, mode="clip")
-        found = counts > 0
+        present = counts > 0
         synonyms, languages = ids.copy(), np.full(ids.size, -1, dtype=np.int64)
-        where = found.nonzero()[0]
+        where = present.nonzero()[0]
         index = self.starts.take(ids[where]) + (uniform[where] * counts[where]).astype(np.int64)
         synonyms[where], languages[where] = self.synonyms[index], self.languages[index]
-        return synonyms, languages, found
+        return synonyms, languages, present
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ def token_lexicon(
         entries.setdefault(two_letters(x), []).append((a, b, number[y]))
         entries.setdefault(two_letters(y), []).append((b, a, number[x]))
     tables: dict[str | None, SynonymTable] = {
-        language: SynonymTable.from_entries(found) for language, found in entries.items()
+        language: SynonymTable.from_entries(pairs) for language, pairs in entries.items()
     }
     return TokenLexicon(tables, languages)
 

@@ -127,19 +127,15 @@ class MaskedPair(MaskingOptions):
             extras["language_ids"][border:] = languages[1]
         if example.get("links") is not None:
             links = as_array(example["links"]).reshape(-1, 2)
-            kept, starts = ((n, m), start[::-1]) if swapped else ((m, n), start)
-            inside = (links[:, 0] < kept[0]) & (links[:, 1] < kept[1])
+            sizes, starts = ((n, m), start[::-1]) if swapped else ((m, n), start)
+            inside = (links[:, 0] < sizes[0]) & (links[:, 1] < sizes[1])
             extras["link_ids"] = links[inside] + as_array(starts)
-        return Instance(ids, self._words(example, sides, (m, n)), None, extras)
-
-    def _words(
-        self, example: Mapping[str, Any], sides: tuple[str, str], kept: tuple[int, int]
-    ) -> IntArray | None:
-        if not self.whole_word or any(example.get(f"{side}_word_ids") is None for side in sides):
-            return None
-        first, second = (as_array(example[f"{s}_word_ids"])[:k] for s, k in zip(sides, kept, strict=True))
-        second = np.where(second >= 0, second + _SECOND_WORDS, second)
-        return self._template.surround(first, second, fill=-1)
+        words = None
+        if self.whole_word and all(example.get(f"{side}_word_ids") is not None for side in sides):
+            first, second = (as_array(example[f"{side}_word_ids"]) for side in sides)
+            first, second = first[:m], np.where(second >= 0, second + _SECOND_WORDS, second)[:n]
+            words = template.surround(first, second, fill=-1)
+        return Instance(ids, words, None, extras)
 
     def _packed(self, example: Mapping[str, Any]) -> Instance:
         instance = packed_instance(example, language_ids=None, max_length=self._limit)

@@ -49,9 +49,16 @@ class MaskingOptions:
             raise ConfigurationError(
                 "the tokenizer has no mask token; give the tokenizer of a masked-language model"
             )
-        self._pool = self._drawn_from(tokenizer)
         self._mask_token_id = int(tokenizer.mask_token_id)
         self._specials = special_table(tokenizer)
+        if self.random_pool == "all":
+            self._pool = np.arange(len(tokenizer), dtype=np.int64)
+            return
+        low, high = (0, len(tokenizer)) if self.random_pool == "nonspecial" else self.random_pool
+        self._pool = np.setdiff1d(np.arange(low, high, dtype=np.int64), tokenizer.all_special_ids)
+        if not self._pool.size:
+            text = f"{self.random_pool!r} holds special ids alone; widen the range, or write 'all'"
+            raise ConfigurationError(Problem(text, ("random_pool",)))
 
     def check_options(self) -> None:
         """Shares are parts of one whole, and a range of ids is one."""
@@ -65,16 +72,6 @@ class MaskingOptions:
             problems.append(Problem(text, ("random_pool",)))
         if problems:
             raise ConfigurationError(problems, heading="masking options:" if len(problems) > 1 else None)
-
-    def _drawn_from(self, tokenizer: PreTrainedTokenizerBase) -> IntArray:
-        if self.random_pool == "all":
-            return np.arange(len(tokenizer), dtype=np.int64)
-        low, high = (0, len(tokenizer)) if self.random_pool == "nonspecial" else self.random_pool
-        pool = np.setdiff1d(np.arange(low, high, dtype=np.int64), tokenizer.all_special_ids)
-        if not pool.size:
-            text = f"{self.random_pool!r} holds special ids alone; widen the range, or write 'all'"
-            raise ConfigurationError(Problem(text, ("random_pool",)))
-        return pool
 
 
 class MaskedTokens(NamedTuple):
@@ -133,7 +130,9 @@ def mask_tokens(
             raise ConfigurationError(
                 "whole_word: the stream has no word_ids; encode it again with word maps, or set whole_word: false"
             )
-        scores = scores[_units(word_ids)]
+        starts = np.ones(length, dtype=bool)  # of runs of one word; a position outside words is its own run
+        starts[1:] = (word_ids[1:] != word_ids[:-1]) | (word_ids[1:] < 0)
+        scores = scores[starts.cumsum() - 1]
     if masking.count == "exact":
         selected = _exactly(scores, candidates, masking.probability, float(uniform[-1]))
     else:
@@ -148,13 +147,6 @@ def mask_tokens(
         inputs[where] = masking._pool[drawn.astype(np.int64)]
     labels = np.where(selected, ids, IGNORE_INDEX)
     return MaskedTokens(inputs, labels, selected)
-
-
-def _units(word_ids: IntArray) -> IntArray:
-    """Number of the run that each position is in; a position outside words is its own run."""
-    starts = np.ones(word_ids.size, dtype=bool)
-    starts[1:] = (word_ids[1:] != word_ids[:-1]) | (word_ids[1:] < 0)
-    return starts.cumsum() - 1
 
 
 def _exactly(

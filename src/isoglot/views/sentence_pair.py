@@ -78,9 +78,9 @@ class SentencePair:
         arrays["source_key_ids"] = as_array([piece_key(example[f"{self.pivot}_ids"])])
         if example.get("links") is not None:
             links = as_array(example["links"]).reshape(-1, 2)
-            kept = [arrays[p + "input_ids"].size - self._template.size for p in ("query_", "key_")]
+            sizes = [arrays[p + "input_ids"].size - self._template.size for p in ("query_", "key_")]
             links = links[:, ::-1] if swapped else links
-            inside = (links[:, 0] < kept[0]) & (links[:, 1] < kept[1])
+            inside = (links[:, 0] < sizes[0]) & (links[:, 1] < sizes[1])
             arrays["link_ids"] = links[inside] + self._template.prefix.size
         return to_tensors(arrays)
 

@@ -9,7 +9,7 @@ from sentence_pairs import pairs_of
 from isoglot.aligners.embedding.aligner import EmbeddingAligner
 from isoglot.aligners.embedding.options import EmbeddingOptions
 from isoglot.aligners.embedding.scores import Side, build_scorer, by_adjacent, word_weights
-from isoglot.modules.adjacent import adjacent_links, adjacent_weights
+from isoglot.modules.extraction import adjacent_links, adjacent_weights
 from isoglot.modules.self_labelling import self_label
 from isoglot.testing import tiny_model, tiny_tokenizer
 

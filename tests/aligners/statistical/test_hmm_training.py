@@ -9,7 +9,7 @@ from isoglot.aligners.statistical.bitext import encode
 from isoglot.aligners.statistical.hmm_training import _Training
 from isoglot.aligners.statistical.markov import Both, JumpCounts
 from isoglot.aligners.statistical.methods import HmmModel
-from isoglot.aligners.statistical.options import HmmOptions
+from isoglot.aligners.statistical.options import PREFIX_STRENGTH, HmmOptions
 
 
 def test_agreement_shares_the_counts():
@@ -23,7 +23,7 @@ def test_agreement_shares_the_counts():
 @pytest.mark.parametrize("length", [0, 3])
 def test_an_entry_does_not_confirm_itself(length):
     """The predictive probability, one entry after the other: counts of all entries but this one."""
-    options = HmmOptions(prefix_length=length, prefix_strength=2.0, alpha=0.01)
+    options = HmmOptions(prefix_length=length, alpha=0.01)
     sides = source, target = encode(words(SOURCE)), encode(words(TARGET))
     training = _Training(source, target, options, None)
     random = np.random.default_rng(0)
@@ -36,13 +36,13 @@ def test_an_entry_does_not_confirm_itself(length):
                 links[training.table.slots(*ends)] += own[-1][i, j] / 65535
                 entries.append((e, f, own[-1][i, j] / 65535))
     for state in training.states:
-        state.own_null[:] = random.random(len(state.own_null))
+        state.contributed_null[:] = random.random(len(state.contributed_null))
     training.update(links, [JumpCounts(*map(np.zeros_like, jumps[:2])) for jumps in training.jumps])
 
     slots = np.zeros(sum(map(np.size, own)), np.int64)
     text_passes._slots(source.flat, target.flat, training.table.flat, slots)
     found = Both(*((np.zeros(len(slots)), np.zeros(len(side.ids))) for side in sides[::-1]))
-    nulls = Both(*(state.own_null for state in training.states))
+    nulls = Both(*(state.contributed_null for state in training.states))
     shares = np.concatenate([part.ravel() for part in own])
     text_passes._predict(source.flat, target.flat, slots, shares, nulls, *training.words, found)
 
@@ -74,7 +74,7 @@ def predictive(e, f, own, entries, tokens, options):
     classes = len({word[:length] for word in vocabulary})
     base = pair / (sum(q for _, q in same) - own + options.alpha * classes)
     base *= tokens.count(f) / sum(word[:length] == f[:length] for word in tokens)
-    return (top + options.prefix_strength * base) / (bottom + options.prefix_strength)
+    return (top + PREFIX_STRENGTH * base) / (bottom + PREFIX_STRENGTH)
 
 
 @pytest.mark.parametrize("threshold", [None, 0.3])

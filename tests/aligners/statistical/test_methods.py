@@ -116,7 +116,7 @@ def test_wrong_settings_of_a_saved_model_are_one_line_with_its_place(tmp_path, c
 
 @pytest.mark.parametrize("name", ["model.json", "vocabulary.json", "tables.safetensors"])
 def test_a_damaged_model_is_one_line(tmp_path, name):
-    damages = (b"", b"[]", b"\xff\xfe", b'{"method": "fast_align", "format": 2}', b"[" * 99_999)
+    damages = (b"", b"[]", b"\xff\xfe", b'{"method": "fast_align", "format": 3}', b"[" * 99_999)
     for number, damage in enumerate(damages):
         save_without_list(StatisticalAligner().fit(bitext()), tmp_path / str(number))
         (tmp_path / str(number) / name).write_bytes(damage)

@@ -8,7 +8,7 @@ from isoglot.errors import ConfigurationError
 
 def test_bad_options_name_all_mistakes():
     with pytest.raises(ConfigurationError) as caught:
-        StatisticalAligner("hmm", iterations=0, alpha=0.0, null_probability=1.5)
+        StatisticalAligner("hmm", iterations=0, alpha=0.0, prefix_length=-1)
     assert len(caught.value.problems) == 3
     with pytest.raises(ConfigurationError, match="threshold"):
         StatisticalAligner("hmm", threshold=1.0)

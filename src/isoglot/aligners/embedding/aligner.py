@@ -7,6 +7,7 @@ import itertools
 import logging
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,11 +23,9 @@ from isoglot.aligners.alignment import (
     pair_links,
     require_words,
 )
-from isoglot.aligners.embedding.attached import attach
 from isoglot.aligners.embedding.choice import with_kept
 from isoglot.aligners.embedding.loading import load_for_aligning, load_pointer
-from isoglot.aligners.embedding.memory import return_free_memory
-from isoglot.aligners.embedding.options import EmbeddingOptions
+from isoglot.aligners.embedding.options import Attach, EmbeddingOptions
 from isoglot.aligners.embedding.piece_states import (
     Pieces,
     PieceStates,
@@ -38,10 +37,11 @@ from isoglot.aligners.embedding.piece_states import (
 from isoglot.aligners.embedding.scores import Scorer, Side, build_scorer, prepared_states
 from isoglot.corpus.encode.unknown import KnownPieces, OnUnknown, counted
 from isoglot.errors import ConfigurationError
+from isoglot.modules.allocator import return_free_memory
 from isoglot.modules.encoder import layer_number, num_layers
 from isoglot.modules.extraction import pair_mask
 from isoglot.modules.finite import require_finite
-from isoglot.modules.surroundings import own_precision
+from isoglot.modules.isolation import isolated_precision
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -109,13 +109,13 @@ class EmbeddingAligner:
         )
         self._source, self._known = model, KnownPieces(self.tokenizer)
         self._choose(options)
-        self._warn = warn or _log
+        self._warn = warn or partial(_LOG.warning, "pair %d: %s")
 
     def with_options(self, options: EmbeddingOptions) -> EmbeddingAligner:
         """The same aligner with other options; the encoder is shared, so its dtype and device stay as they are."""
-        other = copy.copy(self)
-        other._choose(options)
-        return other
+        aligner = copy.copy(self)
+        aligner._choose(options)
+        return aligner
 
     @property
     def window(self) -> int:
@@ -143,12 +143,12 @@ class EmbeddingAligner:
 
         def run(source: list[list[str]], target: list[list[str]]) -> dict[str, list[Any]]:
             nonlocal number
-            found = list(self._links(list(zip(source, target, strict=True)), unknown, number))
-            number += len(found)
+            pairs = list(self._links(list(zip(source, target, strict=True)), unknown, number))
+            number += len(pairs)
             return {
-                "links": [[list(pair) for pair in f.links] for f in found],
-                "link_probabilities": [f.probabilities for f in found],
-                "alignment_score": [f.score for f in found],
+                "links": [[list(pair) for pair in f.links] for f in pairs],
+                "link_probabilities": [f.probabilities for f in pairs],
+                "alignment_score": [f.score for f in pairs],
             }
 
         # Nothing short names an encoder's weights, so no cached result is to be taken for this one's.
@@ -198,7 +198,7 @@ class EmbeddingAligner:
         with counted(unknown, UNLINKED) as receive:
             for row, pair in enumerate(pairs):
                 self._check(first + row + 1, pair, pieces, 2 * row, receive)
-        found = layer_states(
+        states = layer_states(
             self.model,
             self.tokenizer,
             pieces,
@@ -207,27 +207,30 @@ class EmbeddingAligner:
             max_tokens=self.options.max_tokens,
             window=self.options.window(),
         )
-        return found, pieces
+        return states, pieces
 
-    @own_precision()
+    @isolated_precision()
     @torch.inference_mode()
-    def extract(self, found: Mapping[int, PieceStates], pieces: list[Pieces]) -> dict[int, LinkTable]:
+    def extract(self, states: Mapping[int, PieceStates], pieces: list[Pieces]) -> dict[int, LinkTable]:
         """The links by the states of each layer, with probabilities; any aligner of the same encoding may do it."""
         units = word_states if self.options.level == "word" else known_states
-        return {layer: self._extract(*units(states, pieces)) for layer, states in found.items()}
+        return {layer: self._extract(*units(table, pieces)) for layer, table in states.items()}
 
     def pair_links(
         self, table: LinkTable, pairs: Sequence[WordPair], pieces: Sequence[Pieces]
     ) -> Iterator[PairLinks]:
         """A table of :meth:`extract` pair by pair; pairs below the least score get no links."""
         lengths = [len(s) for s, _ in pairs], [len(t) for _, t in pairs]
-        found = pair_links(table, *lengths, min_score=self.options.min_score)
+        linked = pair_links(table, *lengths, min_score=self.options.min_score)
         if (how := self.options.attach) is None:
-            return found
-        return (
-            attach(links, _known_words(pair, pieces[2 * row : 2 * row + 2]), how)
-            for row, (links, pair) in enumerate(zip(found, pairs, strict=True))
-        )
+            yield from linked
+            return
+        for row, (links, pair) in enumerate(zip(linked, pairs, strict=True)):
+            source, target = (  # those without a known piece are empty
+                [word if number in cut.words else "" for number, word in enumerate(words)]
+                for words, cut in zip(pair, pieces[2 * row : 2 * row + 2], strict=True)
+            )
+            yield attach(links, (source, target), how)
 
     def _links(self, pairs: Sequence[WordPair], unknown: OnUnknown, first: int = 0) -> Iterator[PairLinks]:
         states, pieces = self.encode(pairs, (self.layer,), first=first, unknown=unknown)
@@ -241,7 +244,7 @@ class EmbeddingAligner:
         lengths = np.diff(states.offsets)
         cells = _CELLS if states.table.device.type == "cpu" else _CELLS_DEVICE
         none = np.zeros(0, np.int64)
-        found: list[tuple[np.ndarray[Any, Any], ...]] = [(none, none, none, np.zeros(0, np.float32))]
+        columns: list[tuple[np.ndarray[Any, Any], ...]] = [(none, none, none, np.zeros(0, np.float32))]
         for batch in _matrix_batches(lengths[0::2], lengths[1::2], cells):
             source, target = (_gather(states, words, 2 * batch + side) for side in (0, 1))
             links, probability = self._scorer(source, target)
@@ -250,36 +253,51 @@ class EmbeddingAligner:
             )
             b, i, j = links.nonzero().T
             linked = source.words[b, i], target.words[b, j], probability[b, i, j].float()
-            found.append((batch[b.cpu().numpy()], *(part.cpu().numpy() for part in linked)))
+            columns.append((batch[b.cpu().numpy()], *(part.cpu().numpy() for part in linked)))
         sentence, source_word, target_word, value = (
-            np.concatenate(part) for part in zip(*found, strict=True)
+            np.concatenate(part) for part in zip(*columns, strict=True)
         )
         return _merge(count, sentence, source_word, target_word, value, self.options.min_probability)
 
-    def _check(
-        self, number: int, pair: WordPair, pieces: list[Pieces], place: int, unknown: OnUnknown
-    ) -> None:
+    def _check(self, number: int, pair: WordPair, pieces: list[Pieces], row: int, unknown: OnUnknown) -> None:
         """Warn of empty sides, report unknown words; a pair that is too long loses its pieces."""
-        for side, words, cut in zip(("source", "target"), pair, pieces[place : place + 2], strict=True):
+        for side, words, cut in zip(("source", "target"), pair, pieces[row : row + 2], strict=True):
             if not words:
                 self._warn(number, f"the {side} side is empty; it gets no links")
             elif missing := sorted(set(range(len(words))) - set(cut.words)):
                 known = (piece for piece, word in zip(cut.ids, cut.words, strict=True) if word >= 0)
                 whole = not any(map(self._known.letters, known))
                 unknown(number, [words[word] for word in missing], whole)
-        n, m = map(len, pieces[place : place + 2])
+        n, m = map(len, pieces[row : row + 2])
         if n * m > MOST_ENTRIES:
-            pieces[place : place + 2] = Pieces([], []), Pieces([], [])
+            pieces[row : row + 2] = Pieces([], []), Pieces([], [])
             self._warn(number, f"{n:,} × {m:,} pieces are too long for one pair; it gets no links: split it")
 
 
-def _known_words(pair: WordPair, pieces: Sequence[Pieces]) -> WordPair:
-    """The words of both sides, those without a known piece empty."""
-    source, target = (
-        [word if number in own.words else "" for number, word in enumerate(words)]
-        for words, own in zip(pair, pieces, strict=True)
-    )
-    return source, target
+def attach(aligned: PairLinks, pair: WordPair, how: Attach) -> PairLinks:
+    """Give words without a link those of a longer neighbour: an article or a preposition has its noun's.
+
+    For English *teams* and Spanish *los equipos* an aligner links the nouns, and annotators differ on *los*. That a
+    word is shorter than its neighbour stands for a function word beside its head, and needs no list of words.
+    Punctuation stays without links. A link that is taken over has the probability of the neighbour's; the pair's
+    score remains that of the links that were found.
+
+    Example:
+        >>> attach(PairLinks([(0, 1)], [0.9], 0.6), (["teams"], ["los", "equipos"]), "target_next").links
+        [(0, 0), (0, 1)]
+    """
+    side, step = int(how.startswith("target")), 1 if how.endswith("next") else -1
+    words = pair[side]
+    linked = {link[side] for link in aligned.links}
+    links = [*zip(aligned.links, aligned.probabilities, strict=True)]
+    for link, probability in zip(aligned.links, aligned.probabilities, strict=True):
+        word = link[side] - step
+        if not 0 <= word < len(words) or word in linked or not words[word][:1].isalnum():
+            continue
+        if len(words[word]) < len(words[link[side]]):
+            links.append(((link[0], word) if side else (word, link[1]), probability))
+    links.sort()
+    return PairLinks([link for link, _ in links], [value for _, value in links], aligned.score)
 
 
 def _matrix_batches(
@@ -307,8 +325,8 @@ def _gather(states: PieceStates, words: np.ndarray[Any, Any], sentences: np.ndar
     mask = column[None] < lengths[:, None]
     rows = np.where(mask, starts[:, None] + column[None], 0)
     of_word = np.where(mask, words[rows], -1)
-    place, real, word = (torch.from_numpy(a).to(states.table.device) for a in (rows, mask, of_word))
-    return Side(states.table[place], real, word)
+    index, real, word = (torch.from_numpy(a).to(states.table.device) for a in (rows, mask, of_word))
+    return Side(states.table[index], real, word)
 
 
 def _merge(
@@ -327,7 +345,3 @@ def _merge(
     new = np.ones(len(order), bool)
     new[1:] = (np.diff(sentence) != 0) | (np.diff(source) != 0) | (np.diff(target) != 0)
     return LinkTable.build(count, sentence[new], source[new], target[new], value[new])
-
-
-def _log(number: int, message: str) -> None:
-    _LOG.warning("pair %d: %s", number, message)

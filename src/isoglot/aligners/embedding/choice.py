@@ -21,7 +21,7 @@ Choice = dict[str, Any]
 """Options of an embedding aligner by name, ``method`` and ``layer`` among them."""
 
 
-class Tried(NamedTuple):
+class RatedChoice(NamedTuple):
     """A choice with its mean alignment error rate (%), and its score on each set of gold links."""
 
     choice: Choice

@@ -10,7 +10,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from isoglot.aligners.embedding.aligner import UNLINKED, EmbeddingAligner
-from isoglot.aligners.embedding.choice import CANDIDATES, WHERE, Choice, Tried
+from isoglot.aligners.embedding.choice import CANDIDATES, WHERE, Choice, RatedChoice
 from isoglot.aligners.embedding.options import MEASURED, EmbeddingOptions
 from isoglot.aligners.embedding.piece_states import Pieces
 from isoglot.aligners.files.gold import GoldPairs
@@ -78,7 +78,7 @@ def best_choice(
     with_best: Sequence[Choice] = (),
     progress: Callable[[str, int, int], None] | None = None,
     **options: Any,
-) -> list[Tried]:
+) -> list[RatedChoice]:
     """Every method and layer, from the least mean AER over sets of gold links to the largest.
 
     Args:
@@ -106,7 +106,7 @@ def best_choice(
 
     def measure(
         candidates: Sequence[Choice], layers: Sequence[int], receiver: Callable[[str], OnUnknown]
-    ) -> list[Tried]:
+    ) -> list[RatedChoice]:
         aligners = [
             encoder.with_options(EmbeddingOptions.build(**{**each, **options})) for each in candidates
         ]
@@ -120,7 +120,7 @@ def best_choice(
             for layer in layers:
                 scores = {name: by_aligner[number][layer] for name, by_aligner in errors.items()}
                 mean = fmean((100 * score.aer for score in scores.values()), shares)
-                tried.append(Tried({**candidate, **fixed, "layer": layer}, mean, scores))
+                tried.append(RatedChoice({**candidate, **fixed, "layer": layer}, mean, scores))
         return tried
 
     tried = measure(candidates, wanted_layers(encoder.model, layers), in_set)

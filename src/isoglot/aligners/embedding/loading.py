@@ -12,11 +12,11 @@ import torch
 from safetensors import safe_open
 from torch import nn
 
-from isoglot.aligners.embedding.memory import return_free_memory
 from isoglot.checkpoints.folder import checkpoint_folder, packed_file
 from isoglot.checkpoints.packed_file import CONFIG, TOKENIZER_CONFIG, build_tokenizer, read_packed
 from isoglot.corpus.encode.plain_tokenizer import PlainTokenizer
 from isoglot.errors import ConfigurationError
+from isoglot.modules.allocator import return_free_memory
 from isoglot.modules.devices import resolve_device
 from isoglot.modules.encoder import hidden_size, unwrapped
 from isoglot.modules.packed_encoder import PackedEncoder, can_run
@@ -42,26 +42,17 @@ def load_for_aligning(
     What then comes back has what :mod:`isoglot.modules.encoder` and :func:`cut_words` read of the library's classes.
     """
     file = packed_file(model) if isinstance(model, str | Path) and tokenizer is None else None
-    found = None if file is None else _as_packed(file, dtype=dtype, device=device)
-    if found is None:
-        return load_encoder(model, tokenizer, dtype=dtype, device=device)
-    return cast("tuple[PreTrainedModel, PreTrainedTokenizerBase]", found)
-
-
-def _as_packed(file: Path, *, dtype: str, device: str) -> tuple[PackedEncoder, PlainTokenizer] | None:
-    """A packed encoder and its tokenizer; none where the library would do more than they can."""
-    place = resolve_device(device)
-    packed = read_packed(file)
-    config = json.loads(packed.texts[CONFIG])
-    if not can_run(config):
-        return None
-    tokenizer = build_tokenizer(file, packed)
-    plain = PlainTokenizer.read(tokenizer, packed.texts.get(TOKENIZER_CONFIG, "{}"))
-    if plain is None:
-        return None
-    return_free_memory()  # what reading the tokenizer's JSON took
-    encoder = PackedEncoder(packed, source=file, dtype=compute_dtype(dtype, place))
-    return encoder.to(place), plain
+    if file is not None:
+        where = resolve_device(device)
+        packed = read_packed(file)
+        if can_run(json.loads(packed.texts[CONFIG])):  # else the library does more than a packed encoder can
+            backend = build_tokenizer(file, packed)
+            plain = PlainTokenizer.read(backend, packed.texts.get(TOKENIZER_CONFIG, "{}"))
+            if plain is not None:
+                return_free_memory()  # what reading the tokenizer's JSON took
+                encoder = PackedEncoder(packed, source=file, dtype=compute_dtype(dtype, where)).to(where)
+                return cast("tuple[PreTrainedModel, PreTrainedTokenizerBase]", (encoder, plain))
+    return load_encoder(model, tokenizer, dtype=dtype, device=device)
 
 
 @torch.random.fork_rng(devices=[])
@@ -89,22 +80,22 @@ def load_encoder(
             raise ConfigurationError("a model object needs its tokenizer too: tokenizer=...")
         require_fitting(tokenizer, model)
         _note_decoder(model)
-        place = model.device if device == "auto" else resolve_device(device)
-        wanted = compute_dtype(dtype, place)
-        if wanted == model.dtype and torch.empty(0, device=place).device == model.device:
+        where = model.device if device == "auto" else resolve_device(device)
+        precision = compute_dtype(dtype, where)
+        if precision == model.dtype and torch.empty(0, device=where).device == model.device:
             return model, tokenizer
-        return nn.Module.to(copy.deepcopy(model), place, wanted), tokenizer
-    place = resolve_device(device)
+        return nn.Module.to(copy.deepcopy(model), where, precision), tokenizer
+    where = resolve_device(device)
     if tokenizer is not None and packed_file(model) is not None:
         raise ConfigurationError(
             f"got a tokenizer, but {model} has its own; leave it out, or name another model"
         )
     checkpoint_folder(model)  # a path that is wrong is said before anything is read
     tokenizer = load_tokenizer(model) if tokenizer is None else tokenizer
-    loaded = load_checkpoint(AutoModel, model, new_head=True, dtype=compute_dtype(dtype, place))
+    loaded = load_checkpoint(AutoModel, model, new_head=True, dtype=compute_dtype(dtype, where))
     require_fitting(tokenizer, loaded, model)
     _note_decoder(loaded)
-    return loaded.to(place), tokenizer  # type: ignore[arg-type]
+    return loaded.to(where), tokenizer  # type: ignore[arg-type]
 
 
 def _note_decoder(model: PreTrainedModel) -> None:
@@ -153,14 +144,12 @@ def compute_dtype(name: str, device: torch.device) -> torch.dtype:
         return getattr(torch, name)  # type: ignore[no-any-return]
     if device.type == "cuda":
         return torch.bfloat16 if torch.cuda.is_bf16_supported(including_emulation=False) else torch.float16
-    if device.type == "cpu" and torch.ops.mkldnn._is_mkldnn_bf16_supported() and _fast_bfloat16():
-        return torch.bfloat16
-    return torch.float32
-
-
-def _fast_bfloat16() -> bool:
-    """Whether the CPU has bfloat16 dot products; oneDNN also claims support where it would emulate them."""
+    if device.type != "cpu" or not torch.ops.mkldnn._is_mkldnn_bf16_supported():
+        return torch.float32
+    # oneDNN also claims support where it would emulate bfloat16 dot products
     capabilities = torch.cpu.get_capabilities() if hasattr(torch.cpu, "get_capabilities") else {}
     if capabilities:
-        return any(capabilities.get(name, False) for name in ("avx512_bf16", "amx_bf16", "amx_tile", "bf16"))
-    return torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported()
+        fast = any(capabilities.get(name, False) for name in ("avx512_bf16", "amx_bf16", "amx_tile", "bf16"))
+    else:
+        fast = torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported()
+    return torch.bfloat16 if fast else torch.float32

@@ -31,7 +31,7 @@ Encode = Literal["separate", "joint"]
 Attach = Literal["target_next", "target_previous", "source_next", "source_previous"]
 
 
-class Kept(Options):
+class LinkFilter(Options):
     """Which links with probabilities are kept."""
 
     min_probability: float = option(
@@ -44,7 +44,7 @@ class Kept(Options):
     )  # fmt: skip
 
 
-class EmbeddingOptions(Kept):
+class EmbeddingOptions(LinkFilter):
     """How an embedding aligner encodes, compares and links; :meth:`build` chooses the model of a method."""
 
     method: str = option(flags=None)
@@ -122,14 +122,14 @@ class Similarity(EmbeddingOptions):
     )
 
 
-class _Growing(Options):
+class _IterMaxOptions(Options):
     """Of itermax, wherever it is used."""
 
     alpha: float = option(0.9, "itermax: discount of half-covered cells.", flags=None, gt=0, le=1)
     passes: int = option(2, "itermax: passes in all.", flags=None, ge=1)
 
 
-class IterMax(Similarity, _Growing):
+class IterMax(Similarity, _IterMaxOptions):
     """SimAlign's itermax."""
 
     method: Literal["itermax"] = option("itermax", flags=None)  # type: ignore[assignment]
@@ -188,7 +188,7 @@ class Threshold(Similarity):
         return self.dtype if self.compare == "cosine" else super().resolved_dtype()
 
 
-class _TwoDirections(_Growing):
+class _TwoDirections(_IterMaxOptions):
     """Links read off two matrices, one of which is searched by rows and one by columns."""
 
     encode: Encode = option("joint", "Each sentence alone, or both in one sequence.", flags=None)
@@ -202,7 +202,7 @@ class _TwoDirections(_Growing):
 
     @model_validator(mode="after")
     def _grows(self) -> _TwoDirections:
-        fields = _Growing.model_fields
+        fields = _IterMaxOptions.model_fields
         unread = {name for name in fields if getattr(self, name) != fields[name].default}
         if self.links not in ("itermax", "printed") and unread:
             raise ValueError(

@@ -23,7 +23,7 @@ from isoglot.corpus.encode.unknown import KnownPieces
 from isoglot.errors import ConfigurationError
 from isoglot.modules.encoder import base_of, dropout_off, encode, hidden_size, max_length
 from isoglot.modules.finite import require_finite
-from isoglot.modules.surroundings import own_precision
+from isoglot.modules.isolation import isolated_precision
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -88,7 +88,7 @@ def cut_known_words(tokenizer: PreTrainedTokenizerBase, sentences: Sequence[Sequ
     return pieces
 
 
-@own_precision()
+@isolated_precision()
 def layer_states(
     model: PreTrainedModel,
     tokenizer: PreTrainedTokenizerBase,
@@ -117,32 +117,50 @@ def layer_states(
             inputs += _joint_windows(s, len(sentences[s]), len(sentences[s + 1]), room=room)
         else:
             inputs += [[part] for part in _windows(s, len(sentences[s]), room=room)]
-    budget = max_tokens or (2048 if model.device.type == "cpu" else 32_768)
-    return _encode(model, tokenizer, sentences, inputs, layers=tuple(layers), max_tokens=budget)
+    device = model.device
+    offsets = starts_and_end([len(s) for s in sentences])
+    size = (int(offsets[-1]), hidden_size(model))
+    tables = {layer: torch.empty(size, dtype=model.dtype, device=device) for layer in layers}
+    lengths = [sum(p.stop - p.start for p in parts) + len(parts) + 1 for parts in inputs]
+    rounds = device.type == "cpu" and model.dtype != torch.float32
+    widths = [_width(n, longest) for n in lengths] if rounds else lengths
+    budget = max_tokens or (2048 if device.type == "cpu" else 32_768)
+    for batch in length_batches(widths, budget, equal=rounds):
+        ids, *indices = _assemble(
+            tokenizer, sentences, [inputs[i] for i in batch], offsets, max(widths[i] for i in batch)
+        )
+        row, column, slot = (torch.from_numpy(index).to(device) for index in indices)
+        real = torch.arange(ids.shape[1])[None] < torch.tensor([lengths[i] for i in batch])[:, None]
+        tensors = {"input_ids": ids.to(device), "attention_mask": real.long().to(device)}
+        with torch.no_grad(), dropout_off(base_of(model)):
+            layered = encode(model, tensors, layers=tuple(layers))
+        for layer, states in layered.items():
+            tables[layer][slot] = require_finite(states[row, column], f"hidden states of layer {layer}")
+    return {layer: PieceStates(table, offsets) for layer, table in tables.items()}
 
 
 def known_states(states: PieceStates, pieces: list[Pieces]) -> tuple[PieceStates, list[Pieces]]:
     """The states and pieces without those that are :data:`UNKNOWN`."""
     if not any(UNKNOWN in sentence.words for sentence in pieces):
         return states, pieces
-    kept = []
+    known = []
     for sentence in pieces:
-        both = [own for own in zip(sentence.ids, sentence.words, strict=True) if own[1] != UNKNOWN]
-        kept.append(Pieces([piece for piece, _ in both], [word for _, word in both]))
+        both = [pair for pair in zip(sentence.ids, sentence.words, strict=True) if pair[1] != UNKNOWN]
+        known.append(Pieces([piece for piece, _ in both], [word for _, word in both]))
     rows = np.flatnonzero(np.fromiter(chain.from_iterable(s.words for s in pieces), np.int64) != UNKNOWN)
     table = states.table[torch.from_numpy(rows).to(states.table.device)]
-    return PieceStates(table, starts_and_end([len(s) for s in kept])), kept
+    return PieceStates(table, starts_and_end([len(s) for s in known])), known
 
 
 def word_states(states: PieceStates, pieces: list[Pieces]) -> tuple[PieceStates, list[Pieces]]:
     """The mean piece vector of each word that has pieces, as a table of one piece a word, in float32."""
-    slots, kept = [], []
+    slots, words_of = [], []
     total = 0
     for sentence in pieces:
         present = sorted({word for word in sentence.words if word >= 0})
-        place = {word: total + k for k, word in enumerate(present)}
-        slots += [place.get(word, -1) for word in sentence.words]
-        kept.append(Pieces([0] * len(present), present))
+        slot_of = {word: total + k for k, word in enumerate(present)}
+        slots += [slot_of.get(word, -1) for word in sentence.words]
+        words_of.append(Pieces([0] * len(present), present))
         total += len(present)
     device = states.table.device
     slot = torch.tensor(slots, dtype=torch.long, device=device)
@@ -150,7 +168,7 @@ def word_states(states: PieceStates, pieces: list[Pieces]) -> tuple[PieceStates,
     table = states.table.new_zeros((total, states.table.shape[1]), dtype=torch.float32)
     table.index_add_(0, slot[used], states.table[used].float())
     table /= torch.bincount(slot[used], minlength=total).clamp(min=1)[:, None]
-    return PieceStates(table, starts_and_end([len(p) for p in kept])), kept
+    return PieceStates(table, starts_and_end([len(p) for p in words_of])), words_of
 
 
 def _parts(sentence: int, length: int, size: int, count: int) -> list[_Part]:
@@ -180,39 +198,6 @@ def _joint_windows(sentence: int, source: int, target: int, *, room: int | None)
         count += 1
     cut = (_parts(s, n, size, count) for (s, n), size in zip(sides, sizes, strict=True))
     return [list(parts) for parts in zip(*cut, strict=True)]
-
-
-def _encode(
-    model: PreTrainedModel,
-    tokenizer: PreTrainedTokenizerBase,
-    sentences: Sequence[Pieces],
-    inputs: list[list[_Part]],
-    *,
-    layers: tuple[int, ...],
-    max_tokens: int,
-) -> dict[int, PieceStates]:
-    offsets = starts_and_end([len(s) for s in sentences])
-    device = model.device
-    size = (int(offsets[-1]), hidden_size(model))
-    tables = {layer: torch.empty(size, dtype=model.dtype, device=device) for layer in layers}
-    lengths = [sum(p.stop - p.start for p in parts) + len(parts) + 1 for parts in inputs]
-    rounds = device.type == "cpu" and model.dtype != torch.float32
-    widths = [_width(n, max_length(model)) for n in lengths] if rounds else lengths
-    for batch in length_batches(widths, max_tokens, equal=rounds):
-        ids, rows, columns, where = _assemble(
-            tokenizer, sentences, [inputs[i] for i in batch], offsets, max(widths[i] for i in batch)
-        )
-        own = torch.tensor([lengths[i] for i in batch])
-        tensors = {
-            "input_ids": ids.to(device),
-            "attention_mask": (torch.arange(ids.shape[1])[None] < own[:, None]).long().to(device),
-        }
-        place, row, column = (torch.from_numpy(a).to(device) for a in (where, rows, columns))
-        with torch.no_grad(), dropout_off(base_of(model)):
-            found = encode(model, tensors, layers=layers)
-        for layer, states in found.items():
-            tables[layer][place] = require_finite(states[row, column], f"hidden states of layer {layer}")
-    return {layer: PieceStates(table, offsets) for layer, table in tables.items()}
 
 
 def _width(length: int, longest: int | None) -> int:
@@ -262,10 +247,10 @@ def _assemble(
             size = part.stop - part.start
             ids[row, column : column + size] = sentences[part.sentence].ids[part.start : part.stop]
             ids[row, column + size] = closing
-            kept = np.arange(part.keep_from, part.keep_to)
-            rows.append(np.full(len(kept), row))
-            columns.append(kept - part.start + column)
-            where.append(kept + offsets[part.sentence])
+            positions = np.arange(part.keep_from, part.keep_to)
+            rows.append(np.full(len(positions), row))
+            columns.append(positions - part.start + column)
+            where.append(positions + offsets[part.sentence])
             column += size + 1
     return torch.from_numpy(ids), np.concatenate(rows), np.concatenate(columns), np.concatenate(where)
 

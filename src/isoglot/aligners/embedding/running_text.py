@@ -34,14 +34,17 @@ def align_running(
     if mode != "unicode":
         yield from aligner.align_pairs((words for _, words in pairs), first=first, unknown=unknown)
         return
-    units, same = tee(
+    cut, cut_again = tee(
         [_units(text, words, aligner.tokenizer) for text, words in zip(texts, pair, strict=True)]
         for texts, pair in pairs
     )
-    words_alone = ((one[0], other[0]) for one, other in units)
-    found = aligner.align_pairs(words_alone, first=first, unknown=unknown)
-    for ((_, one), (_, other)), own in zip(same, found, strict=True):
-        yield own if one is None and other is None else _spread(own, one, other)
+    units = ((source, target) for (source, _), (target, _) in cut)
+    linked = aligner.align_pairs(units, first=first, unknown=unknown)
+    for ((_, source_groups), (_, target_groups)), links in zip(cut_again, linked, strict=True):
+        if source_groups is None and target_groups is None:
+            yield links
+        else:
+            yield _spread(links, source_groups, target_groups)
 
 
 def _units(text: str, words: Sequence[str], tokenizer: Any) -> tuple[Sequence[str], _Groups | None]:
@@ -63,7 +66,7 @@ def _units(text: str, words: Sequence[str], tokenizer: Any) -> tuple[Sequence[st
     return [text[a:b] for a, b in joined], groups
 
 
-def _spread(found: PairLinks, one: _Groups | None, other: _Groups | None) -> PairLinks:
+def _spread(units: PairLinks, source: _Groups | None, target: _Groups | None) -> PairLinks:
     """Links of units as links of each of their words."""
 
     def members(groups: _Groups | None, unit: int) -> range:
@@ -71,8 +74,8 @@ def _spread(found: PairLinks, one: _Groups | None, other: _Groups | None) -> Pai
 
     links = sorted(
         (link, value)
-        for (i, j), value in zip(found.links, found.probabilities or repeat(0.0), strict=False)
-        for link in product(members(one, i), members(other, j))
+        for (i, j), value in zip(units.links, units.probabilities or repeat(0.0), strict=False)
+        for link in product(members(source, i), members(target, j))
     )
-    values = [value for _, value in links] if found.probabilities else []
-    return PairLinks([link for link, _ in links], values, found.score)
+    values = [value for _, value in links] if units.probabilities else []
+    return PairLinks([link for link, _ in links], values, units.score)

@@ -15,8 +15,9 @@ from isoglot.aligners.embedding.options import (
     Threshold,
     Transport,
 )
-from isoglot.modules.adjacent import adjacent_links, adjacent_weights
 from isoglot.modules.extraction import (
+    adjacent_links,
+    adjacent_weights,
     backward_links,
     distort,
     entmax15,

@@ -14,8 +14,8 @@ BOX_LANGUAGES = frozenset(_CODES.split())
 """Languages that the aligner of the package was taught."""
 _SAME = {"nb": "no", "nn": "no", "fil": "tl", "kmr": "ku", "cmn": "zh"}
 _RELATIVES = {
-    taught: frozenset(others.split())
-    for taught, others in {
+    taught: frozenset(codes.split())
+    for taught, codes in {
         "am": "gez ti tig",
         "ar": "acm aeb ajp apc arq ars ary arz mt",
         "az": "tk",
@@ -59,7 +59,7 @@ _RELATIVES = {
     }.items()
 }
 """For a taught language others that are nearest to it, by family, and of these by script."""
-NEAREST = {code: taught for taught, others in _RELATIVES.items() for code in others}
+NEAREST = {code: taught for taught, codes in _RELATIVES.items() for code in codes}
 
 
 def untaught(model: str | Path, language: str) -> str | None:

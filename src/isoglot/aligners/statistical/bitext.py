@@ -1,10 +1,11 @@
-"""A bitext as word numbers, one flat array a side."""
+"""A bitext as word numbers, one flat array a side, and words that a model does not know."""
 
 import hashlib
 import json
+import logging
 from array import array
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import NamedTuple, Self
@@ -12,9 +13,12 @@ from typing import NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
+_LOG = logging.getLogger(__name__)
+_ENOUGH = 100_000
+"""Words of a side after which no more are counted."""
 Ints = npt.NDArray[np.int64]
 Vocabularies = tuple[Sequence[str], Sequence[str]]
-"""The words of the given and of the generated side of a direction."""
+"""The words of the conditioning and of the generated side of a direction."""
 
 
 class FlatSide(NamedTuple):
@@ -102,9 +106,34 @@ def encode(sentences: Iterable[Sequence[str]], *, lowercase: bool = False) -> Bi
     return numbers.side()
 
 
-def locate_words(known: Sequence[str], wanted: Sequence[str]) -> Ints:
+def locate_words(known: Sequence[str], words: Sequence[str]) -> Ints:
     """Number of each wanted word among the known ones, −1 where it is not one of them."""
-    if known is wanted:
+    if known is words:
         return np.arange(len(known))
     numbers = {word: number for number, word in enumerate(known)}
-    return np.array([numbers.get(word, -1) for word in wanted], np.int64)
+    return np.array([numbers.get(word, -1) for word in words], np.int64)
+
+
+class ForeignText:
+    """Warns once for each side of a text of which a model knows less than half of the words so far."""
+
+    def __init__(self, known: tuple[Set[str], Set[str]], *, lowercase: bool) -> None:
+        self._known = {"source": known[0], "target": known[1]}
+        self._lowercase = lowercase
+        self._unknown, self._words = dict.fromkeys(self._known, 0), dict.fromkeys(self._known, 0)
+
+    def look(self, source: Sequence[Sequence[str]], target: Sequence[Sequence[str]]) -> None:
+        """Look at the words of some pairs."""
+        for side, sentences in (("source", source), ("target", target)):
+            if self._words[side] >= _ENOUGH:
+                continue
+            words = [word.lower() if self._lowercase else word for words in sentences for word in words]
+            self._unknown[side] += sum(word not in self._known[side] for word in words)
+            self._words[side] += len(words)
+            if 2 * self._unknown[side] > self._words[side]:
+                _LOG.warning(
+                    "%d of %d %s words are unknown to the model, and links of such words are guesses; use a model of "
+                    "these languages, trained on text that is split into words and cased like this one",
+                    self._unknown[side], self._words[side], side,
+                )  # fmt: skip
+                self._words[side] = _ENOUGH  # once

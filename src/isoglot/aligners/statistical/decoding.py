@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,7 +27,7 @@ WORKERS = 2
 
 
 class BestWords(NamedTuple):
-    """One direction's best given word of each generated word."""
+    """One direction's best conditioning word of each generated word."""
 
     word: npt.NDArray[np.int32]  # its place in the sentence, −1 for null. Shape: (generated tokens)
     probability: npt.NDArray[np.float32]  # of that link. Shape: (generated tokens)
@@ -44,16 +44,16 @@ class BestWords(NamedTuple):
         tokens = slice(generated.offsets[start], generated.offsets[stop])
         return BestWords(self.word[tokens], self.probability[tokens], self.score[start:stop])
 
-    def links(self, given: BitextSide, generated: BitextSide, *, reverse: bool) -> LinkTable:
+    def links(self, condition: BitextSide, generated: BitextSide, *, reverse: bool) -> LinkTable:
         """As (source, target); with ``reverse`` the generated side is the source side."""
         linked = np.flatnonzero(self.word >= 0)
         offsets = np.searchsorted(linked, generated.offsets)
         sentence = np.repeat(np.arange(len(generated)), np.diff(offsets))
-        if not reverse:  # by the places of the given words in the text, then of the generated ones
-            place = given.offsets[sentence] + self.word[linked]
-            linked = np.sort(place * len(self.word) + linked) % len(self.word)
-        words, others = self.word[linked], (linked - generated.offsets[sentence]).astype(np.int32)
-        ends = (others, words) if reverse else (words, others)
+        if not reverse:  # by the places of the conditioning words in the text, then of the generated ones
+            token = condition.offsets[sentence] + self.word[linked]
+            linked = np.sort(token * len(self.word) + linked) % len(self.word)
+        words, generated_words = self.word[linked], (linked - generated.offsets[sentence]).astype(np.int32)
+        ends = (generated_words, words) if reverse else (words, generated_words)
         return LinkTable(offsets, *ends, self.probability[linked])
 
 
@@ -74,9 +74,9 @@ def require_possible(scores: npt.NDArray[np.float64] | float) -> None:
         )
 
 
-def parts(given: BitextSide, generated: BitextSide) -> list[tuple[int, int]]:
-    """Ranges of sentences with about as many (given word, generated word) entries each."""
-    entries = np.cumsum(given.lengths * generated.lengths)
+def parts(condition: BitextSide, generated: BitextSide) -> list[tuple[int, int]]:
+    """Ranges of sentences with about as many (conditioning word, generated word) entries each."""
+    entries = np.cumsum(condition.lengths * generated.lengths)
     whole = int(entries[-1]) if len(entries) else 0
     cuts = [int(np.searchsorted(entries, whole * k // _PARTS)) for k in range(1, _PARTS)]
     bounds = [0, *cuts, len(entries)]
@@ -94,7 +94,7 @@ class Piece(NamedTuple):
 
     @property
     def directions(self) -> tuple[tuple[FlatSide, FlatSide, slice], tuple[FlatSide, FlatSide, slice]]:
-        """Given side, generated side and its tokens, of both directions."""
+        """Conditioning side, generated side and its tokens, of both directions."""
         ahead = self.source, self.target, self.target_tokens
         return ahead, (self.target, self.source, self.source_tokens)
 
@@ -102,11 +102,11 @@ class Piece(NamedTuple):
     def of(cls, source: FlatSide, target: FlatSide, first: int, last: int) -> Piece:
         """The sentence pairs ``first`` to ``last`` − 1."""
         sides = [(slice(side.offsets[first], side.offsets[last]), side) for side in (source, target)]
-        own = [
+        parts = [
             FlatSide(side.ids[tokens], side.offsets[first : last + 1] - tokens.start)
             for tokens, side in sides
         ]
-        return cls(own[0], own[1], sides[0][0], sides[1][0], slice(first, last))
+        return cls(parts[0], parts[1], sides[0][0], sides[1][0], slice(first, last))
 
 
 def pieces(source: FlatSide, target: FlatSide, first: int, last: int) -> Iterator[Piece]:
@@ -134,32 +134,31 @@ def agreeing(
     """
 
     def run(part: tuple[int, int]) -> list[tuple[npt.NDArray[Any], ...]]:
-        found = []
+        rows = []
         for piece in pieces(source.flat, target.flat, *part):
             both = posteriors(piece)
             links = tuple(np.empty(len(both[0]), kind) for kind in _COLUMNS)
             used = _agree(piece.source, piece.target, both, threshold, links)
             sentence, *rest = (column[:used].copy() for column in links)
-            found.append((sentence + piece.sentences.start, *rest))
-        return found
+            rows.append((sentence + piece.sentences.start, *rest))
+        return rows
 
     with ThreadPoolExecutor(WORKERS) as pool:
         nothing = tuple(np.empty(0, kind) for kind in _COLUMNS)
-        found = [nothing, *(rows for part in pool.map(run, parts(source, target)) for rows in part)]
-    sentence, one, other, probability = (np.concatenate(column) for column in zip(*found, strict=True))
-    offsets = np.searchsorted(sentence, np.arange(len(source) + 1))
-    return LinkTable(offsets, one, other, probability)
+        rows = [nothing, *chain.from_iterable(pool.map(run, parts(source, target)))]
+    sentence, *columns = (np.concatenate(column) for column in zip(*rows, strict=True))
+    return LinkTable(np.searchsorted(sentence, np.arange(len(source) + 1)), *columns)
 
 
 @compiled
-def best_words(given, generated, posterior, null, word, probability):
-    """Each generated word's most probable given word, unless null is at least as probable.
+def best_words(condition, generated, posterior, null, word, probability):
+    """Each generated word's most probable conditioning word, unless null is at least as probable.
 
-    **Shape** of each pair's posterior: (generated, given).
+    **Shape** of each pair's posterior: (generated, condition).
     """
     before = 0
-    for s in range(len(given.offsets) - 1):
-        n = given.offsets[s + 1] - given.offsets[s]
+    for s in range(len(condition.offsets) - 1):
+        n = condition.offsets[s + 1] - condition.offsets[s]
         if n == 0:
             continue
         for k in range(generated.offsets[s], generated.offsets[s + 1]):
@@ -175,7 +174,7 @@ def best_words(given, generated, posterior, null, word, probability):
 def _agree(source, target, posteriors, threshold, links):
     """Write the agreeing links of some pairs one after the other; returns how many there are."""
     by_source, by_target = posteriors
-    sentence, one, other, probability = links
+    sentence, source_word, target_word, probability = links
     before = used = 0
     for s in range(len(source.offsets) - 1):
         n, m = source.offsets[s + 1] - source.offsets[s], target.offsets[s + 1] - target.offsets[s]
@@ -183,16 +182,21 @@ def _agree(source, target, posteriors, threshold, links):
             for j in range(m):
                 mean = math.sqrt(by_source[before + i * m + j] * by_target[before + j * n + i])
                 if mean >= threshold:
-                    sentence[used], one[used], other[used], probability[used] = s, i, j, min(mean, 1.0)
+                    sentence[used], source_word[used], target_word[used], probability[used] = (
+                        s,
+                        i,
+                        j,
+                        min(mean, 1.0),
+                    )
                     used += 1
         before += n * m
     return used
 
 
 @helper
-def sides_of(given, generated, s):
+def sides_of(condition, generated, s):
     """The words of both sides of a sentence pair."""
     return (
-        given.ids[given.offsets[s] : given.offsets[s + 1]],
+        condition.ids[condition.offsets[s] : condition.offsets[s + 1]],
         generated.ids[generated.offsets[s] : generated.offsets[s + 1]],
     )

@@ -1,8 +1,8 @@
 """Compiled loops of fast_align's model; see ``da.h``, ``ttables.h`` and ``fast_align.cc`` of the C++ program.
 
-``i`` is a given word, ``j`` a generated one, of ``n`` and ``m`` in the sentence. Where one word stands at two equal
-distances from the diagonal, the last bits of the probabilities decide, which depend on the order of the sums: there
-the links may differ from the program's.
+``i`` is a conditioning word, ``j`` a generated one, of ``n`` and ``m`` in the sentence. Where one word stands at two
+equal distances from the diagonal, the last bits of the probabilities decide, which depend on the order of the sums:
+there the links may differ from the program's.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ class Probabilities(NamedTuple):
 class DirectionText(NamedTuple):
     """One direction's sides of a text, and its pairs of words."""
 
-    given: FlatSide
+    condition: FlatSide
     generated: FlatSide
     table: FlatTable
 
     def positions(self, options: Positions, tension: float) -> PositionTable:
         """What the model says of its positions."""
-        return PositionTable.of(self.given.lengths, self.generated.lengths, options, tension)
+        return PositionTable.of(self.condition.lengths, self.generated.lengths, options, tension)
 
 
 @helper
@@ -105,23 +105,23 @@ class Room(NamedTuple):
     @classmethod
     def of(cls, text: DirectionText) -> Room:
         """Room for any sentence of a text."""
-        n, m = text.given.lengths, text.generated.lengths
+        n, m = text.condition.lengths, text.generated.lengths
         most, longest = int((n * m).max(initial=0)), int(m.max(initial=0))
         return cls(np.empty(most), np.empty(longest), np.empty(longest))
 
 
 @helper
-def _joint(words, others, at, table, model, positions, room):
+def _joint(words, generated, at, table, model, positions, room):
     """p(a_j = i, f_j) of a sentence pair into ``room``. **Shape** there: (n, m)."""
-    n, m = len(words), len(others)
+    n, m = len(words), len(generated)
     joint, silent, total = room.joint, room.silent, room.total
     for j in range(m):
-        total[j] = silent[j] = _silent(others[j], n, model.null, positions.options)
+        total[j] = silent[j] = _silent(generated[j], n, model.null, positions.options)
     for i in range(n):
         for j in range(m):
             slot = -1
-            if words[i] >= 0 and others[j] >= 0:
-                slot = find(table.start, table.key, words[i], others[j])
+            if words[i] >= 0 and generated[j] >= 0:
+                slot = find(table.start, table.key, words[i], generated[j])
             known = model.translation[slot] if slot >= 0 else 1e-9
             joint[i * m + j] = known * position(i, j, n, m, at, positions)
             total[j] += joint[i * m + j]
@@ -140,14 +140,14 @@ def expectations(
 
 @compiled
 def _expectations(text, part, model, positions, whole, room):
-    given, generated, table = text
+    condition, generated, table = text
     total = 0.0
     for s in range(part[0], part[1]):
-        words, others = sides_of(given, generated, s)
-        n, m = len(words), len(others)
+        words, generated_words = sides_of(condition, generated, s)
+        n, m = len(words), len(generated_words)
         if n == 0 or m == 0:
             continue
-        _joint(words, others, positions.place[s], table, model, positions, room)
+        _joint(words, generated_words, positions.start[s], table, model, positions, room)
         for j in range(m):
             whole[generated.offsets[s] + j] = room.total[j]
             for i in range(n):
@@ -158,9 +158,9 @@ def _expectations(text, part, model, positions, whole, room):
 @compiled
 def null_expectations(text, model, options, whole, links):
     """Adds up the expected ``links`` of null and each generated word."""
-    given, generated = text.given, text.generated
-    for s in range(len(given.offsets) - 1):
-        n = given.offsets[s + 1] - given.offsets[s]
+    condition, generated = text.condition, text.generated
+    for s in range(len(condition.offsets) - 1):
+        n = condition.offsets[s + 1] - condition.offsets[s]
         for k in range(generated.offsets[s], generated.offsets[s + 1]):
             if n:
                 word = generated.ids[k]
@@ -170,7 +170,7 @@ def null_expectations(text, model, options, whole, links):
 class Rows(NamedTuple):
     """What the rows of a table are added up by."""
 
-    occurrences: tuple[Ints, npt.NDArray[np.int32]]  # of the given words
+    occurrences: tuple[Ints, npt.NDArray[np.int32]]  # of the conditioning words
     prior: tuple[bool, float]
     counts: Doubles  # the expected links of each slot; empty where they are not kept
 
@@ -183,23 +183,23 @@ def update(
     rows: Rows,
     part: tuple[int, int],
 ) -> None:
-    """Second half of the E-step, and the M-step, of the given words ``part[0]`` to ``part[1]`` − 1.
+    """Second half of the E-step, and the M-step, of the conditioning words ``part[0]`` to ``part[1]`` − 1.
 
-    Going through the sentences of one given word adds up its row's expected links in the order of the text, so only
-    one row of them is in memory at a time, and the new probabilities replace the old ones.
+    Going through the sentences of one conditioning word adds up its row's expected links, so only one row of them is in
+    memory at a time, and the new probabilities replace the old ones.
     """
     most = int(np.diff(text.table.start[part[0] : part[1] + 1]).max(initial=0))
-    places = np.empty(int(text.given.lengths.max(initial=0)), np.int32)
-    room = np.empty(most), places, np.empty(2 * len(model.null))
+    columns = np.empty(int(text.condition.lengths.max(initial=0)), np.int32)
+    room = np.empty(most), columns, np.empty(2 * len(model.null))
     _update(text, part, model, positions, whole, rows, room)
 
 
 @compiled
 def _update(text, part, model, positions, whole, rows, room):
-    given, generated, table = text
+    condition, generated, table = text
     first, sentences = rows.occurrences
     # The row by its words, probability and count of each: frequent ones, whose numbers are low, stand together.
-    counts, places, beside = room
+    counts, columns, beside = room
     for word in range(part[0], part[1]):
         start, stop = table.start[word], table.start[word + 1]
         probability, key = model.translation[start:stop], table.key[start:stop]
@@ -213,17 +213,18 @@ def _update(text, part, model, positions, whole, rows, room):
             if s == before:
                 continue
             before = s
-            one, other, at = given.offsets[s], generated.offsets[s], positions.place[s]
-            n, m, times = given.offsets[s + 1] - one, generated.offsets[s + 1] - other, 0
+            first_condition, first_generated = condition.offsets[s], generated.offsets[s]
+            n, m = condition.offsets[s + 1] - first_condition, generated.offsets[s + 1] - first_generated
+            times = 0
             for i in range(n):
-                if given.ids[one + i] == word:
-                    places[times] = i
+                if condition.ids[first_condition + i] == word:
+                    columns[times] = i
                     times += 1
             for j in range(m):
-                k = 2 * generated.ids[other + j]
+                k = 2 * generated.ids[first_generated + j]
                 for time in range(times):
-                    joint = beside[k] * position(places[time], j, n, m, at, positions)
-                    beside[k + 1] += joint / whole[other + j]
+                    joint = beside[k] * position(columns[time], j, n, m, positions.start[s], positions)
+                    beside[k + 1] += joint / whole[first_generated + j]
         for slot in range(len(key)):
             if key[slot] != EMPTY:
                 counts[slot] = beside[2 * key[slot] + 1]
@@ -239,22 +240,22 @@ def decode(
     best: BestWords,
     part: tuple[int, int],
 ) -> None:
-    """Best given word of each generated word of the sentences ``part[0]`` to ``part[1]`` − 1, −1 for null.
+    """Best conditioning word of each generated word of the sentences ``part[0]`` to ``part[1]`` − 1, −1 for null.
 
-    Null wins ties, then the first given word.
+    Null wins ties, then the first conditioning word.
     """
     _decode(text, part, model, positions, best, Room.of(text))
 
 
 @compiled
 def _decode(text, part, model, positions, best, room):
-    given, generated, table = text
+    condition, generated, table = text
     for s in range(part[0], part[1]):
-        words, others = sides_of(given, generated, s)
-        n, m = len(words), len(others)
+        words, generated_words = sides_of(condition, generated, s)
+        n, m = len(words), len(generated_words)
         if n == 0 or m == 0:
             continue
-        _joint(words, others, positions.place[s], table, model, positions, room)
+        _joint(words, generated_words, positions.start[s], table, model, positions, room)
         for j in range(m):
             top, at = (room.silent[j], -1) if positions.options.use_null else (-1.0, -1)
             for i in range(n):
@@ -266,22 +267,22 @@ def _decode(text, part, model, positions, best, room):
 
 
 def posteriors(text: DirectionText, model: Probabilities, options: Positions) -> Doubles:
-    """p(a_j = i | sentence pair) of a text's pairs, one after the other. **Shape** of each: (given, generated)."""
-    found = np.empty(int(text.given.lengths @ text.generated.lengths))
+    """p(a_j = i | sentence pair) of a text's pairs, one after the other. **Shape** of each: (condition, generated)."""
+    result = np.empty(int(text.condition.lengths @ text.generated.lengths))
     positions = text.positions(options, model.tension)
-    _posteriors(text, model, positions, Room.of(text), found)
-    return found
+    _posteriors(text, model, positions, Room.of(text), result)
+    return result
 
 
 @compiled
-def _posteriors(text, model, positions, room, found):
-    given, generated, table = text
+def _posteriors(text, model, positions, room, result):
+    condition, generated, table = text
     before = 0
-    for s in range(len(given.offsets) - 1):
-        words, others = sides_of(given, generated, s)
-        entries, m = len(words) * len(others), len(others)
+    for s in range(len(condition.offsets) - 1):
+        words, generated_words = sides_of(condition, generated, s)
+        entries, m = len(words) * len(generated_words), len(generated_words)
         if entries:
-            _joint(words, others, positions.place[s], table, model, positions, room)
+            _joint(words, generated_words, positions.start[s], table, model, positions, room)
         for k in range(entries):
-            found[before + k] = room.joint[k] / room.total[k % m]
+            result[before + k] = room.joint[k] / room.total[k % m]
         before += entries

@@ -75,8 +75,8 @@ class EflomalAligner:
                 raise ConfigurationError(
                     f"{self.program} failed with exit code {done.returncode}: {done.stderr.strip()[-500:]!r}"
                 )
-            one, other = (path.read_text(encoding="utf-8").splitlines() for path in paths)
-        return LinkTable.from_pharaoh(one), LinkTable.from_pharaoh(other)
+            forward, reverse = (path.read_text(encoding="utf-8").splitlines() for path in paths)
+        return LinkTable.from_pharaoh(forward), LinkTable.from_pharaoh(reverse)
 
 
 def _lines(sentences: Iterable[Sequence[str]]) -> Iterable[str]:

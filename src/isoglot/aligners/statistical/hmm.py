@@ -37,6 +37,8 @@ from isoglot.aligners.statistical.text_passes import WordCounts
 
 Doubles = npt.NDArray[np.float64]
 Words = npt.NDArray[np.int32]
+NULL_PROBABILITY = 0.1
+"""p0, the probability of a word without a counterpart; 0.05 to 0.3 make little difference."""
 JUMP_ALPHA = 0.5
 """Added to the count of each jump width and each first link."""
 
@@ -47,13 +49,13 @@ class Jumps(NamedTuple):
     # weight of a jump by −limit…limit words; longer ones count as the longest. Shape: (2 · limit + 1)
     width: Doubles
     start: Doubles  # weight of the first link at word 0…limit. Shape: (limit + 1)
-    null: float  # p0
+    null: float = NULL_PROBABILITY
 
     @classmethod
-    def initial(cls, limit: int, null: float) -> Jumps:
+    def initial(cls, limit: int) -> Jumps:
         """Weights that fall by half a nat per word away from a jump to the next word."""
         away = np.abs(np.arange(-limit, limit + 1) - 1)
-        return cls(np.exp(-away / 2) + 1e-3, np.exp(-np.arange(limit + 1) / 2) + 1e-3, null)
+        return cls(np.exp(-away / 2) + 1e-3, np.exp(-np.arange(limit + 1) / 2) + 1e-3)
 
 
 def prefix(word: str, length: int) -> str:
@@ -93,9 +95,9 @@ class PrefixClasses:
 
 @dataclass(frozen=True, slots=True)
 class PrefixPairs:
-    """The pairs of prefix classes that occur together, by given class."""
+    """The pairs of prefix classes that occur together, by conditioning class."""
 
-    given: PrefixClasses  # classes of the given words
+    condition: PrefixClasses  # classes of the conditioning words
     generated: PrefixClasses  # classes of the generated words
     table: PairTable  # the pairs of classes
     slots: npt.NDArray[np.integer]  # slot in ``table`` of each pair of words
@@ -103,18 +105,18 @@ class PrefixPairs:
     @classmethod
     def of(cls, words: Vocabularies, pairs: tuple[Words, Words], length: int) -> PrefixPairs:
         """The classes of the pairs of a text by prefixes of ``length`` letters."""
-        given, generated = (PrefixClasses(side, length) for side in words)
-        one, other = given.of_word[pairs[0]], generated.of_word[pairs[1]]
-        both = one.astype(np.int64)
+        condition, generated = (PrefixClasses(side, length) for side in words)
+        condition_class, generated_class = condition.of_word[pairs[0]], generated.of_word[pairs[1]]
+        both = condition_class.astype(np.int64)
         both <<= 32
-        both |= other
+        both |= generated_class
         both.sort()  # in place; with np.unique the peak of a run would be here
         distinct = both[np.diff(both, prepend=-1) > 0]
         first, second = (distinct >> 32).astype(np.int32), (distinct & 0xFFFFFFFF).astype(np.int32)
         del both, distinct
-        table = PairTable.of_pairs(first, second, len(given))
-        slots = table.slots(one, other)
-        return cls(given, generated, table, slots.astype(np.min_scalar_type(-len(table.key))))
+        table = PairTable.of_pairs(first, second, len(condition))
+        slots = table.slots(condition_class, generated_class)
+        return cls(condition, generated, table, slots.astype(np.min_scalar_type(-len(table.key))))
 
     def links(self, counts: Doubles) -> Doubles:
         """Expected links of each slot of the table, from those of each pair of words."""
@@ -125,7 +127,7 @@ class PrefixPairs:
 class HmmDirection:
     """What one direction has learned: expected counts, from which the probabilities of any text follow."""
 
-    words: Vocabularies  # the given and the generated vocabulary that it was trained on
+    words: Vocabularies  # the conditioning and the generated vocabulary that it was trained on
     table: PairTable  # the pairs that occurred
     counts: Doubles  # expected links of each slot of the table. Shape: (slots)
     null_counts: Doubles  # expected null links of each generated word. Shape: (generated vocabulary)
@@ -133,9 +135,9 @@ class HmmDirection:
     jumps: Jumps  # jump weights
     options: HmmOptions  # priors
 
-    def probabilities(self, given: Words, generated: Words) -> Doubles:
-        """p(generated | given) of pairs of known words."""
-        return self.project(self.words, (given, generated))[0]
+    def probabilities(self, condition: Words, generated: Words) -> Doubles:
+        """p(generated | condition) of pairs of known words."""
+        return self.project(self.words, (condition, generated))[0]
 
     def project(self, new: Vocabularies, pairs: tuple[Words, Words]) -> tuple[Doubles, Doubles]:
         """Probabilities of the pairs and of the generated words of a text.
@@ -153,43 +155,45 @@ class HmmDirection:
     def known(self, new: Vocabularies, pairs: tuple[Words, Words]) -> WordCounts:
         """The counts of the pairs and words of a text, with those of each pair in the place of those of each slot."""
         o, size = self.options, len(self.words[1])
-        given, generated = (locate_words(k, n) for k, n in zip(self.words, new, strict=True))
-        links = at_index(self.counts, self.table.slots(given[pairs[0]], generated[pairs[1]]))
+        condition, generated = (locate_words(k, n) for k, n in zip(self.words, new, strict=True))
+        links = at_index(self.counts, self.table.slots(condition[pairs[0]], generated[pairs[1]]))
         base = self._base(new, pairs, generated) if o.prefix_length else (np.zeros(0),) * 3
         class_smooth = o.alpha * len(self._classes[0].generated) if o.prefix_length else 0.0
         return WordCounts(
-            links, at_index(self._totals, given), *base, at_index(self.null_counts, generated),
+            links, at_index(self._totals, condition), *base, at_index(self.null_counts, generated),
             o.alpha, o.alpha * size + o.strength, class_smooth, float(self.null_counts.sum() + o.alpha * size),
         )  # fmt: skip
 
     @cached_property
     def _totals(self) -> Doubles:
-        given, _, slots = self.table.pairs()
-        return sums(given, self.counts[slots], len(self.words[0]))
+        condition, _, slots = self.table.pairs()
+        return sums(condition, self.counts[slots], len(self.words[0]))
 
     @cached_property
     def _classes(self) -> tuple[PrefixPairs, Doubles, Doubles]:
-        """The prefix classes, with the expected links of their pairs and of each given class."""
-        given, generated, slots = self.table.pairs()
-        classes = PrefixPairs.of(self.words, (given, generated), self.options.prefix_length)
-        return classes, classes.links(self.counts[slots]), classes.given.sums(self._totals)
+        """The prefix classes, with the expected links of their pairs and of each conditioning class."""
+        condition, generated, slots = self.table.pairs()
+        classes = PrefixPairs.of(self.words, (condition, generated), self.options.prefix_length)
+        return classes, classes.links(self.counts[slots]), classes.condition.sums(self._totals)
 
     def _base(
         self, new: Vocabularies, pairs: tuple[Words, Words], generated: npt.NDArray[np.int64]
     ) -> tuple[Doubles, Doubles, Doubles]:
-        """Counts of the prefix classes of each pair and given word, and β · p(f | prefix(f)) of each generated word."""
+        """Counts of the classes of each pair and conditioning word; β · p(f | prefix(f)) of each generated word."""
         classes, links, totals = self._classes
-        one, other = classes.given.locate(new[0]), classes.generated.locate(new[1])
-        shared = at_index(links, classes.table.slots(one[pairs[0]], other[pairs[1]]))
-        own, strength = at_index(self.frequency, generated), self.options.strength
-        whole = at_index(classes.generated.sums(self.frequency), other)
-        share = np.where(own > 0, strength * own / np.maximum(whole, 1.0), strength / (whole + 1.0))
-        return shared, at_index(totals, one), share
+        condition_class, generated_class = classes.condition.locate(new[0]), classes.generated.locate(new[1])
+        shared = at_index(links, classes.table.slots(condition_class[pairs[0]], generated_class[pairs[1]]))
+        frequency, strength = at_index(self.frequency, generated), self.options.strength
+        whole = at_index(classes.generated.sums(self.frequency), generated_class)
+        share = np.where(
+            frequency > 0, strength * frequency / np.maximum(whole, 1.0), strength / (whole + 1.0)
+        )
+        return shared, at_index(totals, condition_class), share
 
-    def arrays(self, given: Words, generated: Words) -> dict[str, npt.NDArray[Any]]:
+    def arrays(self, condition: Words, generated: Words) -> dict[str, npt.NDArray[Any]]:
         """Everything but words and options as arrays, the counts of these pairs among them, to be saved."""
         return {
-            "counts": self.counts[self.table.slots(given, generated)],
+            "counts": self.counts[self.table.slots(condition, generated)],
             "null_counts": self.null_counts,
             "frequency": self.frequency,
             "jump_width": self.jumps.width,
@@ -208,12 +212,12 @@ class HmmDirection:
         table = PairTable.of_pairs(*pairs, len(words[0]))
         counts = np.zeros(len(table.key))
         counts[table.slots(*pairs)] = arrays["counts"]
-        jumps = Jumps(arrays["jump_width"], arrays["jump_start"], options.null_probability)
+        jumps = Jumps(arrays["jump_width"], arrays["jump_start"])
         return cls(words, table, counts, arrays["null_counts"], arrays["frequency"], jumps, options)
 
-    def additive(self, given: Words, generated: Words) -> Counts:
+    def additive(self, condition: Words, generated: Words) -> Counts:
         """What adds up over parts of a text, of these pairs: everything but the prior of the jumps."""
-        links = self.counts[self.table.slots(given, generated)]
+        links = self.counts[self.table.slots(condition, generated)]
         jumps = np.concatenate([self.jumps.width, self.jumps.start]) - JUMP_ALPHA
         return Counts(links, np.stack([self.null_counts, self.frequency]), jumps)
 
@@ -223,7 +227,7 @@ class HmmDirection:
     ) -> HmmDirection:
         """The model of sums of :meth:`additive`."""
         null_counts, frequency = counts.words
-        limit = len(counts.other) // 3  # 2 · limit + 1 widths, and limit + 1 first links
-        width, start = np.split(counts.other + JUMP_ALPHA, [2 * limit + 1])
+        limit = len(counts.rest) // 3  # 2 · limit + 1 widths, and limit + 1 first links
+        width, start = np.split(counts.rest + JUMP_ALPHA, [2 * limit + 1])
         arrays = {"counts": counts.pairs, "null_counts": null_counts, "frequency": frequency}
         return cls.from_arrays({**arrays, "jump_width": width, "jump_start": start}, words, pairs, options)

@@ -12,10 +12,9 @@ import numpy.typing as npt
 
 from isoglot.aligners.statistical import ibm2
 from isoglot.aligners.statistical.bitext import BitextSide, Ints, Vocabularies
-from isoglot.aligners.statistical.counts import at_index, sums
+from isoglot.aligners.statistical.counts import LinkSums, SlotClasses, at_index, sums
 from isoglot.aligners.statistical.decoding import WORKERS, Decoded, parts
 from isoglot.aligners.statistical.hmm import JUMP_ALPHA, HmmDirection, Jumps, PrefixClasses
-from isoglot.aligners.statistical.link_sums import LinkSums, SlotClasses
 from isoglot.aligners.statistical.markov import Both, JumpCounts
 from isoglot.aligners.statistical.options import DiagonalOptions, HmmOptions
 from isoglot.aligners.statistical.pair_table import PairTable
@@ -78,41 +77,41 @@ class _DirectionState:
 
     def __init__(
         self,
-        given: BitextSide,
+        condition: BitextSide,
         generated: BitextSide,
         options: HmmOptions,
         classes: tuple[PrefixClasses, ...] | None,
     ) -> None:
-        self.given, self.generated, self.options = given, generated, options
+        self.condition, self.generated, self.options = condition, generated, options
         self.frequency = np.bincount(generated.ids, minlength=len(generated.words)).astype(np.float64)
-        self.classes = classes  # of the given and of the generated words
+        self.classes = classes  # of the conditioning and of the generated words
         self.share = _NONE  # p(f | prefix(f)) · β of each generated word
         if classes is not None:
             whole = classes[1].sums(self.frequency)[classes[1].of_word]
             self.share = options.strength * self.frequency / np.maximum(whole, 1.0)
-        self.jumps = Jumps.initial(_LONGEST_JUMP, options.null_probability)
-        self.own_null = np.zeros(
+        self.jumps = Jumps.initial(_LONGEST_JUMP)
+        self.contributed_null = np.zeros(
             len(generated.ids), np.float32
         )  # what each token contributed to null's counts
         self.null_counts = _NONE
 
     @property
     def vocabularies(self) -> Vocabularies:
-        """The given and the generated words."""
-        return self.given.words, self.generated.words
+        """The conditioning and the generated words."""
+        return self.condition.words, self.generated.words
 
     def update(self, links: Doubles, totals: Doubles, classes: Doubles, jumped: JumpCounts) -> WordCounts:
         """M-step: the counts of words that the next E-step reads.
 
-        ``links`` and ``classes`` are what each slot and its classes have, ``totals`` what each given word has.
+        ``links`` and ``classes`` are what each slot and its classes have, ``totals`` what each conditioning word has.
         """
         o, size = self.options, len(self.generated.words)
-        self.null_counts = sums(self.generated.ids, self.own_null, size)
-        self.jumps = Jumps(jumped.moved + JUMP_ALPHA, jumped.started + JUMP_ALPHA, self.jumps.null)
+        self.null_counts = sums(self.generated.ids, self.contributed_null, size)
+        self.jumps = Jumps(jumped.moved + JUMP_ALPHA, jumped.started + JUMP_ALPHA)
         class_totals, class_smooth = _NONE, 0.0
         if self.classes is not None:
-            given, generated = self.classes
-            class_totals, class_smooth = given.sums(totals)[given.of_word], o.alpha * len(generated)
+            condition, generated = self.classes
+            class_totals, class_smooth = condition.sums(totals)[condition.of_word], o.alpha * len(generated)
         null_total = float(self.null_counts.sum() + o.alpha * size)
         return WordCounts(
             links, totals, classes, class_totals, self.share, self.null_counts,
@@ -121,7 +120,7 @@ class _DirectionState:
 
     def finish(self, pairs: tuple[Words, Words], links: Doubles) -> HmmDirection:
         """What was learned, over a table of this direction; ``links`` are those of each pair of words."""
-        table = PairTable.of_pairs(*pairs, len(self.given.words))
+        table = PairTable.of_pairs(*pairs, len(self.condition.words))
         counts = np.zeros(len(table.key))
         counts[table.slots(*pairs)] = links
         return HmmDirection(
@@ -158,7 +157,9 @@ class _Training:
             self.classes = SlotClasses.of(self.table, pairs, sides[0].of_word, sides[1].of_word)
         ends = np.cumsum(source.lengths * target.lengths)
         self.entries = np.concatenate([[0], ends]).astype(np.int64)  # each sentence's first
-        self.own = np.zeros(self.entries[-1], np.uint16)  # what each contributed to the counts, as a fraction
+        self.contributed = np.zeros(
+            self.entries[-1], np.uint16
+        )  # what each contributed to the counts, as a fraction
         self.links: npt.NDArray[Any] = _NONE  # expected links of each slot, as fractions in an E-step
 
     def _warm_up(self) -> Both:
@@ -168,26 +169,26 @@ class _Training:
         forward = ibm2.estimate(source, target, self.table, warm, double=False)
         back = PairTable.of(target, source)
         reverse = ibm2.estimate(target, source, back, warm, double=False)
-        mirrored = at_index(reverse.translation, back.slots(self.table.key, self.table.given))
+        mirrored = at_index(reverse.translation, back.slots(self.table.key, self.table.condition))
         return Both(WordTables(forward.translation, forward.null), WordTables(mirrored, reverse.null))
 
     def _known(self, start: tuple[HmmDirection, HmmDirection]) -> Both:
         """The tables of directions that were learned before."""
-        one, other, slots = self.table.pairs()
+        source, target, slots = self.table.pairs()
         tables = []
-        for state, model, pairs in zip(self.states, start, ((one, other), (other, one)), strict=True):
+        for state, model, pairs in zip(self.states, start, ((source, target), (target, source)), strict=True):
             translation, null = model.project(state.vocabularies, pairs)
             tables.append(WordTables(self._by_slot(slots, translation), null))
         return Both(*tables)
 
     def recall(self, known: tuple[HmmDirection, HmmDirection]) -> None:
         """Let the next iteration read the counts and jumps of a model, but for what this text contributed."""
-        one, other, slots = self.table.pairs()
+        source, target, slots = self.table.pairs()
         counts = []
-        for state, model, pairs in zip(self.states, known, ((one, other), (other, one)), strict=True):
-            found = model.known(state.vocabularies, pairs)
-            classes = self._by_slot(slots, found.classes) if len(found.classes) else found.classes
-            counts.append(found._replace(links=self._by_slot(slots, found.links), classes=classes))
+        for state, model, pairs in zip(self.states, known, ((source, target), (target, source)), strict=True):
+            counted = model.known(state.vocabularies, pairs)
+            classes = self._by_slot(slots, counted.classes) if len(counted.classes) else counted.classes
+            counts.append(counted._replace(links=self._by_slot(slots, counted.links), classes=classes))
             state.jumps = model.jumps
         self.words = Both(*counts)
 
@@ -200,30 +201,33 @@ class _Training:
     def iterate(self, pool: ThreadPoolExecutor) -> None:
         """E-step over the parts of the text, then both directions' M-step."""
         sides = self.sides[0].flat, self.sides[1].flat
-        own = Contributions(self.entries, self.own, Both(*(state.own_null for state in self.states)))
-
+        null = Both(*(state.contributed_null for state in self.states))
+        contributions = Contributions(self.entries, self.contributed, null)
         self.links = np.zeros(len(self.table.key), np.int64)  # of all parts: integers add up in any order
         adding = Lock()
 
         def expect(part: tuple[int, int]) -> Both:
             jumped = Both(*(JumpCounts(*map(np.zeros_like, jumps[:2])) for jumps in self.jumps))
             expected = LinkCounts(self.links, jumped, adding)
-            visit(sides, part, self.table.flat, self.words, self.jumps, own, expected)
+            visit(sides, part, self.table.flat, self.words, self.jumps, contributions, expected)
             return jumped
 
-        found = list(pool.map(expect, parts(*self.sides)))
+        jumped = list(pool.map(expect, parts(*self.sides)))
         self.words = _NOTHING  # let go of what was read, before the M-step takes as much
         self.links = self.links / UNIT
-        columns = (zip(*(part[k] for part in found), strict=True) for k in (0, 1))
-        self.update(self.links, [JumpCounts(*(np.asarray(sum(one)) for one in both)) for both in columns])
+        self.update(
+            self.links,
+            [
+                JumpCounts(*(np.asarray(sum(widths)) for widths in zip(*by_part, strict=True)))
+                for by_part in zip(*jumped, strict=True)
+            ],
+        )
 
     def update(self, links: Doubles, jumped: Sequence[JumpCounts]) -> None:
         """M-step of both directions, from the expected links of each slot and the jumps of each direction."""
-        whole = LinkSums.of(links, self.table, len(self.sides[1].words), self.classes)
-        both = zip(self.states, (whole.given, whole.generated), jumped, strict=True)
-        self.words = Both(
-            *(state.update(links, totals, whole.classes, jumps) for state, totals, jumps in both)
-        )
+        totals = LinkSums.of(links, self.table, len(self.sides[1].words), self.classes)
+        directions = zip(self.states, (totals.condition, totals.generated), jumped, strict=True)
+        self.words = Both(*(state.update(links, t, totals.classes, jumps) for state, t, jumps in directions))
 
     @property
     def jumps(self) -> Both:
@@ -234,12 +238,10 @@ class _Training:
         """What both directions have learned; nothing can be learned after it."""
         self._let_go()
         self.words = _NOTHING
-        one, other, slots = self.table.pairs()
-        pairs = (one, other), (other, one)
-        ahead, back = (
-            state.finish(own, self.links[slots]) for state, own in zip(self.states, pairs, strict=True)
-        )
-        return ahead, back
+        source, target, slots = self.table.pairs()
+        ahead, back = self.states
+        links = self.links[slots]
+        return ahead.finish((source, target), links), back.finish((target, source), links)
 
     def decode(self, threshold: float | None) -> Decoded:
         """The text by what was learned from it; nothing can be learned after it."""
@@ -248,4 +250,4 @@ class _Training:
 
     def _let_go(self) -> None:
         """Of what only an E-step and an M-step read."""
-        self.own, self.classes = np.zeros(0, np.uint16), SlotClasses.none()
+        self.contributed, self.classes = np.zeros(0, np.uint16), SlotClasses.none()

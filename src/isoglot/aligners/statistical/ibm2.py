@@ -46,7 +46,7 @@ class DiagonalDirection:
     """What one direction has learned."""
 
     table: PairTable  # The word pairs
-    translation: npt.NDArray[np.floating]  # t(generated | given) of each slot. Shape: (slots)
+    translation: npt.NDArray[np.floating]  # t(generated | condition) of each slot. Shape: (slots)
     null: Floats  # t(generated | null) of each generated word. Shape: (generated vocabulary)
     tension: float  # λ
     # expected links of each slot, and of null and each generated word, where they were kept
@@ -58,32 +58,32 @@ class DiagonalDirection:
         return Probabilities(self.translation, self.null, self.tension)
 
     def known(
-        self, table: PairTable, given: npt.NDArray[np.int64], generated: npt.NDArray[np.int64]
+        self, table: PairTable, condition: npt.NDArray[np.int64], generated: npt.NDArray[np.int64]
     ) -> Probabilities:
-        """What is known of the pairs and words of another table; ``given`` and ``generated`` are their numbers here.
+        """What is known of the pairs of another table; ``condition`` and ``generated``: Numbers of its words here.
 
         Pairs and words that are not known, whose numbers may be −1, are as improbable as in decoding.
         """
-        one, other, slots = table.pairs()
-        place = self.table.slots(given[one], generated[other])
+        condition_word, generated_word, slots = table.pairs()
+        known = self.table.slots(condition[condition_word], generated[generated_word])
         translation = np.full(len(table.key), INITIAL_PROBABILITY)
-        translation[slots] = np.append(self.translation, INITIAL_PROBABILITY)[place]
+        translation[slots] = np.append(self.translation, INITIAL_PROBABILITY)[known]
         null = np.append(self.null, INITIAL_PROBABILITY)[generated]
         return Probabilities(translation, null, self.tension)
 
-    def probabilities(self, given: npt.NDArray[np.int32], generated: npt.NDArray[np.int32]) -> Floats:
-        """t(generated | given) of pairs that the table holds."""
-        return self.translation[self.table.slots(given, generated)].astype(np.float64)
+    def probabilities(self, condition: npt.NDArray[np.int32], generated: npt.NDArray[np.int32]) -> Floats:
+        """t(generated | condition) of pairs that the table holds."""
+        return self.translation[self.table.slots(condition, generated)].astype(np.float64)
 
-    def arrays(self, given: npt.NDArray[np.int32], generated: npt.NDArray[np.int32]) -> dict[str, Floats]:
+    def arrays(self, condition: npt.NDArray[np.int32], generated: npt.NDArray[np.int32]) -> dict[str, Floats]:
         """Everything as arrays, the probabilities of these pairs among them, to be saved."""
         arrays = {
-            "translation": self.probabilities(given, generated),
+            "translation": self.probabilities(condition, generated),
             "null": self.null,
             "tension": np.array([self.tension]),
         }
         if self.counts is not None:
-            slots = self.table.slots(given, generated)
+            slots = self.table.slots(condition, generated)
             links = self.counts[0][slots].astype(np.float32)  # enough for what is only added to other counts
             arrays |= {"counts": links, "null_counts": self.counts[1]}
         return arrays
@@ -107,14 +107,14 @@ class DiagonalDirection:
             counts[0][table.slots(*pairs)] = arrays["counts"]
         return cls(table, translation, arrays["null"], float(arrays["tension"][0]), counts)
 
-    def additive(self, given: npt.NDArray[np.int32], generated: npt.NDArray[np.int32]) -> Counts | None:
+    def additive(self, condition: npt.NDArray[np.int32], generated: npt.NDArray[np.int32]) -> Counts | None:
         """What adds up over parts of a text, of these pairs, where it was kept.
 
         Of tensions it is the sum over the generated words: each of them has one expected link, to a word or to null.
         """
         if self.counts is None:
             return None
-        links = self.counts[0][self.table.slots(given, generated)].astype(np.float64)
+        links = self.counts[0][self.table.slots(condition, generated)].astype(np.float64)
         tokens = links.sum() + self.counts[1].sum()
         return Counts(links, self.counts[1][None], np.array([self.tension * tokens]))
 
@@ -131,12 +131,12 @@ class DiagonalDirection:
         diagonal.normalise(links, table.flat, prior, translation)
         diagonal.normalise(null_links, _null_row(np.unique(pairs[1]), len(null)), prior, null)
         tokens = links.sum() + null_links.sum()
-        tension = float(counts.other[0] / tokens) if tokens else options.tension
+        tension = float(counts.rest[0] / tokens) if tokens else options.tension
         return cls(table, translation, null, tension, (links, null_links))
 
 
 def estimate(
-    given: BitextSide,
+    condition: BitextSide,
     generated: BitextSide,
     table: PairTable,
     options: DiagonalOptions,
@@ -148,7 +148,7 @@ def estimate(
     """Train one direction: ``iterations − 1`` updates.
 
     Args:
-        given: The side whose words generate.
+        condition: The side whose words generate.
         generated: The side whose words are generated.
         table: The pairs of their words.
         options: Options of the model.
@@ -162,20 +162,25 @@ def estimate(
     null = np.full(len(generated.words), INITIAL_PROBABILITY)
     null_counts = np.zeros(len(generated.words))
     # null may generate the words of pairs with two sides
-    null_row = _null_row(np.unique(generated.ids[np.repeat(given.lengths > 0, generated.lengths)]), len(null))
-    sizes = _size_counts(given.lengths, generated.lengths)
+    null_row = _null_row(
+        np.unique(generated.ids[np.repeat(condition.lengths > 0, generated.lengths)]), len(null)
+    )
+    sizes = _size_counts(condition.lengths, generated.lengths)
     tokens = max(int(sizes[0] @ sizes[2]), 1)
     prior = options.variational_bayes, float(options.alpha)
     tension = float(options.tension)
     if start is not None:
         translation[:], null[:], tension = start
-    text, whole = diagonal.DirectionText(given.flat, generated.flat, table.flat), np.empty(len(generated.ids))
-    rows = diagonal.Rows(occurrences(given), prior, np.zeros(0))
+    text, whole = (
+        diagonal.DirectionText(condition.flat, generated.flat, table.flat),
+        np.empty(len(generated.ids)),
+    )
+    rows = diagonal.Rows(occurrences(condition), prior, np.zeros(0))
     with ThreadPoolExecutor(WORKERS) as pool:
         for iteration in range(options.iterations - 1):
             model = Probabilities(translation, null, tension)
             step = text, model, text.positions(options.positions, tension), whole
-            feature = math.fsum(pool.map(partial(diagonal.expectations, *step), parts(given, generated)))
+            feature = math.fsum(pool.map(partial(diagonal.expectations, *step), parts(condition, generated)))
             require_possible(feature)
             null_counts[:] = 0.0
             diagonal.null_expectations(text, model, options.positions, whole, null_counts)
@@ -196,9 +201,9 @@ def _null_row(words: npt.NDArray[np.integer], size: int) -> FlatTable:
     return FlatTable(np.array([0, size]), key, np.array([len(words)]))
 
 
-def _size_counts(given: Ints, generated: Ints) -> tuple[Ints, Ints, Ints]:
-    """Generated length, given length and frequency of each pair of sentence lengths but those of an empty side."""
-    both = (generated << 16 | given)[(given > 0) & (generated > 0)]
+def _size_counts(condition: Ints, generated: Ints) -> tuple[Ints, Ints, Ints]:
+    """Generated length, conditioning length and frequency of each pair of lengths, without empty sides."""
+    both = (generated << 16 | condition)[(condition > 0) & (generated > 0)]
     sizes, frequency = np.unique(both, return_counts=True)
     return sizes >> 16, sizes & 0xFFFF, frequency
 

@@ -1,7 +1,7 @@
 """Forward–backward over the links of a sentence pair, whose jumps have weights, in compiled loops.
 
-The hidden state of a generated word is the given word that it is linked to, or null with a memory of the last link, so
-that the next jump starts from there (Och & Ney 2003, §2.1.2):
+The hidden state of a generated word is the conditioning word that it is linked to, or null with a memory of the last
+link, so that the next jump starts from there (Och & Ney 2003, §2.1.2):
 
     p(a_j = i | a_{j−1} = i′) = (1 − p0) · c(i − i′) / Σ_l c(l − i′),   p(a_j = null) = p0
 
@@ -58,18 +58,18 @@ def _weights(n, width):
 
 
 @compiled
-def forward_backward(given, generated, emission, silent, jumps, expected, score):
+def forward_backward(condition, generated, emission, silent, jumps, expected, score):
     """p(a_j = i | sentence pair) of a text's pairs, and the log-likelihood of each into ``score``.
 
     ``emission`` is p(f_j | e_i) and becomes the result; ``silent`` is p(f_j | null) and becomes p(a_j = null | sentence
     pair). Jumps and first links are added to ``expected``, :class:`JumpCounts`.
 
-    **Shape**: each pair's (generated, given), one pair after the other, of the emission; (generated) of ``silent``.
+    **Shape**: each pair's (generated, condition), one pair after the other, of the emission; (generated) of ``silent``.
     """
     start, p0, limit = jumps.start, jumps.null, len(jumps.width) // 2
     before = 0
-    for s in range(len(given.offsets) - 1):
-        n = given.offsets[s + 1] - given.offsets[s]
+    for s in range(len(condition.offsets) - 1):
+        n = condition.offsets[s + 1] - condition.offsets[s]
         first, last = generated.offsets[s], generated.offsets[s + 1]
         if n == 0 or first == last:
             continue
@@ -114,10 +114,10 @@ def _spread_out(n, mass, weight, sums):
     for k in range(0, n, 4):  # four at a time: sums are fetched and put back a quarter as often
         first = _LANES + n - 1 - k
         a, b, c, d = mass[k], mass[k + 1], mass[k + 2], mass[k + 3]
-        one, two = weight[first : first + size], weight[first - 1 : first - 1 + size]
-        three, four = weight[first - 2 : first - 2 + size], weight[first - 3 : first - 3 + size]
+        w, x = weight[first : first + size], weight[first - 1 : first - 1 + size]
+        y, z = weight[first - 2 : first - 2 + size], weight[first - 3 : first - 3 + size]
         for i in range(size):
-            sums[i] += (a * one[i] + b * two[i]) + (c * three[i] + d * four[i])
+            sums[i] += (a * w[i] + b * x[i]) + (c * y[i] + d * z[i])
 
 
 @helper

@@ -39,23 +39,27 @@ def merge(models: Iterable[str | Path | StatisticalAligner]) -> StatisticalAlign
         >>> merge(parts).align_words(["das", "haus"], ["the", "house"]).to_pharaoh()
         '0-0 1-1'
     """
-    total, names, settings = CountSum(), dict[Any, str](), dict[str, Any]()
-    same: Any
     if isinstance(models, str | Path) or not isinstance(models, Iterable):
         raise ConfigurationError(f"models must be a list of two or more, got {shortened(models)}")
-    for number, given in enumerate(models, 1):
-        if isinstance(given, StatisticalAligner):
-            same, name = given, f"model {number}"
-        elif isinstance(given, str | Path):
-            same, name = Path(given).resolve(), str(given)
+    total, settings = CountSum(), dict[str, Any]()
+    names = dict[Any, str]()  # the name of each model by its path, or by itself
+    key: Any
+    for number, model in enumerate(models, 1):
+        if isinstance(model, StatisticalAligner):
+            key, name = model, f"model {number}"
+        elif isinstance(model, str | Path):
+            key, name = Path(model).resolve(), str(model)
         else:
             raise ConfigurationError(
-                f"model {number}: expected a folder or a trained aligner, got {shortened(given)}"
+                f"model {number}: expected a folder or a trained aligner, got {shortened(model)}"
             )
-        if same in names:
+        if key in names:
             raise ConfigurationError(f"{name}: got this model twice; give each model once")
-        names[same] = name
-        settings = _add(total, name, given, settings, next(iter(names.values())))
+        names[key] = name
+        aligner = model if isinstance(model, StatisticalAligner) else StatisticalAligner.load(model)
+        settings = _joined(settings, next(iter(names.values())), aligner.settings, name)
+        _add(total, aligner, name)
+        del aligner  # before the next one is loaded
     if len(names) < _FEWEST:
         raise ConfigurationError(f"merge: two or more models are needed, got {len(names)}")
     kind = METHODS[settings["method"]]
@@ -64,26 +68,33 @@ def merge(models: Iterable[str | Path | StatisticalAligner]) -> StatisticalAlign
     )
 
 
-def _add(
-    total: CountSum, name: str, given: str | Path | StatisticalAligner, wanted: dict[str, Any], first: str
-) -> dict[str, Any]:
-    """Add a model's counts and return its settings, which must be the ``wanted`` ones unless it is the first."""
-    aligner = given if isinstance(given, StatisticalAligner) else StatisticalAligner.load(given)
-    settings = aligner.settings
-    if wanted:
-        pairs = [*zip(settings["languages"], wanted["languages"], strict=True)]
-        if not all(not tag or not before or same_language(tag, before) for tag, before in pairs):
+def _joined(settings: dict[str, Any], first: str, new: dict[str, Any], name: str) -> dict[str, Any]:
+    """The settings of the models so far with those of a new one, which must be equal but for unknown languages."""
+    if not settings:
+        return new
+    pairs = [*zip(settings["languages"], new["languages"], strict=True)]
+    if not all(not before or not tag or same_language(before, tag) for before, tag in pairs):
+        before, after = ("-".join(tag or "?" for tag in s["languages"]) for s in (settings, new))
+        raise ConfigurationError(
+            f"{name}: is a model of {after}, but {first} is one of {before}; merge models of the same languages"
+        )
+    languages = tuple(before or tag for before, tag in pairs)
+    for key, value in settings.items():
+        if key != "languages" and new[key] != value:
+            after, before = new[key], value
+            if isinstance(value, dict):  # of options only those that differ
+                differing = [option for option in value if after[option] != before[option]]
+                after, before = (", ".join(f"{o}={v[o]}" for o in differing) for v in (after, before))
+            else:
+                after, before = repr(after), repr(before)
             raise ConfigurationError(
-                f"{name}: is a model of {_named(settings)}, but {first} is one of {_named(wanted)}; merge models of "
-                "the same languages"
+                f"{name}: {key} {after}, but {before} in {first}; train all parts with the same options"
             )
-        settings["languages"] = wanted["languages"] = tuple(before or tag for tag, before in pairs)
-    for key, value in wanted.items():
-        if settings[key] != value:
-            own, others = _shown(settings[key], value), _shown(value, settings[key])
-            raise ConfigurationError(
-                f"{name}: {key} {own}, but {others} in {first}; train all parts with the same options"
-            )
+    return {**settings, "languages": languages}
+
+
+def _add(total: CountSum, aligner: StatisticalAligner, name: str) -> None:
+    """Add a model's counts."""
     model = aligner.trained()
     source, target = model.types
     ahead, back = model.forward.additive(source, target), model.reverse.additive(target, source)
@@ -93,15 +104,3 @@ def _add(
             "version; train it again"
         )
     total.add(model.words, model.types, ahead, back)
-    return settings
-
-
-def _named(settings: dict[str, Any]) -> str:
-    return "-".join(tag or "?" for tag in settings["languages"])
-
-
-def _shown(own: Any, other: Any) -> str:
-    """A value to show beside another one; of options only those that differ."""
-    if not isinstance(own, dict):
-        return repr(own)
-    return ", ".join(f"{name}={value}" for name, value in own.items() if value != other[name])

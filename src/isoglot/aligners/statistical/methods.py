@@ -41,7 +41,7 @@ from isoglot.options import Options
 from isoglot.runs.files import read_json, whole_path, write_json, write_text
 from isoglot.runs.listed import damage, require_own, whole_folder
 
-FORMAT = 2
+FORMAT = 3
 
 
 class TranslationModel(ABC):
@@ -138,8 +138,8 @@ class TranslationModel(ABC):
         reverse = _shares(self.reverse.probabilities(target, source), target)
         probability = np.sqrt(forward * reverse)
         order = np.lexsort((target, -probability, source))
-        kept = order[probability[order] >= minimum]
-        columns = (array[kept].tolist() for array in (source, target, probability))
+        likely = order[probability[order] >= minimum]
+        columns = (array[likely].tolist() for array in (source, target, probability))
         rows = zip(*columns, strict=True)
         source_words, target_words = ([*map(column, words)] for words in self.words)
         lines = (f"{source_words[s]}\t{target_words[t]}\t{value!r}\n" for s, t, value in rows)
@@ -151,13 +151,13 @@ def require_room(path: str | Path, made_from: str | None = None) -> None:
 
     ``made_from``: A key of what it is learned from; a model that was made from something else is refused too.
     """
-    held = Path(path)
-    if held.is_dir() and any(held.iterdir()) and not (held / "model.json").is_file():
+    folder = Path(path)
+    if folder.is_dir() and any(folder.iterdir()) and not (folder / "model.json").is_file():
         raise ConfigurationError(
             f"{path}: is not empty and does not hold an alignment model; choose another folder"
         )
-    require_own(held)
-    about = read_json(held / "model.json")
+    require_own(folder)
+    about = read_json(folder / "model.json")
     if made_from is not None and about is not None and about.get("made_from") != made_from:
         raise ConfigurationError(
             f"{path}: holds a model of another text or with other options; choose another folder, or add --overwrite"
@@ -205,42 +205,42 @@ class FastAlignModel(TranslationModel):
         self, source: BitextSide, target: BitextSide, options: DiagonalOptions, threshold: float | None
     ) -> Decoded:
         """Each direction by its own posteriors."""
-        one, other = (_known(side, own) for side, own in zip((source, target), self.words, strict=True))
-        models = self.forward, self.reverse
-        ahead, back = (
-            _best(*sides, options, m) for sides, m in zip(((one, other), (other, one)), models, strict=True)
+        source, target = (
+            # word numbers of the model, −1 for words that it lacks
+            BitextSide(words, locate_words(words, side.words).astype(np.int32)[side.ids], side.offsets)
+            for side, words in zip((source, target), self.words, strict=True)
         )
+        models = self.forward, self.reverse
+        ahead = _best(source, target, options, self.forward)
+        back = _best(target, source, options, self.reverse)
         if threshold is None:
             return ahead, back, None
 
         def posteriors(piece: Piece) -> tuple[Doubles, Doubles]:
-            found = []
-            for model, (given, generated, _) in zip(models, piece.directions, strict=True):
-                text = diagonal.DirectionText(given, generated, model.table.flat)
-                found.append(diagonal.posteriors(text, model.learned, options.positions))
-            return found[0], found[1]
+            by_source, by_target = (
+                diagonal.posteriors(
+                    diagonal.DirectionText(condition, generated, model.table.flat),
+                    model.learned,
+                    options.positions,
+                )
+                for model, (condition, generated, _) in zip(models, piece.directions, strict=True)
+            )
+            return by_source, by_target
 
-        return ahead, back, agreeing(one, other, threshold, posteriors)
+        return ahead, back, agreeing(source, target, threshold, posteriors)
 
 
 def _best(
-    given: BitextSide, generated: BitextSide, options: DiagonalOptions, model: ibm2.DiagonalDirection
+    condition: BitextSide, generated: BitextSide, options: DiagonalOptions, model: ibm2.DiagonalDirection
 ) -> BestWords:
     best = BestWords.empty(generated)
-    text = diagonal.DirectionText(given.flat, generated.flat, model.table.flat)
+    text = diagonal.DirectionText(condition.flat, generated.flat, model.table.flat)
     positions = text.positions(options.positions, model.tension)
     decode = partial(diagonal.decode, text, model.learned, positions, best)
     with ThreadPoolExecutor(WORKERS) as pool:
-        list(pool.map(decode, parts(given, generated)))
+        list(pool.map(decode, parts(condition, generated)))
     require_possible(best.score)
     return best
-
-
-def _known(side: BitextSide, words: tuple[str, ...]) -> BitextSide:
-    """A text in the numbers of a vocabulary, −1 for words that it lacks."""
-    if side.words is words:
-        return side
-    return BitextSide(words, locate_words(words, side.words).astype(np.int32)[side.ids], side.offsets)
 
 
 class HmmModel(TranslationModel):
@@ -271,11 +271,11 @@ class HmmModel(TranslationModel):
         """Both directions by forward–backward, in one pass over the text."""
         del options
         table = PairTable.of(source, target)
-        one, other, slots = table.pairs()
+        source_word, target_word, slots = table.pairs()
         tables = []
         for model, words, pairs in (
-            (self.forward, (source.words, target.words), (one, other)),
-            (self.reverse, (target.words, source.words), (other, one)),
+            (self.forward, (source.words, target.words), (source_word, target_word)),
+            (self.reverse, (target.words, source.words), (target_word, source_word)),
         ):
             translation = np.zeros(len(table.key))
             translation[slots], null = model.project(words, pairs)
@@ -327,9 +327,9 @@ def load_model(path: str | Path) -> tuple[TranslationModel, dict[str, Any]]:
             for prefix, turn in (("forward.", 1), ("reverse.", -1))
         )
     except (SafetensorError, KeyError, TypeError, ValueError, IndexError) as error:
-        told = problems_of(error)[0] if isinstance(error, ValidationError) else error
+        problem = problems_of(error)[0] if isinstance(error, ValidationError) else error
         raise InputError(
-            f"the alignment model is damaged ({type(error).__name__}: {told}); train it again", path=folder
+            f"the alignment model is damaged ({type(error).__name__}: {problem}); train it again", path=folder
         ) from error
     return kind(words, forward, reverse), about
 

@@ -22,11 +22,10 @@ from isoglot.aligners.alignment import (
     usable_words,
     windows,
 )
-from isoglot.aligners.statistical.bitext import BitextSide, WordNumbers, encode
+from isoglot.aligners.statistical.bitext import BitextSide, ForeignText, WordNumbers, encode
 from isoglot.aligners.statistical.decoding import BestWords
 from isoglot.aligners.statistical.methods import METHODS, TranslationModel, load_model
 from isoglot.aligners.statistical.options import Symmetrisation
-from isoglot.aligners.statistical.unknown_words import ForeignText
 from isoglot.aligners.symmetrise import check_symmetriser, symmetrise_table
 from isoglot.checks import did_you_mean, shortened, validated
 from isoglot.corpus.encode.words import WordMode, require_mode
@@ -73,7 +72,7 @@ class SentenceAlignments:
 
     @property
     def score(self) -> npt.NDArray[np.float64]:
-        """Mean log probability of a word (natural logarithm), over the words of both sides given the other side.
+        """Mean log probability of a word (natural logarithm), of the words of both sides, each given the opposite side.
 
         A high one speaks for a translation; 0 for a pair with an empty side. Shape: (sentences).
         """
@@ -168,8 +167,8 @@ class StatisticalAligner:
     @classmethod
     def of_settings(cls, settings: Mapping[str, Any], model: TranslationModel) -> Self:
         """The aligner of :attr:`settings` and a trained model."""
-        own = dict(settings)
-        aligner = cls(**own.pop("options"), **own)
+        arguments = dict(settings)
+        aligner = cls(**arguments.pop("options"), **arguments)
         aligner.model = model
         return aligner
 
@@ -219,19 +218,19 @@ class StatisticalAligner:
             self._estimate(source, target, start)
             return self._decode(source, target)
         kind = METHODS[self.method]
-        found = kind.estimate_and_decode(source, target, self.options, self._agreement)
-        return SentenceAlignments(source, target, *found[:2], self.symmetrisation, found[2])
+        decoded = kind.estimate_and_decode(source, target, self.options, self._agreement)
+        return SentenceAlignments(source, target, *decoded[:2], self.symmetrisation, decoded[2])
 
     def _estimate(self, source: BitextSide, target: BitextSide, start: StatisticalAligner | None) -> None:
-        own = (self.method, self.lowercase)
-        if start is not None and (start.method, start.lowercase) != own:
+        if start is not None and (start.method, start.lowercase) != (self.method, self.lowercase):
             raise ConfigurationError(
                 f"start: got method {start.method!r} with lowercase={start.lowercase}, but this aligner has "
                 f"{self.method!r} with lowercase={self.lowercase}; start from a model with the same settings"
             )
+        known: Any = None
         if start is not None:
             start.require_languages(self.languages)
-        known: Any = start and start.trained()
+            known = start.trained()
         self.model = METHODS[self.method].estimate(source, target, self.options, known)
 
     def align(self, bitext: Dataset, *, batch_size: int = 8192) -> Dataset:
@@ -243,7 +242,7 @@ class StatisticalAligner:
         from isoglot.aligners.words import add_links, bitext_languages  # noqa: PLC0415 - `datasets` is slow to import
 
         self.require_languages(bitext_languages(bitext))
-        unknown = ForeignText(self.trained(), lowercase=self.lowercase)
+        unknown = ForeignText(self.trained().known, lowercase=self.lowercase)
 
         def run(source: list[list[str]], target: list[list[str]]) -> dict[str, list[Any]]:
             unknown.look(source, target)
@@ -271,7 +270,7 @@ class StatisticalAligner:
         return self._aligned(map(require_words, pairs), window)
 
     def _aligned(self, pairs: Iterator[WordPair], window: int) -> Iterator[AlignedPair]:
-        first, unknown = 0, ForeignText(self.trained(), lowercase=self.lowercase)
+        first, unknown = 0, ForeignText(self.trained().known, lowercase=self.lowercase)
         while chunk := list(islice(pairs, window)):
             usable = [usable_words(pair, number, _warn) for number, pair in enumerate(chunk, first + 1)]
             sides = [[pair[side] for pair in usable] for side in (0, 1)]
@@ -304,13 +303,13 @@ class StatisticalAligner:
         """
         model, about = load_model(path)
         try:
-            kept = cls.of_settings(about, model)
+            aligner = cls.of_settings(about, model)
         except (ConfigurationError, TypeError) as error:
             raise InputError(
                 f"wrong settings of an alignment model ({error}); train it again",
                 path=Path(path) / "model.json",
             ) from error
-        return cls.of_settings({**about, **changes}, model) if changes else kept
+        return cls.of_settings({**about, **changes}, model) if changes else aligner
 
     def trained(self) -> TranslationModel:
         """The model that was learned.
@@ -370,8 +369,8 @@ class StatisticalAligner:
         return encode(source, lowercase=self.lowercase), encode(target, lowercase=self.lowercase)
 
     def _decode(self, source: BitextSide, target: BitextSide) -> SentenceAlignments:
-        found = self.trained().decode(source, target, self.options, self._agreement)
-        return SentenceAlignments(source, target, *found[:2], self.symmetrisation, found[2])
+        decoded = self.trained().decode(source, target, self.options, self._agreement)
+        return SentenceAlignments(source, target, *decoded[:2], self.symmetrisation, decoded[2])
 
     @property
     def _agreement(self) -> float | None:

@@ -12,6 +12,10 @@ Symmetrisation = Literal["agreement", Symmetriser]
 """``agreement``: a threshold on both directions' posteriors."""
 
 
+PREFIX_STRENGTH = 100.0
+"""β, how many observations the HMM's base measure counts for; 10 to 300 make little difference."""
+
+
 class Positions(NamedTuple):
     """What p(a_j = i) is made of, as the compiled loops of fast_align's model take it."""
 
@@ -42,24 +46,14 @@ class HmmOptions(Options):
     """Options of the HMM aligner."""
 
     iterations: int = option(6, "Updates of the HMM; more than 6 change little.", flags=None, ge=1)
-    null_probability: float = option(
-        0.1,
-        "Probability of a word without a counterpart; 0.05 to 0.3 make little difference.",
-        flags=None,
-        gt=0,
-        lt=1,
-    )
     alpha: float = option(
         0.0001, "Dirichlet prior of a word pair; the smaller, the sparser the table.", flags=None, gt=0
     )
     prefix_length: int = option(
         4, "Letters of the prefixes, usually 3 to 5; 0 switches the base measure off.", flags=None, ge=0
     )
-    prefix_strength: float = option(
-        100.0, "β, how many observations the base measure counts for, 10 to 300.", flags=None, gt=0
-    )
 
     @property
     def strength(self) -> float:
         """β, 0 where there are no prefixes."""
-        return self.prefix_strength if self.prefix_length else 0.0
+        return PREFIX_STRENGTH if self.prefix_length else 0.0

@@ -1,8 +1,8 @@
 """The word pairs that occur together in a bitext, as hash tables in flat arrays that compiled loops can search.
 
-A translation table needs one number for each (given word, generated word) that some sentence pair holds. Each given
-word has a row of slots in one long array, a small open-addressing table of its generated words: a sentence pair visits
-every generated word under each of its given words, so that a row's few cache lines serve a whole sentence.
+A translation table needs one number for each (conditioning word, generated word) that some sentence pair holds. Each
+conditioning word has a row of slots in one long array, a small open-addressing table of its generated words: a sentence
+pair visits every generated word under each of its conditioning words, so a row's few cache lines serve a sentence.
 
 Memory is proportional to the number of distinct word pairs, which grows with the vocabulary, not to the sentences.
 """
@@ -37,20 +37,20 @@ class FlatTable(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PairTable:
-    """Slots of all (given word, generated word) pairs."""
+    """Slots of all (conditioning word, generated word) pairs."""
 
-    start: Ints  # given word ``e`` owns the slots ``start[e]:start[e + 1]``. Shape: (given words + 1)
+    start: Ints  # conditioning word ``e`` owns the slots ``start[e]:start[e + 1]``. Shape: (conditioning words + 1)
     # generated word of each slot, :data:`EMPTY` where there is none. Shape: (slots)
     key: npt.NDArray[np.int32]
-    size: Ints  # number of pairs of each given word. Shape: (given words)
+    size: Ints  # number of pairs of each conditioning word. Shape: (conditioning words)
 
     def __len__(self) -> int:
         return int(self.size.sum())
 
     @classmethod
-    def of(cls, given: BitextSide, generated: BitextSide) -> PairTable:
+    def of(cls, condition: BitextSide, generated: BitextSide) -> PairTable:
         """The pairs that occur in a bitext."""
-        size, (first, sentences) = np.zeros(len(given.words), np.int64), occurrences(given)
+        size, (first, sentences) = np.zeros(len(condition.words), np.int64), occurrences(condition)
 
         def visit(start: Ints, key: npt.NDArray[np.int32], part: tuple[int, int]) -> None:
             seen_by = np.full(len(generated.words), -1, np.int32)
@@ -66,13 +66,13 @@ class PairTable:
 
     @classmethod
     def of_pairs(
-        cls, given: npt.NDArray[np.int32], generated: npt.NDArray[np.int32], words: int
+        cls, condition: npt.NDArray[np.int32], generated: npt.NDArray[np.int32], words: int
     ) -> PairTable:
-        """The table of given distinct pairs; ``words`` is the number of given words."""
-        size = np.bincount(given, minlength=words).astype(np.int64)
+        """The table of distinct pairs; ``words`` is the number of conditioning words."""
+        size = np.bincount(condition, minlength=words).astype(np.int64)
         start = _starts(size)
         key = np.full(start[-1], EMPTY, np.int32)
-        _insert_all(start, key, given, generated)
+        _insert_all(start, key, condition, generated)
         return cls(start, key, size)
 
     @property
@@ -81,29 +81,32 @@ class PairTable:
         return FlatTable(self.start, self.key, self.size)
 
     @property
-    def given(self) -> npt.NDArray[np.int32]:
-        """Given word of each slot. Shape: (slots)."""
+    def condition(self) -> npt.NDArray[np.int32]:
+        """Conditioning word of each slot. Shape: (slots)."""
         return np.repeat(np.arange(len(self.size), dtype=np.int32), np.diff(self.start))
 
     def pairs(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], Ints]:
-        """Given word, generated word and slot of each pair, sorted by given word, then generated word."""
-        given = np.repeat(np.arange(len(self.size), dtype=np.int32), self.size)
+        """Conditioning word, generated word and slot of each pair, sorted by conditioning word, then generated word."""
+        condition = np.repeat(np.arange(len(self.size), dtype=np.int32), self.size)
         # Each pair as one number: sorting those and looking them up again beats a sort by two.
-        both = given.astype(np.int64)
+        both = condition.astype(np.int64)
         both <<= 32
         both |= self.key[self.key != EMPTY]
         both.sort()
         generated = (both & 0xFFFFFFFF).astype(np.int32)
         del both
-        return given, generated, self.slots(given, generated)
+        return condition, generated, self.slots(condition, generated)
 
-    def slots(self, given: npt.NDArray[np.integer], generated: npt.NDArray[np.integer]) -> Ints:
+    def slots(self, condition: npt.NDArray[np.integer], generated: npt.NDArray[np.integer]) -> Ints:
         """Slot of each of some pairs, −1 where a word is −1 or the pair is not in the table."""
-        found = np.full(len(given), -1, np.int64)
+        slots = np.full(len(condition), -1, np.int64)
         _find_all(
-            self.start, self.key, *(side.astype(np.int32, copy=False) for side in (given, generated)), found
+            self.start,
+            self.key,
+            *(side.astype(np.int32, copy=False) for side in (condition, generated)),
+            slots,
         )
-        return found
+        return slots
 
 
 def _starts(size: Ints) -> Ints:
@@ -119,41 +122,41 @@ def _home(first, room, word):
 
 
 @helper
-def find(start, key, given, word):
+def find(start, key, condition, word):
     """Slot of a pair, −1 if it is not in the table."""
-    first, stop = start[given], start[given + 1]
-    place = _home(first, stop - first, word)
-    while key[place] != word:
-        if key[place] == EMPTY:
+    first, stop = start[condition], start[condition + 1]
+    slot = _home(first, stop - first, word)
+    while key[slot] != word:
+        if key[slot] == EMPTY:
             return np.int64(-1)
-        place += 1
-        if place == stop:
-            place = first
-    return place
+        slot += 1
+        if slot == stop:
+            slot = first
+    return slot
 
 
 @helper
-def _insert(start, key, given, word):
-    first, stop = start[given], start[given + 1]
-    place = _home(first, stop - first, word)
-    while key[place] != EMPTY:
-        place += 1
-        if place == stop:
-            place = first
-    key[place] = word
+def _insert(start, key, condition, word):
+    first, stop = start[condition], start[condition + 1]
+    slot = _home(first, stop - first, word)
+    while key[slot] != EMPTY:
+        slot += 1
+        if slot == stop:
+            slot = first
+    key[slot] = word
 
 
 @compiled
-def _insert_all(start, key, given, generated):
-    for k in range(len(given)):
-        _insert(start, key, given[k], generated[k])
+def _insert_all(start, key, condition, generated):
+    for k in range(len(condition)):
+        _insert(start, key, condition[k], generated[k])
 
 
 @compiled
-def _find_all(start, key, given, generated, found):
-    for k in range(len(given)):
-        if given[k] >= 0 and generated[k] >= 0:
-            found[k] = find(start, key, given[k], generated[k])
+def _find_all(start, key, condition, generated, slots):
+    for k in range(len(condition)):
+        if condition[k] >= 0 and generated[k] >= 0:
+            slots[k] = find(start, key, condition[k], generated[k])
 
 
 def occurrences(side: BitextSide) -> tuple[Ints, npt.NDArray[np.int32]]:
@@ -174,29 +177,29 @@ def _occurrences(ids, offsets, cursor, sentences):
 
 
 def row_parts(first: Ints) -> list[tuple[int, int]]:
-    """Ranges of given words with about as many :func:`occurrences` each; the most frequent have one to themselves."""
+    """Ranges of conditioning words with about as many :func:`occurrences` each; very frequent words stand alone."""
     cuts = np.searchsorted(first, np.linspace(0, first[-1], _PARTS + 1))
     return list(pairwise(np.unique([0, *cuts.tolist(), len(first) - 1]).tolist()))
 
 
 @compiled
 def _visit(first, sentences, side, seen_by, size, start, key, part):
-    """Count each given word's distinct words of ``side`` into ``size``, and put them into their slots if there are any.
+    """Count each conditioning word's distinct words of ``side`` into ``size``; put them into slots if there are any.
 
-    ``seen_by`` is room for the last given word that each word of ``side`` stood beside, −1 at first.
+    ``seen_by`` is room for the last conditioning word that each word of ``side`` stood beside, −1 at first.
     """
-    for given in range(part[0], part[1]):
+    for condition in range(part[0], part[1]):
         count, before = 0, np.int32(-1)
-        for k in range(first[given], first[given + 1]):
+        for k in range(first[condition], first[condition + 1]):
             sentence = sentences[k]
             if sentence == before:
                 continue
             before = sentence
             for t in range(side.offsets[sentence], side.offsets[sentence + 1]):
                 word = side.ids[t]
-                if seen_by[word] != given:
-                    seen_by[word] = given
+                if seen_by[word] != condition:
+                    seen_by[word] = condition
                     count += 1
                     if len(start):
-                        _insert(start, key, given, word)
-        size[given] = count
+                        _insert(start, key, condition, word)
+        size[condition] = count

@@ -87,33 +87,33 @@ class PositionTable(NamedTuple):
     Of sizes over :data:`_LARGEST`, which few sentences share, only what they are divided by is kept: Z / (1 − p0).
     """
 
-    place: Ints  # where those of each sentence begin. Shape: (sentences)
-    kept: Doubles  # of each size, shape (n, m), or of large ones (m)
+    start: Ints  # where those of each sentence begin. Shape: (sentences)
+    values: Doubles  # of each size, shape (n, m), or of large ones (m)
     options: Positions
     tension: float
 
     @classmethod
-    def of(cls, given: Ints, generated: Ints, options: Positions, tension: float) -> PositionTable:
+    def of(cls, condition: Ints, generated: Ints, options: Positions, tension: float) -> PositionTable:
         """Those of sentences with these lengths of both sides."""
-        sizes, own = np.unique(given << 32 | generated, return_inverse=True)
+        sizes, size = np.unique(condition << 32 | generated, return_inverse=True)
         n, m = sizes >> 32, sizes & 0xFFFFFFFF
         starts = np.concatenate([[0], np.cumsum(np.where((n <= _LARGEST) & (m <= _LARGEST), n, 1) * m)])
-        kept = np.empty(starts[-1])
-        _fill_positions(n, m, starts, options, tension, kept)
-        return cls(starts[own], kept, options, tension)
+        values = np.empty(starts[-1])
+        _fill_positions(n, m, starts, options, tension, values)
+        return cls(starts[size], values, options, tension)
 
 
 @compiled
-def _fill_positions(sizes, others, starts, options, tension, kept):
+def _fill_positions(sizes, generated_sizes, starts, options, tension, values):
     for k in range(len(sizes)):
-        n, m = sizes[k], others[k]
+        n, m = sizes[k], generated_sizes[k]
         for j in range(m if n else 0):
             az = _normaliser(j + 1, m, n, tension) / (1.0 - options.null_probability)
             if n > _LARGEST or m > _LARGEST:
-                kept[starts[k] + j] = az
+                values[starts[k] + j] = az
                 continue
             for i in range(n):
-                kept[starts[k] + i * m + j] = _likely(i, j, n, m, az, options, tension)
+                values[starts[k] + i * m + j] = _likely(i, j, n, m, az, options, tension)
 
 
 @helper
@@ -127,5 +127,5 @@ def _likely(i, j, n, m, az, options, tension):
 def position(i, j, n, m, at, positions):
     """p(a_j = i) of a sentence whose positions begin ``at``."""
     if n <= _LARGEST and m <= _LARGEST:
-        return positions.kept[at + i * m + j]
-    return _likely(i, j, n, m, positions.kept[at + j], positions.options, positions.tension)
+        return positions.values[at + i * m + j]
+    return _likely(i, j, n, m, positions.values[at + j], positions.options, positions.tension)

@@ -29,7 +29,7 @@ UNIT = 65535.0
 class WordTables(NamedTuple):
     """One direction's probabilities of words."""
 
-    translation: npt.NDArray[np.floating]  # p(generated | given) of each slot
+    translation: npt.NDArray[np.floating]  # p(generated | condition) of each slot
     null: Doubles  # p(generated | null) of each generated word
 
 
@@ -37,9 +37,9 @@ class WordCounts(NamedTuple):
     """One direction's expected counts, from which predictive probabilities follow."""
 
     links: Doubles  # of each slot
-    totals: Doubles  # of each given word
+    totals: Doubles  # of each conditioning word
     classes: Doubles  # of the prefix classes of each slot; empty without prefixes
-    class_totals: Doubles  # of the prefix class of each given word
+    class_totals: Doubles  # of the prefix class of each conditioning word
     share: Doubles  # p(f | prefix(f)) · β of each generated word; empty without prefixes
     null: Doubles  # of null and each generated word
     alpha: float = 0.0
@@ -65,53 +65,58 @@ class LinkCounts(NamedTuple):
 
 
 @compiled
-def _predict(source, target, slots, own, own_null, ahead, back, found):
-    """Both directions' predictive p(generated | given) and p(generated | null), without what each entry contributed.
+def _predict(source, target, slots, contributed, contributed_null, ahead, back, result):
+    """Both directions' predictive p(generated | condition) and p(generated | null), without each entry's own share.
 
     Both have the same links and classes, so one pass over these serves both.
 
     **Shape** of ``slots`` and ``own``: each pair's (source, target).
     """
-    (forward, forward_null), (reverse, reverse_null) = found
+    (forward, forward_null), (reverse, reverse_null) = result
     before, alpha = 0, ahead.alpha
     for s in range(len(source.offsets) - 1):
-        words, others = sides_of(source, target, s)
-        n, m = len(words), len(others)
+        words, target_words = sides_of(source, target, s)
+        n, m = len(words), len(target_words)
         for i in range(n):
             word = words[i]
             for j in range(m):
-                at, other = before + i * m + j, others[j]
-                slot, q = slots[at], own[at] / UNIT
+                at, target_word = before + i * m + j, target_words[j]
+                slot, q = slots[at], contributed[at] / UNIT
                 links = max(ahead.links[slot] - q, 0.0) + alpha
-                one = two = links
+                forward_sum = reverse_sum = links
                 if len(ahead.share):
                     classes = max(ahead.classes[slot] - q, 0.0) + alpha
-                    one += ahead.share[other] * (
+                    forward_sum += ahead.share[target_word] * (
                         classes / (max(ahead.class_totals[word] - q, 0.0) + ahead.class_smooth)
                     )
-                    two += back.share[word] * (
-                        classes / (max(back.class_totals[other] - q, 0.0) + back.class_smooth)
+                    reverse_sum += back.share[word] * (
+                        classes / (max(back.class_totals[target_word] - q, 0.0) + back.class_smooth)
                     )
-                forward[before + j * n + i] = one / (max(ahead.totals[word] - q, 0.0) + ahead.smooth)
-                reverse[at] = two / (max(back.totals[other] - q, 0.0) + back.smooth)
+                forward[before + j * n + i] = forward_sum / (max(ahead.totals[word] - q, 0.0) + ahead.smooth)
+                reverse[at] = reverse_sum / (max(back.totals[target_word] - q, 0.0) + back.smooth)
         before += n * m
-    _predict_null(target, own_null.ahead, ahead, forward_null)
-    _predict_null(source, own_null.back, back, reverse_null)
+    _predict_null(target, contributed_null.ahead, ahead, forward_null)
+    _predict_null(source, contributed_null.back, back, reverse_null)
 
 
 @helper
-def _predict_null(generated, own, counts, found):
-    for k in range(len(found)):
-        found[k] = (max(counts.null[generated.ids[k]] - own[k], 0.0) + counts.alpha) / counts.null_total
+def _predict_null(generated, contributed, counts, result):
+    for k in range(len(result)):
+        result[k] = (
+            max(counts.null[generated.ids[k]] - contributed[k], 0.0) + counts.alpha
+        ) / counts.null_total
 
 
 @compiled
-def _look_up(given, generated, slots, turned, tables, found):
-    """p(generated | given) and p(generated | null) as tables have them; shapes as :func:`_predict` has them."""
-    emission, silent = found
+def _look_up(condition, generated, slots, turned, tables, result):
+    """p(generated | condition) and p(generated | null) as tables have them; shapes as :func:`_predict` has them."""
+    emission, silent = result
     before = 0
-    for s in range(len(given.offsets) - 1):
-        n, m = given.offsets[s + 1] - given.offsets[s], generated.offsets[s + 1] - generated.offsets[s]
+    for s in range(len(condition.offsets) - 1):
+        n, m = (
+            condition.offsets[s + 1] - condition.offsets[s],
+            generated.offsets[s + 1] - generated.offsets[s],
+        )
         across, down = (1, n) if turned else (m, 1)
         for j in range(m):
             for i in range(n):
@@ -122,19 +127,19 @@ def _look_up(given, generated, slots, turned, tables, found):
 
 
 @compiled
-def _slots(source, target, table, found):
+def _slots(source, target, table, slots):
     """The slots of each pair's words. **Shape** of each: (source, target)."""
     done = 0
     for s in range(len(source.offsets) - 1):
-        words, others = sides_of(source, target, s)
+        words, target_words = sides_of(source, target, s)
         for word in words:
-            for other in others:
-                found[done] = find(table.start, table.key, word, other)
+            for target_word in target_words:
+                slots[done] = find(table.start, table.key, word, target_word)
                 done += 1
 
 
 @compiled
-def _combine(source, target, slots, ahead, back, own, links):
+def _combine(source, target, slots, ahead, back, contributed, links):
     """The products of both directions' posteriors into ``own``, added to ``links`` too."""
     before = 0
     for s in range(len(source.offsets) - 1):
@@ -144,19 +149,19 @@ def _combine(source, target, slots, ahead, back, own, links):
                 k = before + i * m + j
                 both = min(ahead[before + j * n + i], 1.0) * min(back[k], 1.0)
                 fraction = np.uint16(both * UNIT + 0.5)
-                own[k] = fraction
+                contributed[k] = fraction
                 if fraction:  # most are 0, and their slots need not be fetched
                     links[slots[k]] += fraction
         before += n * m
 
 
 @compiled
-def _keep_null(given, generated, silent, own):
+def _keep_null(condition, generated, silent, contributed):
     """The null posteriors of the words of pairs with two sides into ``own``."""
-    for s in range(len(given.offsets) - 1):
-        if given.offsets[s] < given.offsets[s + 1]:
+    for s in range(len(condition.offsets) - 1):
+        if condition.offsets[s] < condition.offsets[s + 1]:
             for k in range(generated.offsets[s], generated.offsets[s + 1]):
-                own[k] = silent[k]
+                contributed[k] = silent[k]
 
 
 class _Posteriors(NamedTuple):
@@ -173,17 +178,17 @@ def _found_slots(piece: Piece, table: FlatTable) -> Ints:
 
 
 def _probabilities(
-    piece: Piece, slots: Ints, words: Both, own: npt.NDArray[np.uint16], own_null: Both
+    piece: Piece, slots: Ints, words: Both, contributed: npt.NDArray[np.uint16], contributed_null: Both
 ) -> Both:
-    """Both directions' p(generated | given) and p(generated | null) of a piece, as :class:`_Posteriors`."""
+    """Both directions' p(generated | condition) and p(generated | null) of a piece, as :class:`_Posteriors`."""
     sides = piece.source, piece.target
-    found = Both(*(_Posteriors(np.empty(len(slots)), np.empty(len(side.ids))) for side in sides[::-1]))
+    posteriors = Both(*(_Posteriors(np.empty(len(slots)), np.empty(len(side.ids))) for side in sides[::-1]))
     if isinstance(words.ahead, WordCounts):
-        _predict(*sides, slots, own, own_null, *words, found)
+        _predict(*sides, slots, contributed, contributed_null, *words, posteriors)
     else:
-        _look_up(*sides, slots, False, words.ahead, found.ahead)
-        _look_up(*sides[::-1], slots, True, words.back, found.back)
-    return found
+        _look_up(*sides, slots, False, words.ahead, posteriors.ahead)
+        _look_up(*sides[::-1], slots, True, words.back, posteriors.back)
+    return posteriors
 
 
 def visit(
@@ -192,7 +197,7 @@ def visit(
     table: FlatTable,
     words: Both,
     jumps: Both,
-    own: Contributions,
+    contributed: Contributions,
     expected: LinkCounts,
 ) -> None:
     """E-step over the sentences ``part[0]`` to ``part[1]`` − 1; adds to ``expected``.
@@ -202,17 +207,25 @@ def visit(
     """
     for piece in pieces(*sides, *part):
         slots = _found_slots(piece, table)
-        links = own.links[own.entries[piece.sentences.start] : own.entries[piece.sentences.stop]]
-        null = Both(own.null.ahead[piece.target_tokens], own.null.back[piece.source_tokens])
-        found = _probabilities(piece, slots, words, links, null)
+        links = contributed.links[
+            contributed.entries[piece.sentences.start] : contributed.entries[piece.sentences.stop]
+        ]
+        null = Both(contributed.null.ahead[piece.target_tokens], contributed.null.back[piece.source_tokens])
+        posteriors = _probabilities(piece, slots, words, links, null)
         score = np.zeros(len(piece.source.offsets) - 1)
-        for k, (given, generated, _) in enumerate(piece.directions):
-            forward_backward(given, generated, *found[k], jumps[k], expected.jumps[k], score)
+        for k, (condition, generated, _) in enumerate(piece.directions):
+            forward_backward(condition, generated, *posteriors[k], jumps[k], expected.jumps[k], score)
             require_possible(score)
-            _keep_null(given, generated, found[k].null, null[k])
+            _keep_null(condition, generated, posteriors[k].null, null[k])
         with expected.adding:
             _combine(
-                piece.source, piece.target, slots, found.ahead.links, found.back.links, links, expected.links
+                piece.source,
+                piece.target,
+                slots,
+                posteriors.ahead.links,
+                posteriors.back.links,
+                links,
+                expected.links,
             )
 
 
@@ -233,14 +246,16 @@ def decode(
     def run(piece: Piece) -> tuple[Doubles, Doubles]:
         slots = _found_slots(piece, table)
         null = Both(*(np.zeros(len(side.ids), np.float32) for side in (piece.target, piece.source)))
-        found = _probabilities(piece, slots, words, np.zeros(len(slots), np.uint16), null)
-        for k, (given, generated, tokens) in enumerate(piece.directions):
+        posteriors = _probabilities(piece, slots, words, np.zeros(len(slots), np.uint16), null)
+        for k, (condition, generated, tokens) in enumerate(piece.directions):
             expected = JumpCounts(np.zeros(len(jumps[k].width)), np.zeros(len(jumps[k].start)))
             score = best[k].score[piece.sentences]
-            forward_backward(given, generated, *found[k], jumps[k], expected, score)
+            forward_backward(condition, generated, *posteriors[k], jumps[k], expected, score)
             require_possible(score)
-            best_words(given, generated, *found[k], best[k].word[tokens], best[k].probability[tokens])
-        return found.back.links, found.ahead.links
+            best_words(
+                condition, generated, *posteriors[k], best[k].word[tokens], best[k].probability[tokens]
+            )
+        return posteriors.back.links, posteriors.ahead.links
 
     agreed = agreeing(source, target, 2.0 if threshold is None else threshold, run)
     return *best, None if threshold is None else agreed

@@ -7,7 +7,7 @@ from itertools import islice
 
 from isoglot.aligners.embedding import aligner as aligner_module
 from isoglot.aligners.embedding.aligner import EmbeddingAligner
-from isoglot.aligners.embedding.memory import keep_few_primitives, return_free_memory
+from isoglot.modules.allocator import keep_few_primitives, return_free_memory
 from isoglot.testing import tiny_model, tiny_tokenizer
 
 

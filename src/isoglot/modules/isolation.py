@@ -1,4 +1,4 @@
-"""What a caller has set, left aside while isoglot computes and given back afterwards."""
+"""What a caller has set is left aside while isoglot computes, and restored afterwards."""
 
 import os
 import random
@@ -18,7 +18,7 @@ _LAUNCHER = "ACCELERATE_"
 
 
 def _without_cudnn() -> Restore:
-    """Attention by torch's own kernels: cuDNN's are planned anew, for 0.1 seconds, at each new shape of a batch."""
+    """Attention by torch's kernels: cuDNN's are planned anew, for 0.1 seconds, at each new shape of a batch."""
     allowed = torch.backends.cuda.cudnn_sdp_enabled()
     torch.backends.cuda.enable_cudnn_sdp(False)
     return lambda: torch.backends.cuda.enable_cudnn_sdp(allowed)
@@ -38,7 +38,7 @@ def _prepare_forks() -> None:
 
 
 @contextmanager
-def own_precision() -> Iterator[None]:
+def isolated_precision() -> Iterator[None]:
     """Compute in the types that the options name, inside a caller's ``torch.autocast`` too, at any shape alike."""
     _prepare_forks()
     accelerator = torch.accelerator.current_accelerator()
@@ -51,17 +51,17 @@ def own_precision() -> Iterator[None]:
 
 
 @contextmanager
-def own_surroundings() -> Iterator[None]:
+def isolated_state() -> Iterator[None]:
     """Train and measure as a fresh process does, whatever block the caller is in.
 
-    A trainer seeds the global generators and sets switches of the libraries. The caller gets his own ones back, so that
-    his numbers do not depend on whether a run was trained or found finished.
+    A trainer seeds the global generators and sets switches of the libraries. The caller's are restored, so that the
+    numbers that follow do not depend on whether a run was trained or recognised as finished.
     """
-    with _KEPT.block(), torch.inference_mode(mode=False), torch.enable_grad(), own_precision():
+    with _SAVED_STATE.block(), torch.inference_mode(mode=False), torch.enable_grad(), isolated_precision():
         yield
 
 
-def _keep() -> Restore:
+def _saved_state() -> Restore:
     draws, numbers, ours = random.getstate(), np.random.get_state(), torch.get_rng_state()
     # a GPU that was never used has no state to give back, and asking for it would take its memory
     theirs = torch.cuda.get_rng_state() if torch.cuda.is_initialized() else None
@@ -86,7 +86,7 @@ def _keep() -> Restore:
     return restore
 
 
-_KEPT = ProcessWide(_keep)
+_SAVED_STATE = ProcessWide(_saved_state)
 
 
 def _variables() -> dict[str, str]:
@@ -96,5 +96,5 @@ def _variables() -> dict[str, str]:
 def _shared_state() -> dict[str, Any]:
     """What every ``Accelerator`` of the process shares, its precision among it; a trainer replaces it."""
     library = sys.modules.get("accelerate.state")
-    found: dict[str, Any] = {} if library is None else library.AcceleratorState._shared_state
-    return found
+    state: dict[str, Any] = {} if library is None else library.AcceleratorState._shared_state
+    return state

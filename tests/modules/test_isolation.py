@@ -11,7 +11,7 @@ import torch
 from accelerate import Accelerator
 from accelerate.state import AcceleratorState
 
-from isoglot.modules.surroundings import own_precision, own_surroundings
+from isoglot.modules.isolation import isolated_precision, isolated_state
 
 
 def _global_state() -> tuple[object, ...]:
@@ -30,7 +30,7 @@ def _global_state() -> tuple[object, ...]:
 
 def test_global_settings_are_given_back() -> None:
     before = _global_state()
-    with pytest.raises(RuntimeError), own_surroundings():
+    with pytest.raises(RuntimeError), isolated_state():
         random.seed(3)
         np.random.seed(3)
         torch.manual_seed(3)
@@ -45,13 +45,13 @@ def test_global_settings_are_given_back() -> None:
 
 @pytest.mark.parametrize("block", [nullcontext, torch.no_grad, torch.inference_mode])
 def test_gradients_can_be_taken(block: Callable[[], AbstractContextManager[object]]) -> None:
-    with block(), own_surroundings():
+    with block(), isolated_state():
         weight = torch.nn.Parameter(torch.ones(2))
         weight.sum().backward()
     assert weight.grad is not None and not torch.is_inference_mode_enabled()
 
 
-@pytest.mark.parametrize("own", [own_precision, own_surroundings])
+@pytest.mark.parametrize("own", [isolated_precision, isolated_state])
 def test_a_callers_autocast_is_left_aside(own: Callable[[], AbstractContextManager[object]]) -> None:
     table = torch.ones(2, 2)
     with torch.autocast("cpu", torch.bfloat16):
@@ -60,7 +60,7 @@ def test_a_callers_autocast_is_left_aside(own: Callable[[], AbstractContextManag
         assert (table @ table).dtype == torch.bfloat16
 
 
-@pytest.mark.parametrize("own", [own_precision, own_surroundings])
+@pytest.mark.parametrize("own", [isolated_precision, isolated_state])
 @pytest.mark.parametrize("allowed", [True, False])
 def test_attention_is_not_planned_for_each_shape(
     own: Callable[[], AbstractContextManager[object]], allowed: bool
