@@ -52,10 +52,10 @@ def load_recipe(path_or_name: str | Path | Mapping[str, Any], overrides: Sequenc
         *_encoder_problems(document.values, sections, parts),
     ]
     problems += train_problems(document)
-    for name, given in _entries(document.values, "streams").items():
-        if not any(place[:2] == ("streams", name) for place in document.unset()):
-            found = file_problems(sections.get(("streams", name)), given)
-            problems += [problem.below("streams", name) for problem in found]
+    for name, entry in _entries(document.values, "streams").items():
+        if not any(location[:2] == ("streams", name) for location in document.unset()):
+            file_mistakes = file_problems(sections.get(("streams", name)), entry)
+            problems += [problem.below("streams", name) for problem in file_mistakes]
     if recipe is not None and parts is not None and recipe.steps is not None:
         with collected(problems):
             require_thaw(parts, recipe.steps, bool(recipe.train.get("warmup_steps")))
@@ -74,14 +74,14 @@ def _name_problems(values: Mapping[str, Any], sections: Sections) -> Iterator[Pr
         key: list(v) if isinstance(v := values.get(key), dict) else []
         for key in ("streams", "views", "objectives")
     }
-    taken = {
+    reserved = {
         "streams": {"position"},
         "objectives": {n for n in known["objectives"] if hasattr(nn.ModuleDict(), n)},
     }
     for key, name in ((key, name) for key, names in known.items() for name in names):
         if not _NAME.fullmatch(name):
             yield Problem("names are letters, digits, _ and -, and begin with a letter", (key, name))
-        elif name in taken.get(key, ()):
+        elif name in reserved.get(key, ()):
             yield Problem(f"{name!r} is already in use; choose another", (key, name))
     for location, kind, value in _references(values):
         if isinstance(value, str) and known[kind] and value not in known[kind]:
@@ -98,8 +98,8 @@ def _unread(
     for location, section in sections.items():
         if isinstance(section, ViewSection | ObjectiveSection):
             options = section.options
-            asked = {name: getattr(options, name) for name in options.corpora & options.model_fields_set}
-            yield from _corpus_problems(location, asked, known["streams"])
+            corpora = {name: getattr(options, name) for name in options.corpora & options.model_fields_set}
+            yield from _corpus_problems(location, corpora, known["streams"])
         for option, view in _views_read(section) if isinstance(section, ObjectiveSection) else ():
             read.add(view)
             if option not in section.options.model_fields_set and view not in known["views"]:
@@ -123,8 +123,8 @@ def _views_read(objective: ObjectiveSection) -> Iterator[tuple[str, str]]:
 
 def _entries(values: Mapping[str, Any], section: str) -> dict[str, dict[str, Any]]:
     """The entries of a section that are sections themselves; empty where its shape is wrong."""
-    found = values.get(section)
-    return {k: v for k, v in found.items() if isinstance(v, dict)} if isinstance(found, dict) else {}
+    entries = values.get(section)
+    return {k: v for k, v in entries.items() if isinstance(v, dict)} if isinstance(entries, dict) else {}
 
 
 def _references(values: Mapping[str, Any]) -> Iterator[tuple[Location, str, Any]]:
@@ -139,10 +139,10 @@ def _references(values: Mapping[str, Any]) -> Iterator[tuple[Location, str, Any]
 
 
 def _corpus_problems(
-    location: Location, given: Mapping[str, str | None], streams: Sequence[str]
+    location: Location, options: Mapping[str, str | None], streams: Sequence[str]
 ) -> Iterator[Problem]:
     """Corpora that are asked for, by option, are streams."""
-    for option, value in given.items():
+    for option, value in options.items():
         if value is not None and value not in streams:
             text = f"{value!r} is not a stream, and a corpus is needed; {did_you_mean(value, streams)}"
             yield Problem(text, (*location, option))
@@ -180,7 +180,7 @@ def _encoder_problems(
         if isinstance(section, ViewSection):
             with collected(problems, *location):
                 section.require_room(longest_input(config))
-    objectives = {str(place[1]): s for place, s in sections.items() if isinstance(s, ObjectiveSection)}
+    objectives = {str(location[1]): s for location, s in sections.items() if isinstance(s, ObjectiveSection)}
     yield from [*problems, *on_shell(model, config, objectives, parts)[1]]
 
 
@@ -194,11 +194,11 @@ def on_shell(
 
     Left out is one that takes a corpus or the tokenizer, which are not there yet, or that reads weights.
     """
-    made: dict[str, Objective] = {}
+    built: dict[str, Objective] = {}
     try:
         encoder = empty_masked_lm(config, model.settings.get("attention"))
     except ConfigurationError as error:
-        return made, error.problems if model.path is None else []
+        return built, error.problems if model.path is None else []
     problems: list[Problem] = []
     if model.adapter is not None:
         with collected(problems, "model", "adapter"):
@@ -209,18 +209,18 @@ def on_shell(
         if section.options.takes("tokenizer") or section.options.corpora & section.options.model_fields_set:
             continue
         with suppress(RuntimeError), collected(problems, "objectives", name):  # without weights to read
-            made[name] = section.build(encoder, {}, tokenizer=None, seed=0)
-    return made, problems
+            built[name] = section.build(encoder, {}, tokenizer=None, seed=0)
+    return built, problems
 
 
 def settled(recipe: Recipe) -> dict[Location, Any]:
     """What views and objectives fill in themselves, as far as it is known before the run."""
     config = recipe.model.config(training=None if recipe.tokenizer is None else recipe.tokenizer.training)
     longest = None if config is None else longest_input(config)
-    made: dict[Location, Any] = {
+    modules: dict[Location, Any] = {
         ("views", name): SimpleNamespace(max_length=longest) for name in recipe.views
     }
     if config is not None:
         objectives = on_shell(recipe.model, config, recipe.objectives)[0]
-        made |= {("objectives", name): objective for name, objective in objectives.items()}
-    return made
+        modules |= {("objectives", name): objective for name, objective in objectives.items()}
+    return modules

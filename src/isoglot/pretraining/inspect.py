@@ -83,12 +83,12 @@ def inspect_recipe(
     """
     if not isinstance(recipe, Recipe):
         recipe = load_recipe(recipe)
-    report, place = reporter_of(progress), cache_folder() if cache is None else Path(cache)
-    corpora = prepared(recipe, place, report)
-    tokenizer = load_tokenizer(recipe, corpora, place, report)
+    report, folder = reporter_of(progress), cache_folder() if cache is None else Path(cache)
+    corpora = prepared(recipe, folder, report)
+    tokenizer = load_tokenizer(recipe, corpora, folder, report)
     config = recipe.model.config(tokenizer)
     views = build_views(recipe, tokenizer, corpora, longest=None if config is None else longest_input(config))
-    streams = encoded(recipe, corpora, tokenizer, place, report)
+    streams = encoded(recipe, corpora, tokenizer, folder, report)
     require_columns(views, streams)
     group = int(recipe.train.get("gradient_accumulation_steps", 1))
     mixture = build_mixture(recipe, streams, batch_options(recipe, views, streams), group=group)
@@ -131,22 +131,22 @@ def _rows(
 ) -> Iterator[DescribedRow]:
     ids, links = tensors.get(f"{prefix}input_ids"), _links(tensors.get("link_ids"), prefix)
     columns = {name: tensors[prefix + name].tolist() for name in _PER_PIECE if prefix + name in tensors}
-    for place, piece in enumerate([] if ids is None else ids.tolist()):
-        own = {name: values[place] for name, values in columns.items()}
-        label = own.get("labels", IGNORE_INDEX)
+    for index, piece in enumerate([] if ids is None else ids.tolist()):
+        ids_here = {name: values[index] for name, values in columns.items()}
+        label = ids_here.get("labels", IGNORE_INDEX)
         yield DescribedRow(
             input=prefix.rstrip("_"),
-            position=place,
-            piece=_name(own.get("original_ids", piece), tokenizer),
+            position=index,
+            piece=_name(ids_here.get("original_ids", piece), tokenizer),
             input_piece=_name(piece, tokenizer),
             label=None if label == IGNORE_INDEX else _name(label, tokenizer),
-            position_id=own.get("position_ids"),
-            segment_id=own.get("token_type_ids"),
-            language_id=own.get("language_ids"),
-            side=own.get("side_ids"),
-            document=own.get("document_ids"),
-            attended=bool(own.get("attention_mask", True)),
-            links=tuple(links.get(place, ())),
+            position_id=ids_here.get("position_ids"),
+            segment_id=ids_here.get("token_type_ids"),
+            language_id=ids_here.get("language_ids"),
+            side=ids_here.get("side_ids"),
+            document=ids_here.get("document_ids"),
+            attended=bool(ids_here.get("attention_mask", True)),
+            links=tuple(links.get(index, ())),
         )
 
 
@@ -156,15 +156,15 @@ _PER_PIECE = ("original_ids", "labels", "position_ids", "token_type_ids", "langu
 
 def _links(link_ids: Tensor | None, prefix: str) -> dict[int, list[int]]:
     """Positions by position: both directions in one sequence, one direction for a query or a key."""
-    found: dict[int, list[int]] = {}
+    links: dict[int, list[int]] = {}
     for a, b in [] if link_ids is None else link_ids.tolist():
         if a < 0:
             continue
         if prefix != "key_":
-            found.setdefault(a, []).append(b)
+            links.setdefault(a, []).append(b)
         if prefix != "query_":
-            found.setdefault(b, []).append(a)
-    return {position: sorted(others) for position, others in found.items()}
+            links.setdefault(b, []).append(a)
+    return {position: sorted(linked) for position, linked in links.items()}
 
 
 def _name(number: int, tokenizer: PreTrainedTokenizerBase) -> str:
@@ -184,8 +184,8 @@ def table(instance: InspectedInstance) -> tuple[list[str], list[list[str]]]:
     language ids that the view does not make.
     """
     cells = [_cells(row) for row in instance.rows]
-    shown = [heading for heading in cells[0] if any(row[heading] for row in cells)]
-    return shown, [[row[heading] for heading in shown] for row in cells]
+    headings = [heading for heading in cells[0] if any(row[heading] for row in cells)]
+    return headings, [[row[heading] for heading in headings] for row in cells]
 
 
 def _cells(row: DescribedRow) -> dict[str, str]:
