@@ -18,6 +18,7 @@ from transformers import PreTrainedModel
 from isoglot.aligners.score_file import layer_numbers
 from isoglot.analysis.checkpoint_score import checkpoint_alignment_score
 from isoglot.analysis.options import ALIGNMENT, AlignmentRequest
+from isoglot.checkpoints.folder import checkpoint_folder
 from isoglot.corpus.labelled.places import DataSource
 from isoglot.corpus.open_corpus import open_corpus
 from isoglot.corpus.read.sources import UNNAMED, Kind
@@ -26,7 +27,6 @@ from isoglot.errors import ConfigurationError, InputError
 from isoglot.modules.encoder import layer_number, num_layers
 from isoglot.reports.figure_files import ReportFigure
 from isoglot.results import FILE_NAME, Result, append
-from isoglot.runs.checkpoint import checkpoint_folder
 from isoglot.runs.files import read_json, require_writable, write_text
 from isoglot.runs.folder import MANIFEST, key_of
 from isoglot.runs.reporter import AnyReporter, reporter_of

@@ -96,8 +96,9 @@ def pack(
     isoglot pack box --out encoders/box
     """
     from isoglot.aligners.embedding.choice import kept_choice
-    from isoglot.runs import packed
-    from isoglot.runs.checkpoint import checkpoint_folder, packed_file
+    from isoglot.checkpoints.folder import checkpoint_folder, packed_file
+    from isoglot.checkpoints.packed import pack as write_packed
+    from isoglot.checkpoints.packed import unpack
 
     file = packed_file(model)
     with Console(quiet=running.quiet):
@@ -105,7 +106,7 @@ def pack(
             if sentences is not None:
                 raise ConfigurationError(f"--sentences is for packing, and {model} is packed; leave it out")
             kept_choice(model)
-            packed.unpack(file, out, overwrite=running.overwrite)
+            unpack(file, out, overwrite=running.overwrite)
         elif isinstance(place := checkpoint_folder(model), Path):
             kept_choice(place)  # what it says must be options of an aligner
             upper = None if sentences is None else checkpoint_folder(sentences)
@@ -113,7 +114,7 @@ def pack(
                 raise ConfigurationError(
                     f"--sentences {sentences}: is not a folder with an encoder; name one"
                 )
-            packed.pack(place, out, sentences=upper, overwrite=running.overwrite)
+            write_packed(place, out, sentences=upper, overwrite=running.overwrite)
         else:
             raise ConfigurationError(f"{model}: is not a folder; `hf download {model} --local-dir FOLDER`")
     if not running.quiet:

@@ -6,6 +6,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from isoglot.checkpoints.folder import checkpoint_folder, packed_file
 from isoglot.corpus.labelled.splits import split_column
 from isoglot.errors import ConfigurationError
 from isoglot.evaluation.head import FinetunedModel
@@ -13,7 +14,6 @@ from isoglot.evaluation.journal import Evaluation, keep, known_rows, require_own
 from isoglot.evaluation.options import EvaluateOptions
 from isoglot.modules.surroundings import own_surroundings
 from isoglot.results import Result, held
-from isoglot.runs.checkpoint import checkpoint_folder, packed_file
 from isoglot.runs.files import require_writable
 from isoglot.runs.folder import key_of
 from isoglot.runs.reporter import AnyReporter, Reporter, reporter_of

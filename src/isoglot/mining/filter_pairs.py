@@ -17,6 +17,7 @@ import regex
 
 from isoglot.aligners.embedding.aligner import EmbeddingAligner
 from isoglot.aligners.given_pairs import given_pairs
+from isoglot.checkpoints.folder import BOX
 from isoglot.checks import given_texts, validated
 from isoglot.corpus.encode.words import split_words
 from isoglot.corpus.filter.filters import RowTests, check_rules, clean
@@ -30,7 +31,6 @@ from isoglot.mining.histogram import Histogram
 from isoglot.mining.options import FilterOptions
 from isoglot.mining.pair_scores import PairScorer
 from isoglot.mining.vectors import SentenceEncoder
-from isoglot.runs.checkpoint import BOX
 from isoglot.runs.files import check_outputs, write_json
 from isoglot.runs.reporter import AnyReporter, reporter_of
 

@@ -10,6 +10,7 @@ from datasets import Dataset
 from torch import Tensor, nn
 from transformers import PreTrainedModel, PreTrainedTokenizerFast, TrainingArguments
 
+from isoglot.checkpoints.folder import checkpoint_folder
 from isoglot.corpus.encode.pieces import PieceEncoder
 from isoglot.errors import ConfigurationError, Location, Problem, collected, reported_together
 from isoglot.modules.adapter import add_adapter
@@ -19,7 +20,6 @@ from isoglot.modules.masked_lm_head import start_new_head
 from isoglot.objectives.base import Objective
 from isoglot.pretraining.recipe import MADE, Recipe
 from isoglot.pretraining.streams import text_columns
-from isoglot.runs.checkpoint import checkpoint_folder
 from isoglot.seeding import seed_for
 from isoglot.tasks.language_vectors import read_vectors
 from isoglot.training.batches import BatchOptions, StreamCost, bucket_positions

@@ -21,12 +21,12 @@ from torch import Tensor, nn
 from transformers import AutoModel, PreTrainedModel, PreTrainedTokenizerBase
 
 from isoglot.aligners.embedding.loading import load_encoder
+from isoglot.checkpoints.folder import checkpoint_folder
 from isoglot.checks import missing_package
 from isoglot.errors import ConfigurationError
 from isoglot.modules.checkpoint import quiet
 from isoglot.modules.encoder import encode_to_layer, hidden_size, layer_number, max_length, num_layers
 from isoglot.pretraining.options import SentenceExport
-from isoglot.runs.checkpoint import checkpoint_folder
 from isoglot.runs.files import refuse_overwriting, write_json
 from isoglot.runs.folder import hash_checkpoint, make_once
 

@@ -10,6 +10,7 @@ from typing import Any
 from datasets import Dataset
 from transformers import PreTrainedTokenizerFast
 
+from isoglot.checkpoints.folder import checkpoint_folder
 from isoglot.corpus.encode.batch import EncodeOptions
 from isoglot.corpus.encode.encode import encode_stream
 from isoglot.corpus.encode.load_tokenizer import load_tokenizer as read_tokenizer
@@ -20,7 +21,6 @@ from isoglot.corpus.pack.packing import pack_stream
 from isoglot.corpus.prepare import prepare
 from isoglot.errors import ConfigurationError
 from isoglot.pretraining.recipe import Recipe, StreamSection
-from isoglot.runs.checkpoint import checkpoint_folder
 from isoglot.runs.code import code_hashes
 from isoglot.runs.files import whole_path
 from isoglot.runs.fingerprint import fingerprint

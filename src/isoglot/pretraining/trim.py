@@ -19,6 +19,8 @@ from torch import Tensor
 from transformers import AutoModelForMaskedLM, PreTrainedConfig
 from transformers.utils import SAFE_WEIGHTS_NAME
 
+from isoglot.checkpoints.folder import checkpoint_folder
+from isoglot.checkpoints.reading import reading
 from isoglot.checks import given_texts, shortened
 from isoglot.corpus.encode.load_tokenizer import load_tokenizer
 from isoglot.corpus.encode.pieces import fast_backend
@@ -35,7 +37,6 @@ from isoglot.errors import ConfigurationError
 from isoglot.modules.checkpoint import quiet, weight_files
 from isoglot.modules.load import masked_lm_config
 from isoglot.pretraining.options import TrimRequest
-from isoglot.runs.checkpoint import checkpoint_folder, reading
 from isoglot.runs.files import read_json, refuse_overwriting, whole_path, write_json
 from isoglot.runs.fingerprint import files_of
 from isoglot.runs.folder import hash_checkpoint, key_of, make_once

@@ -12,6 +12,7 @@ from jinja2 import Environment, StrictUndefined
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from isoglot.aligners.embedding.choice import keep_choice
+from isoglot.checkpoints.reading import ALIGNER_FILE
 from isoglot.errors import TrainingError
 from isoglot.modules.adapter import own_size, plain_state, save_plain
 from isoglot.modules.checkpoint import few, left_out
@@ -19,7 +20,6 @@ from isoglot.modules.finite import non_finite
 from isoglot.modules.load import own_dropout
 from isoglot.objectives.base import Objective
 from isoglot.recipe.document import dump_yaml
-from isoglot.runs.checkpoint import ALIGNER_FILE
 from isoglot.runs.folder import versions
 from isoglot.runs.listed import whole_folder
 from isoglot.training.model import AlignmentModel

@@ -13,10 +13,9 @@ from transformers import PreTrainedTokenizerBase, Trainer
 from transformers.trainer import OPTIMIZER_NAME, SCHEDULER_NAME, TRAINER_STATE_NAME
 from transformers.trainer_utils import TrainOutput
 
-from isoglot.errors import TrainingError
+from isoglot.errors import TrainingError, reason
 from isoglot.modules.adapter import has_adapter, write_adapter
-from isoglot.runs.allocator import freed_memory_kept
-from isoglot.runs.checkpoint import reason
+from isoglot.modules.allocator import freed_memory_kept
 from isoglot.training import checkpoints
 from isoglot.training.batches import TokenBudgetBatches
 from isoglot.training.callbacks import StepMeter

@@ -5,8 +5,9 @@ from typing import Any, cast
 
 from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
+from isoglot.checkpoints.folder import checkpoint_folder
+from isoglot.checkpoints.reading import reading
 from isoglot.errors import ConfigurationError
-from isoglot.runs.checkpoint import checkpoint_folder, reading
 
 
 def load_tokenizer(checkpoint: str | Path, **where: Any) -> PreTrainedTokenizerFast:

@@ -14,6 +14,7 @@ import regex
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
+from isoglot.checkpoints.reading import reading
 from isoglot.corpus.encode.words import is_blank
 from isoglot.corpus.filter.scripts import script_share, scripts_of
 from isoglot.corpus.options import FILTERS, PrepareOptions, RowRules
@@ -21,7 +22,6 @@ from isoglot.corpus.read.line_files import numbered_lines
 from isoglot.corpus.read.records import Records
 from isoglot.corpus.read.sources import FORMATS, Kind, Source, by_suffix
 from isoglot.errors import ConfigurationError, InputError, Problem
-from isoglot.runs.checkpoint import reading
 
 _CONTROL = regex.compile(r"[\p{Cc}\uFEFF--\s]+", regex.V1)
 _NOT_WORD = regex.compile(r"[^\p{L}\p{M}\p{N}]+")

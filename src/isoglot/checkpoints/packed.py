@@ -25,13 +25,7 @@ from numpy.typing import NDArray
 from safetensors import safe_open
 from safetensors.numpy import save, save_file
 
-from isoglot.errors import ConfigurationError
-from isoglot.runs.cache import cache_folder
-from isoglot.runs.checkpoint import ALIGNER_FILE, reading
-from isoglot.runs.files import read_json, whole_path
-from isoglot.runs.fingerprint import fingerprint
-from isoglot.runs.folder import make_once
-from isoglot.runs.packed_file import (
+from isoglot.checkpoints.packed_file import (
     BLOCK,
     CONFIG,
     CONTINUES,
@@ -54,6 +48,12 @@ from isoglot.runs.packed_file import (
     restored,
     sentence_file,
 )
+from isoglot.checkpoints.reading import ALIGNER_FILE, reading
+from isoglot.errors import ConfigurationError
+from isoglot.runs.cache import cache_folder
+from isoglot.runs.files import read_json, whole_path
+from isoglot.runs.fingerprint import fingerprint
+from isoglot.runs.folder import make_once
 
 _WEIGHTS, _MANIFEST = "model.safetensors", "unpacked.json"
 _LENGTH = 8

@@ -16,9 +16,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from safetensors import SafetensorError, safe_open
 from tokenizers import Tokenizer
 
+from isoglot.checkpoints.reading import ALIGNER_FILE
 from isoglot.checks import problems_of, shortened
-from isoglot.errors import ConfigurationError, InputError
-from isoglot.runs.checkpoint import ALIGNER_FILE, reason
+from isoglot.errors import ConfigurationError, InputError, reason
 from isoglot.runs.fingerprint import fingerprint
 from isoglot.runs.records import parse_object
 
@@ -168,7 +168,7 @@ def build_tokenizer(file: str | Path, packed: PackedFile) -> Tokenizer:
 
 
 def restored(tensors: Mapping[str, NDArray[Any]]) -> Iterator[tuple[str, Floats]]:
-    """The tensors of :func:`isoglot.runs.packed.quantised` as float32, with their names, one after another."""
+    """The tensors of :func:`isoglot.checkpoints.packed.quantised` as float32, with their names, one after another."""
     for key, kept in tensors.items():
         name = key.removesuffix(".q4").removesuffix(".q8")
         if key.endswith(".q8"):
