@@ -13,7 +13,7 @@ from isoglot.evaluation.head import FinetunedModel
 from isoglot.evaluation.journal import Evaluation, keep, known_rows, require_own_predictions
 from isoglot.evaluation.options import EvaluateOptions
 from isoglot.modules.surroundings import own_surroundings
-from isoglot.results import Result, held
+from isoglot.results import Result, rows_in
 from isoglot.runs.files import require_writable
 from isoglot.runs.folder import key_of
 from isoglot.runs.reporter import AnyReporter, Reporter, reporter_of
@@ -116,7 +116,7 @@ def _check(task: Task, languages: Sequence[str], options: EvaluateOptions) -> No
         )
     if options.out is not None:
         require_writable(options.out)
-        held(options.out)  # whatever else stands there must not get rows
+        rows_in(options.out)  # whatever else stands there must not get rows
     if options.predictions is not None:
         require_writable(options.predictions, folder=True)
 

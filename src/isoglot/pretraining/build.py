@@ -78,7 +78,15 @@ def build_model(
     if recipe.model.adapter is not None:  # before the objectives, which may copy the encoder
         add_adapter(encoder, recipe.model.adapter, seed=seed_for(recipe.seed, "adapter"))
     views = build_views(recipe, tokenizer, corpora, longest=longest_input(encoder.config))
-    _check_ids(views, input_embeddings(encoder).num_embeddings)
+    rows = input_embeddings(encoder).num_embeddings
+    with reported_together() as problems:
+        for name, (_, view) in views.items():
+            pool, copied = getattr(view, "random_pool", None), getattr(view, "copied_vocabulary", None)
+            pool_end = pool[1] if isinstance(pool, list | tuple) else 0
+            for option, end in (("random_pool", pool_end), ("copied_vocabulary", 2 * (copied or 0))):
+                if end > rows:
+                    text = f"ids reach {end}, but the encoder has {rows} embeddings; lower it"
+                    problems.append(Problem(text, ("views", name, option)))
     objectives: dict[str, Objective] = {}
     with reported_together() as problems:
         for name, section in recipe.objectives.items():
@@ -107,18 +115,6 @@ def explicit(recipe: Recipe, modules: Mapping[Location, Any]) -> dict[str, Any]:
                 if option not in entry and option != "seed" and isinstance(value, str | int | float | bool):
                     entry[option] = value
     return values
-
-
-def _check_ids(views: Mapping[str, tuple[str, View]], rows: int) -> None:
-    """The ids that views put into inputs have embeddings."""
-    with reported_together() as problems:
-        for name, (_, view) in views.items():
-            pool, copied = getattr(view, "random_pool", None), getattr(view, "copied_vocabulary", None)
-            pool_end = pool[1] if isinstance(pool, list | tuple) else 0
-            for option, end in (("random_pool", pool_end), ("copied_vocabulary", 2 * (copied or 0))):
-                if end > rows:
-                    text = f"ids reach {end}, but the encoder has {rows} embeddings; lower it"
-                    problems.append(Problem(text, ("views", name, option)))
 
 
 def _piece_counts(
@@ -155,7 +151,9 @@ def _language_table(recipe: Recipe, encoder: PreTrainedModel) -> nn.Embedding | 
         table.weight.normal_(0.0, 0.02, generator=generator)
         known = None if recipe.model.path is None else read_vectors(checkpoint_folder(recipe.model.path))
         if known is not None and known.weight.shape[1] == table.embedding_dim:
-            for code, number in ((c, n) for ids in id_maps if isinstance(ids, Mapping) for c, n in ids.items()):
+            for code, number in (
+                (c, n) for ids in id_maps if isinstance(ids, Mapping) for c, n in ids.items()
+            ):
                 if str(code) in known.ids:
                     table.weight[int(number)] = known.weight[known.ids[str(code)]]
     return table

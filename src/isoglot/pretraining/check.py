@@ -83,7 +83,16 @@ def _name_problems(values: Mapping[str, Any], sections: Sections) -> Iterator[Pr
             yield Problem("names are letters, digits, _ and -, and begin with a letter", (key, name))
         elif name in reserved.get(key, ()):
             yield Problem(f"{name!r} is already in use; choose another", (key, name))
-    for location, kind, value in _references(values):
+    references: list[tuple[Location, str, Any]] = [
+        (("views", name, "stream"), "streams", view.get("stream"))
+        for name, view in _entries(values, "views").items()
+    ]
+    for name, objective in _entries(values, "objectives").items():
+        read = (key for key in objective if key == "view" or key.endswith("_view"))
+        references += [(("objectives", name, key), "views", objective[key]) for key in read]
+    if isinstance(epochs := values.get("epochs"), dict):
+        references.append((("epochs", "stream"), "streams", epochs.get("stream")))
+    for location, kind, value in references:
         if isinstance(value, str) and known[kind] and value not in known[kind]:
             text = f"no {kind.removesuffix('s')} is named {value!r}; {did_you_mean(value, known[kind])}"
             yield Problem(text, location)
@@ -96,13 +105,22 @@ def _unread(
     """Streams and views are read, and what objectives read by default is there."""
     read = {text for key in MADE for text in _strings(values.get(key))}
     for location, section in sections.items():
-        if isinstance(section, ViewSection | ObjectiveSection):
-            options = section.options
-            corpora = {name: getattr(options, name) for name in options.corpora & options.model_fields_set}
-            yield from _corpus_problems(location, corpora, known["streams"])
-        for option, view in _views_read(section) if isinstance(section, ObjectiveSection) else ():
+        if not isinstance(section, ViewSection | ObjectiveSection):
+            continue
+        options = section.options
+        for option in options.corpora & options.model_fields_set:
+            stream = getattr(options, option)
+            if stream is not None and stream not in known["streams"]:
+                hint = did_you_mean(stream, known["streams"])
+                text = f"{stream!r} is not a stream, and a corpus is needed; {hint}"
+                yield Problem(text, (*location, option))
+        named = {*type(options).model_fields, *options.model_fields_set}
+        for option in named if isinstance(section, ObjectiveSection) else ():
+            view = getattr(options, option)
+            if not (option == "view" or option.endswith("_view")) or not isinstance(view, str):
+                continue
             read.add(view)
-            if option not in section.options.model_fields_set and view not in known["views"]:
+            if option not in options.model_fields_set and view not in known["views"]:
                 text = f"reads view {view!r} by default, and there is none; add `{option}: VIEW`"
                 yield Problem(text, location)
     for name in (name for name in known["streams"] if name not in read):
@@ -113,39 +131,10 @@ def _unread(
             yield Problem("no objective reads this view; name it in one or delete it", ("views", name))
 
 
-def _views_read(objective: ObjectiveSection) -> Iterator[tuple[str, str]]:
-    """The options that name views, the defaults among them, and the views."""
-    for option in {*type(objective.options).model_fields, *objective.options.model_fields_set}:
-        view = getattr(objective.options, option)
-        if (option == "view" or option.endswith("_view")) and isinstance(view, str):
-            yield option, view
-
-
 def _entries(values: Mapping[str, Any], section: str) -> dict[str, dict[str, Any]]:
     """The entries of a section that are sections themselves; empty where its shape is wrong."""
     entries = values.get(section)
     return {k: v for k, v in entries.items() if isinstance(v, dict)} if isinstance(entries, dict) else {}
-
-
-def _references(values: Mapping[str, Any]) -> Iterator[tuple[Location, str, Any]]:
-    """Where a name of something else may stand, of what, and what stands there."""
-    for name, view in _entries(values, "views").items():
-        yield ("views", name, "stream"), "streams", view.get("stream")
-    for name, objective in _entries(values, "objectives").items():
-        read = (key for key in objective if key == "view" or key.endswith("_view"))
-        yield from ((("objectives", name, key), "views", objective[key]) for key in read)
-    if isinstance(epochs := values.get("epochs"), dict):
-        yield ("epochs", "stream"), "streams", epochs.get("stream")
-
-
-def _corpus_problems(
-    location: Location, options: Mapping[str, str | None], streams: Sequence[str]
-) -> Iterator[Problem]:
-    """Corpora that are asked for, by option, are streams."""
-    for option, value in options.items():
-        if value is not None and value not in streams:
-            text = f"{value!r} is not a stream, and a corpus is needed; {did_you_mean(value, streams)}"
-            yield Problem(text, (*location, option))
 
 
 def _strings(tree: object) -> list[str]:

@@ -51,11 +51,9 @@ def _preparation_problems(stream: StreamSection) -> Iterator[Problem]:
         return
     made_with = corpus.manifest and corpus.manifest.options
     for key in (key for key in PrepareOptions.model_fields if key in stream.model_fields_set):
-        asked_value, prepared_value = getattr(stream.prepare, key), getattr(made_with, key)
-        if key not in ("kind", "tokenizer", "seed", "shard_rows") and asked_value != prepared_value:
-            text = (
-                f"got {getattr(stream, key)!r}, but {source.path} was prepared with {prepared_value!r}; delete the key"
-            )
+        value, before = getattr(stream.prepare, key), getattr(made_with, key)
+        if key not in ("kind", "tokenizer", "seed", "shard_rows") and value != before:
+            text = f"got {getattr(stream, key)!r}, but {source.path} was prepared with {before!r}; delete the key"
             yield Problem(text, (key,))
 
 

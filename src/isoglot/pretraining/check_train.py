@@ -71,8 +71,13 @@ def train_problems(document: Document) -> Iterator[Problem]:
                 text = f"not a setting of TrainingArguments; {hint}"
             yield Problem(text, ("train", *problem.location))
     for name, value in trainer_settings.items():
-        if name not in wrong and (reason := _out_of_range(name, value)) is not None:
-            yield Problem(f"got {value!r}; {reason}", ("train", name))
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        if name in wrong or name in _MAY_BE_NEGATIVE or not number:
+            continue
+        if not value >= 0:  # or not a number
+            yield Problem(f"got {value!r}; it must be 0 or more", ("train", name))
+        elif name in ("adam_beta1", "adam_beta2") and value >= 1:
+            yield Problem(f"got {value!r}; it must be below 1, for example 0.98", ("train", name))
     yield from _reporter_problems(settings.get("report_to"))
 
 
@@ -82,19 +87,6 @@ def _secrets(settings: Mapping[str, Any], location: Location) -> Iterator[Locati
             yield (*location, name)
         elif isinstance(value, Mapping):
             yield from _secrets(value, (*location, name))
-
-
-def _out_of_range(name: str, value: Any) -> str | None:
-    """Why a number makes no sense: below 0, not a number, or an average of moments that never forgets."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or name in _MAY_BE_NEGATIVE:
-        return None
-    if not value >= 0:
-        return "it must be 0 or more"
-    return (
-        "it must be below 1, for example 0.98"
-        if name in ("adam_beta1", "adam_beta2") and value >= 1
-        else None
-    )
 
 
 def _reporter_problems(reporters: Any) -> Iterator[Problem]:

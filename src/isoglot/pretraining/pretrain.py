@@ -86,7 +86,9 @@ def pretrain(
     main = args.process_index == 0
     report = reporter_of(progress) if main else Silent()
     with occupied(out) if main else nullcontext():
-        return _pretrained(recipe, out, args, resume=resume, existed=existed, report=report, cache_path=cache_path)
+        return _pretrained(
+            recipe, out, args, resume=resume, existed=existed, report=report, cache_path=cache_path
+        )
 
 
 def _pretrained(
@@ -121,15 +123,27 @@ def _pretrained(
             return out / CHECKPOINT
         require_writable(out, folder=True)
         require_own(out / CHECKPOINT)
+        # the newest complete checkpoint has the tokenizer that the run began with
+        newest = next((path for path in reversed(checkpoints_in(out)) if why_incomplete(path) is None), None)
         tokenizer = load_tokenizer(
-            recipe, corpora, cache_path, report, checkpoint=_kept_tokenizer(out) if state == "unfinished" else None
+            recipe,
+            corpora,
+            cache_path,
+            report,
+            checkpoint=newest if state == "unfinished" else None,
         )
         streams = encoded(recipe, corpora, tokenizer, cache_path, report)
         assembly = build_model(recipe, tokenizer, corpora)
         require_columns(assembly.views, streams)
     try:
         if main and state == "new":
-            about = {"name": recipe.name, **identity, "seed": recipe.seed, "inputs": inputs, "encoder": encoder}
+            about = {
+                "name": recipe.name,
+                **identity,
+                "seed": recipe.seed,
+                "inputs": inputs,
+                "encoder": encoder,
+            }
             run_folder.begin(out, {**about, "values": values})
         trainer = build_trainer(recipe, assembly, streams, tokenizer, args)
         if main and not (out / RECIPE).is_file():
@@ -179,22 +193,23 @@ def training_arguments(recipe: Recipe, out: Path) -> TrainingArguments:
         ) from error
 
 
-def _kept_tokenizer(out: Path) -> Path | None:
-    """The newest complete checkpoint, which has the tokenizer that the run began with."""
-    return next((path for path in reversed(checkpoints_in(out)) if why_incomplete(path) is None), None)
-
-
 def _export(trainer: AlignmentTrainer, recipe: Recipe, out: Path, streams: Mapping[str, Dataset]) -> Path:
     """The encoder as a plain folder with its card, and the objectives' own state beside it."""
     folder, state = out / CHECKPOINT, trainer.whole_state()
     if trainer.is_world_process_zero():
         written = recipe.as_written()
+        sections = {name: recipe.streams[name] for name in streams}
+        codes = {c for s in recipe.streams.values() for i in s.inputs for c in i.languages(s.kind) if c}
+        files = {n: ", ".join(Path(f).name for i in s.inputs for f in i.files()) for n, s in sections.items()}
         card = {
             "name": recipe.name,
             "base_model": written["model"]["path"],
-            "languages": _languages(recipe),
+            "languages": sorted(codes),
             "objectives": written["objectives"],
-            "data": {n: {"examples": len(s), **_source(recipe, n)} for n, s in streams.items()},
+            "data": {
+                name: {"examples": len(streams[name]), "kind": section.kind, "files": files[name]}
+                for name, section in sections.items()
+            },
             "steps": trainer.batches.steps,
             "seed": recipe.seed,
             "recipe": written,
@@ -209,17 +224,3 @@ def _export(trainer: AlignmentTrainer, recipe: Recipe, out: Path, streams: Mappi
                 write_adapter(model.model, adapter_folder, base=recipe.model.path)
     trainer.accelerator.wait_for_everyone()
     return folder
-
-
-def _languages(recipe: Recipe) -> list[str]:
-    return sorted(
-        {code for s in recipe.streams.values() for source in s.inputs for code in source.languages(s.kind) if code}
-    )
-
-
-def _source(recipe: Recipe, name: str) -> dict[str, Any]:
-    stream = recipe.streams[name]
-    return {
-        "kind": stream.kind,
-        "files": ", ".join(Path(file).name for source in stream.inputs for file in source.files()),
-    }

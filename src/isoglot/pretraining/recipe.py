@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal, get_args
 
 import torch
 from datasets import Dataset
-from pydantic import BaseModel, Field, PlainSerializer
+from pydantic import Field, PlainSerializer
 from transformers import PreTrainedConfig, PreTrainedTokenizerFast
 
 from isoglot.checks import checked, did_you_mean, resolve
@@ -42,11 +42,7 @@ _ANY_VOCABULARY = 1 << 20
 """Word embeddings of an encoder whose vocabulary is not known yet."""
 
 
-def _without_defaults(options: BaseModel | None) -> dict[str, Any] | None:
-    return None if options is None else options.model_dump(mode="json", exclude_unset=True)
-
-
-_AS_WRITTEN = PlainSerializer(_without_defaults)
+_AS_WRITTEN = PlainSerializer(lambda options: options and options.model_dump(mode="json", exclude_unset=True))
 """Written without the defaults that were not given."""
 
 

@@ -20,7 +20,7 @@ from isoglot.corpus.manifest import is_prepared, load_corpus
 from isoglot.corpus.pack.packing import pack_stream
 from isoglot.corpus.prepare import prepare
 from isoglot.errors import ConfigurationError
-from isoglot.pretraining.recipe import Recipe, StreamSection
+from isoglot.pretraining.recipe import Recipe
 from isoglot.runs.code import code_hashes
 from isoglot.runs.files import whole_path
 from isoglot.runs.fingerprint import fingerprint
@@ -52,28 +52,24 @@ def held_streams(streams: Mapping[str, Dataset], cache: Path) -> list[str]:
 
 def prepared(recipe: Recipe, cache: Path, report: Reporter) -> dict[str, Dataset]:
     """Each stream's corpus: opened where it is prepared already, else prepared into the cache."""
-    return {name: _opened(name, stream, cache, report) for name, stream in recipe.streams.items()}
-
-
-def _opened(name: str, stream: StreamSection, cache: Path, report: Reporter) -> Dataset:
-    if is_prepared(stream.inputs[0].path):  # and stands alone
-        return load_corpus(stream.inputs[0].path)
-    key = key_of([model.model_dump(mode="json") for model in (*stream.inputs, stream.prepare)])
-    folder = cache / "corpora" / f"{stream.kind}-{key}"
-
-    show = partial(report.progress, f"prepare {name}")
-    with locked(folder):
-        summary = prepare(stream.inputs, folder, options=stream.prepare, progress=show, overwrite=True)
-        corpus = load_corpus(folder)
-    if not summary.skipped:
-        dropped = ", ".join(f"{filter_} {rows:,}" for filter_, rows in summary.removed.items() if rows)
-        report.note(
-            f"{name}: {summary.rows:,} rows of {summary.read:,}"
-            + (f" (dropped: {dropped})" if dropped else "")
-        )
-        for text in summary.notes:
-            report.note(f"{name}: note: {text}")
-    return corpus
+    corpora = {}
+    for name, stream in recipe.streams.items():
+        if is_prepared(stream.inputs[0].path):  # and stands alone
+            corpora[name] = load_corpus(stream.inputs[0].path)
+            continue
+        key = key_of([model.model_dump(mode="json") for model in (*stream.inputs, stream.prepare)])
+        folder = cache / "corpora" / f"{stream.kind}-{key}"
+        show = partial(report.progress, f"prepare {name}")
+        with locked(folder):
+            summary = prepare(stream.inputs, folder, options=stream.prepare, progress=show, overwrite=True)
+            corpora[name] = load_corpus(folder)
+        if not summary.skipped:
+            lost = [f"{filter_} {rows:,}" for filter_, rows in summary.removed.items() if rows]
+            dropped = f" (dropped: {', '.join(lost)})" if lost else ""
+            report.note(f"{name}: {summary.rows:,} rows of {summary.read:,}{dropped}")
+            for text in summary.notes:
+                report.note(f"{name}: note: {text}")
+    return corpora
 
 
 def input_hashes(recipe: Recipe, corpora: Mapping[str, Dataset]) -> dict[str, str]:

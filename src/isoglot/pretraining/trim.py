@@ -114,7 +114,10 @@ def trim(
         )
     if not isinstance(request, TrimRequest | None):
         raise ConfigurationError(f"request must be TrimRequest(text=FILE), got {shortened(request)}")
-    request, texts_held = request or TrimRequest(), None if texts is None else list(given_texts(texts, "texts"))
+    request, texts_held = (
+        request or TrimRequest(),
+        None if texts is None else list(given_texts(texts, "texts")),
+    )
     if not request.text and not texts_held:
         raise ConfigurationError("no text; name the text whose pieces are kept: --text corpus.tsv")
     report = reporter_of(progress)
@@ -150,7 +153,14 @@ def _write(
             f"{source}: holds no {SAFE_WEIGHTS_NAME}; convert the weights: "
             "AutoModelForMaskedLM.from_pretrained(...).save_pretrained(FOLDER)"
         )
-    axes, special = _vocabulary_axes(config), _special_ids(config)
+    axes, special = (
+        _vocabulary_axes(config),
+        {
+            name: value
+            for name, value in config.to_dict().items()
+            if name.endswith("_token_id") and isinstance(value, int)
+        },
+    )
     backend = fast_backend(tokenizer)
     usage = count_pieces(backend, chain(_texts(request.text, "count", progress), texts))
     pieces_kept = chosen_pieces(
@@ -183,11 +193,6 @@ def _write(
     if request.min_count == 1 and request.keep_pieces is None:
         tenfold = min(pieces[0], len(pieces_kept) + pieces_at(usage, 10) - pieces_at(usage, 1))
     return {"pieces": pieces, "parameters": parameters, "tenfold": tenfold, "held_out": differences}
-
-
-def _special_ids(config: PreTrainedConfig) -> dict[str, int]:
-    """Ids that a configuration names."""
-    return {k: v for k, v in config.to_dict().items() if k.endswith("_token_id") and isinstance(v, int)}
 
 
 def _vocabulary_axes(config: PreTrainedConfig) -> Callable[[str], int | None]:

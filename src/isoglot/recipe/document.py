@@ -58,7 +58,9 @@ class Document:
     def origin(self, location: Location) -> Origin:
         """Where a value is written, or the closest section around it."""
         around = (location[:end] for end in range(len(location), -1, -1))
-        return next((self.origins[section] for section in around if section in self.origins), Origin("recipe"))
+        return next(
+            (self.origins[section] for section in around if section in self.origins), Origin("recipe")
+        )
 
     def add(self, problems: Iterable[Problem]) -> None:
         """Record mistakes with the places of their values, each once; of what is not finite nothing more is said."""

@@ -121,7 +121,9 @@ def require_options(subject: Any, **values: Any) -> None:
     maker: Any = type(subject) if is_object else subject
     spec = spec_of(maker)
     if is_object:
-        values = {n: getattr(subject, n) for n in spec.model_fields.keys() - spec.corpora if hasattr(subject, n)}
+        values = {
+            n: getattr(subject, n) for n in spec.model_fields.keys() - spec.corpora if hasattr(subject, n)
+        }
     try:
         checked(spec, values)
     except ConfigurationError as error:

@@ -12,9 +12,11 @@ from isoglot.errors import ConfigurationError
 
 def load_tokenizer(checkpoint: str | Path, **where: Any) -> PreTrainedTokenizerFast:
     """The fast tokenizer of a checkpoint."""
-    place = checkpoint_folder(checkpoint, file="tokenizer")
-    with reading(place, "tokenizer.json"):
-        tokenizer = AutoTokenizer.from_pretrained(str(place), use_fast=True, trust_remote_code=False, **where)
+    folder = checkpoint_folder(checkpoint, file="tokenizer")
+    with reading(folder, "tokenizer.json"):
+        tokenizer = AutoTokenizer.from_pretrained(
+            str(folder), use_fast=True, trust_remote_code=False, **where
+        )
     if not tokenizer.is_fast:
         raise ConfigurationError(
             f"{checkpoint}: {type(tokenizer).__name__} is a slow tokenizer, but a fast one (tokenizer.json) is needed"
