@@ -31,25 +31,36 @@ class KnownPieces:
     """Tells which pieces of a text have a vector that says something about it.
 
     The state of an unknown piece says which words stand around it, and nothing about its own word. A word with an
-    unknown piece is known by its other pieces if one of them has a letter or digit; else none of its pieces count: a
-    mark of its boundary, or the full stop behind it, does not stand for the word. A text is unknown alike.
+    unknown piece is known by its other pieces if they have at least half of its letters and digits; else none of its
+    pieces count: a single letter, a mark of its boundary, or the full stop behind it, does not stand for the word. A
+    text is unknown if none of its words is known.
     """
 
     def __init__(self, tokenizer: PreTrainedTokenizerBase) -> None:
         self.unknown: int | None = tokenizer.unk_token_id
         self._piece = fast_backend(tokenizer, shared=True).id_to_token
 
-    def lettered(self, piece: int) -> bool:
-        """Whether a piece is known and has a letter or digit."""
-        return piece != self.unknown and any(map(str.isalnum, self._piece(piece) or ""))
+    def letters(self, piece: int) -> int:
+        """How many letters and digits a piece has, 0 of the unknown one."""
+        return 0 if piece == self.unknown else letters(self._piece(piece) or "")
 
-    def __call__(self, pieces: Sequence[int], words: Sequence[int | None]) -> list[bool] | None:
-        """Whether each piece counts, from the word that it belongs to; ``None`` where all do."""
+    def __call__(
+        self, pieces: Sequence[int], words: Sequence[int | None], text_of: Callable[[int | None], str]
+    ) -> list[bool] | None:
+        """Whether each piece counts, from the word that it belongs to; ``None`` where all do.
+
+        ``text_of``: The text of a word by its number.
+        """
         if self.unknown not in pieces:
             return None
         both = list(zip(pieces, words, strict=True))
-        broken = {word for piece, word in both if piece == self.unknown}
-        lost = broken - {word for piece, word in both if word in broken and self.lettered(piece)}
+        known_letters = {word: 0 for piece, word in both if piece == self.unknown}
+        for piece, word in both:
+            if word in known_letters:
+                known_letters[word] += self.letters(piece)
+        lost = {
+            word for word, count in known_letters.items() if not count or 2 * count < letters(text_of(word))
+        }
         return [piece != self.unknown and word not in lost for piece, word in both]
 
     def of_text(self, text: str, encoding: Any, start: int) -> tuple[list[bool], list[str], bool] | None:
@@ -57,19 +68,25 @@ class KnownPieces:
 
         ``start``: Where the text begins behind what was put before it. ``None`` where all pieces are known.
         """
-        known = self(encoding.ids, encoding.word_ids)
+
+        def text_of(word: int | None) -> str:
+            numbered = zip(encoding.offsets, encoding.word_ids, strict=True)
+            starts, ends = zip(*(span for span, number in numbered if number == word), strict=True)
+            return text[min(starts) : max(ends)]
+
+        known = self(encoding.ids, encoding.word_ids, text_of)
         if known is None:
             return None
         pieces = list(zip(encoding.ids, known, encoding.offsets, strict=True))
         counted = {word for word, counts in zip(encoding.word_ids, known, strict=True) if counts}
         spans: dict[int, tuple[int, int]] = {}
         for index, ((piece, _, (first, end)), word) in enumerate(zip(pieces, encoding.word_ids, strict=True)):
-            if piece == self.unknown and word not in counted:
+            if word not in counted and (piece == self.unknown or self.letters(piece)):
                 key = -1 - index if word is None else word
                 spans[key] = spans.get(key, (first, end))[0], end
         words = [word for first, end in spans.values() for word in split_words(text[first:end])]
         whole = bool(words) and not any(
-            counts and end > start and self.lettered(piece) for piece, counts, (_, end) in pieces
+            counts and end > start and self.letters(piece) for piece, counts, (_, end) in pieces
         )
         return known, words, whole
 
@@ -125,6 +142,11 @@ class UnknownWords:
             f"in {self.first}; choose an encoder that knows them"
         )
         warnings.warn(message, UnknownWordsWarning, stacklevel=_outside())
+
+
+def letters(text: str) -> int:
+    """How many letters and digits a text has."""
+    return sum(map(str.isalnum, text))
 
 
 def piece_spans(encoding: Any, unknown: int | None) -> list[tuple[int, int]]:
