@@ -47,18 +47,9 @@ from isoglot.training.checkpoints import OBJECTIVES
 
 _MANIFEST = "trim.json"
 _LEFT_BEHIND = (
-    *("model*.safetensors*", "objectives.safetensors", "*.bin", "*.pt", "*.h5", "*.msgpack", "*.ot"),
-    *(
-        "*onnx*",
-        "openvino",
-        "vocab.*",
-        "merges.txt",
-        "*.model",
-        "added_tokens.json",
-        "checkpoint-*",
-        "*.partial",
-    ),
-)
+    "model*.safetensors*", "objectives.safetensors", "*.bin", "*.pt", "*.h5", "*.msgpack", "*.ot", "*onnx*", "openvino",
+    "vocab.*", "merges.txt", "*.model", "added_tokens.json", "checkpoint-*", "*.partial",
+)  # fmt: skip
 """What of a checkpoint's own folder holds the whole vocabulary, beside the files that are written anew."""
 _POINTER = re.compile(r"(^|\.)(pointer\.(query|key)\.(weight|bias)|pointer_layer)$")
 """Tensors of ``objectives.safetensors`` that an aligner reads; those that hold numbers of pieces are left out."""
