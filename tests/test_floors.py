@@ -37,6 +37,13 @@ FLOORS: dict[str, int] = {
     for name in names
 }
 MAX_LINES = 400
+IN_CIRCLES = {
+    *(f"isoglot.corpus.read.{name}" for name in ("records", "sources", "tmx")),
+    *(f"isoglot.aligners.{name}" for name in ("options", "readings", "score_file", "scoring")),
+    *(f"isoglot.aligners.embedding.{name}" for name in ("aligner", "choice", "layer_error")),
+    *(f"isoglot.aligners.files.{name}" for name in ("formats", "gold", "matching")),
+}
+"""Modules that still stand in circles, by imports inside functions."""
 TEST_ONLY = {"testing": {"testing"}}
 """Part -> the parts that may import it; everything else must be a test."""
 
@@ -54,15 +61,9 @@ def modules(root: Path = ROOT) -> dict[str, Path]:
     return found
 
 
-def imports_of(name: str, path: Path, known: set[str]) -> Iterator[tuple[str, int, bool]]:
-    """(imported isoglot module, line, whether at import time) of one module, imports inside functions included."""
+def imports_of(name: str, path: Path, known: set[str]) -> Iterator[tuple[str, int]]:
+    """(imported isoglot module, line) of one module, imports inside functions included."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
-    lazy = {
-        id(inner)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) or _is_type_checking(node)
-        for inner in ast.walk(node)
-    }
     package = name if path.name == "__init__.py" else name.rpartition(".")[0]
     for node in ast.walk(tree):
         if not isinstance(node, ast.stmt):
@@ -78,11 +79,7 @@ def imports_of(name: str, path: Path, known: set[str]) -> Iterator[tuple[str, in
             targets = [f"{base}.{a.name}" if f"{base}.{a.name}" in known else base for a in node.names]
         for target in dict.fromkeys(targets):
             if target == "isoglot" or target.startswith("isoglot."):
-                yield target, node.lineno, id(node) not in lazy
-
-
-def _is_type_checking(node: ast.AST) -> bool:
-    return isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)
+                yield target, node.lineno
 
 
 def violations(found: dict[str, Path]) -> list[str]:
@@ -93,7 +90,7 @@ def violations(found: dict[str, Path]) -> list[str]:
         if name == "isoglot":
             continue  # the public surface: it names modules of all floors, and imports them when asked
         part = part_of(name)
-        for target, line, _ in imports_of(name, path, known):
+        for target, line in imports_of(name, path, known):
             if target == "isoglot":
                 continue
             other = part_of(target)
@@ -110,12 +107,10 @@ def violations(found: dict[str, Path]) -> list[str]:
 
 
 def circles(found: dict[str, Path]) -> list[str]:
-    """Circles among the imports that run when a module is imported."""
+    """Circles among all imports, those inside functions included."""
     known = set(found)
     graph = {
-        name: {
-            t for t, _, at_import in imports_of(name, path, known) if at_import and t in known and t != name
-        }
+        name: {target for target, _ in imports_of(name, path, known) if target in known and target != name}
         for name, path in found.items()
     }
     bad: list[str] = []
@@ -156,7 +151,7 @@ def test_imports_only_go_down() -> None:
 
 
 def test_no_circles() -> None:
-    assert not circles(modules())
+    assert not [circle for circle in circles(modules()) if not set(circle.split(" -> ")) <= IN_CIRCLES]
 
 
 @pytest.mark.parametrize(
@@ -203,10 +198,11 @@ def test_the_check_sees_each_kind_of_climb(
 def test_the_check_sees_a_circle(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("import isoglot.b\n")
     (tmp_path / "b.py").write_text("from isoglot import c\n")
-    (tmp_path / "c.py").write_text("def later():\n    import isoglot.a\n")
+    (tmp_path / "c.py").write_text("import isoglot.d\n")
     assert not circles(modules(tmp_path))
-    (tmp_path / "c.py").write_text("import isoglot.a\n")
-    assert circles(modules(tmp_path)) == ["isoglot.a -> isoglot.b -> isoglot.c -> isoglot.a"]
+    for text in ("import isoglot.a\n", "def later():\n    import isoglot.a\n"):
+        (tmp_path / "c.py").write_text(text)
+        assert circles(modules(tmp_path)) == ["isoglot.a -> isoglot.b -> isoglot.c -> isoglot.a"]
 
 
 def test_report_and_the_results_it_reads_never_import_torch() -> None:
@@ -246,7 +242,7 @@ def test_tasks_know_no_objective_and_alignment_no_training() -> None:
     }
     readers = "isoglot.aligners.files"  # of link files, which load no torch
     for name, path in modules().items():
-        for target, line, _ in imports_of(name, path, known):
+        for target, line in imports_of(name, path, known):
             if name != "isoglot" and target != "isoglot" and not target.startswith(readers):
                 assert part_of(target) not in forbidden.get(part_of(name), set()), f"{path}:{line}"
 

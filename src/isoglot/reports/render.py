@@ -119,7 +119,7 @@ def _page(material: Material, scores: ReportScores, options: ReportOptions) -> d
         ("all", "All results", everything.rows), ("runs", "Runs", runs.rows),
     ]  # fmt: skip
     return {
-        "title": options.title, "lead": options.headline, "cards": lines,
+        "title": options.title, "cards": lines,
         "warning": " ".join(scores.warnings()),
         "starts": _starts(material),
         "contents": [(anchor, title) for anchor, title, part in parts if part],
