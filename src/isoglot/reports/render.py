@@ -15,7 +15,6 @@ from markupsafe import Markup
 from isoglot import __version__
 from isoglot.checks import shortened
 from isoglot.errors import ConfigurationError
-from isoglot.reports.beside import PaperPlace, beside_cells
 from isoglot.reports.compare import compare
 from isoglot.reports.curves import curve_figures
 from isoglot.reports.export import to_csv, to_latex, write_tables
@@ -79,7 +78,7 @@ def report(
 
 def comparison_tables(runs: Sequence[str | Path], options: CompareOptions) -> list[Table]:
     """The tables beside the papers' alone, for ``isoglot report compare``."""
-    return _compared(*_gathered(runs, options), options)
+    return compare(_gathered(runs, options)[0].cells, others=True)
 
 
 def _gathered(
@@ -94,12 +93,6 @@ def _gathered(
     return material, collect(material.rows, combinations)
 
 
-def _compared(material: Material, scores: ReportScores, options: CompareOptions) -> list[Table]:
-    encoders = {run: info.encoder for run, info in material.infos.items()}
-    places = [PaperPlace.parse(text) for text in options.beside]
-    return compare([*material.cells, *beside_cells(places, scores, encoders)], others=True)
-
-
 def _page(material: Material, scores: ReportScores, options: ReportOptions) -> dict[str, Any]:
     """What the page shows; a part that is empty is left out."""
     source = common_code(options.source)
@@ -109,7 +102,7 @@ def _page(material: Material, scores: ReportScores, options: ReportOptions) -> d
     curves, figures = _drawn(curve_figures(material.curves), names), _drawn(material.figures, names)
     paired = paired_table(material, options.baseline)
     own = [table for table in (first, paired) if table] + result_tables(scores, source)
-    beside = _compared(material, scores, options)
+    beside = compare(material.cells, others=True)
     most, worst = options.worst or options.sentences, options.worst is not None
     viewers = [Viewer(title, pairs, most=most, worst=worst) for title, pairs in material.alignments]
     everything, runs = _results_table(material), _runs_table(material)

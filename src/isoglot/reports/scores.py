@@ -21,7 +21,6 @@ _LOWER = ("aer", "loss", "perplexity", "error", "hours", "delta", "drop")
 _FIRST = ("aer", "f1", "accuracy", "em", "mrr", "csls_precision_at_1")
 _QUANTITIES = {"_zero_shot": "zs", "_supervised": "sup", "_delta": "delta"}
 _SAME_METRIC = {"acc": "accuracy", "exact_match": "em", "chunk_f1": "f1", "pos_chunk_f1": "f1"}
-_SAME_TASK = {"udpos": "pos", "panx": "ner", "wikiann": "ner", "paws-x": "pawsx", "tydiqa-goldp": "tydiqa"}
 
 
 @dataclass(frozen=True, order=True)
@@ -36,11 +35,6 @@ class Measure:
     def title(self) -> str:
         """The task, with its split where that is not the test split."""
         return self.task if self.split == "test" else f"{self.task} ({self.split})"
-
-    @property
-    def common_task(self) -> str:
-        """The task's name as the papers' tables have it here (``udpos`` is ``pos``)."""
-        return common_task(self.task)
 
     @property
     def quantity(self) -> str:
@@ -167,11 +161,6 @@ def main_measures(measures: Sequence[Measure]) -> list[Measure]:
     ):
         chosen.setdefault((measure.task, measure.split, bool(measure.quantity)), measure)
     return [m for m in measures if m in chosen.values()]
-
-
-def common_task(task: str) -> str:
-    """One name for a task that has several (``udpos`` and ``pos``)."""
-    return _SAME_TASK.get(task.lower(), task.lower())
 
 
 def lower_is_better(metric: str) -> bool:
