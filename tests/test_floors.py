@@ -22,7 +22,7 @@ FLOORS: dict[str, int] = {
             ["columns", "errors", "languages", "options"],
             ["checks"],
             ["runs"],
-            ["seeding", "schema", "results", "link_counts", "example_counts"],
+            ["checkpoints", "seeding", "schema", "results", "link_counts", "example_counts"],
             ["recipe"],
             ["corpus", "modules"],
             ["aligners", "derive", "losses", "synthetic", "testing"],

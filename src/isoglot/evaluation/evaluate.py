@@ -6,14 +6,14 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from isoglot.checkpoints.folder import checkpoint_folder, packed_file
 from isoglot.corpus.labelled.splits import split_column
 from isoglot.errors import ConfigurationError
 from isoglot.evaluation.head import FinetunedModel
 from isoglot.evaluation.journal import Evaluation, keep, known_rows, require_own_predictions
 from isoglot.evaluation.options import EvaluateOptions
 from isoglot.modules.surroundings import own_surroundings
-from isoglot.results import Result, held
-from isoglot.runs.checkpoint import checkpoint_folder, packed_file
+from isoglot.results import Result, rows_in
 from isoglot.runs.files import require_writable
 from isoglot.runs.folder import key_of
 from isoglot.runs.reporter import AnyReporter, Reporter, reporter_of
@@ -116,7 +116,7 @@ def _check(task: Task, languages: Sequence[str], options: EvaluateOptions) -> No
         )
     if options.out is not None:
         require_writable(options.out)
-        held(options.out)  # whatever else stands there must not get rows
+        rows_in(options.out)  # whatever else stands there must not get rows
     if options.predictions is not None:
         require_writable(options.predictions, folder=True)
 

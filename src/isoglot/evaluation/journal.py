@@ -12,7 +12,7 @@ from typing import Any, Self
 from isoglot.errors import ConfigurationError
 from isoglot.evaluation.options import EvaluateOptions
 from isoglot.example_counts import ENDING, CountsFile, ExampleCounts
-from isoglot.results import Result, append, held
+from isoglot.results import Result, append, rows_in
 from isoglot.runs.files import hidden, is_stream, make_folder
 from isoglot.runs.folder import key_of
 from isoglot.runs.lock import locked
@@ -88,7 +88,7 @@ def known_rows(done: Evaluation, task: Task, options: EvaluateOptions) -> list[R
         return []
     names = [done.shared["run"]]
     if options.run is None:
-        names += [r.run for r in held(options.out) if r.checkpoint_hash == done.shared["checkpoint_hash"]]
+        names += [r.run for r in rows_in(options.out) if r.checkpoint_hash == done.shared["checkpoint_hash"]]
     for named in map(done.under, dict.fromkeys(names)):
         if (folder := options.predictions) is not None:
             stem = submission.stem_of(folder, task, *done.place[1:])
@@ -131,7 +131,7 @@ def keep(
         known = [] if options.again else _rows(done, out)
         if known:
             return known
-        if options.again or held(out)[-len(rows) :] != rows:  # else of a run killed before it noted them
+        if options.again or rows_in(out)[-len(rows) :] != rows:  # else of a run killed before it noted them
             append(out, rows)
         _note(out, done.identity, done.key)
     return rows
@@ -140,7 +140,7 @@ def keep(
 def _rows(done: Evaluation, out: Path | None) -> list[Result]:
     if out is None or _noted(out, done.identity) != done.key:
         return []  # never measured, or on other data since
-    own = [row for row in held(out) if [getattr(row, name) for name in _IDENTITY] == done.identity]
+    own = [row for row in rows_in(out) if [getattr(row, name) for name in _IDENTITY] == done.identity]
     return list({row.metric: row for row in own}.values())
 
 

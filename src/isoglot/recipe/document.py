@@ -58,21 +58,23 @@ class Document:
     def origin(self, location: Location) -> Origin:
         """Where a value is written, or the closest section around it."""
         around = (location[:end] for end in range(len(location), -1, -1))
-        return next((self.origins[place] for place in around if place in self.origins), Origin("recipe"))
+        return next(
+            (self.origins[section] for section in around if section in self.origins), Origin("recipe")
+        )
 
     def add(self, problems: Iterable[Problem]) -> None:
         """Record mistakes with the places of their values, each once; of what is not finite nothing more is said."""
         settled = {p.location for p in self.problems if p.kind == NOT_FINITE}
         for problem in (p for p in problems if p.location not in settled):
-            found = replace(problem, origin=problem.origin or self.origin(problem.location))
-            if found not in self.problems:
-                self.problems.append(found)
+            located = replace(problem, origin=problem.origin or self.origin(problem.location))
+            if located not in self.problems:
+                self.problems.append(located)
 
     def error(self, what: str) -> ConfigurationError:
         """The error that lists the mistakes in the order of the file; overrides and what has no line stand last."""
-        found = sorted(self.problems, key=lambda p: (p.origin and p.origin.line) or sys.maxsize)
-        count = f"{len(found)} mistake{'s' if len(found) > 1 else ''}"
-        return ConfigurationError(found, heading=f"{what}: {count}; nothing was read or trained")
+        mistakes = sorted(self.problems, key=lambda p: (p.origin and p.origin.line) or sys.maxsize)
+        count = f"{len(mistakes)} mistake{'s' if len(mistakes) > 1 else ''}"
+        return ConfigurationError(mistakes, heading=f"{what}: {count}; nothing was read or trained")
 
     def unset(self) -> dict[Location, list[str]]:
         """Where environment variables are needed that are not set, and which."""
@@ -218,10 +220,10 @@ def lay_over(base: Document, over: Document, *, replaced: Location = ()) -> Docu
                 merged[key] = merge(merged[key], value, here)
                 continue
             result.drop(here)
-            other = _ALTERNATIVES.get((*location[:1], *("*" for _ in location[1:]), key))
-            if value is not None and other is not None and other not in above:
-                merged.pop(other, None)
-                result.drop((*location, other))
+            alternative = _ALTERNATIVES.get((*location[:1], *("*" for _ in location[1:]), key))
+            if value is not None and alternative is not None and alternative not in above:
+                merged.pop(alternative, None)
+                result.drop((*location, alternative))
             if value is None and key in merged:
                 del merged[key]
                 continue

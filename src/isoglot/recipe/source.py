@@ -37,14 +37,14 @@ def find(path_or_name: str | Path) -> Path:
 
 
 def read_document(
-    given: str | Path | Mapping[str, Any], overrides: Sequence[str] = (), *, variables: bool = True
+    recipe: str | Path | Mapping[str, Any], overrides: Sequence[str] = (), *, variables: bool = True
 ) -> Document:
     """Read a recipe, what it extends, and the overrides (``section.key=value``); mistakes are in its ``problems``.
 
     ``given`` is a file, the name of a built-in recipe, or what a file would hold as dictionaries. ``variables``:
     Whether an environment variable that is not set is a mistake.
     """
-    document = _of_values(given) if isinstance(given, Mapping) else _read_file(find(given), seen=())
+    document = _of_values(recipe) if isinstance(recipe, Mapping) else _read_file(find(recipe), seen=())
     for override in given_texts(overrides, "overrides"):
         document = overridden(document, override)
     if variables:

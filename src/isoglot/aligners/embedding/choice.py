@@ -9,8 +9,9 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 from isoglot.aligners.embedding.options import MEASURED, Attach, EmbeddingOptions
+from isoglot.checkpoints.folder import BOX, checkpoint_folder, packed_file
+from isoglot.checkpoints.reading import ALIGNER_FILE
 from isoglot.errors import ConfigurationError
-from isoglot.runs.checkpoint import ALIGNER_FILE, BOX, checkpoint_folder, packed_file
 from isoglot.runs.files import read_json, write_json
 from isoglot.runs.listed import add_to_list
 
@@ -83,7 +84,7 @@ def kept_density(model: str | Path, options: EmbeddingOptions) -> float | None:
 
 def _read(model: str | Path) -> tuple[Choice, float | None]:
     if (file := packed_file(model)) is not None:
-        from isoglot.runs.packed_file import read_packed  # noqa: PLC0415 - loads numpy
+        from isoglot.checkpoints.packed_file import read_packed  # noqa: PLC0415 - loads numpy
 
         choice = json.loads(read_packed(file, texts_alone=True).texts[ALIGNER_FILE])
     else:
@@ -133,7 +134,7 @@ def untuned(options: Mapping[str, Any]) -> Choice:
 def choice_file(model: str | Path) -> Path:
     """Where a choice is kept beside an encoder's weights."""
     if (file := packed_file(model)) is not None:
-        from isoglot.runs.packed_file import choice_beside  # noqa: PLC0415 - loads numpy
+        from isoglot.checkpoints.packed_file import choice_beside  # noqa: PLC0415 - loads numpy
 
         if str(model) == BOX:
             raise ConfigurationError(

@@ -5,15 +5,18 @@ from typing import Any, cast
 
 from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
+from isoglot.checkpoints.folder import checkpoint_folder
+from isoglot.checkpoints.reading import reading
 from isoglot.errors import ConfigurationError
-from isoglot.runs.checkpoint import checkpoint_folder, reading
 
 
 def load_tokenizer(checkpoint: str | Path, **where: Any) -> PreTrainedTokenizerFast:
     """The fast tokenizer of a checkpoint."""
-    place = checkpoint_folder(checkpoint, file="tokenizer")
-    with reading(place, "tokenizer.json"):
-        tokenizer = AutoTokenizer.from_pretrained(str(place), use_fast=True, trust_remote_code=False, **where)
+    folder = checkpoint_folder(checkpoint, file="tokenizer")
+    with reading(folder, "tokenizer.json"):
+        tokenizer = AutoTokenizer.from_pretrained(
+            str(folder), use_fast=True, trust_remote_code=False, **where
+        )
     if not tokenizer.is_fast:
         raise ConfigurationError(
             f"{checkpoint}: {type(tokenizer).__name__} is a slow tokenizer, but a fast one (tokenizer.json) is needed"

@@ -20,8 +20,10 @@ class PlainTokenizer:
 
     def __init__(self, backend: Tokenizer, config: Mapping[str, Any]) -> None:
         self.backend_tokenizer = backend
-        ids = {name: backend.token_to_id(_text(config.get(name)) or "") for name in _NAMES}
-        self.cls_token_id, self.sep_token_id, self.pad_token_id, self.unk_token_id = ids.values()
+        tokens = [config.get(name) for name in _NAMES]  # a token's text stands alone or with its properties
+        texts = [token.get("content") if isinstance(token, dict) else token for token in tokens]
+        ids = [backend.token_to_id(text if isinstance(text, str) else "") for text in texts]
+        self.cls_token_id, self.sep_token_id, self.pad_token_id, self.unk_token_id = ids
 
     def __len__(self) -> int:
         return int(self.backend_tokenizer.get_vocab_size(with_added_tokens=True))
@@ -32,11 +34,5 @@ class PlainTokenizer:
         settings = json.loads(config)
         if settings.get("tokenizer_class") not in _CLASSES:
             return None
-        found = cls(backend, settings)
-        return None if found.cls_token_id is None or found.sep_token_id is None else found
-
-
-def _text(token: Any) -> str | None:
-    """A special token's text, which stands alone or with its properties."""
-    text = token.get("content") if isinstance(token, dict) else token
-    return text if isinstance(text, str) else None
+        tokenizer = cls(backend, settings)
+        return None if tokenizer.cls_token_id is None or tokenizer.sep_token_id is None else tokenizer

@@ -8,12 +8,12 @@ import sys
 
 import pytest
 
-from isoglot.runs import allocator
+from isoglot.modules import allocator
 
 FREED = """
 import sys
 import numpy as np
-from isoglot.runs.allocator import give_back_large_blocks
+from isoglot.modules.allocator import give_back_large_blocks
 
 def resident():
     with open("/proc/self/statm") as file:

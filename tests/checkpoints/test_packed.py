@@ -14,13 +14,13 @@ from safetensors.numpy import load_file, save_file
 import isoglot as iso
 from isoglot.aligners.embedding.choice import keep_choice, kept_choice
 from isoglot.aligners.options import aligner_of
+from isoglot.checkpoints.folder import checkpoint_folder
+from isoglot.checkpoints.packed import pack, quantised, unpack
+from isoglot.checkpoints.packed_file import is_packed, restored, sentence_file
 from isoglot.errors import ConfigurationError
 from isoglot.modules.load import load_masked_lm
 from isoglot.runs.cache import cache_folder
-from isoglot.runs.checkpoint import checkpoint_folder
 from isoglot.runs.fingerprint import fingerprint
-from isoglot.runs.packed import pack, quantised, unpack
-from isoglot.runs.packed_file import is_packed, restored, sentence_file
 from isoglot.testing import tiny_model, tiny_tokenizer
 
 SOFTMAX = {"method": "softmax", "layer": 1, "compare": "cosine", "temperature": 0.1, "min_probability": 0.05}

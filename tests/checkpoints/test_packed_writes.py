@@ -14,11 +14,11 @@ import pytest
 from edits import change_unseen
 
 from isoglot.aligners.embedding.choice import keep_choice, kept_choice
+from isoglot.checkpoints.folder import checkpoint_folder
+from isoglot.checkpoints.packed import pack, unpack
+from isoglot.checkpoints.packed_file import choice_beside, sentence_file
 from isoglot.errors import ConfigurationError, DiskError
-from isoglot.runs.checkpoint import checkpoint_folder
 from isoglot.runs.listed import LIST
-from isoglot.runs.packed import pack, unpack
-from isoglot.runs.packed_file import choice_beside, sentence_file
 from isoglot.testing import tiny_model, tiny_tokenizer
 
 OLD, NEW = ({"method": "argmax", "layer": layer} for layer in (1, 2))
@@ -108,7 +108,7 @@ def test_a_write_that_fails_leaves_the_choice_that_was_there(encoder, tmp_path, 
 def test_the_same_encoder_is_the_same_bytes_with_the_mode_of_any_new_file(encoder, tmp_path) -> None:
     (encoder / "README.md").write_text("# Mine\n")
     keep_choice(encoder, OLD)
-    code = "import sys; from pathlib import Path; from isoglot.runs.packed import pack; pack(*map(Path, sys.argv[1:]))"
+    code = "import sys; from isoglot.checkpoints.packed import *; pack(*map(Path, sys.argv[1:]))"
     files = [tmp_path / name for name in ("a", "b", "c")]
     for seed, file in enumerate(files[:2]):  # a process has its own order of the texts
         subprocess.run(

@@ -19,10 +19,9 @@ from safetensors.numpy import load_file, save_file
 
 from isoglot.aligners.embedding.aligner import EmbeddingAligner
 from isoglot.aligners.embedding.choice import keep_choice, kept_choice
-from isoglot.errors import ConfigurationError, IsoglotError
-from isoglot.runs.checkpoint import BOX_FILE
-from isoglot.runs.packed import pack, unpack
-from isoglot.runs.packed_file import (
+from isoglot.checkpoints.folder import BOX_FILE
+from isoglot.checkpoints.packed import pack, unpack
+from isoglot.checkpoints.packed_file import (
     LARGEST_TOKENIZER,
     TOKENIZER,
     EncoderShape,
@@ -31,6 +30,7 @@ from isoglot.runs.packed_file import (
     read_upper,
     sentence_file,
 )
+from isoglot.errors import ConfigurationError, IsoglotError
 from isoglot.testing import tiny_model, tiny_tokenizer
 
 CASES = 200

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from isoglot.checkpoints.reading import reading
 from isoglot.errors import ConfigurationError
-from isoglot.runs.checkpoint import reading
 
 
 @pytest.mark.parametrize(
