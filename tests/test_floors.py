@@ -31,6 +31,7 @@ FLOORS: dict[str, int] = {
             ["pretraining", "finetuning", "evaluation", "reports"],
             ["analysis", "mining", "projection"],
             ["studies"],
+            ["papers"],
             ["cli"],
         ]
     )

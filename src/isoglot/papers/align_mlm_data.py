@@ -2,10 +2,17 @@
 
 from typing import Any
 
-from isoglot.studies.lab import Lab, StudyTask
-from isoglot.studies.languages import CORPORA, DATA, files_of, inputs_of
-from isoglot.studies.step import UnavailableError, Work
-from isoglot.studies.steps import CollectText, Derive, MakeWorld, TrainTokenizer
+from isoglot.papers.languages import CORPORA, DATA, files_of, inputs_of
+from isoglot.studies import (
+    CollectText,
+    Derive,
+    Lab,
+    MakeWorld,
+    StudyTask,
+    TrainTokenizer,
+    UnavailableError,
+    Work,
+)
 
 _AUTHORS_REPAIR = {"trans": "none", "inv": "flip", "syn": "consistent"}
 """Last step of a transformation to what the authors' code does to entity tags; transliterated ones stay."""

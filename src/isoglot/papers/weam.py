@@ -7,12 +7,18 @@ from functools import partial
 from statistics import fmean
 from typing import Any
 
-from isoglot.reports.papers import PaperColumn, PaperRow
-from isoglot.studies import languages
-from isoglot.studies.lab import Lab, StudyTask, TaskScores
-from isoglot.studies.languages import METRICS, aligned, cao2020, continued, fill, start, task_data, zero_shot
-from isoglot.studies.step import UnavailableError, Work
-from isoglot.studies.training_steps import DrawFigure
+from isoglot.papers import languages
+from isoglot.papers.languages import METRICS, aligned, cao2020, continued, fill, start, task_data, zero_shot
+from isoglot.studies import (
+    DrawFigure,
+    Lab,
+    PaperColumn,
+    PaperRow,
+    StudyTask,
+    TaskScores,
+    UnavailableError,
+    Work,
+)
 
 #        name: (tiny, small, paper), or one value for all scales
 SIZES: dict[str, Any] = {

@@ -9,14 +9,21 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from isoglot.aligners.embedding.options import EmbeddingOptions
-from isoglot.reports.papers import PaperColumn, PaperRow, paper_table
-from isoglot.studies import languages
-from isoglot.studies.alignment_steps import StatisticalAlignment
-from isoglot.studies.lab import External, Lab, StudyTask
-from isoglot.studies.languages import CORPORA, DATA, METRICS, aligned, gold_links
-from isoglot.studies.step import UnavailableError, Work
-from isoglot.studies.training_steps import DrawFigure
+import isoglot as iso
+from isoglot.papers import languages
+from isoglot.papers.languages import CORPORA, DATA, METRICS, aligned, gold_links
+from isoglot.studies import (
+    DrawFigure,
+    External,
+    Lab,
+    PaperColumn,
+    PaperRow,
+    StatisticalAlignment,
+    StudyTask,
+    UnavailableError,
+    Work,
+    paper_table,
+)
 
 #        name: (tiny, small, paper), or one value for all scales
 SIZES: dict[str, Any] = {
@@ -176,7 +183,7 @@ def _error_rate(lab: Lab, row: PaperRow, column: PaperColumn, seed: int) -> floa
     options: dict[str, Any] = {"method": method, "layer": lab.at(_LINK_LAYER, _LINK_LAYER, 8)}
     if method == "ot":
         size = {name: lab.size[name] for name in ("links", "order")}
-        chosen = EmbeddingOptions.build(method=method, **size, epsilon=lab.size["floor"] or None)
+        chosen = iso.EmbeddingOptions.build(method=method, **size, epsilon=lab.size["floor"] or None)
         own = chosen.model_dump(exclude_defaults=True, exclude={"method"})
         options |= {"aligner": own} if own else {}
     task = StudyTask("word_alignment", [_gold(lab, "{language}")], list(pairs.values()), options=options)

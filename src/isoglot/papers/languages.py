@@ -9,10 +9,21 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from isoglot.reports.papers import PaperColumn, PaperRow, paper_table
-from isoglot.studies.lab import External, Lab, StudyTask, TaskScores
-from isoglot.studies.step import UnavailableError, Work
-from isoglot.studies.steps import Align, Derive, MakeWorld, WriteGold
+from isoglot.studies import (
+    Align,
+    Derive,
+    External,
+    Lab,
+    MakeWorld,
+    PaperColumn,
+    PaperRow,
+    StudyTask,
+    TaskScores,
+    UnavailableError,
+    Work,
+    WriteGold,
+    paper_table,
+)
 
 DATA, CORPORA, CHECKPOINTS = "${ISOGLOT_DATA}", "${ISOGLOT_CORPORA}", "${ISOGLOT_CHECKPOINTS}"
 REAL_SMALL = (

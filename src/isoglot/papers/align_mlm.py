@@ -12,13 +12,8 @@ from math import isnan, nan
 from statistics import fmean
 from typing import Any
 
-from isoglot.analysis.options import ALIGNMENT
-from isoglot.reports.stats import rank_correlation
-from isoglot.studies.align_mlm_data import absence_of, derived, language_of, task_of
-from isoglot.studies.lab import Lab
-from isoglot.studies.step import Work
-from isoglot.studies.steps import SamplePairs
-from isoglot.studies.training_steps import ScoreEmbeddings
+from isoglot.papers.align_mlm_data import absence_of, derived, language_of, task_of
+from isoglot.studies import Lab, SamplePairs, ScoreEmbeddings, Work, rank_correlation
 
 SYSTEMS = {"mlm": "MLM", "xlm": "XLM", "dict_mlm": "DICT-MLM", "align_mlm": "ALIGN-MLM"}
 WITH_LANGUAGE_IDS = ("xlm", "dict_mlm")
@@ -304,7 +299,7 @@ def alignment_of(lab: Lab, system: str, order: str, seed: int) -> float:
         options=options,
         label=encoder.step.label,
     )
-    return work.value("alignment_score", row=(ALIGNMENT, language_of(order), "alignment_score"))
+    return work.value("alignment_score", row=("embedding_alignment", language_of(order), "alignment_score"))
 
 
 def encoder_of(lab: Lab, system: str, order: str, seed: int, **values: float) -> Work:
