@@ -145,16 +145,16 @@ table19 = _table(19, "PAWS-X by language.")
 
 def figure2(lab: Lab) -> None:
     """Alignment error rate by layer, mean over the language pairs, before and after, by two methods."""
-    lab.figure("xlm_align figure2", partial(_errors_by_layer, lab))
 
+    def draw() -> Work:
+        after = _continued(lab, "xlm_align", lab.seeds[0])
+        panels = {"XLM-R": lab.checkpoint(languages.start(lab, XLMR)), "XLM-Align": lab.checkpoint(after)}
+        gold = [_gold(lab, pair) for pair in _gold_pairs(lab).values()]
+        options = {"methods": ["itermax", "ot"], "layers": "all", "gold": gold}
+        fields: dict[str, Any] = {"type": "layers", "name": "figure2", "panels": panels, "options": options}
+        return lab.make("xlm_align figure2", DrawFigure, **fields)
 
-def _errors_by_layer(lab: Lab) -> Work:
-    after = _continued(lab, "xlm_align", lab.seeds[0])
-    panels = {"XLM-R": lab.checkpoint(languages.start(lab, XLMR)), "XLM-Align": lab.checkpoint(after)}
-    gold = [_gold(lab, pair) for pair in _gold_pairs(lab).values()]
-    options = {"methods": ["itermax", "ot"], "layers": "all", "gold": gold}
-    how: dict[str, Any] = {"type": "layers", "name": "figure2", "panels": panels, "options": options}
-    return lab.make("xlm_align figure2", DrawFigure, **how)
+    lab.figure("xlm_align figure2", draw)
 
 
 def _by_language(lab: Lab, row: PaperRow, column: PaperColumn, seed: int, *, short: bool = False) -> float:
