@@ -274,7 +274,9 @@ def _average(paper: PaperTable, line: _Line, column: PaperColumn) -> None:
     shared = {name: values for name, values in measured.items() if name in printed} or measured
     if len({(c.task, c.language) for c in paper.columns if c.id in shared}) < 2:
         return  # EM and F1 of one language are not an average
-    seeds = sorted({seed for values in shared.values() for seed in values if seed is not None})
+    seeds: Sequence[int | None] = sorted(
+        {seed for values in shared.values() for seed in values if seed is not None}
+    )
     means: dict[int | None, float] = {}
     for seed in seeds or [None]:
         values = {name: by_seed.get(seed, by_seed.get(None)) for name, by_seed in shared.items()}
@@ -300,10 +302,8 @@ def orderings(
             continue
         for column in columns:
             theirs = [row.values.get(column) for row in (first, second)]
-            scores = ours.get((i, column)), ours.get((j, column))
-            if scores[0] is None or scores[1] is None:
-                continue
-            if not all(isinstance(value, int | float) for value in theirs):
+            scores = [ours[number, column] for number in (i, j) if (number, column) in ours]
+            if len(scores) < 2 or not all(isinstance(value, int | float) for value in theirs):
                 continue
             expected, here = float(str(theirs[0])) - float(str(theirs[1])), scores[0].mean - scores[1].mean
             if expected:

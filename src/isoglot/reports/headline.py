@@ -53,7 +53,7 @@ def _headline(scores: ReportScores, measure: Measure, source: str, baseline: str
     best, *rest = sorted(runs, key=lambda run: -sign * means[run].mean)
     over = f"mean of {', '.join(members)}" if len(members) > 1 else members[0]
     split = "" if measure.split == "test" else f"{measure.split}, "
-    metric = f"{metric_name(measure.metric)}, {split}{over}"
+    metric = f"{metric_name(measure.metric)}{' (lower is better)' * (sign < 0)}, {split}{over}"
     if not rest:
         return Headline(measure.title, metric, best, means[best])
     against = baseline if baseline in rest else rest[0]

@@ -85,7 +85,7 @@ def write_study(program: Program) -> StudyTables:
             cells.append(Cell(
                 table=cell.table, row=cell.row, column=cell.column, value=value, seed=seed,
                 unavailable=reason if value is None else None, scale=setting.scale, note=cell.note,
-                about=program.caption, setting=setting.name, sizes=setting.shown, paper_sizes=setting.paper,
+                about=program.caption, setting=setting.name, sizes=setting.reported, paper_sizes=setting.paper,
             ))  # fmt: skip
         if value is not None and cell.is_result:
             result = _result(program, part, cell, seed)
@@ -108,12 +108,12 @@ def write_study(program: Program) -> StudyTables:
 
 
 def _by_seed(parts: Iterable[StudyPart]) -> Iterator[tuple[StudyPart, CellPlan, int | None]]:
-    """Cells with their seeds; where none of a place depends on its seed, one of them and none."""
-    places: dict[Any, list[tuple[StudyPart, CellPlan, int | None]]] = {}
+    """Cells with their seeds; where none of an address depends on its seed, one of them and none."""
+    addresses: dict[Any, list[tuple[StudyPart, CellPlan, int | None]]] = {}
     for part in parts:
         if (cell := part.cell) is not None:
-            places.setdefault((cell.table, cell.row, cell.column), []).append((part, cell, cell.seed))
-    for cells in places.values():
+            addresses.setdefault((cell.table, cell.row, cell.column), []).append((part, cell, cell.seed))
+    for cells in addresses.values():
         reasons = {(part.sources, part.unavailable or part.missing) for part, _, _ in cells}
         yield from [(*cells[0][:2], None)] if len(reasons) == 1 < len(cells) else cells
 
