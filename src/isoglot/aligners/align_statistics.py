@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from isoglot.aligners.alignment import WINDOW, LinkTable, PairLinks, pair_links, usable_words
+from isoglot.aligners.alignment import WINDOW, LinkTable, usable_words, with_links
 from isoglot.aligners.files.output import shows_words
 from isoglot.aligners.files.pairs import Warn, Warnings, more_bitext, read_pairs, silent
 from isoglot.aligners.options import AlignRequest, Eflomal, Encoder, FastAlign, Hmm, SavedModel
@@ -26,16 +26,16 @@ from isoglot.aligners.statistical.unknown_words import ForeignText
 from isoglot.corpus.encode.words import WordMode
 from isoglot.corpus.open_corpus import Corpus
 from isoglot.corpus.read.sources import UNNAMED
-from isoglot.corpus.text_pairs import TextPair
+from isoglot.corpus.sentence_pair import SentencePair
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.modules.allocator import give_back_large_blocks
 from isoglot.runs.folder import key_of
 
-Found = Iterator[tuple[TextPair | None, PairLinks]]
 
-
-def by_statistics(corpus: Corpus, request: AlignRequest, warn: Warn, *, overwrite: bool = False) -> Found:
-    """The links of a bitext, in its order, each with its pair unless the output format shows no words.
+def by_statistics(
+    corpus: Corpus, request: AlignRequest, warn: Warn, *, overwrite: bool = False
+) -> Iterator[SentencePair]:
+    """The pairs of a bitext with their links, in its order; the links alone if the output format shows no words.
 
     ``overwrite``: Replace a model that was saved from another text or with other options.
     """
@@ -51,13 +51,12 @@ def by_statistics(corpus: Corpus, request: AlignRequest, warn: Warn, *, overwrit
         _program(aligner).executable()
     shown = shows_words(request)
     text = _encoded(corpus, aligner, mode, warn, split=request.words is None)
-    source, target, own = text.source, text.target, text.pairs
-    tables = _aligned(aligner, text, mode, start, overwrite).windows(own)
-    links = _kept(tables, source.lengths, target.lengths, aligner, shown)
-    if not shown:
-        return ((None, found) for found in links)
-    pairs = read_pairs(corpus, mode=mode, split=request.words is None)
-    return _beside(pairs, links, source.lengths[:own], target.lengths[:own])
+    tables = _aligned(aligner, text, mode, start, overwrite).windows(text.pairs)
+    if shown:
+        pairs = _unchanged(read_pairs(corpus, mode=mode, split=request.words is None), text)
+    else:
+        pairs = (SentencePair() for _ in range(text.pairs))
+    return _linked(pairs, tables, text.source.lengths, text.target.lengths, aligner, shown)
 
 
 def _aligned(
@@ -85,17 +84,14 @@ def _aligned(
     return found
 
 
-def _beside(pairs: Iterator[TextPair], links: Iterator[PairLinks], source: Ints, target: Ints) -> Found:
-    """Each pair with its links; an input that is not as long as when it was learned from is refused."""
-    lengths = zip(source.tolist(), target.tolist(), strict=True)
-    for number, (pair, found, learned) in enumerate(zip_longest(pairs, links, lengths), 1):
-        if (
-            pair is None
-            or found is None
-            or tuple(map(len, usable_words(pair.words, number, silent))) != learned
-        ):
+def _unchanged(pairs: Iterator[SentencePair], text: _Text) -> Iterator[SentencePair]:
+    """The pairs of the input; one that is not as long as when it was learned from is refused."""
+    lengths = zip(text.source.lengths.tolist(), text.target.lengths.tolist(), strict=True)
+    learned = islice(lengths, text.pairs)
+    for number, (pair, expected) in enumerate(zip_longest(pairs, learned), 1):
+        if pair is None or tuple(map(len, usable_words(pair.words, number, silent))) != expected:
             raise InputError(f"pair {number} was changed while the input was aligned; align it again")
-        yield pair, found
+        yield pair
 
 
 def _program(aligner: Eflomal) -> EflomalAligner:
@@ -106,7 +102,7 @@ def _program(aligner: Eflomal) -> EflomalAligner:
 
 def _by_loaded(
     wanted: SavedModel, corpus: Corpus, request: AlignRequest, warn: Warn, overwrite: bool
-) -> Found:
+) -> Iterator[SentencePair]:
     """Links by a saved model, a window of pairs at a time."""
     aligner = _loaded(wanted.load, request, **wanted.decoding())
     if wanted.threshold is not None and aligner.symmetrisation != AGREEMENT:
@@ -131,7 +127,7 @@ def _by_loaded(
         unknown.look(*sides)
         one, other = (np.array([len(words) for words in side], np.int64) for side in sides)
         tables = aligner.tables(*sides).windows(len(window))
-        yield from zip(window, _kept(tables, one, other, wanted), strict=True)
+        yield from _linked(iter(window), tables, one, other, wanted)
         first += len(window)
 
 
@@ -185,26 +181,29 @@ def _encoded(
     return _Text(source.side(), target.side(), pairs, (named[0], named[1]))
 
 
-def _kept(
+def _linked(
+    pairs: Iterator[SentencePair],
     tables: Iterator[LinkTable],
     source: Ints,
     target: Ints,
-    wanted: FastAlign | Hmm | SavedModel | Eflomal,
+    aligner: FastAlign | Hmm | SavedModel | Eflomal,
     scored: bool = True,
-) -> Iterator[PairLinks]:
-    """The links pair by pair, without the improbable ones; ``scored`` if their probabilities and scores are needed.
+) -> Iterator[SentencePair]:
+    """The pairs with their links, without the improbable ones; ``scored``: their probabilities and scores are needed.
 
     ``source`` and ``target`` are the lengths of both sides.
     """
     first = 0
-    least = (0.0, 0.0) if isinstance(wanted, Eflomal) else (wanted.min_probability, wanted.min_score)
+    least = (0.0, 0.0) if isinstance(aligner, Eflomal) else (aligner.min_probability, aligner.min_score)
     for table in tables:
-        kept = table.above(least[0])
+        probable = table.above(least[0])
         if not (scored or least[1]):
-            kept = replace(kept, probability=None)
+            probable = replace(probable, probability=None)
         rows = slice(first, first + len(table))
-        yield from pair_links(kept, source[rows], target[rows], min_score=least[1])
+        window = islice(pairs, len(table))
+        yield from with_links(window, probable, source[rows], target[rows], min_score=least[1])
         first = rows.stop
+    yield from pairs  # none is left, unless the input was changed
 
 
 def _made_from(aligner: StatisticalAligner, save: Path | None, learned: list[Any], *, overwrite: bool) -> str:
