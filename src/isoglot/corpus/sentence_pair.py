@@ -41,6 +41,7 @@ class SentencePair:
         line: Line of the file where the row begins, from 1; None of data that has no lines.
         cells: Further columns of a table.
         more: What else the row says, by name: keys of JSON lines, columns, notes and properties of TMX.
+        labels: Labels of the source side, in the form of their kind.
 
     Example:
         >>> pair = SentencePair.of(["the", "house"], ["das", "Haus"], links=[(1, 1)])
@@ -61,6 +62,7 @@ class SentencePair:
     line: int | None = None
     cells: Sequence[str] = ()
     more: Mapping[str, Any] = field(default_factory=dict)
+    labels: Any = None
 
     @classmethod
     def of(cls, source: str | Sequence[str], target: str | Sequence[str], **known: Any) -> SentencePair:

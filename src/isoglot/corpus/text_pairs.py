@@ -52,14 +52,14 @@ def chunk_pairs(source: Source, chunk: Chunk) -> list[SentencePair]:
             texts, words = zip(*((text or " ".join(words), words) for text, words in sides), strict=True)
             pair.texts, pair.words = texts, words
         if more:
-            _take(pair, dict(more))
+            take_row_values(pair, dict(more))
         elif cells:
             pair.more = {"columns": cells}
         pairs.append(pair)
     return pairs
 
 
-def _take(pair: SentencePair, more: dict[str, Any]) -> None:
+def take_row_values(pair: SentencePair, more: dict[str, Any]) -> None:
     """Give a pair what its row says beside both sides: id, words and in-line tags, and the rest by name."""
     pair.id, pair.more = more.pop("id", None), more
     for names in _WORD_NAMES:

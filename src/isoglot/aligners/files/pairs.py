@@ -20,6 +20,8 @@ from isoglot.errors import ConfigurationError, InputError
 
 _LOG = logging.getLogger(__name__)
 Warn = Callable[[int, str], None]
+ReadPairs = Callable[[WordMode, Warn | None], Iterator[SentencePair]]
+"""Reads pairs from the first one on, cut into words as the mode says; what is wrong with them is reported if asked."""
 
 _MOST_WARNINGS = 20
 _LINE_FORMATS = ("bars", "moses", "tsv")
