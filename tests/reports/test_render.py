@@ -168,7 +168,7 @@ def test_hostile_texts_stay_texts_everywhere(tmp_path: Path) -> None:
         "id": HOSTILE,
     }
     (figures / "<img src=x>.jsonl").write_text(json.dumps(pair))
-    options = ReportOptions(title=HOSTILE, headline=HOSTILE, tables=tmp_path / "tables")
+    options = ReportOptions(title=HOSTILE, tables=tmp_path / "tables")
     page = report([folder], out=tmp_path / "r.html", options=options).read_text(encoding="utf-8")
     elements = read(page).elements
     assert sum(tag == "script" for tag, _ in elements) == 1

@@ -55,7 +55,7 @@ def trim(
     if running.quiet:
         return
     typer.echo(f"pieces: {done.pieces[0]:,} -> {done.pieces[1]:,}")
-    if done.tenfold is not None and done.tenfold > done.pieces[1]:
+    if done.tenfold > done.pieces[1]:
         about = round(done.tenfold, 2 - len(str(done.tenfold)))
         typer.echo(f"estimate: ten times as much text of this kind would keep about {about:,} pieces")
     typer.echo(f"parameters: {done.parameters[0]:,} -> {done.parameters[1]:,}")

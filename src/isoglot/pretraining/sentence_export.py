@@ -5,7 +5,8 @@ over a text's pieces of a layer's hidden states. Two kinds of text differ: an em
 that spells a token that the template adds (``</s>``, ``[SEP]``), which is left out of the mean.
 
 Source: the folder format of sentence-transformers (``modules.json`` and one folder per module), as every release since
-2.0 reads it.
+2.0 reads it. Its own ``save`` (6.2) names modules that releases before 6 do not have, and forgets that there is no
+pooler.
 """
 
 import copy
@@ -175,27 +176,26 @@ def _write_modules(
     if has_pooler:
         encoder["model_args"] = {"add_pooling_layer": False}  # no one reads it
     write_json(folder / "sentence_bert_config.json", encoder)
-    modules: list[tuple[str, Mapping[str, Any]]] = []
+    modules: dict[str, Mapping[str, Any]] = {"Transformer": {}}
     if request.pooling == "mean":
         pieces = tokenizer.convert_ids_to_tokens(list(range(len(tokenizer))))
         weights = {pieces[number]: 0.0 for number in _added_tokens(tokenizer)}
-        modules.append(
-            ("WordWeights", {"vocab": pieces, "word_weights": weights, "unknown_word_weight": 1.0})
-        )
-    pooling = {
+        modules["WordWeights"] = {"vocab": pieces, "word_weights": weights, "unknown_word_weight": 1.0}
+    modules["Pooling"] = {
         "word_embedding_dimension": hidden_size(model),
         "pooling_mode_cls_token": request.pooling == "cls",
         "pooling_mode_mean_tokens": request.pooling == "mean",
     }
-    modules += [("Pooling", pooling), *([("Normalize", {})] if request.normalize else [])]
-    listed = [{"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"}]
-    for number, (kind, settings) in enumerate(modules, 1):
-        path = f"{number}_{kind}"
-        (folder / path).mkdir()
-        write_json(folder / path / "config.json", settings)
-        listed.append(
-            {"idx": number, "name": str(number), "path": path, "type": f"sentence_transformers.models.{kind}"}
-        )
+    if request.normalize:
+        modules["Normalize"] = {}
+    listed = []
+    for number, (kind, settings) in enumerate(modules.items()):
+        path = f"{number}_{kind}" if number else ""  # the encoder is in the folder itself
+        module = f"sentence_transformers.models.{kind}"
+        listed.append({"idx": number, "name": str(number), "path": path, "type": module})
+        if number:
+            (folder / path).mkdir()
+            write_json(folder / path / "config.json", settings)
     (folder / "modules.json").write_text(json.dumps(listed, indent=2), encoding="utf-8")
     write_json(folder / "config_sentence_transformers.json", {"similarity_fn_name": "cosine", "prompts": {}})
 

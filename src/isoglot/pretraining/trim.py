@@ -47,18 +47,9 @@ from isoglot.training.checkpoints import OBJECTIVES
 
 _MANIFEST = "trim.json"
 _LEFT_BEHIND = (
-    *("model*.safetensors*", "objectives.safetensors", "*.bin", "*.pt", "*.h5", "*.msgpack", "*.ot"),
-    *(
-        "*onnx*",
-        "openvino",
-        "vocab.*",
-        "merges.txt",
-        "*.model",
-        "added_tokens.json",
-        "checkpoint-*",
-        "*.partial",
-    ),
-)
+    "model*.safetensors*", "objectives.safetensors", "*.bin", "*.pt", "*.h5", "*.msgpack", "*.ot", "*onnx*", "openvino",
+    "vocab.*", "merges.txt", "*.model", "added_tokens.json", "checkpoint-*", "*.partial",
+)  # fmt: skip
 """What of a checkpoint's own folder holds the whole vocabulary, beside the files that are written anew."""
 _POINTER = re.compile(r"(^|\.)(pointer\.(query|key)\.(weight|bias)|pointer_layer)$")
 """Tensors of ``objectives.safetensors`` that an aligner reads; those that hold numbers of pieces are left out."""
@@ -67,15 +58,14 @@ _POINTER = re.compile(r"(^|\.)(pointer\.(query|key)\.(weight|bias)|pointer_layer
 class TrimSummary(NamedTuple):
     """What became of an encoder: tokenizer entries and numbers in the weights, before and after.
 
-    ``tenfold``: an estimate of the entries after, had there been ten times as much text; ``None`` where frequency
-    decides what stays.
+    ``tenfold``: an estimate of the entries after, had there been ten times as much text.
     ``held_out``: tokens of held-out text, and how many of these are cut differently.
     """
 
     path: Path
     pieces: Sequence[int]
     parameters: Sequence[int]
-    tenfold: int | None
+    tenfold: int
     held_out: Sequence[int] | None
     skipped: bool
 
@@ -91,15 +81,15 @@ def trim(
 ) -> TrimSummary:
     """Write a copy of an encoder (with a masked-LM head or without) that has only the pieces that text uses.
 
-    Special tokens and the characters seen stay. With ``min_count`` 1 the text is cut into the same pieces as before,
-    as it is, as words joined by spaces, and as entries of a dictionary; the hidden states of these pieces, and their
-    masked-LM logits, are the same too. If the folder is there already and was made from the same encoder and text
+    Special tokens and the characters seen stay. The text is cut into the same pieces as before, as it is, as words
+    joined by spaces, and as entries of a dictionary; the hidden states of these pieces, and their masked-LM logits,
+    are the same too. If the folder is there already and was made from the same encoder and text
     with the same options, nothing is done.
 
     Args:
         encoder: Folder or hub name of an encoder.
         out: The folder to write.
-        request: Files of text, and how rare or how many pieces may be.
+        request: Files of text.
         texts: More text to keep the pieces of, such as a column of a data set.
         overwrite: Replace an encoder that was trimmed otherwise.
         progress: Receives progress reports; ``print`` shows them as lines.
@@ -126,7 +116,8 @@ def trim(
     hashed = hash_checkpoint(source) if isinstance(source, Path) else None
     inputs = {
         "encoder": {"path": str(encoder), "hash": hashed},
-        "options": request.model_dump(mode="json"),
+        # as folders record them that were trimmed when there were such options
+        "options": {**request.model_dump(mode="json"), "min_count": 1, "keep_pieces": None},
         "inputs": [InputFile.of(path).recorded() for path in files],
     }
     if texts_held is not None:
@@ -163,9 +154,7 @@ def _write(
     )
     backend = fast_backend(tokenizer)
     usage = count_pieces(backend, chain(_texts(request.text, "count", progress), texts))
-    pieces_kept = chosen_pieces(
-        backend, usage, always=special.values(), min_count=request.min_count, limit=request.keep_pieces
-    )
+    pieces_kept = chosen_pieces(backend, usage, always=special.values())
     trimmed = trimmed_tokenizer(backend, pieces_kept)
     held_out = _texts(request.held_out, "held-out", progress) if request.held_out else None
     differences = None if held_out is None else cut_differences(backend, trimmed, held_out)
@@ -177,8 +166,7 @@ def _write(
             dirs_exist_ok=True,
             ignore=lambda at, names: ignored(at, names) if at == str(source) else [],
         )
-        _copy_objectives(source, folder)
-        _renumber_word_weights(folder, pieces_kept.tolist())
+        _copy_beside(source, folder, pieces_kept.tolist())
     with quiet():
         tokenizer.save_pretrained(str(folder))
     trimmed.save(str(folder / "tokenizer.json"))
@@ -189,9 +177,7 @@ def _write(
     config.vocab_size = len(pieces_kept)
     config.save_pretrained(str(folder))
     pieces = (backend.get_vocab_size(with_added_tokens=True), len(pieces_kept))
-    tenfold = None
-    if request.min_count == 1 and request.keep_pieces is None:
-        tenfold = min(pieces[0], len(pieces_kept) + pieces_at(usage, 10) - pieces_at(usage, 1))
+    tenfold = min(pieces[0], len(pieces_kept) + pieces_at(usage, 10) - pieces_at(usage, 1))
     return {"pieces": pieces, "parameters": parameters, "tenfold": tenfold, "held_out": differences}
 
 
@@ -241,22 +227,17 @@ def _save_weights(
     return before, sum(tensor.numel() for tensor in weights.values())
 
 
-def _copy_objectives(source: Path, folder: Path) -> None:
-    """Write what aligners and evaluations read of a pre-training run's objectives: pointer, language embeddings."""
+def _copy_beside(source: Path, folder: Path, numbers: Sequence[int]) -> None:
+    """Write what aligners, evaluations and sentence-transformers read beside the weights, of the kept pieces alone."""
     vectors, path = read_vectors(source), source / OBJECTIVES
     if vectors is not None:
         write_vectors(vectors, folder)
-    if not path.is_file():
-        return
-    with reading(source, OBJECTIVES), safe_open(path, framework="pt") as tensors:
-        pointers = {n: tensors.get_tensor(n) for n in tensors.keys() if _POINTER.search(n)}  # noqa: SIM118
-    if pointers:
-        save_file(pointers, folder / OBJECTIVES)
-
-
-def _renumber_word_weights(folder: Path, numbers: Sequence[int]) -> None:
-    """Leave the kept pieces alone in the lists of sentence-transformers' WordWeights, which go by their numbers."""
-    for path in folder.glob("*/config.json"):
+    if path.is_file():
+        with reading(source, OBJECTIVES), safe_open(path, framework="pt") as tensors:
+            pointers = {n: tensors.get_tensor(n) for n in tensors.keys() if _POINTER.search(n)}  # noqa: SIM118
+        if pointers:
+            save_file(pointers, folder / OBJECTIVES)
+    for path in folder.glob("*/config.json"):  # the lists of WordWeights go by numbers of pieces
         settings = read_json(path) or {}
         pieces = settings.get("vocab")
         if "word_weights" in settings and isinstance(pieces, list) and len(pieces) > numbers[-1]:

@@ -146,7 +146,17 @@ def construct(node: Node, location: Location, file: str, document: Document) -> 
             f"more than {_MOST_VALUES:,} values, aliases (*) counted in full", path=file, line=line
         )
     if isinstance(node, MappingNode):
-        return _construct_mapping(node, location, file, document)
+        values: dict[str, Any] = {}
+        for key_node, value_node in node.value:
+            key = str(key_node.value) if isinstance(key_node, ScalarNode) else "?"
+            here, origin = (*location, key), Origin(file, key_node.start_mark.line + 1)
+            if key in values:
+                text = f"repeated, first in line {document.origins[here].line}; delete one of the two"
+                document.add([Problem(text, here, origin=origin)])
+                continue
+            document.origins[here] = origin
+            values[key] = construct(value_node, here, file, document)
+        return values
     if isinstance(node, SequenceNode):
         return [construct(child, (*location, i), file, document) for i, child in enumerate(node.value)]
     if not isinstance(node, ScalarNode):
@@ -168,23 +178,6 @@ def _typed(node: ScalarNode, location: Location, document: Document) -> Any:
             [Problem(f"got {shortened(node.value)}; a finite number is needed", location, NOT_FINITE)]
         )
     return value
-
-
-def _construct_mapping(
-    node: MappingNode, location: Location, file: str, document: Document
-) -> dict[str, Any]:
-    values: dict[str, Any] = {}
-    for key_node, value_node in node.value:
-        key = str(key_node.value) if isinstance(key_node, ScalarNode) else "?"
-        here = (*location, key)
-        origin = Origin(file, key_node.start_mark.line + 1)
-        if key in values:
-            text = f"repeated, first in line {document.origins[here].line}; delete one of the two"
-            document.add([Problem(text, here, origin=origin)])
-            continue
-        document.origins[here] = origin
-        values[key] = construct(value_node, here, file, document)
-    return values
 
 
 def expand(text: str) -> str:

@@ -98,7 +98,10 @@ def _extended(document: Document, path: Path, *, seen: tuple[Path, ...]) -> Docu
     parent = document.values.pop("extends", None)
     if parent is None:
         return document
-    base_path = _find_parent(parent, path)
+    candidates = []
+    if isinstance(parent, str):
+        candidates = [path.parent / parent, _BUILT_IN / f"{parent.removesuffix('.yaml')}.yaml"]
+    base_path = next((candidate for candidate in candidates if candidate.is_file()), None)
     if base_path is None or base_path.resolve() in (*seen, path.resolve()):
         reason = (
             "extends itself"
@@ -111,10 +114,3 @@ def _extended(document: Document, path: Path, *, seen: tuple[Path, ...]) -> Docu
     base = _read_file(base_path, seen=(*seen, path.resolve()))
     document.drop(("extends",))
     return lay_over(base, document)
-
-
-def _find_parent(name: object, path: Path) -> Path | None:
-    if not isinstance(name, str):
-        return None
-    candidates = (path.parent / name, _BUILT_IN / f"{name.removesuffix('.yaml')}.yaml")
-    return next((c for c in candidates if c.is_file()), None)

@@ -18,7 +18,6 @@ class ReportOptions(CompareOptions):
     """What a page shows."""
 
     title: str = option("isoglot report", "Heading of the page.")
-    headline: str = option("", "Your own sentence above the computed headline.")
     baseline: str | None = option(
         None, "The run that the headline compares with; by default the second best."
     )

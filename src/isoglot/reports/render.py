@@ -120,8 +120,7 @@ def _page(material: Material, scores: ReportScores, options: ReportOptions) -> d
         ("all", "All results", everything.rows), ("runs", "Runs", runs.rows),
     ]  # fmt: skip
     return {
-        "title": options.title, "lead": options.headline,
-        "cards": headlines(scores, source=source, baseline=options.baseline),
+        "title": options.title, "cards": headlines(scores, source=source, baseline=options.baseline),
         "warning": " ".join(scores.warnings()),
         "starts": [(", ".join(members), start) for start, members in starts.items()],
         "contents": [(anchor, title) for anchor, title, part in parts if part],

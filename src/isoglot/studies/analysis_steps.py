@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from isoglot.aligners.embedding.choice import best_choice
 from isoglot.aligners.embedding.options import MEASURED, EmbeddingOptions
 from isoglot.analysis.options import AlignmentsRequest, LayersRequest, MapRequest, ScoreOptions
 from isoglot.checks import validated
@@ -73,7 +72,7 @@ class BestLinks(Step):
     def run(self, folder: Path, report: Reporter) -> Mapping[str, Any]:
         """Choose, then measure."""
         from isoglot.aligners.embedding.aligner import EmbeddingAligner  # noqa: PLC0415 - loads the libraries
-        from isoglot.aligners.embedding.layer_error import layer_error  # noqa: PLC0415
+        from isoglot.aligners.embedding.layer_error import best_choice, layer_error  # noqa: PLC0415
         from isoglot.aligners.files.gold import gold_pairs  # noqa: PLC0415
 
         tried = best_choice(

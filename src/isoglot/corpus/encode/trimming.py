@@ -114,33 +114,17 @@ def pieces_at(usage: Usage, times: float) -> int:
     return int(min(len(usage.counts), round(used * times ** (once / max(1, used)))))
 
 
-def chosen_pieces(
-    backend: Tokenizer,
-    usage: Usage,
-    *,
-    always: Collection[int] = (),
-    min_count: int = 1,
-    limit: int | None = None,
-) -> NDArray[np.int64]:
+def chosen_pieces(backend: Tokenizer, usage: Usage, *, always: Collection[int] = ()) -> NDArray[np.int64]:
     """Ids of the pieces to keep, ascending."""
     pieces = backend.get_vocab(with_added_tokens=True)
     texts = {number: text for text, number in pieces.items()}
     model = json.loads(backend.to_str())["model"]
-    chosen = {number for number in always if number in texts} | usage.tried
+    used = np.flatnonzero(usage.counts).tolist()
+    chosen = {*used, *usage.tried, *(number for number in always if number in texts)}
     chosen.update(pieces[text] for text in _indispensable(backend, model, usage, texts) if text in pieces)
-    if limit is not None and limit < len(chosen):
-        raise ConfigurationError(
-            f"--keep-pieces {limit}: specials and the text's characters alone are {len(chosen)} pieces; raise it"
-        )
-    ancestors = _Merges(model) if model["type"] == "BPE" else None
-    order = np.argsort(-usage.counts, kind="stable")
-    for number in order[usage.counts[order] >= min_count].tolist():
-        family = {number}
-        if ancestors is not None:
-            family.update(pieces[t] for t in ancestors.of(texts[number]) if t in pieces)
-        if limit is not None and len(chosen | family) > limit:
-            break
-        chosen |= family
+    if model["type"] == "BPE":
+        merges = _Merges(model)
+        chosen.update(pieces[t] for number in used for t in merges.of(texts[number]) if t in pieces)
     return np.array(sorted(chosen), dtype=np.int64)
 
 

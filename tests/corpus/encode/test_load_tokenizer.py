@@ -8,8 +8,8 @@ import pytest
 from tokenizers import Tokenizer
 from transformers import AutoTokenizer
 
+from isoglot.corpus.encode.load_tokenizer import PlainTokenizer
 from isoglot.corpus.encode.pieces import PieceEncoder
-from isoglot.corpus.encode.plain_tokenizer import PlainTokenizer
 from isoglot.testing import tiny_tokenizer
 
 SENTENCES = [["the", "river"], ["ta", "potamo", "."], []]
