@@ -21,7 +21,7 @@ from isoglot.runs.folder import key_of
 from isoglot.runs.lock import occupied
 from isoglot.runs.ranks import require_one_process
 from isoglot.runs.reporter import AnyReporter
-from isoglot.tasks.base import TrainableTask, check_places, load_rows, require_own_rows
+from isoglot.tasks.base import TrainableTask, check_locations, load_rows, require_distinct_rows
 from isoglot.tasks.cards import origin
 from isoglot.tasks.description import identify
 
@@ -79,12 +79,12 @@ def transfer(
     settings = options or TransferOptions()
     folder = Path(out)
     require_writable(folder / FILE_NAME)
-    found_at = check_places(
+    found_at = check_locations(
         task, [(code, split) for code in languages for split in ("train", settings.split)]
     )
     trained = {code: found_at[code, "train"] for code in languages}
     if len({tuple(place.path for place in own) for own in trained.values()}) < len(languages):
-        require_own_rows({code: load_rows(task, code, "train") for code in languages}, trained)
+        require_distinct_rows({code: load_rows(task, code, "train") for code in languages}, trained)
     places = {code: inside(folder, f"trained-on-{code}") for code in languages}
     known: list[Result] = []
     found: dict[tuple[str, str], Result] = {}
