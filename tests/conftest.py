@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
+import typer.testing
 from good_recipe import GOOD, recipe_file
 from hypothesis import HealthCheck, settings
 
@@ -42,10 +44,21 @@ train: {learning_rate: 1e-3, logging_steps: 2, save_steps: 3, save_total_limit: 
 def _own_modules(request: pytest.FixtureRequest) -> Iterator[None]:
     """Forget modules that a test wrote and imported: the next test's module of that name is another one."""
     folder = str(request.getfixturevalue("tmp_path")) if "tmp_path" in request.fixturenames else None
+    before = set(sys.modules)
     yield
-    for name, module in list(sys.modules.items()):
-        if folder is not None and (getattr(module, "__file__", None) or "").startswith(folder):
+    for name in [] if folder is None else sys.modules.keys() - before:
+        if (getattr(sys.modules[name], "__file__", None) or "").startswith(folder):
             del sys.modules[name]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _commands_described_once() -> Iterator[None]:
+    """Describe the command line once: typer does it anew in every call, which takes longer than most commands here."""
+    with pytest.MonkeyPatch.context() as patch:
+        described = cache(typer.main.get_command)
+        patch.setattr("typer.main.get_command", described)
+        patch.setattr("typer.testing._get_command", described)
+        yield
 
 
 @pytest.fixture

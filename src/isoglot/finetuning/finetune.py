@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from accelerate import PartialState
 
+from isoglot.checkpoints.folder import checkpoint_folder
 from isoglot.corpus.encode.load_tokenizer import load_tokenizer
 from isoglot.errors import ConfigurationError
 from isoglot.finetuning.data import dev_sets, training_rows
@@ -19,7 +20,6 @@ from isoglot.finetuning.train import TrainingData, train_head
 from isoglot.modules.adapter import add_adapter
 from isoglot.modules.checkpoint import require_fitting
 from isoglot.modules.surroundings import own_surroundings
-from isoglot.runs.checkpoint import checkpoint_folder
 from isoglot.runs.files import read_json, require_writable, write_json
 from isoglot.runs.folder import (
     CHECKPOINT,

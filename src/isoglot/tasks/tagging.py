@@ -127,7 +127,7 @@ class TaggingTask(HeadTask):
             for first, new, last in _windows([len(w) for w in words], room, self.overlap):
                 pieces = words[first:last] if last - first > 1 else [words[first][:room]]
                 starts = np.cumsum([len(template.prefix), *map(len, pieces)]).tolist()
-                ids = template.place(np.concatenate(pieces))
+                ids = template.sequence(np.concatenate(pieces))
                 labels = np.full(len(ids), IGNORED, np.int32)
                 labelled = []  # each word that counts, with the position of its label
                 for word in range(new, last):

@@ -27,7 +27,6 @@ WAYS = [
     {"method": "ot", "links": "printed"},
     {"method": "itermax", "compare": "dot", "distortion": 0.5},
 ]
-pytestmark = pytest.mark.filterwarnings("ignore::isoglot.errors.UnknownWordsWarning")
 
 
 def built(family: str, **options: Any) -> EmbeddingAligner:
@@ -101,6 +100,15 @@ def test_a_word_that_is_known_in_part_is_linked_by_its_known_pieces() -> None:
     with pytest.warns(UnknownWordsWarning, match=r": 1 \(Hangul 1\); first in pair 1: '집.'"):
         found = aligner.align_words(["river"], ["potamo집", "집."])
     assert found.links == [(0, 0)]
+
+
+@pytest.mark.parametrize("word", ["집집a집", "a집집집", "집e집"])
+@pytest.mark.parametrize("method", ["argmax", "softmax"])
+def test_one_known_letter_does_not_stand_for_a_word(word: str, method: str) -> None:
+    aligner = built("xlm-roberta", method=method)
+    with pytest.warns(UnknownWordsWarning, match=rf": 1 \(.* 1\); first in pair 1: '{word}'"):
+        links = aligner.align_words(["river", "garden"], ["potamo", word, "jardeno"]).links
+    assert links and 1 not in {target for _, target in links}
 
 
 @pytest.mark.parametrize("family", ["bert", "xlm-roberta", "roberta", "modernbert"])

@@ -13,9 +13,8 @@ from datasets import ClassLabel, Dataset, Features, Value
 
 from isoglot.corpus.labelled.sources import Location, filled
 from isoglot.corpus.labelled.splits import split_names
-from isoglot.errors import ConfigurationError, InputError
+from isoglot.errors import ConfigurationError, InputError, reason
 from isoglot.languages import same_language
-from isoglot.runs.checkpoint import reason
 
 NO_LABEL = "-"
 """What a class number below 0 becomes."""
