@@ -30,7 +30,7 @@ from isoglot.aligners.alignment import AlignedPair, link_items
 from isoglot.aligners.scoring import GoldAlignment
 from isoglot.checks import is_number, shortened
 from isoglot.corpus.encode.words import split_words
-from isoglot.corpus.labelled.places import split_name
+from isoglot.corpus.labelled.splits import split_name
 from isoglot.corpus.read.line_files import filled_lines, numbered_lines, parsed
 from isoglot.corpus.read.sources import bare_suffix
 from isoglot.errors import ConfigurationError, InputError
