@@ -12,12 +12,8 @@ from typer.testing import CliRunner
 
 import isoglot as iso
 from isoglot.aligners.embedding.aligner import EmbeddingAligner
-from isoglot.aligners.embedding.choice import (
-    CANDIDATES,
-    best_choice,
-    keep_choice,
-    kept_choice,
-)
+from isoglot.aligners.embedding.choice import CANDIDATES, keep_choice, kept_choice
+from isoglot.aligners.embedding.layer_error import best_choice
 from isoglot.aligners.embedding.options import EmbeddingOptions
 from isoglot.aligners.files.gold import GoldPairs, gold_pairs
 from isoglot.aligners.options import aligner_of

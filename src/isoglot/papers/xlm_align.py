@@ -9,14 +9,21 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from isoglot.aligners.embedding.options import EmbeddingOptions
-from isoglot.reports.papers import PaperColumn, PaperRow, paper_table
-from isoglot.studies import languages
-from isoglot.studies.alignment_steps import StatisticalAlignment
-from isoglot.studies.lab import External, Lab, StudyTask
-from isoglot.studies.languages import CORPORA, DATA, METRICS, aligned, gold_links
-from isoglot.studies.step import UnavailableError, Work
-from isoglot.studies.training_steps import DrawFigure
+import isoglot as iso
+from isoglot.papers import languages
+from isoglot.papers.languages import CORPORA, DATA, METRICS, aligned, gold_links
+from isoglot.studies import (
+    DrawFigure,
+    External,
+    Lab,
+    PaperColumn,
+    PaperRow,
+    StatisticalAlignment,
+    StudyTask,
+    UnavailableError,
+    Work,
+    paper_table,
+)
 
 #        name: (tiny, small, paper), or one value for all scales
 SIZES: dict[str, Any] = {
@@ -138,16 +145,16 @@ table19 = _table(19, "PAWS-X by language.")
 
 def figure2(lab: Lab) -> None:
     """Alignment error rate by layer, mean over the language pairs, before and after, by two methods."""
-    lab.figure("xlm_align figure2", partial(_errors_by_layer, lab))
 
+    def draw() -> Work:
+        after = _continued(lab, "xlm_align", lab.seeds[0])
+        panels = {"XLM-R": lab.checkpoint(languages.start(lab, XLMR)), "XLM-Align": lab.checkpoint(after)}
+        gold = [_gold(lab, pair) for pair in _gold_pairs(lab).values()]
+        options = {"methods": ["itermax", "ot"], "layers": "all", "gold": gold}
+        fields: dict[str, Any] = {"type": "layers", "name": "figure2", "panels": panels, "options": options}
+        return lab.make("xlm_align figure2", DrawFigure, **fields)
 
-def _errors_by_layer(lab: Lab) -> Work:
-    after = _continued(lab, "xlm_align", lab.seeds[0])
-    panels = {"XLM-R": lab.checkpoint(languages.start(lab, XLMR)), "XLM-Align": lab.checkpoint(after)}
-    gold = [_gold(lab, pair) for pair in _gold_pairs(lab).values()]
-    options = {"methods": ["itermax", "ot"], "layers": "all", "gold": gold}
-    how: dict[str, Any] = {"type": "layers", "name": "figure2", "panels": panels, "options": options}
-    return lab.make("xlm_align figure2", DrawFigure, **how)
+    lab.figure("xlm_align figure2", draw)
 
 
 def _by_language(lab: Lab, row: PaperRow, column: PaperColumn, seed: int, *, short: bool = False) -> float:
@@ -169,16 +176,16 @@ def _error_rate(lab: Lab, row: PaperRow, column: PaperColumn, seed: int) -> floa
     if row.system == "fast_align":
         path = f"{CORPORA}/wordalign/train.{pair}.tsv"
         train = lab.at(None, None, {"path": path, "source_language": "xx", "target_language": "yy"})
-        own = {"gold": _gold(lab, pair), "train": train, "label": "fast_align"}
-        work = lab.make(f"fast_align {pair}", StatisticalAlignment, **own)
+        fields = {"gold": _gold(lab, pair), "train": train, "label": "fast_align"}
+        work = lab.make(f"fast_align {pair}", StatisticalAlignment, **fields)
         return work.value("aer", row=("word_alignment", pair, "aer"))
     method = str(row.attributes["aligner"]).removeprefix("simalign_")
     options: dict[str, Any] = {"method": method, "layer": lab.at(_LINK_LAYER, _LINK_LAYER, 8)}
     if method == "ot":
         size = {name: lab.size[name] for name in ("links", "order")}
-        chosen = EmbeddingOptions.build(method=method, **size, epsilon=lab.size["floor"] or None)
-        own = chosen.model_dump(exclude_defaults=True, exclude={"method"})
-        options |= {"aligner": own} if own else {}
+        aligner = iso.EmbeddingOptions.build(method=method, **size, epsilon=lab.size["floor"] or None)
+        changed = aligner.model_dump(exclude_defaults=True, exclude={"method"})
+        options |= {"aligner": changed} if changed else {}
     task = StudyTask("word_alignment", [_gold(lab, "{language}")], list(pairs.values()), options=options)
     return lab.evaluate(_encoder(lab, row.system, seed), task).value(pair, "aer")
 
@@ -214,7 +221,7 @@ def _continued(lab: Lab, system: str, seed: int, *, short: bool = False, **chang
 
     At scale paper the seed is 1 (the paper's five runs are of fine-tuning).
     """
-    size, kind, own = lab.size, "ablation_" if short else "", {**_USUAL, **changes}
+    size, kind, choice = lab.size, "ablation_" if short else "", {**_USUAL, **changes}
     real, masked = lab.scale == "small", {"probability": size["masking"]}
     streams: dict[str, Any] = {"text": {"sources": _text(lab)}}
     views: dict[str, Any] = {"text": {**masked, **({"max_length": 128} if real else {})}}
@@ -229,11 +236,11 @@ def _continued(lab: Lab, system: str, seed: int, *, short: bool = False, **chang
     if system in ("xlm_align", "xlm_align_no_tlm"):
         layers = {8: 8, 10: 10, 12: 12} if lab.scale == "paper" else {8: 2, 10: 3, 12: 4}
         objectives["word_alignment"] = {
-            "label_layer": layers[own["self_label_layer"]],
-            "layer": layers[own["dwa_layer"]],
+            "label_layer": layers[choice["self_label_layer"]],
+            "layer": layers[choice["dwa_layer"]],
             "order": size["order"],
-            "filtering": size["filter"] if own["filtering"] == "itermax" else own["filtering"],
-            "queries": own["query"].replace("-", "_"),
+            "filtering": size["filter"] if choice["filtering"] == "itermax" else choice["filtering"],
+            "queries": choice["query"].replace("-", "_"),
         }
     if lab.scale != "paper":
         streams["text"] |= {"sampling_exponent": None, "pack": None}
@@ -256,7 +263,7 @@ def _continued(lab: Lab, system: str, seed: int, *, short: bool = False, **chang
         "train": train,
     }
     recipe = "mlm" if system == "xlmr_continued_mlm" else system
-    run = " ".join([system, *(f"{k}={v}" for k, v in own.items() if v != _USUAL[k])])
+    run = " ".join([system, *(f"{k}={v}" for k, v in choice.items() if v != _USUAL[k])])
     if size[f"{kind}steps"] != size["steps"]:
         run += f" {size[f'{kind}steps']} steps"
     return languages.continued(

@@ -11,13 +11,21 @@ from itertools import product
 from statistics import fmean
 from typing import Any
 
-from isoglot.studies import languages
-from isoglot.studies.alignment_steps import BestLinks, StatisticalAlignment
-from isoglot.studies.lab import External, Lab, StudyTask
-from isoglot.studies.languages import DATA, world
-from isoglot.studies.projection_steps import ProjectLabels, TagPairs
-from isoglot.studies.step import UnavailableError, Work
-from isoglot.studies.steps import Align, Prepare
+from isoglot.papers import languages
+from isoglot.papers.languages import DATA, world
+from isoglot.studies import (
+    Align,
+    BestLinks,
+    External,
+    Lab,
+    Prepare,
+    ProjectLabels,
+    StatisticalAlignment,
+    StudyTask,
+    TagPairs,
+    UnavailableError,
+    Work,
+)
 
 #        name: (tiny, small, paper), or one value for all scales
 SIZES: dict[str, Any] = {
@@ -126,17 +134,16 @@ def word_alignment(lab: Lab) -> None:
         for seed in lab.seeds if system != "encoder" else [None]:
             for column in (*test, "dev", "layer"):
                 value = partial(_best_links, lab, system, seed or 1, column)
-                place = partial(lab.cell, "real/word_alignment", row=system, column=column, seed=seed)
-                place(value=value, is_result=column in test)
+                labels: dict[str, Any] = {"row": system, "column": column, "seed": seed}
+                lab.cell("real/word_alignment", **labels, value=value, is_result=column in test)
 
 
 def _best_links(lab: Lab, system: str, seed: int, column: str) -> float:
     """An encoder's error on a test set, or the error and layer that were chosen."""
     encoder, (dev, test) = _encoder(lab, system, seed), _gold(lab)
-    own = {"checkpoint": lab.checkpoint(encoder), "dev": dev, "test": test, "methods": _METHODS}
-    return lab.make(f"links of {encoder.name}", BestLinks, **own, label=system).value(
-        column, row=_row(column)
-    )
+    fields = {"checkpoint": lab.checkpoint(encoder), "dev": dev, "test": test, "methods": _METHODS}
+    links = lab.make(f"links of {encoder.name}", BestLinks, **fields, label=system)
+    return links.value(column, row=("word_alignment", column, "aer"))
 
 
 def transfer(lab: Lab) -> None:
@@ -167,7 +174,6 @@ def translate_train(lab: Lab) -> None:
 
 
 _TRANSLATED = {"pos": ("de", "es", "fr", "hi", "zh"), "xquad": ("de", "es", "hi", "zh")}
-_HERE = "{language}"
 
 
 def _translated(lab: Lab, name: str, spoken: Sequence[str], row: str, language: str, seed: int) -> float:
@@ -207,12 +213,12 @@ def _tagged(lab: Lab, task: StudyTask, row: str, seed: int) -> tuple[list[str], 
     data = [english]
     for code in task.languages:
         drawn = {"corpus": _pairs(lab, code) / "corpus", "count": lab.size["tagged_pairs"], "seed": seed}
-        own = {"checkpoint": tagger / "checkpoint", "task": task.kind, "precision": task.train["precision"]}
-        tagged = lab.make(f"tagged {code} s{seed}", TagPairs, **own, **drawn, language=code)
+        model = {"checkpoint": tagger / "checkpoint", "task": task.kind, "precision": task.train["precision"]}
+        tagged = lab.make(f"tagged {code} s{seed}", TagPairs, **model, **drawn, language=code)
         folder = tagged
         if row == "projected":
             folder = _projected(lab, tagged / "source.tsv", tagged / "target.txt", code, "pos")
-        data.append(f"train={folder}/{_HERE}.tsv")
+        data.append(f"train={folder}/{{language}}.tsv")
     return data, ",".join(["en", *task.languages]), epochs
 
 
@@ -229,7 +235,7 @@ def _questions(lab: Lab, task: StudyTask, row: str, seed: int) -> tuple[list[str
             labels = languages.english(lab) / "qa/en.train.json"
             translation = world(lab, code) / f"{code}/qa.train/derived.jsonl"
         folder = _projected(lab, labels, translation, code, "questions")
-        data.append(f"train={folder}/{_HERE}.jsonl{lab.at('', '#0:80%', '#0:80%')}")
+        data.append(f"train={folder}/{{language}}.jsonl{lab.at('', '#0:80%', '#0:80%')}")
     return data, spoken, epochs / len(task.languages)
 
 
@@ -349,14 +355,9 @@ def _statistical_error(lab: Lab, method: str, pair: str, gold: str) -> float:
     if known:
         path = _pairs(lab, language) / _PARQUET
         train = {"path": path, "source_language": "en", "target_language": language}
-    own = {"gold": gold, "method": method, "train": train, "reverse": pair in _REVERSED and known}
-    return lab.make(f"{method} {pair}", StatisticalAlignment, **own, label=method).value(
-        "aer", row=_row(pair)
-    )
-
-
-def _row(pair: str) -> tuple[str, str, str]:
-    return "word_alignment", pair, "aer"
+    fields = {"gold": gold, "method": method, "train": train, "reverse": pair in _REVERSED and known}
+    links = lab.make(f"{method} {pair}", StatisticalAlignment, **fields, label=method)
+    return links.value("aer", row=("word_alignment", pair, "aer"))
 
 
 _TASK_LANGUAGES = {

@@ -1,11 +1,12 @@
-"""Alignment error rates that a study measures: of statistical aligners, and of encoders at a chosen layer."""
+"""Analyses that a study makes of encoders and aligners: alignment scores, alignment error rates, figures."""
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from isoglot.aligners.embedding.choice import best_choice
 from isoglot.aligners.embedding.options import MEASURED, EmbeddingOptions
+from isoglot.analysis.options import AlignmentsRequest, LayersRequest, MapRequest, ScoreOptions
+from isoglot.checks import validated
 from isoglot.corpus.read.sources import Source
 from isoglot.runs.reporter import Reporter
 from isoglot.studies.step import Step
@@ -38,17 +39,17 @@ class StatisticalAlignment(Step):
         from isoglot.aligners.scoring import score  # noqa: PLC0415
         from isoglot.corpus.open_corpus import open_corpus  # noqa: PLC0415
 
-        found = gold_pairs(self.gold)
-        pairs: list[Any] = [(list(s), list(t)) for s, t in found.words]
+        gold = gold_pairs(self.gold)
+        pairs: list[Any] = [(list(s), list(t)) for s, t in gold.words]
         if self.train is not None:
             more = read_pairs(open_corpus([self.train], "bitext"), mode="unicode")
             turn = -1 if self.reverse else 1
             pairs += [tuple(list(words) for words in pair.words[::turn]) for pair in more]
         sources, targets = map(list, zip(*pairs, strict=True))
         links = self.check().fit_words(sources, targets).tables(sources, targets).links
-        total = score(links.alignments()[: len(found.gold)], list(found.gold))
+        total = score(links.alignments()[: len(gold.gold)], list(gold.gold))
         values = {name: 100 * getattr(total, name) for name in _MEASURED}
-        return {"values": values, "examples": dict.fromkeys(values, len(found.gold))}
+        return {"values": values, "examples": dict.fromkeys(values, len(gold.gold))}
 
 
 class BestLinks(Step):
@@ -71,7 +72,7 @@ class BestLinks(Step):
     def run(self, folder: Path, report: Reporter) -> Mapping[str, Any]:
         """Choose, then measure."""
         from isoglot.aligners.embedding.aligner import EmbeddingAligner  # noqa: PLC0415 - loads the libraries
-        from isoglot.aligners.embedding.layer_error import layer_error  # noqa: PLC0415
+        from isoglot.aligners.embedding.layer_error import best_choice, layer_error  # noqa: PLC0415
         from isoglot.aligners.files.gold import gold_pairs  # noqa: PLC0415
 
         tried = best_choice(
@@ -82,7 +83,7 @@ class BestLinks(Step):
         )
         method, layer = tried[0].choice["method"], tried[0].choice["layer"]
         report.note(f"chosen: {method} at layer {layer}")
-        means = {(one.choice["method"], one.choice["layer"]): one.aer for one in tried}
+        means = {(error.choice["method"], error.choice["layer"]): error.aer for error in tried}
         values: dict[str, float] = {"dev": means[method, layer], "layer": layer}
         aligner = EmbeddingAligner(self.checkpoint, method=method, **MEASURED)
         examples = {}
@@ -92,3 +93,56 @@ class BestLinks(Step):
             examples[name] = len(gold.gold)
         each = {f"{method} {layer}": error for (method, layer), error in means.items()}
         return {"values": values, "examples": examples, "method": method, "layer": layer, "tried": each}
+
+
+class ScoreEmbeddings(Step):
+    """ALIGN-MLM's alignment score of an encoder, in %."""
+
+    kind: ClassVar[str] = "analyse"
+    checkpoint: str
+    vocabulary: str
+    options: ScoreOptions = ScoreOptions()
+
+    def run(self, folder: Path, report: Reporter) -> Mapping[str, Any]:
+        """Measure."""
+        from isoglot.analysis.checkpoint_score import checkpoint_alignment_score  # noqa: PLC0415
+
+        scores = checkpoint_alignment_score(self.checkpoint, vocabulary=self.vocabulary, options=self.options)
+        name = "alignment_score"
+        return {"values": {name: scores.total.score}, "examples": {name: scores.total.tokens}}
+
+
+class DrawFigure(Step):
+    """A figure drawn from checkpoints as ``isoglot analyse`` draws it, into ``figures``.
+
+    A ``map`` of frequent aligned words, links by ``layers``, or ``alignments`` to look at.
+    """
+
+    kind: ClassVar[str] = "figure"
+    type: Literal["map", "layers", "alignments"]
+    name: str
+    panels: dict[str, str]
+    options: dict[str, Any]
+
+    def check(self) -> tuple[Any, Any]:
+        """The analysis that draws, and its options."""
+        from isoglot.analysis import analyse_links as links  # noqa: PLC0415 - loads the libraries
+        from isoglot.analysis.analyse_map import analyse_map  # noqa: PLC0415
+
+        kinds: dict[str, tuple[Any, Any]] = {
+            "map": (analyse_map, MapRequest),
+            "layers": (links.analyse_layers, LayersRequest),
+            "alignments": (links.analyse_alignments, AlignmentsRequest),
+        }
+        draw, request = kinds[self.type]
+        return draw, validated(
+            request, {**self.options, "name": self.name}, what=f"figure {self.name}: option"
+        )
+
+    def run(self, folder: Path, report: Reporter) -> Mapping[str, Any]:
+        """Draw."""
+        from isoglot.analysis.analyse import Job  # noqa: PLC0415 - loads the libraries
+
+        draw, request = self.check()
+        job = Job(list(self.panels.values()), out=folder, labels=list(self.panels), progress=report)
+        return {"files": [path.name for path in draw(job, request)]}

@@ -6,7 +6,7 @@ import pytest
 from shipped_studies import STUDIES, parts, program, resolved, steps_of, trained, tunings, works_of
 
 from isoglot.reports.papers import paper_table
-from isoglot.studies.program import build_programs
+from isoglot.studies.program import Selection
 from isoglot.studies.sizes import SCALES
 from isoglot.studies.training_steps import Finetune, Pretrain
 
@@ -57,7 +57,7 @@ def test_ppas_contrast_is_eq_3_or_mocos() -> None:
 
 def test_a_tokenizer_that_needs_another_package_leaves_its_rows_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("isoglot.studies.lab.find_spec", lambda name: None)
-    (own,) = build_programs([STUDIES["ppa/table2"]], root="nowhere", scale="paper", changes={})
+    (own,) = Selection([STUDIES["ppa/table2"]], "nowhere", "paper").programs()
     lost = {own.cells[p.number].row[0]: p.unavailable for p in parts(own) if "sacremoses" in p.unavailable}
     assert set(lost) == {"XLM (MLM)", "XLM (MLM + TLM)", "XLM (Conneau and Lample, 2019)"}
     assert lost["XLM (MLM)"] == "the tokenizer of xlm_mlm needs sacremoses; type `pip install sacremoses`"

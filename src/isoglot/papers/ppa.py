@@ -7,10 +7,8 @@ code-switched with English (§2); English itself is zero-shot.
 from functools import partial
 from typing import Any
 
-from isoglot.reports.papers import PaperColumn, PaperRow
-from isoglot.studies import languages
-from isoglot.studies.lab import External, Lab, StudyTask
-from isoglot.studies.step import UnavailableError, Work
+from isoglot.papers import languages
+from isoglot.studies import External, Lab, PaperColumn, PaperRow, StudyTask, UnavailableError, Work
 
 #        name: (tiny, small, paper), or one value for all scales
 SIZES: dict[str, Any] = {

@@ -14,7 +14,7 @@ from isoglot.aligners.embedding.options import EmbeddingOptions
 from isoglot.aligners.scoring import GoldAlignment, score
 from isoglot.errors import ConfigurationError
 from isoglot.evaluation.evaluate import evaluate
-from isoglot.studies.program import build_programs, inspect_programs
+from isoglot.studies.program import Selection, inspect_programs
 from isoglot.studies.sizes import SCALES
 from isoglot.studies.training_steps import Evaluate, Finetune, Pretrain
 from isoglot.tasks import build_task
@@ -104,13 +104,11 @@ def test_only_pos_is_read_as_written_and_only_questions_in_windows() -> None:
 
 
 def test_an_option_that_a_task_does_not_have_is_found() -> None:
-    import isoglot.studies.xlm_align as module
+    import isoglot.papers.xlm_align as module
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(module._OPTIONS, "ner", {"words": "written"})
-        own = build_programs(
-            [STUDIES["xlm_align/table14"]], root="nowhere", scale="paper", changes={"seeds": [1]}
-        )
+        own = Selection([STUDIES["xlm_align/table14"]], "nowhere", "paper", {"seeds": [1]}).programs()
         with pytest.raises(
             ConfigurationError,
             match="evaluate xlm_align s1 ner en zero_shot s1 in 40 languages: fine-tuning on ner has no setting",

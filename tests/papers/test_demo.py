@@ -11,8 +11,8 @@ from typer.testing import CliRunner
 
 from isoglot.cli import app
 from isoglot.errors import ConfigurationError
+from isoglot.papers.demo import run_demo
 from isoglot.results import read
-from isoglot.studies.demo import run_demo
 
 NAMES = ["MLM", "XLM", "DICT-MLM", "ALIGN-MLM"]
 TINY = {

@@ -5,9 +5,10 @@ from __future__ import annotations
 from derived_rows import derived_row
 from shipped_studies import steps_of, works_of
 
-from isoglot.studies.align_mlm import ORDERS
+from isoglot.papers.align_mlm import ORDERS
+from isoglot.studies.analysis_steps import ScoreEmbeddings
 from isoglot.studies.sizes import SCALES
-from isoglot.studies.training_steps import Finetune, Pretrain, ScoreEmbeddings
+from isoglot.studies.training_steps import Finetune, Pretrain
 
 
 def test_align_mlms_random_tokens_are_of_the_original_half() -> None:

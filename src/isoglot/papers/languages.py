@@ -9,10 +9,21 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from isoglot.reports.papers import PaperColumn, PaperRow, paper_table
-from isoglot.studies.lab import External, Lab, StudyTask, TaskScores
-from isoglot.studies.step import UnavailableError, Work
-from isoglot.studies.steps import Align, Derive, MakeWorld, WriteGold
+from isoglot.studies import (
+    Align,
+    Derive,
+    External,
+    Lab,
+    MakeWorld,
+    PaperColumn,
+    PaperRow,
+    StudyTask,
+    TaskScores,
+    UnavailableError,
+    Work,
+    WriteGold,
+    paper_table,
+)
 
 DATA, CORPORA, CHECKPOINTS = "${ISOGLOT_DATA}", "${ISOGLOT_CORPORA}", "${ISOGLOT_CHECKPOINTS}"
 REAL_SMALL = (
@@ -72,11 +83,11 @@ def task_data(lab: Lab, kind: str, copies: Sequence[str] = ()) -> list[str]:
     """A task's data: the world and some of its copies, real files, or those of the papers."""
     if lab.scale == "small":
         return real_data(kind)
-    own, derived = files_of(kind)
+    original, derived = files_of(kind)
     if lab.scale == "paper":
-        folder, _, file = own.partition("/")
+        folder, _, file = original.partition("/")
         return [f"{CORPORA}/{folder if kind == 'xnli' else kind}/{file}"]
-    return [english(lab) / own, *(world(lab, code) / f"{{language}}/{derived}" for code in copies)]
+    return [english(lab) / original, *(world(lab, code) / f"{{language}}/{derived}" for code in copies)]
 
 
 def files_of(kind: str) -> tuple[str, str]:
@@ -105,8 +116,8 @@ def real_data(kind: str) -> list[str]:
 
 def tuning(lab: Lab, group: str, **more: Any) -> dict[str, Any]:
     """Settings of fine-tuning from the sizes of a group of tasks, and more."""
-    own = {"epochs": lab.size[f"{group}_epochs"], "learning_rate": lab.size[f"{group}_rate"]}
-    return {**own, "bucket": lab.size["bucket"], **more}
+    sizes = {"epochs": lab.size[f"{group}_epochs"], "learning_rate": lab.size[f"{group}_rate"]}
+    return {**sizes, "bucket": lab.size["bucket"], **more}
 
 
 def world(lab: Lab, language: str) -> Work:
@@ -170,11 +181,11 @@ def start(lab: Lab, checkpoint: str) -> Work | External:
     """The encoder that every system continues from: the paper's, or one trained here, the same for all seeds."""
     if lab.scale == "paper":
         return External("base", f"{CHECKPOINTS}/{checkpoint}")
-    own: dict[str, Any] = {"tokenizer": {"vocab_size": 24000}}
+    shape: dict[str, Any] = {"tokenizer": {"vocab_size": 24000}}
     sources = [side(lab, code, name) for code in ("de", "es", "fr", "hi", "zh") for name in ("en", code)]
     view = {"probability": lab.size["base_masking"]}
     if lab.scale == "tiny":
-        own = {
+        shape = {
             "model": {"hidden_size": 128, "intermediate_size": 512, "initializer_range": 0.05},
             "tokenizer": {"vocab_size": 6000},
             "batch": {"tokens": 1024},
@@ -183,7 +194,7 @@ def start(lab: Lab, checkpoint: str) -> Work | External:
         sources = [side(lab, "es", "en"), *(side(lab, code, code) for code in ("es", "de", "fr", "hi", "zh"))]
         view["max_length"] = 64
     sections = {
-        **own,
+        **shape,
         "streams": {"text": {"held_out_flags": None, "sources": sources}},
         "views": {"text": view},
         "steps": lab.size["base_steps"],
@@ -210,8 +221,8 @@ def continued(
 ) -> Work:
     """An encoder continued by a recipe."""
     saving = {} if lab.scale == "paper" else {"save_steps": lab.size["save_steps"]}
-    own = {"model": {"path": lab.checkpoint(encoder)}, **sections, "train": {**sections["train"], **saving}}
-    return lab.pretrain(name or run, recipe, own, seed=seed, run=run)
+    model, train = {"path": lab.checkpoint(encoder)}, {**sections["train"], **saving}
+    return lab.pretrain(name or run, recipe, {"model": model, **sections, "train": train}, seed=seed, run=run)
 
 
 def cao2020(lab: Lab, checkpoint: str, spoken: Sequence[str], seed: int) -> Work:

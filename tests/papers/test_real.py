@@ -10,10 +10,10 @@ from shipped_studies import works_of
 
 from isoglot.results import read_cells
 from isoglot.runs.reporter import Silent
-from isoglot.studies.alignment_steps import BestLinks
-from isoglot.studies.measure import Selection, measure
-from isoglot.studies.program import inspect_programs, write_program
-from isoglot.studies.projection_steps import ProjectLabels, TagPairs
+from isoglot.studies.analysis_steps import BestLinks
+from isoglot.studies.program import Selection, inspect_programs, measure
+from isoglot.studies.steps import ProjectLabels, TagPairs
+from isoglot.studies.tables import write_study
 from isoglot.studies.training_steps import Finetune, Pretrain
 
 
@@ -91,5 +91,5 @@ def test_every_system_of_real_runs_in_the_miniature_world(tmp_path: Path) -> Non
     programs = selection.programs()
     assert measure(programs, inspect_programs(programs), selection, progress=Silent()).failed == {}
     for program in programs:
-        _, folder = write_program(program)
+        folder = write_study(program).folder
         assert all(cell.value is not None for cell in read_cells(folder / "cells.jsonl"))

@@ -14,7 +14,7 @@ from isoglot.aligners.scoring import GoldAlignment, score
 from isoglot.corpus.read.sources import Source
 from isoglot.errors import ConfigurationError
 from isoglot.runs.reporter import Silent
-from isoglot.studies.alignment_steps import BestLinks, StatisticalAlignment
+from isoglot.studies.analysis_steps import BestLinks, StatisticalAlignment
 from isoglot.testing import tiny_aligned, tiny_bitext, tiny_model, tiny_tokenizer
 
 

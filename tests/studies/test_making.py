@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -10,15 +11,17 @@ from typing import Any
 import pytest
 
 from isoglot.errors import ConfigurationError
+from isoglot.results import Cell, read_cells
 from isoglot.runs.reporter import Silent
-from isoglot.studies.measure import Selection, Tally, measure
-from isoglot.studies.program import inspect_programs
+from isoglot.studies.program import Program, Selection, Tally, inspect_programs, measure
+from isoglot.studies.tables import write_study
 
 STUDY = '''"""Sums."""
 
-from study_steps import Add, Breaks, DiesOnce, Fails
+from isoglot.studies import UnavailableError
+from study_steps import Add, Breaks, DiesOnce, Fails, Trains
 
-KINDS = {{"add": Add, "breaks": Breaks, "dies": DiesOnce}}
+KINDS = {{"add": Add, "breaks": Breaks, "dies": DiesOnce, "trains": Trains}}
 CELLS = {cells!r}
 
 
@@ -37,6 +40,8 @@ def total(lab, numbers):
         else:
             kind, value = number if isinstance(number, tuple) else ("add", number)
             work = lab.make(f"add {{value:g}}", KINDS[kind], log={log!r}, number=value, to=str(work))
+    if work.value("sum") < 0:
+        raise UnavailableError("below 0")
     return work.value("sum")
 '''
 
@@ -91,6 +96,30 @@ def test_a_mistake_leaves_the_other_cells_and_names_its_own(tmp_path: Path) -> N
     with pytest.raises(ZeroDivisionError) as caught:
         Sums(tmp_path, broken=[("breaks", 1)]).made()
     assert "while doing data add 1 in" in "".join(caught.value.__notes__)
+
+
+def test_a_number_that_turns_out_to_be_unavailable_leaves_the_other_cells(tmp_path: Path) -> None:
+    sums = Sums(tmp_path, below=[-1], good=[5])
+    tally = sums.made()
+    assert (tally.made, tally.failed) == ({"analyse": 2}, {})
+    (program,) = sums.selection.programs()
+    cells = {cell.row[0]: (cell.value, cell.unavailable) for cell in _cells(program)}
+    assert cells == {"below": (None, "below 0"), "good": (5, None)}
+
+
+def _cells(program: Program) -> list[Cell]:
+    return read_cells(write_study(program).folder / "cells.jsonl")
+
+
+def test_deleted_weights_are_made_again_for_what_reads_them_alone(tmp_path: Path) -> None:
+    first = Sums(tmp_path, a=[("trains", 1), 2])
+    assert first.made().made == {"pretrain": 1, "analyse": 1}
+    (checkpoint,) = first.root.glob("pretrain/*/checkpoint")
+    shutil.rmtree(checkpoint)
+    assert first.made().made == {}, "nothing reads them"
+    both = Sums(tmp_path, a=[("trains", 1), 2], b=[("trains", 1), 3])
+    assert both.made().made == {"pretrain": 1, "analyse": 1} and checkpoint.is_dir()
+    assert both.known() == {"a": 3, "b": 4} and both.added() == ["1", "1", "2", "3"]
 
 
 def test_several_processes_share_the_work(tmp_path: Path) -> None:

@@ -9,22 +9,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from isoglot.errors import ConfigurationError
-from isoglot.reports.curves import read_curves
-from isoglot.reports.options import ReportOptions
-from isoglot.results import Result, read
-from isoglot.runs.pool import usable_cores
-from isoglot.runs.reporter import AnyReporter, reporter_of
-from isoglot.studies import align_mlm
-from isoglot.studies.align_mlm import SYSTEMS, alignment_of, encoder_of, row_of
-from isoglot.studies.align_mlm_data import derived, language_of
-from isoglot.studies.lab import Lab
-from isoglot.studies.measure import Selection, measure
-from isoglot.studies.program import inspect_programs, write_program
-from isoglot.studies.sizes import at_scale
-from isoglot.studies.step import Work
-from isoglot.studies.steps import WriteGold
-from isoglot.studies.training_steps import DrawFigure
+import isoglot as iso
+from isoglot.papers import align_mlm
+from isoglot.papers.align_mlm import SYSTEMS, alignment_of, encoder_of, row_of
+from isoglot.papers.align_mlm_data import derived, language_of
+from isoglot.studies import DrawFigure, Lab, Work, WriteGold, at_scale, run_studies
 
 ORDER = "trans+inv"
 TASKS = ("pos", "xnli")
@@ -55,7 +44,7 @@ SIZES = {
     for name, value in align_mlm.SIZES.items()
 }
 ABOUT, VARIANTS = align_mlm.ABOUT, align_mlm.VARIANTS
-_SHOWN = 12
+_VIEWED = 12
 """Sentences in each word-alignment viewer."""
 _GOLD, _MAPPED = 100, 3000
 """Sentences whose links are scored by layer, and those whose frequent words are mapped."""
@@ -63,6 +52,10 @@ _GOLD, _MAPPED = 100, 3000
 
 def demo(lab: Lab) -> None:
     """Four objectives from scratch, English and its inverted, transliterated copy."""
+    if len(lab.seeds) > 1:
+        raise iso.ConfigurationError(
+            "the demo has one seed; give --seed 2, or `isoglot study align_mlm/table3`"
+        )
     seed = lab.seeds[0]
     for system, name in SYSTEMS.items():
         row_of(lab, "align_mlm:Table3", f"{name} / {ORDER}", system, ORDER, tasks=TASKS)
@@ -81,7 +74,7 @@ def _drawn(lab: Lab, kind: str) -> Work:
     options: dict[str, dict[str, Any]] = {
         "map": {"corpus": [f"{texts}/text/aligned"], "distinct": True, "limit": _MAPPED},
         "layers": {"gold": [gold], "methods": ["argmax"]},
-        "alignments": {"gold": gold, "method": "argmax", "layer": 0, "limit": _SHOWN},
+        "alignments": {"gold": gold, "method": "argmax", "layer": 0, "limit": _VIEWED},
     }
     ends = ("MLM", "ALIGN-MLM")
     panels = encoders if kind == "layers" else {name: encoders[name] for name in ends}
@@ -93,33 +86,17 @@ def run_demo(
     *,
     changes: Mapping[str, Any] | None = None,
     workers: int | None = None,
-    progress: AnyReporter | None = None,
-) -> tuple[list[Result], Path]:
+    progress: Any = None,
+) -> tuple[list[iso.Result], Path]:
     """Run the demo, a process a core, and write its report: what was measured, and the page.
 
     ``changes`` are sizes in place of the demo's; without ``workers`` it takes a process a core, four at most.
     """
-    from isoglot.reports.render import report as draw_page  # noqa: PLC0415 - loads the libraries
-
-    report, selection = reporter_of(progress), Selection(["demo"], Path(out), changes=changes or {})
-    (program,) = programs = selection.programs(report)
-    if len(program.lab.seeds) > 1:
-        raise ConfigurationError("the demo has one seed; give --seed 2, or `isoglot study align_mlm/table3`")
-    plan, workers = inspect_programs(programs), min(workers or usable_cores(), len(SYSTEMS))
-    tally = measure(programs, plan, selection, workers=workers, progress=report)
-    if tally.failed:
-        raise ConfigurationError(
-            [f"{title}: {message}" for title, message in tally.failed.items()],
-            heading="the demo could not be finished; type the same command again to go on",
-        )
-    report.note("drawing the report")
-    _, folder = write_program(program)
-    seed, page = program.lab.seeds[0], Path(out) / "report.html"
-    runs = {name: encoder_of(program.lab, s, ORDER, seed).folder for s, name in SYSTEMS.items()}
-    curves = [f"{name}={run}" for name, run in runs.items() if read_curves(run, name)]
-    names = {program.named(system): name for system, name in SYSTEMS.items()}
-    rows = [row.model_copy(update={"run": names[row.run]}) for row in read(folder)]
+    (study,) = run_studies(["demo"], out=out, changes=changes, workers=workers, progress=progress)
+    lab, named = study.program.lab, study.program.named
+    runs = [f"{name}={encoder_of(lab, s, ORDER, lab.seeds[0])}" for s, name in SYSTEMS.items()]
+    names = {named(system): name for system, name in SYSTEMS.items()}
     title = "isoglot demo: ALIGN-MLM's four objectives"
-    options = ReportOptions(title=title, rename=names, baseline=SYSTEMS["mlm"])
-    draw_page([folder, *curves], out=page, options=options)
-    return rows, page
+    options = iso.ReportOptions(title=title, rename=names, baseline=SYSTEMS["mlm"])
+    page = iso.report([study.folder, *runs], out=Path(out) / "report.html", options=options)
+    return [row.model_copy(update={"run": names[row.run]}) for row in study.results], page

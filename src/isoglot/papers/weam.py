@@ -7,12 +7,17 @@ from functools import partial
 from statistics import fmean
 from typing import Any
 
-from isoglot.reports.papers import PaperColumn, PaperRow
-from isoglot.studies import languages
-from isoglot.studies.lab import Lab, StudyTask, TaskScores
-from isoglot.studies.languages import METRICS, aligned, cao2020, continued, fill, start, task_data, zero_shot
-from isoglot.studies.step import UnavailableError, Work
-from isoglot.studies.training_steps import DrawFigure
+from isoglot.papers import languages
+from isoglot.papers.languages import METRICS, aligned, cao2020, continued, fill, start, task_data, zero_shot
+from isoglot.studies import (
+    DrawFigure,
+    Lab,
+    PaperColumn,
+    PaperRow,
+    StudyTask,
+    UnavailableError,
+    Work,
+)
 
 #        name: (tiny, small, paper), or one value for all scales
 SIZES: dict[str, Any] = {
@@ -71,14 +76,16 @@ def table2(lab: Lab) -> None:
 
 def figure2(lab: Lab) -> None:
     """Frequent aligned words before and after: t-SNE of 20 English-German links without stop words."""
-    lab.figure("weam figure2", partial(_word_map, lab))
 
+    def draw() -> Work:
+        weam = _pair_model(lab, "weam", "de", lab.seeds[0])
+        panels = {"mBERT": lab.checkpoint(start(lab, MBERT)), "mBERT+WEAM": lab.checkpoint(weam)}
+        options = {"corpus": [aligned(lab, "de")], "count": 20, "stop_words": "auto", "pieces": "mean"}
+        return lab.make(
+            "weam figure2", DrawFigure, type="map", name="figure2", panels=panels, options=options
+        )
 
-def _word_map(lab: Lab) -> Work:
-    weam = _pair_model(lab, "weam", "de", lab.seeds[0])
-    panels = {"mBERT": lab.checkpoint(start(lab, MBERT)), "mBERT+WEAM": lab.checkpoint(weam)}
-    options = {"corpus": [aligned(lab, "de")], "count": 20, "stop_words": "auto", "pieces": "mean"}
-    return lab.make("weam figure2", DrawFigure, type="map", name="figure2", panels=panels, options=options)
+    lab.figure("weam figure2", draw)
 
 
 def _cell(lab: Lab, kind: str, row: PaperRow, column: PaperColumn, seed: int) -> float:
@@ -90,22 +97,18 @@ def _cell(lab: Lab, kind: str, row: PaperRow, column: PaperColumn, seed: int) ->
         how: dict[str, Any] = {"trained_on": language, "seed": seed, "setting": "translate_train"}
         return lab.evaluate(start(lab, MBERT), task, [language], **how).value(language, metric)
     if row.system in ("tlm", "weam"):
-        models = PAIRS if language == "en" else (language,)
-        return fmean(_of_pair(lab, row.system, pair, task, seed).value(language, metric) for pair in models)
+        numbers = []
+        for pair in PAIRS if language == "en" else (language,):  # fine-tuned on English
+            encoder = _pair_model(lab, row.system, pair, seed)
+            both = ["en", *([pair] if pair in task.languages else [])]
+            scores = lab.evaluate(encoder, task, both, trained_on="en", seed=seed, setting="zero_shot")
+            numbers.append(scores.value(language, metric))
+        return fmean(numbers)
     if row.system == "mbert":
         return zero_shot(lab, start(lab, MBERT), task, seed).value(language, metric)
     few = lab.at(("es", "de"), ("es", "de"), ("bg", "de", "el", "es", "fr"))
     encoder = cao2020(lab, MBERT, few, seed)
     return zero_shot(lab, encoder, task, seed).value(language, metric)
-
-
-def _of_pair(lab: Lab, system: str, pair: str, task: StudyTask, seed: int) -> TaskScores:
-    """A pair's model fine-tuned on English, evaluated in English and the pair's language."""
-    encoder, spoken = (
-        _pair_model(lab, system, pair, seed),
-        ["en", *([pair] if pair in task.languages else [])],
-    )
-    return lab.evaluate(encoder, task, spoken, trained_on="en", seed=seed, setting="zero_shot")
 
 
 def _pair_model(lab: Lab, system: str, pair: str, seed: int) -> Work:

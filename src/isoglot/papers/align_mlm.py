@@ -12,13 +12,8 @@ from math import isnan, nan
 from statistics import fmean
 from typing import Any
 
-from isoglot.analysis.options import ALIGNMENT
-from isoglot.reports.stats import rank_correlation
-from isoglot.studies.align_mlm_data import absence_of, derived, language_of, task_of
-from isoglot.studies.lab import Lab
-from isoglot.studies.step import Work
-from isoglot.studies.steps import SamplePairs
-from isoglot.studies.training_steps import ScoreEmbeddings
+from isoglot.papers.align_mlm_data import absence_of, derived, language_of, task_of
+from isoglot.studies import Lab, SamplePairs, ScoreEmbeddings, Work, rank_correlation
 
 SYSTEMS = {"mlm": "MLM", "xlm": "XLM", "dict_mlm": "DICT-MLM", "align_mlm": "ALIGN-MLM"}
 WITH_LANGUAGE_IDS = ("xlm", "dict_mlm")
@@ -171,21 +166,16 @@ def figure2(lab: Lab) -> None:
     """The drop of four objectives on three transformations: Table 3's bars."""
     for order, (system, name) in product(ORDERS, SYSTEMS.items()):
         row_of(lab, "align_mlm:Table3", f"{name} / {order}", system, order, ("delta",))
-    lab.figure("figure2", partial(_bars, lab))
 
+    def draw() -> dict[str, Any]:
+        bars = [
+            {"panel": order, "group": task.upper(), "series": name, "value": _drop(lab, system, order, task)}
+            for order, (system, name), task in product(ORDERS, SYSTEMS.items(), TASKS)
+        ]
+        about = {"kind": "bars", "title": "Δ by objective", "y_label": "Δ", "note": "Means over seeds."}
+        return {**about, "bars": bars}
 
-def _bars(lab: Lab) -> dict[str, Any]:
-    bars = [
-        {"panel": order, "group": task.upper(), "series": name, "value": _drop(lab, system, order, task)}
-        for order, (system, name), task in product(ORDERS, SYSTEMS.items(), TASKS)
-    ]
-    return {
-        "kind": "bars",
-        "title": "Δ by objective",
-        "y_label": "Δ",
-        "bars": bars,
-        "note": "Means over seeds.",
-    }
+    lab.figure("figure2", draw)
 
 
 def figure3(lab: Lab) -> None:
@@ -226,13 +216,12 @@ def _correlation(lab: Lab, task: str) -> float:
 def training_time(lab: Lab) -> None:
     """Hours of pre-training (App. I, trans+inv); what the paper calls TLM is XLM."""
     rows = {"mlm": "MLM", "xlm": "TLM", "align_mlm": "ALIGN-MLM", "dict_mlm": "DICT-MLM"}
+
+    def hours(system: str, seed: int) -> float:
+        return encoder_of(lab, system, "trans+inv", seed).value("hours")
+
     for (system, row), seed in product(rows.items(), lab.seeds):
-        hours = partial(_hours, lab, system, seed)
-        lab.cell("align_mlm:I", row=row, column="hours", value=hours, seed=seed)
-
-
-def _hours(lab: Lab, system: str, seed: int) -> float:
-    return encoder_of(lab, system, "trans+inv", seed).value("hours")
+        lab.cell("align_mlm:I", row=row, column="hours", value=partial(hours, system, seed), seed=seed)
 
 
 def alpha(lab: Lab) -> None:
@@ -304,7 +293,7 @@ def alignment_of(lab: Lab, system: str, order: str, seed: int) -> float:
         options=options,
         label=encoder.step.label,
     )
-    return work.value("alignment_score", row=(ALIGNMENT, language_of(order), "alignment_score"))
+    return work.value("alignment_score", row=("embedding_alignment", language_of(order), "alignment_score"))
 
 
 def encoder_of(lab: Lab, system: str, order: str, seed: int, **values: float) -> Work:
@@ -341,7 +330,15 @@ def encoder_of(lab: Lab, system: str, order: str, seed: int, **values: float) ->
             "lexicon": None, "copied_vocabulary": known, "share": size["dictionary"], "weight": size["alpha"],
         }  # fmt: skip
     sections = {
-        "model": _shape(lab),
+        "model": {
+            "max_position_embeddings": size["positions"],
+            "hidden_size": size["hidden"],
+            "num_hidden_layers": size["layers"],
+            "num_attention_heads": size["heads"],
+            "intermediate_size": size["feed_forward"],
+            "initializer_range": size["initializer_range"],
+            **lab.at({"hidden_dropout_prob": 0, "attention_probs_dropout_prob": 0}, {}, {}),
+        },
         "tokenizer": {"algorithm": None, "family": None, "vocab_size": None, "path": f"{text}/tokenizer"},
         "streams": streams,
         "views": views,
@@ -359,17 +356,3 @@ def encoder_of(lab: Lab, system: str, order: str, seed: int, **values: float) ->
     recipe = "mlm_scratch" if system == "mlm" else system
     run = " ".join([system, *(f"{k}={v}" for k, v in values.items() if v != lab.size.get(k, 0.0))])
     return lab.pretrain(f"{run} {order}", recipe, sections, seed=seed, run=run)
-
-
-def _shape(lab: Lab) -> dict[str, Any]:
-    size = lab.size
-    shape = {
-        "max_position_embeddings": size["positions"],
-        "hidden_size": size["hidden"],
-        "num_hidden_layers": size["layers"],
-        "num_attention_heads": size["heads"],
-        "intermediate_size": size["feed_forward"],
-        "initializer_range": size["initializer_range"],
-    }
-    tiny = {"hidden_dropout_prob": 0, "attention_probs_dropout_prob": 0}
-    return {**shape, **lab.at(tiny, {}, {})}

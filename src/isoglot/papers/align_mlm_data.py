@@ -2,10 +2,17 @@
 
 from typing import Any
 
-from isoglot.studies.lab import Lab, StudyTask
-from isoglot.studies.languages import CORPORA, DATA, files_of, inputs_of
-from isoglot.studies.step import UnavailableError, Work
-from isoglot.studies.steps import CollectText, Derive, MakeWorld, TrainTokenizer
+from isoglot.papers.languages import CORPORA, DATA, files_of, inputs_of
+from isoglot.studies import (
+    CollectText,
+    Derive,
+    Lab,
+    MakeWorld,
+    StudyTask,
+    TrainTokenizer,
+    UnavailableError,
+    Work,
+)
 
 _AUTHORS_REPAIR = {"trans": "none", "inv": "flip", "syn": "consistent"}
 """Last step of a transformation to what the authors' code does to entity tags; transliterated ones stay."""
@@ -28,8 +35,8 @@ def task_of(lab: Lab, task: str, order: str, overlap: float) -> StudyTask:
     if lab.scale == "small":
         data = _small_data(task, copy)
     else:
-        english, (own, file) = _world(lab) if lab.scale == "tiny" else CORPORA, files_of(task)
-        data = [f"{english}/{own}", copy / f"{{language}}/{file}"]
+        english, (original, file) = _world(lab) if lab.scale == "tiny" else CORPORA, files_of(task)
+        data = [f"{english}/{original}", copy / f"{{language}}/{file}"]
     spoken = [language_of(order)]
     return StudyTask(task, data, spoken, preset="align_mlm", train=train, split="dev")
 
@@ -42,19 +49,19 @@ def absence_of(lab: Lab, task: str, order: str) -> str:
 
 
 def _small_data(task: str, copy: Work) -> list[str]:
-    place = copy / "{language}"
+    folder = copy / "{language}"
     if task == "ner":
-        return [f"{DATA}/wikiann/{{language}}/{{split}}", f"{place}/ner.{{split}}/derived.jsonl"]
+        return [f"{DATA}/wikiann/{{language}}/{{split}}", f"{folder}/ner.{{split}}/derived.jsonl"]
     if task == "pos":
         return [
             f"train={DATA}/ud/{{language}}_ewt-ud-train.conllu.gz",
             f"dev={DATA}/ud/{{language}}_ewt-ud-dev.conllu",
-            f"train={place}/pos.train/derived.conllu",
-            f"dev={place}/pos.dev/derived.conllu",
+            f"train={folder}/pos.train/derived.conllu",
+            f"dev={folder}/pos.dev/derived.conllu",
         ]
     files = [
         *(f"{DATA}/nli/{name}.{{language}}.dev.csv" for name in ("mnli", "snli")),
-        *(f"{place}/{name}/derived.jsonl" for name in ("mnli", "snli")),
+        *(f"{folder}/{name}/derived.jsonl" for name in ("mnli", "snli")),
     ]
     parts = {"train": "0:90%", "dev": "90:100%"}
     return [f"{split}={file}#{part}" for split, part in parts.items() for file in files]
@@ -115,12 +122,12 @@ def derived(lab: Lab, order: str, overlap: float = 0.0) -> Work:
     inverted = order.endswith("inv")
     if inverted:
         options["end_marks"] = size["end_marks"]
-    for name, given in inputs.items():
-        if given.get("parses"):
-            given["first_parse_only"] = size["first_parse_only"]
+    for name, fields in inputs.items():
+        if fields.get("parses"):
+            fields["first_parse_only"] = size["first_parse_only"]
         if inverted and name != "text":
-            literal = {"literal": True} if size["literal_nli"] and given.get("kind") == "nli" else {}
-            given["options"] = {"split": size["split_tasks"], **literal}
+            literal = {"literal": True} if size["literal_nli"] and fields.get("kind") == "nli" else {}
+            fields["options"] = {"split": size["split_tasks"], **literal}
     repair = size["repair"]
     if repair == "authors":
         repair = _AUTHORS_REPAIR[order.rpartition("+")[2]]
