@@ -34,12 +34,12 @@ import torch
 from scipy.stats import rankdata
 
 from isoglot.aligners.embedding.aligner import EmbeddingAligner
+from isoglot.checkpoints.folder import BOX
 from isoglot.corpus.filter.filters import clean
 from isoglot.mining.filter_pairs import copied_share, filter_pairs
 from isoglot.mining.options import VectorOptions
 from isoglot.mining.vectors import sentence_encoder, unit_vectors
 from isoglot.modules.neighbours import nearest_both_ways
-from isoglot.runs.checkpoint import BOX
 from isoglot.seeding import generator_for
 from sentence_vectors import remembered
 

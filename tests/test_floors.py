@@ -22,7 +22,7 @@ FLOORS: dict[str, int] = {
             ["columns", "errors", "languages", "options"],
             ["checks"],
             ["runs"],
-            ["seeding", "schema", "results", "link_counts", "example_counts"],
+            ["checkpoints", "seeding", "schema", "results", "link_counts", "example_counts"],
             ["recipe"],
             ["corpus", "modules"],
             ["aligners", "derive", "losses", "synthetic", "testing"],
@@ -31,12 +31,18 @@ FLOORS: dict[str, int] = {
             ["pretraining", "finetuning", "evaluation", "reports"],
             ["analysis", "mining", "projection"],
             ["studies"],
+            ["papers"],
             ["cli"],
         ]
     )
     for name in names
 }
 MAX_LINES = 400
+CLOSING = {
+    ("isoglot.aligners.scoring", "isoglot.aligners.score_file"),
+    ("isoglot.corpus.read.sources", "isoglot.corpus.read.tmx"),
+}
+"""Imports inside functions that still close a circle; none may be added."""
 TEST_ONLY = {"testing": {"testing"}}
 """Part -> the parts that may import it; everything else must be a test."""
 
@@ -55,14 +61,9 @@ def modules(root: Path = ROOT) -> dict[str, Path]:
 
 
 def imports_of(name: str, path: Path, known: set[str]) -> Iterator[tuple[str, int, bool]]:
-    """(imported isoglot module, line, whether at import time) of one module, imports inside functions included."""
+    """(imported isoglot module, line, whether it ever runs) of one module, imports inside functions included."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
-    lazy = {
-        id(inner)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) or _is_type_checking(node)
-        for inner in ast.walk(node)
-    }
+    types = {id(inner) for node in ast.walk(tree) if _is_type_checking(node) for inner in ast.walk(node)}
     package = name if path.name == "__init__.py" else name.rpartition(".")[0]
     for node in ast.walk(tree):
         if not isinstance(node, ast.stmt):
@@ -78,7 +79,7 @@ def imports_of(name: str, path: Path, known: set[str]) -> Iterator[tuple[str, in
             targets = [f"{base}.{a.name}" if f"{base}.{a.name}" in known else base for a in node.names]
         for target in dict.fromkeys(targets):
             if target == "isoglot" or target.startswith("isoglot."):
-                yield target, node.lineno, id(node) not in lazy
+                yield target, node.lineno, id(node) not in types
 
 
 def _is_type_checking(node: ast.AST) -> bool:
@@ -110,11 +111,13 @@ def violations(found: dict[str, Path]) -> list[str]:
 
 
 def circles(found: dict[str, Path]) -> list[str]:
-    """Circles among the imports that run when a module is imported."""
+    """Circles among the imports that ever run, those inside functions too, but for :data:`CLOSING`."""
     known = set(found)
     graph = {
         name: {
-            t for t, _, at_import in imports_of(name, path, known) if at_import and t in known and t != name
+            target
+            for target, _, runs in imports_of(name, path, known)
+            if runs and target in known and target != name and (name, target) not in CLOSING
         }
         for name, path in found.items()
     }
@@ -157,6 +160,14 @@ def test_imports_only_go_down() -> None:
 
 def test_no_circles() -> None:
     assert not circles(modules())
+
+
+@pytest.mark.parametrize("closing", sorted(CLOSING), ids="->".join)
+def test_circles_that_remain_are_those_that_are_named(
+    closing: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(f"{__name__}.CLOSING", CLOSING - {closing})
+    assert circles(modules()), "it closes no circle any more; take it off the list"
 
 
 @pytest.mark.parametrize(
@@ -203,10 +214,11 @@ def test_the_check_sees_each_kind_of_climb(
 def test_the_check_sees_a_circle(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("import isoglot.b\n")
     (tmp_path / "b.py").write_text("from isoglot import c\n")
-    (tmp_path / "c.py").write_text("def later():\n    import isoglot.a\n")
+    (tmp_path / "c.py").write_text("if TYPE_CHECKING:\n    import isoglot.a\n")
     assert not circles(modules(tmp_path))
-    (tmp_path / "c.py").write_text("import isoglot.a\n")
-    assert circles(modules(tmp_path)) == ["isoglot.a -> isoglot.b -> isoglot.c -> isoglot.a"]
+    for text in ("import isoglot.a\n", "def later():\n    import isoglot.a\n"):
+        (tmp_path / "c.py").write_text(text)
+        assert circles(modules(tmp_path)) == ["isoglot.a -> isoglot.b -> isoglot.c -> isoglot.a"]
 
 
 def test_report_and_the_results_it_reads_never_import_torch() -> None:

@@ -158,10 +158,12 @@ def test_a_word_of_a_dictionary_that_is_unknown_has_no_translation(model: Path) 
 def test_a_text_without_a_known_word_has_a_null_vector(model: Path, options: dict[str, Any]) -> None:
     encoder = iso.TextEncoder(model, **{"layer": 2, **options})
     with pytest.warns(UnknownWordsWarning, match="take no part in vectors.* text 2: '작은'") as caught:
-        vectors = encoder.encode([KNOWN, f"{TEXTS[0]}.", f"ta {TEXTS[1]}", *TEXTS[2:]], normalise=True)
+        vectors = encoder.encode(
+            [KNOWN, f"{TEXTS[0]}.", f"ta {TEXTS[1]}", *TEXTS[2:], "집집a집"], normalise=True
+        )
     assert len(caught) == 1 and caught[0].filename == __file__
     assert np.isfinite(vectors).all()
-    assert vectors.any(axis=1).tolist() == [True, False, True, False, False, False]
+    assert vectors.any(axis=1).tolist() == [True, False, True, False, False, False, False]
 
 
 def test_unknown_words_take_no_part_in_a_mean(model: Path) -> None:
@@ -199,6 +201,12 @@ def test_python_warns_at_the_line_that_calls(model: Path, files: Path) -> None:
         with pytest.warns(UnknownWordsWarning, match="Hangul") as caught:
             call()
         assert [warning.filename for warning in caught] == [__file__], name
+
+
+def test_the_packaged_aligner_links_no_gothic_by_its_one_letter() -> None:
+    with pytest.warns(UnknownWordsWarning, match=r"\(Gothic 4\)"):
+        pair = iso.align("Our father who art in heaven", "𐌰𐍄𐍄𐌰 𐌿𐌽𐍃𐌰𐍂 𐌸𐌿 𐌹𐌽 𐌷𐌹𐌼𐌹𐌽𐌰𐌼")
+    assert {target for _, target in pair.links} <= {0}, "𐌰𐍄𐍄𐌰 is known by half"
 
 
 def test_the_packaged_aligner_knows_no_cuneiform() -> None:

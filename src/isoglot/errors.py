@@ -6,10 +6,13 @@ the message alone and exits with 2; anything that is not an :class:`IsoglotError
 
 from __future__ import annotations
 
+import errno
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from pickle import UnpicklingError
 from typing import NamedTuple
 
 Location = tuple[str | int, ...]
@@ -76,8 +79,8 @@ class InputError(IsoglotError):
         self.message = message
         self.path = None if path is None else str(path)
         self.line = line
-        place = "" if path is None else (f"{path}:{line}: " if line is not None else f"{path}: ")
-        super().__init__(f"{place}{message}")
+        prefix = "" if path is None else (f"{path}:{line}: " if line is not None else f"{path}: ")
+        super().__init__(f"{prefix}{message}")
 
     def at(self, path: str | Path, line: int | None = None) -> InputError:
         """The same mistake, located."""
@@ -131,6 +134,44 @@ def causes(error: BaseException | None) -> Iterator[BaseException]:
         seen.add(id(error))
         yield error
         error = error.__cause__ or error.__context__
+
+
+_OUT_OF_MEMORY = re.compile(
+    r"can't allocate memory|not enough memory|out of memory|Cannot allocate memory|failed to map segment|"
+    r"std::bad_alloc",
+    re.IGNORECASE,
+)
+"""torch on a CPU, torch on a device, system calls, the loader of libraries."""
+
+
+def memory_problem(error: BaseException) -> str | None:
+    """One line where an exception, or one of its causes, says that memory ran out.
+
+    Example:
+        >>> memory_problem(MemoryError())
+        'there is not enough memory; use smaller batches, fewer processes or a smaller file, or raise `ulimit -v`'
+    """
+    for cause in causes(error):
+        number = cause.errno if isinstance(cause, OSError) else None
+        worded = isinstance(cause, RuntimeError | ImportError | OSError) and _OUT_OF_MEMORY.search(str(cause))
+        if isinstance(cause, MemoryError) or number == errno.ENOMEM or worded:
+            return (
+                "there is not enough memory; use smaller batches, fewer processes or a smaller file, or raise "
+                "`ulimit -v`"
+            )
+    return None
+
+
+def reason(error: BaseException) -> str:
+    """The first line of an exception's message that says something, with the next where it ends in a colon.
+
+    Of a pickle that torch refuses no message is passed on: it recommends what would run the pickle's code.
+    """
+    if isinstance(error, UnpicklingError):
+        return "it holds pickled objects other than tensors, which are never loaded"
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    text = " ".join(lines[: 2 if lines and lines[0].endswith(":") else 1])
+    return text.rstrip(".") or type(error).__name__
 
 
 class TrainingError(IsoglotError):

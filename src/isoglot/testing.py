@@ -35,39 +35,19 @@ FAMILIES = tuple(_TOKENIZERS)
 
 _DETERMINERS = {"the": "ta", "a": "un", "every": "jeda", "this": "ceti"}
 _NOUNS = {
-    "river": "potamo",
-    "teacher": "insegnar",
-    "window": "fenestro",
-    "garden": "jardeno",
-    "letter": "brevolo",
-    "mountain": "bergoto",
-    "child": "kindelo",
-    "captain": "kapitano",
-    "winter": "hiverno",
-    "machine": "masxino",
-    "island": "insulano",
-    "question": "demando",
-    "library": "bibliotek",
-    "horse": "cavalo",
-}
+    "river": "potamo", "teacher": "insegnar", "window": "fenestro", "garden": "jardeno",
+    "letter": "brevolo", "mountain": "bergoto", "child": "kindelo", "captain": "kapitano",
+    "winter": "hiverno", "machine": "masxino", "island": "insulano", "question": "demando",
+    "library": "bibliotek", "horse": "cavalo",
+}  # fmt: skip
 _ADJECTIVES = {
-    "old": "velha",
-    "quiet": "silentia",
-    "green": "verdona",
-    "broken": "rompita",
-    "distant": "lontana",
-    "small": "klenika",
-    "bright": "lumosa",
-}
+    "old": "velha", "quiet": "silentia", "green": "verdona", "broken": "rompita", "distant": "lontana",
+    "small": "klenika", "bright": "lumosa",
+}  # fmt: skip
 _VERBS = {
-    "sees": "vidas",
-    "follows": "sekvas",
-    "remembers": "memoras",
-    "builds": "konstruas",
-    "opens": "apertas",
-    "forgets": "oblidas",
-    "paints": "pentras",
-}
+    "sees": "vidas", "follows": "sekvas", "remembers": "memoras", "builds": "konstruas", "opens": "apertas",
+    "forgets": "oblidas", "paints": "pentras",
+}  # fmt: skip
 _ADVERBS = {"slowly": "lentamente", "again": "denove", "today": "hodiau", "never": "neniam"}
 _ENDS = {".": ".", "!": "!", "?": "?"}
 _WORDS = _DETERMINERS | _NOUNS | _ADJECTIVES | _VERBS | _ADVERBS

@@ -18,11 +18,11 @@ from isoglot.aligners.embedding.choice import kept_choice
 from isoglot.aligners.embedding.options import EmbeddingOptions
 from isoglot.aligners.embedding.taught import BOX_LANGUAGES, NEAREST, untaught
 from isoglot.aligners.options import aligner_of
+from isoglot.checkpoints.folder import BOX_FILE, checkpoint_folder
 from isoglot.cli import app
 from isoglot.corpus.encode.load_tokenizer import load_tokenizer
 from isoglot.languages import name_of, two_letters
 from isoglot.modules.load import load_masked_lm
-from isoglot.runs.checkpoint import BOX_FILE, checkpoint_folder
 
 ENGLISH = "the woman buys a small house"
 SENTENCES = {

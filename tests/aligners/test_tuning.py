@@ -8,7 +8,8 @@ import pytest
 from commands import run
 
 import isoglot as iso
-from isoglot.aligners.embedding.choice import ATTACHED, best_choice, kept_choice
+from isoglot.aligners.embedding.choice import ATTACHED, kept_choice
+from isoglot.aligners.embedding.layer_error import best_choice
 from isoglot.errors import ConfigurationError
 from isoglot.testing import tiny_aligned, tiny_model, tiny_tokenizer
 

@@ -9,12 +9,12 @@ import pytest
 import torch
 from transformers import AutoModel
 
+from isoglot.checkpoints.packed import pack, quantised, unpack
+from isoglot.checkpoints.packed_file import read_packed, restored
 from isoglot.errors import ConfigurationError
 from isoglot.modules.encoder import encode, max_length, num_layers
 from isoglot.modules.packed_encoder import PackedEmbedding, PackedEncoder, can_run
 from isoglot.runs.files import write_json
-from isoglot.runs.packed import pack, quantised, unpack
-from isoglot.runs.packed_file import read_packed, restored
 from isoglot.testing import tiny_model, tiny_tokenizer
 
 

@@ -11,8 +11,8 @@ import torch
 from training_fakes import make_trainer
 from transformers import TrainerCallback
 
-from isoglot.runs import allocator
-from isoglot.runs.allocator import adjustable_glibc, freed_memory_kept
+from isoglot.modules import allocator
+from isoglot.modules.allocator import adjustable_glibc, freed_memory_kept
 
 SIZE = 1 << 26
 """A block above glibc's highest threshold for mapping (32 MiB)."""

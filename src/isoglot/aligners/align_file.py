@@ -17,11 +17,11 @@ from isoglot.aligners.files.pairs import Warnings, read_pairs
 from isoglot.aligners.options import AlignRequest, AnyAligner, Encoder, SavedModel, paths_of
 from isoglot.aligners.phrases import counted
 from isoglot.aligners.pieces import piece_links
+from isoglot.checkpoints.folder import checkpoint_folder
 from isoglot.corpus.manifest import InputFile
 from isoglot.corpus.open_corpus import Corpus, open_corpus
 from isoglot.corpus.read.sources import UNNAMED, Source
 from isoglot.errors import ConfigurationError
-from isoglot.runs.checkpoint import checkpoint_folder
 from isoglot.runs.files import check_outputs
 from isoglot.runs.fingerprint import fingerprint
 from isoglot.runs.folder import MANIFEST, hash_checkpoint, make_once

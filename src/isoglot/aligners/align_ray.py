@@ -25,6 +25,7 @@ from isoglot.aligners.embedding.options import EmbeddingOptions
 from isoglot.aligners.embedding.running_text import align_running
 from isoglot.aligners.files.pairs import prepared_pairs
 from isoglot.aligners.options import Encoder
+from isoglot.checkpoints.folder import checkpoint_folder
 from isoglot.corpus.encode.unknown import UnknownWords
 from isoglot.corpus.encode.words import WordMode
 from isoglot.corpus.manifest import Manifest
@@ -32,7 +33,6 @@ from isoglot.corpus.open_corpus import Corpus, CorpusInput, prepared_input
 from isoglot.corpus.read.sources import Source
 from isoglot.corpus.text_pairs import TextPair
 from isoglot.errors import ConfigurationError, InputError
-from isoglot.runs.checkpoint import checkpoint_folder
 from isoglot.runs.cluster import ResidentPool
 from isoglot.runs.files import whole_path
 from isoglot.runs.folder import RUN, begin, hash_checkpoint, state_of

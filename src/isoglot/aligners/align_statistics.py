@@ -28,7 +28,7 @@ from isoglot.corpus.open_corpus import Corpus
 from isoglot.corpus.read.sources import UNNAMED
 from isoglot.corpus.text_pairs import TextPair
 from isoglot.errors import ConfigurationError, InputError
-from isoglot.runs.allocator import give_back_large_blocks
+from isoglot.modules.allocator import give_back_large_blocks
 from isoglot.runs.folder import key_of
 
 Found = Iterator[tuple[TextPair | None, PairLinks]]

@@ -18,9 +18,9 @@ from isoglot.aligners.embedding.options import EmbeddingOptions
 from isoglot.aligners.embedding.running_text import align_running
 from isoglot.aligners.given_pairs import Sentence, Texts, cut_pair, given_pairs
 from isoglot.aligners.options import STATISTICAL
+from isoglot.checkpoints.folder import BOX, checkpoint_folder, packed_file
 from isoglot.corpus.encode.words import WordMode, require_mode
 from isoglot.errors import ConfigurationError
-from isoglot.runs.checkpoint import BOX, checkpoint_folder, packed_file
 from isoglot.runs.fingerprint import FileState, files_of, states
 
 if TYPE_CHECKING:

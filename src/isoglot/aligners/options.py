@@ -8,10 +8,10 @@ from pydantic import Field, model_validator
 from isoglot.aligners.embedding.choice import with_kept
 from isoglot.aligners.embedding.options import METHODS, AnyEmbedding, Kept
 from isoglot.aligners.statistical.options import DiagonalOptions, HmmOptions, Symmetrisation, Symmetriser
+from isoglot.checkpoints.folder import BOX
 from isoglot.checks import did_you_mean, validated
 from isoglot.errors import ConfigurationError
 from isoglot.options import Options, OutputFile, Workers, fields_of, flag_of, option
-from isoglot.runs.checkpoint import BOX
 
 _LEARNING, _ENCODER, _READING, _WRITING, _SCALE = (
     "Learning from the bitext", "With an encoder", "How to read", "How to write", "On many machines",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from isoglot.aligners.embedding.choice import ATTACHED, Choice, Tried, best_choice, keep_choice
+from isoglot.aligners.embedding.choice import ATTACHED, Choice, Tried, keep_choice
 from isoglot.aligners.files.gold import GoldPairs, gold_pairs, require_usable
 from isoglot.checks import shortened
 from isoglot.errors import ConfigurationError
@@ -98,6 +98,8 @@ def tune(
     for name, weight in (weights or {}).items():
         if not isinstance(weight, int | float) or not 0 < weight < float("inf"):
             raise ConfigurationError(f"weights: {name!r} must be a number above 0, got {weight!r}")
+    from isoglot.aligners.embedding.layer_error import best_choice  # noqa: PLC0415 - loads torch
+
     table = best_choice(
         model,
         sets,

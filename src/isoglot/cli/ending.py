@@ -10,9 +10,8 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-from isoglot.errors import IsoglotError
+from isoglot.errors import IsoglotError, memory_problem
 from isoglot.runs.disk import disk_problem
-from isoglot.runs.memory import memory_problem
 
 _INTERRUPTED = 130
 _IMPATIENCE = 2.0
@@ -36,7 +35,7 @@ def main() -> None:
         sys.stdout.flush()
     except OSError as error:  # Python would try again at its end, and fail without exit code 2
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code, line = 2, line or _told(error)
+        code, line = 2, line or _message(error)
     if line is not None:
         with suppress(OSError):  # nobody reads standard error any more
             sys.stderr.write(f"isoglot: {line}\n")
@@ -67,37 +66,24 @@ def _interrupted_once() -> Iterator[None]:
         signal.signal(signal.SIGINT, signal.SIG_IGN if interrupted else signal.default_int_handler)
 
 
-class _PassedError(Exception):
-    """Takes its cause past typer, which would end with its own words and exit codes."""
-
-
-@contextmanager
-def passing() -> Iterator[None]:
-    """Pass errors to :func:`main` that typer answers itself: closed pipes, ends of files, Ctrl-C."""
-    try:
-        yield
-    except (OSError, EOFError, KeyboardInterrupt) as error:
-        raise _PassedError from error
-
-
 def _run() -> tuple[int | str | None, str | None]:
     """Run the command: its exit code, and what is to be said."""
     try:
-        from isoglot.cli.program import app
+        from isoglot.cli.program import PassedError, app
 
         gc.freeze()  # what the modules hold stays: no collection need look through it
-        app(prog_name="isoglot")  # also as python -m isoglot.cli: completion is of this name
+        try:
+            app(prog_name="isoglot")  # also as python -m isoglot.cli: completion is of this name
+        except PassedError as passed:
+            raise passed.error from passed.error.__cause__
     except SystemExit as end:
         return end.code, None
-    except (Exception, KeyboardInterrupt) as error:
-        found = error.__cause__ if isinstance(error, _PassedError) and error.__cause__ else error
-        if isinstance(found, KeyboardInterrupt):
-            return _INTERRUPTED, "interrupted"
-        line = _told(found)
-        if line is None and found is error:
-            raise
+    except KeyboardInterrupt:
+        return _INTERRUPTED, "interrupted"
+    except Exception as error:
+        line = _message(error)
         if line is None:
-            raise found from found.__cause__
+            raise
         return 2, line
     return 0, None
 
@@ -117,24 +103,20 @@ def _open_streams() -> None:
             stream.reconfigure(errors="backslashreplace")  # a Latin-1 terminal, names that are not UTF-8
 
 
-def _told(error: BaseException) -> str | None:
+def _message(error: BaseException) -> str | None:
     """One line for a mistake of the user or a place that cannot be used; ``None`` for a defect."""
     if isinstance(error, IsoglotError):
         return str(error)
-    place = getattr(error, "filename2", None) or getattr(error, "filename", None)
+    path = getattr(error, "filename2", None) or getattr(error, "filename", None)
     problem = disk_problem(error)
     if problem is not None:
-        return (
-            f"{place or 'the output'}: {problem}; free some space, or choose another disk, and run it again"
-        )
+        return f"{path or 'the output'}: {problem}; free some space, or choose another disk, and run it again"
     if (problem := memory_problem(error)) is not None:
         return problem
     if isinstance(error, ValueError) and "surrogates not allowed" in str(error):  # also pydantic's
         return "a file name or argument is not UTF-8, and what is written of it has to be; rename the file"
-    return _of_system(error, place) if isinstance(error, OSError) else None
-
-
-def _of_system(error: OSError, place: str | None) -> str | None:
-    if place is None:
+    if not isinstance(error, OSError):
+        return None
+    if path is None:
         return _CLOSED.get(error.errno or 0)
-    return f"{place}: cannot be read or written ({error.strerror}); choose another path, or change its permissions"
+    return f"{path}: cannot be read or written ({error.strerror}); choose another path, or change its permissions"

@@ -1,5 +1,7 @@
 """The commands. One module per group of them; every heavy import stands inside its command."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import pairwise
 from typing import Any
 
@@ -19,7 +21,6 @@ from isoglot.cli import (
     study,
     tasks,
 )
-from isoglot.cli.ending import passing
 from isoglot.cli.help import add_commands, name_of
 from isoglot.errors import ConfigurationError
 from isoglot.runs.ranks import require_numbers
@@ -55,23 +56,40 @@ _COMMANDS: dict[Any, str] = {
 """In the order of the work: what each takes and gives."""
 
 
+class PassedError(Exception):
+    """Takes an error past typer, which would end with its own words and exit codes."""
+
+    def __init__(self, error: BaseException) -> None:
+        super().__init__()
+        self.error = error
+
+
+@contextmanager
+def _past_typer() -> Iterator[None]:
+    """Pass errors on that typer answers itself: closed pipes, ends of files, Ctrl-C."""
+    try:
+        yield
+    except (OSError, EOFError, KeyboardInterrupt) as error:
+        raise PassedError(error) from error
+
+
 class _InOrder(TyperGroup):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Refuse empty values, most often a shell variable that is not set: click takes one for the current folder."""
-        for before, given in pairwise(["isoglot", *args]):
-            if not given or (given.startswith("--") and given.find("=") == len(given) - 1):
-                place = given or f"{before} ''"
-                raise ConfigurationError(f"{place}: the value is empty; write one, or leave the option out")
+        for before, argument in pairwise(["isoglot", *args]):
+            if not argument or (argument.startswith("--") and argument.find("=") == len(argument) - 1):
+                option = argument or f"{before} ''"
+                raise ConfigurationError(f"{option}: the value is empty; write one, or leave the option out")
         return super().parse_args(ctx, args)
 
     def make_context(self, *args: Any, **kwargs: Any) -> Any:
         """The group's context; typer answers no error that it does not know better."""
-        with passing():
+        with _past_typer():
             return super().make_context(*args, **kwargs)
 
     def invoke(self, ctx: Any) -> Any:
         """The command; typer answers no error that it does not know better."""
-        with passing():
+        with _past_typer():
             return super().invoke(ctx)
 
     def list_commands(self, ctx: Any) -> list[str]:
@@ -93,8 +111,8 @@ app = typer.Typer(
 add_commands(app, _COMMANDS)
 
 
-def _version(wanted: bool) -> None:
-    if wanted:
+def _version(print_it: bool) -> None:
+    if print_it:
         typer.echo(f"isoglot {__version__}")
         raise typer.Exit
 

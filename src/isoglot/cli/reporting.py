@@ -64,7 +64,7 @@ class TableFormat(CompareOptions):
 def compare(runs: Runs, options: TableFormat) -> None:
     """Print ours, the paper's and the difference.
 
-    Shows the tables of studies among the runs and those of --beside; figures that a paper printed wrong are marked.
+    Shows the tables of the studies among the runs; figures that a paper printed wrong are marked.
     """
     from isoglot.reports.export import FORMS
     from isoglot.reports.render import comparison_tables
@@ -72,8 +72,8 @@ def compare(runs: Runs, options: TableFormat) -> None:
     tables = comparison_tables(runs, options)
     if not tables:
         raise ConfigurationError(
-            "nothing to compare with: the runs have no cells.jsonl of a study; "
-            "add --beside RUN=TABLE:ROW, for example --beside tlm=weam:Table2:tlm"
+            "nothing to compare with: the runs have no cells.jsonl of a study; name the folder of one, or type "
+            "`isoglot report papers weam:Table2` for a paper's figures alone"
         )
     typer.echo("\n".join(FORMS[options.form](table) for table in tables))
 

@@ -225,7 +225,7 @@ def transfer(
 
     Each checkpoint is fine-tuned on the source and on each target language, and tested on the targets, derived
     languages or any others; then its weights are deleted, unless --keep is given. Finished runs are not done again.
-    `isoglot report gap` shows the results; --beside mlm=align_mlm:Table3:mlm puts a paper's figures beside them.
+    `isoglot report gap` shows the results.
 
     isoglot transfer mlm align_mlm --task pos --languages en,en-x-trans-inv --data pos --seed 1,2,3 --out gap
     """

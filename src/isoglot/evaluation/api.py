@@ -64,15 +64,15 @@ def evaluate(
         >>> rows[0].metric, rows[0].examples, rows[0].options
         ('accuracy', 8, {'layer': 2})
     """
-    own = {name: options.pop(name) for name in [*options] if name in EvaluateOptions.model_fields}
+    fields = {name: options.pop(name) for name in [*options] if name in EvaluateOptions.model_fields}
     built = given_task(task, data, columns, **options)
-    asked = validated(EvaluateOptions, own, what="evaluation option")
+    evaluate_options = validated(EvaluateOptions, fields, what="evaluation option")
     with model_folder(model, tokenizer) as checkpoint:
         return verb.evaluate(
             checkpoint,
             built,
             languages=[languages] if isinstance(languages, str) else languages,
             split=split,
-            options=asked,
+            options=evaluate_options,
             progress=progress,
         )

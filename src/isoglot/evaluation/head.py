@@ -40,11 +40,11 @@ class FinetunedModel:
         options: EvaluateOptions,
         report: Reporter,
     ) -> None:
-        trained_on, own = about.get("options", {}), TaskFacts.of(task)
+        trained_on, facts = about.get("options", {}), TaskFacts.of(task)
         heads = trained_on.get("heads", trained_on.get("kind"))
-        if heads is not None and heads != own.heads:
+        if heads is not None and heads != facts.heads:
             raise ConfigurationError(
-                f"{source} was fine-tuned for {trained_on['kind']}, not for {own.kind}; fine-tune the "
+                f"{source} was fine-tuned for {trained_on['kind']}, not for {facts.kind}; fine-tune the "
                 "encoder for it"
             )
         model = task.trained(source)

@@ -12,6 +12,7 @@ import torch
 from accelerate import PartialState
 from transformers import PreTrainedTokenizerBase
 
+from isoglot.checkpoints.folder import checkpoint_folder
 from isoglot.corpus.encode.load_tokenizer import load_tokenizer
 from isoglot.errors import ConfigurationError
 from isoglot.finetuning.data import dev_sets, training_rows
@@ -20,7 +21,6 @@ from isoglot.finetuning.train import TrainingData, train_head
 from isoglot.modules.adapter import add_adapter
 from isoglot.modules.checkpoint import require_fitting
 from isoglot.modules.surroundings import own_surroundings
-from isoglot.runs.checkpoint import checkpoint_folder
 from isoglot.runs.files import read_json, require_writable, write_json
 from isoglot.runs.folder import (
     CHECKPOINT,

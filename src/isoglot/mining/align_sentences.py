@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from isoglot.checkpoints.folder import BOX
 from isoglot.checks import given_texts, validated
 from isoglot.corpus.encode.unknown import UnknownWords
 from isoglot.corpus.filter.filters import clean
@@ -23,7 +24,6 @@ from isoglot.mining.options import SentenceAlignOptions
 from isoglot.mining.sentence_paths import cheapest_groups, length_ratio, mutual_lines, spaced, usual_skip
 from isoglot.mining.vectors import OnUnknownText, SentenceEncoder, raw_vectors, sentence_encoder, unit_vectors
 from isoglot.modules.neighbours import unit
-from isoglot.runs.checkpoint import BOX
 from isoglot.runs.files import check_outputs
 from isoglot.runs.reporter import AnyReporter, reporter_of
 from isoglot.tasks.text_vectors import LEFT_OUT

@@ -17,11 +17,11 @@ import regex
 
 from isoglot.aligners.embedding.aligner import EmbeddingAligner
 from isoglot.aligners.given_pairs import given_pairs
+from isoglot.checkpoints.folder import BOX
 from isoglot.checks import given_texts, validated
 from isoglot.corpus.encode.words import split_words
-from isoglot.corpus.filter.filters import RowTests, clean
+from isoglot.corpus.filter.filters import RowTests, check_rules, clean
 from isoglot.corpus.open_corpus import Corpus
-from isoglot.corpus.prepare import check_rules, held_out_hashes, rules_tokenizer
 from isoglot.corpus.read.records import Records
 from isoglot.corpus.read.sources import Source
 from isoglot.corpus.text_pairs import TextPair, input_pairs
@@ -31,7 +31,6 @@ from isoglot.mining.histogram import Histogram
 from isoglot.mining.options import FilterOptions
 from isoglot.mining.pair_scores import PairScorer
 from isoglot.mining.vectors import SentenceEncoder
-from isoglot.runs.checkpoint import BOX
 from isoglot.runs.files import check_outputs, write_json
 from isoglot.runs.reporter import AnyReporter, reporter_of
 
@@ -168,7 +167,7 @@ def filter_files(
 
 def _judged(pairs: Iterator[TextPair], scorer: PairScorer, options: FilterOptions) -> Iterator[JudgedPair]:
     """Pairs in their order: rules chunk by chunk, scores a window of those that pass at a time."""
-    tests = RowTests(options, tokenizer=rules_tokenizer(options)[0], held_out=held_out_hashes(options))
+    tests = RowTests.load(options)
     waiting: list[tuple[TextPair, str]] = []
     passed = first = 0
     for languages, run in groupby(pairs, key=attrgetter("languages")):

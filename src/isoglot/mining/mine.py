@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from isoglot.checkpoints.folder import BOX
 from isoglot.checks import given_texts, validated
 from isoglot.corpus.encode.unknown import UnknownWords
 from isoglot.corpus.encode.words import is_blank
@@ -28,7 +29,6 @@ from isoglot.mining.vectors import SentenceEncoder, sentence_encoder, stored_vec
 from isoglot.modules.devices import resolve_device
 from isoglot.modules.large_search import by_faiss, by_parts, require_package
 from isoglot.modules.neighbours import Neighbours, compared, nearest_both_ways
-from isoglot.runs.checkpoint import BOX
 from isoglot.runs.cluster import RayPool
 from isoglot.runs.files import check_outputs
 from isoglot.runs.reporter import AnyReporter, Silent, reporter_of

@@ -2,9 +2,9 @@
 
 from typing import Literal
 
+from isoglot.checkpoints.folder import BOX
 from isoglot.corpus.options import RULES, RowRules
 from isoglot.options import Options, Precision, option
-from isoglot.runs.checkpoint import BOX
 
 ENCODER, _SCORES = "Sentence vectors", "Scores"
 

@@ -14,10 +14,11 @@ from transformers.utils import SAFE_WEIGHTS_INDEX_NAME, SAFE_WEIGHTS_NAME
 from transformers.utils.hub import cached_file, get_checkpoint_shard_files
 from transformers.utils.logging import disable_progress_bar, enable_progress_bar, is_progress_bar_enabled
 
+from isoglot.checkpoints.folder import checkpoint_folder
+from isoglot.checkpoints.reading import reading
 from isoglot.errors import ConfigurationError
 from isoglot.modules.encoder import input_embeddings
 from isoglot.modules.finite import non_finite
-from isoglot.runs.checkpoint import checkpoint_folder, reading
 from isoglot.runs.process_wide import ProcessWide, Restore
 
 _BUILT = ("num_hidden_layers", "num_hidden_groups", "inner_group_num")

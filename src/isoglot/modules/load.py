@@ -17,10 +17,9 @@ from transformers import (
 from transformers.models.auto.modeling_auto import MODEL_FOR_MASKED_LM_MAPPING_NAMES
 
 from isoglot.checks import did_you_mean
-from isoglot.errors import ConfigurationError, Problem
+from isoglot.errors import ConfigurationError, Problem, reason
 from isoglot.modules.checkpoint import load_checkpoint, load_config, require_fitting, weight_names
 from isoglot.modules.encoder import input_embeddings
-from isoglot.runs.checkpoint import reason
 from isoglot.seeding import seed_for
 
 ARCHITECTURES: dict[str, dict[str, Any]] = {

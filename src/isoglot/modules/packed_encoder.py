@@ -10,9 +10,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from isoglot.checkpoints.packed_file import BLOCK, FAMILIES, EncoderShape, PackedFile, restored
 from isoglot.errors import ConfigurationError
 from isoglot.modules.finite import non_finite
-from isoglot.runs.packed_file import BLOCK, FAMILIES, EncoderShape, PackedFile, restored
 
 _WORDS = "embeddings.word_embeddings.weight"
 

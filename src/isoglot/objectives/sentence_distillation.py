@@ -8,6 +8,7 @@ from datasets import Dataset
 from torch import Tensor, nn
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+from isoglot.checkpoints.folder import checkpoint_folder
 from isoglot.errors import ConfigurationError
 from isoglot.losses.base import LossOutput
 from isoglot.losses.sentence_distillation import SentenceDistillation
@@ -17,7 +18,6 @@ from isoglot.modules.encodings import Encodings
 from isoglot.objectives.base import Batch, LayerObjective, tensor_of
 from isoglot.objectives.teacher import Teacher, taught_vectors
 from isoglot.options import Count
-from isoglot.runs.checkpoint import checkpoint_folder
 
 
 @dataclass(eq=False, repr=False)

@@ -14,6 +14,7 @@ from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
 from isoglot.aligners.embedding.loading import load_encoder
+from isoglot.checkpoints.folder import checkpoint_folder
 from isoglot.corpus.encode.pieces import PieceEncoder, piece_key
 from isoglot.corpus.encode.store import content_hash
 from isoglot.errors import ConfigurationError
@@ -21,7 +22,6 @@ from isoglot.modules.contrast import pool
 from isoglot.modules.encoder import encode_to_layer, max_length, num_layers
 from isoglot.modules.finite import require_finite
 from isoglot.runs.cache import cache_folder
-from isoglot.runs.checkpoint import checkpoint_folder
 from isoglot.runs.folder import hash_checkpoint, make_once
 
 _ROWS, _VECTORS, _KEYS = 10_000, "vectors.npy", "keys.npy"

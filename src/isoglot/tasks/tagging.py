@@ -128,7 +128,7 @@ class TaggingTask(HeadTask):
             for first, kept, last in _windows([len(w) for w in words], room, self.overlap):
                 pieces = words[first:last] if last - first > 1 else [words[first][:room]]
                 starts = np.cumsum([len(template.prefix), *map(len, pieces)]).tolist()
-                ids = template.place(np.concatenate(pieces))
+                ids = template.sequence(np.concatenate(pieces))
                 labels = np.full(len(ids), IGNORED, np.int32)
                 places = []  # of the label of each word that counts
                 for word in range(kept, last):

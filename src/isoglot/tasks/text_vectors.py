@@ -13,6 +13,7 @@ from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from isoglot.aligners.embedding.loading import load_encoder
+from isoglot.checkpoints.folder import BOX
 from isoglot.checks import given_texts
 from isoglot.corpus.encode.pieces import PieceEncoder
 from isoglot.corpus.encode.unknown import KnownPieces, OnUnknown, counted
@@ -25,7 +26,6 @@ from isoglot.modules.surroundings import own_precision
 from isoglot.modules.word_vectors import mean_rows
 from isoglot.options import Precision
 from isoglot.recipe.spec import require_options
-from isoglot.runs.checkpoint import BOX
 from isoglot.tasks.features import RowCollator, StepProgress, device_batches
 
 _LOG = logging.getLogger(__name__)

@@ -13,10 +13,9 @@ from transformers import PreTrainedTokenizerBase, Trainer
 from transformers.trainer import OPTIMIZER_NAME, SCHEDULER_NAME, TRAINER_STATE_NAME
 from transformers.trainer_utils import TrainOutput
 
-from isoglot.errors import TrainingError
+from isoglot.errors import TrainingError, reason
 from isoglot.modules.adapter import has_adapter, write_adapter
-from isoglot.runs.allocator import freed_memory_kept
-from isoglot.runs.checkpoint import reason
+from isoglot.modules.allocator import freed_memory_kept
 from isoglot.training import checkpoints
 from isoglot.training.batches import TokenBudgetBatches
 from isoglot.training.callbacks import StepMeter
@@ -39,15 +38,15 @@ class StagedTrainer(Trainer):
 
     def train(self, resume_from_checkpoint: str | bool | None = None, **kwargs: Any) -> TrainOutput:  # type: ignore[override]
         """Train, or go on training; ``True`` finds the newest complete checkpoint."""
-        found = checkpoints.chosen(
+        checkpoint = checkpoints.chosen(
             resume_from_checkpoint, self.folder, plan=self.plan(), main=self.is_world_process_zero()
         )
         try:
             with freed_memory_kept(self.args.device.type):
-                return super().train(resume_from_checkpoint=found, **kwargs)
+                return super().train(resume_from_checkpoint=checkpoint, **kwargs)
         except UnpicklingError as error:
             raise TrainingError(
-                f"{found}: optimizer, schedule or random state cannot be loaded ({reason(error)}); delete this "
+                f"{checkpoint}: optimizer, schedule or random state cannot be loaded ({reason(error)}); delete this "
                 "checkpoint to resume from the one before it, or the run's folder to train again"
             ) from error
 

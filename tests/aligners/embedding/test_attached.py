@@ -9,7 +9,8 @@ import pytest
 from isoglot.aligners.alignment import PairLinks
 from isoglot.aligners.embedding.aligner import EmbeddingAligner
 from isoglot.aligners.embedding.attached import attach
-from isoglot.aligners.embedding.choice import ATTACHED, best_choice
+from isoglot.aligners.embedding.choice import ATTACHED
+from isoglot.aligners.embedding.layer_error import best_choice
 from isoglot.aligners.embedding.options import EmbeddingOptions
 from isoglot.aligners.files.gold import GoldPairs
 from isoglot.aligners.scoring import GoldAlignment

@@ -12,23 +12,19 @@ from typer.testing import CliRunner
 
 import isoglot as iso
 from isoglot.aligners.embedding.aligner import EmbeddingAligner
-from isoglot.aligners.embedding.choice import (
-    CANDIDATES,
-    best_choice,
-    keep_choice,
-    kept_choice,
-)
+from isoglot.aligners.embedding.choice import CANDIDATES, keep_choice, kept_choice
+from isoglot.aligners.embedding.layer_error import best_choice
 from isoglot.aligners.embedding.options import EmbeddingOptions
 from isoglot.aligners.files.gold import GoldPairs, gold_pairs
 from isoglot.aligners.options import aligner_of
 from isoglot.aligners.scoring import GoldAlignment
+from isoglot.checkpoints.reading import ALIGNER_FILE
 from isoglot.cli import app
 from isoglot.corpus.labelled.places import DataSource
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.evaluation.evaluate import evaluate
 from isoglot.evaluation.options import EvaluateOptions
 from isoglot.objectives.self_training import SelfTrainingObjective
-from isoglot.runs.checkpoint import ALIGNER_FILE
 from isoglot.tasks.word_alignment import WordAlignmentTask
 from isoglot.testing import tiny_model, tiny_tokenizer
 from isoglot.training.export import export_encoder

@@ -102,6 +102,15 @@ def test_a_word_that_is_known_in_part_is_linked_by_its_known_pieces() -> None:
     assert found.links == [(0, 0)]
 
 
+@pytest.mark.parametrize("word", ["집집a집", "a집집집", "집e집"])
+@pytest.mark.parametrize("method", ["argmax", "softmax"])
+def test_one_known_letter_does_not_stand_for_a_word(word: str, method: str) -> None:
+    aligner = built("xlm-roberta", method=method)
+    with pytest.warns(UnknownWordsWarning, match=rf": 1 \(.* 1\); first in pair 1: '{word}'"):
+        links = aligner.align_words(["river", "garden"], ["potamo", word, "jardeno"]).links
+    assert links and 1 not in {target for _, target in links}
+
+
 @pytest.mark.parametrize("family", ["bert", "xlm-roberta", "roberta", "modernbert"])
 def test_known_text_is_linked_without_a_warning(family: str) -> None:
     """Bytes know every script."""

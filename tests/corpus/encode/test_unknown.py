@@ -47,6 +47,13 @@ def test_a_word_that_is_known_in_part_counts_by_its_known_letters() -> None:
     assert counted(tiny_tokenizer("bert"), "river집 river") == ("r##iver", ["river집"], False)
 
 
+def test_a_word_of_mostly_unknown_letters_does_not_count() -> None:
+    tokenizer = tiny_tokenizer("xlm-roberta")
+    assert counted(tokenizer, "river 집집a집.") == ("river", ["집집a집"], False)
+    assert counted(tokenizer, "a집집집") == ("", ["a집집집"], True)
+    assert counted(tokenizer, "a집 river") == ("ariver", [], False), "half of its letters are known"
+
+
 def test_what_stands_before_a_text_is_not_its_word() -> None:
     tokenizer = tiny_tokenizer("bert")
     encoding = tokenizer.backend_tokenizer.encode("river: 집", add_special_tokens=False)

@@ -62,7 +62,7 @@ class EmbeddingAligner:
     """Links words whose contextual vectors are similar.
 
     A word that the vocabulary does not know has no vector and gets no link, and the pair's score counts it as
-    unaligned; of a word that it knows in part the known pieces count. A run ends with one
+    unaligned; of a word that it knows by half or more of its letters the known pieces count. A run ends with one
     :class:`~isoglot.errors.UnknownWordsWarning`.
 
     Args:
@@ -265,7 +265,7 @@ class EmbeddingAligner:
                 self._warn(number, f"the {side} side is empty; it gets no links")
             elif missing := sorted(set(range(len(words))) - set(cut.words)):
                 known = (piece for piece, word in zip(cut.ids, cut.words, strict=True) if word >= 0)
-                whole = not any(map(self._known.lettered, known))
+                whole = not any(map(self._known.letters, known))
                 unknown(number, [words[word] for word in missing], whole)
         n, m = map(len, pieces[place : place + 2])
         if n * m > MOST_ENTRIES:

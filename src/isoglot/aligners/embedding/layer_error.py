@@ -1,24 +1,28 @@
-"""Alignment error rate by layer, from one run of the encoder (XLM-Align, Fig. 2)."""
+"""Alignment error rate by layer, from one run of the encoder (XLM-Align, Fig. 2), and the best layer and method."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from operator import index
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain
+from operator import attrgetter, index
+from pathlib import Path
+from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from isoglot.aligners.embedding.aligner import UNLINKED, EmbeddingAligner
-from isoglot.aligners.embedding.options import EmbeddingOptions
+from isoglot.aligners.embedding.choice import CANDIDATES, WHERE, Choice, Tried
+from isoglot.aligners.embedding.options import MEASURED, EmbeddingOptions
 from isoglot.aligners.embedding.piece_states import Pieces
 from isoglot.aligners.files.gold import GoldPairs
 from isoglot.aligners.scoring import score_pair
 from isoglot.checks import shortened
-from isoglot.corpus.encode.unknown import OnUnknown, counted, ignored
+from isoglot.corpus.encode.unknown import OnUnknown, UnknownWords, counted, ignored
 from isoglot.errors import ConfigurationError
 from isoglot.link_counts import AlignmentScore
 from isoglot.modules.encoder import layer_number, num_layers
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedModel
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 
 def layer_error(aligner: EmbeddingAligner, pairs: GoldPairs, **how: Any) -> dict[int, AlignmentScore]:
@@ -40,45 +44,112 @@ def layer_errors(
     Each ``window`` of pairs is encoded once for all aligners that encode alike, and its states are held ``layers``
     times. ``unknown`` receives the words that the vocabulary does not know; by default a warning counts them.
     """
-    wanted = wanted_layers(aligners[0].model, layers)
-    totals = [dict.fromkeys(wanted, AlignmentScore()) for _ in aligners]
+    numbers = wanted_layers(aligners[0].model, layers)
+    totals = [dict.fromkeys(numbers, AlignmentScore()) for _ in aligners]
     with counted(unknown, UNLINKED) as receive:
         for start in range(0, len(pairs.words), window):
             words = pairs.words[start : start + window]
             gold = pairs.gold[start : start + window]
-            encoded: list[tuple[EmbeddingOptions, Any]] = []
+            encoded: list[
+                tuple[EmbeddingOptions, Any]
+            ] = []  # options with the states and pieces that they give
             for aligner, total in zip(aligners, totals, strict=True):
-                own = next((held for how, held in encoded if _alike(how, aligner.options, held[1])), None)
-                if own is None:  # the same words are unknown to all of them
-                    own = aligner.encode(words, wanted, first=start, unknown=ignored if encoded else receive)
-                    encoded.append((aligner.options, own))
-                for layer, table in aligner.extract(*own).items():
-                    for links, right in zip(aligner.pair_links(table, words, own[1]), gold, strict=True):
-                        total[layer] += score_pair(frozenset(links.links), right)
+                alike = (both for how, both in encoded if _alike(how, aligner.options, both[1]))
+                if (states := next(alike, None)) is None:  # the same words are unknown to all of them
+                    receiver = ignored if encoded else receive
+                    states = aligner.encode(words, numbers, first=start, unknown=receiver)
+                    encoded.append((aligner.options, states))
+                for layer, table in aligner.extract(*states).items():
+                    for links, answer in zip(aligner.pair_links(table, words, states[1]), gold, strict=True):
+                        total[layer] += score_pair(frozenset(links.links), answer)
             if progress is not None:
                 progress(min(start + window, len(pairs.words)), len(pairs.words))
     return totals
 
 
+def best_choice(
+    model: str | Path | PreTrainedModel,
+    gold: Mapping[str, GoldPairs],
+    *,
+    tokenizer: PreTrainedTokenizerBase | None = None,
+    layers: Sequence[int] | None = None,
+    weights: Mapping[str, float] | None = None,
+    candidates: Sequence[Choice] = CANDIDATES,
+    with_best: Sequence[Choice] = (),
+    progress: Callable[[str, int, int], None] | None = None,
+    **options: Any,
+) -> list[Tried]:
+    """Every method and layer, from the least mean AER over sets of gold links to the largest.
+
+    Args:
+        model: The encoder.
+        gold: Gold links by the name of each set.
+        tokenizer: Tokenizer of a loaded encoder.
+        layers: Numbers of the layers to try; by default all.
+        weights: Weight of each set in the mean, 1 by default.
+        candidates: Methods to try at each layer.
+        with_best: Options to try with the best candidate as well, unless ``options`` name them.
+        progress: Called with the name of a set, its number and how many there are.
+        **options: Options of every candidate, such as ``level``; part of the choice but for device and precision.
+    """
+    if chosen := sorted({"layer", *chain.from_iterable(candidates)} & set(options)):
+        raise ConfigurationError(f"this command chooses {', '.join(chosen)} itself; leave it out")
+    options = {**MEASURED, **options}
+    encoder = EmbeddingAligner(model, tokenizer=tokenizer, options=EmbeddingOptions.build(**options))
+    fixed = {name: value for name, value in options.items() if name not in WHERE}
+    shares = [(weights or {}).get(name, 1.0) for name in gold]
+    shares = [share / max(shares) for share in shares]  # the sum of very large ones is not a number
+    unknown = UnknownWords(UNLINKED)
+
+    def in_set(name: str) -> OnUnknown:
+        return lambda number, words, whole: unknown.add(f"pair {number} of {name}", words, whole)
+
+    def measure(
+        candidates: Sequence[Choice], layers: Sequence[int], receiver: Callable[[str], OnUnknown]
+    ) -> list[Tried]:
+        aligners = [
+            encoder.with_options(EmbeddingOptions.build(**{**each, **options})) for each in candidates
+        ]
+        errors = {}
+        for number, (name, pairs) in enumerate(gold.items()):
+            if progress is not None:
+                progress(name, number, len(gold))
+            errors[name] = layer_errors(aligners, pairs, layers=layers, unknown=receiver(name))
+        tried = []
+        for number, candidate in enumerate(candidates):
+            for layer in layers:
+                scores = {name: by_aligner[number][layer] for name, by_aligner in errors.items()}
+                mean = fmean((100 * score.aer for score in scores.values()), shares)
+                tried.append(Tried({**candidate, **fixed, "layer": layer}, mean, scores))
+        return tried
+
+    tried = measure(candidates, wanted_layers(encoder.model, layers), in_set)
+    unknown.warn()
+    if more := [choice for choice in with_best if not set(choice) & set(options)]:
+        best = min(tried, key=attrgetter("aer")).choice
+        tried += measure([{**best, **choice} for choice in more], [best["layer"]], lambda _: ignored)
+    return sorted(tried, key=attrgetter("aer"))
+
+
 def wanted_layers(model: PreTrainedModel, layers: Iterable[int] | None) -> list[int]:
-    """The layers that are asked for, each once, by default all of the encoder's."""
+    """The layers to read, each once, by default all of the encoder's."""
     if layers is None:
         return list(range(num_layers(model) + 1))
     try:
-        wanted = list(dict.fromkeys(map(index, layers)))
+        numbers = list(dict.fromkeys(map(index, layers)))
     except TypeError:
-        wanted = []
-    if not wanted:
+        numbers = []
+    if not numbers:
         raise ConfigurationError(
             f"layers must be numbers, one or more, such as [6, 7, 8], got {shortened(layers)}"
         )
-    for layer in wanted:
+    for layer in numbers:
         layer_number(model, layer, name="layers")
-    return wanted
+    return numbers
 
 
-def _alike(one: EmbeddingOptions, other: EmbeddingOptions, pieces: Sequence[Pieces]) -> bool:
+def _alike(first: EmbeddingOptions, second: EmbeddingOptions, pieces: Sequence[Pieces]) -> bool:
     """Whether these sentences have the same states by both."""
-    windows = {one.window(), other.window()}
+    windows = {first.window(), second.window()}
     narrow = min((window for window in windows if window is not None), default=0)
-    return one.encode == other.encode and (len(windows) == 1 or max(map(len, pieces)) <= narrow)
+    return first.encode == second.encode and (len(windows) == 1 or max(map(len, pieces)) <= narrow)

@@ -13,14 +13,14 @@ from safetensors import safe_open
 from torch import nn
 
 from isoglot.aligners.embedding.memory import return_free_memory
-from isoglot.corpus.encode.plain_tokenizer import PlainTokenizer
+from isoglot.checkpoints.folder import checkpoint_folder, packed_file
+from isoglot.checkpoints.packed_file import CONFIG, TOKENIZER_CONFIG, build_tokenizer, read_packed
+from isoglot.corpus.encode.load_tokenizer import PlainTokenizer, load_tokenizer
 from isoglot.errors import ConfigurationError
 from isoglot.modules.devices import resolve_device
 from isoglot.modules.encoder import hidden_size, unwrapped
 from isoglot.modules.packed_encoder import PackedEncoder, can_run
 from isoglot.modules.pointer import Pointer
-from isoglot.runs.checkpoint import checkpoint_folder, packed_file
-from isoglot.runs.packed_file import CONFIG, TOKENIZER_CONFIG, build_tokenizer, read_packed
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -80,7 +80,6 @@ def load_encoder(
     # They load transformers.
     from transformers import AutoModel  # noqa: PLC0415
 
-    from isoglot.corpus.encode.load_tokenizer import load_tokenizer  # noqa: PLC0415
     from isoglot.modules.checkpoint import load_checkpoint, require_fitting  # noqa: PLC0415
 
     if not isinstance(model, str | Path):

@@ -79,12 +79,13 @@ def cut_words(tokenizer: PreTrainedTokenizerBase, sentences: Sequence[Sequence[s
 
 def cut_known_words(tokenizer: PreTrainedTokenizerBase, sentences: Sequence[Sequence[str]]) -> list[Pieces]:
     """As :func:`cut_words`, with :data:`UNKNOWN` for the pieces that do not count by :class:`KnownPieces`."""
-    found, known = cut_words(tokenizer, sentences), KnownPieces(tokenizer)
-    for place, cut in enumerate(found):
-        if (own := known(cut.ids, cut.words)) is not None:
-            words = [word if counts else UNKNOWN for word, counts in zip(cut.words, own, strict=True)]
-            found[place] = Pieces(cut.ids, words)
-    return found
+    known, pieces = KnownPieces(tokenizer), cut_words(tokenizer, sentences)
+    for row, (words, cut) in enumerate(zip(sentences, pieces, strict=True)):
+        texts = [*words, ""]  # the last one for the pieces of no word, whose number is −1
+        if (counts := known(cut.ids, cut.words, texts.__getitem__)) is not None:  # type: ignore[arg-type]
+            numbers = [word if real else UNKNOWN for word, real in zip(cut.words, counts, strict=True)]
+            pieces[row] = Pieces(cut.ids, numbers)
+    return pieces
 
 
 @own_precision()

@@ -1,9 +1,8 @@
-"""Compiled loops of fast_align's model, with the C++ program's double operations in the program's order.
+"""Compiled loops of fast_align's model; see ``da.h``, ``ttables.h`` and ``fast_align.cc`` of the C++ program.
 
-Two source words at equal distances from the diagonal, or one word that stands there twice, tie but for the last bits
-of their probabilities. So that the links are those of the program, every product, sum and logarithm here is taken as
-it takes it: see ``da.h``, ``ttables.h`` and ``fast_align.cc``. ``i`` is a given word, ``j`` a generated one, of ``n``
-and ``m`` in the sentence.
+``i`` is a given word, ``j`` a generated one, of ``n`` and ``m`` in the sentence. Where one word stands at two equal
+distances from the diagonal, the last bits of the probabilities decide, which depend on the order of the sums: there
+the links may differ from the program's.
 """
 
 from __future__ import annotations
@@ -21,8 +20,6 @@ from isoglot.aligners.statistical.options import Positions
 from isoglot.aligners.statistical.pair_table import EMPTY, FlatTable, find
 from isoglot.aligners.statistical.positions import PositionTable, position
 
-BUFFER = 10_000
-"""Sentences whose sums the program adds up before it adds them to the total."""
 Doubles = npt.NDArray[np.float64]
 
 
@@ -62,58 +59,31 @@ def _digamma(x):
     )  # fmt: skip
 
 
-def normalise(
-    counts: Doubles,
-    table: FlatTable,
-    order: npt.NDArray[np.int32],
-    prior: tuple[bool, float],
-    probability: npt.NDArray[np.floating],
-) -> None:
+@compiled
+def normalise(counts, table, prior, probability):
     """Counts to probabilities, row by row: exp(ψ(c + α) − ψ(Σ(c + α))), or plain shares.
 
-    ``order`` has the slots in which each row is summed, counted from its first; without any they are as they stand.
+    ``prior``: Whether there is a Dirichlet prior, and its α.
     """
-    slots = np.empty(int(table.size.max(initial=0)), np.int32)
-    _normalise(counts, table, order, slots, prior, probability)
-
-
-@compiled
-def _normalise(counts, table, order, slots, prior, probability):
-    """:func:`normalise`; ``slots`` is room for those of one row."""
-    done = 0
     for row in range(len(table.size)):
-        size = table.size[row]
-        own = slice(table.start[row], table.start[row + 1])
-        places = _in_order(table.key[own], order[done : done + size], slots)[:size]
-        _normalise_row(counts[own], places, prior, probability[own])
-        done += size
+        slots = slice(table.start[row], table.start[row + 1])
+        _normalise_row(table.key[slots], counts[slots], prior, probability[slots])
 
 
 @helper
-def _in_order(key, order, slots):
-    """The slots of a row as ``order`` has them, or if that is empty as they stand."""
-    if len(order):
-        return order
-    filled = 0
-    for place in range(len(key)):
-        if key[place] != EMPTY:
-            slots[filled] = place
-            filled += 1
-    return slots
-
-
-@helper
-def _normalise_row(counts, places, prior, probability):
+def _normalise_row(key, counts, prior, probability):
     bayes, alpha = prior
     total = 0.0
-    for place in places:
-        total += counts[place] + (alpha if bayes else 0.0)
+    for slot in range(len(key)):
+        if key[slot] != EMPTY:
+            total += counts[slot] + (alpha if bayes else 0.0)
     if total == 0:
         total = 1.0
     whole = _digamma(total) if bayes else 0.0
-    for place in places:
-        count = counts[place]
-        probability[place] = math.exp(_digamma(count + alpha) - whole) if bayes else count / total
+    for slot in range(len(key)):
+        if key[slot] != EMPTY:
+            count = counts[slot]
+            probability[slot] = math.exp(_digamma(count + alpha) - whole) if bayes else count / total
 
 
 @helper
@@ -201,9 +171,8 @@ class Rows(NamedTuple):
     """What the rows of a table are added up by."""
 
     occurrences: tuple[Ints, npt.NDArray[np.int32]]  # of the given words
-    order: npt.NDArray[np.int32]  # as normalise() has it
     prior: tuple[bool, float]
-    kept: Doubles  # the expected links of each slot, if they are kept
+    counts: Doubles  # the expected links of each slot; empty where they are not kept
 
 
 def update(
@@ -220,20 +189,19 @@ def update(
     one row of them is in memory at a time, and the new probabilities replace the old ones.
     """
     most = int(np.diff(text.table.start[part[0] : part[1] + 1]).max(initial=0))
-    sizes = most, int(text.given.lengths.max(initial=0))
-    counts, slots, places = np.empty(most), *(np.empty(size, np.int32) for size in sizes)
-    room = counts, slots, places, np.empty(2 * len(model.null))
-    _update(text, part, model, positions, whole, rows, room, int(text.table.size[: part[0]].sum()))
+    places = np.empty(int(text.given.lengths.max(initial=0)), np.int32)
+    room = np.empty(most), places, np.empty(2 * len(model.null))
+    _update(text, part, model, positions, whole, rows, room)
 
 
 @compiled
-def _update(text, part, model, positions, whole, rows, room, done):
+def _update(text, part, model, positions, whole, rows, room):
     given, generated, table = text
     first, sentences = rows.occurrences
     # The row by its words, probability and count of each: frequent ones, whose numbers are low, stand together.
-    counts, slots, places, beside = room
+    counts, places, beside = room
     for word in range(part[0], part[1]):
-        start, stop, size = table.start[word], table.start[word + 1], table.size[word]
+        start, stop = table.start[word], table.start[word + 1]
         probability, key = model.translation[start:stop], table.key[start:stop]
         for slot in range(len(key)):
             if key[slot] != EMPTY:
@@ -259,11 +227,9 @@ def _update(text, part, model, positions, whole, rows, room, done):
         for slot in range(len(key)):
             if key[slot] != EMPTY:
                 counts[slot] = beside[2 * key[slot] + 1]
-                if len(rows.kept):
-                    rows.kept[start + slot] = counts[slot]
-        ordered = _in_order(key, rows.order[done : done + size], slots)[:size]
-        _normalise_row(counts, ordered, rows.prior, probability)
-        done += size
+                if len(rows.counts):
+                    rows.counts[start + slot] = counts[slot]
+        _normalise_row(key, counts, rows.prior, probability)
 
 
 def decode(

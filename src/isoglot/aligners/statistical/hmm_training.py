@@ -165,9 +165,9 @@ class _Training:
         """The tables of fast_align's model, in single precision."""
         warm = DiagonalOptions(iterations=_WARM_UP + 1)
         source, target = self.sides
-        forward = ibm2.estimate(source, target, self.table, warm, exact=False)
+        forward = ibm2.estimate(source, target, self.table, warm, double=False)
         back = PairTable.of(target, source)
-        reverse = ibm2.estimate(target, source, back, warm, reverse=True, exact=False)
+        reverse = ibm2.estimate(target, source, back, warm, double=False)
         mirrored = at_index(reverse.translation, back.slots(self.table.key, self.table.given))
         return Both(WordTables(forward.translation, forward.null), WordTables(mirrored, reverse.null))
 

@@ -1,4 +1,4 @@
-"""fast_align's model: IBM 2 with a log-linear preference for the diagonal, estimated by EM, links as the C++ program's.
+"""fast_align's model: IBM 2 with a log-linear preference for the diagonal, estimated by EM as the C++ program does.
 
     p(a_j = i | m, n) ∝ exp(−λ · |i/n − j/m|),   p(a_j = null) = p0,   p(f_j | e_i) = t(f_j | e_i)
 
@@ -6,37 +6,36 @@ with source positions ``i`` in 1…n, target positions ``j`` in 1…m and the te
 not in its paper, and the links depend on them: the feature's empirical expectation counts ``j`` from 0, the model's
 from 1; the derivative of log Z divides by a Z computed with ``n`` and ``m`` exchanged, in which an unsigned difference
 wraps around so that its power term vanishes; the last of the iterations decodes and does not update; null wins ties,
-then the first source word. :mod:`isoglot.aligners.statistical.diagonal` keeps the order of its operations too.
+then the first source word. Only the order of its sums is not kept, so that ties between two occurrences of one word,
+which the last bits decide, may go to the other.
 
 Source: Dyer, Chahuneau & Smith 2013 (*A Simple, Fast, and Effective Reparameterization of IBM Model 2*), eqs. 1–6.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 
 from isoglot.aligners.statistical import diagonal
-from isoglot.aligners.statistical.bitext import BitextSide, Vocabularies
+from isoglot.aligners.statistical.bitext import BitextSide, Ints, Vocabularies
 from isoglot.aligners.statistical.counts import Counts, Pairs
-from isoglot.aligners.statistical.decoding import WORKERS, require_possible
+from isoglot.aligners.statistical.decoding import WORKERS, parts, require_possible
 from isoglot.aligners.statistical.diagonal import Probabilities
 from isoglot.aligners.statistical.options import DiagonalOptions
 from isoglot.aligners.statistical.pair_table import EMPTY, FlatTable, PairTable, occurrences, row_parts
 from isoglot.aligners.statistical.positions import model_feature
-from isoglot.aligners.statistical.summation_order import list_order, row_order, size_counts, word_numbers
 
 Floats = npt.NDArray[np.float64]
 INITIAL_PROBABILITY = 1e-9
 MOST_PAIRS = 1 << 26
-"""Word pairs (67 million) up to which the program's order of sums and double precision are kept. Of more, so that they
-need less memory, the translation table is in single precision."""
+"""Word pairs (67 million) up to which the translation table is in double precision; a larger one is in single."""
 TENSION_RANGE = (0.1, 14.0)
 TENSION_STEPS = 8
 TENSION_RATE = 20.0
@@ -128,9 +127,9 @@ class DiagonalDirection:
         translation, null = (np.full(size, INITIAL_PROBABILITY) for size in (len(table.key), len(words[1])))
         links, null_links = np.zeros(len(table.key)), counts.words[0]
         links[table.slots(*pairs)] = counts.pairs
-        prior, any_order = (options.variational_bayes, float(options.alpha)), np.zeros(0, np.int32)
-        diagonal.normalise(links, table.flat, any_order, prior, translation)
-        diagonal.normalise(null_links, _null_row(np.unique(pairs[1]), len(null)), any_order, prior, null)
+        prior = options.variational_bayes, float(options.alpha)
+        diagonal.normalise(links, table.flat, prior, translation)
+        diagonal.normalise(null_links, _null_row(np.unique(pairs[1]), len(null)), prior, null)
         tokens = links.sum() + null_links.sum()
         tension = float(counts.other[0] / tokens) if tokens else options.tension
         return cls(table, translation, null, tension, (links, null_links))
@@ -142,68 +141,66 @@ def estimate(
     table: PairTable,
     options: DiagonalOptions,
     *,
-    reverse: bool = False,
-    keep: bool = False,
+    keep_counts: bool = False,
     start: Probabilities | None = None,
-    exact: bool = True,
+    double: bool = True,
 ) -> DiagonalDirection:
-    """Train one direction: ``iterations − 1`` updates; with ``keep`` the last one's counts stay.
+    """Train one direction: ``iterations − 1`` updates.
 
-    ``exact``: In the program's order of sums and in double precision, if there are at most :data:`MOST_PAIRS`.
-    ``start``: What it begins with, over ``table`` and the generated words; by default all words are equally probable.
+    Args:
+        given: The side whose words generate.
+        generated: The side whose words are generated.
+        table: The pairs of their words.
+        options: Options of the model.
+        keep_counts: Return the expected counts of the last update too.
+        start: Probabilities of the pairs of ``table`` and of the generated words to begin with; by default all words
+            are equally probable.
+        double: Keep the table in double precision, if there are at most :data:`MOST_PAIRS`.
     """
-    words = len(generated.words)
-    exact = exact and len(table) <= MOST_PAIRS
-    kind: type[np.floating] = np.float64 if exact else np.float32
+    kind: type[np.floating] = np.float64 if double and len(table) <= MOST_PAIRS else np.float32
     translation = np.full(len(table.key), INITIAL_PROBABILITY, kind)
-    null, null_counts = np.full(words, INITIAL_PROBABILITY), np.zeros(words)
-    numbers = word_numbers(given, generated, reverse=reverse)
-    order = row_order(table, given, generated, numbers) if exact else np.zeros(0, np.int32)
-    used = _used(given, generated)
-    null_order = used[list_order(numbers[used])].astype(np.int32)
-    null_row = _null_row(used, words)
-    sizes = size_counts(given, generated)
+    null = np.full(len(generated.words), INITIAL_PROBABILITY)
+    null_counts = np.zeros(len(generated.words))
+    # null may generate the words of pairs with two sides
+    null_row = _null_row(np.unique(generated.ids[np.repeat(given.lengths > 0, generated.lengths)]), len(null))
+    sizes = _size_counts(given.lengths, generated.lengths)
     tokens = max(int(sizes[0] @ sizes[2]), 1)
     prior = options.variational_bayes, float(options.alpha)
     tension = float(options.tension)
     if start is not None:
         translation[:], null[:], tension = start
     text, whole = diagonal.DirectionText(given.flat, generated.flat, table.flat), np.empty(len(generated.ids))
-    rows = diagonal.Rows(occurrences(given), order, prior, np.zeros(0))
-    buffers = list(pairwise([*range(0, len(given), diagonal.BUFFER), len(given)]))
+    rows = diagonal.Rows(occurrences(given), prior, np.zeros(0))
     with ThreadPoolExecutor(WORKERS) as pool:
         for iteration in range(options.iterations - 1):
             model = Probabilities(translation, null, tension)
-            positions = text.positions(options.positions, tension)
-            own = text, model, positions, whole
-            feature = 0.0
-            for part in pool.map(partial(diagonal.expectations, *own), buffers):
-                feature += part  # in plain order: sum() corrects for rounding since Python 3.12
+            step = text, model, text.positions(options.positions, tension), whole
+            feature = math.fsum(pool.map(partial(diagonal.expectations, *step), parts(given, generated)))
             require_possible(feature)
             null_counts[:] = 0.0
             diagonal.null_expectations(text, model, options.positions, whole, null_counts)
-            if keep and iteration == options.iterations - 2:
-                rows = rows._replace(kept=np.zeros(len(table.key)))
-            list(pool.map(partial(diagonal.update, *own, rows), row_parts(rows.occurrences[0])))
+            if keep_counts and iteration == options.iterations - 2:
+                rows = rows._replace(counts=np.zeros(len(table.key)))
+            list(pool.map(partial(diagonal.update, *step, rows), row_parts(rows.occurrences[0])))
             if options.favour_diagonal and options.optimise_tension and (iteration > 0 or start is not None):
                 tension = _optimise_tension(sizes, tokens, tension, feature / tokens)
-            diagonal.normalise(null_counts, null_row, null_order, prior, null)
-    counts = (rows.kept, null_counts) if keep and options.iterations > 1 else None
+            diagonal.normalise(null_counts, null_row, prior, null)
+    counts = (rows.counts, null_counts) if keep_counts and options.iterations > 1 else None
     return DiagonalDirection(table, translation, null, tension, counts)
 
 
-def _null_row(used: npt.NDArray[np.integer], words: int) -> FlatTable:
-    """The generated words that null may generate, as a table of one row with a slot for each of ``words``."""
-    key = np.full(words, EMPTY, np.int32)
-    key[used] = used
-    return FlatTable(np.array([0, words]), key, np.array([len(used)]))
+def _null_row(words: npt.NDArray[np.integer], size: int) -> FlatTable:
+    """The generated words that null may generate, as a table of one row with a slot for each of ``size`` words."""
+    key = np.full(size, EMPTY, np.int32)
+    key[words] = words
+    return FlatTable(np.array([0, size]), key, np.array([len(words)]))
 
 
-def _used(given: BitextSide, generated: BitextSide) -> npt.NDArray[np.int64]:
-    """Generated words that occur in a pair with two sides, in order of appearance; null has an entry for each."""
-    paired = np.repeat(given.lengths > 0, generated.lengths)
-    words, first = np.unique(generated.ids[paired], return_index=True)
-    return words[np.argsort(first)].astype(np.int64)
+def _size_counts(given: Ints, generated: Ints) -> tuple[Ints, Ints, Ints]:
+    """Generated length, given length and frequency of each pair of sentence lengths but those of an empty side."""
+    both = (generated << 16 | given)[(given > 0) & (generated > 0)]
+    sizes, frequency = np.unique(both, return_counts=True)
+    return sizes >> 16, sizes & 0xFFFF, frequency
 
 
 def _optimise_tension(

@@ -29,7 +29,6 @@ from isoglot.aligners.statistical.decoding import (
     parts,
     require_possible,
 )
-from isoglot.aligners.statistical.diagonal import Probabilities
 from isoglot.aligners.statistical.hmm import HmmDirection
 from isoglot.aligners.statistical.hmm_training import estimate, estimate_and_decode
 from isoglot.aligners.statistical.markov import Both
@@ -177,18 +176,17 @@ class FastAlignModel(TranslationModel):
         cls, source: BitextSide, target: BitextSide, options: DiagonalOptions, start: Self | None = None
     ) -> Self:
         """Learn both directions."""
-        forward = _learned(source, target, options, reverse=False, keep=True, known=start)
-        reverse = _learned(target, source, options, reverse=True, keep=True, known=start)
-        return cls((source.words, target.words), forward, reverse)
-
-    def begin(
-        self, table: PairTable, given: BitextSide, generated: BitextSide, reverse: bool
-    ) -> Probabilities:
-        """What a direction knows of the words of a text."""
-        words, model = (self.words[::-1], self.reverse) if reverse else (self.words, self.forward)
-        numbers = (locate_words(k, side.words) for k, side in zip(words, (given, generated), strict=True))
-        found: Probabilities = model.known(table, *numbers)
-        return found
+        directions = []
+        for turn, sides in ((1, (source, target)), (-1, (target, source))):
+            table = PairTable.of(*sides)
+            begin = None
+            if start is not None:
+                words, model = start.words[::turn], (start.forward, start.reverse)[::turn][0]
+                begin = model.known(
+                    table, *(locate_words(k, side.words) for k, side in zip(words, sides, strict=True))
+                )
+            directions.append(ibm2.estimate(*sides, table, options, keep_counts=True, start=begin))
+        return cls((source.words, target.words), *directions)
 
     @classmethod
     def estimate_and_decode(
@@ -197,8 +195,11 @@ class FastAlignModel(TranslationModel):
         """Without a threshold each direction's model is forgotten before the other's is there."""
         if threshold is not None:
             return cls.estimate(source, target, options).decode(source, target, options, threshold)
-        ahead = _best(source, target, options, _learned(source, target, options, reverse=False))
-        return ahead, _best(target, source, options, _learned(target, source, options, reverse=True)), None
+        ahead, back = (
+            _best(*sides, options, ibm2.estimate(*sides, PairTable.of(*sides), options))
+            for sides in ((source, target), (target, source))
+        )
+        return ahead, back, None
 
     def decode(
         self, source: BitextSide, target: BitextSide, options: DiagonalOptions, threshold: float | None
@@ -220,21 +221,6 @@ class FastAlignModel(TranslationModel):
             return found[0], found[1]
 
         return ahead, back, agreeing(one, other, threshold, posteriors)
-
-
-def _learned(
-    given: BitextSide,
-    generated: BitextSide,
-    options: DiagonalOptions,
-    *,
-    reverse: bool,
-    keep: bool = False,
-    known: FastAlignModel | None = None,
-) -> ibm2.DiagonalDirection:
-    """One direction, by both threads: the tables of two would take twice the memory."""
-    table = PairTable.of(given, generated)
-    start = None if known is None else known.begin(table, given, generated, reverse)
-    return ibm2.estimate(given, generated, table, options, reverse=reverse, keep=keep, start=start)
 
 
 def _best(

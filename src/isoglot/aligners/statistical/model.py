@@ -96,9 +96,9 @@ class StatisticalAligner:
     """Learns word alignment from the bitext itself, without a compiler or an encoder.
 
     Args:
-        method: ``fast_align`` (IBM 2 with a diagonal prior, the links of the C++ program; the fastest) or ``hmm`` (a
-            Bayesian HMM whose directions agree; the most accurate). See :mod:`isoglot.aligners.statistical.ibm2` and
-            :mod:`isoglot.aligners.statistical.hmm`.
+        method: ``fast_align`` (IBM 2 with a diagonal prior, the links of the C++ program but for ties; the fastest)
+            or ``hmm`` (a Bayesian HMM whose directions agree; the most accurate). See
+            :mod:`isoglot.aligners.statistical.ibm2` and :mod:`isoglot.aligners.statistical.hmm`.
         symmetrisation: how the two directions become one: ``agreement`` (a threshold on their posteriors; default of
             ``hmm``) or one of :mod:`isoglot.aligners.symmetrise` (default of ``fast_align``: ``grow-diag-final-and``).
         threshold: of ``agreement``; 0.3 balances precision and recall, 0.5 and more is for precision.

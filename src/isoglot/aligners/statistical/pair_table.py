@@ -50,17 +50,18 @@ class PairTable:
     @classmethod
     def of(cls, given: BitextSide, generated: BitextSide) -> PairTable:
         """The pairs that occur in a bitext."""
-        size, met = np.zeros(len(given.words), np.int64), occurrences(given)
+        size, (first, sentences) = np.zeros(len(given.words), np.int64), occurrences(given)
 
         def visit(start: Ints, key: npt.NDArray[np.int32], part: tuple[int, int]) -> None:
-            _visit(met, generated.flat, companion_room(len(generated.words)), size, (start, key), part)
+            seen_by = np.full(len(generated.words), -1, np.int32)
+            _visit(first, sentences, generated.flat, seen_by, size, start, key, part)
 
         with ThreadPoolExecutor(WORKERS) as pool:
             count = partial(visit, np.zeros(0, np.int64), np.zeros(0, np.int32))
-            list(pool.map(count, row_parts(met[0])))
+            list(pool.map(count, row_parts(first)))
             start = _starts(size)
             key = np.full(start[-1], EMPTY, np.int32)
-            list(pool.map(partial(visit, start, key), row_parts(met[0])))
+            list(pool.map(partial(visit, start, key), row_parts(first)))
         return cls(start, key, size)
 
     @classmethod
@@ -178,39 +179,24 @@ def row_parts(first: Ints) -> list[tuple[int, int]]:
     return list(pairwise(np.unique([0, *cuts.tolist(), len(first) - 1]).tolist()))
 
 
-def companion_room(words: int) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
-    """What :func:`companions` needs of a side with this many words: ``seen_by`` and ``row``."""
-    return np.full(words, -1, np.int32), np.empty(words, np.int32)
-
-
-@helper
-def companions(first, sentences, side, given, seen_by, row):
-    """Write the distinct words of ``side`` beside ``given`` into ``row``, in the order of the text; their number.
-
-    ``seen_by`` holds for each word the last given word that met it, and is updated.
-    """
-    count, before = 0, np.int32(-1)
-    for k in range(first[given], first[given + 1]):
-        sentence = sentences[k]
-        if sentence == before:
-            continue
-        before = sentence
-        for t in range(side.offsets[sentence], side.offsets[sentence + 1]):
-            word = side.ids[t]
-            if seen_by[word] != given:
-                seen_by[word] = given
-                row[count] = word
-                count += 1
-    return count
-
-
 @compiled
-def _visit(met, side, room, size, slots, part):
-    """Count each given word's distinct words of ``side`` into ``size``, or put them into their slots."""
-    (_, row), (start, key) = room, slots
+def _visit(first, sentences, side, seen_by, size, start, key, part):
+    """Count each given word's distinct words of ``side`` into ``size``, and put them into their slots if there are any.
+
+    ``seen_by`` is room for the last given word that each word of ``side`` stood beside, −1 at first.
+    """
     for given in range(part[0], part[1]):
-        count = companions(*met, side, given, *room)
-        if len(start):
-            for k in range(count):
-                _insert(start, key, given, row[k])
+        count, before = 0, np.int32(-1)
+        for k in range(first[given], first[given + 1]):
+            sentence = sentences[k]
+            if sentence == before:
+                continue
+            before = sentence
+            for t in range(side.offsets[sentence], side.offsets[sentence + 1]):
+                word = side.ids[t]
+                if seen_by[word] != given:
+                    seen_by[word] = given
+                    count += 1
+                    if len(start):
+                        _insert(start, key, given, word)
         size[given] = count

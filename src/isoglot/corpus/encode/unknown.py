@@ -31,25 +31,36 @@ class KnownPieces:
     """Tells which pieces of a text have a vector that says something about it.
 
     The state of an unknown piece says which words stand around it, and nothing about its own word. A word with an
-    unknown piece is known by its other pieces if one of them has a letter or digit; else none of its pieces count: a
-    mark of its boundary, or the full stop behind it, does not stand for the word. A text is unknown alike.
+    unknown piece is known by its other pieces if they have at least half of its letters and digits; else none of its
+    pieces count: a single letter, a mark of its boundary, or the full stop behind it, does not stand for the word. A
+    text is unknown if none of its words is known.
     """
 
     def __init__(self, tokenizer: PreTrainedTokenizerBase) -> None:
         self.unknown: int | None = tokenizer.unk_token_id
         self._piece = fast_backend(tokenizer, shared=True).id_to_token
 
-    def lettered(self, piece: int) -> bool:
-        """Whether a piece is known and has a letter or digit."""
-        return piece != self.unknown and any(map(str.isalnum, self._piece(piece) or ""))
+    def letters(self, piece: int) -> int:
+        """How many letters and digits a piece has, 0 of the unknown one."""
+        return 0 if piece == self.unknown else letters(self._piece(piece) or "")
 
-    def __call__(self, pieces: Sequence[int], words: Sequence[int | None]) -> list[bool] | None:
-        """Whether each piece counts, from the word that it belongs to; ``None`` where all do."""
+    def __call__(
+        self, pieces: Sequence[int], words: Sequence[int | None], text_of: Callable[[int | None], str]
+    ) -> list[bool] | None:
+        """Whether each piece counts, from the word that it belongs to; ``None`` where all do.
+
+        ``text_of``: The text of a word by its number.
+        """
         if self.unknown not in pieces:
             return None
         both = list(zip(pieces, words, strict=True))
-        broken = {word for piece, word in both if piece == self.unknown}
-        lost = broken - {word for piece, word in both if word in broken and self.lettered(piece)}
+        known_letters = {word: 0 for piece, word in both if piece == self.unknown}
+        for piece, word in both:
+            if word in known_letters:
+                known_letters[word] += self.letters(piece)
+        lost = {
+            word for word, count in known_letters.items() if not count or 2 * count < letters(text_of(word))
+        }
         return [piece != self.unknown and word not in lost for piece, word in both]
 
     def of_text(self, text: str, encoding: Any, start: int) -> tuple[list[bool], list[str], bool] | None:
@@ -57,19 +68,25 @@ class KnownPieces:
 
         ``start``: Where the text begins behind what was put before it. ``None`` where all pieces are known.
         """
-        known = self(encoding.ids, encoding.word_ids)
+
+        def text_of(word: int | None) -> str:
+            numbered = zip(encoding.offsets, encoding.word_ids, strict=True)
+            starts, ends = zip(*(span for span, number in numbered if number == word), strict=True)
+            return text[min(starts) : max(ends)]
+
+        known = self(encoding.ids, encoding.word_ids, text_of)
         if known is None:
             return None
         pieces = list(zip(encoding.ids, known, encoding.offsets, strict=True))
-        counted = {word for word, own in zip(encoding.word_ids, known, strict=True) if own}
+        counted = {word for word, counts in zip(encoding.word_ids, known, strict=True) if counts}
         spans: dict[int, tuple[int, int]] = {}
-        for place, ((piece, _, (first, end)), word) in enumerate(zip(pieces, encoding.word_ids, strict=True)):
-            if piece == self.unknown and word not in counted:
-                key = -1 - place if word is None else word
+        for index, ((piece, _, (first, end)), word) in enumerate(zip(pieces, encoding.word_ids, strict=True)):
+            if word not in counted and (piece == self.unknown or self.letters(piece)):
+                key = -1 - index if word is None else word
                 spans[key] = spans.get(key, (first, end))[0], end
         words = [word for first, end in spans.values() for word in split_words(text[first:end])]
         whole = bool(words) and not any(
-            own and end > start and self.lettered(piece) for piece, own, (_, end) in pieces
+            counts and end > start and self.letters(piece) for piece, counts, (_, end) in pieces
         )
         return known, words, whole
 
@@ -92,10 +109,10 @@ class UnknownWords:
     scripts: dict[str, int] = field(default_factory=dict)
     first: str = ""
 
-    def add(self, place: str, words: Sequence[str], whole: bool) -> None:
+    def add(self, location: str, words: Sequence[str], whole: bool) -> None:
         """Count the unknown words of a text that stands in this place; ``whole``: it has none that is known."""
         if words:
-            self.first = self.first or f"{place}: {words[0][:60]!r}"
+            self.first = self.first or f"{location}: {words[0][:60]!r}"
             self.count += len(words)
             self.texts += whole
             self._add_scripts(Counter(map(script_of, words)))
@@ -104,11 +121,11 @@ class UnknownWords:
         """Count the unknown words of a side of the pair of this number."""
         self.add(f"pair {number}", words, whole)
 
-    def join(self, other: UnknownWords) -> None:
+    def join(self, later: UnknownWords) -> None:
         """Count those of a later part of the same run."""
-        self.first = self.first or other.first
-        self.count, self.texts = self.count + other.count, self.texts + other.texts
-        self._add_scripts(other.scripts)
+        self.first = self.first or later.first
+        self.count, self.texts = self.count + later.count, self.texts + later.texts
+        self._add_scripts(later.scripts)
 
     def _add_scripts(self, counts: Mapping[str, int]) -> None:
         for name, count in counts.items():
@@ -127,12 +144,17 @@ class UnknownWords:
         warnings.warn(message, UnknownWordsWarning, stacklevel=_outside())
 
 
+def letters(text: str) -> int:
+    """How many letters and digits a text has."""
+    return sum(map(str.isalnum, text))
+
+
 def piece_spans(encoding: Any, unknown: int | None) -> list[tuple[int, int]]:
     """Characters of each piece of an encoding; those of an unknown piece one by one."""
-    found: list[tuple[int, int]] = []
+    spans: list[tuple[int, int]] = []
     for piece, (start, end) in zip(encoding.ids, encoding.offsets, strict=True):
-        found += [(at, at + 1) for at in range(start, end)] if piece == unknown else [(start, end)]
-    return found
+        spans += [(at, at + 1) for at in range(start, end)] if piece == unknown else [(start, end)]
+    return spans
 
 
 @contextmanager
@@ -141,11 +163,11 @@ def counted(unknown: OnUnknown | None, effect: str, unit: str = "pair") -> Itera
     if unknown is not None:
         yield unknown
         return
-    own = UnknownWords(effect)
+    words_counted = UnknownWords(effect)
     try:
-        yield lambda number, words, whole: own.add(f"{unit} {number}", words, whole)
+        yield lambda number, words, whole: words_counted.add(f"{unit} {number}", words, whole)
     finally:
-        own.warn()
+        words_counted.warn()
 
 
 def ignored(number: int, words: Sequence[str], whole: bool) -> None:

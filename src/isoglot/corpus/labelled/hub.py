@@ -12,9 +12,8 @@ import datasets
 from datasets import ClassLabel, Dataset, Features, Value
 
 from isoglot.corpus.labelled.places import Place, filled, split_names
-from isoglot.errors import ConfigurationError, InputError
+from isoglot.errors import ConfigurationError, InputError, reason
 from isoglot.languages import same_language
-from isoglot.runs.checkpoint import reason
 
 NO_LABEL = "-"
 """What a class number below 0 becomes."""

@@ -12,9 +12,8 @@ from isoglot.corpus.labelled.places import SPLIT, SPLIT_COLUMNS, split_name, spl
 from isoglot.corpus.labelled.questions import ARTICLE
 from isoglot.corpus.manifest import is_prepared, load_corpus
 from isoglot.corpus.read.line_files import each, numbered_objects
-from isoglot.errors import InputError
+from isoglot.errors import InputError, reason
 from isoglot.languages import codes
-from isoglot.runs.checkpoint import reason
 from isoglot.schema import require
 
 _ALSO = {"tags": "upos", "first": "premise", "second": "hypothesis"}

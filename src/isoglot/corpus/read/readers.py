@@ -38,8 +38,7 @@ from isoglot.corpus.read.records import (
 from isoglot.corpus.read.sources import LANGUAGES, Kind, Source, expand
 from isoglot.corpus.read.tmx import tmx_chunks, tmx_fields
 from isoglot.corpus.read.treebanks import tree_fields
-from isoglot.errors import InputError
-from isoglot.runs.checkpoint import reason
+from isoglot.errors import InputError, reason
 from isoglot.runs.records import parse_object
 
 

@@ -1,0 +1,302 @@
+"""An aligner in one small file: weights of 4 and 8 bits, tokenizer, layer and method. Nothing here needs torch.
+
+The file is a safetensors file. Each matrix is kept
+
+* in 4 bits, where its values are blocks of 32 whole numbers from -8 to 7 times a float16 (an encoder that was
+  published so, whose embeddings training left alone): not a bit of them changes;
+* else in 8 bits, each row whole numbers from -127 to 127 times its own float32: a value moves by at most 1/254 of its
+  row's largest.
+
+Everything else stays float32. Layers above the one that the aligner reads are left out, or kept in a second file beside
+it, NAME.sentences.safetensors: with them the encoder gives vectors of sentences. A choice of layer and method
+beside it, NAME.aligner.json, takes the place of the one in it: a better one does not need the weights again.
+"""
+
+import json
+import zlib
+from collections.abc import Iterable, Mapping
+from contextlib import ExitStack
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import safe_open
+from safetensors.numpy import save, save_file
+
+from isoglot.checkpoints.packed_file import (
+    BLOCK,
+    CONFIG,
+    CONTINUES,
+    FAMILIES,
+    FORMAT,
+    LARGEST_TOKENIZER,
+    TEXTS,
+    TOKENIZER,
+    UPPER_FORMAT,
+    EncoderShape,
+    Floats,
+    PackedFile,
+    Tensors,
+    build_tokenizer,
+    choice_beside,
+    encoder_shape,
+    is_packed,
+    read_packed,
+    read_upper,
+    restored,
+    sentence_file,
+)
+from isoglot.checkpoints.reading import ALIGNER_FILE, reading
+from isoglot.errors import ConfigurationError
+from isoglot.runs.cache import cache_folder
+from isoglot.runs.files import read_json, whole_path
+from isoglot.runs.fingerprint import fingerprint
+from isoglot.runs.folder import make_once
+
+_WEIGHTS, _MANIFEST = "model.safetensors", "unpacked.json"
+_LENGTH = 8
+"""Bytes before the header of a safetensors file, which say how long it is, and what its length is a multiple of."""
+
+
+def pack(
+    checkpoint: Path, out: str | Path, *, sentences: Path | None = None, overwrite: bool = False
+) -> Path:
+    """Write the encoder in a checkpoint's folder, with its ``aligner.json``, as one file.
+
+    Nothing is done where that file is there already; another one, or what lies beside it, is replaced with
+    ``overwrite`` alone.
+
+    ``sentences``: folder of an encoder with the same embeddings and lower layers, whose upper layers give vectors of
+    sentences; they are written beside ``out``.
+
+    Raises:
+        ConfigurationError: no choice of a layer beside the weights, a family whose layers are built otherwise, weights
+            that are damaged or missing, a file of either name that is not a packed aligner or another one, or
+            ``sentences`` with other lower layers.
+    """
+    file, upper = Path(out), sentence_file(out)
+    for path, kind in ((file, FORMAT), (upper, UPPER_FORMAT)):
+        if path.exists() and not is_packed(path, kind):
+            raise ConfigurationError(f"{path} exists and is not a packed aligner; choose another --out")
+    texts, shape = _described(checkpoint)
+    with reading(checkpoint, TOKENIZER):
+        tokenizer = json.loads((checkpoint / TOKENIZER).read_text(encoding="utf-8"))
+        tokenizer = json.dumps(tokenizer, ensure_ascii=False, separators=(",", ":"))
+        size = len(tokenizer.encode())
+    if size > LARGEST_TOKENIZER:
+        raise ConfigurationError(
+            f"{checkpoint / TOKENIZER}: has more than {LARGEST_TOKENIZER:,} bytes; `isoglot trim` leaves out pieces "
+            "that a text does not use"
+        )
+    build_tokenizer(checkpoint, PackedFile({TOKENIZER: tokenizer}, {}, shape))
+    lower = dict(_encoder(checkpoint, shape, range(shape.num_hidden_layers)))
+    tensors: Tensors = {TOKENIZER: np.frombuffer(zlib.compress(tokenizer.encode(), 9), np.uint8)}
+    for name, values in lower.items():
+        tensors |= quantised(name, values)
+    contents = {file: _serialised(FORMAT, texts, tensors)}
+    if sentences is not None:
+        texts, tensors = _upper_layers(sentences, lower, shape, texts[CONFIG])
+        continues = blake2b(contents[file], digest_size=16).hexdigest()
+        contents[upper] = _serialised(UPPER_FORMAT, {**texts, CONTINUES: continues}, tensors)
+    existing = [path for path in (file, upper, choice_beside(file)) if path.exists()]
+    if existing and not overwrite:
+        if existing == list(contents) and all(path.read_bytes() == data for path, data in contents.items()):
+            return file
+        raise ConfigurationError(
+            f"{existing[0]}: belongs to another aligner than {checkpoint}; choose another --out, or add --overwrite"
+        )
+    with ExitStack() as stack:
+        for path, data in reversed(contents.items()):  # the aligner takes its name before what continues it
+            stack.enter_context(whole_path(path)).write_bytes(data)
+        for path in existing:
+            if path != file:  # it belongs to the old weights, and goes before the new ones are there
+                path.unlink()
+    return file
+
+
+def _serialised(kind: str, texts: Mapping[str, str], tensors: Tensors) -> bytes:
+    """A safetensors file whose bytes depend on its content alone: the library writes texts in any order."""
+    data = save(tensors, metadata={"format": kind, **texts})
+    end = _LENGTH + int.from_bytes(data[:_LENGTH], "little")
+    header = json.dumps(
+        json.loads(data[_LENGTH:end]), sort_keys=True, ensure_ascii=False, separators=(",", ":")
+    )
+    padded = header.encode() + b" " * (-len(header.encode()) % _LENGTH)
+    return b"".join([len(padded).to_bytes(_LENGTH, "little"), padded, memoryview(data)[end:]])
+
+
+def _described(checkpoint: Path) -> tuple[dict[str, str], EncoderShape]:
+    """The texts of a checkpoint as they are packed, and the encoder that is, without the layers that are not read."""
+    texts = {}
+    for name in TEXTS:
+        with reading(checkpoint, name):
+            if (path := checkpoint / name).is_file():
+                texts[name] = path.read_text(encoding="utf-8")
+    config, choice = read_json(checkpoint / CONFIG), read_json(checkpoint / ALIGNER_FILE)
+    if config is None or not isinstance(config.get("num_hidden_layers"), int):
+        raise ConfigurationError(
+            f"{checkpoint / CONFIG}: is not the configuration of an encoder; restore the file"
+        )
+    if choice is None or not isinstance(choice.get("layer"), int):
+        raise ConfigurationError(
+            f"{checkpoint}: has no {ALIGNER_FILE} with a layer; let `isoglot tune` choose one"
+        )
+    if config.get("model_type") not in FAMILIES:
+        raise ConfigurationError(
+            f"{checkpoint}: is a {config.get('model_type')!r} model, and {', '.join(FAMILIES)} can be packed"
+        )
+    if choice.get("method") == "pointer":
+        raise ConfigurationError(
+            f"{checkpoint}: method pointer reads weights that a packed file does not hold; let `isoglot tune` choose "
+            "another"
+        )
+    layer, layers = choice["layer"], config["num_hidden_layers"]
+    last = layer + layers + 1 if layer < 0 else layer
+    if not 0 <= last <= layers:
+        raise ConfigurationError(
+            f"{checkpoint / ALIGNER_FILE}: layer: got {layer}, but this encoder has layers 0 (embeddings) to "
+            f"{layers}; let `isoglot tune` choose one"
+        )
+    texts[CONFIG] = json.dumps({**config, "num_hidden_layers": last, "dtype": "float32"}, indent=2)
+    texts[ALIGNER_FILE] = json.dumps({**choice, "layer": last})
+    return texts, encoder_shape(checkpoint, texts[CONFIG])
+
+
+def _upper_layers(
+    folder: Path, lower: Mapping[str, Floats], shape: EncoderShape, text: str
+) -> tuple[dict[str, str], Tensors]:
+    """The configuration of a whole encoder, and its layers above those of the aligner as they are kept."""
+    config, first = read_json(folder / CONFIG) or {}, shape.num_hidden_layers
+    last = config.get("num_hidden_layers", 0)
+    if config.get("model_type") != shape.model_type or not isinstance(last, int) or last <= first:
+        raise ConfigurationError(
+            f"{folder} is not a {shape.model_type} encoder of more than {first} layers; "
+            "give one that continues the aligner"
+        )
+    below = dict(_encoder(folder, shape, range(first)))
+    if changed := [name for name, values in lower.items() if not np.array_equal(below[name], values)]:
+        raise ConfigurationError(
+            f"{folder}: its {changed[0]} differs from the aligner's; train it with those layers frozen"
+        )
+    whole = shape.model_copy(update={"num_hidden_layers": last})
+    tensors: Tensors = {}
+    for name, values in _encoder(folder, whole, range(first, last)):
+        if name not in lower:
+            tensors |= quantised(name, values)
+    return {CONFIG: json.dumps({**json.loads(text), "num_hidden_layers": last}, indent=2)}, tensors
+
+
+def unpack(file: str | Path, out: str | Path, *, overwrite: bool | None = None, cached: bool = False) -> Path:
+    """Write what a packed file holds as a plain Hugging Face folder of float32 weights, upper layers included.
+
+    Nothing is done where that folder is there already; another one is replaced with ``overwrite`` alone.
+
+    ``cached``: As :func:`~isoglot.runs.folder.make_once` has it.
+    """
+
+    def make(folder: Path) -> dict[str, Any]:
+        packed = read_packed(file)
+        build_tokenizer(file, packed)
+        texts, tensors = packed.texts, packed.tensors
+        if sentence_file(file).is_file():
+            texts[CONFIG], above = read_upper(file, packed)
+            tensors |= above
+        for name in (*TEXTS, TOKENIZER):  # no other name in the file becomes a path
+            if name in texts:
+                (folder / name).write_text(texts[name], encoding="utf-8")
+        with whole_path(folder / _WEIGHTS) as weights:
+            save_file(dict(restored(tensors)), weights, metadata={"format": "pt"})
+        return {}
+
+    make_once(
+        out,
+        _fingerprints(file),
+        make,
+        what="unpacked aligner",
+        overwrite=overwrite,
+        name=_MANIFEST,
+        cached=cached,
+    )
+    return Path(out)
+
+
+def unpacked(file: Path) -> Path:
+    """The folder in the cache that holds what a packed file holds; made where it is missing or was changed."""
+    first, *more = _fingerprints(file).values()
+    name = "-".join([first[:16], *(hashed[:8] for hashed in more)])
+    return unpack(file, cache_folder() / "aligners" / name, cached=True)
+
+
+def _fingerprints(file: str | Path) -> dict[str, str]:
+    """Hashes of a packed file and of what stands beside it."""
+    if not Path(file).is_file():
+        raise ConfigurationError(f"{file} does not exist; reinstall isoglot, or name another model")
+    beside = {"sentences": sentence_file(file), "choice": choice_beside(file)}
+    hashes = {name: fingerprint(path) for name, path in beside.items() if path.is_file()}
+    return {"packed": fingerprint(file), **hashes}
+
+
+def quantised(name: str, values: Floats) -> dict[str, NDArray[Any]]:
+    """A tensor as it is kept: ``NAME.q4`` or ``NAME.q8`` with ``NAME.scale``, or itself."""
+    if values.ndim != 2:
+        return {name: values}
+    if (exact := _in_four_bits(values)) is not None:
+        return {f"{name}.q4": exact[0], f"{name}.scale": exact[1]}
+    scale = np.abs(values).max(axis=1, keepdims=True) / np.float32(127)
+    whole = np.rint(values / np.where(scale > 0, scale, 1)).astype(np.int8)
+    return {f"{name}.q8": whole, f"{name}.scale": scale.astype(np.float32)}
+
+
+def _in_four_bits(values: Floats) -> tuple[NDArray[Any], NDArray[Any]] | None:
+    """Nibbles and scales that give exactly these values, if there are any.
+
+    Byte j of a block holds value j (low) and j + 16 (high), each plus 8.
+    """
+    rows, columns = values.shape
+    if columns % BLOCK:
+        return None
+    blocks = values.reshape(-1, BLOCK)
+    largest = blocks[np.arange(len(blocks)), np.abs(blocks).argmax(axis=1)]
+    whole, scales = np.zeros(blocks.shape, np.int8), np.zeros(len(blocks), np.float16)
+    left = np.flatnonzero(largest)
+    for multiple in sorted(range(-8, 8), key=lambda k: (-abs(k), k)):
+        if not multiple or not len(left):
+            continue
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            scale = (largest[left] / np.float32(multiple)).astype(np.float16)
+            wide = scale.astype(np.float32)[:, None]
+            numbers = np.rint(blocks[left] / wide)
+            fits = ((numbers * wide == blocks[left]) & (numbers >= -8) & (numbers <= 7)).all(axis=1)
+        whole[left[fits]], scales[left[fits]] = numbers[fits].astype(np.int8), scale[fits]
+        left = left[~fits]
+    if len(left):
+        return None
+    nibbles = (whole + 8).astype(np.uint8)
+    packed = nibbles[:, : BLOCK // 2] | nibbles[:, BLOCK // 2 :] << 4
+    return packed.reshape(rows, columns // 2), scales.reshape(rows, -1)
+
+
+def _encoder(checkpoint: Path, shape: EncoderShape, layers: range) -> Iterable[tuple[str, Floats]]:
+    """The tensors of embeddings and of some layers, by their names in the encoder alone."""
+    prefix = f"{'bert' if shape.model_type == 'bert' else 'roberta'}."
+    with reading(checkpoint, _WEIGHTS), safe_open(checkpoint / _WEIGHTS, framework="np") as tensors:
+        names = {name.removeprefix(prefix): name for name in tensors.keys()}  # noqa: SIM118
+        stop = min(layers.stop, layers.start + len(names) + 1)  # however many the configuration promises
+        for bare, size in sorted(shape.tensors(range(layers.start, stop), embeddings=True).items()):
+            if bare not in names:
+                raise ConfigurationError(
+                    f"{checkpoint / _WEIGHTS}: has no weights {bare}; use an intact file"
+                )
+            values = tensors.get_tensor(names[bare]).astype(np.float32)
+            if values.shape != size:
+                raise ConfigurationError(
+                    f"{checkpoint / _WEIGHTS}: {bare} has shape {values.shape}, but config.json says {size}; use an "
+                    "intact file"
+                )
+            if not np.isfinite(values).all():
+                raise ConfigurationError(
+                    f"{checkpoint}: NaN or infinite weights in {bare}; use an intact file"
+                )
+            yield bare, values
