@@ -50,9 +50,7 @@ class MarkedText(NamedTuple):
     text: str
     tags: list[Tag]
     elements: list[Element]  # by their first tags
-    crossing: list[
-        tuple[int, int]
-    ]  # tags of pairs of codes that begin in an element and end outside, or the reverse
+    crossing: list[tuple[int, int]]  # tags of pairs of codes of which an element holds one alone
 
     def segments(self) -> list[Words]:
         """Characters of the text that are cut into words by themselves.
@@ -199,14 +197,7 @@ class _Tokenizer(HTMLParser):
     def handle_comment(self, data: str) -> None:
         self.tokens.append(_Token(self.getpos()[1], "", "", "alone"))
 
-    def handle_decl(self, decl: str) -> None:
-        self.handle_comment(decl)
-
-    def handle_pi(self, data: str) -> None:
-        self.handle_comment(data)
-
-    def unknown_decl(self, data: str) -> None:
-        self.handle_comment(data)
+    handle_decl = handle_pi = unknown_decl = handle_comment  # type: ignore[assignment]
 
     def parse_html_declaration(self, i: int) -> int:
         """A section of CDATA is text, which later releases of Python take for a comment."""
