@@ -61,7 +61,9 @@ def layer_errors(
                     states = aligner.encode(words, numbers, first=start, unknown=receiver)
                     encoded.append((aligner.options, states))
                 for layer, table in aligner.extract(*states).items():
-                    linked = aligner.with_links([SentencePair(words=pair) for pair in words], table, states[1])
+                    linked = aligner.with_links(
+                        [SentencePair(words=pair) for pair in words], table, states[1]
+                    )
                     for pair, answer in zip(linked, gold, strict=True):
                         total[layer] += score_pair(frozenset(pair.links), answer)
             if progress is not None:

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from isoglot.aligners.scoring import GoldAlignment
 from isoglot.checks import is_number, shortened
 from isoglot.corpus.encode.words import split_words
-from isoglot.corpus.labelled.places import split_name
+from isoglot.corpus.labelled.splits import split_name
 from isoglot.corpus.links import Link, link_items
 from isoglot.corpus.read.line_files import filled_lines, numbered_lines, parsed
 from isoglot.corpus.read.sources import bare_suffix
