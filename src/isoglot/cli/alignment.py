@@ -261,7 +261,7 @@ def tune(
     pairs = {name: gold_pairs(name) for name in weights}
     with Console(quiet=running.quiet) as console:
         for name, found in pairs.items():
-            console.note(f"{name}: {len(found.words):,} pairs")
+            console.note(f"{name}: {len(found):,} pairs")
         asked = {"model": encoder, "gold": pairs, "weights": weights, "layers": layer_numbers(layers)}
         tuned = run(**more.beside({**asked, "candidates": CANDIDATES, "progress": console.progress}))
         best, density = tuned.best, tuned.density
