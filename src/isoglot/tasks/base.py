@@ -104,7 +104,7 @@ def locations_of(task: Task, language: str, split: str) -> list[Location]:
     Nothing is read. A task whose languages are pairs, or have several files, has its own method ``locations``.
     """
     find = getattr(task, "locations", task.data.find)
-    return find(language, split)  # type: ignore[no-any-return]
+    return find(language, split)
 
 
 def check_locations(task: Task, parts: Sequence[tuple[str, str]]) -> dict[tuple[str, str], list[Location]]:

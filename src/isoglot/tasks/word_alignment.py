@@ -7,7 +7,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from datasets import Dataset, Features
 
-from isoglot.aligners.alignment import Alignment
 from isoglot.aligners.embedding.aligner import EmbeddingAligner
 from isoglot.aligners.embedding.choice import with_kept
 from isoglot.aligners.embedding.options import MEASURED, EmbeddingOptions
@@ -15,6 +14,7 @@ from isoglot.aligners.files.gold import gold_pairs
 from isoglot.aligners.scoring import GoldAlignment, require_sure, score, score_pair
 from isoglot.corpus.labelled.sources import DataSource, Location
 from isoglot.corpus.labelled.splits import SPLIT, rows_of_split
+from isoglot.corpus.links import Alignment
 from isoglot.errors import ConfigurationError
 from isoglot.example_counts import ExampleCounts
 from isoglot.schema import ALIGNED
