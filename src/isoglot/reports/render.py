@@ -109,7 +109,14 @@ def _page(material: Material, scores: ReportScores, options: ReportOptions) -> d
     beside = compare(material.cells, others=True)
     most, worst = options.worst or options.sentences, options.worst is not None
     viewers = [Viewer(title, pairs, most=most, worst=worst) for title, pairs in material.alignments]
-    everything, runs = _results_table(material), _runs_table(material)
+    everything = _results_table(material.rows)
+    columns = ["run", "starts from", "seeds", "results", "versions", "folder"]
+    rows = []
+    for info in material.infos.values():
+        versions = ", ".join(f"{name} {version}" for name, version in info.versions.items())
+        seeds = ", ".join(map(str, info.seeds)) or "–"
+        rows.append([info.name, info.start or "–", seeds, f"{info.examples:,}", versions, info.folder])
+    runs = Table.listing("Runs", "", columns, rows)
     starts: dict[str, list[str]] = {}  # encoder to the runs that start from it
     for info in material.infos.values():
         if info.start:
@@ -161,11 +168,11 @@ def _html(page: dict[str, Any]) -> str:
     )
 
 
-def _results_table(material: Material) -> Table:
-    has_options = any(row.options for row in material.rows)
+def _results_table(results: Sequence[Result]) -> Table:
+    has_options = any(row.options for row in results)
     names = ["task", "language", "split", "metric", *["options"] * has_options, "value", "seed", "examples"]
     rows: list[list[str | TableCell]] = []
-    for row in material.rows:
+    for row in results:
         texts = [row.run, row.task, row.language, row.split, row.metric, *[row.settings] * has_options]
         value = TableCell(f"{row.value:.4f}".rstrip("0").rstrip("."), row.value)
         seed = "" if row.seed is None else TableCell(str(row.seed), float(row.seed))
@@ -173,15 +180,6 @@ def _results_table(material: Material) -> Table:
         rows.append([*texts, value, seed, examples, row.recipe_hash[:8], row.checkpoint_hash[:8]])
     headings = ["run", *names, "recipe", "checkpoint"]
     return Table.listing("All results", "As measured, one row per result.", headings, rows)
-
-
-def _runs_table(material: Material) -> Table:
-    rows = []
-    for info in material.infos.values():
-        versions = ", ".join(f"{name} {version}" for name, version in info.versions.items())
-        seeds = ", ".join(map(str, info.seeds)) or "–"
-        rows.append([info.name, info.start or "–", seeds, f"{info.examples:,}", versions, info.folder])
-    return Table.listing("Runs", "", ["run", "starts from", "seeds", "results", "versions", "folder"], rows)
 
 
 def _saved(table: Table) -> Iterator[tuple[str, str, str]]:
