@@ -17,7 +17,7 @@ from isoglot.aligners.statistical.model import StatisticalAligner
 from isoglot.corpus.labelled.questions import read_questions
 from isoglot.corpus.labelled.tables import read_table
 from isoglot.corpus.labelled.tags import read_tags
-from isoglot.errors import ConfigurationError, InputError, IsoglotError
+from isoglot.errors import ConfigurationError, InputError, IsoglotError, UnknownWordsWarning
 from isoglot.projection.options import ProjectOptions, project_options
 from isoglot.projection.questions import Answers
 from isoglot.schema import SPAN, TAGGED
@@ -522,3 +522,21 @@ def test_an_aligner_that_learns_counts_every_question_once(tmp_path: Path) -> No
     assert counts.examples == 3
     rows = [json.loads(line) for line in (tmp_path / "de.jsonl").read_text().splitlines()]
     assert {row["language"] for row in rows} == {"de"}
+
+
+@pytest.mark.parametrize("how", [{"method": "fast_align"}, {"layer": 2}])
+def test_what_an_aligner_writes_and_reports_at_the_end(
+    tmp_path: Path, encoder: Path, how: dict[str, Any]
+) -> None:
+    rows = list(tiny_bitext(20))
+    text = "".join("".join(f"{w}\tNOUN\n" for w in row["source"].split()) + "\n" for row in rows)
+    labels, translation = written(tmp_path, en_tsv=text, xx_txt="".join(f"{row['target']}\n" for row in rows))
+    how = how if "method" in how else {**how, "model": str(encoder)}
+    lexicon = tmp_path / "lexicon.tsv"
+    iso.project(labels, translation, tmp_path / "out", kind="pos", lexicon=lexicon, words="whitespace", **how)
+    assert {len(line.split("\t")) for line in lexicon.read_text().splitlines()} <= {3, 5, 6}
+    assert lexicon.read_text()
+    Path(translation).write_text(rows[0]["target"] + "\n" + "北 京\n" * 19, encoding="utf-8")
+    if "model" in how:
+        with pytest.warns(UnknownWordsWarning, match="38 "):
+            iso.project(labels, translation, tmp_path / "out", kind="pos", words="whitespace", **how)

@@ -131,45 +131,45 @@ def _column(text: str) -> str:
 
 def _unit(pair: SentencePair, path: str) -> str:
     """The line of a translation unit; what TMX has no place for is a property of its name."""
-    others = pair.row_values()
+    rest = pair.row_values()
     name = "" if pair.id is None else f" tuid={quoteattr(str(pair.id))}"
     sides = []
-    for side, text, tags, known in zip(
+    for side, text, tags, tag in zip(
         ("source", "target"), pair.texts, pair.tags, pair.languages, strict=True
     ):
-        label = str(others.pop(f"{side}_language", known))
-        language = label if _is_language(label) else known
+        label = str(rest.pop(f"{side}_language", tag))
+        language = label if _is_language(label) else tag
         if not _is_language(language):
             raise ConfigurationError(f"{path}: {_NO_LANGUAGE}")
-        attributes, notes = _about(others, f"{side}_")
-        tag = f"xml:lang={quoteattr(language)}"
-        sides.append(f"<tuv {tag}{attributes}>{notes}<seg>{segment(text, tags)}</seg></tuv>")
-    attributes, notes = _about(others, "")
-    rest = "".join(_property(key, value) for key, value in others.items())
-    return f"<tu{name}{attributes}>{notes}{rest}{''.join(sides)}</tu>\n"
+        attributes, notes = _about(rest, f"{side}_")
+        attributes = f"xml:lang={quoteattr(language)}{attributes}"
+        sides.append(f"<tuv {attributes}>{notes}<seg>{segment(text, tags)}</seg></tuv>")
+    attributes, notes = _about(rest, "")
+    properties = "".join(_property(key, value) for key, value in rest.items())
+    return f"<tu{name}{attributes}>{notes}{properties}{''.join(sides)}</tu>\n"
 
 
-def _about(others: dict[str, Any], prefix: str) -> tuple[str, str]:
+def _about(rest: dict[str, Any], prefix: str) -> tuple[str, str]:
     """Attributes, and notes and properties, taken from what a row says of its unit or of a side."""
     attributes = notes = ""
-    match others.get(name := f"{prefix}attributes"):
+    match rest.get(name := f"{prefix}attributes"):
         case dict(values):
             known = {
                 key: value for key, value in values.items() if key in _ATTRIBUTES and isinstance(value, str)
             }
             attributes = "".join(f" {key}={quoteattr(value)}" for key, value in known.items())
-            others[name] = {key: value for key, value in values.items() if key not in known}
-            if not others[name]:
-                del others[name]
-    match others.get(name := f"{prefix}notes"):
+            rest[name] = {key: value for key, value in values.items() if key not in known}
+            if not rest[name]:
+                del rest[name]
+    match rest.get(name := f"{prefix}notes"):
         case list(texts) if all(isinstance(text, str) for text in texts):
             notes = "".join(f"<note>{escape(text)}</note>" for text in texts)
-            del others[name]
-    match others.get(name := f"{prefix}properties"):
+            del rest[name]
+    match rest.get(name := f"{prefix}properties"):
         case dict(values):
             several = ((key, value if isinstance(value, list) else [value]) for key, value in values.items())
             notes += "".join(_property(key, text) for key, texts in several for text in texts)
-            del others[name]
+            del rest[name]
     return attributes, notes
 
 
@@ -181,7 +181,7 @@ def _property(name: str, value: Any) -> str:
 def segment(text: str, tags: Tags = ()) -> str:
     """A text with its in-line tags."""
     parts, end = [], 0
-    for place, tag in tags:
-        parts += [escape(text[end:place]), tag]
-        end = place
+    for offset, tag in tags:
+        parts += [escape(text[end:offset]), tag]
+        end = offset
     return "".join([*parts, escape(text[end:])])

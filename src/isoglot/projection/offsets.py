@@ -93,9 +93,8 @@ class CharacterSpans(LabelKind):
 def _translated(row: dict[str, Any]) -> SentencePair:
     match row:
         case {"text": str(text)}:
-            more = {name: value for name, value in row.items() if name == "language"}
-            more |= {name: value for name, value in row.items() if name not in {"id", *_OF_THE_TEXT}}
-            return SentencePair(("", text), more=more)
+            names = row.keys() - {"id", *_OF_THE_TEXT} | row.keys() & {"language"}
+            return SentencePair(("", text), more={name: row[name] for name in row if name in names})
     raise InputError("no 'text' to carry labels to; add it")
 
 

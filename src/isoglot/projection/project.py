@@ -13,6 +13,7 @@ from isoglot.aligners.files.formats import LinkedSentence, LinkReader
 from isoglot.aligners.files.matching import matched_rows
 from isoglot.aligners.files.pairs import Warn, Warnings, more_bitext, read_pairs
 from isoglot.aligners.options import AnyAligner, Encoder, SavedModel, paths_of
+from isoglot.aligners.phrases import counted
 from isoglot.checks import shortened
 from isoglot.corpus.encode.words import WordMode
 from isoglot.corpus.links import Link
@@ -116,40 +117,45 @@ def _translated(kind: LabelKind) -> Iterator[SentencePair]:
 
 
 def _aligned(kind: LabelKind, aligner: AnyAligner) -> Iterator[SentencePair]:
-    """The pairs with the links of an aligner, which aligns their windows."""
-    learns = not isinstance(aligner, Encoder | SavedModel)  # which reads the pairs once before, with warnings
+    """The pairs with the links of an aligner, some of them ahead; one that learns reads them once before."""
+    learns = not isinstance(aligner, Encoder | SavedModel)
     pairs: Callable[[], Iterator[SentencePair]] = partial(_translated, kind)
     if learns and (kind.options.kind == "questions" or "-" in map(str, (kind.labels, kind.translation))):
         pairs = list(pairs()).__iter__
     ahead, left = tee(pairs())
 
-    def windows(mode: WordMode, warn: Warn | None) -> Iterator[SentencePair]:
+    def parts(mode: WordMode, warn: Warn | None) -> Iterator[SentencePair]:
         number = 0
         for pair in pairs() if learns and warn is not None else ahead:
-            for (first, stop), (target_first, target_stop) in kind.windows(pair):
-                words = pair.source_words[first:stop], pair.target_words[target_first:target_stop]
-                if not all(words):
-                    continue
+            for _, _, part in _parts(kind, pair):
                 number += 1
                 if isinstance(warn, Warnings):
                     warn.places.append((number, str(kind.labels), pair.line))
-                yield SentencePair.of(
-                    *([_SPACE.sub("", word) or "_" for word in side] for side in words),
-                    languages=kind.languages,
-                )
+                yield part
 
     def more(mode: WordMode, warn: Warn | None) -> Iterator[SentencePair]:
         bitext = more_bitext(getattr(aligner, "train_on", ()), kind.languages)
         return read_pairs(bitext, mode=kind.options.words, warn=warn)
 
-    linked = align_pairs(windows, aligner, more=more)
+    linked = align_pairs(parts, aligner, more=more)
+    if isinstance(aligner, Encoder) and aligner.lexicon is not None:
+        linked = counted(linked, lexicon=aligner.lexicon)
     for pair in left:
-        for (first, stop), (target_first, target_stop) in kind.windows(pair):
-            if first < stop and target_first < target_stop:
-                part = next(linked)
-                pair.links += [(first + i, target_first + j) for i, j in part.links]
-                pair.probabilities += part.probabilities
+        for first, target_first, _ in _parts(kind, pair):
+            part = next(linked)
+            pair.links += [(first + i, target_first + j) for i, j in part.links]
+            pair.probabilities += part.probabilities
         yield pair
+    next(linked, None)  # what is reported, and the lexicon, come after the last pair
+
+
+def _parts(kind: LabelKind, pair: SentencePair) -> Iterator[tuple[int, int, SentencePair]]:
+    """The parts of a pair that are aligned by themselves, with the numbers of their first words on both sides."""
+    for (first, stop), (target_first, target_stop) in kind.windows(pair):
+        words = pair.source_words[first:stop], pair.target_words[target_first:target_stop]
+        if all(words):
+            source, target = ([_SPACE.sub("", word) or "_" for word in side] for side in words)
+            yield first, target_first, SentencePair.of(source, target, languages=kind.languages)
 
 
 def _with_links_of_file(kind: LabelKind, links: ReadyLinks) -> Iterator[SentencePair]:

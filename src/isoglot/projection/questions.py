@@ -62,7 +62,10 @@ class Answers(LabelKind):
                     question.get(ARTICLE) is not None
                 ):  # data are split by it: parts of both languages stay parallel
                     row[ARTICLE] = question[ARTICLE]
-                labels.append((row, _answer_words(question["answers"], source)))
+                answers = zip(question["answers"]["text"], question["answers"]["start"], strict=True)
+                labels.append(  # with an empty span for an answer that is not in the context
+                    (row, [source.covered(n, n + len(text)) if n >= 0 else (0, 0) for text, n in answers])
+                )
             pair = SentencePair((source.text, target.text), (source.words, target.words), labels=labels)
             pair.spans = source.spans, target.spans
             yield pair
@@ -93,14 +96,6 @@ class Answers(LabelKind):
             lines.append(json.dumps(row, ensure_ascii=False) + "\n")
         self.counts.written += len(lines)
         return "".join(lines)
-
-
-def _answer_words(answers: dict[str, Any], context: CutText) -> list[Words]:
-    """The words of each answer; an empty span of one that is not in the context."""
-    return [
-        context.covered(start, start + len(text)) if start >= 0 else (0, 0)
-        for text, start in zip(answers["text"], answers["start"], strict=True)
-    ]
 
 
 def _translations(path: str | Path) -> dict[str, dict[str, Any]]:

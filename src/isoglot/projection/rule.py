@@ -90,7 +90,15 @@ def project_spans(
     by_target, targets = _by_target(pair, length), defaultdict[int, list[int]](list)
     for source, target in pair.links:
         targets[source].append(target)
-    claims = {span: _claims(span, by_target, targets) for span in set(spans)}
+    claims: dict[Words, dict[int, _Weight]] = {span: {} for span in spans}
+    for (
+        span,
+        words,
+    ) in claims.items():  # target words half of whose links are from the span, from left to right
+        for word in sorted({target for source in range(*span) for target in targets.get(source, ())}):
+            probabilities = [value for source, value in by_target[word] if span[0] <= source < span[1]]
+            if 2 * len(probabilities) >= len(by_target[word]):
+                words[word] = (len(probabilities), sum(probabilities))
     owners = _owners(claims) if exclusive else {}
     result: list[ProjectedSpan] = []
     for number, span in enumerate(spans):
@@ -111,16 +119,6 @@ def _by_target(pair: SentencePair, length: int) -> _Links:
     for (source, target), probability in zip(pair.links, probabilities, strict=True):
         result[target].append((source, probability))
     return result
-
-
-def _claims(span: Words, by_target: _Links, targets: Mapping[int, Sequence[int]]) -> dict[int, _Weight]:
-    """The target words half of whose links are from a span, from left to right, with the weight of these."""
-    claims = {}
-    for word in sorted({target for source in range(*span) for target in targets.get(source, ())}):
-        probabilities = [value for source, value in by_target[word] if span[0] <= source < span[1]]
-        if 2 * len(probabilities) >= len(by_target[word]):
-            claims[word] = (len(probabilities), sum(probabilities))
-    return claims
 
 
 def _owners(claims: Mapping[Words, dict[int, _Weight]]) -> dict[int, Words]:

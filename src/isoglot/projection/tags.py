@@ -80,7 +80,15 @@ def parse_markup(line: str) -> MarkedText:
         ('Tom & Jerry', ['b', 'b', 'br'], [0, 2])
     """
     text, tags = read_tags(line)
-    tags = _with_spaces(text, tags)
+    offsets = [0, *(tag.offset for tag in tags), len(text)]
+    gaps = [text[start:end] for start, end in pairwise(offsets)]
+    tags = [
+        tag._replace(
+            before=gap[len(gap.rstrip()) :] if gap else None,
+            after=following[: len(following) - len(following.lstrip())] if following else None,
+        )
+        for tag, (gap, following) in zip(tags, pairwise(gaps), strict=True)
+    ]
     closings, crossing = _pairs(tags)
     elements: list[Element] = []
     holders: list[int] = []  # the elements that are open
@@ -206,19 +214,6 @@ class _Tokenizer(HTMLParser):
             return super().parse_html_declaration(i)
         self.tokens.append(_Token(self.getpos()[1], self.rawdata[i + len("<![CDATA[") : end], _CDATA))
         return end + len("]]>")
-
-
-def _with_spaces(text: str, tags: Sequence[Tag]) -> list[Tag]:
-    """Tags with the white space around them."""
-    offsets = [0, *(tag.offset for tag in tags), len(text)]
-    gaps = [text[start:end] for start, end in pairwise(offsets)]
-    return [
-        tag._replace(
-            before=gap[len(gap.rstrip()) :] if gap else None,
-            after=following[: len(following) - len(following.lstrip())] if following else None,
-        )
-        for tag, (gap, following) in zip(tags, pairwise(gaps), strict=True)
-    ]
 
 
 def _pairs(tags: Sequence[Tag]) -> tuple[dict[int, int], list[tuple[int, int]]]:
