@@ -66,7 +66,7 @@ def report(
     scores.runs.sort(key=lambda run: run != options.baseline)
     page = _page(material, scores, options)
     drawn = [chart.data for chart in (*page["figures"], *page["curves"])]
-    tables = [*page["own"], *page["beside"], *drawn, page["everything"], page["runs"]]
+    tables = [*page["results"], *page["beside"], *drawn, page["everything"], page["runs"]]
     names: set[str] = set()
     for table in tables:  # file names differ
         name, number = table.id, 2
@@ -84,7 +84,7 @@ def report(
 
 def comparison_tables(runs: Sequence[str | Path], options: CompareOptions) -> list[Table]:
     """The tables beside the papers' alone, for ``isoglot report compare``."""
-    return compare(_gathered(runs, options)[0].cells, others=True)
+    return compare(_gathered(runs, options)[0].cells, unmeasured=True)
 
 
 def _gathered(
@@ -105,8 +105,8 @@ def _page(material: Material, scores: ReportScores, options: ReportOptions) -> d
     names = list(dict.fromkeys([*scores.runs, *(curve.run for curve in material.curves)]))
     curves, figures = _drawn(curve_figures(material.curves), names), _drawn(material.figures, names)
     summaries = [overview(scores, source), paired_table(material, options.baseline)]
-    own = [*filter(None, summaries), *result_tables(scores, source)]
-    beside = compare(material.cells, others=True)
+    results = [*filter(None, summaries), *result_tables(scores, source)]
+    beside = compare(material.cells, unmeasured=True)
     most, worst = options.worst or options.sentences, options.worst is not None
     viewers = [Viewer(title, pairs, most=most, worst=worst) for title, pairs in material.alignments]
     everything = _results_table(material.rows)
@@ -122,8 +122,8 @@ def _page(material: Material, scores: ReportScores, options: ReportOptions) -> d
         if info.start:
             starts.setdefault(info.start, []).append(info.name)
     parts = [
-        ("tables", "Results by task", own), ("papers", "Beside the papers", beside), ("figures", "Figures", figures),
-        ("curves", "Training", curves), ("alignments", "Word alignments", viewers),
+        ("tables", "Results by task", results), ("papers", "Beside the papers", beside),
+        ("figures", "Figures", figures), ("curves", "Training", curves), ("alignments", "Word alignments", viewers),
         ("all", "All results", everything.rows), ("runs", "Runs", runs.rows),
     ]  # fmt: skip
     return {
@@ -131,7 +131,7 @@ def _page(material: Material, scores: ReportScores, options: ReportOptions) -> d
         "warning": " ".join(scores.warnings()),
         "starts": [(", ".join(members), start) for start, members in starts.items()],
         "contents": [(anchor, title) for anchor, title, part in parts if part],
-        "own": own, "beside": beside, "figures": figures, "curves": curves, "viewers": viewers,
+        "results": results, "beside": beside, "figures": figures, "curves": curves, "viewers": viewers,
         "everything": everything, "runs": runs,
     }  # fmt: skip
 
