@@ -13,12 +13,13 @@ from bisect import bisect
 from pathlib import Path
 from statistics import fmean
 
-from isoglot.aligners.alignment import Alignment
 from isoglot.aligners.embedding.aligner import EmbeddingAligner
 from isoglot.aligners.embedding.choice import untuned
 from isoglot.aligners.embedding.options import EmbeddingOptions
 from isoglot.aligners.files.gold import GoldPairs, gold_pairs
 from isoglot.aligners.scoring import score
+from isoglot.corpus.links import Alignment
+from isoglot.corpus.sentence_pair import SentencePair
 
 WAYS = {
     **{name: {"method": name} for name in ("argmax", "itermax", "match", "forward", "backward")},
@@ -53,9 +54,8 @@ def main() -> None:
             encoded = base.encode(words, (base.layer,), first=start)
             for name, aligner in aligners.items():
                 table = aligner.extract(*encoded)[base.layer]
-                for own, gold in zip(
-                    aligner.pair_links(table, words, encoded[1]), pairs.gold[start:], strict=False
-                ):
+                linked = aligner.with_links([SentencePair(words=pair) for pair in words], table, encoded[1])
+                for own, gold in zip(linked, pairs.gold[start:], strict=False):
                     found[name].append(Alignment(frozenset(own.links)))
                     for link, value in zip(own.links, own.probabilities, strict=True):
                         place = bisect(BOUNDS, value)

@@ -343,8 +343,8 @@ def test_type_checkers_see_every_public_name() -> None:
 def test_public_names_have_types_and_unknown_ones_are_errors(tmp_path: Path) -> None:
     names = [*isoglot.__all__, *isoglot._PACKAGES]
     calls = {
-        'align_many([("a", "b")])': "list[isoglot.aligners.alignment.AlignedPair]",
-        'align_many(iter([("a", "b")]))': "typing.Iterator[isoglot.aligners.alignment.AlignedPair]",
+        'align_many([("a", "b")])': "list[isoglot.corpus.sentence_pair.SentencePair]",
+        'align_many(iter([("a", "b")]))': "typing.Iterator[isoglot.corpus.sentence_pair.SentencePair]",
         'score(["0-0"], [{(0, 0)}]).aer': "float",
         'tune("box", "gold.jsonl").choice': "dict[str, Any]",
         'StatisticalAligner().align_words(["a"], ["b"]).word_pairs': "list[tuple[str, str]]",

@@ -11,13 +11,13 @@ import argparse
 import random
 from pathlib import Path
 
-from isoglot.aligners.alignment import Alignment
 from isoglot.aligners.embedding.aligner import EmbeddingAligner
 from isoglot.aligners.embedding.choice import kept_choice, untuned
 from isoglot.aligners.embedding.options import EmbeddingOptions
 from isoglot.aligners.scoring import GoldAlignment, score
 from isoglot.corpus.encode.load_tokenizer import load_tokenizer
 from isoglot.corpus.encode.words import split_words
+from isoglot.corpus.links import Alignment
 from pairs import aligned, cut, rows, taught
 from retrieval import held_out
 

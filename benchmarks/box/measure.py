@@ -17,12 +17,13 @@ from statistics import fmean
 
 import torch
 
-from isoglot.aligners.alignment import Alignment
 from isoglot.aligners.embedding.aligner import EmbeddingAligner
 from isoglot.aligners.embedding.choice import CANDIDATES, kept_choice
 from isoglot.aligners.embedding.options import EmbeddingOptions
 from isoglot.aligners.files.gold import GoldPairs, gold_pairs
 from isoglot.aligners.scoring import GoldAlignment, score
+from isoglot.corpus.links import Alignment
+from isoglot.corpus.sentence_pair import SentencePair
 from isoglot.link_counts import AlignmentScore
 
 DEVELOPMENT = ("en-es.xlwa.dev", "en-it.xlwa.dev", "en-nl.xlwa.dev", "en-zh.pud", "en-ja.pud", "en-ar.pud")
@@ -63,7 +64,8 @@ def measured(
         encoded = aligners[0].encode(words, layers, first=start)
         for aligner, total in zip(aligners, totals, strict=True):
             for layer, table in aligner.extract(*encoded).items():
-                links = [set(pair.links) for pair in aligner.pair_links(table, words, encoded[1])]
+                linked = aligner.with_links([SentencePair(words=pair) for pair in words], table, encoded[1])
+                links = [set(pair.links) for pair in linked]
                 if pud:
                     links = [content(pair, answer) for pair, answer in zip(links, gold, strict=True)]
                 total[layer] += score([Alignment(frozenset(pair)) for pair in links], gold)

@@ -3,9 +3,7 @@
 from isoglot import losses as losses
 from isoglot import objectives as objectives
 from isoglot import views as views
-from isoglot.aligners.alignment import AlignedPair as AlignedPair
 from isoglot.aligners.alignment import Aligner as Aligner
-from isoglot.aligners.alignment import Alignment as Alignment
 from isoglot.aligners.api import align as align
 from isoglot.aligners.api import align_many as align_many
 from isoglot.aligners.embedding.aligner import EmbeddingAligner as EmbeddingAligner
@@ -21,10 +19,12 @@ from isoglot.corpus.api import prepare as prepare
 from isoglot.corpus.encode.batch import EncodeOptions as EncodeOptions
 from isoglot.corpus.encode.encode import encode_stream as encode_stream
 from isoglot.corpus.encode.tokenizer import train_tokenizer as train_tokenizer
+from isoglot.corpus.links import Alignment as Alignment
 from isoglot.corpus.manifest import load_corpus as load_corpus
 from isoglot.corpus.options import PrepareOptions as PrepareOptions
 from isoglot.corpus.pack.packing import pack_stream as pack_stream
 from isoglot.corpus.read.sources import Source as Source
+from isoglot.corpus.sentence_pair import SentencePair as SentencePair
 from isoglot.errors import ConfigurationError as ConfigurationError
 from isoglot.errors import InputError as InputError
 from isoglot.errors import IsoglotError as IsoglotError

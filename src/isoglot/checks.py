@@ -88,9 +88,9 @@ def is_number(text: str) -> bool:
 _NUMBER = re.compile(r"[0-9]{1,9}")
 
 
-def closest(name_given: object, known: Iterable[object]) -> str | None:
+def closest(text: object, known: Iterable[object]) -> str | None:
     """The known name that is most like the given one, if any is close."""
-    matches = difflib.get_close_matches(str(name_given), sorted({str(name) for name in known}), n=1)
+    matches = difflib.get_close_matches(str(text), sorted({str(name) for name in known}), n=1)
     return matches[0] if matches else None
 
 

@@ -12,11 +12,11 @@ from commands import run
 from typer.testing import CliRunner
 
 from isoglot.aligners.align_file import align_file
-from isoglot.aligners.alignment import Alignment
 from isoglot.aligners.files.pairs import prepared_pairs
 from isoglot.aligners.options import AlignRequest, FastAlign
 from isoglot.aligners.statistical.model import StatisticalAligner
 from isoglot.cli import app
+from isoglot.corpus.links import Alignment
 from isoglot.corpus.manifest import load_corpus
 from isoglot.corpus.open_corpus import open_corpus
 from isoglot.corpus.prepare import prepare

@@ -12,9 +12,9 @@ from nltk.translate.phrase_based import phrase_extraction
 from pydantic import ValidationError
 
 from isoglot.aligners.align_file import align_file
-from isoglot.aligners.alignment import Alignment
 from isoglot.aligners.options import AlignRequest, aligner_of
 from isoglot.aligners.phrases import PairCounts, phrase_pairs
+from isoglot.corpus.links import Alignment
 from isoglot.corpus.open_corpus import corpus_sources
 from isoglot.testing import tiny_bitext
 

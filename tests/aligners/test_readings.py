@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isoglot.aligners.alignment import Alignment
 from isoglot.aligners.readings import Readings
 from isoglot.aligners.scoring import GoldAlignment, score_pair
+from isoglot.corpus.links import Alignment
 from isoglot.link_counts import AlignmentScore
 
 

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from references import reference
 
 import isoglot as iso
-from isoglot.aligners.alignment import AlignedPair, Alignment, PairLinks
 from isoglot.aligners.scoring import GoldAlignment, score
+from isoglot.corpus.links import Alignment
+from isoglot.corpus.sentence_pair import SentencePair
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.link_counts import AlignmentScore
 
@@ -81,7 +82,7 @@ FORMS: dict[str, Callable[[list[set[tuple[int, int]]]], Any]] = {
     "sets": lambda rows: [set(row) for row in rows],
     "lists": lambda rows: (list(map(list, row)) for row in rows),
     "lines": lambda rows: [Alignment(frozenset(row)).to_pharaoh() for row in rows],
-    "pairs": lambda rows: [AlignedPair.of(WORDS, PairLinks(sorted(row), [], 1.0)) for row in rows],
+    "pairs": lambda rows: [SentencePair.of(*WORDS, links=sorted(row)) for row in rows],
 }
 
 
@@ -111,7 +112,7 @@ def test_links_of_other_words_are_refused_and_other_readings_named(tmp_path, cap
         '{"src": ["the", "sea"], "tgt": ["ta", "potamo"], "sure": [[0, 0]]}\n'
     )
     with pytest.raises(InputError, match="has the word 'river'"):
-        score([AlignedPair.of(words, PairLinks([(0, 0)], [1.0], 1.0))], tmp_path / "gold.jsonl")
+        score([SentencePair.of(*words, links=[(0, 0)])], tmp_path / "gold.jsonl")
     with pytest.raises(InputError, match="has the link 1-2"):
         score([{(1, 2)}], tmp_path / "gold.jsonl")
     with pytest.raises(InputError, match="links: 1 sentences, gold has 2"):

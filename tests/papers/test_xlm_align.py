@@ -8,10 +8,10 @@ import pytest
 from labelled_files import json_lines
 from shipped_studies import STUDIES, steps_of, trained, works_of
 
-from isoglot.aligners.alignment import Alignment
 from isoglot.aligners.embedding.aligner import EmbeddingAligner
 from isoglot.aligners.embedding.options import EmbeddingOptions
 from isoglot.aligners.scoring import GoldAlignment, score
+from isoglot.corpus.links import Alignment
 from isoglot.errors import ConfigurationError
 from isoglot.evaluation.evaluate import evaluate
 from isoglot.studies.program import Selection, inspect_programs

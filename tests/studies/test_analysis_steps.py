@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from isoglot.aligners.alignment import Alignment
 from isoglot.aligners.embedding.aligner import EmbeddingAligner
 from isoglot.aligners.scoring import GoldAlignment, score
+from isoglot.corpus.links import Alignment
 from isoglot.corpus.read.sources import Source
 from isoglot.errors import ConfigurationError
 from isoglot.runs.reporter import Silent

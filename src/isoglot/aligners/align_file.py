@@ -1,37 +1,29 @@
 """``isoglot align``: bitext in, word links out, by a statistical or an embedding-based aligner."""
 
-import logging
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from itertools import tee
 from pathlib import Path
 from typing import Any
 
-from isoglot.aligners.alignment import PairLinks
-from isoglot.aligners.embedding.choice import kept_density
-from isoglot.aligners.embedding.memory import keep_few_primitives
+from isoglot.aligners.align_pairs import align_pairs, judged
 from isoglot.aligners.embedding.options import values_of
-from isoglot.aligners.embedding.taught import untaught
 from isoglot.aligners.files.output import shows_words, write_corpus, write_lines
-from isoglot.aligners.files.pairs import Warnings, read_pairs
+from isoglot.aligners.files.pairs import Warn, more_bitext, read_pairs
 from isoglot.aligners.options import AlignRequest, AnyAligner, Encoder, SavedModel, paths_of
 from isoglot.aligners.phrases import counted
 from isoglot.aligners.pieces import piece_links
 from isoglot.checkpoints.folder import checkpoint_folder
+from isoglot.corpus.encode.words import WordMode
 from isoglot.corpus.manifest import InputFile
 from isoglot.corpus.open_corpus import Corpus, open_corpus
-from isoglot.corpus.read.sources import UNNAMED, Source
+from isoglot.corpus.read.sources import Source
+from isoglot.corpus.sentence_pair import SentencePair
 from isoglot.errors import ConfigurationError
 from isoglot.runs.files import check_outputs
 from isoglot.runs.fingerprint import fingerprint
 from isoglot.runs.folder import MANIFEST, hash_checkpoint, make_once
 from isoglot.runs.reporter import AnyReporter, Reporter, reporter_of
 
-Found = Iterator[tuple[Any, PairLinks]]
-_FEW, _JUDGED = 0.6, 400
-"""A share of the usual links per word that is few, and how many words of both sides are enough to judge."""
-_LOGGER = logging.getLogger(__name__)
-_UNTAUGHT = "%s %s; its links may be worse than usual: compare those of --method hmm, which learns from pairs"
 _RECORD = "alignment.json"
 """What an aligned corpus was made from, beside the manifest that every prepared corpus has."""
 
@@ -124,34 +116,42 @@ def _align(
     place: str | Path,
 ) -> int:
     """Align, and write the links to a place that is ``out``, or a folder that is going to have that name."""
-    aligner, warn = request.aligner, Warnings()
+    aligner = request.aligner
     with ExitStack() as stack:
-        found: Found
-        if not isinstance(aligner, Encoder):
-            from isoglot.aligners.align_statistics import by_statistics  # noqa: PLC0415 - loads numba
-
-            found = by_statistics(corpus, request, warn, overwrite=overwrite)
-        elif aligner.engine == "ray":
+        linked: Iterator[SentencePair]
+        if isinstance(aligner, Encoder) and aligner.engine == "ray":
             from isoglot.aligners.align_ray import aligned_by_ray  # noqa: PLC0415 - loads torch
 
             by_ray = aligned_by_ray(
                 corpus, out, aligner, words=request.words or "whitespace", progress=progress
             )
-            found = stack.enter_context(by_ray)
+            linked = judged(stack.enter_context(by_ray), aligner)
         else:
-            found = _by_embedding(corpus, aligner, request, warn)
-        if isinstance(aligner, Encoder):
-            found = _judged(found, aligner)
+            split = request.words is None
+
+            def more(mode: WordMode, warn: Warn | None) -> Iterator[SentencePair]:
+                languages = corpus.inputs[0].source.languages("bitext")
+                bitext = more_bitext(getattr(aligner, "train_on", ()), languages)
+                return read_pairs(bitext, mode=mode, warn=warn, split=split)
+
+            linked = align_pairs(
+                lambda mode, warn: read_pairs(corpus, mode=mode, warn=warn, split=split),
+                aligner,
+                more=more,
+                words=request.words,
+                shown=shows_words(request),
+                overwrite=overwrite,
+            )
         lexicon = aligner.lexicon if isinstance(aligner, Encoder) else None  # a statistical model has its own
         if lexicon or request.phrases:
-            found = counted(found, lexicon=lexicon, phrases=request.phrases, longest=request.phrase_length)
+            linked = counted(linked, lexicon=lexicon, phrases=request.phrases, longest=request.phrase_length)
         if request.pieces:
-            found = piece_links(found, request.pieces)
-        links = _shown(found, progress)
+            linked = piece_links(linked, request.pieces)
+        linked = _with_progress(linked, progress)
         if request.output == "corpus":
-            return write_corpus(links, Path(place))
+            return write_corpus(linked, Path(place))
         return write_lines(
-            links,
+            linked,
             place,
             name=request.output,
             base=request.base,
@@ -160,42 +160,8 @@ def _align(
         )
 
 
-def _by_embedding(corpus: Corpus, encoder: Encoder, request: AlignRequest, warn: Warnings) -> Found:
-    keep_few_primitives()
-    from isoglot.aligners.embedding.aligner import EmbeddingAligner  # noqa: PLC0415 - loads torch
-    from isoglot.aligners.embedding.running_text import align_running  # noqa: PLC0415
-
-    aligner, mode = (
-        EmbeddingAligner(encoder.model, options=encoder.options, warn=warn),
-        request.words or "whitespace",
-    )
-    pairs, same = tee(read_pairs(corpus, mode=mode, warn=warn))
-    found = align_running(aligner, ((pair.texts, pair.words) for pair in same), mode=mode)
-    return zip(pairs, found, strict=True)
-
-
-def _judged(found: Found, encoder: Encoder) -> Found:
-    """Warn of languages that the encoder was not taught, and at the end of far fewer links than where it was tuned."""
-    usual, links, words = kept_density(encoder.model, encoder.options), 0, 0
-    seen = {"", *UNNAMED}
-    for pair, own in found:
-        for language in set(pair.languages) - seen:
-            seen.add(language)
-            if (note := untaught(encoder.model, language)) is not None:
-                _LOGGER.warning(_UNTAUGHT, encoder.model, note)
-        links += len(own.links)
-        words += sum(map(len, pair.words))
-        yield pair, own
-    if usual is not None and words >= _JUDGED and 2 * links < _FEW * usual * words:
-        _LOGGER.warning(
-            "%.2f links per word, and %s had %.2f on the development set with the fewest: many links are likely "
-            "missing; tune it on links of these languages, or lower --min-probability",
-            2 * links / words, encoder.model, usual,
-        )  # fmt: skip
-
-
-def _shown(found: Found, progress: Reporter) -> Found:
-    for done, item in enumerate(found, 1):
+def _with_progress(pairs: Iterator[SentencePair], progress: Reporter) -> Iterator[SentencePair]:
+    for done, pair in enumerate(pairs, 1):
         if done % 512 == 0:
             progress.progress("aligning", done, 0)
-        yield item
+        yield pair

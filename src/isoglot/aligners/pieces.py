@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from isoglot.aligners.alignment import PairLinks
 from isoglot.checks import missing_package
 from isoglot.corpus.encode.words import word_of_piece
+from isoglot.corpus.sentence_pair import SentencePair
 from isoglot.errors import ConfigurationError
 
 Cut = Callable[[str], tuple[list[str], list[tuple[int, int]]]]
@@ -61,9 +61,7 @@ def _transformers(name: str) -> Cut:
     return cut
 
 
-def piece_links(
-    found: Iterable[tuple[Any, PairLinks]], tokenizers: Sequence[str]
-) -> Iterator[tuple[Any, PairLinks]]:
+def piece_links(linked: Iterable[SentencePair], tokenizers: Sequence[str]) -> Iterator[SentencePair]:
     """Pairs whose words are pieces: every piece of a word has the links of the word, to every piece of the other.
 
     A piece of several words (of single Han characters) has the links of all of them, with the greatest probability.
@@ -71,25 +69,23 @@ def piece_links(
     ``tokenizers``: One of both sides, or those of source and target.
     """
     cuts = [load_cut(name) for name in tokenizers]
-    for pair, own in found:
-        (source, target), (one, other) = pair.placed
-        (source_pieces, source_places, forward), (target_pieces, target_places, backward) = (
-            _members(source, one, cuts[0]),
-            _members(target, other, cuts[-1]),
-        )
+    for pair in linked:
+        texts, (source_spans, target_spans) = pair.texts_and_spans
+        source_pieces, source_spans, forward = _members(texts[0], source_spans, cuts[0])
+        target_pieces, target_spans, backward = _members(texts[1], target_spans, cuts[-1])
         links: dict[tuple[int, int], float] = {}
-        for (s, t), probability in zip(own.links, own.probabilities or [1.0] * len(own.links), strict=True):
+        for (s, t), probability in zip(
+            pair.links, pair.probabilities or [1.0] * len(pair.links), strict=True
+        ):
             for link in product(forward.get(s, ()), backward.get(t, ())):
                 links[link] = max(probability, links.get(link, 0.0))
-        probabilities = [links[link] for link in sorted(links)] if own.probabilities else []
-        yield (
-            replace(
-                pair,
-                texts=(source, target),
-                words=(source_pieces, target_pieces),
-                spans=(source_places, target_places),
-            ),
-            PairLinks(sorted(links), probabilities, own.score),
+        yield replace(
+            pair,
+            texts=texts,
+            words=(source_pieces, target_pieces),
+            spans=(source_spans, target_spans),
+            links=sorted(links),
+            probabilities=[links[link] for link in sorted(links)] if pair.probabilities else [],
         )
 
 

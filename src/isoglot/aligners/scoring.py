@@ -11,8 +11,9 @@ from operator import index
 from pathlib import Path
 from typing import TypeVar
 
-from isoglot.aligners.alignment import AlignedPair, Alignment
 from isoglot.checks import shortened
+from isoglot.corpus.links import Alignment
+from isoglot.corpus.sentence_pair import SentencePair
 from isoglot.errors import ConfigurationError
 from isoglot.link_counts import AlignmentScore
 
@@ -51,7 +52,7 @@ class GoldAlignment:
         return GoldAlignment.of(((t, s) for s, t in self.sure), ((t, s) for s, t in self.possible))
 
 
-GivenLinks = str | Path | Iterable[AlignedPair | Alignment | GoldAlignment | str | Iterable[tuple[int, int]]]
+GivenLinks = str | Path | Iterable[SentencePair | Alignment | GoldAlignment | str | Iterable[tuple[int, int]]]
 """A file of links, or the links of each sentence in any form."""
 
 
@@ -67,7 +68,7 @@ def score(links: GivenLinks, gold: GivenLinks) -> AlignmentScore:
     """Precision, recall, F1 and alignment error rate of links against gold links.
 
     Args:
-        links: A file of links, or for each sentence an ``AlignedPair``, an ``Alignment``, any collection of
+        links: A file of links, or for each sentence a ``SentencePair``, an ``Alignment``, any collection of
             ``(source word, target word)``, or a Pharaoh line.
         gold: A file of gold links, or for each sentence a :class:`GoldAlignment` or any of the above, whose links are
             then sure ones; in a Pharaoh line ``3p4`` is a possible link.

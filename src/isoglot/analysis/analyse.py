@@ -19,7 +19,7 @@ from isoglot.aligners.score_file import layer_numbers
 from isoglot.analysis.checkpoint_score import checkpoint_alignment_score
 from isoglot.analysis.options import ALIGNMENT, AlignmentRequest
 from isoglot.checkpoints.folder import checkpoint_folder
-from isoglot.corpus.labelled.places import DataSource
+from isoglot.corpus.labelled.sources import DataSource
 from isoglot.corpus.open_corpus import open_corpus
 from isoglot.corpus.read.sources import UNNAMED, Kind
 from isoglot.derive.sharing import COPY_FILE

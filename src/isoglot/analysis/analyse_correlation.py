@@ -97,8 +97,8 @@ def study_points(rows: Iterable[Result], *, each_seed: bool = False) -> dict[str
         if pairs and not each_seed:
             pairs = [(fmean(x for x, _, _ in pairs), fmean(y for _, y, _ in pairs), None)]
         for x, drop, seed in pairs:
-            label_of_point = name if seed is None else f"{name}, seed {seed}"
-            points[task].append(ScatterPoint(x=x, y=drop, label=label_of_point, group=_OURS))
+            point_label = name if seed is None else f"{name}, seed {seed}"
+            points[task].append(ScatterPoint(x=x, y=drop, label=point_label, group=_OURS))
     if not any(points.values()):
         raise ConfigurationError(
             f"no drop belongs to an alignment score: drops are of {', '.join(sorted({k[1] for k in drops}))}, "

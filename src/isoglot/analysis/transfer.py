@@ -21,7 +21,7 @@ from isoglot.runs.folder import key_of
 from isoglot.runs.lock import occupied
 from isoglot.runs.ranks import require_one_process
 from isoglot.runs.reporter import AnyReporter
-from isoglot.tasks.base import TrainableTask, check_places, load_rows, require_own_rows
+from isoglot.tasks.base import TrainableTask, check_locations, load_rows, require_distinct_rows
 from isoglot.tasks.cards import origin
 from isoglot.tasks.description import identify
 
@@ -79,10 +79,12 @@ def transfer(
     settings = options or TransferOptions()
     folder = Path(out)
     require_writable(folder / FILE_NAME)
-    sources = check_places(task, [(code, split) for code in languages for split in ("train", settings.split)])
+    sources = check_locations(
+        task, [(code, split) for code in languages for split in ("train", settings.split)]
+    )
     trained = {code: sources[code, "train"] for code in languages}
     if len({tuple(path.path for path in paths) for paths in trained.values()}) < len(languages):
-        require_own_rows({code: load_rows(task, code, "train") for code in languages}, trained)
+        require_distinct_rows({code: load_rows(task, code, "train") for code in languages}, trained)
     folders = {code: inside(folder, f"trained-on-{code}") for code in languages}
     known: list[Result] = []
     by_setting: dict[tuple[str, str], Result] = {}

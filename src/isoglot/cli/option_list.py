@@ -24,8 +24,7 @@ def constructor_list(section: str) -> str:
 
 def task_list() -> str:
     """Every task: what it is, how it is measured, and its options with their defaults and meanings."""
-    from isoglot.tasks import TASKS, is_probe, task_class, task_options
-    from isoglot.tasks.facts import TaskFacts
+    from isoglot.tasks import TASKS, TaskFacts, is_probe, task_class, task_options
 
     parts = []
     for name in TASKS:

@@ -297,7 +297,7 @@ def pretrain(
 
 
 @with_flags
-def inspect(recipe: _Recipe, changes: RecipeChanges, range_shown: PositionRange, running: RunFlags) -> None:
+def inspect(recipe: _Recipe, changes: RecipeChanges, positions: PositionRange, running: RunFlags) -> None:
     """Print what a recipe trains on: pieces, masks, labels, links.
 
     One table per view and position, exactly as training sees them. `input` is what the encoder gets (= where it is the
@@ -310,9 +310,7 @@ def inspect(recipe: _Recipe, changes: RecipeChanges, range_shown: PositionRange,
 
     loaded = load_recipe(recipe, changes.overrides)
     with Console(quiet=running.quiet) as console:
-        instances = inspect_recipe(
-            loaded, positions=range_shown.count, start=range_shown.start, progress=console
-        )
+        instances = inspect_recipe(loaded, positions=positions.count, start=positions.start, progress=console)
     for number, instance in enumerate(instances):
         if number:
             typer.echo()

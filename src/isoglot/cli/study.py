@@ -71,7 +71,7 @@ def study(
     if options.listed:
         _list(names)
         return
-    from isoglot.studies.program import Selection, inspect_programs, measure
+    from isoglot.studies.program import Selection, Tally, inspect_programs, measure
 
     if not names:
         raise ConfigurationError("no study named; `isoglot study --list` shows them")
@@ -86,21 +86,23 @@ def study(
     with Console(quiet=running.quiet) as console:
         programs = selection.programs(console)
         plan = inspect_programs(programs, part=part, check=not options.tables_only)
+        tally = Tally()
         if options.dry_run:
             _show(programs, plan)
-        tally = None
-        if not options.dry_run and not options.tables_only:
-            tally = measure(
-                programs, plan, selection, engine=options.engine, workers=options.workers, progress=console
-            )
-            made = ", ".join(f"{n} {kind}" for kind, n in tally.made.items())
-            console.note(f"done: {made or 'nothing was left to do'}")
+        elif not options.tables_only:
+            engine, workers = options.engine, options.workers
+            tally = measure(programs, plan, selection, engine=engine, workers=workers, progress=console)
+            steps = ", ".join(f"{n} {kind}" for kind, n in tally.made.items())
+            console.note(f"done: {steps or 'nothing was left to do'}")
     if not options.dry_run:
         _print(programs, options.form, quiet=running.quiet)
-    if tally is not None:
-        tally.require_all()
-    if not options.tables_only:
-        _require_something(plan)
+    tally.require_all()
+    if not options.tables_only and all(part.missing or part.unavailable for part in plan.parts):
+        reasons = {part.unavailable for part in plan.parts}
+        raise ConfigurationError(
+            [*(f"not there: {path}" for path in plan.missing()), *sorted(filter(None, reasons))],
+            heading="nothing can be measured; `--dry-run` shows who reads what",
+        )
 
 
 def _only(texts: Sequence[str]) -> tuple[tuple[int, int], list[str]]:
@@ -160,16 +162,6 @@ def _show(programs: Sequence[Program], plan: Inspection) -> None:
     for path in missing:
         typer.echo(f"missing: {path}")
     typer.echo(f"{len(missing)} files are missing" if missing else "every file is there; everything resolves")
-
-
-def _require_something(plan: Inspection) -> None:
-    if any(not part.missing and not part.unavailable for part in plan.parts):
-        return
-    reasons = {part.unavailable for part in plan.parts}
-    raise ConfigurationError(
-        [*(f"not there: {path}" for path in plan.missing()), *sorted(filter(None, reasons))],
-        heading="nothing can be measured; `--dry-run` shows who reads what",
-    )
 
 
 def _list(names: Sequence[str] | None) -> None:

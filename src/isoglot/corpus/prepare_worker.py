@@ -5,6 +5,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -86,8 +87,9 @@ def filter_chunk(task: ChunkTask) -> Part:
         part.path, part.size = str(path), table.nbytes
     if settings.resumable:  # written last, for a later run
         counts = {name: value for name, value in vars(part).items() if name != "keys"}
+        arrays: dict[str, Any] = {} if part.keys is None else {"keys": part.keys}
         with whole_file(path.with_suffix(".npz"), binary=True) as file:
-            np.savez(file, counts=json.dumps(counts), **({} if part.keys is None else {"keys": part.keys}))
+            np.savez(file, counts=json.dumps(counts), **arrays)
     return part
 
 

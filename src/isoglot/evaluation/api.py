@@ -12,7 +12,7 @@ from isoglot.evaluation.options import EvaluateOptions
 from isoglot.modules.model_folder import model_folder
 from isoglot.results import Result
 from isoglot.runs.reporter import AnyReporter
-from isoglot.tasks.given import given_task
+from isoglot.tasks import task_with_data
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -65,7 +65,7 @@ def evaluate(
         ('accuracy', 8, {'layer': 2})
     """
     fields = {name: options.pop(name) for name in [*options] if name in EvaluateOptions.model_fields}
-    built = given_task(task, data, columns, **options)
+    built = task_with_data(task, data, columns, **options)
     evaluate_options = validated(EvaluateOptions, fields, what="evaluation option")
     with model_folder(model, tokenizer) as checkpoint:
         return verb.evaluate(

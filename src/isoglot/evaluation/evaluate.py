@@ -23,9 +23,9 @@ from isoglot.tasks.base import (
     Probe,
     Task,
     TrainableTask,
-    check_places,
+    check_locations,
     load_rows,
-    require_own_rows,
+    require_distinct_rows,
 )
 from isoglot.tasks.cards import measured_hash, origin, seed_of
 from isoglot.tasks.description import changed_options, code_of, describe_task, identify, inherited_options
@@ -64,11 +64,11 @@ def evaluate(
     _check(task, languages, options)
     announce = measured or (lambda rows: None)
     source = checkpoint_folder(checkpoint)
-    data_places = check_places(task, [(language, split) for language in languages])
+    locations = check_locations(task, [(language, split) for language in languages])
     if options.predictions is not None:
-        for (language, _), paths in data_places.items():
+        for (language, _), paths in locations.items():
             stem = submission.stem_of(options.predictions, task, language, split)
-            submission.refuse_inputs(stem, [data.path for data in paths])
+            submission.refuse_inputs(stem, [location.path for location in paths])
     about = origin(source)
     if (packed := packed_file(checkpoint)) is not None:
         about = {**about, "run": packed.stem}  # not the folder in the cache that it is unpacked into
@@ -82,7 +82,7 @@ def evaluate(
     missing = [language for language in languages if not rows[language]]
     measure = _measure_of(source, task, about, options, report) if missing else None
     datasets = {language: load_rows(task, language, split) for language in missing}
-    require_own_rows(datasets, {language: data_places[language, split] for language in missing})
+    require_distinct_rows(datasets, {language: locations[language, split] for language in missing})
     for number, language in enumerate(languages, 1):
         name, evaluation = f"{task.name} {language}", evaluations[language]
         if measure is None or language not in missing:

@@ -13,8 +13,8 @@ from isoglot.evaluation.options import EvaluateOptions
 from isoglot.modules.checkpoint import require_fitting
 from isoglot.modules.devices import resolve_device
 from isoglot.runs.reporter import Reporter
+from isoglot.tasks import TaskFacts
 from isoglot.tasks.base import Predictions, TrainableTask
-from isoglot.tasks.facts import TaskFacts
 from isoglot.tasks.features import RowCollator, StepProgress, predict_rows
 from isoglot.tasks.head_task import fit_length
 from isoglot.tasks.language_vectors import attach_chosen, attached, number_rows

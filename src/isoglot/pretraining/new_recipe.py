@@ -46,9 +46,9 @@ def new_recipe(
         next(read(source), None)  # mistakes in the first rows are reported now
     shared = {"source_language": languages[0], "target_language": languages[1], **(reading or {})}
     if len(sources) > 1:
-        paths_read: dict[str, Any] = {"path": [source.path for source in sources]}
+        inputs: dict[str, Any] = {"path": [source.path for source in sources]}
     else:
-        paths_read = {k: v for k in ("path", "target_path") if (v := getattr(sources[0], k)) is not None}
+        inputs = {k: v for k in ("path", "target_path") if (v := getattr(sources[0], k)) is not None}
     config = load_config(encoder)
     with torch.device("meta"):
         model = AutoModelForMaskedLM.from_config(config)
@@ -64,7 +64,7 @@ def new_recipe(
         encoder=Path(encoder).name,
         encoder_value=dump_yaml({"path": str(encoder)}).strip().removeprefix("path: "),
         new_head=head.isdisjoint(weight_names(encoder)),
-        reading=indent(dump_yaml(paths_read | shared).rstrip(), "    "),
+        reading=indent(dump_yaml(inputs | shared).rstrip(), "    "),
         length=min(_LONGEST, getattr(config, "max_position_embeddings", None) or _LONGEST),
         file=out,
         name=name,

@@ -167,11 +167,9 @@ def _write_modules(
 ) -> None:
     """Weights and ``modules.json``: encoder, weights of tokens, pooling, normalisation."""
     has_pooler = getattr(model, "pooler", None) is not None
-    weights_saved = {
-        name: value for name, value in model.state_dict().items() if not name.startswith("pooler.")
-    }
+    state = {name: value for name, value in model.state_dict().items() if not name.startswith("pooler.")}
     with quiet():
-        model.save_pretrained(str(folder), state_dict=weights_saved)
+        model.save_pretrained(str(folder), state_dict=state)
     encoder: dict[str, Any] = {"max_seq_length": tokenizer.model_max_length, "do_lower_case": False}
     if has_pooler:
         encoder["model_args"] = {"add_pooling_layer": False}  # no one reads it

@@ -210,8 +210,8 @@ def encoding(recipe: Recipe, name: str) -> EncodeOptions:
     changes: dict[str, Any] = {} if stream.encode.kind else {"kind": stream.kind}
     if "max_length" not in stream.encode.model_fields_set:
         views = [v.options for v in recipe.views.values() if v.stream == name]
-        lengths_given = [getattr(v, "max_length", None) for v in views if "max_length" in v.model_fields_set]
-        lengths = [length for length in lengths_given if isinstance(length, int)]
+        limits = [getattr(v, "max_length", None) for v in views if "max_length" in v.model_fields_set]
+        lengths = [length for length in limits if isinstance(length, int)]
         if stream.pack is not None:
             changes["max_length"] = None
         elif lengths and len(lengths) == len(views):

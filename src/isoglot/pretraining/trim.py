@@ -104,11 +104,11 @@ def trim(
         )
     if not isinstance(request, TrimRequest | None):
         raise ConfigurationError(f"request must be TrimRequest(text=FILE), got {shortened(request)}")
-    request, texts_held = (
+    request, in_memory = (
         request or TrimRequest(),
         None if texts is None else list(given_texts(texts, "texts")),
     )
-    if not request.text and not texts_held:
+    if not request.text and not in_memory:
         raise ConfigurationError("no text; name the text whose pieces are kept: --text corpus.tsv")
     report = reporter_of(progress)
     source, files = checkpoint_folder(encoder), [*request.text, *request.held_out]
@@ -120,12 +120,12 @@ def trim(
         "options": {**request.model_dump(mode="json"), "min_count": 1, "keep_pieces": None},
         "inputs": [InputFile.of(path).recorded() for path in files],
     }
-    if texts_held is not None:
-        inputs["texts"] = key_of(texts_held)
+    if in_memory is not None:
+        inputs["texts"] = key_of(in_memory)
     manifest, is_new = make_once(
         out,
         inputs,
-        lambda folder: _write(source, folder, request, texts_held or (), report),
+        lambda folder: _write(source, folder, request, in_memory or (), report),
         what="trimmed encoder",
         overwrite=overwrite,
         name=_MANIFEST,

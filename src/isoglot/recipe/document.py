@@ -163,21 +163,15 @@ def construct(node: Node, location: Location, file: str, document: Document) -> 
         raise TypeError(f"unexpected YAML node {node!r}")
     kind = str(node.tag).rpartition(":")[2]
     if kind in _TYPED_TAGS and node.style is None:
-        return _typed(node, location, document)
+        try:
+            value = YAML(typ="safe", pure=True).constructor.construct_object(node)
+        except ValueError:  # thousands of digits
+            value = math.inf
+        if isinstance(value, float) and not math.isfinite(value):
+            text = f"got {shortened(node.value)}; a finite number is needed"
+            document.add([Problem(text, location, NOT_FINITE)])
+        return value
     return _expand(str(node.value), location, document, plain=node.style is None)
-
-
-def _typed(node: ScalarNode, location: Location, document: Document) -> Any:
-    """A number, truth value or null; numbers are finite."""
-    try:
-        value = YAML(typ="safe", pure=True).constructor.construct_object(node)
-    except ValueError:  # thousands of digits
-        value = math.inf
-    if isinstance(value, float) and not math.isfinite(value):
-        document.add(
-            [Problem(f"got {shortened(node.value)}; a finite number is needed", location, NOT_FINITE)]
-        )
-    return value
 
 
 def expand(text: str) -> str:

@@ -220,8 +220,12 @@ def _p_values(pairs: Sequence[_Pair], samples: int, seed: int) -> list[float]:
     exact = 2 ** len(differ) <= samples
     seen = np.zeros(len(pairs), np.int64)
     count = 0
-    every = [np.array([*product((0.0, 1.0), repeat=len(differ))])] if exact else []
-    for swaps in every or _random_swaps(len(differ), samples, seed):
+    generator = np.random.default_rng(seed_for(seed, "exchange"))
+    for rows in [0] if exact else _blocks(samples, len(differ)):
+        if exact:
+            swaps = np.array([*product((0.0, 1.0), repeat=len(differ))])
+        else:
+            swaps = generator.integers(0, 2, (rows, len(differ)), np.int32).astype(np.float64)
         count += len(swaps)
         for i, pair in enumerate(pairs):
             moved = swaps @ pair.change[differ]
@@ -229,12 +233,6 @@ def _p_values(pairs: Sequence[_Pair], samples: int, seed: int) -> list[float]:
             observed = pair.difference(pair.first.sum(0), pair.second.sum(0))
             seen[i] += int((abs(exchanged) >= abs(observed) - _ROUNDING).sum())
     return [float(p) for p in (seen / count if exact else (seen + 1) / (count + 1))]
-
-
-def _random_swaps(examples: int, samples: int, seed: int) -> Iterator[Floats]:
-    generator = np.random.default_rng(seed_for(seed, "exchange"))
-    for rows in _blocks(samples, examples):
-        yield generator.integers(0, 2, (rows, examples), np.int32).astype(np.float64)
 
 
 def _intervals(pairs: Sequence[_Pair], samples: int, seed: int) -> list[tuple[float, float]]:

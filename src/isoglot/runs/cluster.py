@@ -159,8 +159,8 @@ class ResidentPool(RayPool):
         """Do one piece of work in a worker that waits for one; :attr:`ahead` says how many there are."""
         del gpu
         actor = self._idle.popleft()
-        arguments_of_work = *self._work_setup, function, *arguments
-        return self._handed_over(actor.do.remote(*arguments_of_work), then=lambda: self._idle.append(actor))
+        call = *self._work_setup, function, *arguments
+        return self._handed_over(actor.do.remote(*call), then=lambda: self._idle.append(actor))
 
 
 def resident_workers(

@@ -189,8 +189,8 @@ def require_writable(path: str | Path, *, folder: bool = False) -> None:
         if target.is_file():
             os.close(os.open(target, os.O_WRONLY | os.O_APPEND))
         above = target if folder else target.parent
-        folder_above = next(folder_above for folder_above in (above, *above.parents) if folder_above.exists())
-        tempfile.TemporaryFile(dir=folder_above).close()
+        parent = next(parent for parent in (above, *above.parents) if parent.exists())
+        tempfile.TemporaryFile(dir=parent).close()
     except OSError as error:
         reason = disk_problem(error) or os.strerror(error.errno or errno.EIO)
         raise ConfigurationError(f"{path} is not writable ({reason}); choose a writable place") from error

@@ -39,12 +39,10 @@ class FileState(NamedTuple):
 
 def fingerprint(path: str | Path) -> str:
     """32 hexadecimal digits of a file's content, or of a folder's files with their names; hidden files do not count."""
-    path_of_input = Path(path)
-    if not path_of_input.is_dir():
-        return digest([path_of_input], size=16)
-    hashes = [
-        [str(file.relative_to(path_of_input)), digest([file], size=16)] for file in files_of(path_of_input)
-    ]
+    root = Path(path)
+    if not root.is_dir():
+        return digest([root], size=16)
+    hashes = [[str(file.relative_to(root)), digest([file], size=16)] for file in files_of(root)]
     return _hashed(hashes)
 
 

@@ -14,7 +14,7 @@ from isoglot.corpus.read.sources import Source
 from isoglot.derive.options import DeriveRequest
 from isoglot.errors import ConfigurationError
 from isoglot.options import Count, PositiveShare, Precision
-from isoglot.projection.options import ProjectRequest, project_request
+from isoglot.projection.options import ProjectOptions, project_options
 from isoglot.runs.files import write_text
 from isoglot.runs.reporter import Reporter
 from isoglot.studies.step import Step
@@ -303,17 +303,17 @@ class ProjectLabels(Step):
     language: str  # of the translation
     options: dict[str, Any] = {}  # noqa: RUF012 - of `isoglot project`; the model copies it
 
-    def check(self) -> ProjectRequest:
+    def check(self) -> ProjectOptions:
         """The options of ``isoglot project``."""
-        return project_request(self.labels, target_language=self.language, **self.options)
+        return project_options(self.labels, target_language=self.language, **self.options)
 
     def run(self, folder: Path, report: Reporter) -> Mapping[str, Any]:
         """Project."""
         from isoglot.projection.project import project  # noqa: PLC0415 - loads the libraries
 
-        request = self.check()
-        out = folder / f"{self.language}.{'jsonl' if request.kind == 'questions' else 'tsv'}"
-        counts = project(self.labels, self.translation, out, request, progress=report)
+        out = folder / f"{self.language}.{'jsonl' if self.check().kind == 'questions' else 'tsv'}"
+        how = {"target_language": self.language, **self.options}
+        counts = project(self.labels, self.translation, out, progress=report, **how)
         report.note(counts.summary())
         return {"projected": counts.summary()}
 

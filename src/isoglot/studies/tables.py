@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import isnan
+from math import isfinite, isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -176,7 +176,7 @@ def _write_figure(part: StudyPart, folder: Path) -> None:
             shutil.copyfile(path, folder / path.name)
         return
     content = {} if part.unavailable else part.content
-    values = with_leaves(content, lambda leaf: None if isinstance(leaf, float) and isnan(leaf) else leaf)
+    values = with_leaves(content, lambda v: None if isinstance(v, float) and not isfinite(v) else v)
     for key, entries in values.items():
         if isinstance(entries, list):  # without those of which a number is not known
             values[key] = [e for e in entries if not (isinstance(e, dict) and None in e.values())]

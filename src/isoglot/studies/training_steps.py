@@ -117,7 +117,7 @@ class TaskSpec(BaseModel):
 
 def data_files(task: TaskSpec, languages: Sequence[str], split: str, studies: str) -> Iterator[Input]:
     """The files from outside of a task's split, or what was looked for where there is none."""
-    from isoglot.corpus.labelled.places import DataSource  # noqa: PLC0415
+    from isoglot.corpus.labelled.sources import DataSource  # noqa: PLC0415
 
     specs = DataSource(task.data).of_split(split)
     outer = [read.path for read in outside(specs, studies)]
@@ -133,10 +133,10 @@ def data_files(task: TaskSpec, languages: Sequence[str], split: str, studies: st
 
 def _has_data(task: TaskSpec, spec: str, language: str, split: str) -> bool:
     """Whether a task finds something there."""
-    from isoglot.tasks.base import places_of  # noqa: PLC0415
+    from isoglot.tasks.base import locations_of  # noqa: PLC0415
 
     try:
-        return bool(places_of(task.model_copy(update={"data": [spec]}).build(), language, split))
+        return bool(locations_of(task.model_copy(update={"data": [spec]}).build(), language, split))
     except ConfigurationError:
         return False
 

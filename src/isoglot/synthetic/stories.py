@@ -141,17 +141,16 @@ def story_patterns(count: int, seed: int) -> list[Pattern]:
 
 def _story(random: Random) -> Pattern:
     scenes = [kind(random) for kind in random.sample(SCENES, 2)]
-    variables, queues = dict(PEOPLE), []
+    variables, queues = dict(PEOPLE), list[list[tuple[int, int]]]()
     for number, scene in enumerate(scenes):  # each has its variables (V → V1); people are shared
         rename = partial(re.compile(rf"\b({'|'.join(scene.variables)})(?=\.)").sub, rf"\g<1>{number}")
         variables |= {f"{name}{number}": pool for name, pool in scene.variables.items()}
         scene.sentences = [rename(line) for line in scene.sentences]
         scene.questions = [Question(rename(text), rename(answer), i) for text, answer, i in scene.questions]
-        order = range(len(scene.sentences))
-        queues.append(list(order) if scene.ordered else random.sample(order, len(order)))
-        queues[-1] = [(number, i) for i in queues[-1]]
+        queue = [(number, i) for i in range(len(scene.sentences))]
+        queues.append(queue if scene.ordered else random.sample(queue, len(queue)))
     queues.append([(-1, i) for i in random.sample(range(len(FILLERS)), random.choice((0, 1, 1, 2)))])
-    order = []
+    order: list[tuple[int, int]] = []
     while any(queues):
         order.append(random.choice([queue for queue in queues if queue]).pop(0))
     texts = [FILLERS[i] if number < 0 else scenes[number].sentences[i] for number, i in order]

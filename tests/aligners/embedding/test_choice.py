@@ -20,7 +20,7 @@ from isoglot.aligners.options import aligner_of
 from isoglot.aligners.scoring import GoldAlignment
 from isoglot.checkpoints.reading import ALIGNER_FILE
 from isoglot.cli import app
-from isoglot.corpus.labelled.places import DataSource
+from isoglot.corpus.labelled.sources import DataSource
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.evaluation.evaluate import evaluate
 from isoglot.evaluation.options import EvaluateOptions

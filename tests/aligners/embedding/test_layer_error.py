@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from isoglot.aligners.alignment import Alignment
 from isoglot.aligners.embedding.aligner import EmbeddingAligner
 from isoglot.aligners.embedding.layer_error import layer_error, layer_errors
 from isoglot.aligners.embedding.options import EmbeddingOptions
 from isoglot.aligners.files.gold import GoldPairs
 from isoglot.aligners.scoring import GoldAlignment, score
+from isoglot.corpus.links import Alignment
 from isoglot.errors import ConfigurationError
 from isoglot.testing import tiny_aligned, tiny_model, tiny_tokenizer
 

@@ -11,7 +11,7 @@ from isoglot.aligners.files.pairs import more_bitext, read_pairs
 from isoglot.aligners.options import AlignRequest, FastAlign, Hmm
 from isoglot.corpus.open_corpus import corpus_sources, open_corpus
 from isoglot.corpus.read import line_files
-from isoglot.corpus.text_pairs import TextPair
+from isoglot.corpus.sentence_pair import SentencePair
 from isoglot.errors import ConfigurationError, InputError
 
 TAGS = ("en", "de")
@@ -123,7 +123,7 @@ def test_of_very_many_odd_lines_the_first_are_told(tmp_path: Path, caplog: pytes
     assert (tmp_path / "links.txt").read_text().count("\n") == 51
 
 
-def pairs_of(path: str) -> list[TextPair]:
+def pairs_of(path: str) -> list[SentencePair]:
     return list(read_pairs(open_corpus([path], "bitext", languages=TAGS), mode="whitespace"))
 
 
@@ -139,7 +139,7 @@ def test_objects_keep_their_ids_and_lists_of_words(tmp_path: Path) -> None:
         (["New York", "!"], ["neu"]), ([], []), (["two", "words"], ["zwei"]), (["x"], ["y"])
     ]  # fmt: skip
     assert [pair.id for pair in found] == ["a-1", None, 7, None]
-    assert found[0].placed == (("New York !", "neu"), ([(0, 8), (9, 10)], [(0, 3)]))
+    assert found[0].texts_and_spans == (("New York !", "neu"), ([(0, 8), (9, 10)], [(0, 3)]))
 
 
 def test_what_is_neither_text_nor_words_is_a_mistake(tmp_path: Path) -> None:

@@ -13,15 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from isoglot.aligners.alignment import (
-    MOST_ENTRIES,
-    AlignedPair,
-    LinkTable,
-    PairLinks,
-    WordPair,
-    pair_links,
-    require_words,
-)
+from isoglot.aligners.alignment import MOST_ENTRIES, LinkTable, with_links
 from isoglot.aligners.embedding.attached import attach
 from isoglot.aligners.embedding.choice import with_kept
 from isoglot.aligners.embedding.loading import load_for_aligning, load_pointer
@@ -37,6 +29,7 @@ from isoglot.aligners.embedding.piece_states import (
 )
 from isoglot.aligners.embedding.scores import Scorer, Side, build_scorer, prepared_states
 from isoglot.corpus.encode.unknown import KnownPieces, OnUnknown, counted
+from isoglot.corpus.sentence_pair import SentencePair, WordPair, require_words
 from isoglot.errors import ConfigurationError
 from isoglot.modules.encoder import layer_number, num_layers
 from isoglot.modules.extraction import pair_mask
@@ -143,7 +136,8 @@ class EmbeddingAligner:
 
         def run(source: list[list[str]], target: list[list[str]]) -> dict[str, list[Any]]:
             nonlocal number
-            found = list(self._links(list(zip(source, target, strict=True)), unknown, number))
+            pairs = [SentencePair(words=words) for words in zip(source, target, strict=True)]
+            found = list(self._links(pairs, unknown, number))
             number += len(found)
             return {
                 "links": [[list(pair) for pair in f.links] for f in found],
@@ -155,21 +149,20 @@ class EmbeddingAligner:
         with counted(None, UNLINKED) as unknown:
             return add_links(bitext, run, batch_size=batch_size, key=uuid.uuid4().hex)
 
-    def align_words(self, source: Sequence[str], target: Sequence[str]) -> AlignedPair:
+    def align_words(self, source: Sequence[str], target: Sequence[str]) -> SentencePair:
         """Link one sentence pair given as words."""
-        pair = require_words((source, target))
         with counted(None, UNLINKED) as unknown:
-            return AlignedPair.of(pair, next(self._links([pair], unknown)))
+            return next(self._links([require_words((source, target))], unknown))
 
     def align_pairs(
         self,
-        pairs: Iterable[WordPair],
+        pairs: Iterable[SentencePair | WordPair],
         *,
         window: int | None = None,
         first: int = 0,
         unknown: OnUnknown | None = None,
-    ) -> Iterator[AlignedPair]:
-        """Link any number of pairs given as words, in order, at most ``window`` of them in memory at a time.
+    ) -> Iterator[SentencePair]:
+        """Link any number of pairs with words, in order, at most ``window`` of them in memory at a time.
 
         ``first`` is how many pairs came before these, for the numbers in warnings. ``unknown`` receives the words that
         the vocabulary does not know; by default one warning at the end counts them.
@@ -177,7 +170,7 @@ class EmbeddingAligner:
         iterator = map(require_words, pairs)
         with counted(unknown, UNLINKED) as receive:
             while chunk := list(itertools.islice(iterator, window or self.window)):
-                yield from map(AlignedPair.of, chunk, self._links(chunk, receive, first))
+                yield from self._links(chunk, receive, first)
                 first += len(chunk)
                 return_free_memory()
 
@@ -216,22 +209,25 @@ class EmbeddingAligner:
         units = word_states if self.options.level == "word" else known_states
         return {layer: self._extract(*units(states, pieces)) for layer, states in found.items()}
 
-    def pair_links(
-        self, table: LinkTable, pairs: Sequence[WordPair], pieces: Sequence[Pieces]
-    ) -> Iterator[PairLinks]:
-        """A table of :meth:`extract` pair by pair; pairs below the least score get no links."""
-        lengths = [len(s) for s, _ in pairs], [len(t) for _, t in pairs]
-        found = pair_links(table, *lengths, min_score=self.options.min_score)
+    def with_links(
+        self, pairs: Sequence[SentencePair], table: LinkTable, pieces: Sequence[Pieces]
+    ) -> Iterator[SentencePair]:
+        """The pairs with their links of a table of :meth:`extract`; those below the least score get none."""
+        lengths = ([len(pair.words[side]) for pair in pairs] for side in (0, 1))
+        linked = with_links(pairs, table, *lengths, min_score=self.options.min_score)
         if (how := self.options.attach) is None:
-            return found
+            return linked
         return (
-            attach(links, _known_words(pair, pieces[2 * row : 2 * row + 2]), how)
-            for row, (links, pair) in enumerate(zip(found, pairs, strict=True))
+            attach(pair, how, words=_known_words(pair.words, pieces[2 * row : 2 * row + 2]))
+            for row, pair in enumerate(linked)
         )
 
-    def _links(self, pairs: Sequence[WordPair], unknown: OnUnknown, first: int = 0) -> Iterator[PairLinks]:
-        states, pieces = self.encode(pairs, (self.layer,), first=first, unknown=unknown)
-        return self.pair_links(self.extract(states, pieces)[self.layer], pairs, pieces)
+    def _links(
+        self, pairs: Sequence[SentencePair], unknown: OnUnknown, first: int = 0
+    ) -> Iterator[SentencePair]:
+        words = [pair.words for pair in pairs]
+        states, pieces = self.encode(words, (self.layer,), first=first, unknown=unknown)
+        return self.with_links(pairs, self.extract(states, pieces)[self.layer], pieces)
 
     def _extract(self, states: PieceStates, pieces: list[Pieces]) -> LinkTable:
         """Similarities, links and their words, for batches of pairs of like size."""

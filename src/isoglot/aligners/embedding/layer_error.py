@@ -17,6 +17,7 @@ from isoglot.aligners.files.gold import GoldPairs
 from isoglot.aligners.scoring import score_pair
 from isoglot.checks import shortened
 from isoglot.corpus.encode.unknown import OnUnknown, UnknownWords, counted, ignored
+from isoglot.corpus.sentence_pair import SentencePair
 from isoglot.errors import ConfigurationError
 from isoglot.link_counts import AlignmentScore
 from isoglot.modules.encoder import layer_number, num_layers
@@ -60,8 +61,11 @@ def layer_errors(
                     states = aligner.encode(words, numbers, first=start, unknown=receiver)
                     encoded.append((aligner.options, states))
                 for layer, table in aligner.extract(*states).items():
-                    for links, answer in zip(aligner.pair_links(table, words, states[1]), gold, strict=True):
-                        total[layer] += score_pair(frozenset(links.links), answer)
+                    linked = aligner.with_links(
+                        [SentencePair(words=pair) for pair in words], table, states[1]
+                    )
+                    for pair, answer in zip(linked, gold, strict=True):
+                        total[layer] += score_pair(frozenset(pair.links), answer)
             if progress is not None:
                 progress(min(start + window, len(pairs.words)), len(pairs.words))
     return totals

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import product, repeat, tee
 from typing import TYPE_CHECKING, Any
 
-from isoglot.aligners.alignment import PairLinks, WordPair
 from isoglot.corpus.encode.unknown import OnUnknown, piece_spans
 from isoglot.corpus.encode.words import WordMode, has_unspaced, joined_spans, word_spans
+from isoglot.corpus.links import Link
+from isoglot.corpus.sentence_pair import SentencePair
 
 if TYPE_CHECKING:
     from isoglot.aligners.embedding.aligner import EmbeddingAligner
@@ -19,29 +20,31 @@ _Groups = list[tuple[int, int]]
 
 def align_running(
     aligner: EmbeddingAligner,
-    pairs: Iterable[tuple[tuple[str, str], WordPair]],
+    pairs: Iterable[SentencePair],
     *,
     mode: WordMode = "unicode",
     first: int = 0,
     unknown: OnUnknown | None = None,
-) -> Iterator[PairLinks]:
-    """As ``aligner.align_pairs`` of the words; ``pairs`` hold the texts that ``mode`` cut them from too.
+) -> Iterator[SentencePair]:
+    """As ``aligner.align_pairs``, of pairs with words and the texts that ``mode`` cut them from.
 
     An encoder that was trained on running text knows Chinese, Japanese or Thai by pieces of several characters, and
     links these better than single characters. Every character gets the links of its piece. In mode ``whitespace``, of
     tokenised text, words are as they were cut. ``unknown`` as in ``align_pairs``.
     """
     if mode != "unicode":
-        yield from aligner.align_pairs((words for _, words in pairs), first=first, unknown=unknown)
+        yield from aligner.align_pairs(pairs, first=first, unknown=unknown)
         return
-    units, same = tee(
-        [_units(text, words, aligner.tokenizer) for text, words in zip(texts, pair, strict=True)]
-        for texts, pair in pairs
+    cut, unchanged = tee(
+        (pair, [_units(*side, aligner.tokenizer) for side in zip(pair.texts, pair.words, strict=True)])
+        for pair in pairs
     )
-    words_alone = ((one[0], other[0]) for one, other in units)
-    found = aligner.align_pairs(words_alone, first=first, unknown=unknown)
-    for ((_, one), (_, other)), own in zip(same, found, strict=True):
-        yield own if one is None and other is None else _spread(own, one, other)
+    units = (SentencePair(words=(source[0], target[0])) for _, (source, target) in cut)
+    linked = aligner.align_pairs(units, first=first, unknown=unknown)
+    for (pair, ((_, source), (_, target))), unit in zip(unchanged, linked, strict=True):
+        pair.score = unit.score
+        pair.links, pair.probabilities = _spread(unit, source, target)
+        yield pair
 
 
 def _units(text: str, words: Sequence[str], tokenizer: Any) -> tuple[Sequence[str], _Groups | None]:
@@ -63,16 +66,19 @@ def _units(text: str, words: Sequence[str], tokenizer: Any) -> tuple[Sequence[st
     return [text[a:b] for a, b in joined], groups
 
 
-def _spread(found: PairLinks, one: _Groups | None, other: _Groups | None) -> PairLinks:
-    """Links of units as links of each of their words."""
+def _spread(
+    unit: SentencePair, source: _Groups | None, target: _Groups | None
+) -> tuple[list[Link], list[float]]:
+    """Links of units as links of each of their words, with their probabilities."""
+    if source is None and target is None:
+        return unit.links, unit.probabilities
 
-    def members(groups: _Groups | None, unit: int) -> range:
-        return range(unit, unit + 1) if groups is None else range(*groups[unit])
+    def members(groups: _Groups | None, number: int) -> range:
+        return range(number, number + 1) if groups is None else range(*groups[number])
 
     links = sorted(
         (link, value)
-        for (i, j), value in zip(found.links, found.probabilities or repeat(0.0), strict=False)
-        for link in product(members(one, i), members(other, j))
+        for (i, j), value in zip(unit.links, unit.probabilities or repeat(0.0), strict=False)
+        for link in product(members(source, i), members(target, j))
     )
-    values = [value for _, value in links] if found.probabilities else []
-    return PairLinks([link for link, _ in links], values, found.score)
+    return [link for link, _ in links], [value for _, value in links] if unit.probabilities else []

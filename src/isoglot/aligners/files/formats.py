@@ -26,13 +26,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from isoglot.aligners.alignment import AlignedPair, link_items
 from isoglot.aligners.scoring import GoldAlignment
 from isoglot.checks import is_number, shortened
 from isoglot.corpus.encode.words import split_words
-from isoglot.corpus.labelled.places import split_name
+from isoglot.corpus.labelled.splits import split_name
+from isoglot.corpus.links import Link, link_items
 from isoglot.corpus.read.line_files import filled_lines, numbered_lines, parsed
 from isoglot.corpus.read.sources import bare_suffix
+from isoglot.corpus.sentence_pair import SentencePair
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.runs.records import parse_object, row_id
 
@@ -40,7 +41,6 @@ FORMATS: dict[str, int] = {"pharaoh": 0, "talp": 1, "alignv2": 1, "naacl": 1, "j
 """Format to the number its words count from."""
 
 _SUFFIXES = {".jsonl": "jsonl", ".talp": "talp", ".alignv2": "alignv2", ".wa": "naacl"}
-Link = tuple[int, int]
 Words = tuple[list[str], list[str]]
 _MOST_EMPTY = 10_000
 """Sentences without a link for each one with links, before a number counts as a slip."""
@@ -168,7 +168,7 @@ class HeldLinks(LinkReader):
     """Links in memory, one sentence after the other, as a reader of a file has them; words count from 0.
 
     Args:
-        held: For each sentence an :class:`AlignedPair`, an :class:`Alignment`, a :class:`GoldAlignment`, a Pharaoh
+        held: For each sentence a :class:`SentencePair`, an :class:`Alignment`, a :class:`GoldAlignment`, a Pharaoh
             line, or any collection of links.
         called: What messages call them.
     """
@@ -211,7 +211,7 @@ def _from_held(own: Any) -> LinkedSentence:
         return LinkedSentence(own)
     if isinstance(own, str):
         return LinkedSentence(_from_items(own, 0))
-    words = (own.source_words, own.target_words) if isinstance(own, AlignedPair) else None
+    words = (list(own.source_words), list(own.target_words)) if isinstance(own, SentencePair) else None
     try:
         links = [(index(source), index(target)) for source, target in own]
     except (TypeError, ValueError):

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from isoglot.aligners.alignment import require_words
 from isoglot.aligners.files.formats import read_links
 from isoglot.aligners.scoring import GoldAlignment, require_sure
 from isoglot.checks import shortened
 from isoglot.corpus.labelled.splits import split_column
 from isoglot.corpus.labelled.tables import in_languages
 from isoglot.corpus.manifest import load_corpus
+from isoglot.corpus.sentence_pair import require_words
 from isoglot.errors import ConfigurationError
 from isoglot.schema import ALIGNED, require
 
@@ -53,7 +53,7 @@ def require_usable(pairs: GoldPairs, name: str) -> GoldPairs:
             raise ConfigurationError(
                 f"{name}: pair {number}: expected GoldAlignment.of(LINKS), got {shortened(own)}"
             )
-        source, target = map(len, require_words(words))
+        source, target = map(len, require_words(words).words)
         if outside := own.outside(source, target):
             raise ConfigurationError(
                 f"{name}: pair {number} has the link {outside}, counted from 0, but {source} and {target} words"

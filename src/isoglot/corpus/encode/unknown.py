@@ -163,11 +163,11 @@ def counted(unknown: OnUnknown | None, effect: str, unit: str = "pair") -> Itera
     if unknown is not None:
         yield unknown
         return
-    words_counted = UnknownWords(effect)
+    tally = UnknownWords(effect)
     try:
-        yield lambda number, words, whole: words_counted.add(f"{unit} {number}", words, whole)
+        yield lambda number, words, whole: tally.add(f"{unit} {number}", words, whole)
     finally:
-        words_counted.warn()
+        tally.warn()
 
 
 def ignored(number: int, words: Sequence[str], whole: bool) -> None:

@@ -163,7 +163,7 @@ class RowTests:
             batch = texts[side][start : start + 1024]
             encodings = self._tokenizer.encode_batch_fast(batch, add_special_tokens=False)
             pieces[side, start : start + len(batch)] = [len(encoding) for encoding in encodings]
-        passed = pieces.min(axis=0) >= (rules.min_pieces or 0)
+        passed &= pieces.min(axis=0) >= (rules.min_pieces or 0)
         for limit, counts, is_pair in (
             (rules.max_pieces, pieces.max(axis=0), False),
             (rules.max_pair_pieces, pieces.sum(axis=0), True),

@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 from fnmatch import translate
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from isoglot.corpus.labelled.splits import KNOWN_SPLITS, split_names, split_of
 from isoglot.corpus.read.line_files import numbered_lines
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.languages import codes, name_of, script_codes
@@ -18,21 +19,6 @@ from isoglot.runs.files import refuse_pipe
 
 if TYPE_CHECKING:  # it imports the libraries, which files are found without
     from datasets import Dataset
-
-SPLITS: dict[str, tuple[str, ...]] = {
-    "train": ("train", "training"),
-    "dev": ("dev", "val", "valid", "validation"),
-    "test": ("test", "devtest", "tst"),
-}
-"""Names that files give to each split."""
-
-_SPLIT_OF = {name: split for split, names in SPLITS.items() for name in names}
-KNOWN_SPLITS = "known: " + ", ".join(f"{split} ({', '.join(names[1:])})" for split, names in SPLITS.items())
-"""The end of a message about an unknown split."""
-
-SPLIT = "split"
-SPLIT_COLUMNS = (SPLIT, "partition")
-"""Names of a column that says which split each row is of; the first one that is there counts."""
 
 HUB = "hub"
 _PART = re.compile(r"#(\d+(?:\.\d+)?):(\d+(?:\.\d+)?)(%?)$")
@@ -63,8 +49,8 @@ OF_SIDES = (
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """One thing to read."""
+class Location:
+    """One file, folder or data set to read."""
 
     path: str  # a file or folder; for the hub ``hub`` or ``hub:NAME[:CONFIG]``
     start: float = 0.0  # first part to take, in % of the groups
@@ -107,143 +93,139 @@ class DataSource:
     def __post_init__(self) -> None:
         """Refuse an invalid part, and an unknown split in front."""
         for spec in self.specs:
-            _part(spec)
+            _location(spec)
             name, separator, _ = spec.partition("=")
-            if separator and name.isidentifier() and split_of(name) is None and not _is_path(spec):
+            if separator and name.isidentifier() and split_of(name) is None:
+                # Hive names folders with = too
+                if "{" in spec or glob.has_magic(spec) or Path(spec.partition("/")[0]).exists():
+                    continue
                 raise ConfigurationError(f"{spec}: unknown split {name!r}; {KNOWN_SPLITS}")
 
     def of_split(self, split: str) -> list[str]:
         """The specifications for one split: those for it alone, if there are any, else the ones for all."""
-        own, general = [], []
+        specific, general = [], []
         for spec in self.specs:
             name, separator, rest = spec.partition("=")
-            if separator and (named := split_of(name)) is not None:
-                if named == split:
-                    own.append(rest)
-            else:
+            if not separator or split_of(name) is None:
                 general.append(spec)
-        return own or general
+            elif split_of(name) == split:
+                specific.append(rest)
+        return specific or general
 
     def describe(self) -> str:
         """The specifications in one line."""
         return " ".join(self.specs)
 
-    def find(self, language: str, split: str) -> list[Place]:
-        """The places of one language and split."""
-        found = []
-        for part in map(_part, self.of_split(split)):
-            paths = [part.path] if part.on_hub else _paths(part.path, language, split)
-            found += [replace(part, path=path) for path in paths]
-        if not found:
+    def find(self, language: str, split: str) -> list[Location]:
+        """What there is to read of one language and split."""
+        locations = []
+        for location in map(_location, self.of_split(split)):
+            paths = [location.path] if location.on_hub else _paths(location.path, language, split)
+            locations += [replace(location, path=path) for path in paths]
+        if not locations:
             raise ConfigurationError(
                 f"no {split} data for {language!r}, got {self.describe() or 'nothing'}; add --data {split}=PATH, or "
                 "give a template such as --data 'FOLDER/{language}-{split}.tsv'"
             )
-        return found
+        return locations
 
-    def one(self, language: str, split: str) -> Place:
-        """The place of a language and split whose data are one whole file."""
-        found = self.find(language, split)
-        if len(found) > 1 or not found[0].whole:
+    def single_file(self, language: str, split: str) -> Location:
+        """The location of a language and split whose data are one whole file."""
+        locations = self.find(language, split)
+        if len(locations) > 1 or not locations[0].whole:
             raise ConfigurationError(
                 f"got {self.describe()} for {language!r}, but only one whole file can be read; name one file per "
                 "language with {language}, or join the files"
             )
-        return found[0]
+        return locations[0]
 
     def has_dev(self, language: str) -> bool:
         """Whether there are development data: named as such, or others than the training data."""
         dev, train = self._any(language, "dev"), self._any(language, "train")
         named = any("=" in spec and split_of(spec.partition("=")[0]) == "dev" for spec in self.specs)
-        return bool(dev) and (named or dev != train or all(place.divided for place in dev))
+        return bool(dev) and (named or dev != train or all(location.divided for location in dev))
 
-    def holds(self, language: str, split: str) -> bool:
+    def has_data(self, language: str, split: str) -> bool:
         """Whether there are data to read for a language and split."""
         return bool(self._any(language, split))
 
-    def _any(self, language: str, split: str) -> list[Place]:
+    def _any(self, language: str, split: str) -> list[Location]:
         try:
             return self.find(language, split)
         except ConfigurationError:
             return []
 
 
-def _part(spec: str) -> Place:
+def _location(spec: str) -> Location:
     """A specification, and the part of it that is taken."""
     part = _PART.search(spec)
     if part is None:
-        return Place(spec)
+        return Location(spec)
     start, stop = float(part[1]), float(part[2])
     if not part[3] or not 0 <= start < stop <= 100:
         wrong = f"the part {start:g}:{stop:g}% is empty" if part[3] else "a part must lie between 0 and 100 %"
         raise ConfigurationError(f"{spec}: {wrong}; write for example #0:80%")
-    return Place(spec[: part.start()], start, stop)
+    return Location(spec[: part.start()], start, stop)
 
 
 def is_data_set(path: str | Path) -> bool:
-    """Whether a folder is a data set rather than a place of files."""
-    return any((Path(path) / mark).exists() for mark in _DATASET_FILES)
-
-
-def _is_path(spec: str) -> bool:
-    """Whether something with = in it is itself a path or template, as Hive names folders."""
-    return "{" in spec or glob.has_magic(spec) or Path(spec.partition("/")[0]).exists()
-
-
-def split_of(name: object) -> str | None:
-    """The split that a name stands for; ``None`` for an unknown one.
-
-    Example:
-        >>> split_of("validation"), split_of("Test "), split_of("tset")
-        ('dev', 'test', None)
-    """
-    return _SPLIT_OF.get(str(name).strip().lower())
-
-
-def split_name(row: Mapping[str, Any]) -> Any:
-    """What a row calls its split; ``None`` where it does not say."""
-    return next((row[name] for name in SPLIT_COLUMNS if name in row), None)
-
-
-def split_names(split: str) -> tuple[str, ...]:
-    """The names that a split goes by."""
-    if split not in SPLITS:
-        raise ConfigurationError(f"unknown split {split!r}; {KNOWN_SPLITS}")
-    return SPLITS[split]
+    """Whether a folder is a data set rather than a folder of files."""
+    return any((Path(path) / name).exists() for name in _DATASET_FILES)
 
 
 def _paths(spec: str, language: str, split: str) -> list[str]:
-    if "{" in spec:
-        found: list[str] = []
-        for filled in dict.fromkeys(_fill(spec, values) for values in _values(language, split)):
-            found = found or sorted(glob.glob(filled))  # noqa: PTH207
-        return [path for name in found for path in _opened(Path(name), language, split, spec)]
+    """The files that a specification without its split and part names."""
     path = Path(spec).expanduser()
-    if path.exists():
-        return _opened(path, language, split, spec)
-    if glob.has_magic(spec) and (matches := sorted(glob.glob(spec))):  # noqa: PTH207
+    if "{" in spec:
+        matches: list[str] = []
+        for pattern in dict.fromkeys(_fill(spec, values) for values in _values(language, split)):
+            matches = matches or sorted(glob.glob(pattern))  # noqa: PTH207
+    elif path.exists():
+        matches = [str(path)]
+    elif glob.has_magic(spec) and (matches := sorted(glob.glob(spec))):  # noqa: PTH207
         return matches
-    raise ConfigurationError(
-        f"{spec}: no such file or folder; check --data (hub data sets are written hub:NAME)"
-    )
+    else:
+        raise ConfigurationError(
+            f"{spec}: no such file or folder; check --data (hub data sets are written hub:NAME)"
+        )
+    paths: list[str] = []
+    for path in map(Path, matches):
+        refuse_pipe(path)
+        if not path.is_dir() or is_data_set(path):
+            paths.append(str(path))
+            continue
+        layouts = OF_LANGUAGE if "{language" in spec else OF_LANGUAGES
+        files = _in_folder(path, layouts, _values(language, split))
+        if len(files) > 1:
+            raise ConfigurationError(
+                f"{path} has {len(files)} {split} files of {language!r} ({_listed(files)}); say which: "
+                f"--data '{split}={files[0]}', with {{language}} in place of a code"
+            )
+        paths += map(str, files)
+    return paths
 
 
 def filled(template: str, language: str, split: str) -> list[str]:
     """What a template may stand for, where ``{language}`` is the language as it is named; the likeliest first."""
-    own = (values | {"language": language} for values in _values(language, split))
-    return list(dict.fromkeys(_fill(template, values) for values in own))
+    values = (fields | {"language": language} for fields in _values(language, split))
+    return list(dict.fromkeys(_fill(template, fields) for fields in values))
 
 
-def _values(language: str, split: str, other: str = "") -> list[dict[str, str]]:
+def _values(language: str, split: str, pivot: str = "") -> list[dict[str, str]]:
     """What the fields of a template stand for: all names that the language, the split and a pair go by."""
     three = [code for code in codes(language) if len(code) == 3] or [language]
     context, _, question = language.partition("-")
-    asked = {"context": context, "question": question or context, "name": name_of(language)}
+    shared = {"context": context, "question": question or context, "name": name_of(language)}
     names = product(split_names(split), codes(language), three, script_codes(language))
-    found = [dict(zip(("split", "language", "language3", "code"), own, strict=True)) | asked for own in names]
-    pairs = [f"{one}-{two}" for one, two in product(codes(language), codes(other))]
-    pairs += [f"{two}-{one}" for one, two in product(codes(language), codes(other))]
-    return [own | {"pair": pair} for own in found for pair in pairs] if other else found
+    values = [
+        dict(zip(("split", "language", "language3", "code"), combination, strict=True)) | shared
+        for combination in names
+    ]
+    if not pivot:
+        return values
+    sides = list(product(codes(language), codes(pivot)))
+    pairs = [f"{first}-{second}" for first, second in (*sides, *(side[::-1] for side in sides))]
+    return [fields | {"pair": pair} for fields in values for pair in pairs]
 
 
 def _fill(template: str, values: Mapping[str, str]) -> str:
@@ -252,30 +234,15 @@ def _fill(template: str, values: Mapping[str, str]) -> str:
     return template
 
 
-def _opened(path: Path, language: str, split: str, spec: str) -> list[str]:
-    """A file or data set itself; of another folder the one thing that is named as a layout has it."""
-    refuse_pipe(path)
-    if not path.is_dir() or is_data_set(path):
-        return [str(path)]
-    layouts = OF_LANGUAGE if "{language" in spec else OF_LANGUAGES
-    found = _in_folder(path, layouts, _values(language, split))
-    if len(found) > 1:
-        raise ConfigurationError(
-            f"{path} has {len(found)} {split} files of {language!r} ({_listed(found)}); say which: "
-            f"--data '{split}={found[0]}', with {{language}} in place of a code"
-        )
-    return [str(p) for p in found]
-
-
 def _in_folder(folder: Path, layouts: Sequence[str], values: Sequence[Mapping[str, str]]) -> list[Path]:
     """What is named as the first group of layouts that is there has it."""
     below = [path for path in sorted(folder.rglob("*")) if path.is_file() or is_data_set(path)]
     names = {path: _EXTENSION.sub("", path.relative_to(folder).as_posix()) for path in below}
     for group in layouts:
-        wanted = {translate(_fill(layout, own)) for layout in group.split() for own in values}
-        pattern = re.compile(f"(.*/)?({'|'.join(wanted)})", re.IGNORECASE)
-        if found := [path for path, name in names.items() if pattern.match(name)]:
-            return found
+        patterns = {translate(_fill(layout, fields)) for layout in group.split() for fields in values}
+        pattern = re.compile(f"(.*/)?({'|'.join(patterns)})", re.IGNORECASE)
+        if matches := [path for path, name in names.items() if pattern.match(name)]:
+            return matches
     return []
 
 
@@ -289,8 +256,7 @@ def find_sides(specs: Sequence[str], languages: tuple[str, str], split: str) -> 
     ``specs``: Both files, folders that have them, or one template with ``{language}``, ``{language3}``, ``{code}``
     (``deu_Latn``) and ``{split}``.
     """
-    own, other = languages
-    return _side(specs, own, other, split), _side(specs, other, own, split)
+    return _side(specs, *languages, split), _side(specs, *languages[::-1], split)
 
 
 def read_sides(paths: tuple[Path, Path]) -> tuple[list[str], list[str]]:
@@ -303,27 +269,24 @@ def read_sides(paths: tuple[Path, Path]) -> tuple[list[str], list[str]]:
     return first, second
 
 
-def _side(specs: Sequence[str], language: str, other: str, split: str) -> Path:
+def _side(specs: Sequence[str], language: str, pivot: str, split: str) -> Path:
     """The file of lines of one language."""
-    values = _values(language, split, other)
+    values = _values(language, split, pivot)
     if len(specs) == 1 and "{" in specs[0]:
-        names = dict.fromkeys(_fill(specs[0], own) for own in values)
-        found = [Path(name) for name in names if Path(name).is_file()]
+        names = dict.fromkeys(_fill(specs[0], fields) for fields in values)
+        files = [Path(name) for name in names if Path(name).is_file()]
     elif len(specs) == 1 and Path(specs[0]).is_dir():
-        found = _in_folder(Path(specs[0]), OF_SIDES, values)
+        files = _in_folder(Path(specs[0]), OF_SIDES, values)
     else:
-        found = [Path(spec) for spec in specs if _language_of(Path(spec).name, language, other) == language]
-    if len(found) != 1:
+        # a file is in the one of the two languages whose code its name has last
+        known = {code: tag for tag in (language, pivot) for code in codes(tag)}
+        tokens = {spec: re.split(r"[^a-z0-9]+", Path(spec).name.lower()) for spec in specs}
+        tags = {spec: [known[token] for token in parts if token in known] for spec, parts in tokens.items()}
+        files = [Path(spec) for spec in specs if tags[spec] and tags[spec][-1] == language]
+    if len(files) != 1:
         raise ConfigurationError(
-            f"one file of lines in {language!r} beside one in {other!r} is needed, {len(found)} found "
-            f"({_listed(found)}); give two files whose names end in "
+            f"one file of lines in {language!r} beside one in {pivot!r} is needed, {len(files)} found "
+            f"({_listed(files)}); give two files whose names end in "
             "the languages' codes: --data FILE.deu --data FILE.eng"
         )
-    return found[0]
-
-
-def _language_of(name: str, *languages: str) -> str | None:
-    """The one of some languages whose code a file's name has last."""
-    known = {code: language for language in languages for code in codes(language)}
-    tokens = [known[token] for token in re.split(r"[^a-z0-9]+", name.lower()) if token in known]
-    return tokens[-1] if tokens else None
+    return files[0]

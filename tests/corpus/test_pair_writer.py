@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from isoglot.corpus.pair_writer import pair_writer
 from isoglot.corpus.read.readers import read
 from isoglot.corpus.read.sources import Source
-from isoglot.corpus.text_pairs import TextPair
-from isoglot.mining.files import pair_writer
+from isoglot.corpus.sentence_pair import SentencePair
 
 HOSTILE = ["\ufffe", "\uffff", "\x00", "\x0b", "\x1f", "\ud800", "]]>", "<&\"'>", "\U0010ffff"]
 
@@ -22,7 +22,7 @@ def test_what_xml_forbids_is_left_out_and_counted(
     path = str(tmp_path / name)
     with caplog.at_level(logging.WARNING), pair_writer([path], ("en", "de")) as write:
         for text in HOSTILE:
-            write(TextPair((f"a {text}", f"{text} b"), languages=("en", "de")), {})
+            write(SentencePair((f"a {text}", f"{text} b"), languages=("en", "de")), {})
     pairs = [
         (row["source"], row["target"])
         for row in read(Source(path=path, source_language="en", target_language="de"))

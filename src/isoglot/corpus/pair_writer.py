@@ -9,14 +9,13 @@ from typing import IO, Any
 from xml.sax.saxutils import escape, quoteattr
 
 from isoglot.corpus.read.sources import LANGUAGE_TAG, UNNAMED, bare_suffix, by_suffix
-from isoglot.corpus.read.tmx import Tags
-from isoglot.corpus.text_pairs import TextPair
+from isoglot.corpus.sentence_pair import SentencePair, Tags
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.runs.files import text_output
 from isoglot.runs.records import json_line
 from isoglot.runs.xml_text import XmlText
 
-WritePair = Callable[[TextPair, Mapping[str, Any]], None]
+WritePair = Callable[[SentencePair, Mapping[str, Any]], None]
 """Takes a pair and what is known of it, by name, in the same order for every pair."""
 _LOG = logging.getLogger(__name__)
 _TMX = (
@@ -47,15 +46,6 @@ def _format(paths: Sequence[str]) -> str:
     return name
 
 
-def require_lines(paths: Sequence[str]) -> None:
-    """Refuse files whose names say that a line is more than a sentence."""
-    for path in paths:
-        if (form := by_suffix(path)) is not None:
-            raise ConfigurationError(
-                f"{path}: got {form}, but one sentence per line is needed; cut the sentences out, into a .txt file"
-            )
-
-
 @contextmanager
 def pair_writer(paths: Sequence[str], languages: Sequence[str] = ("", "")) -> Iterator[WritePair]:
     """Write pairs; the files take their places when the block ends without an error.
@@ -74,7 +64,7 @@ def pair_writer(paths: Sequence[str], languages: Sequence[str] = ("", "")) -> It
     with ExitStack() as stack:
         files: list[IO[str]] = [stack.enter_context(text_output(path)) for path in paths]
 
-        def write(pair: TextPair, values: Mapping[str, Any]) -> None:
+        def write(pair: SentencePair, values: Mapping[str, Any]) -> None:
             if writer is not None:
                 lines = writer.lines(pair, values)
             elif form == "jsonl":
@@ -102,7 +92,7 @@ class _Tables:
     def __init__(self, paths: Sequence[str]) -> None:
         self._paths, self._width, self._warned = paths, -1, False
 
-    def lines(self, pair: TextPair, values: Mapping[str, Any]) -> list[str]:
+    def lines(self, pair: SentencePair, values: Mapping[str, Any]) -> list[str]:
         """The lines of a pair."""
         texts, cells = [*map(_column, pair.texts)], [*map(_column, pair.cells)]
         tsv = len(self._paths) == 1
@@ -124,7 +114,7 @@ class _Tables:
         known = [f"{value:.4f}" if isinstance(value, float) else str(value) for value in values.values()]
         return ["\t".join([*texts, *cells, *known]) + "\n"]
 
-    def _warn(self, pair: TextPair) -> None:
+    def _warn(self, pair: SentencePair) -> None:
         """Name what is left out, once."""
         named = [name for name in pair.more if not name.endswith("_language")]
         lost = ["id"] * (pair.id is not None) + named + ["in-line tags"] * any(pair.tags)
@@ -139,47 +129,47 @@ def _column(text: str) -> str:
     return text if text.isprintable() else text.translate(_ENDS)
 
 
-def _unit(pair: TextPair, path: str) -> str:
+def _unit(pair: SentencePair, path: str) -> str:
     """The line of a translation unit; what TMX has no place for is a property of its name."""
-    others = pair.others()
+    rest = pair.row_values()
     name = "" if pair.id is None else f" tuid={quoteattr(str(pair.id))}"
     sides = []
-    for side, text, tags, known in zip(
+    for side, text, tags, tag in zip(
         ("source", "target"), pair.texts, pair.tags, pair.languages, strict=True
     ):
-        label = str(others.pop(f"{side}_language", known))
-        language = label if _is_language(label) else known
+        label = str(rest.pop(f"{side}_language", tag))
+        language = label if _is_language(label) else tag
         if not _is_language(language):
             raise ConfigurationError(f"{path}: {_NO_LANGUAGE}")
-        attributes, notes = _about(others, f"{side}_")
-        tag = f"xml:lang={quoteattr(language)}"
-        sides.append(f"<tuv {tag}{attributes}>{notes}<seg>{_segment(text, tags)}</seg></tuv>")
-    attributes, notes = _about(others, "")
-    rest = "".join(_property(key, value) for key, value in others.items())
-    return f"<tu{name}{attributes}>{notes}{rest}{''.join(sides)}</tu>\n"
+        attributes, notes = _about(rest, f"{side}_")
+        attributes = f"xml:lang={quoteattr(language)}{attributes}"
+        sides.append(f"<tuv {attributes}>{notes}<seg>{segment(text, tags)}</seg></tuv>")
+    attributes, notes = _about(rest, "")
+    properties = "".join(_property(key, value) for key, value in rest.items())
+    return f"<tu{name}{attributes}>{notes}{properties}{''.join(sides)}</tu>\n"
 
 
-def _about(others: dict[str, Any], prefix: str) -> tuple[str, str]:
+def _about(rest: dict[str, Any], prefix: str) -> tuple[str, str]:
     """Attributes, and notes and properties, taken from what a row says of its unit or of a side."""
     attributes = notes = ""
-    match others.get(name := f"{prefix}attributes"):
+    match rest.get(name := f"{prefix}attributes"):
         case dict(values):
             known = {
                 key: value for key, value in values.items() if key in _ATTRIBUTES and isinstance(value, str)
             }
             attributes = "".join(f" {key}={quoteattr(value)}" for key, value in known.items())
-            others[name] = {key: value for key, value in values.items() if key not in known}
-            if not others[name]:
-                del others[name]
-    match others.get(name := f"{prefix}notes"):
+            rest[name] = {key: value for key, value in values.items() if key not in known}
+            if not rest[name]:
+                del rest[name]
+    match rest.get(name := f"{prefix}notes"):
         case list(texts) if all(isinstance(text, str) for text in texts):
             notes = "".join(f"<note>{escape(text)}</note>" for text in texts)
-            del others[name]
-    match others.get(name := f"{prefix}properties"):
+            del rest[name]
+    match rest.get(name := f"{prefix}properties"):
         case dict(values):
             several = ((key, value if isinstance(value, list) else [value]) for key, value in values.items())
             notes += "".join(_property(key, text) for key, texts in several for text in texts)
-            del others[name]
+            del rest[name]
     return attributes, notes
 
 
@@ -188,10 +178,10 @@ def _property(name: str, value: Any) -> str:
     return f"<prop type={quoteattr(name)}>{escape(text)}</prop>"
 
 
-def _segment(text: str, tags: Tags) -> str:
+def segment(text: str, tags: Tags = ()) -> str:
     """A text with its in-line tags."""
     parts, end = [], 0
-    for place, tag in tags:
-        parts += [escape(text[end:place]), tag]
-        end = place
+    for offset, tag in tags:
+        parts += [escape(text[end:offset]), tag]
+        end = offset
     return "".join([*parts, escape(text[end:])])

@@ -1,25 +1,28 @@
-"""A stretch of labelled text beside its translation, and how the counts of a projection are kept."""
+"""What all kinds of labels share: how they are read beside their translation, cut into words, counted and written."""
 
 from abc import ABC, abstractmethod
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from isoglot.aligners.alignment import PairLinks
 from isoglot.aligners.options import Encoder
 from isoglot.aligners.pieces import Cut, load_cut
 from isoglot.corpus.encode.words import has_unspaced, joined_spans, word_spans
 from isoglot.corpus.labelled.tags import UNLABELLED
+from isoglot.corpus.read.sources import UNNAMED
+from isoglot.corpus.sentence_pair import SentencePair
 from isoglot.errors import InputError
-from isoglot.projection.options import ProjectRequest
+from isoglot.projection.options import ProjectOptions
 from isoglot.projection.rule import ProjectedSpan, Words, project_spans
+from isoglot.runs.files import text_output
 
-One = TypeVar("One")
-Other = TypeVar("Other")
+Labelled = TypeVar("Labelled")
+Translated = TypeVar("Translated")
 
 
 class CutText(NamedTuple):
@@ -34,7 +37,7 @@ class CutText(NamedTuple):
         return [self.text[start:end] for start, end in self.spans]
 
     def word(self, number: int) -> str:
-        """One of them."""
+        """A word by its number."""
         start, end = self.spans[number]
         return self.text[start:end]
 
@@ -47,28 +50,6 @@ class CutText(NamedTuple):
         first = bisect_right(self.spans, start, key=lambda span: span[1])
         stop = bisect_left(self.spans, end, key=lambda span: span[0])
         return (first, stop) if first < stop else (0, 0)
-
-
-@dataclass(slots=True)
-class Unit:
-    """What is aligned at a time: a sentence, a line or a context, and its translation."""
-
-    source: Sequence[str]  # words
-    target: Sequence[str]
-    labels: Any  # what its kind needs to write it
-    windows: Sequence[tuple[Words, Words]] | None = None  # words of parts that are aligned by themselves
-    id: str | None = None  # what the labelled file calls it
-    line: int | None = None  # where it stands there
-
-    @property
-    def whole(self) -> tuple[Words, Words]:
-        """All words of both sides."""
-        return (0, len(self.source)), (0, len(self.target))
-
-    def parts(self) -> list[tuple[Words, Words]]:
-        """The parts that have words on both sides."""
-        windows = [self.whole] if self.windows is None else self.windows
-        return [(a, b) for a, b in windows if a[0] < a[1] and b[0] < b[1]]
 
 
 @dataclass
@@ -110,38 +91,56 @@ class LabelKind(ABC):
     labels: str | Path
     translation: str | Path
     out: str | Path
-    request: ProjectRequest
+    options: ProjectOptions
     counts: ProjectionCounts = field(default_factory=ProjectionCounts)
     problems: list[tuple[int | None, str, str]] = field(default_factory=list)
     """Line of a tag, whether it is lost, split or moved, and the tag."""
 
     @abstractmethod
-    def units(self) -> Iterator[Unit]:
-        """The units in their order."""
+    def pairs(self) -> Iterator[SentencePair]:
+        """Labelled sentences, lines or contexts with their translations, in their order, in words."""
+
+    def windows(self, pair: SentencePair) -> Iterable[tuple[Words, Words]]:
+        """Words of both sides that are aligned by themselves: all of a pair."""
+        return [((0, len(pair.source_words)), (0, len(pair.target_words)))]
 
     @abstractmethod
-    def text(self, unit: Unit, found: PairLinks) -> str:
-        """A unit with its labels as lines of the output; empty if it is left out."""
+    def carried(self, pair: SentencePair) -> Any:
+        """What is written of a pair with links: lines with the labels, or nothing if it is left out."""
 
-    def paired(self, pairs: Iterable[tuple[One | None, Other | None]]) -> Iterator[tuple[One, Other]]:
+    @contextmanager
+    def writer(self) -> Iterator[Callable[[Any], object]]:
+        """A function that writes what is :meth:`carried`."""
+        with text_output(self.out) as file:
+            yield file.write
+
+    @property
+    def languages(self) -> tuple[str, str]:
+        """Codes of the labelled text and of its translation."""
+        return self.options.source_language or UNNAMED[0], self.options.target_language or UNNAMED[1]
+
+    def paired(
+        self, pairs: Iterable[tuple[Labelled | None, Translated | None]]
+    ) -> Iterator[tuple[Labelled, Translated]]:
         """Sentence and translation; both files have equally many."""
-        for number, (one, other) in enumerate(pairs):
-            if one is None or other is None:
+        for number, (labelled, translated) in enumerate(pairs):
+            if labelled is None or translated is None:
                 paths = self.labels, self.translation
-                short, long = paths if one is None else paths[::-1]
+                short, long = paths if labelled is None else paths[::-1]
                 raise InputError(
                     f"ends after {number:,} sentences, but {long} continues; sentence i must translate sentence i",
                     path=short,
                 )
-            yield one, other
+            yield labelled, translated
 
-    def projected(
-        self, spans: Sequence[Words], found: PairLinks, length: int, *, exclusive: bool = True
+    def project(
+        self, spans: Sequence[Words], pair: SentencePair, *, exclusive: bool = True
     ) -> list[ProjectedSpan]:
         """As :func:`project_spans`, and counted."""
-        result = project_spans(spans, found, length, exclusive=exclusive, gap=self.request.gap)
-        self.counts.fates.update(span.fate for span in result)
-        return result
+        length = len(pair.target_words)
+        projected = project_spans(spans, pair, length, exclusive=exclusive, gap=self.options.gap)
+        self.counts.fates.update(span.fate for span in projected)
+        return projected
 
     def cut(self, text: str) -> CutText:
         """Running text, cut as ``--words`` says.
@@ -149,12 +148,12 @@ class LabelKind(ABC):
         Single characters of Chinese, Japanese, Thai and the like are joined where the encoder's tokenizer has a longer
         piece: pieces are closer to words, and an encoder links them better.
         """
-        spans = word_spans(text, mode=self.request.words)
-        if self.request.words == "unicode" and has_unspaced(text) and self._pieces is not None:
+        spans = word_spans(text, mode=self.options.words)
+        if self.options.words == "unicode" and has_unspaced(text) and self._pieces is not None:
             spans = joined_spans(text, spans, self._pieces(text)[1])
         return CutText(text, spans)
 
     @cached_property
     def _pieces(self) -> Cut | None:  # loads transformers, which other text does without
-        links = self.request.links
+        links = self.options.links
         return load_cut(links.model) if isinstance(links, Encoder) else None

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from labelled_files import text_file
 
-from isoglot.corpus.labelled.places import DataSource, Place, find_sides
+from isoglot.corpus.labelled.sources import DataSource, Location, find_sides
 from isoglot.errors import ConfigurationError
 
 
@@ -19,7 +19,7 @@ def test_sources(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match=r"2 test files of 'de' .*test=.*de_x-test\.tsv"):
         folder.find("de", "test")
     template = DataSource([f"train={tmp_path}/none", f"{tmp_path}/{{language}}_y-{{split}}.tsv#20:80%"])
-    assert template.find("de", "test") == [Place(str(tmp_path / "de_y-test.tsv"), 20, 80)]
+    assert template.find("de", "test") == [Location(str(tmp_path / "de_y-test.tsv"), 20, 80)]
     for language, split, wrong in (("fr", "test", "no test data for 'fr'"), ("de", "train", "no such file")):
         with pytest.raises(ConfigurationError, match=wrong):
             template.find(language, split)
