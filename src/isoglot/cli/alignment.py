@@ -108,8 +108,8 @@ class BitextReading(TableReading, SideLanguages):
         return own if self.input_format is None else {**own, "format": self.input_format}
 
 
-def _list_methods(wanted: bool) -> None:
-    if wanted:
+def _list_methods(value: bool) -> None:
+    if value:
         for name, what in STATISTICAL.items():
             typer.echo(f"{name:12s} {what}")
         for name, what in METHODS.items():
