@@ -15,7 +15,7 @@ from isoglot.aligners.embedding.aligner import EmbeddingAligner
 from isoglot.aligners.embedding.running_text import align_running
 from isoglot.aligners.files.gold import gold_pairs
 from isoglot.aligners.options import Encoder, aligner_of
-from isoglot.aligners.scoring import GoldAlignment, score
+from isoglot.aligners.scoring import score
 from isoglot.corpus.encode.words import split_words
 from isoglot.corpus.sentence_pair import SentencePair
 from measure import content
@@ -38,10 +38,12 @@ def main() -> None:
     aligner = EmbeddingAligner(chosen.model, options=chosen.options)
     for language in ("zh", "ja"):
         pairs = gold_pairs(given.data / f"wordalign/en-{language}.pud.jsonl")
-        sides = [(list(source), list(target)) for source, target in pairs.words[: given.pairs]]
+        sides = [
+            (list(source), list(target)) for source, target in (pair.words for pair in pairs[: given.pairs])
+        ]
         gold = [
-            GoldAlignment.of(*[by_character(SentencePair(links=sorted(own.possible)), target)] * 2)
-            for own, (_, target) in zip(pairs.gold, sides, strict=False)
+            SentencePair.of_gold(*[by_character(SentencePair(links=sorted(own.possible)), target)] * 2)
+            for own, (_, target) in zip(pairs, sides, strict=False)
         ]
         texts = [(" ".join(source), "".join(target)) for source, target in sides]
         cut = [(source, split_words(text)) for (source, _), (_, text) in zip(sides, texts, strict=True)]

@@ -8,8 +8,6 @@ from isoglot.aligners.api import align as align
 from isoglot.aligners.api import align_many as align_many
 from isoglot.aligners.embedding.aligner import EmbeddingAligner as EmbeddingAligner
 from isoglot.aligners.embedding.options import EmbeddingOptions as EmbeddingOptions
-from isoglot.aligners.files.gold import GoldPairs as GoldPairs
-from isoglot.aligners.scoring import GoldAlignment as GoldAlignment
 from isoglot.aligners.scoring import score as score
 from isoglot.aligners.statistical.merging import merge as merge
 from isoglot.aligners.statistical.model import StatisticalAligner as StatisticalAligner

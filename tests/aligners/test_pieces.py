@@ -9,7 +9,7 @@ import sentencepiece
 from pydantic import ValidationError
 
 from isoglot.aligners.align_file import align_file
-from isoglot.aligners.options import AlignRequest, aligner_of
+from isoglot.aligners.options import LinkFormat, aligner_of
 from isoglot.aligners.pieces import load_cut, piece_links
 from isoglot.corpus.links import Alignment
 from isoglot.corpus.open_corpus import corpus_sources
@@ -72,8 +72,8 @@ def test_links_of_whole_words_are_as_they_were(tmp_path: Path, encoder: Path) ->
     pairs = tmp_path / "pairs.tsv"
     pairs.write_text("".join(f"{row['source']}\t{row['target']}\n" for row in tiny_bitext(20)))
     for name, pieces in (("words", ()), ("pieces", (str(encoder),))):
-        request = AlignRequest(aligner=aligner_of(method="fast_align"), pieces=pieces)
-        align_file(corpus_sources([str(pairs)], languages=["en", "xx"]), tmp_path / name, request)
+        chosen = aligner_of(method="fast_align"), LinkFormat(pieces=pieces)
+        align_file(corpus_sources([str(pairs)], languages=["en", "xx"]), tmp_path / name, *chosen)
     cut = load_cut(str(encoder))
     for row, words, linked_pieces in zip(
         tiny_bitext(20),
@@ -95,4 +95,4 @@ def test_what_is_no_tokenizer_is_refused(tmp_path: Path) -> None:
         with pytest.raises(ConfigurationError, match="is not a SentencePiece model"):
             load_cut(str(tmp_path / name))
     with pytest.raises(ValidationError, match="--pieces: format corpus is of words"):
-        AlignRequest(aligner=aligner_of(method="hmm"), pieces=("x",), output="corpus")
+        LinkFormat(pieces=("x",), output="corpus")

@@ -10,8 +10,9 @@ from shipped_studies import STUDIES, steps_of, trained, works_of
 
 from isoglot.aligners.embedding.aligner import EmbeddingAligner
 from isoglot.aligners.embedding.options import EmbeddingOptions
-from isoglot.aligners.scoring import GoldAlignment, score
+from isoglot.aligners.scoring import score
 from isoglot.corpus.links import Alignment
+from isoglot.corpus.sentence_pair import SentencePair
 from isoglot.errors import ConfigurationError
 from isoglot.evaluation.evaluate import evaluate
 from isoglot.studies.program import Selection, inspect_programs
@@ -73,7 +74,7 @@ def test_the_authors_aligner_has_no_floor_where_it_measures(encoder: Path, tmp_p
         {"src": a.split(), "tgt": b.split(), "sure": [[i, j] for i in range(3) for j in range(3)]}
         for a, b in zip(source, target, strict=True)
     ]
-    sure = [GoldAlignment.of(row["sure"], []) for row in rows]
+    sure = [SentencePair.of_gold(row["sure"], []) for row in rows]
     gold = json_lines(tmp_path / "en-de.jsonl", *rows)
     pairs = [(row["src"], row["tgt"]) for row in rows]
     rates, links = {}, {}

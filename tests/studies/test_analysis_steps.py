@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from isoglot.aligners.embedding.aligner import EmbeddingAligner
-from isoglot.aligners.scoring import GoldAlignment, score
+from isoglot.aligners.scoring import score
 from isoglot.corpus.links import Alignment
 from isoglot.corpus.read.sources import Source
+from isoglot.corpus.sentence_pair import SentencePair
 from isoglot.errors import ConfigurationError
 from isoglot.runs.reporter import Silent
 from isoglot.studies.analysis_steps import BestLinks, StatisticalAlignment
@@ -60,7 +61,7 @@ def test_layer_and_method_are_those_of_the_least_error_on_other_links(tmp_path: 
     def error(method: str, layer: int, name: str) -> float:
         aligner = EmbeddingAligner(tmp_path / "encoder", method=method, layer=layer, dtype="float32")
         words = [(r["source_words"], r["target_words"]) for r in parts[name]]
-        gold = [GoldAlignment.of(r["links"], []) for r in parts[name]]
+        gold = [SentencePair.of_gold(r["links"], []) for r in parts[name]]
         return (
             100 * score([Alignment(frozenset(found.links)) for found in aligner.align_pairs(words)], gold).aer
         )

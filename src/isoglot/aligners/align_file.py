@@ -9,7 +9,7 @@ from isoglot.aligners.align_pairs import align_pairs, judged
 from isoglot.aligners.embedding.options import values_of
 from isoglot.aligners.files.output import shows_words, write_corpus, write_lines
 from isoglot.aligners.files.pairs import Warn, more_bitext, read_pairs
-from isoglot.aligners.options import AlignRequest, AnyAligner, Encoder, SavedModel, paths_of
+from isoglot.aligners.options import AnyAligner, Encoder, LinkFormat, SavedModel, paths_of
 from isoglot.aligners.phrases import counted
 from isoglot.aligners.pieces import piece_links
 from isoglot.checkpoints.folder import checkpoint_folder
@@ -31,7 +31,8 @@ _RECORD = "alignment.json"
 def align_file(
     sources: Sequence[Source],
     out: str | Path,
-    request: AlignRequest,
+    aligner: AnyAligner,
+    form: LinkFormat | None = None,
     *,
     progress: AnyReporter | None = None,
     overwrite: bool = False,
@@ -40,32 +41,33 @@ def align_file(
 
     ``overwrite``: Replace a corpus or a saved model that was made from other inputs or with other options.
     """
-    aligner, progress = request.aligner, reporter_of(progress)
+    form, progress = form or LinkFormat(), reporter_of(progress)
+    beside = [*paths_of(aligner, "save", "lexicon"), *([form.phrases] if form.phrases else [])]
     inputs = [path for source in sources for path in source.files()]
     reads = paths_of(aligner, "train_on", "load", "start", "model")
     saved = getattr(aligner, "save", None)
     check_outputs(
-        [out, *_written_beside(request)],
-        [*inputs, *reads, *request.pieces],
-        folders=[saved, out if request.output == "corpus" else None],
+        [out, *beside],
+        [*inputs, *reads, *form.pieces],
+        folders=[saved, out if form.output == "corpus" else None],
     )
     if saved is not None:
         from isoglot.aligners.statistical.methods import require_room  # noqa: PLC0415 - loads numba
 
         require_room(saved)
-    again = shows_words(request) and not isinstance(aligner, Encoder | SavedModel)
+    again = shows_words(form) and not isinstance(aligner, Encoder | SavedModel)
     corpus = open_corpus(sources, "bitext", again=again)
-    if request.output != "corpus":
-        return _align(corpus, out, request, progress, overwrite, out)
+    if form.output != "corpus":
+        return _align(corpus, out, aligner, form, progress, overwrite, out)
     wanted = {
-        "request": request.model_dump(mode="json"),
+        "request": {"aligner": aligner.model_dump(mode="json"), **form.model_dump(mode="json")},
         "sources": [source.model_dump(mode="json") for source in sources],
         **_read_by(corpus, aligner),
     }
 
     def make(folder: Path) -> dict[str, Any]:
-        pairs = _align(corpus, out, request, progress, overwrite, folder)
-        return {"pairs": pairs, "beside": _contents(_written_beside(request))}
+        pairs = _align(corpus, out, aligner, form, progress, overwrite, folder)
+        return {"pairs": pairs, "beside": _contents(beside)}
 
     record, made = make_once(
         out,
@@ -75,7 +77,7 @@ def align_file(
         overwrite=overwrite,
         name=_RECORD,
     )
-    for path, content in _contents(_written_beside(request)).items():
+    for path, content in _contents(beside).items():
         if content is None or content != record["beside"].get(path):
             raise ConfigurationError(
                 f"{path}: {'is missing' if content is None else 'was changed'}, and {out}, which was made with it, is "
@@ -84,11 +86,6 @@ def align_file(
     if not made:
         progress.note(f"{out}: already exists for the same input; nothing to do")
     return int(record["pairs"])
-
-
-def _written_beside(request: AlignRequest) -> list[Path]:
-    """The files and folders that are written beside the links."""
-    return [*paths_of(request.aligner, "save", "lexicon"), *([request.phrases] if request.phrases else [])]
 
 
 def _contents(paths: Sequence[Path]) -> dict[str, str | None]:
@@ -110,24 +107,22 @@ def _read_by(corpus: Corpus, aligner: AnyAligner) -> dict[str, Any]:
 def _align(
     corpus: Corpus,
     out: str | Path,
-    request: AlignRequest,
+    aligner: AnyAligner,
+    form: LinkFormat,
     progress: Reporter,
     overwrite: bool,
     place: str | Path,
 ) -> int:
     """Align, and write the links to a place that is ``out``, or a folder that is going to have that name."""
-    aligner = request.aligner
     with ExitStack() as stack:
         linked: Iterator[SentencePair]
         if isinstance(aligner, Encoder) and aligner.engine == "ray":
             from isoglot.aligners.align_ray import aligned_by_ray  # noqa: PLC0415 - loads torch
 
-            by_ray = aligned_by_ray(
-                corpus, out, aligner, words=request.words or "whitespace", progress=progress
-            )
+            by_ray = aligned_by_ray(corpus, out, aligner, words=form.words or "whitespace", progress=progress)
             linked = judged(stack.enter_context(by_ray), aligner)
         else:
-            split = request.words is None
+            split = form.words is None
 
             def more(mode: WordMode, warn: Warn | None) -> Iterator[SentencePair]:
                 languages = corpus.inputs[0].source.languages("bitext")
@@ -138,24 +133,24 @@ def _align(
                 lambda mode, warn: read_pairs(corpus, mode=mode, warn=warn, split=split),
                 aligner,
                 more=more,
-                words=request.words,
-                shown=shows_words(request),
+                words=form.words,
+                shown=shows_words(form),
                 overwrite=overwrite,
             )
         lexicon = aligner.lexicon if isinstance(aligner, Encoder) else None  # a statistical model has its own
-        if lexicon or request.phrases:
-            linked = counted(linked, lexicon=lexicon, phrases=request.phrases, longest=request.phrase_length)
-        if request.pieces:
-            linked = piece_links(linked, request.pieces)
+        if lexicon or form.phrases:
+            linked = counted(linked, lexicon=lexicon, phrases=form.phrases, longest=form.phrase_length)
+        if form.pieces:
+            linked = piece_links(linked, form.pieces)
         linked = _with_progress(linked, progress)
-        if request.output == "corpus":
+        if form.output == "corpus":
             return write_corpus(linked, Path(place))
         return write_lines(
             linked,
             place,
-            name=request.output,
-            base=request.base,
-            reverse=request.reverse,
+            name=form.output,
+            base=form.base,
+            reverse=form.reverse,
             values=values_of(aligner.options) if isinstance(aligner, Encoder) else "probabilities",
         )
 

@@ -191,12 +191,6 @@ class LinkFormat(Options):
         return self
 
 
-class AlignRequest(LinkFormat):
-    """What ``isoglot align`` is to do beside its inputs and output."""
-
-    aligner: AnyAligner
-
-
 def paths_of(aligner: Options, *names: str) -> list[Path]:
     """The files and folders that an aligner's options of these names are, as far as it has them."""
     found = [getattr(aligner, name, None) for name in names]

@@ -2,7 +2,8 @@
 
 from itertools import product
 
-from isoglot.aligners.scoring import GoldAlignment, Links, score_pair
+from isoglot.aligners.scoring import Links, score_pair
+from isoglot.corpus.sentence_pair import SentencePair
 from isoglot.link_counts import AlignmentScore
 
 _DROP = 0.10
@@ -25,9 +26,9 @@ class Readings:
         """The score of the links as they are."""
         self._others = dict.fromkeys(list(product(_SIDES, _BASES))[1:], AlignmentScore())
         self._early = self._late = AlignmentScore()
-        self._last: tuple[Links, GoldAlignment] | None = None
+        self._last: tuple[Links, SentencePair] | None = None
 
-    def add(self, links: Links, gold: GoldAlignment) -> AlignmentScore:
+    def add(self, links: Links, gold: SentencePair) -> AlignmentScore:
         """Add the next sentence; its own score."""
         own = score_pair(links, gold)
         self.total += own

@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from isoglot.aligners.embedding.options import MEASURED
-from isoglot.aligners.files.formats import HeldLinks, LinkedSentence, LinkReader
+from isoglot.aligners.files.formats import LinkReader, LinksInMemory
 from isoglot.aligners.files.matching import matched
 from isoglot.aligners.options import FileScoring, Gold, LayerScoring
 from isoglot.aligners.readings import Readings
 from isoglot.aligners.scoring import GivenLinks, require_sure
+from isoglot.corpus.links import link_outside
+from isoglot.corpus.sentence_pair import SentencePair
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.link_counts import AlignmentScore
 from isoglot.runs.files import write_text
@@ -38,20 +40,20 @@ class ScoreReport:
 
 def score_file(gold: Gold, given: FileScoring) -> ScoreReport:
     """Score a file of links, one sentence at a time."""
-    right = LinkReader(gold.gold, name=gold.gold_format, base=gold.gold_base)
-    found = LinkReader(given.links, name=given.format, base=given.base, reverse=given.reverse, predicted=True)
-    return _scored(found, right, each=given.sentences is not None)
+    right = LinkReader(gold.gold, name=gold.gold_format, base=gold.gold_base, gold=True)
+    links = LinkReader(given.links, name=given.format, base=given.base, reverse=given.reverse)
+    return _scored(links, right, each=given.sentences is not None)
 
 
 def score_given(links: GivenLinks, gold: GivenLinks) -> AlignmentScore:
     """:func:`isoglot.aligners.scoring.score` of what is in a file, or in other forms than its own."""
-    found, right = (
-        LinkReader(given, predicted=given is links)
-        if isinstance(given, str | Path)
-        else HeldLinks(given, called)
-        for given, called in ((links, "links"), (gold, "gold"))
+    predicted = LinkReader(links) if isinstance(links, str | Path) else LinksInMemory(links, "links")
+    right = (
+        LinkReader(gold, gold=True)
+        if isinstance(gold, str | Path)
+        else LinksInMemory(gold, "gold", gold=True)
     )
-    report = _scored(found, right, each=False)
+    report = _scored(predicted, right, each=False)
     if report.hint:
         _LOG.warning("%s", report.hint)
     return report.total
@@ -65,7 +67,7 @@ def _scored(found: LinkReader, right: LinkReader, *, each: bool) -> ScoreReport:
         name = reference.id or str(number)
         _require_same_words(own, reference, name, found.path, right.path)
         outside = outside or _link_outside(own, reference, name, right.path)
-        scored = readings.add(own.gold.possible, reference.gold)
+        scored = readings.add(frozenset(own.links), reference)
         if each:
             sentences.append((name, scored))
     require_sure(readings.total.sure > 0, right.path)
@@ -78,12 +80,12 @@ def _scored(found: LinkReader, right: LinkReader, *, each: bool) -> ScoreReport:
     return ScoreReport(readings.total, number - first + 1, sentences, hint)
 
 
-def _link_outside(own: LinkedSentence, reference: LinkedSentence, name: str, gold: str | Path) -> str:
+def _link_outside(own: SentencePair, reference: SentencePair, name: str, gold: str | Path) -> str:
     """What is wrong with a link of words that the gold sentence does not have, if there is one."""
-    if reference.words is None:
+    if not reference.has_words:
         return ""
     source, target = map(len, reference.words)
-    outside = own.gold.outside(source, target)
+    outside = link_outside(own.links, source, target)
     if outside is None:
         return ""
     i, j = outside
@@ -91,10 +93,10 @@ def _link_outside(own: LinkedSentence, reference: LinkedSentence, name: str, gol
 
 
 def _require_same_words(
-    own: LinkedSentence, reference: LinkedSentence, name: str, path: str | Path, gold: str | Path
+    own: SentencePair, reference: SentencePair, name: str, path: str | Path, gold: str | Path
 ) -> None:
     """Refuse links of other words than the gold ones; case and Unicode's normal forms make no difference."""
-    if own.words is None or reference.words is None or own.words == reference.words:
+    if not (own.has_words and reference.has_words) or own.words == reference.words:
         return
     counts, wanted = ([len(side) for side in pair] for pair in (own.words, reference.words))
     if counts != wanted:

@@ -6,53 +6,19 @@ A sentence without any link still counts in |S|; see :class:`isoglot.link_counts
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from operator import index
 from pathlib import Path
 from typing import TypeVar
 
-from isoglot.checks import shortened
-from isoglot.corpus.links import Alignment
+from isoglot.corpus.links import Alignment, Link
 from isoglot.corpus.sentence_pair import SentencePair
 from isoglot.errors import ConfigurationError
 from isoglot.link_counts import AlignmentScore
 
-Links = frozenset[tuple[int, int]]
+Links = frozenset[Link]
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class GoldAlignment:
-    """Gold links of one sentence pair; sure links are possible too, whether the file repeats them or not."""
-
-    sure: frozenset[tuple[int, int]]  # links on which annotators agree
-    possible: frozenset[tuple[int, int]] = frozenset()  # links that are not wrong
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "possible", self.possible | self.sure)
-
-    @classmethod
-    def of(cls, sure: Iterable[Sequence[int]], possible: Iterable[Sequence[int]] = ()) -> GoldAlignment:
-        """From lists of ``[source, target]``."""
-        try:
-            return cls(*(frozenset((index(s), index(t)) for s, t in links) for links in (sure, possible)))
-        except (TypeError, ValueError):
-            raise ConfigurationError(
-                f"links are pairs of word numbers such as [(0, 0), (1, 2)], got {shortened(sure)}"
-                + (f" and {shortened(possible)}" if possible else "")
-            ) from None
-
-    def outside(self, source: int, target: int) -> tuple[int, int] | None:
-        """The first link of a word that a pair with this many words does not have."""
-        found = (link for link in self.possible if not (0 <= link[0] < source and 0 <= link[1] < target))
-        return min(found, default=None)
-
-    def transpose(self) -> GoldAlignment:
-        """The same links with the sides exchanged."""
-        return GoldAlignment.of(((t, s) for s, t in self.sure), ((t, s) for s, t in self.possible))
-
-
-GivenLinks = str | Path | Iterable[SentencePair | Alignment | GoldAlignment | str | Iterable[tuple[int, int]]]
+GivenLinks = str | Path | Iterable[SentencePair | Alignment | str | Iterable[Link]]
 """A file of links, or the links of each sentence in any form."""
 
 
@@ -70,8 +36,8 @@ def score(links: GivenLinks, gold: GivenLinks) -> AlignmentScore:
     Args:
         links: A file of links, or for each sentence a ``SentencePair``, an ``Alignment``, any collection of
             ``(source word, target word)``, or a Pharaoh line.
-        gold: A file of gold links, or for each sentence a :class:`GoldAlignment` or any of the above, whose links are
-            then sure ones; in a Pharaoh line ``3p4`` is a possible link.
+        gold: A file of gold links, or for each sentence a ``SentencePair`` with gold links, or any of the above, whose
+            links are then sure ones; in a Pharaoh line ``3p4`` is a possible link.
 
     Returns:
         Counts over the corpus, and the rates (from 0 to 1) that follow from them.
@@ -81,12 +47,12 @@ def score(links: GivenLinks, gold: GivenLinks) -> AlignmentScore:
         InputError: A file or line that cannot be read; other words, or links of words that the gold sentence lacks.
 
     Example:
-        >>> found = score(["0-0 1-1", "0-0"], [{(0, 0), (1, 1)}, GoldAlignment.of([[0, 1]], [[0, 0]])])
+        >>> found = score(["0-0 1-1", "0-0"], [{(0, 0), (1, 1)}, SentencePair.of_gold([[0, 1]], [[0, 0]])])
         >>> found.precision, found.recall, round(found.aer, 3), found.links, found.sure
         (1.0, 0.6666666666666666, 0.167, 3, 3)
     """
-    found, right = _all(Alignment, links), _all(GoldAlignment, gold)
-    if found is None or right is None:
+    found, right = _all(Alignment, links), _all(SentencePair, gold)
+    if found is None or right is None or any(pair.sure is None for pair in right):
         from isoglot.aligners.score_file import score_given  # noqa: PLC0415 - it reads what is defined here
 
         return score_given(links, gold)
@@ -108,6 +74,7 @@ def _all(kind: type[T], given: GivenLinks) -> Sequence[T] | None:
     return found if len(found) == len(given) else None
 
 
-def score_pair(links: Links, gold: GoldAlignment) -> AlignmentScore:
-    """Score one sentence's links."""
-    return AlignmentScore(len(links), len(gold.sure), len(links & gold.sure), len(links & gold.possible))
+def score_pair(links: Links, gold: SentencePair) -> AlignmentScore:
+    """Score one sentence's links against the gold links of a pair."""
+    sure = gold.sure or frozenset()
+    return AlignmentScore(len(links), len(sure), len(links & sure), len(links & gold.possible))

@@ -65,7 +65,7 @@ def analyse_alignments(job: Job, request: AlignmentsRequest) -> list[Path]:
     """Sentence pairs with predicted and gold links, for the report's viewer; a file each checkpoint."""
     pairs = gold_pairs(request.gold, sure=False, base=request.base)
     languages = next(reversed(list(_PAIR.finditer(Path(request.gold).name))), None)  # the last two: dev-en-fr
-    count = len(pairs.words) if request.limit is None else min(request.limit, len(pairs.words))
+    count = len(pairs) if request.limit is None else min(request.limit, len(pairs))
     chosen = {"method": request.method, "layer": request.layer}
     settings = {**request.settings, **{name: value for name, value in chosen.items() if value is not None}}
     files = [re.sub(r"[^\w.+-]+", "-", subject.label).strip("-") or "checkpoint" for subject in job.subjects]
@@ -76,20 +76,19 @@ def analyse_alignments(job: Job, request: AlignmentsRequest) -> list[Path]:
     for name, subject in zip(files, job.subjects, strict=True):
         aligner = EmbeddingAligner(str(subject.source), **with_kept(subject.source, settings))
         rows = []
-        for number, links in enumerate(aligner.align_pairs(pairs.words[:count])):
-            source, target = pairs.words[number]
+        for number, pair in enumerate(aligner.align_pairs(pairs[:count]), 1):
             row: dict[str, Any] = {
-                "id": pairs.ids[number] if pairs.ids else str(number + 1),
-                "src": list(source),
-                "tgt": list(target),
-                "links": [list(link) for link in links.links],
-                "sure": sorted(map(list, pairs.gold[number].sure)),
-                "possible": sorted(map(list, pairs.gold[number].possible)),
+                "id": pair.id,
+                "src": list(pair.source_words),
+                "tgt": list(pair.target_words),
+                "links": [list(link) for link in pair.links],
+                "sure": sorted(map(list, pair.sure or ())),
+                "possible": sorted(map(list, pair.possible)),
             }
             if languages:
                 row |= {"src_language": languages[1], "tgt_language": languages[2]}
             rows.append(row)
-            job.report.progress(subject.label, number + 1, count)
+            job.report.progress(subject.label, number, count)
         rows = [row for row in rows if row["src"] and row["tgt"]]  # the viewer shows no empty side
         job.write(
             f"{request.name}_{name}.jsonl", "\n".join(json.dumps(row, ensure_ascii=False) for row in rows)

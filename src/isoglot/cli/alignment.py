@@ -13,7 +13,6 @@ from isoglot.aligners.embedding.choice import CANDIDATES, Tried, choice_file
 from isoglot.aligners.embedding.options import METHODS
 from isoglot.aligners.options import (
     STATISTICAL,
-    AlignRequest,
     Eflomal,
     Encoder,
     FastAlign,
@@ -161,8 +160,7 @@ def align(
     with Console(quiet=running.quiet) as console:
         if isinstance(aligner, Encoder) and "method" not in given:
             console.note(f"method: {aligner.options.method} (--method chooses another; --methods lists them)")
-        request = AlignRequest(aligner=aligner, **dict(form))
-        count = align_file(sources, out, request, progress=console, overwrite=running.overwrite)
+        count = align_file(sources, out, aligner, form, progress=console, overwrite=running.overwrite)
         if out != "-":
             console.note(f"{count:,} pairs aligned: {out}")
 
@@ -261,7 +259,7 @@ def tune(
     pairs = {name: gold_pairs(name) for name in weights}
     with Console(quiet=running.quiet) as console:
         for name, found in pairs.items():
-            console.note(f"{name}: {len(found.words):,} pairs")
+            console.note(f"{name}: {len(found):,} pairs")
         asked = {"model": encoder, "gold": pairs, "weights": weights, "layers": layer_numbers(layers)}
         tuned = run(**more.beside({**asked, "candidates": CANDIDATES, "progress": console.progress}))
         best, density = tuned.best, tuned.density

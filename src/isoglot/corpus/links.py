@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from operator import index
 from pathlib import Path
 from typing import Self
 
+from isoglot.checks import shortened
 from isoglot.corpus.encode.words import split_words
-from isoglot.errors import InputError
+from isoglot.errors import ConfigurationError, InputError
 
 Link = tuple[int, int]
 """0-based source word, 0-based target word."""
@@ -77,3 +79,23 @@ def link_items(
                 line=line,
             )
         yield int(match[1]), match[2], int(match[3])
+
+
+def link_set(links: Iterable[Sequence[int]]) -> frozenset[Link]:
+    """Links from lists of ``[source, target]``.
+
+    Raises:
+        ConfigurationError: They are not pairs of whole numbers.
+    """
+    try:
+        return frozenset((index(source), index(target)) for source, target in links)
+    except (TypeError, ValueError):
+        raise ConfigurationError(
+            f"links are pairs of word numbers such as [(0, 0), (1, 2)], got {shortened(links)}"
+        ) from None
+
+
+def link_outside(links: Iterable[Link], source: int, target: int) -> Link | None:
+    """The first link of a word that a pair with this many words does not have."""
+    outside = (link for link in links if not (0 <= link[0] < source and 0 <= link[1] < target))
+    return min(outside, default=None)

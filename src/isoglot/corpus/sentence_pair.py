@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from isoglot.checks import shortened
 from isoglot.corpus.encode.words import WordMode, locate_words, sentence_words
-from isoglot.corpus.links import Alignment, Link
+from isoglot.corpus.links import Alignment, Link, link_set
 from isoglot.corpus.read.sources import UNNAMED
 from isoglot.errors import ConfigurationError
 
@@ -23,7 +23,7 @@ _SIDES = {"source": "target", "target": "source"}
 
 @dataclass(slots=True)
 class SentencePair:
-    """Two sentences that translate each other, their word links, and what else their row says.
+    """Two sentences that translate each other, their word links, gold links, and what else their row says.
 
     Args:
         texts: Source and target as they stand in the row; words that were given without a text are joined by spaces.
@@ -33,6 +33,8 @@ class SentencePair:
             ``backward`` the similarity ``(cosine + 1) / 2``, which is not a probability; empty if the aligner has none.
         score: Mean over both sides' words of their best link's probability, 0 for an unaligned word; not a number if
             there are no probabilities.
+        sure: Gold links on which annotators agree; None where no gold links are known.
+        possible: Gold links that are not wrong, the sure ones among them, whether they are given or not.
         languages: Codes by which the pair is read; a row's own label (``en-US``) is in ``more``.
         id: What the row is called: ``id`` of JSON lines, ``tuid`` of TMX.
         tags: In-line tags of TMX.
@@ -42,6 +44,9 @@ class SentencePair:
         cells: Further columns of a table.
         more: What else the row says, by name: keys of JSON lines, columns, notes and properties of TMX.
         labels: Labels of the source side, in the form of their kind.
+
+    Raises:
+        ConfigurationError: Gold links that are not pairs of whole numbers.
 
     Example:
         >>> pair = SentencePair.of(["the", "house"], ["das", "Haus"], links=[(1, 1)])
@@ -54,6 +59,8 @@ class SentencePair:
     links: list[Link] = field(default_factory=list)
     probabilities: list[float] = field(default_factory=list)
     score: float = math.nan
+    sure: frozenset[Link] | None = None
+    possible: frozenset[Link] = frozenset()
     languages: tuple[str, str] = ("", "")
     id: Any = None
     tags: tuple[Tags, Tags] = ((), ())
@@ -64,6 +71,11 @@ class SentencePair:
     more: Mapping[str, Any] = field(default_factory=dict)
     labels: Any = None
 
+    def __post_init__(self) -> None:
+        if self.sure is not None or self.possible:
+            self.sure = link_set(self.sure or ())
+            self.possible = link_set(self.possible) | self.sure
+
     @classmethod
     def of(cls, source: str | Sequence[str], target: str | Sequence[str], **known: Any) -> SentencePair:
         """A pair whose sides are given as text or as words, and what is known of it."""
@@ -71,11 +83,21 @@ class SentencePair:
         texts, words = zip(*sides, strict=True)
         return cls(texts, words, **known)
 
+    @classmethod
+    def of_gold(cls, sure: Iterable[Sequence[int]], possible: Iterable[Sequence[int]] = ()) -> SentencePair:
+        """A pair of which nothing is known but its gold links, as lists of ``[source, target]``."""
+        return cls(sure=link_set(sure), possible=link_set(possible))
+
     def __iter__(self) -> Iterator[Link]:
         return iter(self.links)
 
     def __len__(self) -> int:
         return len(self.links)
+
+    @property
+    def has_words(self) -> bool:
+        """Whether the words are known; a side may have none."""
+        return self.words != ((), ())
 
     @property
     def source(self) -> str:
@@ -150,6 +172,8 @@ class SentencePair:
             texts=self.texts[::-1],
             words=self.words[::-1],
             links=[(j, i) for i, j in self.links],
+            sure=None if self.sure is None else frozenset((j, i) for i, j in self.sure),
+            possible=frozenset((j, i) for i, j in self.possible),
             languages=self.languages[::-1],
             tags=self.tags[::-1],
             spans=self.spans and self.spans[::-1],

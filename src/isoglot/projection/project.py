@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from isoglot.aligners.align_pairs import align_pairs
-from isoglot.aligners.files.formats import LinkedSentence, LinkReader
+from isoglot.aligners.files.formats import LinkReader
 from isoglot.aligners.files.matching import matched_rows
 from isoglot.aligners.files.pairs import Warn, Warnings, more_bitext, read_pairs
 from isoglot.aligners.options import AnyAligner, Encoder, SavedModel, paths_of
@@ -164,8 +164,8 @@ def _with_links_of_file(kind: LabelKind, links: ReadyLinks) -> Iterator[Sentence
     JSON lines match by their ids where the labels have some too, unless those of the links only number the lines.
     """
     path = links.links_file
-    reader = LinkReader(path, predicted=True)
-    rows: Iterator[tuple[SentencePair | None, LinkedSentence | None]]
+    reader = LinkReader(path)
+    rows: Iterator[tuple[SentencePair | None, SentencePair | None]]
     if reader.name == "jsonl":
         needed = "give the links of the same texts"
         rows = matched_rows(_PairRows(kind), reader, needed=needed, numbered=reader)
@@ -206,11 +206,11 @@ class _PairRows:
         return pair
 
 
-def _probable(sentence: LinkedSentence, least: float) -> list[tuple[Link, float]]:
+def _probable(sentence: SentencePair, least: float) -> list[tuple[Link, float]]:
     """The links of a sentence in a file that have at least this probability, with it."""
-    row = sentence.row or {}
+    row = sentence.more
     values = row.get("probabilities") or row.get("similarities")
-    links = row.get("links", []) if values else sentence.gold.possible
+    links = row.get("links", []) if values else sentence.links
     if least and links and not values:
         raise InputError(
             "has no probabilities, which --min-probability needs; leave it out, or read `isoglot align -f jsonl`"

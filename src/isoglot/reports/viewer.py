@@ -119,9 +119,9 @@ def read_alignments(path: str | Path, gold: Path | None = None) -> list[Alignmen
     records = read_records(Path(path), AlignmentRecord, what="sentence pair", wrong="no aligned pair")
     if gold is None:
         return records
-    pairs = [right.gold for _, right in matched(LinkReader(path, predicted=True), LinkReader(gold))]
+    pairs = [right for _, right in matched(LinkReader(path), LinkReader(gold, gold=True))]
     judged = (
-        {**record.model_dump(), "sure": sorted(links.sure), "possible": sorted(links.possible)}
+        {**record.model_dump(), "sure": sorted(links.sure or ()), "possible": sorted(links.possible)}
         for record, links in zip(records, pairs, strict=True)
     )
     try:

@@ -40,16 +40,16 @@ class StatisticalAlignment(Step):
         from isoglot.corpus.open_corpus import open_corpus  # noqa: PLC0415
 
         gold = gold_pairs(self.gold)
-        pairs: list[Any] = [(list(s), list(t)) for s, t in gold.words]
+        pairs: list[Any] = [tuple(map(list, pair.words)) for pair in gold]
         if self.train is not None:
             more = read_pairs(open_corpus([self.train], "bitext"), mode="unicode")
             turn = -1 if self.reverse else 1
             pairs += [tuple(list(words) for words in pair.words[::turn]) for pair in more]
         sources, targets = map(list, zip(*pairs, strict=True))
         links = self.check().fit_words(sources, targets).tables(sources, targets).links
-        total = score(links.alignments()[: len(gold.gold)], list(gold.gold))
+        total = score(links.alignments()[: len(gold)], gold)
         values = {name: 100 * getattr(total, name) for name in _MEASURED}
-        return {"values": values, "examples": dict.fromkeys(values, len(gold.gold))}
+        return {"values": values, "examples": dict.fromkeys(values, len(gold))}
 
 
 class BestLinks(Step):
@@ -90,7 +90,7 @@ class BestLinks(Step):
         for name, path in self.test.items():
             gold = gold_pairs(path)
             values[name] = 100 * layer_error(aligner, gold, layers=[layer])[layer].aer
-            examples[name] = len(gold.gold)
+            examples[name] = len(gold)
         each = {f"{method} {layer}": error for (method, layer), error in means.items()}
         return {"values": values, "examples": examples, "method": method, "layer": layer, "tried": each}
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
-from isoglot.aligners.options import AlignRequest, aligner_of
+from isoglot.aligners.options import AnyAligner, LinkFormat, aligner_of
 from isoglot.checks import checked
 from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.read.sources import Source
@@ -204,18 +204,19 @@ class Align(Step):
     method: str
     symmetrisation: str
 
-    def check(self) -> tuple[Source, AlignRequest]:
-        """The source, and the request of ``isoglot align``."""
+    def check(self) -> tuple[Source, AnyAligner]:
+        """The source, and the aligner."""
         aligner = aligner_of(method=self.method, symmetrisation=self.symmetrisation)
         source = checked(Source, {"path": self.path, **self.source})
-        return source, AlignRequest(aligner=aligner, words="unicode", output="corpus")
+        return source, aligner
 
     def run(self, folder: Path, report: Reporter) -> Mapping[str, Any]:
         """Align."""
         from isoglot.aligners.align_file import align_file  # noqa: PLC0415
 
-        source, request = self.check()
-        return {"pairs": align_file([source], folder / "aligned", request, progress=report)}
+        source, aligner = self.check()
+        form = LinkFormat(words="unicode", output="corpus")
+        return {"pairs": align_file([source], folder / "aligned", aligner, form, progress=report)}
 
 
 class WriteGold(Step):

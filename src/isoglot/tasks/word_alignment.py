@@ -11,10 +11,11 @@ from isoglot.aligners.embedding.aligner import EmbeddingAligner
 from isoglot.aligners.embedding.choice import with_kept
 from isoglot.aligners.embedding.options import MEASURED, EmbeddingOptions
 from isoglot.aligners.files.gold import gold_pairs
-from isoglot.aligners.scoring import GoldAlignment, require_sure, score, score_pair
+from isoglot.aligners.scoring import require_sure, score, score_pair
 from isoglot.corpus.labelled.sources import DataSource, Location
-from isoglot.corpus.labelled.splits import SPLIT, rows_of_split
-from isoglot.corpus.links import Alignment
+from isoglot.corpus.labelled.splits import SPLIT, rows_of_split, split_name
+from isoglot.corpus.links import Alignment, link_outside
+from isoglot.corpus.sentence_pair import SentencePair
 from isoglot.errors import ConfigurationError
 from isoglot.example_counts import ExampleCounts
 from isoglot.schema import ALIGNED
@@ -74,13 +75,14 @@ class WordAlignmentTask:
         languages = (source, target) if target else None
         pairs = gold_pairs(path, limit=None, languages=languages, base=self.base)
         columns = {
-            "source_words": [list(source) for source, _ in pairs.words],
-            "target_words": [list(target) for _, target in pairs.words],
-            "sure": [[list(link) for link in sorted(gold.sure)] for gold in pairs.gold],
-            "possible": [[list(link) for link in sorted(gold.possible)] for gold in pairs.gold],
+            "source_words": [list(pair.source_words) for pair in pairs],
+            "target_words": [list(pair.target_words) for pair in pairs],
+            "sure": [[list(link) for link in sorted(pair.sure or ())] for pair in pairs],
+            "possible": [[list(link) for link in sorted(pair.possible)] for pair in pairs],
         }
-        if pairs.splits is not None:
-            columns[SPLIT] = list(pairs.splits)
+        splits = [split_name(pair.more) for pair in pairs]
+        if any(split is not None for split in splits):
+            columns[SPLIT] = splits
         return Dataset.from_dict(columns)
 
     def _checked(self, rows: Dataset) -> Dataset:
@@ -96,7 +98,7 @@ class WordAlignmentTask:
         for number, (links, source, target) in enumerate(
             zip(gold, rows["source_words"], rows["target_words"], strict=True), 1
         ):
-            if links.outside(len(source), len(target)):
+            if link_outside(links.possible, len(source), len(target)):
                 raise ConfigurationError(
                     f"row {number} of {self.data.describe()}: a gold link points to no word; links count words from 0"
                 )
@@ -154,5 +156,5 @@ class WordAlignmentTask:
         }
 
 
-def _gold(dataset: Dataset) -> list[GoldAlignment]:
-    return [GoldAlignment.of(s, p) for s, p in zip(dataset["sure"], dataset["possible"], strict=True)]
+def _gold(dataset: Dataset) -> list[SentencePair]:
+    return [SentencePair.of_gold(s, p) for s, p in zip(dataset["sure"], dataset["possible"], strict=True)]

@@ -18,7 +18,7 @@ from isoglot.views.instance import length_limit, target_first, to_tensors
 
 
 @dataclass(eq=False)
-class SentencePair:
+class SentencePairView:
     """A query and a key: the two sides of a pair, unmasked, each with its own specials.
 
     Args:

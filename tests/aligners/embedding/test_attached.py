@@ -11,8 +11,6 @@ from isoglot.aligners.embedding.attached import attach
 from isoglot.aligners.embedding.choice import ATTACHED
 from isoglot.aligners.embedding.layer_error import best_choice
 from isoglot.aligners.embedding.options import EmbeddingOptions
-from isoglot.aligners.files.gold import GoldPairs
-from isoglot.aligners.scoring import GoldAlignment
 from isoglot.corpus.sentence_pair import SentencePair
 from isoglot.errors import ConfigurationError
 from isoglot.testing import tiny_model, tiny_tokenizer
@@ -96,9 +94,9 @@ def test_an_unknown_neighbour_is_named():
 
 def test_tuning_finds_where_an_annotator_puts_the_words_that_are_left(aligner):
     def tuned(like, **how):
-        gold = [GoldAlignment.of(links.links) for links in like.align_pairs(PAIRS)]
+        gold = [SentencePair.of(*pair.words, sure=pair.links) for pair in like.align_pairs(PAIRS)]
         how = {"with_best": ATTACHED, "candidates": [{"method": "argmax"}], **how}
-        sets = {"dev": GoldPairs(PAIRS, gold)}
+        sets = {"dev": gold}
         return best_choice(aligner.model, sets, tokenizer=aligner.tokenizer, layers=[2], level="word", **how)
 
     chosen = {"method": "argmax", "level": "word", "layer": 2}

@@ -13,7 +13,7 @@ import isoglot as iso
 from isoglot.aligners.align_file import align_file
 from isoglot.aligners.embedding.aligner import EmbeddingAligner
 from isoglot.aligners.embedding.running_text import align_running
-from isoglot.aligners.options import AlignRequest, aligner_of
+from isoglot.aligners.options import LinkFormat, aligner_of
 from isoglot.corpus.encode.words import split_words
 from isoglot.corpus.open_corpus import corpus_sources
 from isoglot.corpus.sentence_pair import SentencePair
@@ -63,8 +63,8 @@ def test_characters_have_the_links_of_their_piece(chinese: Path, tmp_path: Path,
     (tmp_path / "pairs.tsv").write_text("\t".join(TEXT) + "\n", encoding="utf-8")
     out = tmp_path / "links.jsonl"
     encoder = aligner_of(model=str(chinese), **options)
-    request = AlignRequest(aligner=encoder, words="unicode", output="jsonl")
-    align_file(corpus_sources([str(tmp_path / "pairs.tsv")], languages=["en", "zh"]), out, request)
+    chosen = encoder, LinkFormat(words="unicode", output="jsonl")
+    align_file(corpus_sources([str(tmp_path / "pairs.tsv")], languages=["en", "zh"]), out, *chosen)
     row = json.loads(out.read_text(encoding="utf-8"))
     assert [tuple(link) for link in row["links"]] == own.links and row["tgt"] == words[1]
 

@@ -105,7 +105,7 @@ def test_rows_may_lack_the_last_sentences_and_others_may_not(tmp_path: Path) -> 
     for found, gold, pairs in ((lines, rows, 4), (rows, lines, 4), (rows, rows, 3)):
         every = list(matched(LinkReader(found), LinkReader(gold)))
         assert len(every) == pairs
-        assert all(own.gold == right.gold for own, right in every)
+        assert all(own.links == right.links for own, right in every)
     (tmp_path / "short.txt").write_text("0-0\n")
     for wrong, other, said in (
         ("short.txt", "lines.txt", "1 sentences, .*lines.txt has 4"),

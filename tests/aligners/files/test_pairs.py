@@ -8,7 +8,7 @@ import pytest
 
 from isoglot.aligners.align_file import align_file
 from isoglot.aligners.files.pairs import more_bitext, read_pairs
-from isoglot.aligners.options import AlignRequest, FastAlign, Hmm
+from isoglot.aligners.options import FastAlign, Hmm
 from isoglot.corpus.open_corpus import corpus_sources, open_corpus
 from isoglot.corpus.read import line_files
 from isoglot.corpus.sentence_pair import SentencePair
@@ -71,7 +71,7 @@ def test_a_file_with_one_side_alone_is_a_mistake(tmp_path: Path, name: str, sepa
     path = write(tmp_path / name, "the house\n" * 3)
     out = tmp_path / "links.txt"
     with pytest.raises(InputError, match=rf"{name}:1: no line has '{separator}' between two sentences"):
-        align_file(corpus_sources([path], languages=TAGS), out, AlignRequest(aligner=FastAlign()))
+        align_file(corpus_sources([path], languages=TAGS), out, FastAlign())
     assert [p.name for p in tmp_path.iterdir()] == [name]
 
 
@@ -84,9 +84,7 @@ def test_blank_lines_of_objects_keep_their_place(
     path = write(tmp_path / "a.jsonl", f"\n{row}\n\n \n{row}\n\n{row}")
     for name, method in (("links", FastAlign()), ("again", Hmm())):
         with caplog.at_level("WARNING", logger="isoglot"):
-            done = align_file(
-                corpus_sources([path], languages=TAGS), tmp_path / name, AlignRequest(aligner=method)
-            )
+            done = align_file(corpus_sources([path], languages=TAGS), tmp_path / name, method)
         lines = (tmp_path / name).read_text().split("\n")
         assert done == 7 and [bool(line) for line in lines] == [
             False,
@@ -111,7 +109,7 @@ def test_of_very_many_odd_lines_the_first_are_told(tmp_path: Path, caplog: pytes
             align_file(
                 corpus_sources([path], languages=TAGS),
                 tmp_path / "links.txt",
-                AlignRequest(aligner=FastAlign()),
+                FastAlign(),
             )
             == 51
         )

@@ -7,11 +7,10 @@ from itertools import chain, starmap, zip_longest
 from pathlib import Path
 from typing import Any, NoReturn, Protocol, TypeVar
 
-from isoglot.aligners.files.formats import LinkedSentence, LinkReader
-from isoglot.aligners.scoring import GoldAlignment
+from isoglot.aligners.files.formats import LinkReader
+from isoglot.corpus.sentence_pair import SentencePair
 from isoglot.errors import InputError
 
-_EMPTY = LinkedSentence(GoldAlignment(frozenset()))
 _MOST_NAMED = 3
 
 
@@ -44,7 +43,7 @@ class RowFile(Protocol[Row_co]):
         """The row of a line."""
 
 
-def matched(found: LinkReader, gold: LinkReader) -> Iterator[tuple[LinkedSentence, LinkedSentence]]:
+def matched(found: LinkReader, gold: LinkReader) -> Iterator[tuple[SentencePair, SentencePair]]:
     """The sentences of a file of links, each with its gold links.
 
     JSON lines match as :func:`matched_rows` says, everything else by its place. Ids that only number the lines of
@@ -53,7 +52,7 @@ def matched(found: LinkReader, gold: LinkReader) -> Iterator[tuple[LinkedSentenc
     Raises:
         InputError: A file has more sentences, or ids as :func:`matched_rows` refuses them.
     """
-    pairs: Iterator[tuple[LinkedSentence | None, LinkedSentence | None]]
+    pairs: Iterator[tuple[SentencePair | None, SentencePair | None]]
     if found.name == gold.name == "jsonl":
         pairs = matched_rows(found, gold, needed="score the links of the same sentences", numbered=found)
     else:
@@ -66,7 +65,10 @@ def matched(found: LinkReader, gold: LinkReader) -> Iterator[tuple[LinkedSentenc
                 f"{counts[0]} sentences, {gold.path} has {counts[1]}; one without links is an empty line",
                 path=found.path,
             )
-        yield own or _EMPTY, right or _EMPTY
+        yield (
+            SentencePair() if own is None else own,
+            SentencePair(sure=frozenset()) if right is None else right,
+        )
 
 
 def matched_rows(

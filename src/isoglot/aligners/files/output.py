@@ -11,7 +11,7 @@ from typing import Any
 
 from isoglot.aligners.alignment import column
 from isoglot.aligners.files.formats import FORMATS
-from isoglot.aligners.options import AlignRequest
+from isoglot.aligners.options import LinkFormat
 from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.read.sources import Source
 from isoglot.corpus.sentence_pair import SentencePair
@@ -26,9 +26,9 @@ _OF_LINKS = frozenset(["links", "probabilities", "similarities", "spans", "score
 """What JSON lines of links say: an input's values of these names are of other links, or of other words."""
 
 
-def shows_words(request: AlignRequest) -> bool:
+def shows_words(form: LinkFormat) -> bool:
     """Whether the words of a pair are needed beside its links."""
-    return request.output not in NUMBERED or bool(request.phrases or request.pieces)
+    return form.output not in NUMBERED or bool(form.phrases or form.pieces)
 
 
 def write_lines(
