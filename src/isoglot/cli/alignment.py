@@ -33,7 +33,7 @@ from isoglot.options import Options, option, settings_option
 from isoglot.runs.files import refuse_overwriting, require_writable
 
 if TYPE_CHECKING:
-    from isoglot.aligners.score_file import ScoreReport
+    from isoglot.aligners.scoring import ScoreReport
     from isoglot.link_counts import AlignmentScore
 
 
