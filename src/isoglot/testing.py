@@ -3,7 +3,9 @@
 Everything is built offline in well under a second and is a pure function of its arguments.
 """
 
+import copy
 import random
+from functools import cache
 from typing import Any
 
 import torch
@@ -102,6 +104,11 @@ def tiny_tokenizer(family: str = "bert", *, vocab_size: int = 160) -> PreTrained
     """
     if family not in FAMILIES:
         raise ConfigurationError(f"unknown family {family!r}; {did_you_mean(family, FAMILIES)}")
+    return copy.deepcopy(_trained(family, vocab_size))  # which the caller may change
+
+
+@cache
+def _trained(family: str, vocab_size: int) -> PreTrainedTokenizerFast:
     algorithm, specials = _TOKENIZERS[family]
     pairs = tiny_bitext(200)
     tokenizer = train_tokenizer(

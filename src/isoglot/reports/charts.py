@@ -110,7 +110,18 @@ def _draw_lines(figure: Lines, runs: Sequence[str]) -> Chart:
     best = [row["tip"] for row in rows if row["best"]]
     caption = f"{figure.note} Best: {'; '.join(best)}." if best else figure.note
     svg = _svg(alt.layer(*layers), figure.title, _HEIGHT)
-    return Chart(figure.title, [("", svg)], caption.strip(), _lines_table(figure))
+    columns = [
+        {
+            x: TableCell(f"{y:.4g}".replace("-", "−"), y, sd)
+            for x, y, sd in zip(s.x, s.y, s.sd or repeat(None, len(s.x)), strict=True)
+        }
+        for s in figure.series
+    ]
+    steps = sorted({x for column in columns for x in column})
+    cells = [[f"{x:g}", *(column.get(x, "–") for column in columns)] for x in steps]
+    headings = [figure.x_label, *(series.label or figure.y_label for series in figure.series)]
+    table = Table.listing(figure.title, figure.y_label, headings, cells)
+    return Chart(figure.title, [("", svg)], caption.strip(), table)
 
 
 def _line_rows(number: int, series: LineSeries, figure: Lines) -> Iterator[dict[str, Any]]:
@@ -158,23 +169,8 @@ def _look(labels: Sequence[str], numbers: Sequence[int], *, lines: bool) -> dict
     }
 
 
-def _lines_table(figure: Lines) -> Table:
-    cells = [
-        {
-            x: TableCell(f"{y:.4g}".replace("-", "−"), y, sd)
-            for x, y, sd in zip(s.x, s.y, s.sd or repeat(None, len(s.x)), strict=True)
-        }
-        for s in figure.series
-    ]
-    rows = [
-        [f"{x:g}", *(column.get(x, "–") for column in cells)]
-        for x in sorted({x for s in figure.series for x in s.x})
-    ]
-    headings = [figure.x_label, *(series.label or figure.y_label for series in figure.series)]
-    return Table.listing(figure.title, figure.y_label, headings, rows)
-
-
 def _draw_scatter(figure: Scatter, runs: Sequence[str]) -> Chart:
+    """Points, with Spearman's ρ of all or of each group's."""
     rows: list[dict[str, Any]] = []
     for point in figure.points:
         name = ", ".join(part for part in (point.group, point.label) if part)
@@ -191,7 +187,15 @@ def _draw_scatter(figure: Scatter, runs: Sequence[str]) -> Chart:
             **_look(groups, series_numbers(groups, runs), lines=False),
         )
     )
-    correlations = _correlations(figure)
+    sign, parts = 1 if figure.correlate == "y" else -1, []
+    for group in dict.fromkeys(p.group for p in figure.points) if figure.each_group else [None]:
+        points = [p for p in figure.points if group is None or p.group == group]
+        correlation = rank_correlation([p.x for p in points], [sign * p.y for p in points])
+        text = "too few points for a rank correlation" if correlation is None else str(correlation)
+        parts.append(text if group is None else f"{group}: {text}")
+    of = f", of {figure.x_label} with the negated {figure.y_label}" if sign < 0 else ""
+    text = "; ".join(parts) + (of if any("ρ" in part for part in parts) else "")
+    correlations = f"{text[0].upper()}{text[1:]}."
     table = Table.listing(
         figure.title, correlations, ["point", "group", figure.x_label, figure.y_label],
         [[p.label, p.group, *(TableCell(f"{v:.4g}", v) for v in (p.x, p.y))] for p in figure.points],
@@ -222,20 +226,6 @@ def _draw_bars(figure: Bars, runs: Sequence[str]) -> Chart:
             listed.append([" / ".join(filter(None, (s, panel))), *cells])
     data = Table.listing(figure.title, figure.y_label, ["", *groups], listed)
     return Chart(figure.title, panels, figure.note, data)
-
-
-def _correlations(figure: Scatter) -> str:
-    """Spearman's ρ of all points, or of each group's."""
-    sign = 1 if figure.correlate == "y" else -1
-    parts = []
-    for group in dict.fromkeys(p.group for p in figure.points) if figure.each_group else [None]:
-        points = [p for p in figure.points if group is None or p.group == group]
-        correlation = rank_correlation([p.x for p in points], [sign * p.y for p in points])
-        text = "too few points for a rank correlation" if correlation is None else str(correlation)
-        parts.append(text if group is None else f"{group}: {text}")
-    of = f", of {figure.x_label} with the negated {figure.y_label}" if sign < 0 else ""
-    text = "; ".join(parts) + (of if any("ρ" in part for part in parts) else "")
-    return f"{text[0].upper()}{text[1:]}."
 
 
 def _draw_map(figure: EmbeddingMap) -> Chart:

@@ -36,18 +36,21 @@ class _Line:
         return Score.of(list(values.values())) if values else None
 
 
-def compare(cells: Iterable[Cell], *, others: bool = False) -> list[Table]:
+def compare(cells: Iterable[Cell], *, unmeasured: bool = False) -> list[Table]:
     """One table for each table and scale that the cells name.
 
     Each measured row has the paper's row and the difference below it. Means over columns are computed here from the
     columns measured, and the paper's over the same ones. Notes count the pairs of rows that stand in the paper's order.
 
-    Of several cells for one place and seed the last one counts; ``others`` adds the paper's rows without any.
+    Of several cells for one place and seed the last one counts; ``unmeasured`` adds the paper's rows without any.
     """
     groups: dict[tuple[str, str], list[Cell]] = defaultdict(list)
     for cell in cells:
         groups[cell.table, cell.scale].append(cell)
-    return [_Comparison(name, scale, group).filled(others=others) for (name, scale), group in groups.items()]
+    return [
+        _Comparison(name, scale, group).filled(unmeasured=unmeasured)
+        for (name, scale), group in groups.items()
+    ]
 
 
 class _Comparison:
@@ -73,12 +76,12 @@ class _Comparison:
         title = f"{self.paper.cited}: {self.paper.title}" if self.is_paper else name
         self.table = Table(slug([name, scale]), title, self._caption(), "", headings)
 
-    def filled(self, *, others: bool) -> Table:
+    def filled(self, *, unmeasured: bool) -> Table:
         """The table with its rows and notes."""
         table, paper, measured = self.table, self.paper, [line.row for line in self.lines]
         for line in self.lines:
             self._add_line(line)
-        for row in paper.rows if others else ():
+        for row in paper.rows if unmeasured else ():
             cells = tuple(self._reference(row, column) for column in self.columns)
             if row not in measured and any(cell.value is not None for cell in cells):
                 table.rows.append(TableRow(paper.address(row), cells, "reference", "paper"))

@@ -8,7 +8,7 @@ import io
 from collections.abc import Sequence
 from pathlib import Path
 
-from isoglot.reports.table import Table, TableCell
+from isoglot.reports.table import Table
 from isoglot.runs.files import write_text
 
 _LATEX = str.maketrans({
@@ -64,7 +64,12 @@ def to_latex(table: Table) -> str:
         indent = r"\quad " if row.is_indented else ""
         if header.startswith(("[", "*")):  # LaTeX would take them for options of the line's end before
             indent = "{}"
-        lines.append(" & ".join([indent + header, *map(_tex_cell, row.cells)]) + r" \\")
+        cells = [indent + header]
+        for cell in row.cells:
+            text = f"\\textbf{{{_tex(cell.text)}}}" if cell.best else _tex(cell.text)
+            spread = "" if cell.sd is None else f" {{\\footnotesize $\\pm$ {cell.sd:.{cell.digits}f}}}"
+            cells.append(text + spread + (f"$^{{{cell.note}}}$" if cell.note else ""))
+        lines.append(" & ".join(cells) + r" \\")
     lines += [r"\bottomrule", r"\end{tabular}"]
     lines += [f"\\par\\footnotesize $^{{{i}}}$ {_tex(note)}" for i, note in enumerate(table.notes, 1)]
     return "\n".join([*lines, r"\end{table}", ""])
@@ -72,12 +77,6 @@ def to_latex(table: Table) -> str:
 
 def _tex(text: str) -> str:
     return "".join(c for c in text if c in "\n\r\t" or c.isprintable()).translate(_LATEX)
-
-
-def _tex_cell(cell: TableCell) -> str:
-    text = f"\\textbf{{{_tex(cell.text)}}}" if cell.best else _tex(cell.text)
-    spread = "" if cell.sd is None else f" {{\\footnotesize $\\pm$ {cell.sd:.{cell.digits}f}}}"
-    return text + spread + (f"$^{{{cell.note}}}$" if cell.note else "")
 
 
 def to_text(table: Table) -> str:

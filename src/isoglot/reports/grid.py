@@ -84,7 +84,12 @@ def result_tables(scores: ReportScores, source: str) -> list[Table]:
             base = metric_name(first.base_metric)
             names = f"{base}, zero-shot (ZS), supervised (SUP) and the gap Δ"
             parts = [first.task, first.split, first.base_metric, "transfer"]
-            slots = _transfer_slots(measures, scores)
+            slots = []  # ALIGN-MLM's layout: the transformations across, in each ZS, SUP and Δ
+            for language in dict.fromkeys(lang for m in measures for lang in scores.languages(m)):
+                orders = language.partition("-x-")[2].replace("-", "+")
+                group = orders if transformation(language) else language
+                columns = (Column(_QUANTITY_NAMES[m.quantity], language, group) for m in measures)
+                slots += [_Slot(m, (language,), c) for m, c in zip(measures, columns, strict=True)]
         elif further and len(measures) > 1:
             names, parts = _FURTHER, [first.task, first.split, _FURTHER]
             slots = [slot for m in measures for slot in _language_slots([m], scores, source, by_metric=True)]
@@ -162,17 +167,6 @@ def _language_slots(
             elif len(measures) > 1:
                 name, group = metric_name(m.metric), label
             slots.append(_Slot(m, members, Column(name, full, group, average)))
-    return slots
-
-
-def _transfer_slots(measures: Sequence[Measure], scores: ReportScores) -> list[_Slot]:
-    """ALIGN-MLM's layout: the transformations across, in each ZS, SUP and Δ."""
-    slots = []
-    for language in dict.fromkeys(lang for m in measures for lang in scores.languages(m)):
-        applied = language.partition("-x-")[2].replace("-", "+") if transformation(language) else language
-        slots += [
-            _Slot(m, (language,), Column(_QUANTITY_NAMES[m.quantity], language, applied)) for m in measures
-        ]
     return slots
 
 

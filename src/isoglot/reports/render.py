@@ -66,7 +66,7 @@ def report(
     scores.runs.sort(key=lambda run: run != options.baseline)
     page = _page(material, scores, options)
     drawn = [chart.data for chart in (*page["figures"], *page["curves"])]
-    tables = [*page["own"], *page["beside"], *drawn, page["everything"], page["runs"]]
+    tables = [*page["results"], *page["beside"], *drawn, page["everything"], page["runs"]]
     names: set[str] = set()
     for table in tables:  # file names differ
         name, number = table.id, 2
@@ -84,7 +84,7 @@ def report(
 
 def comparison_tables(runs: Sequence[str | Path], options: CompareOptions) -> list[Table]:
     """The tables beside the papers' alone, for ``isoglot report compare``."""
-    return compare(_gathered(runs, options)[0].cells, others=True)
+    return compare(_gathered(runs, options)[0].cells, unmeasured=True)
 
 
 def _gathered(
@@ -105,18 +105,25 @@ def _page(material: Material, scores: ReportScores, options: ReportOptions) -> d
     names = list(dict.fromkeys([*scores.runs, *(curve.run for curve in material.curves)]))
     curves, figures = _drawn(curve_figures(material.curves), names), _drawn(material.figures, names)
     summaries = [overview(scores, source), paired_table(material, options.baseline)]
-    own = [*filter(None, summaries), *result_tables(scores, source)]
-    beside = compare(material.cells, others=True)
+    results = [*filter(None, summaries), *result_tables(scores, source)]
+    beside = compare(material.cells, unmeasured=True)
     most, worst = options.worst or options.sentences, options.worst is not None
     viewers = [Viewer(title, pairs, most=most, worst=worst) for title, pairs in material.alignments]
-    everything, runs = _results_table(material), _runs_table(material)
+    everything = _results_table(material.rows)
+    columns = ["run", "starts from", "seeds", "results", "versions", "folder"]
+    rows = []
+    for info in material.infos.values():
+        versions = ", ".join(f"{name} {version}" for name, version in info.versions.items())
+        seeds = ", ".join(map(str, info.seeds)) or "–"
+        rows.append([info.name, info.start or "–", seeds, f"{info.examples:,}", versions, info.folder])
+    runs = Table.listing("Runs", "", columns, rows)
     starts: dict[str, list[str]] = {}  # encoder to the runs that start from it
     for info in material.infos.values():
         if info.start:
             starts.setdefault(info.start, []).append(info.name)
     parts = [
-        ("tables", "Results by task", own), ("papers", "Beside the papers", beside), ("figures", "Figures", figures),
-        ("curves", "Training", curves), ("alignments", "Word alignments", viewers),
+        ("tables", "Results by task", results), ("papers", "Beside the papers", beside),
+        ("figures", "Figures", figures), ("curves", "Training", curves), ("alignments", "Word alignments", viewers),
         ("all", "All results", everything.rows), ("runs", "Runs", runs.rows),
     ]  # fmt: skip
     return {
@@ -124,7 +131,7 @@ def _page(material: Material, scores: ReportScores, options: ReportOptions) -> d
         "warning": " ".join(scores.warnings()),
         "starts": [(", ".join(members), start) for start, members in starts.items()],
         "contents": [(anchor, title) for anchor, title, part in parts if part],
-        "own": own, "beside": beside, "figures": figures, "curves": curves, "viewers": viewers,
+        "results": results, "beside": beside, "figures": figures, "curves": curves, "viewers": viewers,
         "everything": everything, "runs": runs,
     }  # fmt: skip
 
@@ -161,11 +168,11 @@ def _html(page: dict[str, Any]) -> str:
     )
 
 
-def _results_table(material: Material) -> Table:
-    has_options = any(row.options for row in material.rows)
+def _results_table(results: Sequence[Result]) -> Table:
+    has_options = any(row.options for row in results)
     names = ["task", "language", "split", "metric", *["options"] * has_options, "value", "seed", "examples"]
     rows: list[list[str | TableCell]] = []
-    for row in material.rows:
+    for row in results:
         texts = [row.run, row.task, row.language, row.split, row.metric, *[row.settings] * has_options]
         value = TableCell(f"{row.value:.4f}".rstrip("0").rstrip("."), row.value)
         seed = "" if row.seed is None else TableCell(str(row.seed), float(row.seed))
@@ -173,15 +180,6 @@ def _results_table(material: Material) -> Table:
         rows.append([*texts, value, seed, examples, row.recipe_hash[:8], row.checkpoint_hash[:8]])
     headings = ["run", *names, "recipe", "checkpoint"]
     return Table.listing("All results", "As measured, one row per result.", headings, rows)
-
-
-def _runs_table(material: Material) -> Table:
-    rows = []
-    for info in material.infos.values():
-        versions = ", ".join(f"{name} {version}" for name, version in info.versions.items())
-        seeds = ", ".join(map(str, info.seeds)) or "–"
-        rows.append([info.name, info.start or "–", seeds, f"{info.examples:,}", versions, info.folder])
-    return Table.listing("Runs", "", ["run", "starts from", "seeds", "results", "versions", "folder"], rows)
 
 
 def _saved(table: Table) -> Iterator[tuple[str, str, str]]:

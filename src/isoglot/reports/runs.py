@@ -126,9 +126,9 @@ def _searched(paths: Sequence[str | Path]) -> list[Path]:
     resolved = {Path(path).resolve(): Path(path) for path in paths}
     return [
         path
-        for place, path in resolved.items()
-        if not any(parent in resolved for parent in place.parents)
-        or not (place.is_dir() or (place.is_file() and place.name in (results.FILE_NAME, results.CELLS)))
+        for full, path in resolved.items()
+        if not any(parent in resolved for parent in full.parents)
+        or not (full.is_dir() or (full.is_file() and full.name in (results.FILE_NAME, results.CELLS)))
     ]
 
 

@@ -249,6 +249,7 @@ def _is_own(row: Result) -> bool:
 
 
 def _combine(scores: ReportScores, combination: Combination) -> None:
+    """Make the models one run, with a row for each seed."""
     members = list(dict.fromkeys(combination.models.values()))
     missing = [run for run in members if run not in scores.runs]
     if missing:
@@ -257,26 +258,22 @@ def _combine(scores: ReportScores, combination: Combination) -> None:
             "name runs as in results.jsonl, without their seed"
         )
     for tables, how in ((scores.values, "mean"), (scores.examples, "min")):
-        combined = {m: _with_models(table, combination, members, how) for m, table in tables.items()}
-        tables.clear()
-        tables.update({m: table for m, table in combined.items() if len(table)})
+        for measure, table in list(tables.items()):
+            bilingual, columns = _of_runs(table, members), {}
+            for language in bilingual:
+                # A pair of languages is the model's that is of one of them.
+                parts = (part for part in (language, *language.split("-")) if part in combination.models)
+                models = [combination.models[part] for part in parts][:1] or members
+                seeds = bilingual[language].unstack("run").reindex(columns=models).dropna()
+                columns[language] = seeds.agg(how, axis=1)
+            rows = concat({combination.name: DataFrame(columns).dropna(how="all")}, names=["run", "seed"])
+            rest = table[~table.index.isin(members, level="run")]
+            tables[measure] = concat([rest, rows]).dropna(axis=1, how="all")
+            if not len(tables[measure]):
+                del tables[measure]
     first = min(scores.runs.index(run) for run in members)
     scores.runs = [run for run in scores.runs if run not in members]
     scores.runs.insert(first, combination.name)
-
-
-def _with_models(table: DataFrame, combination: Combination, members: Sequence[str], how: str) -> DataFrame:
-    """A table in which the models are one run, a row for each seed."""
-    bilingual, columns = _of_runs(table, members), {}
-    for language in bilingual:
-        # A pair of languages is the model's that is of one of them.
-        parts = (part for part in (language, *language.split("-")) if part in combination.models)
-        models = [combination.models[part] for part in parts][:1] or members
-        seeds = bilingual[language].unstack("run").reindex(columns=models).dropna()
-        columns[language] = seeds.agg(how, axis=1)
-    rows = concat({combination.name: DataFrame(columns).dropna(how="all")}, names=["run", "seed"])
-    rest = table[~table.index.isin(members, level="run")]
-    return concat([rest, rows]).dropna(axis=1, how="all")
 
 
 def _of_runs(table: DataFrame, runs: Sequence[str]) -> DataFrame:

@@ -2,12 +2,11 @@
 
 A story interleaves two *scenes* about the same people and some idle sentences. In each scene every sentence has a
 mirror: the same words in other roles, the same verb at another place. So the sentence that answers a question shares no
-more words with it than one that does not, and the story names several people, places, days and things of each type.
+more words with it than one that does not, and the story names several people, places, days and objects of each type.
 """
 
 import re
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from random import Random
 from typing import NamedTuple
@@ -36,100 +35,109 @@ class Question(NamedTuple):
     sentence: int
 
 
-@dataclass
+@dataclass(frozen=True)
 class Scene:
-    """Sentences and the questions about them; ``ordered`` if the order of telling matters."""
+    """A template: one sentence per mirror, whose words stand for ``{0}``, ``{1}`` … in wordings and questions."""
 
-    random: Random
-    variables: dict[str, str]
+    variables: str
+    """Each with its pool; people are those of the story."""
+    mirrors: tuple[tuple[str, ...], ...]
+    """Mirrors in the order of telling, of which one line is drawn."""
+    wordings: tuple[str, ...]
+    questions: tuple[tuple[str, str], ...] = ()
+    """Text and answer, for every sentence."""
+    single_questions: tuple[Question, ...] = ()
     ordered: bool = False
-    sentences: list[str] = field(default_factory=list)
-    questions: list[Question] = field(default_factory=list)
+    """Whether the order of telling matters."""
 
-    def tell(self, *texts: str) -> None:
-        """Add a sentence in one of these wordings."""
-        self.sentences.append(self.random.choice(texts))
-
-    def ask(self, text: str, answer: str, sentence: int = -1) -> None:
-        """Add a question, by default about the last sentence of the scene so far."""
-        self.questions.append(Question(text, answer, sentence % len(self.sentences)))
-
-
-def _roles(random: Random) -> Scene:
-    """X did it to Y here, Y did it to X there."""
-    towns, days = dict.fromkeys("TU", "name.town"), dict.fromkeys("DE", "weekday")
-    scene = Scene(random, {"V": "verb.meet", **towns, **days})
-    for a, b, town, weekday in (("X", "Y", "T", "D"), ("Y", "X", "U", "E")):
-        active = f"(nsubj {a}.form) V.past (obj {b}.form)"
-        core = random.choice((active, f"(nsubj:pass {b}.form) was V.part (obl by {a}.form)"))
-        town_phrase, day = f"(obl near {town}.form)", f"(obl on {weekday}.form)"
-        scene.tell(
-            f"{core} {town_phrase} {day} .",
-            f"{day} , {core} {town_phrase} .",
-            f"{town_phrase} , {core} {day} .",
-        )
-        for opening, answer in (("where", town), ("(obl on which day)", weekday)):
-            scene.ask(f"{opening} did (nsubj {a}.form) V.base (obj {b}.form) ?", f"{answer}.form")
-            scene.ask(f"{opening} was (nsubj:pass {b}.form) V.part (obl by {a}.form) ?", f"{answer}.form")
-    return scene
+    def tell(self, random: Random) -> tuple[list[str], list[Question]]:
+        """Sentences, each in one of its wordings, and the questions about them."""
+        mirrors = [mirror.split() for mirror in random.choice(self.mirrors)]
+        sentences = [random.choice(self.wordings).format(*words) for words in mirrors]
+        questions = [
+            Question(text.format(*words), answer.format(*words), number)
+            for number, words in enumerate(mirrors)
+            for text, answer in self.questions
+        ]
+        return sentences, [*questions, *self.single_questions]
 
 
-def _gifts(random: Random) -> Scene:
-    """X gave Y one object, Y gave X another."""
-    nouns, qualities = dict.fromkeys("NO", "noun.thing"), dict.fromkeys("AB", "adj.thing")
-    scene = Scene(random, {"V": "verb.give", **nouns, **qualities})
-    for a, b, gift in (("X", "Y", "the A.pos N.sg"), ("Y", "X", "the B.pos O.sg")):
-        scene.tell(
-            f"(nsubj {a}.form) V.past (iobj {b}.form) (obj {gift}) .",
-            f"(nsubj {a}.form) V.past (obj {gift}) (obl to {b}.form) .",
-            f"(nsubj:pass {b}.form) was V.part (obj {gift}) (obl by {a}.form) .",
-        )
-        scene.ask(f"(obj what) did (nsubj {a}.form) V.base (obj {b}.form) ?", gift)
-        scene.ask(f"(obj what) was (nsubj:pass {b}.form) V.part (obl by {a}.form) ?", gift)
-    return scene
+_ACTIVE, _PASSIVE = (
+    "(nsubj {0}.form) V.past (obj {1}.form)",
+    "(nsubj:pass {1}.form) was V.part (obl by {0}.form)",
+)
+_TOWN, _DAY = "(obl near {2}.form)", "(obl on {3}.form)"
 
-
-def _orders(random: Random) -> Scene:
-    """X is taller than Y, Y is taller than Z, in one adjective or its opposite."""
-    scene = Scene(random, {"A": "adj.compare"})
-    for a, b in ("XY", "YZ"):
-        scene.tell(
-            f"(nsubj {a}.form) was A.cmp (obl than {b}.form) .",
-            f"(nsubj {b}.form) was A.ant.cmp (obl than {a}.form) .",
-        )
-    scene.ask("(nsubj who) was A.cmp (obl than Y.form) ?", "X.form", 0)
-    scene.ask("(nsubj who) was A.ant.cmp (obl than Y.form) ?", "Z.form", 1)
-    scene.ask("(nsubj who) was the A.sup (nmod of the three) ?", "X.form", 0)
-    return scene
-
-
-def _journey(random: Random) -> Scene:
-    """Two people travel to the same kind of places, one after the other: where first, where last?"""
-    scene = Scene(random, {"V": "verb.motion", **dict.fromkeys("TUWS", "name.town")}, ordered=True)
-    order = random.choice(("XYXY", "XXYY", "YXXY", "XYYX"))
-    for i, who in enumerate(order):
-        seen = order[:i].count(who)
-        town = {"X": "TU", "Y": "WS"}[who][seen]
-        opening = "then " if seen and random.random() < 0.5 else ""
-        scene.tell(f"{opening}(nsubj {who}.form) V.past (obl to {town}.form) .")
-        scene.ask(f"where did (nsubj {who}.form) V.base {('first', 'last')[seen]} ?", f"{town}.form")
-    return scene
-
-
-def _numbers(random: Random) -> Scene:
-    """How many of which: two people, two kinds of objects, crossed."""
-    nouns, numbers = dict.fromkeys("NO", "noun.thing"), dict.fromkeys("KL", "number.pair")
-    scene = Scene(random, {"V": "verb.handle", **nouns, **numbers})
-    ends = random.sample(("low", "high"), 2)
-    for who, first, second, pair in (("X", "N", "O", "K"), ("Y", "O", "N", "L")):
-        count, more = (f"{pair}.{end}" for end in ends)
-        scene.tell(f"(nsubj {who}.form) V.past (obj {count} {first}.pl (conj and {more} {second}.pl)) .")
-        scene.ask(f"(obj (amod how many) {first}.pl) did (nsubj {who}.form) V.base ?", count)
-        scene.ask(f"(obj (amod how many) {second}.pl) did (nsubj {who}.form) V.base ?", more)
-    return scene
-
-
-SCENES: tuple[Callable[[Random], Scene], ...] = (_roles, _gifts, _orders, _journey, _numbers)
+SCENES = (
+    Scene(  # X did it to Y here, Y did it to X there
+        "V=verb.meet T=name.town U=name.town D=weekday E=weekday",
+        (("X Y T D", "Y X U E"),),
+        tuple(
+            wording
+            for core in (_ACTIVE, _PASSIVE)
+            for wording in (
+                f"{core} {_TOWN} {_DAY} .",
+                f"{_DAY} , {core} {_TOWN} .",
+                f"{_TOWN} , {core} {_DAY} .",
+            )
+        ),
+        tuple(
+            (f"{opening} {question} ?", answer)
+            for opening, answer in (("where", "{2}.form"), ("(obl on which day)", "{3}.form"))
+            for question in (
+                "did (nsubj {0}.form) V.base (obj {1}.form)",
+                "was (nsubj:pass {1}.form) V.part (obl by {0}.form)",
+            )
+        ),
+    ),
+    Scene(  # X gave Y one object, Y gave X another
+        "V=verb.give N=noun.thing O=noun.thing A=adj.thing B=adj.thing",
+        (("X Y A.pos N.sg", "Y X B.pos O.sg"),),
+        (
+            "(nsubj {0}.form) V.past (iobj {1}.form) (obj the {2} {3}) .",
+            "(nsubj {0}.form) V.past (obj the {2} {3}) (obl to {1}.form) .",
+            "(nsubj:pass {1}.form) was V.part (obj the {2} {3}) (obl by {0}.form) .",
+        ),
+        (
+            ("(obj what) did (nsubj {0}.form) V.base (obj {1}.form) ?", "the {2} {3}"),
+            ("(obj what) was (nsubj:pass {1}.form) V.part (obl by {0}.form) ?", "the {2} {3}"),
+        ),
+    ),
+    Scene(  # X is taller than Y, Y is taller than Z, in one adjective or its opposite
+        "A=adj.compare",
+        (("X Y", "Y Z"),),
+        (
+            "(nsubj {0}.form) was A.cmp (obl than {1}.form) .",
+            "(nsubj {1}.form) was A.ant.cmp (obl than {0}.form) .",
+        ),
+        single_questions=(
+            Question("(nsubj who) was A.cmp (obl than Y.form) ?", "X.form", 0),
+            Question("(nsubj who) was A.ant.cmp (obl than Y.form) ?", "Z.form", 1),
+            Question("(nsubj who) was the A.sup (nmod of the three) ?", "X.form", 0),
+        ),
+    ),
+    Scene(  # two people travel to the same kind of places, one after the other: where first, where last?
+        "V=verb.motion T=name.town U=name.town W=name.town S=name.town",
+        (
+            ("X T first", "Y W first", "X U last", "Y S last"),
+            ("X T first", "X U last", "Y W first", "Y S last"),
+            ("Y W first", "X T first", "X U last", "Y S last"),
+            ("X T first", "Y W first", "Y S last", "X U last"),
+        ),
+        ("(nsubj {0}.form) V.past (obl to {1}.form) .",),
+        (("where did (nsubj {0}.form) V.base {2} ?", "{1}.form"),),
+        ordered=True,
+    ),
+    Scene(  # how many of which: two people, two kinds of objects, crossed
+        "V=verb.handle N=noun.thing O=noun.thing K=number.pair L=number.pair",
+        (("X N O K.low K.high", "Y O N L.low L.high"), ("X N O K.high K.low", "Y O N L.high L.low")),
+        ("(nsubj {0}.form) V.past (obj {3} {1}.pl (conj and {4} {2}.pl)) .",),
+        (
+            ("(obj (amod how many) {1}.pl) did (nsubj {0}.form) V.base ?", "{3}"),
+            ("(obj (amod how many) {2}.pl) did (nsubj {0}.form) V.base ?", "{4}"),
+        ),
+    ),
+)
 """The kinds of scenes."""
 
 
@@ -140,23 +148,26 @@ def story_patterns(count: int, seed: int) -> list[Pattern]:
 
 
 def _story(random: Random) -> Pattern:
-    scenes = [kind(random) for kind in random.sample(SCENES, 2)]
-    variables, queues = dict(PEOPLE), list[list[tuple[int, int]]]()
-    for number, scene in enumerate(scenes):  # each has its variables (V → V1); people are shared
-        rename = partial(re.compile(rf"\b({'|'.join(scene.variables)})(?=\.)").sub, rf"\g<1>{number}")
-        variables |= {f"{name}{number}": pool for name, pool in scene.variables.items()}
-        scene.sentences = [rename(line) for line in scene.sentences]
-        scene.questions = [Question(rename(text), rename(answer), i) for text, answer, i in scene.questions]
-        queue = [(number, i) for i in range(len(scene.sentences))]
+    variables, scenes, queues = dict(PEOPLE), [], list[list[tuple[int, int]]]()
+    for number, scene in enumerate(
+        random.sample(SCENES, 2)
+    ):  # each has its variables (V → V1); people are shared
+        pools = dict(part.split("=") for part in scene.variables.split())
+        rename = partial(re.compile(rf"\b({'|'.join(pools)})(?=\.)").sub, rf"\g<1>{number}")
+        variables |= {f"{name}{number}": pool for name, pool in pools.items()}
+        lines, questions = scene.tell(random)
+        questions = [Question(rename(text), rename(answer), i) for text, answer, i in questions]
+        scenes.append(([rename(line) for line in lines], questions))
+        queue = [(number, i) for i in range(len(lines))]
         queues.append(queue if scene.ordered else random.sample(queue, len(queue)))
     queues.append([(-1, i) for i in random.sample(range(len(FILLERS)), random.choice((0, 1, 1, 2)))])
     order: list[tuple[int, int]] = []
     while any(queues):
         order.append(random.choice([queue for queue in queues if queue]).pop(0))
-    texts = [FILLERS[i] if number < 0 else scenes[number].sentences[i] for number, i in order]
+    texts = [FILLERS[i] if number < 0 else scenes[number][0][i] for number, i in order]
     sentences = [parse_wording(text, variables) for text in texts]
     number = random.randrange(len(scenes))
-    question = random.choice(scenes[number].questions)
+    question = random.choice(scenes[number][1])
     position = order.index((number, question.sentence))
     answer = [token[:2] for token in parse_wording(question.answer, variables)]
     words = [token[:2] for token in sentences[position]]
