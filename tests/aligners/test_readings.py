@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isoglot.aligners.readings import Readings
-from isoglot.aligners.scoring import score_pair
+from isoglot.aligners.scoring import Readings, score_pair
 from isoglot.corpus.links import Alignment
 from isoglot.corpus.sentence_pair import SentencePair
 from isoglot.link_counts import AlignmentScore

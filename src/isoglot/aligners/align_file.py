@@ -59,7 +59,7 @@ def align_file(
     corpus = open_corpus(sources, "bitext", again=again)
     if form.output != "corpus":
         return _align(corpus, out, aligner, form, progress, overwrite, out)
-    wanted = {
+    recorded = {
         "request": {"aligner": aligner.model_dump(mode="json"), **form.model_dump(mode="json")},
         "sources": [source.model_dump(mode="json") for source in sources],
         **_read_by(corpus, aligner),
@@ -69,9 +69,9 @@ def align_file(
         pairs = _align(corpus, out, aligner, form, progress, overwrite, folder)
         return {"pairs": pairs, "beside": _contents(beside)}
 
-    record, made = make_once(
+    record, is_new = make_once(
         out,
-        wanted,
+        recorded,
         make,
         what="aligned corpus",
         overwrite=overwrite,
@@ -83,7 +83,7 @@ def align_file(
                 f"{path}: {'is missing' if content is None else 'was changed'}, and {out}, which was made with it, is "
                 f"finished; delete {out} to make both again"
             )
-    if not made:
+    if not is_new:
         progress.note(f"{out}: already exists for the same input; nothing to do")
     return int(record["pairs"])
 
@@ -95,8 +95,8 @@ def _contents(paths: Sequence[Path]) -> dict[str, str | None]:
 
 def _read_by(corpus: Corpus, aligner: AnyAligner) -> dict[str, Any]:
     """What is read, by its content: of a prepared folder by its manifest, of an encoder by its weights."""
-    prepared = [str(Path(one.source.path) / MANIFEST) for one in corpus.inputs if one.manifest is not None]
-    raw = [path for one in corpus.inputs if one.manifest is None for path in one.source.files()]
+    prepared = [str(Path(part.source.path) / MANIFEST) for part in corpus.inputs if part.manifest is not None]
+    raw = [path for part in corpus.inputs if part.manifest is None for path in part.source.files()]
     paths = [*prepared, *raw, *map(str, paths_of(aligner, "train_on", "load", "start"))]
     read: dict[str, Any] = {}
     if isinstance(aligner, Encoder):
@@ -111,9 +111,9 @@ def _align(
     form: LinkFormat,
     progress: Reporter,
     overwrite: bool,
-    place: str | Path,
+    path: str | Path,
 ) -> int:
-    """Align, and write the links to a place that is ``out``, or a folder that is going to have that name."""
+    """Align, and write the links to a path that is ``out``, or a folder that is going to have that name."""
     with ExitStack() as stack:
         linked: Iterator[SentencePair]
         if isinstance(aligner, Encoder) and aligner.engine == "ray":
@@ -144,10 +144,10 @@ def _align(
             linked = piece_links(linked, form.pieces)
         linked = _with_progress(linked, progress)
         if form.output == "corpus":
-            return write_corpus(linked, Path(place))
+            return write_corpus(linked, Path(path))
         return write_lines(
             linked,
-            place,
+            path,
             name=form.output,
             base=form.base,
             reverse=form.reverse,

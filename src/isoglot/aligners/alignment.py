@@ -110,9 +110,12 @@ class LinkTable:
         """The links of at least this probability; all of them where they have none."""
         if self.probability is None or not minimum:
             return self
-        kept = self.probability >= minimum
+        probable = self.probability >= minimum
         return LinkTable(
-            starts_and_end(kept)[self.offsets], self.source[kept], self.target[kept], self.probability[kept]
+            starts_and_end(probable)[self.offsets],
+            self.source[probable],
+            self.target[probable],
+            self.probability[probable],
         )
 
     @property

@@ -83,7 +83,8 @@ def align(
         (['The', 'river', '.'], [(0, 3), (4, 9), (9, 10)])
     """
     aligner, mode = _aligner(model, method, words, tokenizer, options)
-    return next(_linked(aligner, iter([pair_of(source, target)]), mode))
+    (pair,) = _linked(aligner, iter([pair_of(source, target)]), mode)
+    return pair
 
 
 @overload

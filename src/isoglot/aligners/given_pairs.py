@@ -58,13 +58,13 @@ def _sides(pairs: Any, source: Any, target: Any) -> Iterator[tuple[Any, Any]]:
 
 def _side_by_side(source: Iterable[Any], target: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
     """Pairs of two columns or lists of the same length."""
-    for number, (one, other) in enumerate(zip_longest(source, target, fillvalue=_MISSING), 1):
-        if one is _MISSING or other is _MISSING:
-            side = "source" if one is _MISSING else "target"
+    for number, both in enumerate(zip_longest(source, target, fillvalue=_MISSING), 1):
+        if both[0] is _MISSING or both[1] is _MISSING:
+            side = "source" if both[0] is _MISSING else "target"
             raise ConfigurationError(
                 f"pair {number}: the {side} side has only {number - 1} sentences; give both sides the same number"
             )
-        yield one, other
+        yield both
 
 
 def _pair(row: Any, number: int, names: tuple[str, str]) -> tuple[Any, Any]:

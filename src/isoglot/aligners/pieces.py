@@ -43,8 +43,8 @@ def load_cut(name: str) -> Cut:
         ) from error
 
     def cut(text: str) -> tuple[list[str], list[tuple[int, int]]]:
-        found = encode(processor, text)
-        return found["pieces"], found["offsets"]
+        encoding = encode(processor, text)
+        return encoding["pieces"], encoding["offsets"]
 
     return cut
 
@@ -55,8 +55,8 @@ def _transformers(name: str) -> Cut:
     tokenizer = load_tokenizer(name)
 
     def cut(text: str) -> tuple[list[str], list[tuple[int, int]]]:
-        found = tokenizer(text, add_special_tokens=False, return_offsets_mapping=True, verbose=False)
-        return list(tokenizer.convert_ids_to_tokens(list(found["input_ids"]))), found["offset_mapping"]
+        encoding = tokenizer(text, add_special_tokens=False, return_offsets_mapping=True, verbose=False)
+        return list(tokenizer.convert_ids_to_tokens(list(encoding["input_ids"]))), encoding["offset_mapping"]
 
     return cut
 
@@ -93,8 +93,8 @@ def _members(
     text: str, spans: Sequence[tuple[int, int]], cut: Cut
 ) -> tuple[list[str], list[tuple[int, int]], dict[int, list[int]]]:
     """The pieces of a text, their characters, and those of each word; a space or nothing belongs to the one behind."""
-    pieces, places = cut(text)
-    bounds, words = np.array(places, np.int64).reshape(-1, 2), np.array(spans, np.int64).reshape(-1, 2)
+    pieces, piece_spans = cut(text)
+    bounds, words = np.array(piece_spans, np.int64).reshape(-1, 2), np.array(spans, np.int64).reshape(-1, 2)
     first = word_of_piece(bounds[:, 0], bounds[:, 1], words[:, 0], words[:, 1]).tolist()
     behind = np.searchsorted(words[:, 0], bounds[:, 1]).tolist()
     members: dict[int, list[int]] = {}
@@ -104,4 +104,4 @@ def _members(
         owner = owners[0]
         for word in owners:
             members.setdefault(word, []).append(piece)
-    return pieces, places, members
+    return pieces, piece_spans, members

@@ -148,9 +148,9 @@ def require_different(files: Iterable[str | Path]) -> None:
     """Refuse a development set that is given twice, whose weight would not be clear."""
     seen = set[Path]()
     for file in files:
-        place = Path(file).resolve()
-        if place in seen:
+        path = Path(file).resolve()
+        if path in seen:
             raise ConfigurationError(
                 f"{file}: got this development set twice; give each set once, with its weight"
             )
-        seen.add(place)
+        seen.add(path)

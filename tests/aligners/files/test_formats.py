@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from isoglot.aligners.files.formats import FORMATS, LinkReader, read_links
-from isoglot.aligners.readings import Readings
+from isoglot.aligners.scoring import Readings
 from isoglot.corpus.sentence_pair import SentencePair
 from isoglot.errors import ConfigurationError, InputError
 

@@ -13,7 +13,8 @@ import pytest
 from isoglot.aligners.files.formats import LinkReader
 from isoglot.aligners.files.matching import matched
 from isoglot.aligners.options import FileScoring, Gold
-from isoglot.aligners.score_file import ScoreReport, score_file
+from isoglot.aligners.score_file import score_file
+from isoglot.aligners.scoring import ScoreReport
 from isoglot.errors import InputError
 
 

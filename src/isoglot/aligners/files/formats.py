@@ -101,8 +101,8 @@ class LinkReader:
         return pair
 
     def _guess(self) -> str:
-        if told := _SUFFIXES.get(bare_suffix(str(self.path))):
-            return told
+        if name := _SUFFIXES.get(bare_suffix(str(self.path))):
+            return name
         read, first = [], ""
         for number, text in self._lines:
             read.append((number, text))
@@ -119,18 +119,18 @@ class LinkReader:
         flat = array("i")
         for row in parsed(lambda text: _from_row(text, self._start), filled_lines(self._lines), self.path):
             flat.extend(row)
-        found = np.frombuffer(flat, np.int32).reshape(-1, 4)
-        numbers = found[:, 0]
-        if len(found) and (last := int(numbers.max())) > _MOST_EMPTY * (len(np.unique(numbers)) + 1):
+        links = np.frombuffer(flat, np.int32).reshape(-1, 4)
+        numbers = links[:, 0]
+        if len(links) and (last := int(numbers.max())) > _MOST_EMPTY * (len(np.unique(numbers)) + 1):
             raise InputError(
                 f"found sentence number {last}, but only {len(np.unique(numbers))} sentences have links; correct it",
                 path=self.path,
             )
-        return found if np.all(numbers[1:] >= numbers[:-1]) else found[np.argsort(numbers, kind="stable")]
+        return links if np.all(numbers[1:] >= numbers[:-1]) else links[np.argsort(numbers, kind="stable")]
 
     def _of_rows(self, first: int) -> Iterator[SentencePair]:
-        held, starts = np.unique(self._numbers[:, 0], return_index=True)
-        bounds = dict(zip(held.tolist(), pairwise([*starts.tolist(), len(self._numbers)]), strict=True))
+        numbers, starts = np.unique(self._numbers[:, 0], return_index=True)
+        bounds = dict(zip(numbers.tolist(), pairwise([*starts.tolist(), len(self._numbers)]), strict=True))
         for number in range(first, max(bounds, default=first - 1) + 1):
             rows = self._numbers[slice(*bounds.get(number, (0, 0))), 1:].tolist()
             links = [((j, i) if self._reverse else (i, j), possible) for i, j, possible in rows]

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 from isoglot.aligners.files.formats import read_links
-from isoglot.aligners.scoring import require_sure
 from isoglot.checks import shortened
 from isoglot.corpus.labelled.splits import split_column
 from isoglot.corpus.labelled.tables import in_languages
@@ -14,6 +13,7 @@ from isoglot.corpus.links import link_outside
 from isoglot.corpus.manifest import load_corpus
 from isoglot.corpus.sentence_pair import SentencePair, require_words
 from isoglot.errors import ConfigurationError
+from isoglot.link_counts import require_sure
 from isoglot.schema import ALIGNED, require
 
 
