@@ -21,11 +21,12 @@ from typing import Any
 import regex
 
 from isoglot.aligners.alignment import LinkTable
-from isoglot.aligners.scoring import GoldAlignment, score
+from isoglot.aligners.scoring import score
 from isoglot.aligners.statistical.eflomal import EflomalAligner
 from isoglot.aligners.statistical.model import StatisticalAligner
 from isoglot.aligners.statistical.options import Symmetriser
 from isoglot.aligners.symmetrise import symmetrise_table
+from isoglot.corpus.sentence_pair import SentencePair
 
 SETS = ("de-en", "en-fr", "ro-en", "en-hi")
 UNSEEN = ("en-es.xlwa.test", "en-it.xlwa.test", "en-nl.xlwa.test")
@@ -55,7 +56,7 @@ class GoldSet:
     name: str
     source: list[list[str]]
     target: list[list[str]]
-    gold: list[GoldAlignment]
+    gold: list[SentencePair]
 
 
 def load(data: Path, name: str, limit: int | None, word: regex.Pattern[str]) -> GoldSet:
@@ -71,7 +72,7 @@ def load(data: Path, name: str, limit: int | None, word: regex.Pattern[str]) -> 
             source.append(english if one == "en" else translation)
             target.append(translation if one == "en" else english)
     source, target = ([[w.lower() for w in words] for words in side] for side in (source, target))
-    return GoldSet(name, source, target, [GoldAlignment.of(row["sure"], row["possible"]) for row in rows])
+    return GoldSet(name, source, target, [SentencePair.of_gold(row["sure"], row["possible"]) for row in rows])
 
 
 def aer(links: LinkTable, own: GoldSet) -> float:

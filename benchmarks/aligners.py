@@ -33,10 +33,10 @@ from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
 from transformers import BertConfig, BertModel, BertTokenizer
 
 import limits
-from isoglot.aligners.alignment import Alignment
 from isoglot.aligners.embedding.aligner import EmbeddingAligner
 from isoglot.aligners.embedding.options import EmbeddingOptions
 from isoglot.aligners.embedding.piece_states import Pieces, PieceStates, cut_words, layer_states
+from isoglot.corpus.links import Alignment
 
 Pair = tuple[list[str], list[str]]
 T = TypeVar("T")

@@ -13,12 +13,13 @@ from bisect import bisect
 from pathlib import Path
 from statistics import fmean
 
-from isoglot.aligners.alignment import Alignment
 from isoglot.aligners.embedding.aligner import EmbeddingAligner
 from isoglot.aligners.embedding.choice import untuned
 from isoglot.aligners.embedding.options import EmbeddingOptions
-from isoglot.aligners.files.gold import GoldPairs, gold_pairs
+from isoglot.aligners.files.gold import gold_pairs
 from isoglot.aligners.scoring import score
+from isoglot.corpus.links import Alignment
+from isoglot.corpus.sentence_pair import SentencePair
 
 WAYS = {
     **{name: {"method": name} for name in ("argmax", "itermax", "match", "forward", "backward")},
@@ -45,24 +46,22 @@ def main() -> None:
     right = {name: [0] * (len(BOUNDS) + 1) for name in WAYS}
     counts = {name: [0] * (len(BOUNDS) + 1) for name in WAYS}
     for path in given.gold:
-        pairs = gold_pairs(path)
-        pairs = GoldPairs(pairs.words[: given.pairs], pairs.gold[: given.pairs])
+        pairs = gold_pairs(path)[: given.pairs]
         found: dict[str, list[Alignment]] = {name: [] for name in WAYS}
-        for start in range(0, len(pairs.words), WINDOW):
-            words = pairs.words[start : start + WINDOW]
+        for start in range(0, len(pairs), WINDOW):
+            words = [pair.words for pair in pairs[start : start + WINDOW]]
             encoded = base.encode(words, (base.layer,), first=start)
             for name, aligner in aligners.items():
                 table = aligner.extract(*encoded)[base.layer]
-                for own, gold in zip(
-                    aligner.pair_links(table, words, encoded[1]), pairs.gold[start:], strict=False
-                ):
+                linked = aligner.with_links([SentencePair(words=pair) for pair in words], table, encoded[1])
+                for own, gold in zip(linked, pairs[start:], strict=False):
                     found[name].append(Alignment(frozenset(own.links)))
                     for link, value in zip(own.links, own.probabilities, strict=True):
                         place = bisect(BOUNDS, value)
                         counts[name][place] += 1
                         right[name][place] += link in gold.possible
         for name, links in found.items():
-            errors[name].append(100 * score(links, pairs.gold).aer)
+            errors[name].append(100 * score(links, pairs).aer)
     print(f"layer {base.layer}", *(path.name.removesuffix(".jsonl") for path in given.gold), "mean", sep="\t")
     for name, values in errors.items():
         print(name, *(f"{value:.1f}" for value in (*values, fmean(values))), sep="\t")

@@ -18,11 +18,9 @@ from scipy.optimize import minimize
 from scipy.sparse import csr_matrix, hstack
 
 import isoglot.synthetic
-from isoglot.synthetic.families import entailment_families
-from isoglot.synthetic.pairs import WEIGHTS_FILE, Family, Pair, entailment_pairs, pair_key, paraphrase_pairs
-from isoglot.synthetic.paraphrases import paraphrase_families
-from isoglot.synthetic.patterns import Token
-from isoglot.synthetic.wordings import parse_wording
+from isoglot.synthetic.families import entailment_families, paraphrase_families
+from isoglot.synthetic.pairs import WEIGHTS_FILE, Family, pair_key
+from isoglot.synthetic.wordings import Token, parse_wording
 
 Floats = npt.NDArray[np.float64]
 
@@ -69,9 +67,9 @@ def cue_free_weights(cues: Sequence[set[str]], labels: Sequence[str]) -> Floats:
     return weights
 
 
-def solve(family: Family, pairs: Sequence[Pair]) -> Floats:
+def solve(family: Family) -> Floats:
     """Weights of a family's pairs, computed anew."""
-    read = partial(parse_wording, variables=family.variables)
+    read, pairs = partial(parse_wording, variables=family.variables), family.pairs()
     cues = [_cues(read(first), read(second), family) for first, second, _ in pairs]
     return cue_free_weights(cues, [label for _, _, label in pairs])
 
@@ -106,11 +104,9 @@ def _cues(first: tuple[Token, ...], second: tuple[Token, ...], family: Family) -
 
 def main() -> None:
     """Write the weights into the package, as integers, one line for each set of pairs."""
-    made = [(f, entailment_pairs(f)) for f in entailment_families()]
-    made += [(f, paraphrase_pairs(f)) for f in paraphrase_families()]
     lines = [
-        " ".join([pair_key(pairs), *(str(round(w * _UNIT)) for w in solve(family, pairs))])
-        for family, pairs in made
+        " ".join([pair_key(family.pairs()), *(str(round(weight * _UNIT)) for weight in solve(family))])
+        for family in (*entailment_families(), *paraphrase_families())
     ]
     path = Path(isoglot.synthetic.__file__).with_name(WEIGHTS_FILE)
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")

@@ -32,8 +32,7 @@ from isoglot.pretraining.recipe import MADE
 from isoglot.recipe.sections import PartsSection
 from isoglot.recipe.source import builtin_recipes
 from isoglot.recipe.spec import argument_docs, spec_of
-from isoglot.tasks import TASKS, is_probe, task_class, task_options
-from isoglot.tasks.facts import TaskFacts
+from isoglot.tasks import TASKS, TaskFacts, is_probe, task_class, task_options
 
 __all__ = ["LISTS", "filled", "main"]
 

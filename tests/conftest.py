@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
+import typer.testing
 from good_recipe import GOOD, recipe_file
 from hypothesis import HealthCheck, settings
 
 from isoglot.testing import tiny_bitext, tiny_model, tiny_tokenizer
 
+gc.disable()  # what is imported and collected stays; to look through it takes a third of the time before the first test
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")  # no test hangs on how busy the machine is
 
@@ -38,14 +42,31 @@ train: {learning_rate: 1e-3, logging_steps: 2, save_steps: 3, save_total_limit: 
 """
 
 
+def pytest_collection_finish() -> None:
+    """From here on there is garbage, but not in what was there before."""
+    gc.freeze()
+    gc.enable()
+
+
 @pytest.fixture(autouse=True)
 def _own_modules(request: pytest.FixtureRequest) -> Iterator[None]:
     """Forget modules that a test wrote and imported: the next test's module of that name is another one."""
     folder = str(request.getfixturevalue("tmp_path")) if "tmp_path" in request.fixturenames else None
+    before = set(sys.modules)
     yield
-    for name, module in list(sys.modules.items()):
-        if folder is not None and (getattr(module, "__file__", None) or "").startswith(folder):
+    for name in [] if folder is None else sys.modules.keys() - before:
+        if (getattr(sys.modules[name], "__file__", None) or "").startswith(folder):
             del sys.modules[name]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _commands_described_once() -> Iterator[None]:
+    """Describe the command line once: typer does it anew in every call, which takes longer than most commands here."""
+    with pytest.MonkeyPatch.context() as patch:
+        described = cache(typer.main.get_command)
+        patch.setattr("typer.main.get_command", described)
+        patch.setattr("typer.testing._get_command", described)
+        yield
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from isoglot.errors import InputError, IsoglotError
-from isoglot.results import Cell, Result, append, held, read, read_cells, write_cells
+from isoglot.results import Cell, Result, append, read, read_cells, rows_in, write_cells
 
 
 def row(**values: object) -> Result:
@@ -50,8 +50,8 @@ def test_an_empty_file_holds_no_result(tmp_path: Path) -> None:
     path.write_text("\n")
     with pytest.raises(InputError, match=r"results\.jsonl: holds no result; type `isoglot evaluate"):
         read(path)
-    assert held(path) == [] == held(tmp_path / "none.jsonl"), "but it can be added to"
-    assert held(append(path, [row()])) == [row()]
+    assert rows_in(path) == [] == rows_in(tmp_path / "none.jsonl"), "but it can be added to"
+    assert rows_in(append(path, [row()])) == [row()]
 
 
 def test_half_a_line_is_named_and_does_not_swallow_the_next_row(tmp_path: Path) -> None:

@@ -11,13 +11,14 @@ import argparse
 import random
 from pathlib import Path
 
-from isoglot.aligners.alignment import Alignment
 from isoglot.aligners.embedding.aligner import EmbeddingAligner
 from isoglot.aligners.embedding.choice import kept_choice, untuned
 from isoglot.aligners.embedding.options import EmbeddingOptions
-from isoglot.aligners.scoring import GoldAlignment, score
+from isoglot.aligners.scoring import score
 from isoglot.corpus.encode.load_tokenizer import load_tokenizer
 from isoglot.corpus.encode.words import split_words
+from isoglot.corpus.links import Alignment
+from isoglot.corpus.sentence_pair import SentencePair
 from pairs import aligned, cut, rows, taught
 from retrieval import held_out
 
@@ -46,7 +47,7 @@ def main() -> None:
         lessons = random.Random(f"0 {language}").sample(lessons, min(4000, len(lessons)))
         words = [(split_words(english), cut(tokenizer, text, language)) for english, text in tests + lessons]
         pairs = aligned([pair for pair in words if all(pair)])[: len(tests)]
-        gold = [GoldAlignment.of([(i, j) for i, j in pair["links"]]) for pair in pairs]
+        gold = [SentencePair.of_gold([(i, j) for i, j in pair["links"]]) for pair in pairs]
         errors = []
         for aligner in aligners:
             answers = aligner.align_pairs([(pair["source"], pair["target"]) for pair in pairs])

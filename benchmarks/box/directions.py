@@ -10,22 +10,23 @@ import argparse
 import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from itertools import permutations
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from isoglot.aligners.alignment import PairLinks
 from isoglot.aligners.embedding.aligner import EmbeddingAligner
 from isoglot.aligners.embedding.choice import kept_choice
 from isoglot.aligners.embedding.options import EmbeddingOptions
 from isoglot.aligners.statistical.model import StatisticalAligner
 from isoglot.corpus.labelled.tags import tagged_rows
+from isoglot.corpus.sentence_pair import SentencePair
 from isoglot.projection.rule import project_tags
 
 LANGUAGES = ("en", "de", "es", "fr", "hi", "zh")
 Texts = dict[str, list[list[str]]]
-Links = list[PairLinks]
+Links = list[SentencePair]
 
 
 def sentences(path: Path, language: str) -> tuple[list[list[str]], list[list[str]]]:
@@ -34,7 +35,7 @@ def sentences(path: Path, language: str) -> tuple[list[list[str]], list[list[str
     return [[word for word, _ in row] for row in rows], [[tag for _, tag in row] for row in rows]
 
 
-def composed(first: PairLinks, second: PairLinks) -> PairLinks:
+def composed(first: SentencePair, second: SentencePair) -> SentencePair:
     """Links by way of a third text: the best product of the probabilities on the way."""
     onward = defaultdict(list)
     for (j, k), q in zip(second.links, second.probabilities, strict=True):
@@ -44,15 +45,17 @@ def composed(first: PairLinks, second: PairLinks) -> PairLinks:
         for k, q in onward[j]:
             best[i, k] = max(p * q, best.get((i, k), 0.0))
     links = sorted(best)
-    return PairLinks(links, [best[link] for link in links], 1.0)
+    return SentencePair(links=links, probabilities=[best[link] for link in links])
 
 
-def turned(links: PairLinks) -> PairLinks:
+def turned(links: SentencePair) -> SentencePair:
     pairs = sorted(zip([(j, i) for i, j in links.links], links.probabilities, strict=True))
-    return PairLinks([link for link, _ in pairs], [p for _, p in pairs], links.score)
+    return SentencePair(
+        links=[link for link, _ in pairs], probabilities=[p for _, p in pairs], score=links.score
+    )
 
 
-def accuracy(tags: list[list[str]], gold: list[list[str]], links: Iterable[PairLinks]) -> float:
+def accuracy(tags: list[list[str]], gold: list[list[str]], links: Iterable[SentencePair]) -> float:
     pairs = [
         (projected, tag)
         for source, target, link in zip(tags, gold, links, strict=True)
@@ -64,7 +67,7 @@ def accuracy(tags: list[list[str]], gold: list[list[str]], links: Iterable[PairL
 def encoder_links(model: str, **how: Any) -> Callable[[list[list[str]], list[list[str]]], Links]:
     aligner = EmbeddingAligner(model, options=EmbeddingOptions.build(dtype="bfloat16", **how))
     return lambda source, target: [
-        PairLinks(pair.links, pair.probabilities or [1.0] * len(pair.links), pair.score)
+        replace(pair, probabilities=pair.probabilities or [1.0] * len(pair.links))
         for pair in aligner.align_pairs(list(zip(source, target, strict=True)))
     ]
 
@@ -73,7 +76,8 @@ def hmm_links(source: list[list[str]], target: list[list[str]]) -> Links:
     aligner = StatisticalAligner("hmm", symmetrisation="agreement", threshold=0.3, lowercase=True)
     tables = aligner.fit_words(source, target).tables(source, target).links
     return [
-        PairLinks([(int(i), int(j)) for i, j in links], [1.0] * len(links), 1.0) for links in tables.lists()
+        SentencePair(links=[(int(i), int(j)) for i, j in links], probabilities=[1.0] * len(links))
+        for links in tables.lists()
     ]
 
 

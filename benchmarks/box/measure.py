@@ -9,7 +9,6 @@ in MODEL/aligner.json on the test sets.
 """
 
 import argparse
-import dataclasses
 import json
 import time
 from pathlib import Path
@@ -17,53 +16,59 @@ from statistics import fmean
 
 import torch
 
-from isoglot.aligners.alignment import Alignment
 from isoglot.aligners.embedding.aligner import EmbeddingAligner
 from isoglot.aligners.embedding.choice import CANDIDATES, kept_choice
 from isoglot.aligners.embedding.options import EmbeddingOptions
-from isoglot.aligners.files.gold import GoldPairs, gold_pairs
-from isoglot.aligners.scoring import GoldAlignment, score
+from isoglot.aligners.files.gold import gold_pairs
+from isoglot.aligners.scoring import score
+from isoglot.corpus.links import Alignment
+from isoglot.corpus.sentence_pair import SentencePair
 from isoglot.link_counts import AlignmentScore
 
 DEVELOPMENT = ("en-es.xlwa.dev", "en-it.xlwa.dev", "en-nl.xlwa.dev", "en-zh.pud", "en-ja.pud", "en-ar.pud")
 TEST = ("en-es.xlwa.test", "en-it.xlwa.test", "en-nl.xlwa.test", "de-en", "en-fr", "ro-en", "en-hi")
 
 
-def content(links: set[tuple[int, int]], gold: GoldAlignment) -> set[tuple[int, int]]:
+def content(links: set[tuple[int, int]], gold: SentencePair) -> set[tuple[int, int]]:
     """The links that touch a word with a gold link."""
     sources, targets = {i for i, _ in gold.possible}, {j for _, j in gold.possible}
     return {(i, j) for i, j in links if i in sources or j in targets}
 
 
-def joined(pairs: GoldPairs, count: int) -> GoldPairs:
+def joined(pairs: list[SentencePair], count: int) -> list[SentencePair]:
     """So many neighbouring pairs as one, with their links."""
-    words, gold = [], []
-    for start in range(0, len(pairs.words), count):
+    gold = []
+    for start in range(0, len(pairs), count):
         source: list[str] = []
         target: list[str] = []
         sure: list[tuple[int, int]] = []
         possible: list[tuple[int, int]] = []
-        rows = slice(start, start + count)
-        for (english, translation), links in zip(pairs.words[rows], pairs.gold[rows], strict=True):
-            sure += [(i + len(source), j + len(target)) for i, j in links.sure]
-            possible += [(i + len(source), j + len(target)) for i, j in links.possible]
-            source, target = [*source, *english], [*target, *translation]
-        words.append((source, target))
-        gold.append(GoldAlignment.of(sure, possible))
-    return GoldPairs(words, gold)
+        for pair in pairs[start : start + count]:
+            sure += [(i + len(source), j + len(target)) for i, j in pair.sure or ()]
+            possible += [(i + len(source), j + len(target)) for i, j in pair.possible]
+            source, target = [*source, *pair.source_words], [*target, *pair.target_words]
+        gold.append(SentencePair.of(source, target, sure=sure, possible=possible))
+    return gold
 
 
 def measured(
-    aligners: list[EmbeddingAligner], pairs: GoldPairs, layers: list[int], *, pud: bool, window: int = 128
+    aligners: list[EmbeddingAligner],
+    pairs: list[SentencePair],
+    layers: list[int],
+    *,
+    pud: bool,
+    window: int = 128,
 ) -> list[dict[int, AlignmentScore]]:
     """The score of every aligner at every layer."""
     totals = [dict.fromkeys(layers, AlignmentScore()) for _ in aligners]
-    for start in range(0, len(pairs.words), window):
-        words, gold = pairs.words[start : start + window], pairs.gold[start : start + window]
+    for start in range(0, len(pairs), window):
+        gold = pairs[start : start + window]
+        words = [pair.words for pair in gold]
         encoded = aligners[0].encode(words, layers, first=start)
         for aligner, total in zip(aligners, totals, strict=True):
             for layer, table in aligner.extract(*encoded).items():
-                links = [set(pair.links) for pair in aligner.pair_links(table, words, encoded[1])]
+                linked = aligner.with_links([SentencePair(words=pair) for pair in words], table, encoded[1])
+                links = [set(pair.links) for pair in linked]
                 if pud:
                     links = [content(pair, answer) for pair, answer in zip(links, gold, strict=True)]
                 total[layer] += score([Alignment(frozenset(pair)) for pair in links], gold)
@@ -97,9 +102,7 @@ def main() -> None:
     for name in options.sets or (DEVELOPMENT if options.which == "dev" else TEST):
         pairs, pud = gold_pairs(options.data / "wordalign" / f"{name}.jsonl"), name.endswith("pud")
         if pud:
-            pairs = dataclasses.replace(
-                pairs, words=pairs.words[: options.pud], gold=pairs.gold[: options.pud]
-            )
+            pairs = pairs[: options.pud]
         if options.joined > 1:
             pairs = joined(pairs, options.joined)
         sets[name.replace(".xlwa", "").replace("en-", "")] = measured(aligners, pairs, layers, pud=pud)

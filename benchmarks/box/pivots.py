@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from directions import composed, turned
-from isoglot.aligners.alignment import PairLinks
 from isoglot.corpus.encode.words import split_words
+from isoglot.corpus.sentence_pair import SentencePair
 from labels import LEAST, joined, teacher
 from pairs import LONGEST, cut, rows, taught, write
 
@@ -55,9 +55,9 @@ def main() -> None:
     aligner = teacher(options.model)
     chosen = triples(options.data, aligner.tokenizer, options.count, generator)
 
-    def links(first: int, second: int) -> list[PairLinks]:
+    def links(first: int, second: int) -> list[SentencePair]:
         pairs = aligner.align_pairs([(words[first], words[second]) for words in chosen])
-        return [PairLinks(pair.links, pair.probabilities, pair.score) for pair in pairs]
+        return list(pairs)
 
     labelled = []
     for words, direct, one, two in zip(chosen, links(0, 2), links(1, 0), links(1, 2), strict=True):

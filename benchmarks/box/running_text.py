@@ -11,17 +11,17 @@ from collections.abc import Iterator
 from itertools import accumulate, pairwise
 from pathlib import Path
 
-from isoglot.aligners.alignment import PairLinks
 from isoglot.aligners.embedding.aligner import EmbeddingAligner
 from isoglot.aligners.embedding.running_text import align_running
 from isoglot.aligners.files.gold import gold_pairs
 from isoglot.aligners.options import Encoder, aligner_of
-from isoglot.aligners.scoring import GoldAlignment, score
+from isoglot.aligners.scoring import score
 from isoglot.corpus.encode.words import split_words
+from isoglot.corpus.sentence_pair import SentencePair
 from measure import content
 
 
-def by_character(found: PairLinks, words: list[str]) -> set[tuple[int, int]]:
+def by_character(found: SentencePair, words: list[str]) -> set[tuple[int, int]]:
     """Links of target words as links of their characters in the words joined."""
     places = [range(*ends) for ends in pairwise(accumulate(map(len, words), initial=0))]
     return {(i, character) for i, j in found.links for character in places[j]}
@@ -38,16 +38,18 @@ def main() -> None:
     aligner = EmbeddingAligner(chosen.model, options=chosen.options)
     for language in ("zh", "ja"):
         pairs = gold_pairs(given.data / f"wordalign/en-{language}.pud.jsonl")
-        sides = [(list(source), list(target)) for source, target in pairs.words[: given.pairs]]
+        sides = [
+            (list(source), list(target)) for source, target in (pair.words for pair in pairs[: given.pairs])
+        ]
         gold = [
-            GoldAlignment.of(*[by_character(PairLinks(sorted(own.possible), [], 1.0), target)] * 2)
-            for own, (_, target) in zip(pairs.gold, sides, strict=False)
+            SentencePair.of_gold(*[by_character(SentencePair(links=sorted(own.possible)), target)] * 2)
+            for own, (_, target) in zip(pairs, sides, strict=False)
         ]
         texts = [(" ".join(source), "".join(target)) for source, target in sides]
         cut = [(source, split_words(text)) for (source, _), (_, text) in zip(sides, texts, strict=True)]
-        ways: dict[str, tuple[Iterator[PairLinks], list[list[str]]]] = {
+        ways: dict[str, tuple[Iterator[SentencePair], list[list[str]]]] = {
             "characters": (aligner.align_pairs(cut), [words for _, words in cut]),
-            "pieces": (align_running(aligner, zip(texts, cut, strict=True)), [words for _, words in cut]),
+            "pieces": (align_running(aligner, map(SentencePair, texts, cut)), [words for _, words in cut]),
             "gold words": (aligner.align_pairs(sides), [words for _, words in sides]),
         }
         for name, (links, words) in ways.items():

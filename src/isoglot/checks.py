@@ -35,26 +35,26 @@ def missing_package(what: str, package: str, *, instead: str = "") -> Configurat
 
     ``instead`` is what to use without it.
     """
-    wanted = f"'isoglot[{EXTRAS[package]}]'" if package in EXTRAS else package
+    extra = f"'isoglot[{EXTRAS[package]}]'" if package in EXTRAS else package
     return ConfigurationError(
-        f"{what} needs {package}, which is not installed; type `pip install {wanted}`"
+        f"{what} needs {package}, which is not installed; type `pip install {extra}`"
         + (f", or use {instead}" if instead else "")
     )
 
 
-def shortened(given: object) -> str:
+def shortened(value: object) -> str:
     """A value as messages show it: its beginning, where it is long."""
-    text = repr(given)
+    text = repr(value)
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
 
 _LONGEST = 200
 
 
-def is_text(given: object) -> bool:
+def is_text(value: object) -> bool:
     """Whether it is text that a file and a tokenizer take, which half of a surrogate pair is not."""
     try:
-        return isinstance(given, str) and (given.isascii() or bool(given.encode()))
+        return isinstance(value, str) and (value.isascii() or bool(value.encode()))
     except UnicodeEncodeError:
         return False
 
@@ -88,13 +88,13 @@ def is_number(text: str) -> bool:
 _NUMBER = re.compile(r"[0-9]{1,9}")
 
 
-def closest(given: object, known: Iterable[object]) -> str | None:
+def closest(text: object, known: Iterable[object]) -> str | None:
     """The known name that is most like the given one, if any is close."""
-    found = difflib.get_close_matches(str(given), sorted({str(name) for name in known}), n=1)
-    return found[0] if found else None
+    matches = difflib.get_close_matches(str(text), sorted({str(name) for name in known}), n=1)
+    return matches[0] if matches else None
 
 
-def did_you_mean(given: object, known: Iterable[object]) -> str:
+def did_you_mean(unknown: object, known: Iterable[object]) -> str:
     """The end of a message about an unknown name: the closest known one, or all of them.
 
     Example:
@@ -102,7 +102,7 @@ def did_you_mean(given: object, known: Iterable[object]) -> str:
         ("did you mean 'fast_align'?", 'known: fast_align, hmm')
     """
     names = sorted({str(name) for name in known})
-    if (close := closest(given, names)) is not None:
+    if (close := closest(unknown, names)) is not None:
         return f"did you mean {close!r}?"
     return f"known: {', '.join(names)}" if names else "none is known"
 
@@ -113,10 +113,10 @@ def resolve(registry: Mapping[str, Any], name: str, *, kind: str) -> Any:
     Modules are found where Python finds them, and in the current folder. The registry holds objects, or the
     ``package.module:Name`` of objects that are imported when asked for; the message calls it a ``kind`` (``view``).
     """
-    found = registry.get(name, name)
-    if not isinstance(found, str):
-        return found
-    module, colon, attribute = found.partition(":")
+    entry = registry.get(name, name)
+    if not isinstance(entry, str):
+        return entry
+    module, colon, attribute = entry.partition(":")
     if not colon:
         hint = did_you_mean(name, registry)
         raise ConfigurationError(f"unknown {kind} {name!r}; {hint} (or package.module:Name for your own)")
@@ -148,20 +148,20 @@ def problems_of(error: ValidationError, values: Any = None, *models: type[BaseMo
     """
     from isoglot.options import keys_at  # noqa: PLC0415 - pydantic is slow to import
 
-    found: dict[Location, list[ErrorDetails]] = {}
+    by_location: dict[Location, list[ErrorDetails]] = {}
     for item in error.errors():
-        found.setdefault(_place(item, values), []).append(item)
-    whole = {place[:end] for place in found for end in range(len(place))}
+        by_location.setdefault(_location_of(item, values), []).append(item)
+    whole = {location[:end] for location in by_location for end in range(len(location))}
     problems = []
-    for place, items in found.items():
-        if place in whole:
+    for location, items in by_location.items():
+        if location in whole:
             continue
         telling = [item for item in items if not item["type"].endswith("_type")] or items
-        known = [key for model in models for key in keys_at(model, place[:-1])]
+        known = [key for model in models for key in keys_at(model, location[:-1])]
         start, *more = dict.fromkeys(_reason(item, known) for item in telling)
-        given = f"got {shortened(telling[0]['input'])}; "
-        reason = " or ".join([start, *(text.removeprefix(given) for text in more)])
-        problems.append(Problem(reason, place, telling[0]["type"]))
+        prefix = f"got {shortened(telling[0]['input'])}; "
+        reason = " or ".join([start, *(text.removeprefix(prefix) for text in more)])
+        problems.append(Problem(reason, location, telling[0]["type"]))
     return problems
 
 
@@ -178,19 +178,19 @@ def checked(model: type[M], values: Any, *models: type[BaseModel]) -> M:
         raise ConfigurationError(problems_of(error, values, model, *models)) from error
 
 
-def _place(item: ErrorDetails, values: Any) -> Location:
+def _location_of(item: ErrorDetails, values: Any) -> Location:
     """The keys and indices of an error's location that lead through the values."""
     tag = (item["ctx"]["discriminator"].strip("'"),) if item["type"] == "union_tag_invalid" else ()
     if values is None:
         return item["loc"] + tag
-    place: Location = ()
+    location: Location = ()
     for number, part in enumerate(item["loc"], start=1):
         lacking = number == len(item["loc"]) and item["type"] == "missing"
         if lacking or part in (values if isinstance(values, Mapping) else ()):
-            place, values = (*place, part), None if lacking else values[part]
+            location, values = (*location, part), None if lacking else values[part]
         elif isinstance(part, int) and isinstance(values, list | tuple):
-            place, values = (*place, part), values[part]
-    return place + tag
+            location, values = (*location, part), values[part]
+    return location + tag
 
 
 def validated(
@@ -237,22 +237,26 @@ def _arranged(model: type[BaseModel], values: Mapping[str, Any], known: set[str]
     """Values as nested as the model; the names that it has are added to ``known``."""
     from isoglot.options import models_in, without_none  # noqa: PLC0415 - pydantic is slow to import
 
-    found: dict[str, Any] = {}
+    arranged: dict[str, Any] = {}
     for name, field in model.model_fields.items():
         inside = models_in(without_none(field.annotation)[0])
         if len(inside) > 1 and name not in values:
             key = str(field.discriminator)
-            chosen = [one for one in inside if values.get(key) in get_args(one.model_fields[key].annotation)]
+            chosen = [
+                choice
+                for choice in inside
+                if values.get(key) in get_args(choice.model_fields[key].annotation)
+            ]
             inside = tuple(chosen or inside)[:1]
         if inside and name not in values:
             # a name that both have is the outer model's alone
             left = {key: value for key, value in values.items() if key not in model.model_fields}
-            own = _arranged(inside[0], left, known)
-            found |= {name: own} if own or field.is_required() else {}
+            inner = _arranged(inside[0], left, known)
+            arranged |= {name: inner} if inner or field.is_required() else {}
         else:
             known.add(name)
-            found |= {name: values[name]} if name in values else {}
-    return found
+            arranged |= {name: values[name]} if name in values else {}
+    return arranged
 
 
 def _reason(item: ErrorDetails, known: list[str]) -> str:
@@ -265,9 +269,9 @@ def _reason(item: ErrorDetails, known: list[str]) -> str:
         return f"unknown key; {did_you_mean(item['loc'][-1], known)}" if known else "unknown key"
     if kind in ("literal_error", "enum", "union_tag_invalid"):
         context = item["ctx"]
-        given = context.get("tag", item["input"])
+        value = context.get("tag", item["input"])
         expected = context.get("expected_tags") or context["expected"].replace(" or ", ",")
         choices = [name.strip(" '") for name in expected.split(",")]
-        return f"got {shortened(given)}; {did_you_mean(given, choices)}"
+        return f"got {shortened(value)}; {did_you_mean(value, choices)}"
     message = message.replace("Input should", "it should")
     return f"got {shortened(item['input'])}; {message[0].lower()}{message[1:]}"

@@ -79,8 +79,8 @@ class InputError(IsoglotError):
         self.message = message
         self.path = None if path is None else str(path)
         self.line = line
-        place = "" if path is None else (f"{path}:{line}: " if line is not None else f"{path}: ")
-        super().__init__(f"{place}{message}")
+        prefix = "" if path is None else (f"{path}:{line}: " if line is not None else f"{path}: ")
+        super().__init__(f"{prefix}{message}")
 
     def at(self, path: str | Path, line: int | None = None) -> InputError:
         """The same mistake, located."""

@@ -78,11 +78,11 @@ def shares(right: ArrayLike) -> ExampleCounts:
     return ExampleCounts(numbers, np.ones_like(numbers))
 
 
-def _numbers(given: ArrayLike | Iterator[float]) -> NDArray[np.float64]:
+def _numbers(counts: ArrayLike | Iterator[float]) -> NDArray[np.float64]:
     try:
-        return np.asarray(list(given) if isinstance(given, Iterator) else given, np.float64)
+        return np.asarray(list(counts) if isinstance(counts, Iterator) else counts, np.float64)
     except (TypeError, ValueError):
-        raise ConfigurationError(f"counts must be numbers, got {shortened(given)}") from None
+        raise ConfigurationError(f"counts must be numbers, got {shortened(counts)}") from None
 
 
 def combined(
@@ -113,14 +113,14 @@ class CountsFile:
 
     def write(self, path: Path) -> None:
         """Write a file in one go."""
-        header = {**self.about, "combine": {name: own.combine for name, own in self.metrics.items()}}
+        header = {**self.about, "combine": {name: counts.combine for name, counts in self.metrics.items()}}
         sides = {
-            f"{name}/{side}": np.ascontiguousarray(getattr(own, side))  # the library writes views wrongly
-            for name, own in self.metrics.items()
+            f"{name}/{side}": np.ascontiguousarray(getattr(counts, side))  # the library writes views wrongly
+            for name, counts in self.metrics.items()
             for side in _SIDES
         }
-        with whole_path(path) as place:
-            save_file(sides, place, metadata={_HEADER: json.dumps(header)})
+        with whole_path(path) as temporary:
+            save_file(sides, temporary, metadata={_HEADER: json.dumps(header)})
 
     @classmethod
     def read(cls, path: Path) -> CountsFile:
@@ -140,7 +140,7 @@ class CountsFile:
             raise InputError(
                 f"holds no counts of examples ({error}); evaluate again with --again", path=path
             ) from error
-        if len({len(own) for own in metrics.values()}) > 1:
+        if len({len(counts) for counts in metrics.values()}) > 1:
             raise InputError(
                 "metrics have different numbers of examples; evaluate again with --again", path=path
             )

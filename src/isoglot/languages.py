@@ -29,8 +29,8 @@ zu zul zulu Latn
 
 def _parse() -> tuple[dict[str, tuple[str, ...]], dict[str, str], dict[str, str]]:
     three, names, scripts = {}, {}, {}
-    for code, others, name, script in re.findall(r"\b([a-z]{2}) ([a-z|]+) ([a-z]+) ([A-Z][a-z]+)", _TABLE):
-        three[code] = tuple(others.split("|"))
+    for code, longer, name, script in re.findall(r"\b([a-z]{2}) ([a-z|]+) ([a-z]+) ([A-Z][a-z]+)", _TABLE):
+        three[code] = tuple(longer.split("|"))
         names[name] = code
         scripts[code] = script
     return three, names, scripts
@@ -65,7 +65,7 @@ def two_letters(language: str) -> str:
     return next((code for code in codes(language) if len(code) == 2), language)
 
 
-def same_language(tag: str, other: str) -> bool:
+def same_language(tag: str, second: str) -> bool:
     """Whether two tags or English names are of one language, whatever their regions and scripts.
 
     Values that are not tags are not compared.
@@ -74,8 +74,8 @@ def same_language(tag: str, other: str) -> bool:
         >>> same_language("eng_Latn", "en"), same_language("en", "en-x-inv"), same_language("English", "de")
         (True, False, False)
     """
-    one, two = (_base(t) for t in (tag, other))
-    return one is None or two is None or one == two
+    first, two = (_base(t) for t in (tag, second))
+    return first is None or two is None or first == two
 
 
 def _base(tag: str) -> tuple[str, str] | None:

@@ -10,6 +10,9 @@ Source: Och & Ney 2003 (*A systematic comparison of various statistical alignmen
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
+
+from isoglot.errors import ConfigurationError
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,3 +53,11 @@ class AlignmentScore:
         """Alignment error rate, 0 the best; 0 where there is neither a link nor a sure one."""
         total = self.links + self.sure
         return 1 - (self.sure_hits + self.possible_hits) / total if total else 0.0
+
+
+def require_sure(sure: bool, path: str | Path) -> None:
+    """Refuse gold links without a sure one, against which recall and the error rate say nothing."""
+    if not sure:
+        raise ConfigurationError(
+            f"{path}: has no sure link to measure against; give a file with sure links, or an aligned corpus"
+        )

@@ -52,14 +52,14 @@ OutputFile = Annotated[OutputText, AfterValidator(no_stream)]
 """A file to write."""
 
 
-def text_of_path(given: Any) -> Any:
+def text_of_path(value: Any) -> Any:
     """A path as its text, for options that are written into records; all else as it is."""
-    return str(given) if isinstance(given, Path) else given
+    return str(value) if isinstance(value, Path) else value
 
 
-def one_or_more(given: Any) -> Any:
+def one_or_more(value: Any) -> Any:
     """One file or name as a list of it, for options that take several; all else as it is."""
-    return [str(given)] if isinstance(given, str | Path) else given
+    return [str(value)] if isinstance(value, str | Path) else value
 
 
 Label = Annotated[str, Field(min_length=1)]
@@ -152,13 +152,13 @@ def models_in(annotation: Any) -> tuple[type[BaseModel], ...]:
     return tuple(model for models in inside for model in models) if all(inside) else ()
 
 
-def keys_at(model: type[BaseModel], place: Sequence[str | int]) -> list[str]:
+def keys_at(model: type[BaseModel], location: Sequence[str | int]) -> list[str]:
     """The keys that are known at a place inside a model's values; keys of mappings and indices lead through."""
-    found = [model]
-    for part in place:
-        fields = [one.model_fields[str(part)] for one in found if part in one.model_fields]
-        found = [inner for field in fields for inner in _anywhere(field.annotation)] if fields else found
-    return [key for one in found for key, field in one.model_fields.items() if not field.exclude]
+    models = [model]
+    for part in location:
+        fields = [inside.model_fields[str(part)] for inside in models if part in inside.model_fields]
+        models = [inner for field in fields for inner in _anywhere(field.annotation)] if fields else models
+    return [key for inside in models for key, field in inside.model_fields.items() if not field.exclude]
 
 
 def _anywhere(annotation: Any) -> list[type[BaseModel]]:
@@ -179,11 +179,11 @@ def fields_of(*models: type[BaseModel]) -> Iterator[tuple[str, FieldInfo, bool]]
         if extra_of(field).get("flags", ()) is None:
             continue
         if inside := models_in(kind):
-            found = [(n, f, needed and not optional) for n, f, needed in fields_of(*inside)]
+            flagged = [(n, f, needed and not optional) for n, f, needed in fields_of(*inside)]
         else:
-            found = [(name, field, field.is_required())]
-        yield from ((n, f, needed and len(models) == 1) for n, f, needed in found if n not in seen)
-        seen.update(n for n, *_ in found)
+            flagged = [(name, field, field.is_required())]
+        yield from ((n, f, needed and len(models) == 1) for n, f, needed in flagged if n not in seen)
+        seen.update(n for n, *_ in flagged)
 
 
 def extra_of(field: FieldInfo) -> Mapping[str, Any]:

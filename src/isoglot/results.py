@@ -78,10 +78,10 @@ class Result(BaseModel):
         share = about["metric"].lower() in SHARES
         rounding = 1e-9
         if not math.isfinite(value) or (share and not -rounding <= value <= 100 + rounding):
-            wanted = "number from 0 to 100" if share else "finite number"
+            expected = "number from 0 to 100" if share else "finite number"
             raise IsoglotError(
                 f"{about['metric']} of {about['task']} {about['language']} is {value} for {about['run']}; a result "
-                f"must be a {wanted}: check the checkpoint's weights and the data"
+                f"must be a {expected}: check the checkpoint's weights and the data"
             )
         return value
 
@@ -117,7 +117,7 @@ def append(path: str | Path, results: Sequence[Result], *, only_new: bool = Fals
         return path
     with locked(path), full_disk_named(path):
         if only_new:
-            before = held(path)
+            before = rows_in(path)
             results = [row for row in results if row not in before]
         if results:
             _append(path, "".join(f"{row.model_dump_json()}\n" for row in results).encode())
@@ -150,18 +150,18 @@ def read(paths: str | Path | Iterable[str | Path]) -> list[Result]:
     Raises:
         InputError: a file is missing or empty, a folder holds no results, or a line is not a result (``file:line``).
     """
-    found = []
+    results = []
     for file in files_named(paths, FILE_NAME, made_by="isoglot evaluate CHECKPOINT ... --out"):
         rows = read_records(file, Result, what="row", wrong="no result row")
         if not rows:
             raise InputError(
                 "holds no result; type `isoglot evaluate CHECKPOINT ... --out`, or delete it", path=file
             )
-        found += rows
-    return found
+        results += rows
+    return results
 
 
-def held(path: Path) -> list[Result]:
+def rows_in(path: Path) -> list[Result]:
     """The rows of a file that is being added to; none where it is missing or empty."""
     return read_records(path, Result, what="row", wrong="no result row") if path.is_file() else []
 

@@ -62,18 +62,18 @@ def require(dataset: Dataset, schema: Features, *, role: str) -> Dataset:
     return dataset
 
 
-def _compatible(given: object, needed: object) -> bool:
+def _compatible(actual: object, needed: object) -> bool:
     """Whether a feature can be read as another: any integer for an integer, any string for a string."""
     if isinstance(needed, dict):
-        return isinstance(given, dict) and all(
-            k in given and _compatible(given[k], v) for k, v in needed.items()
+        return isinstance(actual, dict) and all(
+            k in actual and _compatible(actual[k], v) for k, v in needed.items()
         )
     if isinstance(needed, List):
-        return isinstance(given, List) and _compatible(given.feature, needed.feature)
+        return isinstance(actual, List) and _compatible(actual.feature, needed.feature)
     if isinstance(needed, Value):
-        if not isinstance(given, Value):
+        if not isinstance(actual, Value):
             return False
         kinds = ("int", "string", "float", "bool")
         kind = next(k for k in kinds if k in str(needed.dtype))
-        return kind in str(given.dtype)
-    return given == needed
+        return kind in str(actual.dtype)
+    return actual == needed

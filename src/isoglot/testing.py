@@ -3,7 +3,9 @@
 Everything is built offline in well under a second and is a pure function of its arguments.
 """
 
+import copy
 import random
+from functools import cache
 from typing import Any
 
 import torch
@@ -35,39 +37,19 @@ FAMILIES = tuple(_TOKENIZERS)
 
 _DETERMINERS = {"the": "ta", "a": "un", "every": "jeda", "this": "ceti"}
 _NOUNS = {
-    "river": "potamo",
-    "teacher": "insegnar",
-    "window": "fenestro",
-    "garden": "jardeno",
-    "letter": "brevolo",
-    "mountain": "bergoto",
-    "child": "kindelo",
-    "captain": "kapitano",
-    "winter": "hiverno",
-    "machine": "masxino",
-    "island": "insulano",
-    "question": "demando",
-    "library": "bibliotek",
-    "horse": "cavalo",
-}
+    "river": "potamo", "teacher": "insegnar", "window": "fenestro", "garden": "jardeno",
+    "letter": "brevolo", "mountain": "bergoto", "child": "kindelo", "captain": "kapitano",
+    "winter": "hiverno", "machine": "masxino", "island": "insulano", "question": "demando",
+    "library": "bibliotek", "horse": "cavalo",
+}  # fmt: skip
 _ADJECTIVES = {
-    "old": "velha",
-    "quiet": "silentia",
-    "green": "verdona",
-    "broken": "rompita",
-    "distant": "lontana",
-    "small": "klenika",
-    "bright": "lumosa",
-}
+    "old": "velha", "quiet": "silentia", "green": "verdona", "broken": "rompita", "distant": "lontana",
+    "small": "klenika", "bright": "lumosa",
+}  # fmt: skip
 _VERBS = {
-    "sees": "vidas",
-    "follows": "sekvas",
-    "remembers": "memoras",
-    "builds": "konstruas",
-    "opens": "apertas",
-    "forgets": "oblidas",
-    "paints": "pentras",
-}
+    "sees": "vidas", "follows": "sekvas", "remembers": "memoras", "builds": "konstruas", "opens": "apertas",
+    "forgets": "oblidas", "paints": "pentras",
+}  # fmt: skip
 _ADVERBS = {"slowly": "lentamente", "again": "denove", "today": "hodiau", "never": "neniam"}
 _ENDS = {".": ".", "!": "!", "?": "?"}
 _WORDS = _DETERMINERS | _NOUNS | _ADJECTIVES | _VERBS | _ADVERBS
@@ -122,6 +104,11 @@ def tiny_tokenizer(family: str = "bert", *, vocab_size: int = 160) -> PreTrained
     """
     if family not in FAMILIES:
         raise ConfigurationError(f"unknown family {family!r}; {did_you_mean(family, FAMILIES)}")
+    return copy.deepcopy(_trained(family, vocab_size))  # which the caller may change
+
+
+@cache
+def _trained(family: str, vocab_size: int) -> PreTrainedTokenizerFast:
     algorithm, specials = _TOKENIZERS[family]
     pairs = tiny_bitext(200)
     tokenizer = train_tokenizer(

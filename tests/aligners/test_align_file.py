@@ -12,11 +12,11 @@ from commands import run
 from typer.testing import CliRunner
 
 from isoglot.aligners.align_file import align_file
-from isoglot.aligners.alignment import Alignment
 from isoglot.aligners.files.pairs import prepared_pairs
-from isoglot.aligners.options import AlignRequest, FastAlign
+from isoglot.aligners.options import FastAlign, LinkFormat
 from isoglot.aligners.statistical.model import StatisticalAligner
 from isoglot.cli import app
+from isoglot.corpus.links import Alignment
 from isoglot.corpus.manifest import load_corpus
 from isoglot.corpus.open_corpus import open_corpus
 from isoglot.corpus.prepare import prepare
@@ -187,10 +187,7 @@ def test_standard_input_is_kept_where_its_words_are_shown(tmp_path, bitext, monk
     with bitext.open(encoding="utf-8") as stream:
         monkeypatch.setattr("sys.stdin", stream)
         source = Source(path="-", format="bars", source_language="en", target_language="xx")
-        assert (
-            align_file([source], tmp_path / "out.txt", AlignRequest(aligner=FastAlign(), output=shown))
-            == LINES
-        )
+        assert align_file([source], tmp_path / "out.txt", FastAlign(), LinkFormat(output=shown)) == LINES
     assert (tmp_path / "out.txt").read_text(encoding="utf-8") == expected
 
 
@@ -223,7 +220,7 @@ def test_standard_input_is_read(tmp_path, bitext, monkeypatch):
     with bitext.open(encoding="utf-8") as stream:
         monkeypatch.setattr("sys.stdin", stream)
         source = Source(path="-", format="bars", source_language="en", target_language="xx")
-        assert align_file([source], tmp_path / "out.txt", AlignRequest(aligner=FastAlign())) == LINES
+        assert align_file([source], tmp_path / "out.txt", FastAlign()) == LINES
     assert (tmp_path / "out.txt").read_text() == run("align", bitext, "-m", "fast_align")
 
 

@@ -18,7 +18,7 @@ from isoglot.aligners import align_ray
 from isoglot.aligners.align_file import align_file
 from isoglot.aligners.align_ray import RayJob, align_part, start
 from isoglot.aligners.embedding.options import METHODS, EmbeddingOptions
-from isoglot.aligners.options import AlignRequest, aligner_of
+from isoglot.aligners.options import LinkFormat, aligner_of
 from isoglot.cli import app
 from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.prepare import prepare
@@ -50,13 +50,13 @@ def corpus(tmp_path_factory):
     return folder / "prepared"
 
 
-def request(encoder, method="itermax", **fields):
+def chosen(encoder, method="itermax", **fields):
     aligner = aligner_of(method=method, model=str(encoder), **OPTIONS, **fields)
-    return AlignRequest(aligner=aligner, output="jsonl")
+    return aligner, LinkFormat(output="jsonl")
 
 
 def local(corpus, encoder, tmp_path):
-    align_file([Source(path=str(corpus))], tmp_path / "local.jsonl", request(encoder))
+    align_file([Source(path=str(corpus))], tmp_path / "local.jsonl", *chosen(encoder))
     return (tmp_path / "local.jsonl").read_text(encoding="utf-8")
 
 
@@ -88,17 +88,17 @@ def here(monkeypatch):
 def test_parts_are_the_local_links_and_a_stopped_run_goes_on(corpus, encoder, tmp_path, here):
     expected = local(corpus, encoder, tmp_path)
     out = tmp_path / "ray.jsonl"
-    asked = request(encoder, engine="ray", part_pairs=512)
+    asked = chosen(encoder, engine="ray", part_pairs=512)
     here.stop_after = 2
     with pytest.raises(KeyboardInterrupt):
-        align_file([Source(path=str(corpus))], out, asked)
+        align_file([Source(path=str(corpus))], out, *asked)
     assert not out.exists()
     parts = tmp_path / "ray.jsonl.parts"
     assert sorted(f.name for f in parts.glob("*.parquet")) == ["000001.parquet", "000002.parquet"]
     assert here.made == [2, 1]
     here.stop_after = 10**9
     with pytest.warns(UnknownWordsWarning, match=r": 1 \(symbols 1\); first in pair 701: "):
-        count = align_file([Source(path=str(corpus))], out, asked)
+        count = align_file([Source(path=str(corpus))], out, *asked)
     assert here.made == [2, 1, 0]
     assert out.read_text(encoding="utf-8") == expected
     assert count == expected.count("\n")
@@ -107,14 +107,14 @@ def test_parts_are_the_local_links_and_a_stopped_run_goes_on(corpus, encoder, tm
 
 def test_parts_of_another_run_are_not_taken(corpus, encoder, tmp_path, here):
     here.stop_after = 1
-    asked = request(encoder, engine="ray", part_pairs=512)
+    asked = chosen(encoder, engine="ray", part_pairs=512)
     with pytest.raises(KeyboardInterrupt):
-        align_file([Source(path=str(corpus))], tmp_path / "out", asked)
-    other = request(encoder, engine="ray", part_pairs=512, method="argmax")
+        align_file([Source(path=str(corpus))], tmp_path / "out", *asked)
+    other = chosen(encoder, engine="ray", part_pairs=512, method="argmax")
     with pytest.raises(
         ConfigurationError, match=r"another alignment run \(different: options\.alpha, options\.method"
     ):
-        align_file([Source(path=str(corpus))], tmp_path / "out", other)
+        align_file([Source(path=str(corpus))], tmp_path / "out", *other)
 
 
 def test_a_part_is_whole_or_not_there(corpus, encoder, tmp_path, monkeypatch):
@@ -134,14 +134,14 @@ def test_a_part_is_whole_or_not_there(corpus, encoder, tmp_path, monkeypatch):
 
 
 def test_mistakes_say_what_to_type(corpus, encoder, tmp_path, monkeypatch):
-    asked = request(encoder, engine="ray")
+    asked = chosen(encoder, engine="ray")
     source = [Source(path=str(corpus))]
     with pytest.raises(ConfigurationError, match="name a file: --out"):
-        align_file(source, "-", asked)
+        align_file(source, "-", *asked)
     (raw := tmp_path / "pairs.tsv").write_text("a\tb\n")
     tags = {"source_language": "en", "target_language": "xx"}
     with pytest.raises(InputError, match=rf"isoglot prepare {raw} --out FOLDER"):
-        align_file([Source(path=str(raw), **tags)], tmp_path / "out", asked)
+        align_file([Source(path=str(raw), **tags)], tmp_path / "out", *asked)
     for values, message in (
         ({"engine": "ray", "method": "fast_align"}, r"--engine: method fast_align does not have this option"),
         ({"workers": 2, "model": "x"}, "--workers: only --engine ray"),
@@ -152,7 +152,7 @@ def test_mistakes_say_what_to_type(corpus, encoder, tmp_path, monkeypatch):
             aligner_of(**values)
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(ConfigurationError, match=r"pip install 'isoglot\[ray\]'"):
-        align_file(source, tmp_path / "out", asked)
+        align_file(source, tmp_path / "out", *asked)
 
 
 @pytest.mark.slow
@@ -161,12 +161,12 @@ def test_two_ray_workers_give_the_local_links(corpus, encoder, tmp_path, monkeyp
     pytest.importorskip("ray")
     expected = local(corpus, encoder, tmp_path)
     out = tmp_path / "ray.jsonl"
-    asked = request(encoder, engine="ray", workers=2, part_pairs=512)
+    asked = chosen(encoder, engine="ray", workers=2, part_pairs=512)
     # One part is there from a run that died; its links, unlike all others', say that it was taken.
     monkeypatch.setattr(align_ray, "ResidentPool", OneProcess)
     monkeypatch.setattr(OneProcess, "stop_after", 1)
     with pytest.raises(KeyboardInterrupt):
-        align_file([Source(path=str(corpus))], out, asked)
+        align_file([Source(path=str(corpus))], out, *asked)
     kept = (tmp_path / "ray.jsonl.parts" / "000002.parquet").stat().st_mtime_ns
     monkeypatch.undo()
     seen = []
@@ -176,13 +176,13 @@ def test_two_ray_workers_give_the_local_links(corpus, encoder, tmp_path, monkeyp
         "_read_back",
         lambda job, *rest: seen.append(job.part(2).stat().st_mtime_ns) or original(job, *rest),
     )
-    align_file([Source(path=str(corpus))], out, asked)
+    align_file([Source(path=str(corpus))], out, *asked)
     assert seen == [kept]
     assert out.read_text(encoding="utf-8") == expected
 
     monkeypatch.undo()
     with pytest.raises(ConfigurationError, match=r"holds no config\.json"):
-        request(tmp_path, engine="ray", workers=2)
+        chosen(tmp_path, engine="ray", workers=2)
 
 
 @pytest.mark.slow
@@ -205,10 +205,10 @@ def test_the_command_runs_on_ray(corpus, encoder, tmp_path):
 RUN = """
 import json, sys
 from isoglot.aligners.align_file import align_file
-from isoglot.aligners.options import AlignRequest, aligner_of
+from isoglot.aligners.options import LinkFormat, aligner_of
 from isoglot.corpus.read.sources import Source
 corpus, out, options = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
-align_file([Source(path=corpus)], out, AlignRequest(aligner=aligner_of(**options), output="jsonl"))
+align_file([Source(path=corpus)], out, aligner_of(**options), LinkFormat(output="jsonl"))
 """
 
 

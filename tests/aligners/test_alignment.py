@@ -5,8 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from isoglot.aligners.alignment import Aligner, Alignment, LinkTable, pair_links
+from isoglot.aligners.alignment import Aligner, LinkTable, with_links
 from isoglot.aligners.statistical.model import StatisticalAligner
+from isoglot.corpus.links import Alignment
+from isoglot.corpus.sentence_pair import SentencePair
 from isoglot.errors import InputError
 
 links = st.frozensets(st.tuples(st.integers(0, 120), st.integers(0, 120)), max_size=12)
@@ -67,10 +69,11 @@ def test_pairs_below_the_least_score_have_no_links():
         LinkTable.build(3, np.array([0, 0, 2]), np.array([0, 1, 0]), np.array([0, 0, 1]), np.array(values))
         for values in ([0.5, 1.0, 0.25],)
     ]
-    whole = list(pair_links(tables[0], [2, 1, 1], [1, 0, 3]))
+    whole, few = [SentencePair() for _ in range(3)], [SentencePair() for _ in range(3)]
+    list(with_links(whole, tables[0], [2, 1, 1], [1, 0, 3]))
     assert [pair.links for pair in whole] == [[(0, 0), (1, 0)], [], [(0, 1)]]
     assert [pair.score for pair in whole] == pytest.approx([2.5 / 3, 0.0, 0.5 / 4])
-    few = list(pair_links(tables[0], [2, 1, 1], [1, 0, 3], min_score=0.5))
+    list(with_links(few, tables[0], [2, 1, 1], [1, 0, 3], min_score=0.5))
     assert [pair.links for pair in few] == [[(0, 0), (1, 0)], [], []]
     assert [pair.score for pair in few] == [pair.score for pair in whole]
 

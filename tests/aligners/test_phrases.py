@@ -12,9 +12,9 @@ from nltk.translate.phrase_based import phrase_extraction
 from pydantic import ValidationError
 
 from isoglot.aligners.align_file import align_file
-from isoglot.aligners.alignment import Alignment
-from isoglot.aligners.options import AlignRequest, aligner_of
+from isoglot.aligners.options import FastAlign, LinkFormat, aligner_of
 from isoglot.aligners.phrases import PairCounts, phrase_pairs
+from isoglot.corpus.links import Alignment
 from isoglot.corpus.open_corpus import corpus_sources
 from isoglot.testing import tiny_bitext
 
@@ -58,8 +58,8 @@ def test_align_writes_phrases_and_an_encoder_s_lexicon(tmp_path: Path, encoder: 
     pairs.write_text("".join(f"{' '.join(s)}\t{' '.join(t)}\n" for s, t in rows))
     own = {"model": str(encoder), "layer": 2} if method == "itermax" else {}
     aligner = aligner_of(method=method, lexicon=tmp_path / "words", **own)
-    request = AlignRequest(aligner=aligner, phrases=tmp_path / "phrases", phrase_length=3)
-    align_file(corpus_sources([str(pairs)], languages=["en", "xx"]), tmp_path / "links", request)
+    chosen = aligner, LinkFormat(phrases=tmp_path / "phrases", phrase_length=3)
+    align_file(corpus_sources([str(pairs)], languages=["en", "xx"]), tmp_path / "links", *chosen)
     links = [Alignment.from_pharaoh(line) for line in (tmp_path / "links").read_text().splitlines()]
     naive = Counter(
         (" ".join(s[a:b]), " ".join(t[c:d]))
@@ -82,8 +82,8 @@ def test_words_that_hold_what_ends_columns_and_lines(tmp_path: Path, encoder: Pa
     pairs.write_text("".join(json.dumps(row) + "\n" for row in rows))
     own = {"model": str(encoder), "layer": 2} if method == "itermax" else {}
     aligner = aligner_of(method=method, lexicon=tmp_path / "words", **own)
-    request = AlignRequest(aligner=aligner, phrases=tmp_path / "phrases", output="words")
-    align_file(corpus_sources([str(pairs)], languages=["en", "xx"]), tmp_path / "links", request)
+    chosen = aligner, LinkFormat(phrases=tmp_path / "phrases", output="words")
+    align_file(corpus_sources([str(pairs)], languages=["en", "xx"]), tmp_path / "links", *chosen)
     assert len((tmp_path / "links").read_bytes().splitlines()) == 3
     for name in ("words", "phrases"):
         lines = read(tmp_path / name)
@@ -94,6 +94,6 @@ def test_words_that_hold_what_ends_columns_and_lines(tmp_path: Path, encoder: Pa
 
 
 def test_counts_do_not_go_to_standard_output() -> None:
-    for options in ({"phrases": "-"}, {"aligner": {"kind": "fast_align", "lexicon": "-"}}):
+    for model, options in ((LinkFormat, {"phrases": "-"}), (FastAlign, {"lexicon": "-"})):
         with pytest.raises(ValidationError, match="standard output"):
-            AlignRequest.model_validate(options)
+            model.model_validate(options)

@@ -9,11 +9,11 @@ import sentencepiece
 from pydantic import ValidationError
 
 from isoglot.aligners.align_file import align_file
-from isoglot.aligners.alignment import Alignment, PairLinks
-from isoglot.aligners.options import AlignRequest, aligner_of
+from isoglot.aligners.options import LinkFormat, aligner_of
 from isoglot.aligners.pieces import load_cut, piece_links
+from isoglot.corpus.links import Alignment
 from isoglot.corpus.open_corpus import corpus_sources
-from isoglot.corpus.text_pairs import TextPair
+from isoglot.corpus.sentence_pair import SentencePair
 from isoglot.errors import ConfigurationError
 from isoglot.testing import tiny_bitext
 
@@ -34,8 +34,8 @@ def test_every_piece_of_a_word_has_its_links(spm: Path) -> None:
         source, target = row["source"].split(), row["target"].split()
         links = [(i, i) for i in range(min(len(source), len(target)))]
         probabilities = [1 / (i + 1) for i in range(len(links))]
-        pair = TextPair((row["source"], row["target"]), (source, target))
-        [(found, own)] = piece_links([(pair, PairLinks(links, probabilities, 0.5))], [str(spm)])
+        pair = SentencePair((row["source"], row["target"]), (source, target), links, probabilities, 0.5)
+        [found] = piece_links([pair], [str(spm)])
         words = []  # a piece that begins with the mark begins a word
         for side, text in zip(found.words, (row["source"], row["target"]), strict=True):
             assert side == cut(text)[0] and "".join(side).replace("▁", " ").strip() == text
@@ -50,30 +50,30 @@ def test_every_piece_of_a_word_has_its_links(spm: Path) -> None:
             for j, b in enumerate(words[1])
             if (a, b) in links
         }
-        assert dict(zip(own.links, own.probabilities, strict=True)) == wanted and own.score == 0.5
+        assert dict(zip(found.links, found.probabilities, strict=True)) == wanted and found.score == 0.5
 
 
 def test_a_piece_of_several_words_has_the_links_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
     pieces = ["▁", "一家", "商", "场", " "], [(0, 1), (1, 3), (3, 4), (4, 5), (5, 6)]
     monkeypatch.setattr("isoglot.aligners.pieces.load_cut", lambda _: lambda _: pieces)
-    pair = TextPair((" 一家商场 ",) * 2, (list("一家商场"),) * 2)
     words = {(0, 0): 0.4, (1, 1): 0.9, (1, 3): 0.6, (2, 2): 0.5}
-    [(_, own)] = piece_links([(pair, PairLinks(list(words), list(words.values()), 0.5))], ["x"])
+    pair = SentencePair((" 一家商场 ",) * 2, (list("一家商场"),) * 2, list(words), list(words.values()))
+    [found] = piece_links([pair], ["x"])
     members = {0: (0, 1), 1: (1,), 2: (2,), 3: (3,)}
     wanted: dict[tuple[int, int], float] = {}
     for (s, t), probability in words.items():
         for i in members[s]:
             for j in members[t]:
                 wanted[i, j] = max(probability, wanted.get((i, j), 0))
-    assert dict(zip(own.links, own.probabilities, strict=True)) == wanted
+    assert dict(zip(found.links, found.probabilities, strict=True)) == wanted
 
 
 def test_links_of_whole_words_are_as_they_were(tmp_path: Path, encoder: Path) -> None:
     pairs = tmp_path / "pairs.tsv"
     pairs.write_text("".join(f"{row['source']}\t{row['target']}\n" for row in tiny_bitext(20)))
     for name, pieces in (("words", ()), ("pieces", (str(encoder),))):
-        request = AlignRequest(aligner=aligner_of(method="fast_align"), pieces=pieces)
-        align_file(corpus_sources([str(pairs)], languages=["en", "xx"]), tmp_path / name, request)
+        chosen = aligner_of(method="fast_align"), LinkFormat(pieces=pieces)
+        align_file(corpus_sources([str(pairs)], languages=["en", "xx"]), tmp_path / name, *chosen)
     cut = load_cut(str(encoder))
     for row, words, linked_pieces in zip(
         tiny_bitext(20),
@@ -95,4 +95,4 @@ def test_what_is_no_tokenizer_is_refused(tmp_path: Path) -> None:
         with pytest.raises(ConfigurationError, match="is not a SentencePiece model"):
             load_cut(str(tmp_path / name))
     with pytest.raises(ValidationError, match="--pieces: format corpus is of words"):
-        AlignRequest(aligner=aligner_of(method="hmm"), pieces=("x",), output="corpus")
+        LinkFormat(pieces=("x",), output="corpus")

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isoglot.aligners.alignment import Alignment
-from isoglot.aligners.readings import Readings
-from isoglot.aligners.scoring import GoldAlignment, score_pair
+from isoglot.aligners.scoring import Readings, score_pair
+from isoglot.corpus.links import Alignment
+from isoglot.corpus.sentence_pair import SentencePair
 from isoglot.link_counts import AlignmentScore
 
 
@@ -31,7 +31,7 @@ def read(links, gold) -> Readings:
     ],
 )
 def test_wrong_bases_and_sides_are_diagnosed(shift, reverse, hint):
-    gold = [GoldAlignment.of([(i, (3 * i) % 7 + 1) for i in range(1, 7)]) for _ in range(5)]
+    gold = [SentencePair.of_gold([(i, (3 * i) % 7 + 1) for i in range(1, 7)]) for _ in range(5)]
     assert read([g.sure for g in gold], gold).hint() is None
     wrong = [Alignment(frozenset((i + shift, j + shift) for i, j in g.sure)) for g in gold]
     if reverse:
@@ -41,7 +41,7 @@ def test_wrong_bases_and_sides_are_diagnosed(shift, reverse, hint):
 
 @pytest.mark.parametrize(("shift", "hint"), [(1, "one too high"), (-1, "one too low")])
 def test_sentences_of_another_number_are_diagnosed(shift, hint):
-    gold = [GoldAlignment.of([(i, (i * n) % 7) for i in range(7)]) for n in range(1, 6)]
+    gold = [SentencePair.of_gold([(i, (i * n) % 7) for i in range(7)]) for n in range(1, 6)]
     moved = [gold[(number - shift) % len(gold)].sure for number in range(len(gold))]
     assert hint in read(moved, gold).hint()
 
@@ -57,7 +57,7 @@ def whole(found, gold) -> AlignmentScore:
 @given(st.lists(st.tuples(links, links, links), max_size=5))
 def test_sums_are_those_of_the_whole_corpus(rows):
     """Every reading, made as a corpus of its own and scored at once."""
-    gold = [GoldAlignment(sure, possible) for _, sure, possible in rows]
+    gold = [SentencePair(sure=sure, possible=possible) for _, sure, possible in rows]
     found = [Alignment(own) for own, _, _ in rows]
     readings, none = read([a.links for a in found], gold), Alignment(frozenset())
     assert readings.total == whole(found, gold)

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from references import reference
 
 import isoglot as iso
-from isoglot.aligners.alignment import AlignedPair, Alignment, PairLinks
-from isoglot.aligners.scoring import GoldAlignment, score
+from isoglot.aligners.scoring import score
+from isoglot.corpus.links import Alignment
+from isoglot.corpus.sentence_pair import SentencePair
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.link_counts import AlignmentScore
 
@@ -20,7 +21,11 @@ links = st.frozensets(st.tuples(st.integers(0, 4), st.integers(0, 4)), max_size=
 
 
 def test_hand_made_corpus():
-    gold = [GoldAlignment.of([[0, 0], [1, 1]], [[1, 2]]), GoldAlignment.of([[0, 0]]), GoldAlignment.of([])]
+    gold = [
+        SentencePair.of_gold([[0, 0], [1, 1]], [[1, 2]]),
+        SentencePair.of_gold([[0, 0]]),
+        SentencePair.of_gold([]),
+    ]
     found = [Alignment.from_pharaoh(line) for line in ("0-0 1-2 3-3", "", "0-0")]
     total = score(found, gold)
     assert total == AlignmentScore(links=4, sure=3, sure_hits=1, possible_hits=2)
@@ -31,8 +36,8 @@ def test_hand_made_corpus():
 
 def test_the_values_of_xlm_aligns_evaluation():
     gold = [
-        GoldAlignment.of([[1, 1], [2, 2]], [[1, 1], [2, 2], [3, 2]]),
-        GoldAlignment.of([[1, 2]], [[1, 2], [2, 1]]),
+        SentencePair.of_gold([[1, 1], [2, 2]], [[1, 1], [2, 2], [3, 2]]),
+        SentencePair.of_gold([[1, 2]], [[1, 2], [2, 1]]),
     ]
     total = score([Alignment.from_pharaoh(line) for line in ("1-1 3-2 4-4", "1-2 2-1")], gold)
     found = [100 * value for value in (total.precision, total.recall, total.f1, total.aer)]
@@ -40,7 +45,7 @@ def test_the_values_of_xlm_aligns_evaluation():
 
 
 def test_empty_hypothesis_and_empty_gold():
-    nothing = score([Alignment(frozenset())], [GoldAlignment.of([[0, 0]])])
+    nothing = score([Alignment(frozenset())], [SentencePair.of_gold([[0, 0]])])
     assert (nothing.precision, nothing.recall, nothing.f1, nothing.aer) == (0.0, 0.0, 0.0, 1.0)
     assert AlignmentScore().aer == 0.0
     with pytest.raises(ConfigurationError, match="no sure link"):
@@ -54,7 +59,7 @@ def test_empty_hypothesis_and_empty_gold():
 def test_sure_is_possible_and_transposing_both_changes_nothing(rows):
     assume(any(sure for _, sure, _ in rows))
     found = [Alignment(a) for a, _, _ in rows]
-    gold = [GoldAlignment(s, p) for _, s, p in rows]
+    gold = [SentencePair(sure=s, possible=p) for _, s, p in rows]
     total = score(found, gold)
     assert all(g.sure <= g.possible for g in gold)
     assert 0 <= total.aer <= 1
@@ -64,12 +69,12 @@ def test_sure_is_possible_and_transposing_both_changes_nothing(rows):
 
 def test_lengths_must_agree():
     with pytest.raises(ConfigurationError, match="empty line"):
-        score([], [GoldAlignment.of([])])
+        score([], [SentencePair.of_gold([])])
 
 
 def test_alignment_error_rate() -> None:
     values = reference("golden")["aer"]
-    gold = [GoldAlignment.of(sure, possible) for sure, possible in values["gold"]]
+    gold = [SentencePair.of_gold(sure, possible) for sure, possible in values["gold"]]
     total = score([Alignment(frozenset(map(tuple, links))) for links in values["hypothesis"]], gold)
     found = [100 * value for value in (total.precision, total.recall, total.f1, total.aer)]
     assert found == pytest.approx(values["precision_recall_f1_aer"])
@@ -81,7 +86,7 @@ FORMS: dict[str, Callable[[list[set[tuple[int, int]]]], Any]] = {
     "sets": lambda rows: [set(row) for row in rows],
     "lists": lambda rows: (list(map(list, row)) for row in rows),
     "lines": lambda rows: [Alignment(frozenset(row)).to_pharaoh() for row in rows],
-    "pairs": lambda rows: [AlignedPair.of(WORDS, PairLinks(sorted(row), [], 1.0)) for row in rows],
+    "pairs": lambda rows: [SentencePair.of(*WORDS, links=sorted(row)) for row in rows],
 }
 
 
@@ -90,7 +95,7 @@ FORMS: dict[str, Callable[[list[set[tuple[int, int]]]], Any]] = {
 def test_links_in_any_form_score_alike(form, other, tmp_path):
     found = [{(0, 0), (1, 2), (3, 3)}, set(), {(0, 1)}]
     gold = [{(0, 0), (1, 1)}, {(2, 2)}, {(0, 1)}]
-    expected = score(FORMS["alignments"](found), [GoldAlignment.of(row) for row in gold])
+    expected = score(FORMS["alignments"](found), [SentencePair.of_gold(row) for row in gold])
     lines = "".join(f"{line}\n" for line in FORMS["lines"](gold))
     (tmp_path / "gold.txt").write_text(lines)
     right = tmp_path / "gold.txt" if other == "file" else FORMS[other](gold)
@@ -111,7 +116,7 @@ def test_links_of_other_words_are_refused_and_other_readings_named(tmp_path, cap
         '{"src": ["the", "sea"], "tgt": ["ta", "potamo"], "sure": [[0, 0]]}\n'
     )
     with pytest.raises(InputError, match="has the word 'river'"):
-        score([AlignedPair.of(words, PairLinks([(0, 0)], [1.0], 1.0))], tmp_path / "gold.jsonl")
+        score([SentencePair.of(*words, links=[(0, 0)])], tmp_path / "gold.jsonl")
     with pytest.raises(InputError, match="has the link 1-2"):
         score([{(1, 2)}], tmp_path / "gold.jsonl")
     with pytest.raises(InputError, match="links: 1 sentences, gold has 2"):
@@ -127,5 +132,5 @@ def test_links_of_other_words_are_refused_and_other_readings_named(tmp_path, cap
 @pytest.mark.parametrize("links", [None, "0-0", [(0,)], [(0.5, 1)], [("0", "1")], [(0, 1, 2)]])
 def test_gold_links_are_pairs_of_numbers(links):
     with pytest.raises(ConfigurationError, match="links are pairs of word numbers"):
-        GoldAlignment.of(links)
-    assert json.dumps(sorted(GoldAlignment.of(np.array([[0, 1]])).sure)) == "[[0, 1]]"
+        SentencePair.of_gold(links)
+    assert json.dumps(sorted(SentencePair.of_gold(np.array([[0, 1]])).sure)) == "[[0, 1]]"

@@ -10,9 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from references import fast_align_reference
 
-from isoglot.aligners.alignment import Alignment, LinkTable
+from isoglot.aligners.alignment import LinkTable
 from isoglot.aligners.statistical.options import SYMMETRISERS
 from isoglot.aligners.symmetrise import symmetrise_table
+from isoglot.corpus.links import Alignment
 from isoglot.errors import ConfigurationError
 
 Links = frozenset[tuple[int, int]]

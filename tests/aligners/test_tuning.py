@@ -14,16 +14,16 @@ from isoglot.errors import ConfigurationError
 from isoglot.testing import tiny_aligned, tiny_model, tiny_tokenizer
 
 
-def pairs(first: int, last: int) -> iso.GoldPairs:
+def pairs(first: int, last: int) -> list[iso.SentencePair]:
     rows = tiny_aligned(24).select(range(first, last))
-    words = list(zip(rows["source_words"], rows["target_words"], strict=True))
-    return iso.GoldPairs(words, [iso.GoldAlignment.of(links) for links in rows["links"]])
+    columns = zip(rows["source_words"], rows["target_words"], rows["links"], strict=True)
+    return [iso.SentencePair.of(source, target, sure=links) for source, target, links in columns]
 
 
-def write(path, gold: iso.GoldPairs) -> str:
+def write(path, gold: list[iso.SentencePair]) -> str:
     rows = [
-        {"src": source, "tgt": target, "sure": sorted(own.sure), "possible": []}
-        for (source, target), own in zip(gold.words, gold.gold, strict=True)
+        {"src": pair.words[0], "tgt": pair.words[1], "sure": sorted(pair.sure or ()), "possible": []}
+        for pair in gold
     ]
     path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     return str(path)
@@ -45,10 +45,11 @@ def test_the_choice_has_the_least_error_and_is_kept_when_asked(own, tmp_path):
     assert not kept_choice(own)
     file = found.keep()
     assert file.parent == own and kept_choice(own) == found.choice
-    linked = iso.align_many(sets["one"].words, model=own, dtype="float32")
-    given = iso.align_many(sets["one"].words, model=own, **{"dtype": "float32", **found.choice})
+    words = [pair.words for pair in sets["one"]]
+    linked = iso.align_many(words, model=own, dtype="float32")
+    given = iso.align_many(words, model=own, **{"dtype": "float32", **found.choice})
     assert [pair.links for pair in linked] == [pair.links for pair in given]
-    assert iso.score(linked, sets["one"].gold) == found.best.scores["one"]
+    assert iso.score(linked, sets["one"]) == found.best.scores["one"]
 
 
 def test_files_objects_and_models_give_one_table(own, tmp_path):
@@ -101,29 +102,28 @@ ONE = (["a", "b"], ["c"])
 
 
 @pytest.mark.parametrize(
-    ("words", "gold", "told"),
+    ("gold", "told"),
     [
-        ([ONE], [iso.GoldAlignment.of([])], "gold 1: has no sure link"),
-        ([], [], "gold 1: has no sure link"),
-        ([ONE], [], "got 1 sentence pairs but 0 gold alignments"),
+        ([iso.SentencePair.of(*ONE, sure=[])], "gold 1: has no sure link"),
+        ([], "no gold links"),
         (
-            [ONE],
-            [iso.GoldAlignment.of([(0, 0), (1, 1)])],
+            [iso.SentencePair.of(*ONE, sure=[(0, 0), (1, 1)])],
             r"pair 1 has the link \(1, 1\), .*, but 2 and 1 words",
         ),
-        ([ONE], [iso.GoldAlignment.of([(-1, 0)])], r"pair 1 has the link \(-1, 0\)"),
-        ([("a b", "c")], [iso.GoldAlignment.of([(0, 0)])], "a sentence is a list of words here"),
-        ([ONE], [{(0, 0)}], r"pair 1: expected GoldAlignment.of\(LINKS\), got {\(0, 0\)}"),
+        ([iso.SentencePair.of(*ONE, sure=[(-1, 0)])], r"pair 1 has the link \(-1, 0\)"),
+        ([iso.SentencePair(words=("a b", "c"), sure=[(0, 0)])], "a sentence is a list of words here"),
+        ([iso.SentencePair.of(*ONE)], r"pair 1: expected SentencePair.of\(SOURCE, TARGET, sure=LINKS\), got"),
+        ([iso.SentencePair.of(*ONE, sure=[(0, 0)]), {(0, 0)}], r"pair 2: expected .*, got {\(0, 0\)}"),
     ],
 )
-def test_pairs_that_measure_nothing_are_refused(own, words, gold, told):
+def test_pairs_that_measure_nothing_are_refused(own, gold, told):
     with pytest.raises(ConfigurationError, match=told):
-        iso.tune(own, iso.GoldPairs(words, gold), layers=[1])
+        iso.tune(own, gold, layers=[1])
 
 
 @pytest.mark.parametrize("given", [None, 5, [{"src": ["a"]}], {"a": 5}])
 def test_gold_is_a_file_or_pairs(own, given):
-    with pytest.raises(ConfigurationError, match="gold: expected a file, a folder or GoldPairs, got"):
+    with pytest.raises(ConfigurationError, match="gold: expected a file, a folder or sentence pairs, got"):
         iso.tune(own, given, layers=[1])
 
 

@@ -43,7 +43,7 @@ def test_score_is_that_of_a_loop(size: int, noise: float, seed: int, rows: int, 
     forward, backward = looped(table.tolist(), [(i, i + size) for i in ids])
     assert found.score == pytest.approx(forward)
     assert found.backward == pytest.approx(backward)
-    assert (found.tokens, found.candidates, found.asked.tolist()) == (len(ids), len(ids), ids)
+    assert (found.tokens, found.candidates, found.entries.tolist()) == (len(ids), len(ids), ids)
     expected = sum(cosine(table[i].tolist(), table[i + size].tolist()) for i in ids) / len(ids)
     assert found.cosine == pytest.approx(expected, abs=1e-5)
 
@@ -93,8 +93,8 @@ def test_subset_shrinks_both_sides_and_depends_on_its_seed_alone() -> None:
         for s in (1, 1, 2)
     )
     assert one.tokens == one.candidates == 20
-    assert one.asked.tolist() == same.asked.tolist() != other.asked.tolist()
-    forward, _ = looped(table.tolist(), [(i, i + 50) for i in one.asked.tolist()])
+    assert one.entries.tolist() == same.entries.tolist() != other.entries.tolist()
+    forward, _ = looped(table.tolist(), [(i, i + 50) for i in one.entries.tolist()])
     assert one.score == pytest.approx(forward)
 
 
@@ -108,7 +108,7 @@ def test_subset_is_the_one_that_the_authors_code_draws(share: float) -> None:
     np.random.RandomState(42).shuffle(indices)
     taken = indices[-int(60 * share) :]
     drawn = alignment_score(table, copied_from=60, subset=Subset(share=share, seed=42, candidates="drawn"))
-    assert drawn.asked.tolist() == sorted(taken)
+    assert drawn.entries.tolist() == sorted(taken)
     nearest = np.argmax(left[taken] @ right[taken].T, axis=1)
     assert drawn.score == pytest.approx(100 * np.mean(nearest == np.arange(len(taken))))
     whole = alignment_score(table, copied_from=60, subset=Subset(share=share, seed=42))

@@ -67,7 +67,7 @@ def test_shared_ids_are_left_out_and_specials_can_be_put_in(copied: tuple[Path, 
     folder, copy = copied
     shared = VocabularyCopy.draw(copy.original, TransformOptions(overlap=0.25))
     found = checkpoint_alignment_score(folder, vocabulary=shared)
-    assert found.total.asked.tolist() == with_copy(shared)
+    assert found.total.entries.tolist() == with_copy(shared)
     whole = checkpoint_alignment_score(folder, vocabulary=copy, options=ScoreOptions(include_special=True))
     assert whole.total.tokens == copy.size
 

@@ -14,7 +14,8 @@ import pytest
 from commands import run
 
 from isoglot.corpus.open_corpus import open_corpus
-from isoglot.corpus.text_pairs import TextPair, input_pairs
+from isoglot.corpus.sentence_pair import SentencePair
+from isoglot.corpus.text_pairs import input_pairs
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.testing import tiny_bitext, tiny_model, tiny_tokenizer
 
@@ -33,12 +34,12 @@ type="x">1</prop><prop type="x">2</prop>
 """
 
 
-def pairs_of(path: Path, languages: tuple[str, str] = ("en", "de")) -> list[TextPair]:
+def pairs_of(path: Path, languages: tuple[str, str] = ("en", "de")) -> list[SentencePair]:
     corpus = open_corpus([str(path)], "bitext", languages=languages)
     return [pair for given in corpus.inputs for pair in input_pairs(given)]
 
 
-def said(pair: TextPair) -> dict[str, Any]:
+def said(pair: SentencePair) -> dict[str, Any]:
     """What a row says, whatever file and line it stands in."""
     return pair.row()
 
@@ -243,11 +244,141 @@ def test_verbs_of_lines_and_of_labels_read_the_two_files_of_a_filter(
 def test_verbs_of_lines_refuse_a_file_of_pairs(
     verb: str, written: dict[str, list[Path]], tmp_path: Path
 ) -> None:
-    pairs, lines = written["filter.jsonl"][0], written["given"][1]
+    pairs, table, lines = written["filter.jsonl"][0], written["filter.tsv"][0], written["given"][1]
     for paths in ((pairs, lines), (lines, pairs)):
-        message = run(verb, *paths, "--out", tmp_path / "out.tsv", fails=ConfigurationError)
-        assert message.startswith(f"{pairs}: got jsonl, but one sentence per line is needed")
+        message = run(verb, *paths, "--out", tmp_path / "out.tsv", fails=InputError)
+        assert message.startswith(f"{pairs}:1: has no text; one sentence per line is needed")
+    message = run(verb, lines, table, "--out", tmp_path / "out.tsv", fails=ConfigurationError)
+    assert message.startswith(f"{table}: got tsv, but one sentence per line is needed")
     assert not (tmp_path / "out.tsv").exists()
+
+
+@pytest.mark.parametrize("verb", ["mine", "align-sentences"])
+@pytest.mark.parametrize("suffix", ["jsonl", "tmx"])
+def test_rows_of_sentences_keep_what_they_say(
+    verb: str, suffix: str, written: dict[str, list[Path]], tmp_path: Path
+) -> None:
+    sides = {"source": "en-US", "target": "xx-AT"}
+    numbers: dict[str, int] = {}
+    for side, tag in sides.items():
+        texts = tiny_bitext(12)[side]
+        numbers |= {text: number for number, text in enumerate(texts)}
+        rows = [
+            {"text": text, "id": f"{side}-{n}", "language": tag, "tags": [[0, '<ph x="1"/>']], "notes": [str(n)],
+             "properties": {"domain": "law"}, "attributes": {"creationid": "ann"}, "tuid": n, "tier": [n]}
+            for n, text in enumerate(texts)
+        ]  # fmt: skip
+        (tmp_path / f"{side}.jsonl").write_text(lines_of(rows))
+    model = ("--model", written["given"][0].parent / "encoder", "--quiet")
+    paths, out = [tmp_path / f"{side}.jsonl" for side in sides], tmp_path / f"out.{suffix}"
+    run(verb, *paths, *model, *LANGUAGES, "--out", out)
+    whole = [pair for pair in pairs_of(out, ("en", "xx")) if all(text in numbers for text in pair.texts)]
+    assert whole
+    for pair in whole:
+        row = said(pair)
+        for side, tag in sides.items():
+            number, rest = numbers[row[side]], {} if suffix == "jsonl" else {"tuid": str(numbers[row[side]])}
+            expected = {"id": f"{side}-{number}", "language": tag, "notes": [str(number)], "tuid": number,
+                        "properties": {"domain": "law"}, "attributes": {"creationid": "ann"}, **rest}  # fmt: skip
+            values = row | row.get("properties", {})
+            assert {name: values[f"{side}_{name}"] for name in expected} == expected
+            assert len(row[f"{side}_tags"]) == 1 and row[f"{side}_tags"][0][0] == 0
+    # and what reads pairs reads them
+    assert run(*ALIGN, out, "-f", "jsonl", *LANGUAGES).count("\n") == len(pairs_of(out, ("en", "xx")))
+
+
+def test_sentences_of_a_group_say_what_they_said_apart(
+    written: dict[str, list[Path]], tmp_path: Path
+) -> None:
+    rows = [{"text": f"{text} one", "id": n, "tier": 1} for n, text in enumerate(["the river", "the house"])]
+    rows[1]["tags"] = [[4, "<br/>"]]
+    (tmp_path / "a.jsonl").write_text(lines_of(rows))
+    (tmp_path / "b.jsonl").write_text(lines_of([{"text": "the river one the house one", "language": "xx"}]))
+    model = ("--model", written["given"][0].parent / "encoder", "--quiet", "--skip", "2")
+    run("align-sentences", tmp_path / "a.jsonl", tmp_path / "b.jsonl", *model, "-o", tmp_path / "out.jsonl")
+    (row,) = map(json.loads, (tmp_path / "out.jsonl").read_text().splitlines())
+    assert row["source"] == "the river one the house one" and row["source_lines"] == "1,2"
+    assert (row["source_id"], row["source_tier"], row["target_language"]) == ([0, 1], 1, "xx")
+    assert row["source_tags"] == [[18, "<br/>"]] and row["target_tags"] == []
+    (tmp_path / "a.jsonl").write_text(lines_of([rows[0], {"text": "x", "language": "fr"}]))
+    paths = tmp_path / "a.jsonl", tmp_path / "b.jsonl"
+    message = run(
+        "align-sentences", *paths, *model, *LANGUAGES, "-o", tmp_path / "out.jsonl", fails=InputError
+    )
+    assert message.startswith(f"{paths[0]}:2: language is 'fr', expected 'en'")
+
+
+UNITS = """<tmx version="1.4"><header srclang="en-US"/><body>
+<tu tuid="menu-7" creationdate="20240101T000000Z"><note>check &amp; keep</note><prop type="domain">law</prop><tuv \
+xml:lang="en-US" creationid="ann"><seg>The <bpt i="1">&lt;b></bpt>small<ept i="1">&lt;/b></ept> house &lt; B.</seg>\
+</tuv>
+<tuv xml:lang="de-AT"><note>kurz</note><seg>Das kleine Haus &lt; B.</seg></tuv>
+</tu>
+<tu><tuv xml:lang="en-GB"><seg>A <ph x="1"/>dog</seg></tuv><tuv xml:lang="de"><seg>Ein <ph x="9"/>Hund</seg></tuv></tu>
+<tu><tuv xml:lang="en"><seg>the house</seg></tuv><tuv xml:lang="fr"><seg>la maison</seg></tuv></tu>
+</body></tmx>
+"""
+
+
+@pytest.mark.parametrize("suffix", ["tmx", "jsonl", "tmx.gz"])
+def test_tags_of_a_translation_memory_go_to_its_translations(suffix: str, tmp_path: Path) -> None:
+    memory, out, links = tmp_path / "memory.tmx", tmp_path / f"out.{suffix}", tmp_path / "links"
+    memory.write_text(UNITS)
+    links.write_text("0-0 1-1 2-2 3-3 4-4 5-5\n0-0 1-1\n")
+    before = [said(pair) for pair in pairs_of(memory)]
+    how = ("--source-lang", "en", "--target-lang", "de", "--links", links, "--quiet")
+    run("project", memory, *how, "--problems", tmp_path / "problems.tsv", "--out", out)
+    after = [said(pair) for pair in pairs_of(out)]
+    tags = [[4, '<bpt i="1">&lt;b&gt;</bpt>'], [10, '<ept i="1">&lt;/b&gt;</ept>']]
+    assert [list(tag) for tag in after[0]["target_tags"]] == tags
+    assert after[0] == before[0] | {"target_tags": after[0]["target_tags"]}
+    assert after[1] == before[1], "a segment keeps its own tags"
+    assert (tmp_path / "problems.tsv").read_text() == "line\tproblem\ttag\n"
+    assert run(*ALIGN, out, "-f", "jsonl", *how[:4]).count("\n") == 2
+
+
+def test_what_is_wrong_with_a_unit_is_named_with_its_line(tmp_path: Path) -> None:
+    memory = tmp_path / "memory.tmx"
+    memory.write_text(UNITS.replace('<ept i="1">&lt;/b></ept>', ""))
+    how = (
+        "--source-lang",
+        "en",
+        "--target-lang",
+        "de",
+        "-m",
+        "fast_align",
+        "--quiet",
+        "-o",
+        tmp_path / "out.tmx",
+    )
+    message = run("project", memory, *how, fails=InputError)
+    assert message.startswith(f"{memory}:2: ") and "is not closed" in message
+    assert not (tmp_path / "out.tmx").exists()
+    message = run("project", tmp_path / "a.conllu", *how, fails=ConfigurationError)
+    assert "name its translation; only a .tmx file holds both" in message
+
+
+def test_labelled_texts_keep_what_their_rows_say(tmp_path: Path) -> None:
+    row = {
+        "id": 7,
+        "text": "Anna runs",
+        "spans": [[0, 4, "PER"]],
+        "language": "en-US",
+        "tokens": [],
+        "domain": "law",
+    }
+    (tmp_path / "a.jsonl").write_text(lines_of([row, row | {"id": 8}]))
+    (tmp_path / "b.jsonl").write_text(
+        lines_of([{"id": 8, "text": "Anna läuft", "tier": 1}, {"id": 7, "text": "Anna"}])
+    )
+    (tmp_path / "links").write_text("0-0\n0-0\n")
+    paths = tmp_path / "a.jsonl", tmp_path / "b.jsonl"
+    how = ("--target-lang", "de", "--links", tmp_path / "links", "--quiet")
+    run("project", *paths, *how, "-o", tmp_path / "out.jsonl")
+    first, second = map(json.loads, (tmp_path / "out.jsonl").read_text().splitlines())
+    assert (first["id"], first["text"], first["domain"], first["language"]) == (7, "Anna", "law", "de")
+    assert (second["id"], second["tier"], second["spans"]) == (8, 1, [{"start": 0, "end": 4, "label": "PER"}])
+    assert "tokens" not in first
 
 
 @pytest.mark.parametrize("verb", ["mine", "align-sentences", "filter"])

@@ -25,12 +25,10 @@ def run(tmp_path: Path) -> Path:
 
 def test_report_writes_the_page_and_the_tables(run: Path, tmp_path: Path) -> None:
     out, tables = tmp_path / "r.html", tmp_path / "tables"
-    result = RUNNER.invoke(
-        app, ["report", str(run), "--out", str(out), "--beside", "weam=weam:2:weam", "--tables", str(tables)]
-    )
+    result = RUNNER.invoke(app, ["report", str(run), "--out", str(out), "--tables", str(tables)])
     assert result.exit_code == 0, result.output
     assert out.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
-    assert (tables / "weam-table2.tex").is_file()
+    assert (tables / "xnli-test-accuracy.tex").is_file()
 
 
 def test_options_may_stand_first(run: Path, tmp_path: Path) -> None:
@@ -39,14 +37,19 @@ def test_options_may_stand_first(run: Path, tmp_path: Path) -> None:
     assert out.is_file()
 
 
-def test_runs_may_be_called_otherwise(run: Path) -> None:
-    arguments = ["report", "compare", str(run), "--rename", "weam=mine", "--beside", "mine=weam:2:tlm"]
-    shown = RUNNER.invoke(app, arguments).output.splitlines()
-    assert shown[4].startswith("mine") and "mBERT+TLM" in shown[5]
+def test_runs_may_be_called_otherwise(run: Path, tmp_path: Path) -> None:
+    out = tmp_path / "r.html"
+    assert RUNNER.invoke(app, ["report", str(run), "--rename", "weam=mine", "--out", str(out)]).exit_code == 0
+    page = out.read_text(encoding="utf-8")
+    assert ">mine<" in page and ">weam<" not in page
 
 
-def test_compare_prints_ours_the_papers_and_the_difference(run: Path) -> None:
-    arguments = ["report", "compare", str(run), "--beside", "weam=weam:Table2:weam"]
+def test_compare_prints_ours_the_papers_and_the_difference(tmp_path: Path) -> None:
+    values = {"en": 82.0, "es": 77.0, "de": 75.0, "zh": 74.0}
+    place = {"table": "weam:Table2", "row": ("weam",)}
+    cells = [Cell(**place, column=(language,), value=value) for language, value in values.items()]
+    write_cells(tmp_path / "cells.jsonl", cells)
+    arguments = ["report", "compare", str(tmp_path)]
     lines = RUNNER.invoke(app, arguments).output.splitlines()
     assert lines[5].split()[-6:] == ["82.6", "76.4", "74.5", "74.4", "77.0", "75.1"]
     assert lines[6].split()[-6:] == ["−0.6", "+0.6", "+0.5", "−0.4", "±0.0", "+0.2"]
@@ -63,10 +66,8 @@ def test_compare_shows_the_tables_of_a_study(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["compare", "RUN"], "add --beside RUN=TABLE:ROW"),
-        (["compare", "RUN", "--beside", "weam=ppa:4:Ours (2M)"], "no task, metric and language"),
-        (["compare", "RUN", "--beside", "weam=weam:2:weam", "--format", "pdf"], "csv, latex, text"),
-        (["RUN", "--beside", "weam=weam:99:weam"], "weam:99"),
+        (["compare", "RUN"], "nothing to compare with: the runs have no cells.jsonl of a study"),
+        (["compare", "RUN", "--format", "pdf"], "csv, latex, text"),
         (["RUN", "--combine", "x"], "NAME=LANGUAGE:RUN"),
         (["RUN", "--rename", "weam"], "RUN=NAME"),
         (["RUN", "--rename", "wem=weam"], "there are weam"),

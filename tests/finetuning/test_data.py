@@ -13,9 +13,8 @@ from isoglot.errors import ConfigurationError
 from isoglot.finetuning.data import dev_sets, grouped, hold_out, training_rows
 from isoglot.finetuning.finetune import finetune
 from isoglot.finetuning.options import FinetuneOptions
-from isoglot.tasks import build_task
+from isoglot.tasks import build_task, task_with_data
 from isoglot.tasks.code_switching import code_switch
-from isoglot.tasks.given import given_task
 from isoglot.testing import tiny_bitext, tiny_tokenizer
 
 
@@ -36,7 +35,7 @@ def test_rows_that_name_their_split_are_learned_from_or_chosen_by(tmp_path: Path
     names = ["train"] * 6 + ["validation"] * 3 + ["test"] * 4
     rows = [{"text": str(n), "label": "ab"[n % 2], "split": split} for n, split in enumerate(names)]
     path = json_lines(tmp_path / "a.jsonl", *rows)
-    task = given_task("text_classification", Dataset.from_list(rows) if form == "memory" else path)
+    task = task_with_data("text_classification", Dataset.from_list(rows) if form == "memory" else path)
     options = FinetuneOptions.build()
     train, held_out = training_rows(task, ["de"], options, seed=1)
     ((_, dev),) = dev_sets(task, ["de"], options, held_out)
@@ -45,7 +44,7 @@ def test_rows_that_name_their_split_are_learned_from_or_chosen_by(tmp_path: Path
     assert len(dev_sets(task, ["de"], joint, {})[0][1]) == 3
     rows = [row for row in rows if row["split"] != "validation"]
     path = json_lines(tmp_path / "b.jsonl", *rows)
-    task = given_task("text_classification", Dataset.from_list(rows) if form == "memory" else path)
+    task = task_with_data("text_classification", Dataset.from_list(rows) if form == "memory" else path)
     with pytest.raises(ConfigurationError, match="no dev data for 'de'"):
         dev_sets(task, ["de"], options, training_rows(task, ["de"], options, seed=1)[1])
     train, held_out = training_rows(task, ["de"], FinetuneOptions.build(dev_fraction=0.5), seed=1)

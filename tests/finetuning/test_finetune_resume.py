@@ -13,7 +13,7 @@ import torch
 from safetensors.torch import load_file
 
 from isoglot.errors import ConfigurationError
-from isoglot.finetuning import watch as finetune_watch
+from isoglot.finetuning import train as finetune_train
 from isoglot.finetuning.finetune import finetune, remove_weights
 from isoglot.finetuning.options import FinetuneOptions
 from isoglot.finetuning.train import train_head
@@ -54,7 +54,7 @@ def test_a_killed_run_goes_on_as_if_nothing_had_been(
     )
     whole = finetune(tmp_path / "model", task(), language="en", train=settings, out=tmp_path / "whole")
 
-    original = finetune_watch.Watcher.on_step_end
+    original = finetune_train.Watcher.on_step_end
 
     def kill(self: Any, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         original(self, args, state, control, **kwargs)
@@ -62,7 +62,7 @@ def test_a_killed_run_goes_on_as_if_nothing_had_been(
             raise _KilledError
 
     with monkeypatch.context() as patch:
-        patch.setattr(finetune_watch.Watcher, "on_step_end", kill)
+        patch.setattr(finetune_train.Watcher, "on_step_end", kill)
         with pytest.raises(_KilledError):
             finetune(tmp_path / "model", task(), language="en", train=settings, out=tmp_path / "cut")
     assert (tmp_path / "cut" / "work" / f"checkpoint-{last}").is_dir()
@@ -89,9 +89,9 @@ def unfinished(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, task: Any) -> Pa
     settings = FinetuneOptions.build(**SETTINGS)
     values = iter([2.0, 1.0, 1.5])
     monkeypatch.setattr(
-        finetune_watch.Chooser, "__call__", lambda self, prediction: {"selection": next(values)}
+        finetune_train.Chooser, "__call__", lambda self, prediction: {"selection": next(values)}
     )
-    original = finetune_watch.Watcher.on_step_end
+    original = finetune_train.Watcher.on_step_end
 
     def kill(self: Any, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         original(self, args, state, control, **kwargs)
@@ -99,7 +99,7 @@ def unfinished(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, task: Any) -> Pa
             raise _KilledError
 
     with monkeypatch.context() as patch:
-        patch.setattr(finetune_watch.Watcher, "on_step_end", kill)
+        patch.setattr(finetune_train.Watcher, "on_step_end", kill)
         with pytest.raises(_KilledError):
             finetune(tmp_path / "model", task(), language="en", train=settings, out=tmp_path / "cut")
     assert [p.name for p in checkpoints_in(tmp_path / "cut" / "work")] == ["checkpoint-4", "checkpoint-8"]
@@ -143,19 +143,19 @@ def test_a_run_with_truncated_files_goes_back_and_ends_the_same(
         path = unfinished / "work" / name
         path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
     started: list[int] = []
-    original = finetune_watch.Watcher.on_train_begin
+    original = finetune_train.Watcher.on_train_begin
 
     def begin(self: Any, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         started.append(state.global_step)
         original(self, args, state, control, **kwargs)
 
-    monkeypatch.setattr(finetune_watch.Watcher, "on_train_begin", begin)
+    monkeypatch.setattr(finetune_train.Watcher, "on_train_begin", begin)
     settings = FinetuneOptions.build(**SETTINGS)
     found = []
     for out, done in ((unfinished, steps // 4), (tmp_path / "whole", 0)):
         values = iter([2.0, 1.0, 1.5][done:])
         monkeypatch.setattr(
-            finetune_watch.Chooser,
+            finetune_train.Chooser,
             "__call__",
             lambda self, prediction, values=values: {"selection": next(values)},
         )
@@ -209,7 +209,7 @@ def test_a_run_whose_folder_was_moved_still_knows_its_best_checkpoint(
     unfinished.rename(tmp_path / "moved")
     values = iter([1.5])
     monkeypatch.setattr(
-        finetune_watch.Chooser, "__call__", lambda self, prediction: {"selection": next(values)}
+        finetune_train.Chooser, "__call__", lambda self, prediction: {"selection": next(values)}
     )
     settings = FinetuneOptions.build(**SETTINGS)
     folder = finetune(tmp_path / "model", task(), language="en", train=settings, out=tmp_path / "moved")

@@ -17,7 +17,7 @@ from isoglot.training.collate import Collator
 from isoglot.training.mixture import Mixture
 from isoglot.training.model import AlignmentModel
 from isoglot.views.masked_pair import MaskedPair
-from isoglot.views.sentence_pair import SentencePair
+from isoglot.views.sentence_pair import SentencePairView
 
 OPTIONS: list[tuple[str, dict[str, Any]]] = [
     *((name, {}) for name in OBJECTIVES if name != "embedding_alignment"),  # which reads no view
@@ -43,7 +43,7 @@ def collator() -> Collator:
     mixture = Mixture({"bitext": stream}, primary="bitext", seed=1, concatenate=True)
     views = {
         "pair": ("bitext", MaskedPair(tokenizer)),
-        "sentences": ("bitext", SentencePair(tokenizer, order="source_is_query")),
+        "sentences": ("bitext", SentencePairView(tokenizer, order="source_is_query")),
     }
     return Collator(views, seed=1, pad_token_id=0, samples=mixture.samples())
 

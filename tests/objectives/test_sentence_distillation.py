@@ -20,7 +20,7 @@ from isoglot.objectives import teacher as teachers
 from isoglot.objectives.sentence_distillation import SentenceDistillationObjective
 from isoglot.testing import tiny_aligned, tiny_bitext, tiny_model, tiny_tokenizer
 from isoglot.training.collate import Collator
-from isoglot.views import SentencePair
+from isoglot.views import SentencePairView
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def teacher(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def batch_of(corpus: Dataset, *, order: Any = "shuffle", pivot: Any = "source") -> dict[str, Any]:
     tokenizer = tiny_tokenizer("bert")
     stream = encode_stream(corpus, tokenizer).with_format(None)
-    view = SentencePair(tokenizer, order=order, pivot=pivot)
+    view = SentencePairView(tokenizer, order=order, pivot=pivot)
     collate = Collator({"sentences": ("bitext", view)}, seed=3, pad_token_id=int(tokenizer.pad_token_id))
     return collate([{"position": i, "bitext": stream[i]} for i in range(len(stream))])
 

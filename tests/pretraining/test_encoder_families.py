@@ -139,8 +139,11 @@ def test_an_encoder_goes_through_every_verb(
 
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(name, marks=[pytest.mark.slow] if name == "mDeBERTa-v3" else []) for name in LONG],
-)  # DeBERTa compares all positions with all distances
+    [
+        pytest.param(name, marks=[pytest.mark.slow] if name in ("mDeBERTa-v3", "ModernBERT") else [])
+        for name in LONG
+    ],
+)  # DeBERTa compares all positions with all distances, and ModernBERT is mmBERT with another tokenizer
 def test_eight_thousand_tokens_go_through(name: str, tmp_path: Path) -> None:
     model = load_masked_lm(saved(name, tmp_path)).eval()
     assert longest_input(model.config) == ENCODERS[name][3]

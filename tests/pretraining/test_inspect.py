@@ -18,7 +18,7 @@ from isoglot.runs.cache import cache_folder
 from isoglot.runs.reporter import Silent
 from isoglot.seeding import generator_for
 from isoglot.testing import tiny_tokenizer
-from isoglot.views import MaskedPair, MaskedText, SentencePair
+from isoglot.views import MaskedPair, MaskedText, SentencePairView
 
 
 def test_instances_are_those_of_the_training_batches(tiny_recipe: Path, tmp_path: Path) -> None:
@@ -137,7 +137,9 @@ def test_masked_pair():
 
 
 def test_sentence_pair():
-    rows = describe(SentencePair(TOKENIZER).build(EXAMPLE, coin=False, generator=generator_for(0)), TOKENIZER)
+    rows = describe(
+        SentencePairView(TOKENIZER).build(EXAMPLE, coin=False, generator=generator_for(0)), TOKENIZER
+    )
     assert [(r.input, r.position, r.side) for r in rows] == [
         ("query", 0, 0),
         ("query", 1, 1),

@@ -33,7 +33,9 @@ def model_and_batch(name: str, world: Path, *overrides: str):
     return built.model, next(iter(trainer.get_train_dataloader()))
 
 
-@pytest.mark.parametrize("name", RECIPES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] if "/" in name else []) for name in RECIPES]
+)  # small/ and variants/ change values of the others
 def test_a_recipe_builds_and_has_a_finite_loss_with_a_gradient(name: str, world: Path) -> None:
     model, batch = model_and_batch(name, world)
     model.train()

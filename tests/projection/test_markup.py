@@ -14,13 +14,13 @@ from typing import Any
 import pytest
 
 import isoglot as iso
-from isoglot.aligners.alignment import PairLinks
 from isoglot.corpus.encode.words import WordMode, word_spans
+from isoglot.corpus.sentence_pair import SentencePair
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.projection.elements import MarkupProjection, spans_of
+from isoglot.projection.labels import CutText
 from isoglot.projection.markup import marked_translation, parse_line, unescaped
 from isoglot.projection.tags import parse_markup
-from isoglot.projection.units import CutText
 
 
 def cut(text: str, mode: WordMode = "unicode") -> CutText:
@@ -29,7 +29,7 @@ def cut(text: str, mode: WordMode = "unicode") -> CutText:
 
 def projection(marked: str, text: str, links: list[tuple[int, int]]) -> MarkupProjection:
     source, words = parse_line(marked, cut)
-    return MarkupProjection(source, words, cut(unescaped(text)[0]), PairLinks(sorted(links), [], 1.0), gap=3)
+    return MarkupProjection(source, words, cut(unescaped(text)[0]), SentencePair(links=sorted(links)), gap=3)
 
 
 def carried(marked: str, text: str, links: list[tuple[int, int]]) -> str:
@@ -295,7 +295,7 @@ def test_lines_of_a_file(tmp_path: Path) -> None:
 )
 def test_documents_are_no_segments(tmp_path: Path, document: str) -> None:
     for name in ("en.tmx", "de.txt"):
-        inputs = {"en.tmx": "a\nb\n", "de.txt": "A\nB\n", "links": "0-0\n0-0\n", name: document}
+        inputs = {"en.tmx": "a\nb\n", "de.txt": "A\nB\n", "links": "\n\n", name: document}
         for file, text in inputs.items():
             (tmp_path / file).write_text(text)
         files = [tmp_path / file for file in inputs][:2]
@@ -330,3 +330,86 @@ def test_lost_split_and_moved_tags_are_listed(tmp_path: Path) -> None:
         iso.project(*inputs, out, kind="pos", **how)
     with pytest.raises(ConfigurationError, match="two outputs are the same"):
         iso.project(*inputs, problems, kind="markup", **how)
+
+
+Node = str | tuple[str, str, list["Node"]]
+"""A word, or an element with what it holds."""
+
+
+def nodes(
+    rng: random.Random, words: itertools.count[int], tags: itertools.count[int], depth: int
+) -> list[Node]:
+    """A random tree of words that are all different."""
+    children: list[Node] = []
+    for _ in range(rng.randint(1, 4)):
+        if not depth or rng.random() < 0.55:
+            children.append(f"w{next(words)}")
+        else:
+            number = next(tags)
+            opening, closing = (tag.format(number) for tag in rng.choice(PAIRS))
+            children.append((opening, closing, nodes(rng, words, tags, depth - 1)))
+    return children
+
+
+def rendered(tree: list[Node]) -> str:
+    return " ".join(n if isinstance(n, str) else f"{n[0]}{rendered(n[2])}{n[1]}" for n in tree)
+
+
+def leaves(tree: list[Node], rng: random.Random | None = None) -> list[str]:
+    """The words, with ``rng`` those of each element in another order."""
+    tree = rng.sample(tree, len(tree)) if rng else tree
+    return [word for n in tree for word in ([n] if isinstance(n, str) else leaves(n[2], rng))]
+
+
+def ancestors(marked: str) -> dict[str, set[str]]:
+    """The tags of the elements that hold each word."""
+    source, words = parse_line(marked, cut)
+    held: dict[str, set[str]] = {word: set() for word in words.words}
+    for element, span in zip(source.elements, spans_of(source, words.spans), strict=True):
+        for number in range(*span.words):
+            held[words.word(number)].add(source.tags[element.opening].text)
+    return held
+
+
+@pytest.mark.parametrize("linked", [1.0, 0.7])
+def test_a_linked_word_is_inside_all_that_held_it(linked: float) -> None:
+    """Wherever the words of elements go, as long as those of one stay together."""
+    for seed in range(400):
+        rng = random.Random(seed)
+        tree = nodes(rng, itertools.count(), itertools.count(1), 3)
+        words, translation = leaves(tree), leaves(tree, rng)
+        links = [(n, translation.index(word)) for n, word in enumerate(words) if rng.random() < linked]
+        before, after = (
+            ancestors(rendered(tree)),
+            ancestors(carried(rendered(tree), " ".join(translation), links)),
+        )
+        for number, _ in links:
+            assert before[words[number]] <= after[words[number]], rendered(tree)
+        if linked == 1.0:
+            assert before == after
+
+
+def test_a_word_of_one_element_is_inside_it_and_all_around_it_unless_it_was_split_or_lost() -> None:
+    checked = 0
+    for seed in range(600):
+        rng = random.Random(seed)
+        tree = nodes(rng, itertools.count(), itertools.count(1), 3)
+        line, count = rendered(tree), len(leaves(tree))
+        text = " ".join(f"t{n}" for n in range(rng.randint(1, 8)))
+        pairs = itertools.product(range(count), range(len(text.split())))
+        links = [pair for pair in pairs if rng.random() < rng.choice([0.1, 0.3])]
+        result = projection(line, text, links)
+        after = ancestors(marked_translation(result, text))
+        for number, span in enumerate(result.spans):
+            around, holder = [number], result.marked.elements[number].parent
+            while holder is not None:
+                around, holder = [*around, holder], result.marked.elements[holder].parent
+            if {result.fates[n] for n in around} & {"split", "lost"}:
+                continue
+            tag = result.marked.tags[result.marked.elements[number].opening].text
+            for word in range(len(text.split())):
+                sources = [i for i, j in links if j == word]
+                if sources and all(span.words[0] <= i < span.words[1] for i in sources):
+                    checked += 1
+                    assert tag in after[f"t{word}"], (line, links)
+    assert checked > 500

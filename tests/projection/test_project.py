@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import json
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from unspaced import with_pieces
@@ -14,8 +17,8 @@ from isoglot.aligners.statistical.model import StatisticalAligner
 from isoglot.corpus.labelled.questions import read_questions
 from isoglot.corpus.labelled.tables import read_table
 from isoglot.corpus.labelled.tags import read_tags
-from isoglot.errors import ConfigurationError, InputError, IsoglotError
-from isoglot.projection.options import ProjectRequest, project_request
+from isoglot.errors import ConfigurationError, InputError, IsoglotError, UnknownWordsWarning
+from isoglot.projection.options import ProjectOptions, project_options
 from isoglot.projection.questions import Answers
 from isoglot.schema import SPAN, TAGGED
 from isoglot.tasks import build_task
@@ -249,19 +252,19 @@ def chinese(tmp_path: Path, encoder: Path) -> Path:
 
 
 def test_text_without_spaces_is_cut_as_the_encoder_cuts_it(chinese: Path) -> None:
-    def cut_by(request: ProjectRequest) -> Callable[[str], list[str]]:
-        return lambda text: Answers("a.json", "b.json", "-", request).cut(text).words
+    def cut_by(options: ProjectOptions) -> Callable[[str], list[str]]:
+        return lambda text: Answers("a.json", "b.json", "-", options).cut(text).words
 
-    cut = cut_by(project_request("a.json", model=str(chinese), target_language="zh"))
+    cut = cut_by(project_options("a.json", model=str(chinese), target_language="zh"))
     text = "北京大学 在北京。x大2"
     assert cut(text) == ["北京", "大学", "在", "北京", "。", "x", "大", "2"]
     assert cut("the house") == ["the", "house"]
-    for request in (
-        project_request("a.json", method="hmm", target_language="zh"),
-        project_request("a.json", links_file="links", target_language="zh"),
+    for options in (
+        project_options("a.json", method="hmm", target_language="zh"),
+        project_options("a.json", links_file="links", target_language="zh"),
     ):
-        assert cut_by(request)(text) == list(text.replace(" ", ""))
-    whole = cut_by(project_request("a.json", model=str(chinese), target_language="zh", words="whitespace"))
+        assert cut_by(options)(text) == list(text.replace(" ", ""))
+    whole = cut_by(project_options("a.json", model=str(chinese), target_language="zh", words="whitespace"))
     assert whole(text) == text.split()
 
 
@@ -483,8 +486,57 @@ def test_the_output_is_no_input_and_links_come_from_one_place(tmp_path: Path) ->
     with pytest.raises(ConfigurationError, match="are the same"):
         iso.project(labels, translation, tmp_path / "out", method="hmm", lexicon=tmp_path / "out")
     with pytest.raises(ConfigurationError, match="--layer"):
-        project_request(labels, links_file="x", layer=3)
+        project_options(labels, links_file="x", layer=3)
     with pytest.raises(ConfigurationError, match="does not show the kind of labels"):
-        project_request("labels.txt")
+        project_options("labels.txt")
     with pytest.raises(InputError, match="no sentence has a translation"):
         iso.project(labels, written(tmp_path, blank_txt="\n\n")[0], tmp_path / "out")
+
+
+@pytest.mark.parametrize("how", [{"method": "fast_align"}, {"method": "hmm"}, {"layer": 2}])
+def test_nothing_is_written_to_be_read_back(
+    tmp_path: Path, encoder: Path, monkeypatch: pytest.MonkeyPatch, how: dict[str, Any]
+) -> None:
+    def refuse(*_: object, dir: object = None, **__: object) -> Any:  # noqa: A002
+        assert dir is not None, "only the folder of the output is tried"
+        return io.BytesIO()
+
+    for name in ("TemporaryFile", "NamedTemporaryFile", "TemporaryDirectory", "mkstemp", "mkdtemp"):
+        monkeypatch.setattr(tempfile, name, refuse)
+    labels, translation = written(tmp_path, en_conllu=CONLLU * 20, de_txt="das Haus\ngeh\n" * 20)
+    how = how if "method" in how else {**how, "model": str(encoder)}
+    counts = iso.project(labels, translation, tmp_path / "de.tsv", **how)
+    assert counts.examples == 40
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["de.tsv", "de.txt", "en.conllu"]
+
+
+def test_an_aligner_that_learns_counts_every_question_once(tmp_path: Path) -> None:
+    labels, translation = written(
+        tmp_path,
+        en_json=squad("Anna lives. Bob left.", a="Anna", b="Bob", z="Anna"),
+        de_json=squad("Anna lebt. Bob ging.", a=None, b=None),
+    )
+    counts = iso.project(
+        labels, translation, tmp_path / "de.jsonl", method="fast_align", target_language="de"
+    )
+    assert counts.examples == 3
+    rows = [json.loads(line) for line in (tmp_path / "de.jsonl").read_text().splitlines()]
+    assert {row["language"] for row in rows} == {"de"}
+
+
+@pytest.mark.parametrize("how", [{"method": "fast_align"}, {"layer": 2}])
+def test_what_an_aligner_writes_and_reports_at_the_end(
+    tmp_path: Path, encoder: Path, how: dict[str, Any]
+) -> None:
+    rows = list(tiny_bitext(20))
+    text = "".join("".join(f"{w}\tNOUN\n" for w in row["source"].split()) + "\n" for row in rows)
+    labels, translation = written(tmp_path, en_tsv=text, xx_txt="".join(f"{row['target']}\n" for row in rows))
+    how = how if "method" in how else {**how, "model": str(encoder)}
+    lexicon = tmp_path / "lexicon.tsv"
+    iso.project(labels, translation, tmp_path / "out", kind="pos", lexicon=lexicon, words="whitespace", **how)
+    assert {len(line.split("\t")) for line in lexicon.read_text().splitlines()} <= {3, 5, 6}
+    assert lexicon.read_text()
+    Path(translation).write_text(rows[0]["target"] + "\n" + "北 京\n" * 19, encoding="utf-8")
+    if "model" in how:
+        with pytest.warns(UnknownWordsWarning, match="38 "):
+            iso.project(labels, translation, tmp_path / "out", kind="pos", words="whitespace", **how)

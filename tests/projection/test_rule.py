@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isoglot.aligners.alignment import PairLinks
+from isoglot.corpus.sentence_pair import SentencePair
 from isoglot.projection.rule import project_spans, project_tags
 
 LINKS = st.dictionaries(
@@ -20,8 +20,8 @@ SPANS = st.lists(st.tuples(st.integers(0, 7), st.integers(1, 3)), max_size=4).ma
 )
 
 
-def found(links: dict[tuple[int, int], float]) -> PairLinks:
-    return PairLinks(sorted(links), [links[link] for link in sorted(links)], 1.0)
+def found(links: dict[tuple[int, int], float]) -> SentencePair:
+    return SentencePair(links=sorted(links), probabilities=[links[link] for link in sorted(links)])
 
 
 @given(LINKS)
@@ -73,15 +73,20 @@ def test_without_exclusion_each_span_is_as_if_alone(
 
 
 def test_half_of_the_links_make_a_word_the_span_s() -> None:
-    half = PairLinks([(0, 0), (1, 0)], [], 1.0)  # Haustür: house, door
+    half = SentencePair(links=[(0, 0), (1, 0)])  # Haustür: house, door
     assert project_spans([(0, 1)], half, 1)[0].words == (0, 1)
-    less = PairLinks([(0, 0), (1, 0), (2, 0)], [], 1.0)
+    less = SentencePair(links=[(0, 0), (1, 0), (2, 0)])
     assert project_spans([(0, 1)], less, 1)[0].fate == "lost"
 
 
 def test_of_two_spans_the_one_with_more_links_then_more_probability_then_the_first_has_a_word() -> None:
     def owners(links: list[tuple[int, int]], probabilities: list[float]) -> list[str]:
-        return [own.fate for own in project_spans([(2, 4), (0, 2)], PairLinks(links, probabilities, 1.0), 1)]
+        return [
+            own.fate
+            for own in project_spans(
+                [(2, 4), (0, 2)], SentencePair(links=links, probabilities=probabilities), 1
+            )
+        ]
 
     assert owners([(0, 0), (2, 0), (3, 0)], [0.9, 0.1, 0.1]) == ["whole", "lost"]
     assert owners([(0, 0), (2, 0)], [0.5, 0.6]) == ["shortened", "lost"]
@@ -89,17 +94,17 @@ def test_of_two_spans_the_one_with_more_links_then_more_probability_then_the_fir
 
 
 def test_a_gap_is_not_filled_with_a_word_of_another_span() -> None:
-    links = PairLinks([(0, 0), (1, 2), (2, 1)], [], 1.0)
+    links = SentencePair(links=[(0, 0), (1, 2), (2, 1)])
     assert project_spans([(0, 2), (2, 3)], links, 3)[0] == ((0, 1), "split", (2,))
     assert project_spans([(0, 2)], links, 3)[0].words == (0, 3)
 
 
 def test_of_two_pieces_the_one_with_most_links_stays() -> None:
-    links = PairLinks([(0, 0), (1, 5), (1, 6), (2, 6)], [0.9, 0.1, 0.1, 0.1], 1.0)
+    links = SentencePair(links=[(0, 0), (1, 5), (1, 6), (2, 6)], probabilities=[0.9, 0.1, 0.1, 0.1])
     assert project_spans([(0, 3)], links, 7, gap=1)[0] == ((5, 7), "split", (0,))
 
 
 def test_a_span_stays_inside_its_parent() -> None:
-    links = PairLinks([(0, 0), (1, 1), (2, 8)], [], 1.0)
+    links = SentencePair(links=[(0, 0), (1, 1), (2, 8)])
     got = project_spans([(0, 3), (2, 3)], links, 9, parents=[None, 0])
     assert got[0].words == (0, 2) and got[1].fate == "lost"

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from report_demo import write_demo
+from report_demo import write_demo, write_studies
 
 from isoglot.reports.options import ReportOptions
 from isoglot.reports.render import report
@@ -22,8 +22,8 @@ FLAGS = (
 @pytest.fixture(scope="session")
 def demo_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("report")
-    places = [f"{run}=weam:{table}:{run}" for table in (1, 2) for run in ("tlm", "weam")]
-    options = ReportOptions(title="Demo", beside=places, baseline="mlm")
+    write_studies(root / "runs", weam_1="weam", weam_2="weam")
+    options = ReportOptions(title="Demo", baseline="mlm")
     return report([write_demo(root / "runs")], out=root / "report.html", options=options)
 
 

@@ -41,7 +41,7 @@ def texts(row: TableRow) -> list[str]:
 def test_the_papers_own_figures_differ_by_nothing(name: str) -> None:
     paper = paper_table(name)
     cells = list(printed(paper))
-    (table,) = compare(cells, others=True)
+    (table,) = compare(cells, unmeasured=True)
     assert not rows_of(table, "reference")
     found = 0
     for theirs, row in zip(rows_of(table, "paper"), rows_of(table, "difference"), strict=True):
@@ -122,7 +122,7 @@ def test_a_mean_over_fewer_columns_stands_beside_means_over_the_same() -> None:
         Cell(table="xlm_align:Table2", row=("SimAlign - Argmax",), column=(pair,), value=20.0)
         for pair in ("en-de", "en-fr", "en-hi")
     ]
-    (table,) = compare(cells, others=True)
+    (table,) = compare(cells, unmeasured=True)
     means = {row.header: row.cells[-1] for row in table.rows if row.kind in ("paper", "reference")}
     assert means["paper"].value == pytest.approx((19 + 7 + 39) / 3)
     assert means["Ours - Optimal Transport / xlm_align"].value == pytest.approx((16.63 + 6.61 + 33.98) / 3)
@@ -131,7 +131,7 @@ def test_a_mean_over_fewer_columns_stands_beside_means_over_the_same() -> None:
     }
     more = Cell(table="xlm_align:Table2", row=("SimAlign - Itermax",), column=("en-de",), value=20.0)
     other = more.model_copy(update={"column": ("en-ro",)})
-    (table,) = compare([*cells, more, other], others=True)
+    (table,) = compare([*cells, more, other], unmeasured=True)
     reference = next(row for row in table.rows if row.kind == "reference")
     assert reference.cells[-1].text == "–", "two sets of columns above it"
 
@@ -155,7 +155,7 @@ def test_a_wrong_mean_of_the_paper_is_recomputed_and_flagged() -> None:
 def test_several_runs_stand_beside_one_row_and_scales_apart() -> None:
     cells = [cell("weam", "de", 70.0, run=run) for run in ("mine", "yours")]
     cells += [cell("weam", "de", 60.0, scale="tiny", note="a tenth of the data")]
-    full, tiny = compare(cells, others=True)
+    full, tiny = compare(cells, unmeasured=True)
     assert [row.header for row in rows_of(full, "ours")] == ["mine", "yours"]
     assert [row.header for row in rows_of(full, "paper")] == ["zero-shot / mBERT+WEAM"] * 2
     assert len(rows_of(full, "reference")) == 4

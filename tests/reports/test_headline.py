@@ -59,7 +59,6 @@ def test_a_gain_does_not_hide_a_loss() -> None:
     ]
     (line,) = headlines(collect(results), source="en", baseline="mlm")
     assert line.spread == ("better in 2 of 3 languages, worse in 1: most in hi (+10.0), least in de (−2.0)")
-    assert "nearest neighbour in the other language is its translation" in line.about
 
 
 def test_lower_is_better_for_the_alignment_error_rate() -> None:
@@ -69,5 +68,5 @@ def test_lower_is_better_for_the_alignment_error_rate() -> None:
         for run, language, value in (("a", "de", 20), ("a", "fr", 9), ("b", "de", 15), ("b", "fr", 10))
     ]
     (line,) = headlines(collect(results), source="en", baseline="a")
-    assert line.best == "b" and line.about.startswith("Alignment error rate")
+    assert line.best == "b"
     assert line.spread == "better in 1 of 2 languages, worse in 1: most in de (−5.0), least in fr (+1.0)"

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from report_demo import write_demo
+from report_demo import write_demo, write_studies
 
 from isoglot.reports.options import ReportOptions
 from isoglot.reports.render import report
@@ -202,11 +202,9 @@ def luminance(colour: str) -> float:
 
 
 def test_many_tables_beside_the_papers_fold_and_a_link_opens_one(show: Show, tmp_path: Path) -> None:
-    places = [
-        f"weam={table}" for table in ("weam:1:weam", "weam:2:weam", "ppa:2:Ours (2M)", "ppa:4:Ours (2M)")
-    ]
-    options = ReportOptions(beside=[*places, "weam=xlm_align:2:fast_align"])
-    driver = show(report([write_demo(tmp_path / "runs")], out=tmp_path / "r.html", options=options))
+    rows = {"weam_1": "weam", "weam_2": "weam", "ppa_2": "Ours (2M)", "ppa_4": "Ours (2M)"}
+    write_studies(tmp_path / "runs", **rows, xlm_align_2="fast_align")
+    driver = show(report([write_demo(tmp_path / "runs")], out=tmp_path / "r.html"))
     folds = all_of(driver, "#papers .beside")
     assert len(folds) == 5 and not any(fold.get_attribute("open") for fold in folds)
     driver.execute_script("document.querySelector('nav details').open = true")

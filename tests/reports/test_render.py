@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from report_demo import write_demo, write_run
+from report_demo import write_demo, write_run, write_studies
 
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.reports.options import ReportOptions
@@ -48,8 +48,8 @@ def read(page: str) -> Reader:
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> str:
     root = tmp_path_factory.mktemp("demo")
-    places = [f"weam=weam:{table}:weam" for table in (1, 2)]
-    out = report([write_demo(root / "runs")], out=root / "report.html", options=ReportOptions(beside=places))
+    write_studies(root / "runs", weam_1="weam", weam_2="weam")
+    out = report([write_demo(root / "runs")], out=root / "report.html")
     return out.read_text(encoding="utf-8")
 
 
@@ -168,7 +168,7 @@ def test_hostile_texts_stay_texts_everywhere(tmp_path: Path) -> None:
         "id": HOSTILE,
     }
     (figures / "<img src=x>.jsonl").write_text(json.dumps(pair))
-    options = ReportOptions(title=HOSTILE, headline=HOSTILE, tables=tmp_path / "tables")
+    options = ReportOptions(title=HOSTILE, tables=tmp_path / "tables")
     page = report([folder], out=tmp_path / "r.html", options=options).read_text(encoding="utf-8")
     elements = read(page).elements
     assert sum(tag == "script" for tag, _ in elements) == 1

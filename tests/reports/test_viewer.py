@@ -71,17 +71,17 @@ def test_a_wrong_line_is_named(tmp_path: Path, pair: object, message: str) -> No
 def test_the_viewer_shows_some_and_counts_all(tmp_path: Path) -> None:
     pairs = [{**PAIR, "id": f"n{i}"} for i in range(10)]
     sentences = read_alignments(write(tmp_path / "a.jsonl", *pairs))
-    shown = Viewer("t", sentences, most=5)
-    assert shown.summary.startswith("10 pairs, 5 of them shown; over all pairs precision")
-    assert [pair.id for pair in shown.shown] == ["n0", "n2", "n4", "n6", "n8"]
-    assert [kind for kind, _, _ in shown.keys] == ["sure", "possible", "error", "missed"]
+    viewer = Viewer("t", sentences, most=5)
+    assert viewer.summary.startswith("10 pairs, 5 of them shown; over all pairs precision")
+    assert [pair.id for pair in viewer.sample] == ["n0", "n2", "n4", "n6", "n8"]
+    assert [kind for kind, _, _ in viewer.keys] == ["sure", "possible", "error", "missed"]
 
 
 def test_an_empty_side_has_a_place_and_is_never_among_the_worst(tmp_path: Path) -> None:
     empty = {"src": [], "tgt": ["x"], "links": []}
     sentences = read_alignments(write(tmp_path / "a.jsonl", empty, PAIR))
     assert Viewer("t", sentences, most=5).summary.startswith("2 pairs;")
-    assert [pair.src for pair in Viewer("t", sentences, most=5, worst=True).shown] == [PAIR["src"]]
+    assert [pair.src for pair in Viewer("t", sentences, most=5, worst=True).sample] == [PAIR["src"]]
 
 
 def test_the_worst_come_first(tmp_path: Path) -> None:
@@ -89,9 +89,9 @@ def test_the_worst_come_first(tmp_path: Path) -> None:
     plain = {"src": ["a"], "tgt": ["x"], "links": [[0, 0]]}
     scored = [{**plain, "id": str(score), "score": score} for score in (0.9, 0.2, 0.5)]
     judged = read_alignments(write(tmp_path / "a.jsonl", right, {**PAIR, "id": "wrong"}))
-    assert [pair.id for pair in Viewer("t", judged, most=2, worst=True).shown] == ["wrong", "right"]
+    assert [pair.id for pair in Viewer("t", judged, most=2, worst=True).sample] == ["wrong", "right"]
     unjudged = Viewer("t", read_alignments(write(tmp_path / "b.jsonl", *scored)), most=2, worst=True)
-    assert [pair.id for pair in unjudged.shown] == ["0.2", "0.5"]
+    assert [pair.id for pair in unjudged.sample] == ["0.2", "0.5"]
     assert unjudged.summary == "3 pairs, the 2 worst shown."
 
 

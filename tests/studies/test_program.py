@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import os
+import shutil
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -21,13 +22,13 @@ from isoglot.reports.runs import gather
 from isoglot.reports.scores import collect
 from isoglot.results import read, read_cells
 from isoglot.runs.reporter import Silent
-from isoglot.studies.alignment_steps import BestLinks, StatisticalAlignment
+from isoglot.studies.analysis_steps import BestLinks, StatisticalAlignment
 from isoglot.studies.catalogue import Study, find_studies
 from isoglot.studies.lab import CellPlan, Lab, StudyTask
-from isoglot.studies.measure import Selection, Tally, measure
-from isoglot.studies.program import Program, build_programs, inspect_programs, matches, write_program
+from isoglot.studies.program import Program, Selection, Tally, inspect_programs, matches, measure
 from isoglot.studies.step import Step, UnavailableError, Work
 from isoglot.studies.steps import Align, CollectText, Prepare
+from isoglot.studies.tables import write_study
 from isoglot.studies.training_steps import Evaluate
 
 SMALL = {
@@ -39,7 +40,7 @@ SMALL = {
 def built(
     study: Study, root: Path | str = "nowhere", only: tuple[str, ...] = (), **changes: object
 ) -> Program:
-    (program,) = build_programs([study], root=root, scale="tiny", changes=changes, only=only)
+    (program,) = Selection([study], root, changes=changes, only=only).programs()
     return program
 
 
@@ -80,13 +81,14 @@ def test_a_study_from_its_function_to_its_files(tmp_path: Path) -> None:
     program = built(study(tmp_path), tmp_path / "out")
     plan = inspect_programs([program])
     assert plan.missing() == ["/no/such/file"]
-    assert [part.title for part in plan.parts if part.lacks] == ["all / far: sum", "shape"]
+    assert [part.title for part in plan.parts if part.missing] == ["all / far: sum", "shape"]
     made(program)
     for number in range(3):  # of the figure, which lacks a file
         program.lab.is_rehearsal = False
         program.lab.make(f"x{number}", Add, log=str(tmp_path / "log"), number=number)
     program.lab.is_rehearsal = True
-    tables, folder = write_program(program)
+    written = write_study(program)
+    tables, folder = written.tables, written.folder
     cells = {
         (cell.row[1], cell.seed): (cell.value, cell.unavailable)
         for cell in read_cells(folder / "cells.jsonl")
@@ -126,7 +128,7 @@ def test_a_number_that_depends_on_no_seed_counts_once(tmp_path: Path) -> None:
         Study("mine/table", "A table.", table, {"seeds": ([1, 2], [1], [1])}, {}), tmp_path / "out"
     )
     for _ in range(2):  # before and after it is measured
-        _, folder = write_program(program)
+        folder = write_study(program).folder
         assert [(c.row[0], c.seed) for c in read_cells(folder / "cells.jsonl")] == [
             ("alike", None),
             ("each", 1),
@@ -187,7 +189,7 @@ def test_results_tell_options_examples_and_where_runs_start(encoder: Path, tmp_p
 
     program = built(Study("mine/table", "A table.", table, {"seeds": ([1], [1], [1])}, {}), tmp_path / "out")
     made(program)
-    _, folder = write_program(program)
+    folder = write_study(program).folder
     found = read(folder)
     assert [(row.run, row.options.get("method"), row.examples) for row in found] == [
         ("after", "argmax", 6),
@@ -328,7 +330,7 @@ def test_cells_that_were_measured_before_stay_written(tmp_path: Path) -> None:
     for only in ("*one:sum", "*two:sum"):
         program = built(study(tmp_path), tmp_path / "out", (only,))
         made(program)
-        _, folder = write_program(program)
+        folder = write_study(program).folder
         written.append(sorted({cell.row[1] for cell in read_cells(folder / "cells.jsonl")}))
     assert written == [["one"], ["one", "two"]]
     assert {r.run for r in read(folder)} == {"one s1", "one s3", "two s1", "two s3"}
@@ -353,19 +355,18 @@ def test_parts_are_encoders_and_together_everything() -> None:
 
 def test_studies_of_a_paper_share_their_steps() -> None:
     studies = find_studies(["align_mlm/table2", "align_mlm/table4"])
-    programs = build_programs(studies, root="nowhere", scale="tiny", changes={})
+    programs = Selection(studies, "nowhere").programs()
     plan = inspect_programs(programs, check=False)
     steps: list[set[Work]] = [set(), set()]
     for part in plan.parts:
-        steps[part.program].update(part.steps)
+        steps[programs.index(part.program)].update(part.steps)
     assert steps[0] == steps[1] and programs[0].lab is programs[1].lab
 
 
 def captions(name: str, tmp_path: Path, scale: str = "tiny", **changes: object) -> str:
     studies, changes = find_studies([name]), {"seeds": [1], **changes}
-    (program,) = build_programs(studies, root=tmp_path, scale=scale, changes=changes)
-    tables, _ = write_program(program)
-    return tables[0].caption
+    (program,) = Selection(studies, tmp_path, scale, changes).programs()
+    return write_study(program).tables[0].caption
 
 
 def test_a_caption_says_every_size_and_what_it_is_at_scale_paper(tmp_path: Path) -> None:
@@ -409,7 +410,7 @@ def test_two_settings_of_a_study_are_two_folders_and_two_rows(tmp_path: Path) ->
     for changes in ({"alpha": 1}, {"alpha": 10}, {"seeds": [1]}):
         program = built(sums, root, **changes)
         made(program)
-        write_program(program)
+        write_study(program)
     assert {path.parent.name for path in root.glob("*/cells.jsonl")} == {
         "mine_table", "mine_table_alpha=1", "mine_table_seeds=1",
     }  # fmt: skip
@@ -438,8 +439,9 @@ def test_every_objective_of_align_mlm_runs_under_syntax(tmp_path: Path) -> None:
     assert tally.failed == {} and tally.made["pretrain"] == 8
     assert not [text for text in notes.said if "no language embedding" in text]
     for program in programs:
-        tables, folder = write_program(program)
-        assert all(cell.value is not None for cell in read_cells(folder / "cells.jsonl")), tables
+        written = write_study(program)
+        cells = read_cells(written.folder / "cells.jsonl")
+        assert all(cell.value is not None for cell in cells), written.tables
     ids = {
         (work.name.partition(" ")[0], bool(work.step.finetune.check()[1].language_ids))
         for part in plan.parts
@@ -449,6 +451,13 @@ def test_every_objective_of_align_mlm_runs_under_syntax(tmp_path: Path) -> None:
     assert ids == {("mlm", False), ("xlm", True), ("dict_mlm", True), ("align_mlm", False)}
     assert not list(tmp_path.glob("evaluate/*/finetuned")), "weights are deleted once they are evaluated"
     assert measure(programs, inspect_programs(programs), selection, progress=notes).made == {}
+    part = next(part for part in plan.parts if isinstance(part.steps[-1].step, Evaluate))
+    evaluation, encoder = part.steps[-1].folder, Path(part.encoder)
+    shutil.rmtree(encoder)
+    assert measure(programs, inspect_programs(programs), selection, progress=notes).made == {}
+    (evaluation / "call.json").unlink()
+    again = measure(programs, inspect_programs(programs), selection, progress=notes)
+    assert again.made == {"pretrain": 1, "evaluate": 1} and encoder.is_dir(), again
 
 
 class _Notes:
@@ -480,16 +489,16 @@ def test_rows_of_analyses_say_what_was_measured(tmp_path: Path) -> None:
     pairs = Study("mine/pairs", "Pairs.", table, {"seeds": ([1], [1], [1])}, {"tiny": "Made up."})
     program = built(pairs, tmp_path / "out")
     made(program)
-    _, folder = write_program(program)
+    folder = write_study(program).folder
     assert [(r.run, r.task, r.language, r.metric, r.value) for r in read(folder)] == [
         ("hmm", "word_alignment", "de-en", "aer", 0),
         ("hmm", "word_alignment", "en-fr", "aer", 1),
     ]
     empty = built(pairs, tmp_path / "new", seeds=[7])
-    _, new = write_program(empty)
+    new = write_study(empty).folder
     old = new / "results.jsonl"
     old.write_text((folder / "results.jsonl").read_text(encoding="utf-8"), encoding="utf-8")
-    write_program(empty)
+    write_study(empty)
     assert not old.exists(), "results of what is no longer there are not this study's"
 
 

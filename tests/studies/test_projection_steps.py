@@ -18,7 +18,7 @@ from isoglot.evaluation.options import EvaluateOptions
 from isoglot.finetuning.finetune import finetune
 from isoglot.finetuning.options import FinetuneOptions
 from isoglot.runs.reporter import Silent
-from isoglot.studies.projection_steps import ProjectLabels, TagPairs
+from isoglot.studies.steps import ProjectLabels, TagPairs
 from isoglot.tasks import build_task
 from isoglot.testing import tiny_bitext
 

@@ -58,9 +58,9 @@ def test_every_recipe_task_and_option_exists(paper: str, scale: str, monkeypatch
     plan = inspect_programs(programs(paper, scale))
     assert plan.inputs
     if scale == "tiny":
-        assert not plan.missing() and not any(part.lacks for part in plan.parts)
+        assert not plan.missing() and not any(part.missing for part in plan.parts)
     else:
-        assert all(part.lacks or part.unavailable for part in plan.parts)
+        assert all(part.missing or part.unavailable for part in plan.parts)
 
 
 @pytest.mark.parametrize("scale", ["small", "paper"])
@@ -72,7 +72,7 @@ def test_in_an_empty_folder_every_file_is_missing(
         monkeypatch.setenv(f"ISOGLOT_{name}", str(tmp_path))
     plan = inspect_programs(programs(paper, scale), check=False)
     assert plan.missing() and all("${ISOGLOT_" in path for path in plan.missing())
-    assert plan.parts and all(part.lacks or part.unavailable for part in plan.parts)
+    assert plan.parts and all(part.missing or part.unavailable for part in plan.parts)
 
 
 def test_variants_of_the_papers_code_take_batches_at_random() -> None:
@@ -96,7 +96,7 @@ def test_every_value_of_a_variant_is_documented() -> None:
         for part in parts
     }
     for paper, title in REPORT_NAMES.items():
-        module = import_module(f"isoglot.studies.{paper}")
+        module = import_module(f"isoglot.papers.{paper}")
         named = [v for v in module.VARIANTS.values() if not isinstance(v, str)]
         assert set(rows[title]) == {size for sizes in named for size in sizes}, title
         for size, told in rows[title].items():

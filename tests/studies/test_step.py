@@ -11,7 +11,7 @@ from study_steps import Add
 from isoglot.errors import ConfigurationError
 from isoglot.studies.inputs import Input, expanded, outside
 from isoglot.studies.lab import Lab
-from isoglot.studies.step import Work, plain, texts_of
+from isoglot.studies.step import Work, texts_of, with_leaves
 
 SIZES = {"seeds": ([1], [1], [1])}
 
@@ -83,7 +83,7 @@ def test_variables_are_filled_in_where_a_step_is_made(monkeypatch: pytest.Monkey
 def test_trees_are_changed_leaf_by_leaf() -> None:
     tree = {"a": ["x", 3], "b": {"c": ("y", None)}}
     assert list(texts_of(tree)) == ["x", "y"]
-    assert plain(tree, lambda leaf: str(leaf) if leaf is None else leaf) == {
+    assert with_leaves(tree, lambda leaf: str(leaf) if leaf is None else leaf) == {
         "a": ["x", 3],
         "b": {"c": ["y", "None"]},
     }

@@ -102,12 +102,11 @@ def test_links_of_construction_are_gold_links(tmp_path: Path) -> None:
     corpora = {"en-de": str(tmp_path / "derived" / "aligned")}
     run(WriteGold(corpora=corpora), tmp_path)
     found = read_links(tmp_path / "en-de.jsonl")
-    assert found.words is not None
-    assert found.words[0] == (["A", "cat", "sat", "."], ["sat", "cat", "A", "."])
-    assert found.gold[0].sure == found.gold[0].possible == {(0, 2), (1, 1), (2, 0), (3, 3)}
-    assert len(found.gold) == 2
+    assert found[0].words == (["A", "cat", "sat", "."], ["sat", "cat", "A", "."])
+    assert found[0].sure == found[0].possible == {(0, 2), (1, 1), (2, 0), (3, 3)}
+    assert len(found) == 2
     run(WriteGold(corpora=corpora, limit=1), tmp_path)
-    assert len(read_links(tmp_path / "en-de.jsonl").gold) == 1
+    assert len(read_links(tmp_path / "en-de.jsonl")) == 1
 
 
 def test_inputs_are_derived_with_their_own_options(tmp_path: Path) -> None:

@@ -10,15 +10,14 @@ import pytest
 from own_modules import OwnModules
 
 from isoglot.errors import ConfigurationError
+from isoglot.studies.analysis_steps import DrawFigure, ScoreEmbeddings
 from isoglot.studies.inputs import Input
 from isoglot.studies.lab import Lab
 from isoglot.studies.step import Step
 from isoglot.studies.training_steps import (
-    DrawFigure,
     Evaluate,
     Finetune,
     Pretrain,
-    ScoreEmbeddings,
     TaskSpec,
     data_files,
 )

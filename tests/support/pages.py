@@ -23,6 +23,7 @@ from typing import Any
 from unittest import SkipTest
 
 import click
+import loaded
 import typer
 from sybil import Example, Region, Sybil
 from sybil.document import Document
@@ -148,7 +149,9 @@ class Page:
 
 def _environment(folder: Path) -> dict[str, str]:
     return {
-        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "PATH": os.pathsep.join(
+            map(str, (loaded.commands(), Path(sys.executable).parent, os.environ["PATH"]))
+        ),
         "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), "."]),
         "ISOGLOT_CACHE": str(folder / ".cache"),
         "HF_HUB_OFFLINE": "1",

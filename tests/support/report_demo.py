@@ -8,7 +8,8 @@ import random
 from pathlib import Path
 from typing import Any
 
-from isoglot.results import Result, append
+from isoglot.reports.papers import paper_table
+from isoglot.results import Cell, Result, append, write_cells
 
 LANGUAGES = ("en", "es", "de", "ar", "hi", "zh")
 GAIN = {"mlm": 0.0, "tlm": 2.1, "weam": 3.4, "ppa": 3.0}
@@ -202,6 +203,20 @@ def write_demo(root: Path) -> Path:
             write_run(root, run, seed)
     write_figures(root)
     return root
+
+
+def write_studies(root: Path, **rows: str) -> None:
+    """Cells of a study for each table of the papers, called ``weam_2``, in one of its rows."""
+    for name, row in rows.items():
+        paper, _, number = name.rpartition("_")
+        table = paper_table(f"{paper}:{number}")
+        columns = [column for column in table.columns if not column.average]
+        cells = [
+            Cell(table=table.name, row=(row,), column=(column.id,), value=60.0 + seed, seed=seed)
+            for column in columns
+            for seed in (1, 2)
+        ]
+        write_cells(root / name / "cells.jsonl", cells)
 
 
 def _write(path: Path, **figure: object) -> None:

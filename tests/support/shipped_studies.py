@@ -10,7 +10,7 @@ from isoglot.recipe.source import read_document
 from isoglot.reports.papers import paper_table
 from isoglot.studies.catalogue import builtin_studies
 from isoglot.studies.lab import CellPlan
-from isoglot.studies.program import Program, StudyPart, build_programs, inspect_programs, rehearse
+from isoglot.studies.program import Program, Selection, StudyPart, inspect_programs
 from isoglot.studies.step import Step, Work
 from isoglot.studies.training_steps import Evaluate, Finetune, Pretrain
 
@@ -23,7 +23,7 @@ def programs(paper: str, scale: str) -> tuple[Program, ...]:
     """A paper's studies with one seed: seeds change neither cells nor options."""
     studies = [study for name, study in STUDIES.items() if name.startswith(f"{paper}/")]
     changes = {name: [1] for name in studies[0].sizes if name.endswith("seeds")}
-    return tuple(build_programs(studies, root="nowhere", scale=scale, changes=changes))
+    return tuple(Selection(studies, "nowhere", scale, changes).programs())
 
 
 def program(name: str, scale: str = "tiny") -> Program:
@@ -32,19 +32,19 @@ def program(name: str, scale: str = "tiny") -> Program:
 
 def parts(own: Program) -> Sequence[StudyPart]:
     """The cells and figures of a program, with their steps."""
-    return [rehearse([own], 0, number) for number in range(len(own.parts))]
+    return [part.rehearsed() for part in own.parts]
 
 
 def tunings(own: Program, cell: CellPlan) -> list[Finetune]:
     """How the models of a cell are fine-tuned."""
-    part = rehearse([own], 0, own.cells.index(cell))
+    part = own.parts[own.cells.index(cell)].rehearsed()
     steps = () if part.unavailable else part.steps
     return [w.step.finetune for w in steps if isinstance(w.step, Evaluate) and w.step.finetune is not None]
 
 
 def encoders(own: Program, cell: CellPlan) -> set[str]:
     """What is trained or given for a cell."""
-    steps = rehearse([own], 0, own.cells.index(cell)).steps
+    steps = own.parts[own.cells.index(cell)].rehearsed().steps
     return {
         str(w.step.checkpoint)
         for w in steps
@@ -71,16 +71,14 @@ def works_of(name: str, scale: str, kind: type[Step]) -> list[Any]:
             for w in works
             if isinstance(w.step, Evaluate) and w.step.finetune is not None
         ]
-        works |= {Work(work.name, step, work.folder, {}, work.read): None for work, step in tuned}
+        works |= {Work(work.name, step, work.folder, {}, work.log): None for work, step in tuned}
     return [work for work in works if isinstance(work.step, kind)]
 
 
 def steps_of(name: str, only: str, **changes: object) -> dict[str, Any]:
     """The steps of some cells at scale paper, all options checked."""
     changes = {"seeds": [1], **changes}
-    plan = inspect_programs(
-        build_programs([STUDIES[name]], root="nowhere", scale="paper", changes=changes, only=[only])
-    )
+    plan = inspect_programs(Selection([STUDIES[name]], "nowhere", "paper", changes, [only]).programs())
     return {work.name: work.step for part in plan.parts for work in part.steps}
 
 

@@ -31,6 +31,19 @@ class Add(Step):
         return {"values": {"sum": below + self.number}, "doubled": 2 * (below + self.number)}
 
 
+class Trains(Add):
+    """An addition that leaves weights, and repeats itself where they are lost."""
+
+    kind: ClassVar[str] = "pretrain"
+    resumes: ClassVar[bool] = True
+    weights: ClassVar[str] = "checkpoint"
+
+    def run(self, folder: Path, report: Reporter) -> Mapping[str, Any]:
+        (folder / "checkpoint").mkdir()
+        (folder / "checkpoint" / "model.safetensors").write_bytes(b"1")
+        return super().run(folder, report)
+
+
 class Trained(Step):
     """An encoder that is copied, with the record that training leaves."""
 

@@ -33,7 +33,7 @@ from isoglot.training.model import AlignmentModel
 from isoglot.training.trainer import AlignmentTrainer
 from isoglot.views.masked_pair import MaskedPair
 from isoglot.views.masked_text import MaskedText
-from isoglot.views.sentence_pair import SentencePair
+from isoglot.views.sentence_pair import SentencePairView
 
 
 def stream(size: int, *, seed: int = 0, offset: int = 0) -> Dataset:
@@ -177,7 +177,7 @@ def make_trainer(
     mixture = Mixture(streams, primary="bitext", length=length, seed=7, bucket=32, concatenate=text > 0)
     views = {
         "pair": ("bitext", MaskedPair(tokenizer(), order="shuffle")),
-        "sentences": ("bitext", SentencePair(tokenizer(), order="shuffle")),
+        "sentences": ("bitext", SentencePairView(tokenizer(), order="shuffle")),
         **({"text": ("text", MaskedText(tokenizer()))} if text else {}),
     }
     callbacks, parts = args.pop("callbacks", None), args.pop("parts", None)

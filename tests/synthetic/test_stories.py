@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from isoglot.schema import SPAN, require
-from isoglot.synthetic.stories import SCENES, story_patterns
+from isoglot.synthetic.stories import SCENES, Scene, story_patterns
 from isoglot.synthetic.world import World
 from shallow_readers import span_baselines
 
@@ -72,11 +72,11 @@ def test_shallow_readers_do_badly() -> None:
 
 
 @pytest.mark.parametrize("scene", SCENES)
-def test_scenes_answer_their_questions(scene) -> None:
-    made = scene(Random(0))
-    assert made.questions
-    for question in made.questions:
-        assert question.answer in made.sentences[question.sentence]
+def test_scenes_answer_their_questions(scene: Scene) -> None:
+    sentences, questions = scene.tell(Random(0))
+    assert questions
+    for question in questions:
+        assert question.answer in sentences[question.sentence]
 
 
 def test_stories_are_reproducible_and_splits_disjoint() -> None:

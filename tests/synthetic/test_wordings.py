@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from isoglot.derive.syntax import is_projective
-from isoglot.synthetic.families import inference_patterns
-from isoglot.synthetic.paraphrases import wording_patterns
+from isoglot.synthetic.families import inference_patterns, paraphrase_patterns
 from isoglot.synthetic.stories import story_patterns
 from isoglot.synthetic.wordings import parse_wording, plain
 
@@ -21,7 +20,7 @@ VARIABLES = {
 
 
 def test_every_sentence_has_a_projective_tree() -> None:
-    patterns = [*inference_patterns(), *wording_patterns()]
+    patterns = [*inference_patterns(), *paraphrase_patterns()]
     for seed in range(3):
         patterns += story_patterns(1500, seed)
     relations, trees = set(), set()
@@ -35,11 +34,10 @@ def test_every_sentence_has_a_projective_tree() -> None:
         assert deprels[-1] == "punct" and heads[heads[-1] - 1] == 0
         subject = next((i for i, r in enumerate(deprels) if r == "nsubj:pass"), None)
         assert (subject is None) == ("aux:pass" not in deprels)
-    assert len(trees) > 130
+    assert len(trees) > 90
     assert "dep" not in relations
     assert {
         "nsubj:pass",
-        "ccomp",
         "csubj",
         "expl",
         "advcl",

@@ -15,9 +15,8 @@ from isoglot.derive.options import DeriveRequest, TransformOptions
 from isoglot.errors import ConfigurationError
 from isoglot.runs.listed import LIST
 from isoglot.schema import SPAN
-from isoglot.synthetic.engine import SPLITS
 from isoglot.synthetic.options import WorldRequest
-from isoglot.synthetic.world import World
+from isoglot.synthetic.world import SPLITS, World
 from isoglot.synthetic.write_world import write_world
 from isoglot.tasks import build_task
 

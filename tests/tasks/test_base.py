@@ -8,9 +8,8 @@ from datasets import Dataset
 from labelled_files import json_lines
 
 from isoglot.errors import ConfigurationError
-from isoglot.tasks import build_task
-from isoglot.tasks.base import check_places, load_rows, places_of, take_part
-from isoglot.tasks.given import given_task
+from isoglot.tasks import build_task, task_with_data
+from isoglot.tasks.base import check_locations, load_rows, locations_of, take_part
 
 ROWS: dict[str, dict[str, Any]] = {
     "text_classification": {"text": "a", "label": "b"},
@@ -38,12 +37,12 @@ def test_what_a_task_will_read_is_known_before(tmp_path: Path) -> None:
     for name in ("de-test.tsv", "fr-test.tsv", "tatoeba.deu-eng.deu", "tatoeba.deu-eng.eng"):
         (tmp_path / name).write_text("")
     tags = build_task("ner", [f"{tmp_path}/{{language}}-{{split}}.tsv"])
-    assert [p.path for p in places_of(tags, "de", "test")] == [str(tmp_path / "de-test.tsv")]
+    assert [p.path for p in locations_of(tags, "de", "test")] == [str(tmp_path / "de-test.tsv")]
     pairs = build_task("tatoeba", [str(tmp_path)])
-    assert [Path(p.path).suffix for p in places_of(pairs, "de", "test")] == [".deu", ".eng"]
-    check_places(tags, [("de", "test"), ("fr", "test")])
+    assert [Path(p.path).suffix for p in locations_of(pairs, "de", "test")] == [".deu", ".eng"]
+    check_locations(tags, [("de", "test"), ("fr", "test")])
     with pytest.raises(ConfigurationError, match=r"(?s)'sw'.*no dev data for 'fr'"):
-        check_places(tags, [("de", "test"), ("sw", "test"), ("fr", "dev")])
+        check_locations(tags, [("de", "test"), ("sw", "test"), ("fr", "dev")])
 
 
 @pytest.mark.parametrize("task", ROWS)
@@ -61,7 +60,7 @@ def test_rows_of_unknown_splits_are_refused(tmp_path: Path, task: str, form: str
             for number, split in enumerate(splits)
         ]
         if form == "memory":
-            own = given_task(task, Dataset.from_list(rows))
+            own = task_with_data(task, Dataset.from_list(rows))
         else:
             path = tmp_path / f"rows.{form}"
             if form == "jsonl":
@@ -80,7 +79,7 @@ def test_rows_of_unknown_splits_are_refused(tmp_path: Path, task: str, form: str
 def test_an_unknown_split_is_refused_before_a_file_is_read_for_it(tmp_path: Path) -> None:
     path = json_lines(tmp_path / "rows.jsonl", {"text": "a", "label": "b"})
     with pytest.raises(ConfigurationError, match=r"unknown split 'tset'; known: train \(training\)"):
-        check_places(build_task("text_classification", [path]), [("de", "tset")])
+        check_locations(build_task("text_classification", [path]), [("de", "tset")])
 
 
 def test_options_that_do_not_exist() -> None:

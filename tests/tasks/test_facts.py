@@ -12,9 +12,8 @@ from own_task import OWN_TASK
 from isoglot.errors import ConfigurationError
 from isoglot.evaluation.evaluate import evaluate
 from isoglot.finetuning.options import PRESETS, FinetuneOptions, task_with_settings
-from isoglot.tasks import TASKS, build_task, is_probe, task_class, task_options
+from isoglot.tasks import TASKS, TaskFacts, build_task, is_probe, task_class, task_options
 from isoglot.tasks.base import Probe, TrainableTask
-from isoglot.tasks.facts import TaskFacts
 from isoglot.testing import tiny_model, tiny_tokenizer
 
 

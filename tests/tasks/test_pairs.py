@@ -9,7 +9,7 @@ from labelled_files import json_lines
 
 from isoglot.corpus.labelled.hub import NO_LABEL
 from isoglot.corpus.labelled.pairs import UNTRANSLATED
-from isoglot.corpus.labelled.places import DataSource
+from isoglot.corpus.labelled.sources import DataSource
 from isoglot.errors import ConfigurationError
 from isoglot.schema import PAIR
 from isoglot.tasks.features import FIRST_LANGUAGE

@@ -20,7 +20,7 @@ from isoglot.objectives import OBJECTIVES
 from isoglot.testing import FAMILIES, tiny_aligned, tiny_lexicon, tiny_model, tiny_tokenizer
 from isoglot.training.collate import Collator
 from isoglot.training.model import AlignmentModel
-from isoglot.views import MaskedPair, SentencePair
+from isoglot.views import MaskedPair, SentencePairView
 
 OPTIONS: dict[str, dict[str, Any]] = {
     "masked_lm": {"view": "pair"},
@@ -54,7 +54,7 @@ def batch_of(family: str) -> dict[str, dict[str, Tensor]]:
     )
     views: dict[str, Any] = {
         "pair": ("bitext", MaskedPair(tokenizer, probability=0.4)),
-        "sentences": ("bitext", SentencePair(tokenizer, order="source_is_query")),
+        "sentences": ("bitext", SentencePairView(tokenizer, order="source_is_query")),
     }
     collate = Collator(views, seed=3, pad_token_id=int(tokenizer.pad_token_id))
     return collate([{"position": i, "bitext": stream[i]} for i in range(len(stream))])

@@ -19,14 +19,14 @@ from isoglot.views.code_switched_text import CodeSwitchedText
 from isoglot.views.lexicon import SynonymTable, TokenLexicon
 from isoglot.views.masked_pair import MaskedPair
 from isoglot.views.masked_text import MaskedText
-from isoglot.views.sentence_pair import SentencePair
+from isoglot.views.sentence_pair import SentencePairView
 
 TOKENIZER = tiny_tokenizer("xlm-roberta")
 PAD = TOKENIZER.pad_token_id
 SYNONYMS = TokenLexicon({None: SynonymTable.from_entries((i, i + 1, -1) for i in range(10, 90))})
 VIEWS: dict[str, tuple[str, View]] = {
     "pair": ("bitext", MaskedPair(TOKENIZER, order="shuffle", whole_word=True, reset_positions=True)),
-    "sentences": ("bitext", SentencePair(TOKENIZER)),
+    "sentences": ("bitext", SentencePairView(TOKENIZER)),
     "mono": ("text", MaskedText(TOKENIZER, count="exact")),
     "switched": ("text", CodeSwitchedText(TOKENIZER, lexicon=SYNONYMS)),
 }

@@ -13,7 +13,7 @@ import isoglot as iso
 from isoglot.objectives import MaskedLMObjective, SentenceContrastObjective
 from isoglot.testing import tiny_bitext, tiny_model, tiny_tokenizer
 from isoglot.training.callbacks import ObjectiveSteps
-from isoglot.views import MaskedPair, SentencePair
+from isoglot.views import MaskedPair, SentencePairView
 
 
 def contrast_trainer(
@@ -22,7 +22,7 @@ def contrast_trainer(
     encoder, tokenizer = tiny_model("bert"), tiny_tokenizer("bert")
     stream = iso.encode_stream(tiny_bitext(16), tokenizer, cache_dir=folder / "cache")
     mixture = iso.Mixture({"bitext": stream}, primary="bitext", length=32, seed=1)
-    views = {"pair": ("bitext", MaskedPair(tokenizer)), "sentences": ("bitext", SentencePair(tokenizer))}
+    views = {"pair": ("bitext", MaskedPair(tokenizer)), "sentences": ("bitext", SentencePairView(tokenizer))}
     model = iso.AlignmentModel(
         encoder,
         {

@@ -13,7 +13,7 @@ from isoglot.seeding import generator_for
 from isoglot.testing import tiny_tokenizer
 from isoglot.views.base import View
 from isoglot.views.masked_pair import MaskedPair
-from isoglot.views.sentence_pair import SentencePair
+from isoglot.views.sentence_pair import SentencePairView
 
 BERT = tiny_tokenizer("bert")
 CLS, SEP = BERT.cls_token_id, BERT.sep_token_id
@@ -33,8 +33,8 @@ def build(view, example=None, coin=False):
 
 
 def test_source_is_query():
-    tensors = build(SentencePair(BERT, language_ids={"en": 0, "de": 1}))
-    assert isinstance(SentencePair(BERT), View)
+    tensors = build(SentencePairView(BERT, language_ids={"en": 0, "de": 1}))
+    assert isinstance(SentencePairView(BERT), View)
     assert tensors["query_input_ids"].tolist() == [CLS, 10, 11, 12, SEP]
     assert tensors["key_input_ids"].tolist() == [CLS, 20, 21, SEP]
     assert tensors["query_attention_mask"].tolist() == [1] * 5
@@ -50,13 +50,13 @@ def test_source_is_query():
 @given(coin=st.booleans())
 def test_query_is_the_first_side_of_the_masked_pair(coin):
     pair = build(MaskedPair(BERT, order="shuffle", probability=0.0), coin=coin)["original_ids"].tolist()
-    tensors = build(SentencePair(BERT), coin=coin)
+    tensors = build(SentencePairView(BERT), coin=coin)
     query, key = tensors["query_input_ids"].tolist(), tensors["key_input_ids"].tolist()
     assert pair == query + key[1:]
 
 
 def test_the_coin_swaps_everything_but_the_piece_key():
-    plain, swapped = build(SentencePair(BERT)), build(SentencePair(BERT), coin=True)
+    plain, swapped = build(SentencePairView(BERT)), build(SentencePairView(BERT), coin=True)
     for name in ("input_ids", "attention_mask", "side_ids", "word_ids"):
         assert torch.equal(plain[f"query_{name}"], swapped[f"key_{name}"])
         assert torch.equal(plain[f"key_{name}"], swapped[f"query_{name}"])
@@ -68,19 +68,19 @@ def test_the_coin_swaps_everything_but_the_piece_key():
 @pytest.mark.parametrize("coin", [False, True])
 def test_fixed_orders_ignore_the_coin(coin):
     for order, expected in (("source_is_query", 1), ("target_is_query", 0)):
-        tensors = build(SentencePair(BERT, order=order), coin=coin)
+        tensors = build(SentencePairView(BERT, order=order), coin=coin)
         assert tensors["query_is_source_mask"].item() == expected
 
 
 def test_pivot_side():
-    tensors = build(SentencePair(BERT, pivot="target"))
+    tensors = build(SentencePairView(BERT, pivot="target"))
     assert tensors["source_key_ids"].item() == piece_key([20, 21])
     assert tensors["query_is_pivot_mask"].tolist() == [0]
-    assert build(SentencePair(BERT))["query_is_pivot_mask"].tolist() == [1]
+    assert build(SentencePairView(BERT))["query_is_pivot_mask"].tolist() == [1]
 
 
 def test_same_source_sentence_same_key_and_cut_text_does_not_collide():
-    view = SentencePair(BERT, max_length=4)
+    view = SentencePairView(BERT, max_length=4)
     other_target = build(view, EXAMPLE | {"target_ids": [33], "links": []})
     longer = build(view, EXAMPLE | {"source_ids": [10, 11, 12, 13], "links": []})
     assert torch.equal(build(view)["query_input_ids"], longer["query_input_ids"])
@@ -100,12 +100,12 @@ def test_known_key_does_not_depend_on_the_platform():
 
 
 def test_links_beyond_the_limit_are_dropped():
-    tensors = build(SentencePair(BERT, max_length=4))
+    tensors = build(SentencePairView(BERT, max_length=4))
     assert tensors["query_input_ids"].tolist() == [CLS, 10, 11, SEP]
     assert tensors["link_ids"].tolist() == [[1, 2]]
 
 
 def test_clear_errors():
     with pytest.raises(ConfigurationError) as caught:
-        SentencePair(BERT, order="source_first", pivot="en")
+        SentencePairView(BERT, order="source_first", pivot="en")
     assert len(caught.value.problems) == 2

@@ -1,37 +1,29 @@
 """``isoglot align``: bitext in, word links out, by a statistical or an embedding-based aligner."""
 
-import logging
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from itertools import tee
 from pathlib import Path
 from typing import Any
 
-from isoglot.aligners.alignment import PairLinks
-from isoglot.aligners.embedding.choice import kept_density
+from isoglot.aligners.align_pairs import align_pairs, judged
 from isoglot.aligners.embedding.options import values_of
-from isoglot.aligners.embedding.taught import untaught
 from isoglot.aligners.files.output import shows_words, write_corpus, write_lines
-from isoglot.aligners.files.pairs import Warnings, read_pairs
-from isoglot.aligners.options import AlignRequest, AnyAligner, Encoder, SavedModel, paths_of
+from isoglot.aligners.files.pairs import Warn, more_bitext, read_pairs
+from isoglot.aligners.options import AnyAligner, Encoder, LinkFormat, SavedModel, paths_of
 from isoglot.aligners.phrases import counted
 from isoglot.aligners.pieces import piece_links
 from isoglot.checkpoints.folder import checkpoint_folder
+from isoglot.corpus.encode.words import WordMode
 from isoglot.corpus.manifest import InputFile
 from isoglot.corpus.open_corpus import Corpus, open_corpus
-from isoglot.corpus.read.sources import UNNAMED, Source
+from isoglot.corpus.read.sources import Source
+from isoglot.corpus.sentence_pair import SentencePair
 from isoglot.errors import ConfigurationError
-from isoglot.modules.allocator import keep_few_primitives
 from isoglot.runs.files import check_outputs
 from isoglot.runs.fingerprint import fingerprint
 from isoglot.runs.folder import MANIFEST, hash_checkpoint, make_once
 from isoglot.runs.reporter import AnyReporter, Reporter, reporter_of
 
-Found = Iterator[tuple[Any, PairLinks]]
-_FEW, _JUDGED = 0.6, 400
-"""A share of the usual links per word that is few, and how many words of both sides are enough to judge."""
-_LOGGER = logging.getLogger(__name__)
-_UNTAUGHT = "%s %s; its links may be worse than usual: compare those of --method hmm, which learns from pairs"
 _RECORD = "alignment.json"
 """What an aligned corpus was made from, beside the manifest that every prepared corpus has."""
 
@@ -39,7 +31,8 @@ _RECORD = "alignment.json"
 def align_file(
     sources: Sequence[Source],
     out: str | Path,
-    request: AlignRequest,
+    aligner: AnyAligner,
+    form: LinkFormat | None = None,
     *,
     progress: AnyReporter | None = None,
     overwrite: bool = False,
@@ -48,55 +41,51 @@ def align_file(
 
     ``overwrite``: Replace a corpus or a saved model that was made from other inputs or with other options.
     """
-    aligner, progress = request.aligner, reporter_of(progress)
+    form, progress = form or LinkFormat(), reporter_of(progress)
+    beside = [*paths_of(aligner, "save", "lexicon"), *([form.phrases] if form.phrases else [])]
     inputs = [path for source in sources for path in source.files()]
     reads = paths_of(aligner, "train_on", "load", "start", "model")
     saved = getattr(aligner, "save", None)
     check_outputs(
-        [out, *_written_beside(request)],
-        [*inputs, *reads, *request.pieces],
-        folders=[saved, out if request.output == "corpus" else None],
+        [out, *beside],
+        [*inputs, *reads, *form.pieces],
+        folders=[saved, out if form.output == "corpus" else None],
     )
     if saved is not None:
         from isoglot.aligners.statistical.methods import require_room  # noqa: PLC0415 - loads numba
 
         require_room(saved)
-    again = shows_words(request) and not isinstance(aligner, Encoder | SavedModel)
+    again = shows_words(form) and not isinstance(aligner, Encoder | SavedModel)
     corpus = open_corpus(sources, "bitext", again=again)
-    if request.output != "corpus":
-        return _align(corpus, out, request, progress, overwrite, out)
-    wanted = {
-        "request": request.model_dump(mode="json"),
+    if form.output != "corpus":
+        return _align(corpus, out, aligner, form, progress, overwrite, out)
+    recorded = {
+        "request": {"aligner": aligner.model_dump(mode="json"), **form.model_dump(mode="json")},
         "sources": [source.model_dump(mode="json") for source in sources],
         **_read_by(corpus, aligner),
     }
 
     def make(folder: Path) -> dict[str, Any]:
-        pairs = _align(corpus, out, request, progress, overwrite, folder)
-        return {"pairs": pairs, "beside": _contents(_written_beside(request))}
+        pairs = _align(corpus, out, aligner, form, progress, overwrite, folder)
+        return {"pairs": pairs, "beside": _contents(beside)}
 
-    record, made = make_once(
+    record, is_new = make_once(
         out,
-        wanted,
+        recorded,
         make,
         what="aligned corpus",
         overwrite=overwrite,
         name=_RECORD,
     )
-    for path, content in _contents(_written_beside(request)).items():
+    for path, content in _contents(beside).items():
         if content is None or content != record["beside"].get(path):
             raise ConfigurationError(
                 f"{path}: {'is missing' if content is None else 'was changed'}, and {out}, which was made with it, is "
                 f"finished; delete {out} to make both again"
             )
-    if not made:
+    if not is_new:
         progress.note(f"{out}: already exists for the same input; nothing to do")
     return int(record["pairs"])
-
-
-def _written_beside(request: AlignRequest) -> list[Path]:
-    """The files and folders that are written beside the links."""
-    return [*paths_of(request.aligner, "save", "lexicon"), *([request.phrases] if request.phrases else [])]
 
 
 def _contents(paths: Sequence[Path]) -> dict[str, str | None]:
@@ -106,8 +95,8 @@ def _contents(paths: Sequence[Path]) -> dict[str, str | None]:
 
 def _read_by(corpus: Corpus, aligner: AnyAligner) -> dict[str, Any]:
     """What is read, by its content: of a prepared folder by its manifest, of an encoder by its weights."""
-    prepared = [str(Path(one.source.path) / MANIFEST) for one in corpus.inputs if one.manifest is not None]
-    raw = [path for one in corpus.inputs if one.manifest is None for path in one.source.files()]
+    prepared = [str(Path(part.source.path) / MANIFEST) for part in corpus.inputs if part.manifest is not None]
+    raw = [path for part in corpus.inputs if part.manifest is None for path in part.source.files()]
     paths = [*prepared, *raw, *map(str, paths_of(aligner, "train_on", "load", "start"))]
     read: dict[str, Any] = {}
     if isinstance(aligner, Encoder):
@@ -118,84 +107,56 @@ def _read_by(corpus: Corpus, aligner: AnyAligner) -> dict[str, Any]:
 def _align(
     corpus: Corpus,
     out: str | Path,
-    request: AlignRequest,
+    aligner: AnyAligner,
+    form: LinkFormat,
     progress: Reporter,
     overwrite: bool,
-    place: str | Path,
+    path: str | Path,
 ) -> int:
-    """Align, and write the links to a place that is ``out``, or a folder that is going to have that name."""
-    aligner, warn = request.aligner, Warnings()
+    """Align, and write the links to a path that is ``out``, or a folder that is going to have that name."""
     with ExitStack() as stack:
-        found: Found
-        if not isinstance(aligner, Encoder):
-            from isoglot.aligners.align_statistics import by_statistics  # noqa: PLC0415 - loads numba
-
-            found = by_statistics(corpus, request, warn, overwrite=overwrite)
-        elif aligner.engine == "ray":
+        linked: Iterator[SentencePair]
+        if isinstance(aligner, Encoder) and aligner.engine == "ray":
             from isoglot.aligners.align_ray import aligned_by_ray  # noqa: PLC0415 - loads torch
 
-            by_ray = aligned_by_ray(
-                corpus, out, aligner, words=request.words or "whitespace", progress=progress
-            )
-            found = stack.enter_context(by_ray)
+            by_ray = aligned_by_ray(corpus, out, aligner, words=form.words or "whitespace", progress=progress)
+            linked = judged(stack.enter_context(by_ray), aligner)
         else:
-            found = _by_embedding(corpus, aligner, request, warn)
-        if isinstance(aligner, Encoder):
-            found = _judged(found, aligner)
+            split = form.words is None
+
+            def more(mode: WordMode, warn: Warn | None) -> Iterator[SentencePair]:
+                languages = corpus.inputs[0].source.languages("bitext")
+                bitext = more_bitext(getattr(aligner, "train_on", ()), languages)
+                return read_pairs(bitext, mode=mode, warn=warn, split=split)
+
+            linked = align_pairs(
+                lambda mode, warn: read_pairs(corpus, mode=mode, warn=warn, split=split),
+                aligner,
+                more=more,
+                words=form.words,
+                shown=shows_words(form),
+                overwrite=overwrite,
+            )
         lexicon = aligner.lexicon if isinstance(aligner, Encoder) else None  # a statistical model has its own
-        if lexicon or request.phrases:
-            found = counted(found, lexicon=lexicon, phrases=request.phrases, longest=request.phrase_length)
-        if request.pieces:
-            found = piece_links(found, request.pieces)
-        links = _shown(found, progress)
-        if request.output == "corpus":
-            return write_corpus(links, Path(place))
+        if lexicon or form.phrases:
+            linked = counted(linked, lexicon=lexicon, phrases=form.phrases, longest=form.phrase_length)
+        if form.pieces:
+            linked = piece_links(linked, form.pieces)
+        linked = _with_progress(linked, progress)
+        if form.output == "corpus":
+            return write_corpus(linked, Path(path))
         return write_lines(
-            links,
-            place,
-            name=request.output,
-            base=request.base,
-            reverse=request.reverse,
+            linked,
+            path,
+            name=form.output,
+            base=form.base,
+            reverse=form.reverse,
             values=values_of(aligner.options) if isinstance(aligner, Encoder) else "probabilities",
         )
 
 
-def _by_embedding(corpus: Corpus, encoder: Encoder, request: AlignRequest, warn: Warnings) -> Found:
-    keep_few_primitives()
-    from isoglot.aligners.embedding.aligner import EmbeddingAligner  # noqa: PLC0415 - loads torch
-    from isoglot.aligners.embedding.running_text import align_running  # noqa: PLC0415
-
-    aligner, mode = (
-        EmbeddingAligner(encoder.model, options=encoder.options, warn=warn),
-        request.words or "whitespace",
-    )
-    pairs, same = tee(read_pairs(corpus, mode=mode, warn=warn))
-    found = align_running(aligner, ((pair.texts, pair.words) for pair in same), mode=mode)
-    return zip(pairs, found, strict=True)
-
-
-def _judged(found: Found, encoder: Encoder) -> Found:
-    """Warn of languages that the encoder was not taught, and at the end of far fewer links than where it was tuned."""
-    usual, links, words = kept_density(encoder.model, encoder.options), 0, 0
-    seen = {"", *UNNAMED}
-    for pair, own in found:
-        for language in set(pair.languages) - seen:
-            seen.add(language)
-            if (note := untaught(encoder.model, language)) is not None:
-                _LOGGER.warning(_UNTAUGHT, encoder.model, note)
-        links += len(own.links)
-        words += sum(map(len, pair.words))
-        yield pair, own
-    if usual is not None and words >= _JUDGED and 2 * links < _FEW * usual * words:
-        _LOGGER.warning(
-            "%.2f links per word, and %s had %.2f on the development set with the fewest: many links are likely "
-            "missing; tune it on links of these languages, or lower --min-probability",
-            2 * links / words, encoder.model, usual,
-        )  # fmt: skip
-
-
-def _shown(found: Found, progress: Reporter) -> Found:
-    for done, item in enumerate(found, 1):
+def _with_progress(pairs: Iterator[SentencePair], progress: Reporter) -> Iterator[SentencePair]:
+    for done, pair in enumerate(pairs, 1):
         if done % 512 == 0:
             progress.progress("aligning", done, 0)
-        yield item
+        yield pair

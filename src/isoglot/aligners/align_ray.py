@@ -18,7 +18,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from isoglot.aligners.alignment import PairLinks
 from isoglot.aligners.embedding.aligner import UNLINKED, EmbeddingAligner
 from isoglot.aligners.embedding.options import EmbeddingOptions
 from isoglot.aligners.embedding.running_text import align_running
@@ -30,7 +29,7 @@ from isoglot.corpus.encode.words import WordMode
 from isoglot.corpus.manifest import Manifest
 from isoglot.corpus.open_corpus import Corpus, CorpusInput, prepared_input
 from isoglot.corpus.read.sources import Source
-from isoglot.corpus.text_pairs import TextPair
+from isoglot.corpus.sentence_pair import SentencePair
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.modules.allocator import keep_few_primitives
 from isoglot.runs.cluster import ResidentPool
@@ -48,8 +47,6 @@ _SCHEMA = pa.schema(
         "score": pa.float64(),
     }
 )
-
-Found = Iterator[tuple[TextPair, PairLinks]]
 
 
 @dataclass(frozen=True)
@@ -73,7 +70,7 @@ class RayJob:
         """The file of a part."""
         return Path(self.parts) / f"{number:06d}.parquet"
 
-    def pairs(self, corpus: CorpusInput, number: int) -> Iterator[TextPair]:
+    def pairs(self, corpus: CorpusInput, number: int) -> Iterator[SentencePair]:
         """The pairs of a part."""
         first = number * self.part_pairs
         return prepared_pairs(corpus, mode=self.words, start=first, stop=first + self.part_pairs)
@@ -112,25 +109,24 @@ def align_part(number: int) -> int:
     """Make a part; its number of pairs."""
     job, corpus = _AlignWorker.job, _AlignWorker.corpus
     _AlignWorker.warnings.clear()
-    pairs = ((pair.texts, pair.words) for pair in job.pairs(corpus, number))
-    first, unknown = number * job.part_pairs, UnknownWords(UNLINKED)
-    found = list(
+    pairs, first, unknown = job.pairs(corpus, number), number * job.part_pairs, UnknownWords(UNLINKED)
+    linked = list(
         align_running(_AlignWorker.aligner, pairs, mode=job.words, first=first, unknown=unknown.add_pair)
     )
     reports = {"warnings": json.dumps(_AlignWorker.warnings), "unknown": json.dumps(asdict(unknown))}
     table = pa.table(
-        {name: [getattr(links, name) for links in found] for name in _SCHEMA.names},
+        {name: [getattr(pair, name) for pair in linked] for name in _SCHEMA.names},
         schema=_SCHEMA.with_metadata(reports),
     )
     with whole_path(job.part(number)) as place:
         pq.write_table(table, place)
-    return len(found)
+    return len(linked)
 
 
 @contextmanager
 def aligned_by_ray(
     corpus: Corpus, out: str | Path, encoder: Encoder, *, words: WordMode, progress: Reporter
-) -> Iterator[Found]:
+) -> Iterator[Iterator[SentencePair]]:
     """The pairs of a prepared folder with their links, in order; the parts are removed after the block."""
     given = corpus.inputs[0]
     if len(corpus.inputs) > 1 or given.manifest is None:
@@ -167,7 +163,7 @@ def aligned_by_ray(
         remove(Path(job.parts), RUN, *(job.part(number).name for number in range(count)))
 
 
-def _read_back(job: RayJob, corpus: CorpusInput, count: int) -> Found:
+def _read_back(job: RayJob, corpus: CorpusInput, count: int) -> Iterator[SentencePair]:
     unknown = UnknownWords(UNLINKED)
     for number in range(count):
         table = pq.read_table(job.part(number))
@@ -177,6 +173,7 @@ def _read_back(job: RayJob, corpus: CorpusInput, count: int) -> Found:
         if b"unknown" in reports:
             unknown.join(UnknownWords(**reports[b"unknown"]))
         for pair, row in zip(job.pairs(corpus, number), table.to_pylist(), strict=True):
-            links = [(i, j) for i, j in row["links"]]
-            yield pair, PairLinks(links, row["probabilities"], row["score"])
+            pair.links = [(i, j) for i, j in row["links"]]
+            pair.probabilities, pair.score = row["probabilities"], row["score"]
+            yield pair
     unknown.warn()

@@ -10,10 +10,9 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from isoglot.aligners.alignment import WINDOW, LinkTable, PairLinks, pair_links, usable_words
-from isoglot.aligners.files.output import shows_words
-from isoglot.aligners.files.pairs import Warn, Warnings, more_bitext, read_pairs, silent
-from isoglot.aligners.options import AlignRequest, Eflomal, Encoder, FastAlign, Hmm, SavedModel
+from isoglot.aligners.alignment import WINDOW, LinkTable, usable_words, with_links
+from isoglot.aligners.files.pairs import ReadPairs, Warn, Warnings, silent
+from isoglot.aligners.options import Eflomal, FastAlign, Hmm, SavedModel
 from isoglot.aligners.statistical.bitext import BitextSide, ForeignText, Ints, WordNumbers
 from isoglot.aligners.statistical.eflomal import EflomalAligner
 from isoglot.aligners.statistical.methods import require_room
@@ -23,40 +22,38 @@ from isoglot.aligners.statistical.model import (
     StatisticalAligner,
 )
 from isoglot.corpus.encode.words import WordMode
-from isoglot.corpus.open_corpus import Corpus
 from isoglot.corpus.read.sources import UNNAMED
-from isoglot.corpus.text_pairs import TextPair
+from isoglot.corpus.sentence_pair import SentencePair
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.modules.allocator import give_back_large_blocks
 from isoglot.runs.folder import key_of
 
-Found = Iterator[tuple[TextPair | None, PairLinks]]
 
-
-def by_statistics(corpus: Corpus, request: AlignRequest, warn: Warn, *, overwrite: bool = False) -> Found:
-    """The links of a bitext, in its order, each with its pair unless the output format shows no words.
+def by_statistics(
+    read: ReadPairs,
+    aligner: FastAlign | Hmm | Eflomal | SavedModel,
+    warn: Warn,
+    *,
+    more: ReadPairs,
+    words: WordMode | None,
+    shown: bool,
+    overwrite: bool = False,
+) -> Iterator[SentencePair]:
+    """The pairs of a bitext with their links, in its order; the links alone if the output format shows no words.
 
     ``overwrite``: Replace a model that was saved from another text or with other options.
     """
     give_back_large_blocks()
-    aligner = request.aligner
-    if isinstance(aligner, Encoder):
-        raise TypeError("an encoder is not a statistical aligner")
     if isinstance(aligner, SavedModel):
-        return _by_loaded(aligner, corpus, request, warn, overwrite)
-    start = None if isinstance(aligner, Eflomal) or aligner.start is None else _loaded(aligner.start, request)
-    mode = _mode(request, start)
+        return _by_loaded(aligner, read, words, warn, overwrite)
+    start = None if isinstance(aligner, Eflomal) or aligner.start is None else _loaded(aligner.start, words)
+    mode = _mode(words, start)
     if isinstance(aligner, Eflomal):
         _program(aligner).executable()
-    shown = shows_words(request)
-    text = _encoded(corpus, aligner, mode, warn, split=request.words is None)
-    source, target, own = text.source, text.target, text.pairs
-    tables = _aligned(aligner, text, mode, start, overwrite).windows(own)
-    links = _kept(tables, source.lengths, target.lengths, aligner, shown)
-    if not shown:
-        return ((None, found) for found in links)
-    pairs = read_pairs(corpus, mode=mode, split=request.words is None)
-    return _beside(pairs, links, source.lengths[:own], target.lengths[:own])
+    text = _encoded(read, more, aligner, mode, warn)
+    tables = _aligned(aligner, text, mode, start, overwrite).windows(text.pairs)
+    pairs = _unchanged(read(mode, None), text) if shown else (SentencePair() for _ in range(text.pairs))
+    return _linked(pairs, tables, text.source.lengths, text.target.lengths, aligner, shown)
 
 
 def _aligned(
@@ -84,17 +81,14 @@ def _aligned(
     return found
 
 
-def _beside(pairs: Iterator[TextPair], links: Iterator[PairLinks], source: Ints, target: Ints) -> Found:
-    """Each pair with its links; an input that is not as long as when it was learned from is refused."""
-    lengths = zip(source.tolist(), target.tolist(), strict=True)
-    for number, (pair, found, learned) in enumerate(zip_longest(pairs, links, lengths), 1):
-        if (
-            pair is None
-            or found is None
-            or tuple(map(len, usable_words(pair.words, number, silent))) != learned
-        ):
+def _unchanged(pairs: Iterator[SentencePair], text: _Text) -> Iterator[SentencePair]:
+    """The pairs of the input; one that is not as long as when it was learned from is refused."""
+    lengths = zip(text.source.lengths.tolist(), text.target.lengths.tolist(), strict=True)
+    learned = islice(lengths, text.pairs)
+    for number, (pair, expected) in enumerate(zip_longest(pairs, learned), 1):
+        if pair is None or tuple(map(len, usable_words(pair.words, number, silent))) != expected:
             raise InputError(f"pair {number} was changed while the input was aligned; align it again")
-        yield pair, found
+        yield pair
 
 
 def _program(aligner: Eflomal) -> EflomalAligner:
@@ -104,17 +98,17 @@ def _program(aligner: Eflomal) -> EflomalAligner:
 
 
 def _by_loaded(
-    wanted: SavedModel, corpus: Corpus, request: AlignRequest, warn: Warn, overwrite: bool
-) -> Found:
+    wanted: SavedModel, read: ReadPairs, words: WordMode | None, warn: Warn, overwrite: bool
+) -> Iterator[SentencePair]:
     """Links by a saved model, a window of pairs at a time."""
-    aligner = _loaded(wanted.load, request, **wanted.decoding())
+    aligner = _loaded(wanted.load, words, **wanted.decoding())
     if wanted.threshold is not None and aligner.symmetrisation != AGREEMENT:
         raise ConfigurationError(
             f"--set threshold: {wanted.load} is read by {aligner.symmetrisation}, which has none; leave it out"
         )
     learned = [aligner.trained().digest()] if wanted.save else []
     _keep(aligner, wanted, _made_from(aligner, wanted.save, learned, overwrite=overwrite))
-    pairs = read_pairs(corpus, mode=_mode(request, aligner), warn=warn, split=request.words is None)
+    pairs = read(_mode(words, aligner), warn)
     languages, unknown, first = (
         set[tuple[str, str]](),
         ForeignText(aligner.trained().known, lowercase=aligner.lowercase),
@@ -125,29 +119,29 @@ def _by_loaded(
             languages.add(tags)
             if not wanted.any_language:
                 aligner.require_languages(tags, name=str(wanted.load), hint="add --any-language")
-        words = [usable_words(pair.words, number, warn) for number, pair in enumerate(window, first + 1)]
-        sides = [[pair[side] for pair in words] for side in (0, 1)]
+        usable = [usable_words(pair.words, number, warn) for number, pair in enumerate(window, first + 1)]
+        sides = [[pair[side] for pair in usable] for side in (0, 1)]
         unknown.look(*sides)
         one, other = (np.array([len(words) for words in side], np.int64) for side in sides)
         tables = aligner.tables(*sides).windows(len(window))
-        yield from zip(window, _kept(tables, one, other, wanted), strict=True)
+        yield from _linked(iter(window), tables, one, other, wanted)
         first += len(window)
 
 
-def _loaded(model: Path, request: AlignRequest, **decoding: Any) -> StatisticalAligner:
+def _loaded(model: Path, words: WordMode | None, **decoding: Any) -> StatisticalAligner:
     """A saved model; one of text that was cut in another way is refused."""
     aligner = StatisticalAligner.load(model, **decoding)
-    if request.words is not None and aligner.words not in (None, request.words):
+    if words is not None and aligner.words not in (None, words):
         raise ConfigurationError(
             f"{model} was trained on text split with --words {aligner.words}; leave --words out, or train another"
         )
     return aligner
 
 
-def _mode(request: AlignRequest, trained: StatisticalAligner | None) -> WordMode:
-    """How text is cut: as asked for, else as for the model that is used."""
-    words: Any = request.words or (trained and trained.words) or "whitespace"
-    return cast(WordMode, words)
+def _mode(words: WordMode | None, trained: StatisticalAligner | None) -> WordMode:
+    """How text is cut: as the user says, else as for the model that is used."""
+    mode: Any = words or (trained and trained.words) or "whitespace"
+    return cast(WordMode, mode)
 
 
 class _Text(NamedTuple):
@@ -160,50 +154,53 @@ class _Text(NamedTuple):
 
 
 def _encoded(
-    corpus: Corpus, aligner: FastAlign | Hmm | Eflomal, mode: WordMode, warn: Warn, *, split: bool
+    read: ReadPairs, more: ReadPairs, aligner: FastAlign | Hmm | Eflomal, mode: WordMode, warn: Warn
 ) -> _Text:
-    """Both sides as word numbers, those of more training text after the corpus's."""
+    """Both sides as word numbers, those of more training text after those of the text."""
     lowercase = not isinstance(aligner, Eflomal) and aligner.lowercase
     source, target = WordNumbers(lowercase=lowercase), WordNumbers(lowercase=lowercase)
     languages = set[tuple[str, str]]()
 
-    def add(corpus: Corpus, warn: Warn) -> int:
+    def add(read: ReadPairs, warn: Warn) -> int:
         number = 0
-        for number, pair in enumerate(read_pairs(corpus, mode=mode, warn=warn, split=split), 1):
+        for number, pair in enumerate(read(mode, warn), 1):
             words = usable_words(pair.words, number, warn)
             source.add(words[0])
             target.add(words[1])
             languages.add(pair.languages)
         return number
 
-    pairs = add(corpus, warn)
+    pairs = add(read, warn)
     if aligner.train_on:
-        add(more_bitext(aligner.train_on, corpus.inputs[0].source.languages("bitext")), Warnings())
+        add(more, Warnings())
     tags = [{tags[side] for tags in languages} - {*UNNAMED} for side in (0, 1)]
     named = [side.pop() if len(side) == 1 else "" for side in tags]
     return _Text(source.side(), target.side(), pairs, (named[0], named[1]))
 
 
-def _kept(
+def _linked(
+    pairs: Iterator[SentencePair],
     tables: Iterator[LinkTable],
     source: Ints,
     target: Ints,
-    wanted: FastAlign | Hmm | SavedModel | Eflomal,
+    aligner: FastAlign | Hmm | SavedModel | Eflomal,
     scored: bool = True,
-) -> Iterator[PairLinks]:
-    """The links pair by pair, without the improbable ones; ``scored`` if their probabilities and scores are needed.
+) -> Iterator[SentencePair]:
+    """The pairs with their links, without the improbable ones; ``scored``: their probabilities and scores are needed.
 
     ``source`` and ``target`` are the lengths of both sides.
     """
     first = 0
-    least = (0.0, 0.0) if isinstance(wanted, Eflomal) else (wanted.min_probability, wanted.min_score)
+    least = (0.0, 0.0) if isinstance(aligner, Eflomal) else (aligner.min_probability, aligner.min_score)
     for table in tables:
-        kept = table.above(least[0])
+        probable = table.above(least[0])
         if not (scored or least[1]):
-            kept = replace(kept, probability=None)
+            probable = replace(probable, probability=None)
         rows = slice(first, first + len(table))
-        yield from pair_links(kept, source[rows], target[rows], min_score=least[1])
+        window = islice(pairs, len(table))
+        yield from with_links(window, probable, source[rows], target[rows], min_score=least[1])
         first = rows.stop
+    yield from pairs  # none is left, unless the input was changed
 
 
 def _made_from(aligner: StatisticalAligner, save: Path | None, learned: list[Any], *, overwrite: bool) -> str:

@@ -1,9 +1,8 @@
-"""Word alignments: one sentence pair's links, a whole corpus' links as flat arrays, and what an aligner is."""
+"""The links of a whole corpus as flat arrays, and what an aligner is."""
 
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -13,175 +12,19 @@ from typing import TYPE_CHECKING, Protocol, Self, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from isoglot.checks import shortened
-from isoglot.corpus.encode.words import locate_words, split_words
-from isoglot.errors import ConfigurationError, InputError
+from isoglot.corpus.links import Alignment
+from isoglot.corpus.sentence_pair import SentencePair, WordPair
 
 if TYPE_CHECKING:
     from datasets import Dataset
 
-WordPair = tuple[Sequence[str], Sequence[str]]
-"""Source and target words."""
-Span = tuple[int, int]
 IntArray = npt.NDArray[np.integer]
 Lengths = Sequence[int] | IntArray
-LINK_ITEM = re.compile(r"([0-9]{1,9})([-p?])([0-9]{1,9})")
 WINDOW = 8192
 """Sentence pairs at a time where a whole corpus would need more memory; no result depends on it."""
 MOST_ENTRIES = 1 << 24
 """Source words × target words (pieces, with an encoder) of the largest pair that is aligned: 4,096 by 4,096."""
 _ENDS = dict.fromkeys(map(ord, "\t\n\r"))
-
-
-@dataclass(frozen=True, slots=True)
-class Alignment:
-    """The word links of one sentence pair.
-
-    Args:
-        links: 0-based ``(source word, target word)`` pairs.
-
-    Example:
-        >>> forward = Alignment.from_pharaoh("0-0 1-2 10-9")
-        >>> (forward & Alignment.from_pharaoh("1-2 0-1")).to_pharaoh()
-        '1-2'
-        >>> forward.transpose().to_pharaoh()
-        '0-0 2-1 9-10'
-    """
-
-    links: frozenset[tuple[int, int]]
-
-    def __and__(self, other: Alignment) -> Alignment:
-        return Alignment(self.links & other.links)
-
-    def __or__(self, other: Alignment) -> Alignment:
-        return Alignment(self.links | other.links)
-
-    def __iter__(self) -> Iterator[tuple[int, int]]:
-        return iter(sorted(self.links))
-
-    def __len__(self) -> int:
-        return len(self.links)
-
-    def transpose(self) -> Alignment:
-        """The same links with the sides exchanged."""
-        return Alignment(frozenset((target, source) for source, target in self.links))
-
-    def to_pharaoh(self) -> str:
-        """``"0-0 1-2"``: 0-based links, sorted as numbers, not as strings."""
-        return " ".join(f"{source}-{target}" for source, target in sorted(self.links))
-
-    @classmethod
-    def from_pharaoh(cls, text: str, *, path: str | Path | None = None, line: int | None = None) -> Self:
-        """Read one line of 0-based ``source-target`` links; an empty one has none.
-
-        Raises:
-            InputError: an item is not two numbers with a hyphen between them; it names ``path`` and ``line``.
-        """
-        items = link_items(text, "two 0-based word numbers such as '3-4'", marks="-", path=path, line=line)
-        return cls(frozenset((source, target) for source, _, target in items))
-
-
-def link_items(
-    text: str, wanted: str, *, marks: str = "-p?", path: str | Path | None = None, line: int | None = None
-) -> Iterator[tuple[int, str, int]]:
-    """The links of a line: source number, mark and target number; ``wanted`` is what the error says they are."""
-    for item in split_words(text, mode="whitespace"):
-        match = LINK_ITEM.fullmatch(item)
-        if match is None or match[2] not in marks:
-            raise InputError(
-                f"invalid link {item[:60]!r}; links are {wanted}: correct the line, or name the file's format",
-                path=path,
-                line=line,
-            )
-        yield int(match[1]), match[2], int(match[3])
-
-
-@dataclass(frozen=True, slots=True)
-class PairLinks:
-    """The links of one sentence pair without its words, which not every pass over a corpus holds."""
-
-    links: list[tuple[int, int]]  # 0-based ``(source word, target word)``, sorted
-    # of each link, in [0, 1]; of SimAlign's methods similarities, which are not probabilities; empty of an aligner
-    # that has none
-    probabilities: list[float]
-    # mean over both sides' words of their best link's probability, 0 for an unaligned word; not a number of
-    # an aligner without probabilities
-    score: float
-
-
-@dataclass(frozen=True, slots=True)
-class AlignedPair(PairLinks):
-    """Two sentences and their word links: what every aligner returns for a pair.
-
-    Args:
-        links: 0-based ``(source word, target word)``, sorted.
-        probabilities: Probability of each link, in [0, 1]; of ``argmax``, ``itermax``, ``match``, ``forward`` and
-            ``backward`` the similarity ``(cosine + 1) / 2``, which is not a probability; empty if the aligner has none.
-        score: Mean over both sides' words of their best link's probability, 0 for an unaligned word; not a number if
-            the aligner has no probabilities.
-        source_words: Words of the source side.
-        target_words: Words of the target side.
-        source: The source text as given; the words joined by single spaces if words were given.
-        target: The same of the target side.
-
-    Example:
-        >>> pair = AlignedPair.of((["the", "house"], ["das", "Haus"]), PairLinks([(1, 1)], [0.9], 0.45))
-        >>> pair.word_pairs, pair.source_spans[1], pair.to_pharaoh()
-        ([('house', 'Haus')], (4, 9), '1-1')
-    """
-
-    source_words: list[str]
-    target_words: list[str]
-    source: str
-    target: str
-
-    @classmethod
-    def of(cls, words: WordPair, found: PairLinks, texts: tuple[str, str] | None = None) -> Self:
-        """Words with their links; ``texts`` are what the words were cut from."""
-        source, target = texts or (" ".join(words[0]), " ".join(words[1]))
-        links = found.links, found.probabilities, found.score
-        return cls(*links, list(words[0]), list(words[1]), source, target)
-
-    def __iter__(self) -> Iterator[tuple[int, int]]:
-        return iter(self.links)
-
-    def __len__(self) -> int:
-        return len(self.links)
-
-    @property
-    def alignment(self) -> Alignment:
-        """The links as a set that can be intersected, transposed and written."""
-        return Alignment(frozenset(self.links))
-
-    @property
-    def word_pairs(self) -> list[tuple[str, str]]:
-        """The linked words."""
-        return [(self.source_words[i], self.target_words[j]) for i, j in self.links]
-
-    @property
-    def source_spans(self) -> list[Span]:
-        """Characters ``[start, end)`` of each source word in ``source``."""
-        return locate_words(self.source, self.source_words) or []
-
-    @property
-    def target_spans(self) -> list[Span]:
-        """Characters ``[start, end)`` of each target word in ``target``."""
-        return locate_words(self.target, self.target_words) or []
-
-    def to_pharaoh(self) -> str:
-        """``"0-0 1-2"``."""
-        return self.alignment.to_pharaoh()
-
-
-def require_words(pair: WordPair) -> WordPair:
-    """Refuse text in the place of words, whose characters would be linked, and sentences in that of words."""
-    for side in pair:
-        if isinstance(side, str) or (len(side) and not isinstance(side[0], str)):
-            raise ConfigurationError(
-                f"got {shortened(side)}, but a sentence is a list of words here; call isoglot.align or "
-                "isoglot.align_many for text, align_pairs for many sentences"
-            )
-    return pair
 
 
 def column(word: str) -> str:
@@ -267,9 +110,12 @@ class LinkTable:
         """The links of at least this probability; all of them where they have none."""
         if self.probability is None or not minimum:
             return self
-        kept = self.probability >= minimum
+        probable = self.probability >= minimum
         return LinkTable(
-            starts_and_end(kept)[self.offsets], self.source[kept], self.target[kept], self.probability[kept]
+            starts_and_end(probable)[self.offsets],
+            self.source[probable],
+            self.target[probable],
+            self.probability[probable],
         )
 
     @property
@@ -304,20 +150,28 @@ def windows(count: int) -> Iterator[tuple[int, int]]:
     return ((first, min(first + WINDOW, count)) for first in range(0, max(count, 1), WINDOW))
 
 
-def pair_links(
-    table: LinkTable, source_lengths: Lengths, target_lengths: Lengths, *, min_score: float = 0.0
-) -> Iterator[PairLinks]:
-    """The links pair by pair; none where the score is too low."""
+def with_links(
+    pairs: Iterable[SentencePair],
+    table: LinkTable,
+    source_lengths: Lengths,
+    target_lengths: Lengths,
+    *,
+    min_score: float = 0.0,
+) -> Iterator[SentencePair]:
+    """The pairs with their links of a table; with none where the score is too low."""
     links = list(zip(table.source.tolist(), table.target.tolist(), strict=True))
-    bounds = pairwise(table.offsets.tolist())
+    bounds = zip(pairs, pairwise(table.offsets.tolist()), strict=True)
     if table.probability is None:
-        yield from (PairLinks(links[a:b], [], math.nan) for a, b in bounds)
+        for pair, (a, b) in bounds:
+            pair.links, pair.probabilities, pair.score = links[a:b], [], math.nan
+            yield pair
         return
     probabilities = table.probability.tolist()
     scores = _scores(table, table.probability, source_lengths, target_lengths).tolist()
-    for (a, b), score in zip(bounds, scores, strict=True):
-        kept = slice(a, b if score >= min_score else a)
-        yield PairLinks(links[kept], probabilities[kept], score)
+    for (pair, (a, b)), score in zip(bounds, scores, strict=True):
+        linked = slice(a, b if score >= min_score else a)
+        pair.links, pair.probabilities, pair.score = links[linked], probabilities[linked], score
+        yield pair
 
 
 def _scores(

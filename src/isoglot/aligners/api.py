@@ -8,18 +8,17 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
-from itertools import tee
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast, overload
 
-from isoglot.aligners.alignment import AlignedPair, PairLinks, WordPair
 from isoglot.aligners.embedding.choice import untuned, with_kept
 from isoglot.aligners.embedding.options import EmbeddingOptions
 from isoglot.aligners.embedding.running_text import align_running
-from isoglot.aligners.given_pairs import Sentence, Texts, cut_pair, given_pairs
+from isoglot.aligners.given_pairs import Sentence, given_pairs, pair_of
 from isoglot.aligners.options import STATISTICAL
 from isoglot.checkpoints.folder import BOX, checkpoint_folder, packed_file
 from isoglot.corpus.encode.words import WordMode, require_mode
+from isoglot.corpus.sentence_pair import SentencePair
 from isoglot.errors import ConfigurationError
 from isoglot.runs.fingerprint import FileState, files_of, states
 
@@ -46,7 +45,7 @@ def align(
     words: WordMode | None = None,
     tokenizer: PreTrainedTokenizerBase | None = None,
     **options: Any,
-) -> AlignedPair:
+) -> SentencePair:
     """Link the words of two sentences.
 
     The first call with a model loads it, later ones find it loaded (a checkpoint that has changed on disk is loaded
@@ -84,7 +83,7 @@ def align(
         (['The', 'river', '.'], [(0, 3), (4, 9), (9, 10)])
     """
     aligner, mode = _aligner(model, method, words, tokenizer, options)
-    (pair,) = _aligned(aligner, iter([cut_pair((source, target), mode)]), mode)
+    (pair,) = _linked(aligner, iter([pair_of(source, target)]), mode)
     return pair
 
 
@@ -99,7 +98,7 @@ def align_many(
     words: WordMode | None = None,
     tokenizer: PreTrainedTokenizerBase | None = None,
     **options: Any,
-) -> Iterator[AlignedPair]: ...
+) -> Iterator[SentencePair]: ...
 
 
 @overload
@@ -113,7 +112,7 @@ def align_many(
     words: WordMode | None = None,
     tokenizer: PreTrainedTokenizerBase | None = None,
     **options: Any,
-) -> list[AlignedPair]: ...
+) -> list[SentencePair]: ...
 
 
 def align_many(
@@ -126,7 +125,7 @@ def align_many(
     words: WordMode | None = None,
     tokenizer: PreTrainedTokenizerBase | None = None,
     **options: Any,
-) -> list[AlignedPair] | Iterator[AlignedPair]:
+) -> list[SentencePair] | Iterator[SentencePair]:
     """Link the words of many sentence pairs, in batches.
 
     What has no length (a generator, a streamed data set) is read as results are taken from the iterator that is
@@ -160,45 +159,39 @@ def align_many(
         >>> align_many(frame, source="en", target="de", method="fast_align")[1].word_pairs
         [('a', 'ein'), ('house', 'Haus')]
     """
-    rows = given_pairs(pairs, source, target)
+    sentences = given_pairs(pairs, source, target)
     aligner: EmbeddingAligner | StatisticalAligner
     if method in STATISTICAL and model is None:
         _refuse_tokenizer(tokenizer)
-        rows = iter(held := list(rows))
-        aligner, mode = _learned(str(method), held, words, options)
+        every = list(sentences)
+        sentences = iter(every)
+        aligner, mode = _learned(str(method), every, words, options)
     else:
         aligner, mode = _aligner(model, method, words, tokenizer, options)
-    cut = (cut_pair(row, mode, f"pair {number}: ") for number, row in enumerate(rows, 1))
-    aligned = _aligned(aligner, cut, mode)
-    return list(aligned) if hasattr(source if pairs is None else pairs, "__len__") else aligned
+    linked = _linked(aligner, sentences, mode)
+    return list(linked) if hasattr(source if pairs is None else pairs, "__len__") else linked
 
 
-def _aligned(
-    aligner: EmbeddingAligner | StatisticalAligner, cut: Iterator[tuple[WordPair, Texts]], mode: WordMode
-) -> Iterator[AlignedPair]:
-    """Pairs of words with their links, and the texts that they were cut from."""
-    pairs, same = tee(cut)
-    found: Iterator[PairLinks]
+def _linked(
+    aligner: EmbeddingAligner | StatisticalAligner, pairs: Iterator[SentencePair], mode: WordMode
+) -> Iterator[SentencePair]:
+    """The pairs, cut into words, with their links."""
+    cut = (pair.cut(mode) for pair in pairs)
     if hasattr(aligner, "tokenizer"):
-        encoder = cast("EmbeddingAligner", aligner)
-        found = align_running(encoder, ((texts, words) for words, texts in same), mode=mode)
-    else:
-        found = aligner.align_pairs(words for words, _ in same)
-    for (words, texts), own in zip(pairs, found, strict=True):
-        yield AlignedPair.of(words, own, texts)
+        return align_running(cast("EmbeddingAligner", aligner), cut, mode=mode)
+    return aligner.align_pairs(cut)
 
 
 def _learned(
-    method: str, rows: Sequence[tuple[Any, Any]], words: WordMode | None, options: dict[str, Any]
+    method: str, pairs: Sequence[SentencePair], words: WordMode | None, options: dict[str, Any]
 ) -> tuple[StatisticalAligner, WordMode]:
     """An aligner that learned from these pairs, and how text is cut for it."""
     from isoglot.aligners.statistical.model import StatisticalAligner  # noqa: PLC0415 - loads numba
 
-    text = any(isinstance(side, str) for row in rows for side in row)
-    mode = words if words is not None else "unicode" if text or not rows else "whitespace"
+    text = any(not all(pair.words) for pair in pairs)
+    mode = words if words is not None else "unicode" if text or not pairs else "whitespace"
     aligner = StatisticalAligner(method, words=mode, **options)
-    cut = (cut_pair(row, mode, f"pair {number}: ") for number, row in enumerate(rows, 1))
-    return aligner.fit_pairs(pair for pair, _ in cut), mode
+    return aligner.fit_pairs(pair.cut(mode) for pair in pairs), mode
 
 
 def _aligner(

@@ -6,24 +6,28 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from itertools import zip_longest
 from typing import Any
 
-from isoglot.aligners.alignment import WordPair
 from isoglot.checks import did_you_mean, is_text, shortened
-from isoglot.corpus.encode.words import WordMode, sentence_words, split_words
+from isoglot.corpus.encode.words import split_words
+from isoglot.corpus.sentence_pair import SentencePair
 from isoglot.errors import ConfigurationError
 
 Sentence = str | Sequence[str]
 """A sentence as text, or its words."""
-Texts = tuple[str, str]
 _MISSING = object()
 
 
-def given_pairs(pairs: Any, source: Any, target: Any) -> Iterator[tuple[Any, Any]]:
-    """Both sides of each pair, whatever holds them; :func:`isoglot.aligners.api.align_many` says what may.
+def given_pairs(pairs: Any, source: Any, target: Any) -> Iterator[SentencePair]:
+    """The pairs of an object, not cut into words; :func:`isoglot.aligners.api.align_many` says what may hold them.
 
     Example:
-        >>> list(given_pairs({"en": ["a house"], "de": ["ein Haus"]}, "en", "de"))
+        >>> [pair.texts for pair in given_pairs({"en": ["a house"], "de": ["ein Haus"]}, "en", "de")]
         [('a house', 'ein Haus')]
     """
+    sides = enumerate(_sides(pairs, source, target), 1)
+    return (pair_of(*both, f"pair {number}: ") for number, both in sides)
+
+
+def _sides(pairs: Any, source: Any, target: Any) -> Iterator[tuple[Any, Any]]:
     if pairs is None:
         if source is None or target is None or isinstance(source, str) or isinstance(target, str):
             raise ConfigurationError(
@@ -54,13 +58,13 @@ def given_pairs(pairs: Any, source: Any, target: Any) -> Iterator[tuple[Any, Any
 
 def _side_by_side(source: Iterable[Any], target: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
     """Pairs of two columns or lists of the same length."""
-    for number, (one, other) in enumerate(zip_longest(source, target, fillvalue=_MISSING), 1):
-        if one is _MISSING or other is _MISSING:
-            side = "source" if one is _MISSING else "target"
+    for number, both in enumerate(zip_longest(source, target, fillvalue=_MISSING), 1):
+        if both[0] is _MISSING or both[1] is _MISSING:
+            side = "source" if both[0] is _MISSING else "target"
             raise ConfigurationError(
                 f"pair {number}: the {side} side has only {number - 1} sentences; give both sides the same number"
             )
-        yield one, other
+        yield both
 
 
 def _pair(row: Any, number: int, names: tuple[str, str]) -> tuple[Any, Any]:
@@ -74,17 +78,16 @@ def _pair(row: Any, number: int, names: tuple[str, str]) -> tuple[Any, Any]:
     )
 
 
-def cut_pair(pair: tuple[Any, Any], mode: WordMode, place: str = "") -> tuple[WordPair, Texts]:
-    """The words of both sides, and the texts that they stand in."""
-    (source, one), (target, other) = (_cut_side(side, mode, place) for side in pair)
-    return (source, target), (one, other)
+def pair_of(source: Any, target: Any, pair: str = "") -> SentencePair:
+    """A pair of sentences, each given as text or as words; ``pair`` is what messages call it."""
+    return SentencePair.of(_sentence(source, pair), _sentence(target, pair))
 
 
-def _cut_side(side: Any, mode: WordMode, place: str) -> tuple[list[str], str]:
+def _sentence(side: Any, pair: str) -> str | list[str]:
     if is_text(side):
-        return sentence_words(side, mode=mode), side
+        return str(side)
     if isinstance(side, str | bytes | Mapping | Set) or not isinstance(side, Iterable):
-        raise ConfigurationError(f"{place}got {shortened(side)}; a sentence is a text or a list of words")
+        raise ConfigurationError(f"{pair}got {shortened(side)}; a sentence is a text or a list of words")
     words = list(side)
     for word in words:
         if not is_text(word):
@@ -94,7 +97,7 @@ def _cut_side(side: Any, mode: WordMode, place: str) -> tuple[list[str], str]:
         else:
             continue
         raise ConfigurationError(
-            f"{place}{shortened(word)} {problem}; for a list of sentences call "
+            f"{pair}{shortened(word)} {problem}; for a list of sentences call "
             "isoglot.align_many(source=[...], target=[...]); for one sentence give its text or its single words"
         )
-    return words, " ".join(words)
+    return words

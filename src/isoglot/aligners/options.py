@@ -48,8 +48,8 @@ class _Model(LinkFilter):
 
     def decoding(self) -> dict[str, Any]:
         """How links are read off the model, where that is said."""
-        given = {"symmetrisation": self.symmetrisation, "threshold": self.threshold}
-        return {name: value for name, value in given.items() if value is not None}
+        options = {"symmetrisation": self.symmetrisation, "threshold": self.threshold}
+        return {name: value for name, value in options.items() if value is not None}
 
 
 class _LearnedModel(_Model):
@@ -191,17 +191,11 @@ class LinkFormat(Options):
         return self
 
 
-class AlignRequest(LinkFormat):
-    """What ``isoglot align`` is to do beside its inputs and output."""
-
-    aligner: AnyAligner
-
-
 def paths_of(aligner: Options, *names: str) -> list[Path]:
     """The files and folders that an aligner's options of these names are, as far as it has them."""
-    found = [getattr(aligner, name, None) for name in names]
-    listed = [one if isinstance(one, tuple) else (one,) for one in found if one is not None]
-    return [Path(path) for several in listed for path in several]
+    values = [getattr(aligner, name, None) for name in names]
+    several = [value if isinstance(value, tuple) else (value,) for value in values if value is not None]
+    return [Path(path) for paths in several for path in paths]
 
 
 def aligner_of(**values: Any) -> AnyAligner:
@@ -233,10 +227,10 @@ def aligner_of(**values: Any) -> AnyAligner:
             f"{', '.join(STATISTICAL)}; with an encoder: {', '.join(METHODS)}"
         )
     kind = _KINDS[method]
-    own = {name: value for name, value in values.items() if name != "method"}
+    options = {name: value for name, value in values.items() if name != "method"}
     if kind is Encoder:
-        own["method"] = method
-    return validated(kind, own, what=f"method {method}", called=_flag)  # type: ignore[return-value]
+        options["method"] = method
+    return validated(kind, options, what=f"method {method}", called=_flag)  # type: ignore[return-value]
 
 
 def _learning() -> set[str]:
@@ -291,20 +285,20 @@ class LayerScoring(Options):
         return self
 
 
-def scoring_of(**given: Any) -> FileScoring | LayerScoring:
+def scoring_of(**options: Any) -> FileScoring | LayerScoring:
     """The way of scoring that options by name describe: a file of ``links``, else layers of an encoder.
 
     Without ``model`` it is the encoder that comes with the package, without ``layers`` the layer that it keeps.
     """
-    if "links" in given:
-        if "layers" in given:
+    if "links" in options:
+        if "layers" in options:
             raise ConfigurationError(
                 "--layers: scores an encoder, and LINKS is a file; leave one of the two out"
             )
-        return validated(FileScoring, given, what="scoring a file", called=_flag)
-    values = {"method": "itermax", **with_kept(given.get("model", BOX), given)}
-    if "layers" not in given and "layer" in values:
+        return validated(FileScoring, options, what="scoring a file", called=_flag)
+    values = {"method": "itermax", **with_kept(options.get("model", BOX), options)}
+    if "layers" not in options and "layer" in values:
         values["layers"] = str(values.pop("layer"))
-    elif "layer" not in given:
+    elif "layer" not in options:
         values.pop("layer", None)
     return validated(LayerScoring, values, what=f"method {values['method']}", called=_flag)

@@ -7,9 +7,9 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from math import sqrt
 from pathlib import Path
-from typing import Any
 
-from isoglot.aligners.alignment import PairLinks, column
+from isoglot.aligners.alignment import column
+from isoglot.corpus.sentence_pair import SentencePair
 from isoglot.runs.files import whole_file
 
 Span = tuple[int, int]
@@ -109,27 +109,27 @@ class PairCounts:
 
 
 def counted(
-    found: Iterable[tuple[Any, PairLinks]],
+    linked: Iterable[SentencePair],
     *,
     lexicon: str | Path | None = None,
     phrases: str | Path | None = None,
     longest: int = 7,
-) -> Iterator[tuple[Any, PairLinks]]:
-    """Pass links on, count the words and phrases that they link, and write the counts at the end.
+) -> Iterator[SentencePair]:
+    """Pass pairs on, count the words and phrases that they link, and write the counts at the end.
 
     ``lexicon``: File of linked words; those whose third column is below 0.05 are left out, as of a statistical model.
     ``phrases``: File of phrase pairs of at most ``longest`` words.
     """
     words, pairs = PairCounts(), PairCounts()
-    for pair, own in found:
+    for pair in linked:
         source, target = ([*map(column, side)] for side in pair.words)
         if lexicon is not None:
-            for i, j in own.links:
+            for i, j in pair.links:
                 words.add(source[i : i + 1], target[j : j + 1])
         if phrases is not None:
-            for (a, b), (c, d) in phrase_pairs(own.links, len(source), len(target), longest=longest):
+            for (a, b), (c, d) in phrase_pairs(pair.links, len(source), len(target), longest=longest):
                 pairs.add(source[a:b], target[c:d])
-        yield pair, own
+        yield pair
     if lexicon is not None:
         words.write(lexicon, minimum=_LEAST)
     if phrases is not None:

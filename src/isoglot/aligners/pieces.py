@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from isoglot.aligners.alignment import PairLinks
 from isoglot.checks import missing_package
 from isoglot.corpus.encode.words import word_of_piece
+from isoglot.corpus.sentence_pair import SentencePair
 from isoglot.errors import ConfigurationError
 
 Cut = Callable[[str], tuple[list[str], list[tuple[int, int]]]]
@@ -43,8 +43,8 @@ def load_cut(name: str) -> Cut:
         ) from error
 
     def cut(text: str) -> tuple[list[str], list[tuple[int, int]]]:
-        found = encode(processor, text)
-        return found["pieces"], found["offsets"]
+        encoding = encode(processor, text)
+        return encoding["pieces"], encoding["offsets"]
 
     return cut
 
@@ -55,15 +55,13 @@ def _transformers(name: str) -> Cut:
     tokenizer = load_tokenizer(name)
 
     def cut(text: str) -> tuple[list[str], list[tuple[int, int]]]:
-        found = tokenizer(text, add_special_tokens=False, return_offsets_mapping=True, verbose=False)
-        return list(tokenizer.convert_ids_to_tokens(list(found["input_ids"]))), found["offset_mapping"]
+        encoding = tokenizer(text, add_special_tokens=False, return_offsets_mapping=True, verbose=False)
+        return list(tokenizer.convert_ids_to_tokens(list(encoding["input_ids"]))), encoding["offset_mapping"]
 
     return cut
 
 
-def piece_links(
-    found: Iterable[tuple[Any, PairLinks]], tokenizers: Sequence[str]
-) -> Iterator[tuple[Any, PairLinks]]:
+def piece_links(linked: Iterable[SentencePair], tokenizers: Sequence[str]) -> Iterator[SentencePair]:
     """Pairs whose words are pieces: every piece of a word has the links of the word, to every piece of the other.
 
     A piece of several words (of single Han characters) has the links of all of them, with the greatest probability.
@@ -71,25 +69,23 @@ def piece_links(
     ``tokenizers``: One of both sides, or those of source and target.
     """
     cuts = [load_cut(name) for name in tokenizers]
-    for pair, own in found:
-        (source, target), (one, other) = pair.placed
-        (source_pieces, source_places, forward), (target_pieces, target_places, backward) = (
-            _members(source, one, cuts[0]),
-            _members(target, other, cuts[-1]),
-        )
+    for pair in linked:
+        texts, (source_spans, target_spans) = pair.texts_and_spans
+        source_pieces, source_spans, forward = _members(texts[0], source_spans, cuts[0])
+        target_pieces, target_spans, backward = _members(texts[1], target_spans, cuts[-1])
         links: dict[tuple[int, int], float] = {}
-        for (s, t), probability in zip(own.links, own.probabilities or [1.0] * len(own.links), strict=True):
+        for (s, t), probability in zip(
+            pair.links, pair.probabilities or [1.0] * len(pair.links), strict=True
+        ):
             for link in product(forward.get(s, ()), backward.get(t, ())):
                 links[link] = max(probability, links.get(link, 0.0))
-        probabilities = [links[link] for link in sorted(links)] if own.probabilities else []
-        yield (
-            replace(
-                pair,
-                texts=(source, target),
-                words=(source_pieces, target_pieces),
-                spans=(source_places, target_places),
-            ),
-            PairLinks(sorted(links), probabilities, own.score),
+        yield replace(
+            pair,
+            texts=texts,
+            words=(source_pieces, target_pieces),
+            spans=(source_spans, target_spans),
+            links=sorted(links),
+            probabilities=[links[link] for link in sorted(links)] if pair.probabilities else [],
         )
 
 
@@ -97,8 +93,8 @@ def _members(
     text: str, spans: Sequence[tuple[int, int]], cut: Cut
 ) -> tuple[list[str], list[tuple[int, int]], dict[int, list[int]]]:
     """The pieces of a text, their characters, and those of each word; a space or nothing belongs to the one behind."""
-    pieces, places = cut(text)
-    bounds, words = np.array(places, np.int64).reshape(-1, 2), np.array(spans, np.int64).reshape(-1, 2)
+    pieces, piece_spans = cut(text)
+    bounds, words = np.array(piece_spans, np.int64).reshape(-1, 2), np.array(spans, np.int64).reshape(-1, 2)
     first = word_of_piece(bounds[:, 0], bounds[:, 1], words[:, 0], words[:, 1]).tolist()
     behind = np.searchsorted(words[:, 0], bounds[:, 1]).tolist()
     members: dict[int, list[int]] = {}
@@ -108,4 +104,4 @@ def _members(
         owner = owners[0]
         for word in owners:
             members.setdefault(word, []).append(piece)
-    return pieces, places, members
+    return pieces, piece_spans, members

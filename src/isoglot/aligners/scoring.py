@@ -5,72 +5,57 @@ A sentence without any link still counts in |S|; see :class:`isoglot.link_counts
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import logging
+import unicodedata
+from collections.abc import Iterable
 from dataclasses import dataclass
-from operator import index
+from itertools import chain, product
 from pathlib import Path
-from typing import TypeVar
+from typing import Any
 
-from isoglot.aligners.alignment import AlignedPair, Alignment
-from isoglot.checks import shortened
-from isoglot.errors import ConfigurationError
-from isoglot.link_counts import AlignmentScore
+from isoglot.aligners.files.formats import LinkReader, LinksInMemory
+from isoglot.aligners.files.matching import matched
+from isoglot.corpus.links import Alignment, Link, link_outside
+from isoglot.corpus.sentence_pair import SentencePair
+from isoglot.errors import ConfigurationError, InputError
+from isoglot.link_counts import AlignmentScore, require_sure
 
-Links = frozenset[tuple[int, int]]
-T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class GoldAlignment:
-    """Gold links of one sentence pair; sure links are possible too, whether the file repeats them or not."""
-
-    sure: frozenset[tuple[int, int]]  # links on which annotators agree
-    possible: frozenset[tuple[int, int]] = frozenset()  # links that are not wrong
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "possible", self.possible | self.sure)
-
-    @classmethod
-    def of(cls, sure: Iterable[Sequence[int]], possible: Iterable[Sequence[int]] = ()) -> GoldAlignment:
-        """From lists of ``[source, target]``."""
-        try:
-            return cls(*(frozenset((index(s), index(t)) for s, t in links) for links in (sure, possible)))
-        except (TypeError, ValueError):
-            raise ConfigurationError(
-                f"links are pairs of word numbers such as [(0, 0), (1, 2)], got {shortened(sure)}"
-                + (f" and {shortened(possible)}" if possible else "")
-            ) from None
-
-    def outside(self, source: int, target: int) -> tuple[int, int] | None:
-        """The first link of a word that a pair with this many words does not have."""
-        found = (link for link in self.possible if not (0 <= link[0] < source and 0 <= link[1] < target))
-        return min(found, default=None)
-
-    def transpose(self) -> GoldAlignment:
-        """The same links with the sides exchanged."""
-        return GoldAlignment.of(((t, s) for s, t in self.sure), ((t, s) for s, t in self.possible))
-
-
-GivenLinks = str | Path | Iterable[AlignedPair | Alignment | GoldAlignment | str | Iterable[tuple[int, int]]]
+Links = frozenset[Link]
+GivenLinks = str | Path | Iterable[SentencePair | Alignment | str | Iterable[Link]]
 """A file of links, or the links of each sentence in any form."""
+FIGURES = ("precision", "recall", "f1", "aer", "links", "sure")
+_LOG = logging.getLogger(__name__)
+_DROP = 0.10
+"""How far (absolute AER) the other reading must be better to be worth a word: wrong bases cost 0.3 and more."""
+_BASES = {0: [], -1: ["they count from 1 (--base 1)"], 1: ["the gold file counts from 1 (--gold-base 1)"]}
+_SIDES = {False: [], True: ["their sides are exchanged (--reverse)"]}
+"""What may be wrong, by how far numbers are shifted and by whether sides are exchanged; as read, nothing."""
+_NONE: Links = frozenset()
 
 
-def require_sure(sure: bool, path: str | Path) -> None:
-    """Refuse gold links without a sure one, against which recall and the error rate say nothing."""
-    if not sure:
-        raise ConfigurationError(
-            f"{path}: has no sure link to measure against; give a file with sure links, or an aligned corpus"
-        )
+@dataclass(frozen=True)
+class ScoreReport:
+    """Scores of a corpus."""
+
+    total: AlignmentScore
+    count: int  # sentences
+    sentences: list[tuple[str, AlignmentScore]]  # of each one, if asked for
+    hint: str | None
+
+    def summary(self) -> dict[str, Any]:
+        """The total as plain numbers, rates from 0 to 1."""
+        figures = {name: getattr(self.total, name) for name in FIGURES}
+        return {**figures, "sentences": self.count, "hint": self.hint}
 
 
 def score(links: GivenLinks, gold: GivenLinks) -> AlignmentScore:
     """Precision, recall, F1 and alignment error rate of links against gold links.
 
     Args:
-        links: A file of links, or for each sentence an ``AlignedPair``, an ``Alignment``, any collection of
+        links: A file of links, or for each sentence a ``SentencePair``, an ``Alignment``, any collection of
             ``(source word, target word)``, or a Pharaoh line.
-        gold: A file of gold links, or for each sentence a :class:`GoldAlignment` or any of the above, whose links are
-            then sure ones; in a Pharaoh line ``3p4`` is a possible link.
+        gold: A file of gold links, or for each sentence a ``SentencePair`` with gold links, or any of the above, whose
+            links are then sure ones; in a Pharaoh line ``3p4`` is a possible link.
 
     Returns:
         Counts over the corpus, and the rates (from 0 to 1) that follow from them.
@@ -80,33 +65,135 @@ def score(links: GivenLinks, gold: GivenLinks) -> AlignmentScore:
         InputError: A file or line that cannot be read; other words, or links of words that the gold sentence lacks.
 
     Example:
-        >>> found = score(["0-0 1-1", "0-0"], [{(0, 0), (1, 1)}, GoldAlignment.of([[0, 1]], [[0, 0]])])
+        >>> found = score(["0-0 1-1", "0-0"], [{(0, 0), (1, 1)}, SentencePair.of_gold([[0, 1]], [[0, 0]])])
         >>> found.precision, found.recall, round(found.aer, 3), found.links, found.sure
         (1.0, 0.6666666666666666, 0.167, 3, 3)
     """
-    found, right = _all(Alignment, links), _all(GoldAlignment, gold)
-    if found is None or right is None:
-        from isoglot.aligners.score_file import score_given  # noqa: PLC0415 - it reads what is defined here
+    if isinstance(links, list | tuple) and isinstance(gold, list | tuple):
+        alignments = [sentence for sentence in links if isinstance(sentence, Alignment)]
+        answers = [pair for pair in gold if isinstance(pair, SentencePair) and pair.sure is not None]
+        if len(alignments) == len(links) and len(answers) == len(gold):
+            return _total(alignments, answers)
+    report = score_sentences(
+        LinkReader(links) if isinstance(links, str | Path) else LinksInMemory(links, "links"),
+        LinkReader(gold, gold=True)
+        if isinstance(gold, str | Path)
+        else LinksInMemory(gold, "gold", gold=True),
+    )
+    if report.hint:
+        _LOG.warning("%s", report.hint)
+    return report.total
 
-        return score_given(links, gold)
-    if len(found) != len(right):
+
+def _total(alignments: list[Alignment], gold: list[SentencePair]) -> AlignmentScore:
+    """The score of links in memory alone, without a look at other readings of them."""
+    if len(alignments) != len(gold):
         raise ConfigurationError(
-            f"got {len(found)} alignments but {len(right)} gold alignments; keep empty lines for empty alignments"
+            f"got {len(alignments)} alignments but {len(gold)} gold alignments; keep empty lines for empty alignments"
         )
-    pairs = zip(found, right, strict=True)
-    total = sum((score_pair(alignment.links, own) for alignment, own in pairs), AlignmentScore())
+    pairs = zip(alignments, gold, strict=True)
+    total = sum((score_pair(alignment.links, pair) for alignment, pair in pairs), AlignmentScore())
     require_sure(total.sure > 0, "gold")
     return total
 
 
-def _all(kind: type[T], given: GivenLinks) -> Sequence[T] | None:
-    """A list that holds nothing else."""
-    if not isinstance(given, list | tuple):
-        return None
-    found = [own for own in given if isinstance(own, kind)]
-    return found if len(found) == len(given) else None
+def score_sentences(links: LinkReader, gold: LinkReader, *, each: bool = False) -> ScoreReport:
+    """Score links sentence by sentence; ``each``: keep the score of every one."""
+    first = gold.first if gold.rows else 1
+    readings, sentences, number = Readings(), list[tuple[str, AlignmentScore]](), first - 1
+    outside = ""
+    for number, (pair, answer) in enumerate(matched(links, gold), first):
+        name = str(number if answer.id is None else answer.id)
+        _require_same_words(pair, answer, name, links.path, gold.path)
+        if not outside and answer.has_words:
+            source, target = map(len, answer.words)
+            if (link := link_outside(pair.links, source, target)) is not None:
+                outside = (
+                    f"sentence {name} has the link {link[0]}-{link[1]}, counted from 0, but {source} and {target} "
+                    f"words in {gold.path}"
+                )
+        scored = readings.add(frozenset(pair.links), answer)
+        if each:
+            sentences.append((name, scored))
+    require_sure(readings.total.sure > 0, gold.path)
+    hint = readings.hint()
+    if outside:
+        raise InputError(
+            f"{outside}; {hint or 'give the links of its own sentences and words, in its order'}",
+            path=links.path,
+        )
+    return ScoreReport(readings.total, number - first + 1, sentences, hint)
 
 
-def score_pair(links: Links, gold: GoldAlignment) -> AlignmentScore:
-    """Score one sentence's links."""
-    return AlignmentScore(len(links), len(gold.sure), len(links & gold.sure), len(links & gold.possible))
+def _require_same_words(
+    pair: SentencePair, answer: SentencePair, name: str, path: str | Path, gold: str | Path
+) -> None:
+    """Refuse links of other words than the gold ones; case and Unicode's normal forms make no difference."""
+    if not (pair.has_words and answer.has_words) or pair.words == answer.words:
+        return
+    counts, expected = ([len(side) for side in both.words] for both in (pair, answer))
+    if counts != expected:
+        problem = f"has {counts[0]} and {counts[1]} words, but {expected[0]} and {expected[1]} in {gold}"
+    else:
+        sides = zip(pair.words, answer.words, strict=True)
+        words = chain.from_iterable(zip(*side, strict=True) for side in sides)
+        differing = next((both for both in words if _folded(both[0]) != _folded(both[1])), None)
+        if differing is None:
+            return
+        problem = f"has the word {differing[0]!r}, where {gold} has {differing[1]!r}"
+    raise InputError(
+        f"sentence {name} {problem}; align the gold file's own words, in its order (--reverse if the sides are "
+        "exchanged), or give both files the same ids",
+        path=path,
+        line=pair.line,
+    )
+
+
+def _folded(word: str) -> str:
+    return unicodedata.normalize("NFKC", word).casefold()
+
+
+def score_pair(links: Links, gold: SentencePair) -> AlignmentScore:
+    """Score one sentence's links against the gold links of a pair."""
+    sure = gold.sure or frozenset()
+    return AlignmentScore(len(links), len(sure), len(links & sure), len(links & gold.possible))
+
+
+class Readings:
+    """Sums over sentences, added one at a time, of the score of their links as they are and as they may be meant.
+
+    Tried are links shifted by one both ways (a 0-based file read as 1-based, or the reverse), the two sides exchanged,
+    and both; and sentences shifted by one.
+    """
+
+    def __init__(self) -> None:
+        self.total = AlignmentScore()
+        """The score of the links as they are."""
+        self._variants = dict.fromkeys(list(product(_SIDES, _BASES))[1:], AlignmentScore())
+        self._early = self._late = AlignmentScore()
+        self._last: tuple[Links, SentencePair] | None = None
+
+    def add(self, links: Links, gold: SentencePair) -> AlignmentScore:
+        """Add the next sentence; its own score."""
+        scored = score_pair(links, gold)
+        self.total += scored
+        for turned, shift in self._variants:
+            read = frozenset((j + shift, i + shift) if turned else (i + shift, j + shift) for i, j in links)
+            self._variants[turned, shift] += score_pair(read, gold)
+        if self._last is not None:
+            self._early += score_pair(links, self._last[1])
+        self._late += score_pair(_NONE if self._last is None else self._last[0], gold)
+        self._last = links, gold
+        return scored
+
+    def hint(self) -> str | None:
+        """What to try where another reading of the links scores far better, else None."""
+        last = AlignmentScore() if self._last is None else score_pair(_NONE, self._last[1])
+        errors = {" and ".join(_BASES[s] + _SIDES[t]): total.aer for (t, s), total in self._variants.items()}
+        errors["their sentences are numbered one too high"] = (self._early + last).aer
+        errors["their sentences are numbered one too low"] = self._late.aer
+        reading, best = min(errors.items(), key=lambda item: item[1])
+        if best > self.total.aer - _DROP:
+            return None
+        rates = f"{100 * best:.2f} instead of {100 * self.total.aer:.2f}"
+        return f"AER would be {rates} if the links are read as if {reading}"

@@ -8,15 +8,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from isoglot.aligners.embedding.choice import ATTACHED, Choice, RatedChoice, keep_choice
-from isoglot.aligners.files.gold import GoldPairs, gold_pairs, require_usable
+from isoglot.aligners.files.gold import gold_pairs, require_usable, side_length
 from isoglot.checks import shortened
+from isoglot.corpus.sentence_pair import SentencePair
 from isoglot.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-GoldSet = str | Path | GoldPairs
-"""A file or folder of development links, or sentence pairs with theirs."""
+GoldSet = str | Path | Sequence[SentencePair]
+"""A file or folder of development links, or sentence pairs with gold links."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,7 @@ def tune(
         model: Folder or hub name of an encoder, or a loaded one.
         gold: Development links, one set or several (by name): a file of JSON lines with ``src``, ``tgt``, ``sure`` and
             ``possible``, a folder of ``isoglot align --format corpus``, whose first 500 pairs are taken, or
-            :class:`~isoglot.aligners.files.gold.GoldPairs`.
+            :class:`~isoglot.corpus.sentence_pair.SentencePair` objects with gold links.
         tokenizer: Tokenizer of a loaded encoder.
         layers: Numbers of the layers to try; by default all.
         weights: Weight of each set in the mean, by name; 1 by default.
@@ -83,9 +84,8 @@ def tune(
         ConfigurationError: No set, a set given twice or without a sure link, a layer or an option that does not exist.
 
     Example:
-        >>> from isoglot.aligners.scoring import GoldAlignment
         >>> from isoglot.testing import tiny_model, tiny_tokenizer
-        >>> gold = GoldPairs([(["the", "river"], ["ta", "potamo"])], [GoldAlignment.of([(0, 0), (1, 1)])])
+        >>> gold = [SentencePair.of(["the", "river"], ["ta", "potamo"], sure=[(0, 0), (1, 1)])]
         >>> found = tune(tiny_model("bert"), gold, tokenizer=tiny_tokenizer("bert"), layers=[1, 2])
         >>> found.choice["layer"] in (1, 2), found.best.aer == min(tried.aer for tried in found.table)
         (True, True)
@@ -110,41 +110,47 @@ def tune(
         progress=progress,
         **options,
     )
-    density = {name: score.links / max(1, sets[name].size) for name, score in table[0].scores.items()}
+    density = {name: score.links / max(1, side_length(sets[name])) for name, score in table[0].scores.items()}
     return TuningResult(model, table, density)
 
 
-def _named(gold: GoldSet | Sequence[GoldSet] | Mapping[str, GoldSet]) -> dict[str, GoldPairs]:
+def _named(gold: GoldSet | Sequence[GoldSet] | Mapping[str, GoldSet]) -> dict[str, Sequence[SentencePair]]:
+    """The pairs of each set by its name."""
     if isinstance(gold, Mapping):
-        given = dict(gold)
+        sets = dict(gold)
     else:
-        several: list[Any] = (
-            list(gold) if isinstance(gold, Iterable) and not isinstance(gold, str) else [gold]
-        )
-        require_different(one for one in several if isinstance(one, str | Path))
-        given = {
-            f"gold {n}" if isinstance(one, GoldPairs) else str(one): one for n, one in enumerate(several, 1)
+        several: list[Any] = [gold]
+        if isinstance(gold, Iterable) and not isinstance(gold, str) and not _has_pairs(gold):
+            several = list(gold)
+        require_different(file for file in several if isinstance(file, str | Path))
+        sets = {
+            str(file) if isinstance(file, str | Path) else f"gold {n}": file
+            for n, file in enumerate(several, 1)
         }
-    if not given:
+    if not sets:
         raise ConfigurationError("no gold links; name a file of development links")
-    return {name: _pairs(name, one) for name, one in given.items()}
+    return {name: _pairs(name, pairs) for name, pairs in sets.items()}
 
 
-def _pairs(name: str, given: Any) -> GoldPairs:
-    if isinstance(given, GoldPairs):
-        return require_usable(given, name)
-    if not isinstance(given, str | Path):
-        raise ConfigurationError(f"gold: expected a file, a folder or GoldPairs, got {shortened(given)}")
-    return gold_pairs(given)
+def _pairs(name: str, gold: Any) -> Sequence[SentencePair]:
+    if isinstance(gold, str | Path):
+        return gold_pairs(gold)
+    if not _has_pairs(gold):
+        raise ConfigurationError(f"gold: expected a file, a folder or sentence pairs, got {shortened(gold)}")
+    return require_usable(gold, name)
+
+
+def _has_pairs(gold: Any) -> bool:
+    return isinstance(gold, Sequence) and len(gold) > 0 and isinstance(gold[0], SentencePair)
 
 
 def require_different(files: Iterable[str | Path]) -> None:
     """Refuse a development set that is given twice, whose weight would not be clear."""
     seen = set[Path]()
     for file in files:
-        place = Path(file).resolve()
-        if place in seen:
+        path = Path(file).resolve()
+        if path in seen:
             raise ConfigurationError(
                 f"{file}: got this development set twice; give each set once, with its weight"
             )
-        seen.add(place)
+        seen.add(path)

@@ -31,12 +31,14 @@ class EmbeddingScore:
     tokens: int  # source entries that were asked for
     answered: int  # target entries of the gold pairs, of which ``backward`` is the share
     candidates: int  # target entries that were searched
-    asked: Tensor  # their numbers (rows of the table, or of the source vectors), ascending. Shape: (tokens,)
+    entries: (
+        Tensor  # their numbers (rows of the table, or of the source vectors), ascending. Shape: (tokens,)
+    )
     correct: Tensor  # whether each was right. Shape: (tokens,), bool
 
-    def among(self, entries: Collection[int]) -> tuple[float | None, int]:
+    def among(self, numbers: Collection[int]) -> tuple[float | None, int]:
         """The score of some of the source entries, and how many of them were asked for; ``None`` of none."""
-        chosen = torch.isin(self.asked, torch.tensor(sorted(entries), dtype=self.asked.dtype))
+        chosen = torch.isin(self.entries, torch.tensor(sorted(numbers), dtype=self.entries.dtype))
         count = int(chosen.sum())
         return (100.0 * float(self.correct[chosen].double().mean()) if count else None), count
 
@@ -71,7 +73,18 @@ def alignment_score(
         >>> alignment_score(table, copied_from=4).score
         100.0
     """
-    gold = _gold(embeddings, pairs, copied_from, exclude)
+    if (pairs is None) == (copied_from is None):
+        raise ConfigurationError("alignment score: give exactly one of pairs and copied_from (the size V)")
+    if pairs is None:
+        ids = torch.arange(int(copied_from or 0))
+        gold = torch.stack([ids, ids + len(ids)], dim=1)
+    else:
+        gold = torch.as_tensor(pairs).long().cpu().reshape(-1, 2)
+    if len(gold) and (int(gold.max()) >= len(embeddings) or int(gold.min()) < 0):
+        raise ConfigurationError(
+            f"alignment score: row {int(gold.max())} asked for, the table has {len(embeddings)}"
+        )
+    gold = gold[~torch.isin(gold[:, 0], torch.tensor(sorted(exclude), dtype=torch.long))]
     searched = gold[:, 1]
     if subset is not None:
         drawn = gold[draw(subset, len(gold))]
@@ -87,8 +100,8 @@ def alignment_score(
     left, right = (embeddings[rows.to(embeddings.device)].float() for rows in (sources, targets))
     if offsets is not None:
         left, right = left + offsets[0].to(left), right + offsets[1].to(right)
-    found = score_vectors(left, right, torch.stack([source_at, target_at], dim=1))
-    return replace(found, asked=sources[found.asked])
+    score = score_vectors(left, right, torch.stack([source_at, target_at], dim=1))
+    return replace(score, entries=sources[score.entries])
 
 
 @torch.no_grad()
@@ -103,16 +116,16 @@ def score_vectors(source: Tensor, target: Tensor, gold: Tensor) -> EmbeddingScor
     forward, backward = nearest_numbers(source, target)
     width = len(target)
     keys = gold[:, 0] * width + gold[:, 1]
-    asked, answered = gold[:, 0].unique(), gold[:, 1].unique()
-    correct = torch.isin(asked * width + forward[asked], keys)
+    scored, answered = gold[:, 0].unique(), gold[:, 1].unique()
+    correct = torch.isin(scored * width + forward[scored], keys)
     back = torch.isin(backward[answered] * width + answered, keys)
-    places = gold.to(source.device)
+    rows = gold.to(source.device)
     cosine = torch.nn.functional.cosine_similarity(
-        source[places[:, 0]].float(), target[places[:, 1]].float(), dim=-1
+        source[rows[:, 0]].float(), target[rows[:, 1]].float(), dim=-1
     )
     return EmbeddingScore(
         100.0 * float(correct.double().mean()), 100.0 * float(back.double().mean()),
-        float(cosine.double().mean()), len(asked), len(answered), width, asked, correct,
+        float(cosine.double().mean()), len(scored), len(answered), width, scored, correct,
     )  # fmt: skip
 
 
@@ -131,22 +144,3 @@ def nearest_numbers(source: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
         )
     forward, backward = nearest_both_ways(unit(source), unit(target), 1)
     return forward.numbers[:, 0].cpu(), backward.numbers[:, 0].cpu()
-
-
-def _gold(
-    embeddings: Tensor, pairs: Tensor | None, copied_from: int | None, exclude: Collection[int]
-) -> Tensor:
-    """The pairs of rows, without those whose source is left out."""
-    if (pairs is None) == (copied_from is None):
-        raise ConfigurationError("alignment score: give exactly one of pairs and copied_from (the size V)")
-    if pairs is None:
-        ids = torch.arange(int(copied_from or 0))
-        gold = torch.stack([ids, ids + len(ids)], dim=1)
-    else:
-        gold = torch.as_tensor(pairs).long().cpu().reshape(-1, 2)
-    if len(gold) and (int(gold.max()) >= len(embeddings) or int(gold.min()) < 0):
-        raise ConfigurationError(
-            f"alignment score: row {int(gold.max())} asked for, the table has {len(embeddings)}"
-        )
-    left_out = torch.tensor(sorted(exclude), dtype=torch.long)
-    return gold[~torch.isin(gold[:, 0], left_out)]

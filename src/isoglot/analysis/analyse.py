@@ -19,7 +19,7 @@ from isoglot.aligners.score_file import layer_numbers
 from isoglot.analysis.checkpoint_score import checkpoint_alignment_score
 from isoglot.analysis.options import ALIGNMENT, AlignmentRequest
 from isoglot.checkpoints.folder import checkpoint_folder
-from isoglot.corpus.labelled.places import DataSource
+from isoglot.corpus.labelled.sources import DataSource
 from isoglot.corpus.open_corpus import open_corpus
 from isoglot.corpus.read.sources import UNNAMED, Kind
 from isoglot.derive.sharing import COPY_FILE
@@ -122,8 +122,19 @@ def analyse_alignment(
     checkpoint was trained on a dictionary, the scores of its entries (``alignment_trained``) and of all others
     (``alignment_held_out``). ``measured`` gets the rows before they are written.
     """
-    _check(request)
-    lexicon = None if request.lexicon is None else _lexicon(request)
+    if request.lexicon is None and (request.induction or request.options.single):
+        raise ConfigurationError("--induction and --single are for a lexicon; add --lexicon FILE")
+    if request.lexicon is not None and request.options.include_special:
+        raise ConfigurationError("--include-special: a lexicon has no special tokens; leave it out")
+    if request.words is not None and not request.induction:
+        raise ConfigurationError("--words only applies to --induction; add --induction")
+    lexicon = None
+    if request.lexicon is not None:
+        entries = list(
+            corpus_rows([request.lexicon], "lexicon", languages=request.languages, **request.reading)
+        )
+        columns = {name: [entry[name] for entry in entries] for name in LEXICON}
+        lexicon = Dataset.from_dict(columns, features=LEXICON)
     # What rows of one language differ in; a lexicon by content as well.
     named: dict[str, Any] = request.model_dump(include={"copied_from"}, exclude_none=True)
     if lexicon is not None:
@@ -132,8 +143,11 @@ def analyse_alignment(
     for number, subject in enumerate(job.subjects, 1):
         vocabulary = request.vocabulary
         if vocabulary is None and request.copied_from is None and lexicon is None:
-            vocabulary = _recipe_vocabulary(subject)
-        found = checkpoint_alignment_score(
+            tokenizer = (run_of(subject.source).get("values") or {}).get("tokenizer") or {}
+            path = tokenizer.get("path") if isinstance(tokenizer, dict) else None
+            if path and (Path(path) / COPY_FILE).is_file():  # a copy that is still there
+                vocabulary = str(path)
+        score = checkpoint_alignment_score(
             subject.source,
             vocabulary=vocabulary,
             copied_from=request.copied_from,
@@ -142,7 +156,7 @@ def analyse_alignment(
         )
         language = request.name or _language(vocabulary, lexicon)
         changed = request.options.model_dump(exclude={"device"}, exclude_defaults=True)
-        rows += subject.rows(found.metrics, task=ALIGNMENT, language=language, options={**changed, **named})
+        rows += subject.rows(score.metrics, task=ALIGNMENT, language=language, options={**changed, **named})
         if request.induction and lexicon is not None:
             rows += _induction(subject, request, lexicon, named)
         job.report.progress("checkpoints", number, len(job.subjects))
@@ -187,30 +201,6 @@ def corpus_rows(
         raise InputError(f"holds no {lacking}", path=paths[0])
 
 
-def _check(request: AlignmentRequest) -> None:
-    """No setting may be given that plays no part."""
-    if request.lexicon is None and (request.induction or request.options.single):
-        raise ConfigurationError("--induction and --single are for a lexicon; add --lexicon FILE")
-    if request.lexicon is not None and request.options.include_special:
-        raise ConfigurationError("--include-special: a lexicon has no special tokens; leave it out")
-    if request.words is not None and not request.induction:
-        raise ConfigurationError("--words only applies to --induction; add --induction")
-
-
-def _lexicon(request: AlignmentRequest) -> Dataset:
-    rows = list(
-        corpus_rows([str(request.lexicon)], "lexicon", languages=request.languages, **request.reading)
-    )
-    return Dataset.from_dict({name: [row[name] for row in rows] for name in LEXICON}, features=LEXICON)
-
-
-def _recipe_vocabulary(subject: AnalysisSubject) -> str | None:
-    """The vocabulary copy that the run's recipe has as its tokenizer, if it is still there."""
-    section = (run_of(subject.source).get("values") or {}).get("tokenizer") or {}
-    path = section.get("path") if isinstance(section, dict) else None
-    return str(path) if path and (Path(path) / COPY_FILE).is_file() else None
-
-
 def _language(vocabulary: str | None, lexicon: Dataset | None) -> str:
     """The tag of a derived language from the folder that it was written to, or the lexicon's pair."""
     if lexicon is not None:
@@ -228,7 +218,7 @@ def _induction(
     task = LexiconInductionTask(DataSource([path]), words=request.words)
     forward = task.load(f"{source}-{target}", "test")
     sources, targets = list(forward["source"]), list(forward["target"])
-    answers = {word for word, asked in zip(targets, forward["asked"], strict=True) if asked}
+    answers = {word for word, is_asked in zip(targets, forward["asked"], strict=True) if is_asked}
     # An answer counts with all of its translations, not only with those that were asked for.
     columns = {"source": targets, "target": sources, "asked": [word in answers for word in targets]}
     backward = Dataset.from_dict(columns)

@@ -35,7 +35,7 @@ def analyse_correlation(
     rows = read(list(results)) if results else []
     ours = study_points(rows, each_seed=request.each_seed) if results else {}
     tasks = list(request.tasks) or [*ours, *(t for t in _PAPER_TASKS if request.with_paper and t not in ours)]
-    found: dict[str, dict[str, Correlation | None]] = {}
+    correlations: dict[str, dict[str, Correlation | None]] = {}
     for task in tasks:
         points = list(ours.get(task, []))
         if request.with_paper and task in _PAPER_TASKS:
@@ -44,13 +44,15 @@ def analyse_correlation(
             raise ConfigurationError(
                 f"task {task!r} has no run with an alignment score and a drop; there is {', '.join(ours) or 'none'}"
             )
-        groups = list(dict.fromkeys(point.group for point in points))
-        apart = {group: [p for p in points if p.group == group] for group in groups}
-        found[task] = {
-            g: rank_correlation([p.x for p in own], [-p.y for p in own]) for g, own in apart.items()
+        groups: dict[str, list[ScatterPoint]] = defaultdict(list)
+        for point in points:
+            groups[point.group].append(point)
+        correlations[task] = {
+            group: rank_correlation([p.x for p in members], [-p.y for p in members])
+            for group, members in groups.items()
         }
         job.figure(f"{request.name}-{task}", _scatter(task, points, several=len(groups) > 1))
-    return found
+    return correlations
 
 
 def study_points(rows: Iterable[Result], *, each_seed: bool = False) -> dict[str, list[ScatterPoint]]:
@@ -64,9 +66,15 @@ def study_points(rows: Iterable[Result], *, each_seed: bool = False) -> dict[str
     by_recipe: dict[str, dict[str, _Seeds]] = defaultdict(lambda: defaultdict(dict))
     drops: dict[tuple[str, str, str], dict[str, _Seeds]] = defaultdict(lambda: defaultdict(dict))
     rows = [row for row in rows if row.metric == _SCORE or row.metric.endswith(_DELTA)]
-    _require_one_way(rows)
+    ways: dict[tuple[str, ...], tuple[str, dict[str, object]]] = {}
     for row in rows:
         label = run_label(row)
+        way = ways.setdefault((row.task, row.metric, label, row.language), (row.split, row.options))
+        if way != (row.split, row.options):
+            raise ConfigurationError(
+                f"{row.metric} of {label} in {row.language} was measured in two ways ({way[0]} {way[1]}; {row.split} "
+                f"{row.options}); give results of one split and of the same options"
+            )
         if row.metric != _SCORE:
             drops[row.task, label, row.language][row.recipe_hash][row.seed] = row.value
             continue
@@ -76,39 +84,27 @@ def study_points(rows: Iterable[Result], *, each_seed: bool = False) -> dict[str
     if not by_run or not drops:
         lacking = f"{_SCORE} (isoglot analyse alignment)" if not by_run else "drops (isoglot transfer)"
         raise ConfigurationError(f"the results have no {lacking}; a correlation needs both")
-    found: dict[str, list[ScatterPoint]] = defaultdict(list)
+    points: dict[str, list[ScatterPoint]] = defaultdict(list)
     for (task, label, language), recipes in drops.items():
         pairs: list[tuple[float, float, int | None]] = []
         for recipe, values in recipes.items():
             of_recipe = _matching(by_recipe.get(recipe), language)
-            own = of_recipe or _matching(by_run.get(label), language) or {}
+            scores = of_recipe or _matching(by_run.get(label), language) or {}
             # Seeds of pre-training and of fine-tuning need not be the same numbers.
-            known = {} if of_recipe else own
-            pairs += [(known.get(s, fmean(own.values())), drop, s) for s, drop in values.items() if own]
+            known = {} if of_recipe else scores
+            pairs += [(known.get(s, fmean(scores.values())), drop, s) for s, drop in values.items() if scores]
         name = f"{label}, {language}"
         if pairs and not each_seed:
             pairs = [(fmean(x for x, _, _ in pairs), fmean(y for _, y, _ in pairs), None)]
         for x, drop, seed in pairs:
-            told = name if seed is None else f"{name}, seed {seed}"
-            found[task].append(ScatterPoint(x=x, y=drop, label=told, group=_OURS))
-    if not any(found.values()):
+            point_label = name if seed is None else f"{name}, seed {seed}"
+            points[task].append(ScatterPoint(x=x, y=drop, label=point_label, group=_OURS))
+    if not any(points.values()):
         raise ConfigurationError(
             f"no drop belongs to an alignment score: drops are of {', '.join(sorted({k[1] for k in drops}))}, "
             f"scores of {', '.join(sorted(by_run))}; give both the same run name (--label)"
         )
-    return dict(found)
-
-
-def _require_one_way(rows: Iterable[Result]) -> None:
-    """Refuse figures of a run and language that were measured on several splits or with several options."""
-    ways: dict[tuple[str, ...], tuple[str, dict[str, object]]] = {}
-    for row in rows:
-        key, own = (row.task, row.metric, run_label(row), row.language), (row.split, row.options)
-        if (way := ways.setdefault(key, own)) != own:
-            raise ConfigurationError(
-                f"{row.metric} of {key[2]} in {row.language} was measured in two ways ({way[0]} {way[1]}; {row.split} "
-                f"{row.options}); give results of one split and of the same options"
-            )
+    return dict(points)
 
 
 def paper_points(task: str) -> list[ScatterPoint]:
@@ -124,20 +120,20 @@ def paper_points(task: str) -> list[ScatterPoint]:
     return points
 
 
-def _matching(own: Mapping[str, _Seeds] | None, language: str) -> _Seeds | None:
+def _matching(by_language: Mapping[str, _Seeds] | None, language: str) -> _Seeds | None:
     """The scores of a run in a language; of its only pair with the language, or its only ones."""
-    if not own:
+    if not by_language:
         return None
-    if language in own:
-        return own[language]
+    if language in by_language:
+        return by_language[language]
     named = [
         values
-        for pair, values in own.items()
+        for pair, values in by_language.items()
         if pair.startswith(f"{language}-") or pair.endswith(f"-{language}")
     ]
     if len(named) == 1:
         return named[0]
-    return next(iter(own.values())) if len(own) == 1 else None
+    return next(iter(by_language.values())) if len(by_language) == 1 else None
 
 
 def _scatter(task: str, points: Sequence[ScatterPoint], *, several: bool) -> Scatter:

@@ -26,7 +26,12 @@ def analyse_map(job: Job, request: MapRequest) -> list[Path]:
 
     Both languages of a panel are projected together.
     """
-    counts, sentences, languages = _counted(request)
+    counts: Counter[tuple[str, str]] = Counter()
+    languages, sentences = ("", ""), 0
+    for row in _rows(request):
+        languages = languages if sentences else (str(row["source_language"]), str(row["target_language"]))
+        counts.update(word_pairs([row]))
+        sentences += 1
     job.report.note(f"{sentences:,} sentence pairs, {len(counts):,} different word links")
     stops, said = _stop_words(request.stop_words, counts, languages)
     usable: Mapping[tuple[str, str], int] = counts
@@ -66,17 +71,6 @@ def _rows(request: MapRequest) -> Iterator[dict[str, Any]]:
     )
 
 
-def _counted(request: MapRequest) -> tuple[Counter[tuple[str, str]], int, tuple[str, str]]:
-    """How often two words are linked, the number of sentence pairs, and the languages of their sides."""
-    counts: Counter[tuple[str, str]] = Counter()
-    languages, sentences = ("", ""), 0
-    for row in _rows(request):
-        languages = languages if sentences else (str(row["source_language"]), str(row["target_language"]))
-        counts.update(word_pairs([row]))
-        sentences += 1
-    return counts, sentences, languages
-
-
 def _panel(
     title: str,
     pairs: Sequence[word_map.LinkedWords],
@@ -85,35 +79,35 @@ def _panel(
     request: MapRequest,
 ) -> MapPanel:
     """A panel whose points are the different words; one with several partners is one point."""
-    place: dict[tuple[int, str, int], int] = {}
+    number: dict[tuple[int, str, int], int] = {}
     chosen: list[Tensor] = []
     joined = []
-    for row, (pair, own) in enumerate(zip(pairs, vectors, strict=True)):
+    for row, (pair, ends) in enumerate(zip(pairs, vectors, strict=True)):
         # Contextual vectors of a word differ by partner, so there it is a point for each.
         partner = 0 if request.layer is None else row
         source, target = ((side, word, partner) for side, word in enumerate(pair))
-        for key, vector in zip((source, target), own, strict=True):
-            if key not in place:
-                place[key] = len(chosen)
+        for key, vector in zip((source, target), ends, strict=True):
+            if key not in number:
+                number[key] = len(chosen)
                 chosen.append(vector)
-        joined.append((place[source], place[target]))
+        joined.append((number[source], number[target]))
     points = word_map.project(torch.stack(chosen), request.projection)
     drawn = [
         MapPoint(x=x, y=y, word=word, language=languages[side])
-        for (x, y), (side, word, _) in zip(points.tolist(), place, strict=True)
+        for (x, y), (side, word, _) in zip(points.tolist(), number, strict=True)
     ]
     return MapPanel(title=title, points=drawn, pairs=joined)
 
 
 def _stop_words(
-    wanted: str, counts: Mapping[tuple[str, str], int], languages: tuple[str, str]
+    choice: str, counts: Mapping[tuple[str, str], int], languages: tuple[str, str]
 ) -> tuple[tuple[Collection[str], Collection[str]], str]:
     """The stop words of both sides, and a remark on them."""
-    if wanted == "auto":
-        wanted = "english" if "en" in languages else "frequent:100"
-    if wanted == "none":
+    if choice == "auto":
+        choice = "english" if "en" in languages else "frequent:100"
+    if choice == "none":
         return ((), ()), "stop words included"
-    if wanted == "english":
+    if choice == "english":
         if "en" not in languages:
             raise ConfigurationError(
                 f"--stop-words english does not fit a {'-'.join(languages)} corpus; give frequent:100 or a file"
@@ -124,13 +118,13 @@ def _stop_words(
             source,
             target,
         ), "without scikit-learn's English stop words (but for *our*) and what they are linked with"
-    if wanted.startswith("frequent:") and is_number(wanted.removeprefix("frequent:")):
-        top = int(wanted.removeprefix("frequent:"))
+    if choice.startswith("frequent:") and is_number(choice.removeprefix("frequent:")):
+        top = int(choice.removeprefix("frequent:"))
         return word_map.frequent_words(counts, top), f"without the {top} most frequent words of either side"
-    path = Path(wanted)
+    path = Path(choice)
     if not path.is_file():
         raise ConfigurationError(
-            f"--stop-words must be auto, english, frequent:100, none or a file of one word per line, got {wanted!r}"
+            f"--stop-words must be auto, english, frequent:100, none or a file of one word per line, got {choice!r}"
         )
     listed = {line.strip().lower() for _, line in numbered_lines(path)} - {""}
     return (listed, listed), f"without the {len(listed)} stop words of {path.name}"

@@ -1,7 +1,7 @@
 """``isoglot analyse similarity`` and ``geometry``: two languages' vectors by layer."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -44,7 +44,12 @@ def analyse_similarity(job: Job, request: SimilarityRequest) -> list[Path]:
             first, second = linked_vectors(model, tokenizer, words, links, layers=layers, progress=step)
         count = len(first[layers[0]])
         for measure in request.measures:
-            values = [_similarity(measure, first[n], second[n], request) for n in layers]
+            similarity: dict[str, Callable[[Tensor, Tensor], float]] = {
+                "cka": partial(linear_cka, debiased=request.debiased),
+                "neighbours": partial(neighbour_overlap, k=request.neighbours),
+                "retrieval": lambda left, right: sum(retrieval(left, right)) / 2,
+            }
+            values = [similarity[measure](first[n], second[n]) for n in layers]
             series[measure].append(_series(subject.label, layers, values))
     for name, lines in series.items():
         items = "sentences" if request.level == "sentence" else "linked words"
@@ -97,20 +102,12 @@ def analyse_geometry(job: Job, request: GeometryRequest) -> list[Path]:
     return job.written
 
 
-def _similarity(measure: str, first: Tensor, second: Tensor, request: SimilarityRequest) -> float:
-    if measure == "cka":
-        return linear_cka(first, second, debiased=request.debiased)
-    if measure == "neighbours":
-        return neighbour_overlap(first, second, k=request.neighbours)
-    return sum(retrieval(first, second)) / 2
-
-
-def _shape(measure: str, own: Tensor, other: Tensor, *, k: int) -> float:
+def _shape(measure: str, vectors: Tensor, translations: Tensor, *, k: int) -> float:
     if measure == "anisotropy":
-        return anisotropy(own)
+        return anisotropy(vectors)
     if measure == "variance":
-        return top_component_share(own)
-    hubs = hubness(own, other, k=k)
+        return top_component_share(vectors)
+    hubs = hubness(vectors, translations, k=k)
     return hubs.skewness if measure == "hubness" else hubs.anti_hubs
 
 
@@ -136,10 +133,10 @@ def _figure(
 
 def _series(label: str, layers: Sequence[int], values: Sequence[float]) -> LineSeries:
     """A line; where a layer has no finite value (vectors that do not vary), it has no point there."""
-    kept = [(float(n), v) for n, v in zip(layers, values, strict=True) if math.isfinite(v)]
-    if not kept:
+    finite = [(float(n), v) for n, v in zip(layers, values, strict=True) if math.isfinite(v)]
+    if not finite:
         raise ConfigurationError(f"{label}: the vectors do not vary at any layer; give other sentences")
-    return LineSeries(label=label, x=[n for n, _ in kept], y=[v for _, v in kept])
+    return LineSeries(label=label, x=[n for n, _ in finite], y=[v for _, v in finite])
 
 
 def _linked(
@@ -148,11 +145,11 @@ def _linked(
     """Words and links of the first sentences, ``limit`` links at most."""
     words, links, left = [], [], limit
     for row in rows:
-        own = row["links"][:left]
-        if own:
+        chosen = row["links"][:left]
+        if chosen:
             words.append((row["source_words"], row["target_words"]))
-            links.append(own)
-            left -= len(own)
+            links.append(chosen)
+            left -= len(chosen)
         if not left:
             break
     if not words:

@@ -21,8 +21,8 @@ from isoglot.modules.encoder import input_embeddings
 from isoglot.modules.word_vectors import mean_rows
 from isoglot.objectives.embedding_alignment import lexicon_pairs
 from isoglot.tasks.language_vectors import read_table
+from isoglot.training.checkpoints import OBJECTIVES
 
-_OBJECTIVES = "objectives.safetensors"
 PieceIds = tuple[int, ...]
 
 
@@ -74,7 +74,16 @@ def checkpoint_alignment_score(
         raise ConfigurationError("alignment score: give one of vocabulary, copied_from and lexicon")
     model, tokenizer = load_encoder(str(folder), device=options.device)
     table = input_embeddings(model).weight.detach()
-    offsets = _language_vectors(folder, options.language_ids)
+    offsets = None
+    if (ids := options.language_ids) is not None:
+        path = Path(folder) / OBJECTIVES
+        vectors = (read_table(path) or (torch.zeros(0, 1),))[0]
+        if not 0 <= min(ids) <= max(ids) < len(vectors):
+            raise ConfigurationError(
+                f"{path}: language embeddings {ids[0]} and {ids[1]} asked for, there are {len(vectors)}, counted from "
+                "0; leave language_ids out, or give the ids of the recipe"
+            )
+        offsets = vectors[ids[0]], vectors[ids[1]]
     trained = trained_pairs(folder)
     if lexicon is not None:
         return _lexicon_score(table, tokenizer, lexicon, offsets, trained, options)
@@ -88,7 +97,7 @@ def checkpoint_alignment_score(
 
 def trained_pairs(checkpoint: str | Path) -> set[tuple[PieceIds, PieceIds]] | None:
     """The dictionary that ``embedding_alignment`` left beside the encoder, as pieces; ``None`` without one."""
-    path = Path(checkpoint_folder(checkpoint)) / _OBJECTIVES
+    path = Path(checkpoint_folder(checkpoint)) / OBJECTIVES
     if not path.is_file():
         return None
     with safe_open(path, framework="pt") as tensors:
@@ -101,8 +110,8 @@ def trained_pairs(checkpoint: str | Path) -> set[tuple[PieceIds, PieceIds]] | No
         return None
     return {
         (tuple(p for p in source if p >= 0), tuple(p for p in target if p >= 0))
-        for own in sides
-        for source, target in zip(*(side.tolist() for side in own), strict=True)
+        for both_sides in sides
+        for source, target in zip(*(side.tolist() for side in both_sides), strict=True)
     }
 
 
@@ -126,15 +135,15 @@ def _lexicon_score(
         raise ConfigurationError(
             "alignment score: no entry of the lexicon has pieces that differ between its sides; give another one"
         )
-    places: tuple[dict[PieceIds, int], dict[PieceIds, int]] = ({}, {})
+    numbers: tuple[dict[PieceIds, int], dict[PieceIds, int]] = ({}, {})
     gold = [
-        tuple(place.setdefault(e, len(place)) for place, e in zip(places, pair, strict=True))
+        tuple(number.setdefault(e, len(number)) for number, e in zip(numbers, pair, strict=True))
         for pair in pairs
     ]
-    both = torch.cat([mean_pieces(table, list(place)) for place in places])
-    links = torch.tensor(gold) + torch.tensor([0, len(places[0])])
+    both = torch.cat([mean_pieces(table, list(number)) for number in numbers])
+    links = torch.tensor(gold) + torch.tensor([0, len(numbers[0])])
     total = alignment_score(both, pairs=links, subset=options.subset, offsets=offsets)
-    seen = None if trained is None else {places[0][s] for s, t in pairs if (s, t) in trained}
+    seen = None if trained is None else {numbers[0][s] for s, t in pairs if (s, t) in trained}
     return _divided(total, seen)
 
 
@@ -143,7 +152,7 @@ def _divided(total: EmbeddingScore, seen: set[int] | None) -> CheckpointScore:
     if seen is None:
         return CheckpointScore(total)
     trained, count = total.among(seen)
-    held_out, _ = total.among(set(total.asked.tolist()) - seen)
+    held_out, _ = total.among(set(total.entries.tolist()) - seen)
     return CheckpointScore(total, trained, held_out, count)
 
 
@@ -165,16 +174,3 @@ def _copied(
         vocabulary = folder
     copy = vocabulary if isinstance(vocabulary, VocabularyCopy) else VocabularyCopy.load(vocabulary)
     return copy.size, {*copy.original.all_special_ids, *copy.unshifted, *copy.shared}
-
-
-def _language_vectors(folder: Path | str, ids: tuple[int, int] | None) -> tuple[Tensor, Tensor] | None:
-    if ids is None:
-        return None
-    path = Path(folder) / _OBJECTIVES
-    table = (read_table(path) or (torch.zeros(0, 1),))[0]
-    if not 0 <= min(ids) <= max(ids) < len(table):
-        raise ConfigurationError(
-            f"{path}: language embeddings {ids[0]} and {ids[1]} asked for, there are {len(table)}, counted from 0; "
-            "leave language_ids out, or give the ids of the recipe"
-        )
-    return table[ids[0]], table[ids[1]]

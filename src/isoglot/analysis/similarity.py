@@ -37,8 +37,8 @@ def linear_cka(first: Tensor, second: Tensor, *, debiased: bool = True) -> float
     """
     _same_rows(first, second, least=4)
     centred = [side.double() - side.double().mean(0) for side in (first, second)]
-    both, own, other = (_hsic(centred[a], centred[b], debiased=debiased) for a, b in ((0, 1), (0, 0), (1, 1)))
-    scale = (own.clamp(min=0) * other.clamp(min=0)).sqrt()
+    both, *alone = (_hsic(centred[a], centred[b], debiased=debiased) for a, b in ((0, 1), (0, 0), (1, 1)))
+    scale = (alone[0].clamp(min=0) * alone[1].clamp(min=0)).sqrt()
     return float(both / scale)
 
 
@@ -66,20 +66,20 @@ def retrieval(first: Tensor, second: Tensor) -> tuple[float, float]:
     The first figure is from the first side to the second, the other back. **Shape**: (n, hidden) each.
     """
     _same_rows(first, second, least=1)
-    own = torch.arange(len(first))
+    partners = torch.arange(len(first))
     forward, backward = nearest_numbers(first, second)
-    return tuple(100.0 * float((found == own).double().mean()) for found in (forward, backward))  # type: ignore[return-value]
+    return tuple(100.0 * float((nearest == partners).double().mean()) for nearest in (forward, backward))  # type: ignore[return-value]
 
 
 def own_neighbours(vectors: Tensor, k: int) -> Tensor:
     """Each row's k nearest other rows by cosine, best first. **Shape**: (n, hidden) → (n, k)."""
     normal = unit(vectors)
-    found = []
+    neighbours = []
     for start, block in similarity_blocks(normal, normal):
         rows = torch.arange(len(block))
         block[rows, rows + start] = -torch.inf
-        found.append(block.topk(k, dim=1).indices)
-    return torch.cat(found)
+        neighbours.append(block.topk(k, dim=1).indices)
+    return torch.cat(neighbours)
 
 
 def _hsic(first: Tensor, second: Tensor, *, debiased: bool) -> Tensor:

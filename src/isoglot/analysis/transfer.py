@@ -21,7 +21,7 @@ from isoglot.runs.folder import key_of
 from isoglot.runs.lock import occupied
 from isoglot.runs.ranks import require_one_process
 from isoglot.runs.reporter import AnyReporter
-from isoglot.tasks.base import TrainableTask, check_places, load_rows, require_own_rows
+from isoglot.tasks.base import TrainableTask, check_locations, load_rows, require_distinct_rows
 from isoglot.tasks.cards import origin
 from isoglot.tasks.description import identify
 
@@ -79,24 +79,24 @@ def transfer(
     settings = options or TransferOptions()
     folder = Path(out)
     require_writable(folder / FILE_NAME)
-    found_at = check_places(
+    sources = check_locations(
         task, [(code, split) for code in languages for split in ("train", settings.split)]
     )
-    trained = {code: found_at[code, "train"] for code in languages}
-    if len({tuple(place.path for place in own) for own in trained.values()}) < len(languages):
-        require_own_rows({code: load_rows(task, code, "train") for code in languages}, trained)
-    places = {code: inside(folder, f"trained-on-{code}") for code in languages}
+    trained = {code: sources[code, "train"] for code in languages}
+    if len({tuple(path.path for path in paths) for paths in trained.values()}) < len(languages):
+        require_distinct_rows({code: load_rows(task, code, "train") for code in languages}, trained)
+    folders = {code: inside(folder, f"trained-on-{code}") for code in languages}
     known: list[Result] = []
-    found: dict[tuple[str, str], Result] = {}
+    by_setting: dict[tuple[str, str], Result] = {}
     for trained_on in (source, *targets):
         tested = targets if trained_on == source else [trained_on]
         setting = "zero_shot" if trained_on == source else "supervised"
-        with occupied(place := places[trained_on]):
-            asked = FineTuning(checkpoint, task, trained_on, seed, settings.train, place, progress)
-            rows = _tested(asked, task, tested, settings)
-        found |= {(setting, row.language): row for row in rows}
+        with occupied(path := folders[trained_on]):
+            tuning = FineTuning(checkpoint, task, trained_on, seed, settings.train, path, progress)
+            rows = _tested(tuning, task, tested, settings)
+        by_setting |= {(setting, row.language): row for row in rows}
     for target in targets:
-        zero_shot, supervised = found["zero_shot", target], found["supervised", target]
+        zero_shot, supervised = by_setting["zero_shot", target], by_setting["supervised", target]
         gap = {"value": supervised.value - zero_shot.value, "checkpoint_hash": ""}
         for row, what, more in (
             (zero_shot, "zero_shot", {}),
@@ -111,13 +111,13 @@ def transfer(
 
 
 def _tested(
-    asked: FineTuning, task: TrainableTask, languages: Sequence[str], options: TransferOptions
+    tuning: FineTuning, task: TrainableTask, languages: Sequence[str], options: TransferOptions
 ) -> list[Result]:
     """Results of the model trained on a language, by the task's primary metric; from file where they are."""
-    folder, report = asked.folder, asked.report
+    folder, report = tuning.folder, tuning.report
     key = key_of(
         {
-            "finetune": key_of(asked.inputs),
+            "finetune": key_of(tuning.inputs),
             "tested": [identify(task, code, options.split) for code in languages],
             "languages": list(languages),
             "split": options.split,
@@ -128,7 +128,7 @@ def _tested(
         report.note(f"{folder}: already done")
         rows = [Result.model_validate(row) for row in done["rows"]]
     else:
-        tuned = asked.run()
+        tuned = tuning.run()
         measuring = EvaluateOptions(out=folder / _MEASURED)
         every = evaluate(
             tuned, task, languages=languages, split=options.split, options=measuring, progress=report
@@ -146,12 +146,12 @@ def run_folders(checkpoints: Sequence[str | Path], names: Sequence[str] = ()) ->
         raise ConfigurationError(
             f"got {len(names)} names for {len(checkpoints)} checkpoints; give --run once for each, in the same order"
         )
-    found: dict[str, str | Path] = {}
-    for place, checkpoint in enumerate(checkpoints):
-        name = names[place] if names else str(origin(checkpoint_folder(checkpoint))["run"])
-        if name in found:
+    runs: dict[str, str | Path] = {}
+    for number, checkpoint in enumerate(checkpoints):
+        name = names[number] if names else str(origin(checkpoint_folder(checkpoint))["run"])
+        if name in runs:
             raise ConfigurationError(
-                f"{found[name]} and {checkpoint} are both called {name}; give each a name with --run"
+                f"{runs[name]} and {checkpoint} are both called {name}; give each a name with --run"
             )
-        found[name] = checkpoint
-    return found
+        runs[name] = checkpoint
+    return runs

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 from typing import Literal
 
-import numpy as np
 import torch
 from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -30,7 +29,7 @@ def word_vectors(
     model: PreTrainedModel,
     tokenizer: PreTrainedTokenizerBase,
     sentences: Sequence[Pieces],
-    wanted: Sequence[Sequence[int]],
+    words: Sequence[Sequence[int]],
     *,
     layers: Sequence[int],
     progress: Progress | None = None,
@@ -44,12 +43,18 @@ def word_vectors(
     vectors = {layer: [torch.zeros(0, int(model.config.hidden_size))] for layer in layers}
     rows = [torch.zeros(0, dtype=torch.long)]
     for start in range(0, len(sentences), _WINDOW):
-        own, asked = list(sentences[start : start + _WINDOW]), wanted[start : start + _WINDOW]
-        states = layer_states(model, tokenizer, own, layers=list(vectors))
-        for number, (layer, found) in enumerate(states.items()):
-            means, kept = word_states(found, own)
+        window, window_words = list(sentences[start : start + _WINDOW]), words[start : start + _WINDOW]
+        states = layer_states(model, tokenizer, window, layers=list(vectors))
+        for number, (layer, table_states) in enumerate(states.items()):
+            means, known = word_states(table_states, window)
             if number == 0:
-                rows.append(torch.tensor(_rows(kept, means.offsets, asked), dtype=torch.long))
+                numbers = list[int]()
+                for pieces, first, chosen in zip(
+                    known, means.offsets[:-1].tolist(), window_words, strict=True
+                ):
+                    row_of = {word: first + k for k, word in enumerate(pieces.words)}
+                    numbers += [row_of.get(word, -1) for word in chosen]  # −1 where it has no known piece
+                rows.append(torch.tensor(numbers, dtype=torch.long))
             table = torch.nn.functional.pad(means.table.float().cpu(), (0, 0, 0, 1))  # a null vector at −1
             vectors[layer].append(table[rows[-1]])
         if progress is not None:
@@ -67,14 +72,14 @@ def sentence_vectors(
 ) -> dict[int, Tensor]:
     """The mean piece vector of each text, special tokens left out. **Shape**: (texts, hidden) a layer."""
     pieces = cut_known_words(tokenizer, [[text] for text in texts])
-    wanted = [[0]] * len(texts)
-    found, present = word_vectors(model, tokenizer, pieces, wanted, layers=layers, progress=progress)
+    words = [[0]] * len(texts)
+    vectors, present = word_vectors(model, tokenizer, pieces, words, layers=layers, progress=progress)
     if not bool(present.all()):
         number = int((~present).nonzero()[0])
         raise ConfigurationError(
             f"sentence {number + 1} ({texts[number]!r}) has no known piece in this tokenizer; take it out of the corpus"
         )
-    return found
+    return vectors
 
 
 def linked_vectors(
@@ -93,10 +98,10 @@ def linked_vectors(
     sides = []
     for side in (0, 1):
         pieces = cut_known_words(tokenizer, [pair[side] for pair in pairs])
-        wanted = [[link[side] for link in own] for own in links]
-        sides.append(word_vectors(model, tokenizer, pieces, wanted, layers=layers, progress=progress))
+        words = [[link[side] for link in sentence_links] for sentence_links in links]
+        sides.append(word_vectors(model, tokenizer, pieces, words, layers=layers, progress=progress))
     both = sides[0][1] & sides[1][1]
-    source, target = ({layer: v[both] for layer, v in found.items()} for found, _ in sides)
+    source, target = ({layer: v[both] for layer, v in vectors.items()} for vectors, _ in sides)
     return source, target
 
 
@@ -121,25 +126,21 @@ def unit_vectors(
     )
     if unit == "piece":
         pieces = [Pieces(p.ids, [k if w != UNKNOWN else w for k, w in enumerate(p.words)]) for p in pieces]
-    every = [(s, word) for s, own in enumerate(pieces) for word in sorted(set(own.words) - {-1, UNKNOWN})]
+    every = [(s, word) for s, cut in enumerate(pieces) for word in sorted(set(cut.words) - {-1, UNKNOWN})]
     if not every:
         raise ConfigurationError("the texts have no known piece in this tokenizer; give other texts")
     drawn = torch.randperm(len(every), generator=generator)[:limit].sort().values.tolist()
-    wanted: list[list[int]] = [[] for _ in pieces]
+    chosen: list[list[int]] = [[] for _ in pieces]
     for number in drawn:
         sentence, word = every[number]
-        wanted[sentence].append(word)
-    asked = [s for s, own in enumerate(wanted) if own]
-    found, _ = word_vectors(
-        model, tokenizer, [pieces[s] for s in asked], [wanted[s] for s in asked], layers=layers, progress=progress
-    )  # fmt: skip
-    return found
-
-
-def _rows(kept: Sequence[Pieces], offsets: np.ndarray, wanted: Sequence[Sequence[int]]) -> list[int]:
-    """Where each wanted word stands in the table of words, −1 where it has no known piece."""
-    rows = []
-    for own, start, words in zip(kept, offsets[:-1].tolist(), wanted, strict=True):
-        place = {word: start + k for k, word in enumerate(own.words)}
-        rows += [place.get(word, -1) for word in words]
-    return rows
+        chosen[sentence].append(word)
+    sentences = [s for s, cut in enumerate(chosen) if cut]
+    vectors, _ = word_vectors(
+        model,
+        tokenizer,
+        [pieces[s] for s in sentences],
+        [chosen[s] for s in sentences],
+        layers=layers,
+        progress=progress,
+    )
+    return vectors

@@ -47,23 +47,23 @@ def frequent_pairs(
     no word is taken twice; else a word with two frequent translations is in two pairs.
     """
     stops = tuple(frozenset(side) for side in stop_words)
-    found: list[LinkedWords] = []
-    taken: tuple[set[str], set[str]] = (set(), set())
+    frequent: list[LinkedWords] = []
+    used: tuple[set[str], set[str]] = (set(), set())
     for pair in sorted(counts, key=lambda pair: (-counts[pair], pair)):
-        if len(found) == count:
+        if len(frequent) == count:
             break
         if any(not _has_letter(word) or word.lower() in stop for word, stop in zip(pair, stops, strict=True)):
             continue
-        if distinct and any(word in side for word, side in zip(pair, taken, strict=True)):
+        if distinct and any(word in side for word, side in zip(pair, used, strict=True)):
             continue
-        found.append(pair)
-        for word, side in zip(pair, taken, strict=True):
+        frequent.append(pair)
+        for word, side in zip(pair, used, strict=True):
             side.add(word)
-    if not found:
+    if not frequent:
         raise ConfigurationError(
             f"none of {len(counts)} different word links is left; give a larger corpus, or fewer stop words"
         )
-    return found
+    return frequent
 
 
 def frequent_words(counts: Mapping[tuple[str, str], int], top: int) -> tuple[set[str], set[str]]:
@@ -93,11 +93,11 @@ def english_stop_words() -> frozenset[str]:
 
 def one_piece(tokenizers: Sequence[PreTrainedTokenizerBase], words: Iterable[str]) -> set[str]:
     """The words that are one piece in every one of the tokenizers."""
-    wanted = list(dict.fromkeys(words))
-    left = set(wanted)
+    distinct = list(dict.fromkeys(words))
+    left = set(distinct)
     for tokenizer in tokenizers:
-        cut = entry_pieces(PieceEncoder(tokenizer, shared=True), wanted)
-        left &= {word for word, pieces in zip(wanted, cut, strict=True) if len(pieces) == 1}
+        cut = entry_pieces(PieceEncoder(tokenizer, shared=True), distinct)
+        left &= {word for word, pieces in zip(distinct, cut, strict=True) if len(pieces) == 1}
     return left
 
 
@@ -123,20 +123,20 @@ def contextual_vectors(
     layer: int,
 ) -> tuple[Tensor, Tensor]:
     """The mean contextual vectors of each pair's words over their first hundred linked occurrences: (pairs, hidden)."""
-    place = {pair: k for k, pair in enumerate(pairs)}
+    number_of = {pair: k for k, pair in enumerate(pairs)}
     left = [_OCCURRENCES] * len(pairs)
     words, links, which = [], [], []
     for row in rows:
-        own = []
+        chosen = []
         for i, j in row["links"]:
-            k = place.get((row["source_words"][i], row["target_words"][j]))
+            k = number_of.get((row["source_words"][i], row["target_words"][j]))
             if k is not None and left[k]:
                 left[k] -= 1
-                own.append([i, j])
+                chosen.append([i, j])
                 which.append(k)
-        if own:
+        if chosen:
             words.append((row["source_words"], row["target_words"]))
-            links.append(own)
+            links.append(chosen)
         if not any(left):
             break
     source, target = linked_vectors(model, tokenizer, words, links, layers=[layer])
@@ -171,13 +171,13 @@ def project(vectors: Tensor, options: Projection) -> FloatArray:
         raise missing_package("t-SNE", "scikit-learn", instead="--method pca") from error
     start = _principal(points)
     spread = start[:, 0].std()
-    found: FloatArray = TSNE(
+    mapped: FloatArray = TSNE(
         perplexity=min(30.0, (len(points) - 1) / 3),
         init=start / (spread if spread > 0 else 1.0) * 1e-4,  # as scikit-learn scales its own start
         random_state=seed_for(options.seed, "map") % 2**32,
         method="exact" if len(points) <= _EXACT else "barnes_hut",
     ).fit_transform(points)
-    return found.astype(np.float64)
+    return mapped.astype(np.float64)
 
 
 def _principal(points: FloatArray) -> FloatArray:
@@ -185,8 +185,8 @@ def _principal(points: FloatArray) -> FloatArray:
     left, values, loadings = np.linalg.svd(centred, full_matrices=False)
     largest = np.abs(loadings[:2]).argmax(1)
     signs = np.sign(loadings[np.arange(len(largest)), largest])
-    found: FloatArray = left[:, :2] * values[:2] * np.where(signs == 0, 1, signs)
-    return found
+    components: FloatArray = left[:, :2] * values[:2] * np.where(signs == 0, 1, signs)
+    return components
 
 
 def _has_letter(word: str) -> bool:

@@ -19,17 +19,17 @@ def checkpoint_folder(checkpoint: str | Path, *, file: str = "config.json") -> P
     """
     folder, name = Path(checkpoint).expanduser(), str(checkpoint)
     patterns = TOKENIZER_FILES if file == "tokenizer" else (file,)
-    for place in () if name == BOX else (folder, folder / CHECKPOINT):
-        if place.is_dir() and any(any(place.glob(pattern)) for pattern in patterns):
-            return place
+    for path in () if name == BOX else (folder, folder / CHECKPOINT):
+        if path.is_dir() and any(any(path.glob(pattern)) for pattern in patterns):
+            return path
     if (packed := packed_file(checkpoint)) is not None:
         from isoglot.checkpoints.packed import unpacked  # noqa: PLC0415 - loads numpy
 
         return unpacked(packed)
     if folder.exists() or name.startswith((".", "/", "~")) or name.count("/") > 1:
-        held = "tokenizer.json" if file == "tokenizer" else file
+        missing = "tokenizer.json" if file == "tokenizer" else file
         raise ConfigurationError(
-            f"{checkpoint}: {f'holds no {held}' if folder.exists() else 'does not exist'}; give a checkpoint's "
+            f"{checkpoint}: {f'holds no {missing}' if folder.exists() else 'does not exist'}; give a checkpoint's "
             "folder (config.json, model.safetensors, tokenizer.json), a finished run's folder, a packed aligner, or a "
             "hub name"
         )

@@ -81,7 +81,15 @@ def pack(
         if path.exists() and not is_packed(path, kind):
             raise ConfigurationError(f"{path} exists and is not a packed aligner; choose another --out")
     texts, shape = _described(checkpoint)
-    tokenizer = _tokenizer_text(checkpoint)
+    with reading(checkpoint, TOKENIZER):
+        tokenizer = json.loads((checkpoint / TOKENIZER).read_text(encoding="utf-8"))
+        tokenizer = json.dumps(tokenizer, ensure_ascii=False, separators=(",", ":"))
+        size = len(tokenizer.encode())
+    if size > LARGEST_TOKENIZER:
+        raise ConfigurationError(
+            f"{checkpoint / TOKENIZER}: has more than {LARGEST_TOKENIZER:,} bytes; `isoglot trim` leaves out pieces "
+            "that a text does not use"
+        )
     build_tokenizer(checkpoint, PackedFile({TOKENIZER: tokenizer}, {}, shape))
     lower = dict(_encoder(checkpoint, shape, range(shape.num_hidden_layers)))
     tensors: Tensors = {TOKENIZER: np.frombuffer(zlib.compress(tokenizer.encode(), 9), np.uint8)}
@@ -92,17 +100,17 @@ def pack(
         texts, tensors = _upper_layers(sentences, lower, shape, texts[CONFIG])
         continues = blake2b(contents[file], digest_size=16).hexdigest()
         contents[upper] = _serialised(UPPER_FORMAT, {**texts, CONTINUES: continues}, tensors)
-    held = [path for path in (file, upper, choice_beside(file)) if path.exists()]
-    if held and not overwrite:
-        if held == list(contents) and all(path.read_bytes() == data for path, data in contents.items()):
+    existing = [path for path in (file, upper, choice_beside(file)) if path.exists()]
+    if existing and not overwrite:
+        if existing == list(contents) and all(path.read_bytes() == data for path, data in contents.items()):
             return file
         raise ConfigurationError(
-            f"{held[0]}: belongs to another aligner than {checkpoint}; choose another --out, or add --overwrite"
+            f"{existing[0]}: belongs to another aligner than {checkpoint}; choose another --out, or add --overwrite"
         )
     with ExitStack() as stack:
         for path, data in reversed(contents.items()):  # the aligner takes its name before what continues it
             stack.enter_context(whole_path(path)).write_bytes(data)
-        for path in held:
+        for path in existing:
             if path != file:  # it belongs to the old weights, and goes before the new ones are there
                 path.unlink()
     return file
@@ -117,19 +125,6 @@ def _serialised(kind: str, texts: Mapping[str, str], tensors: Tensors) -> bytes:
     )
     padded = header.encode() + b" " * (-len(header.encode()) % _LENGTH)
     return b"".join([len(padded).to_bytes(_LENGTH, "little"), padded, memoryview(data)[end:]])
-
-
-def _tokenizer_text(checkpoint: Path) -> str:
-    with reading(checkpoint, TOKENIZER):
-        tokenizer = json.loads((checkpoint / TOKENIZER).read_text(encoding="utf-8"))
-        text = json.dumps(tokenizer, ensure_ascii=False, separators=(",", ":"))
-        size = len(text.encode())
-    if size > LARGEST_TOKENIZER:
-        raise ConfigurationError(
-            f"{checkpoint / TOKENIZER}: has more than {LARGEST_TOKENIZER:,} bytes; `isoglot trim` leaves out pieces "
-            "that a text does not use"
-        )
-    return text
 
 
 def _described(checkpoint: Path) -> tuple[dict[str, str], EncoderShape]:
@@ -272,9 +267,9 @@ def _in_four_bits(values: Floats) -> tuple[NDArray[Any], NDArray[Any]] | None:
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
             scale = (largest[left] / np.float32(multiple)).astype(np.float16)
             wide = scale.astype(np.float32)[:, None]
-            found = np.rint(blocks[left] / wide)
-            fits = ((found * wide == blocks[left]) & (found >= -8) & (found <= 7)).all(axis=1)
-        whole[left[fits]], scales[left[fits]] = found[fits].astype(np.int8), scale[fits]
+            numbers = np.rint(blocks[left] / wide)
+            fits = ((numbers * wide == blocks[left]) & (numbers >= -8) & (numbers <= 7)).all(axis=1)
+        whole[left[fits]], scales[left[fits]] = numbers[fits].astype(np.int8), scale[fits]
         left = left[~fits]
     if len(left):
         return None

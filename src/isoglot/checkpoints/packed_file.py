@@ -127,10 +127,17 @@ def read_packed(file: str | Path, *, texts_alone: bool = False) -> PackedFile:
     """
     path = Path(file)
     texts, tensors, shape = _read(path, FORMAT, texts_alone=texts_alone)
-    beside = choice_beside(path)
-    if beside.is_file():
-        texts[ALIGNER_FILE] = _small_text(beside)
-    _require_choice(beside if beside.is_file() else path, texts[ALIGNER_FILE], shape)
+    choice = choice_beside(path) if choice_beside(path).is_file() else path
+    if choice != path:
+        texts[ALIGNER_FILE] = _small_text(choice)
+    layer, most = (
+        _json_object(choice, ALIGNER_FILE, texts[ALIGNER_FILE]).get("layer"),
+        shape.num_hidden_layers,
+    )
+    if type(layer) is not int or not -most - 1 <= layer <= most:
+        raise _unreadable(
+            choice, f"layer: got {shortened(layer)}, but this encoder has layers 0 (embeddings) to {most}"
+        )
     if not texts_alone:
         texts[TOKENIZER] = _inflated(path, tensors.pop(TOKENIZER))
     return PackedFile(texts, tensors, shape)
@@ -169,19 +176,19 @@ def build_tokenizer(file: str | Path, packed: PackedFile) -> Tokenizer:
 
 def restored(tensors: Mapping[str, NDArray[Any]]) -> Iterator[tuple[str, Floats]]:
     """The tensors of :func:`isoglot.checkpoints.packed.quantised` as float32, with their names, one after another."""
-    for key, kept in tensors.items():
+    for key, values in tensors.items():
         name = key.removesuffix(".q4").removesuffix(".q8")
         if key.endswith(".q8"):
-            yield name, kept.astype(np.float32) * tensors[f"{name}.scale"]
+            yield name, values.astype(np.float32) * tensors[f"{name}.scale"]
         elif key.endswith(".q4"):
-            rows, half = kept.shape
-            blocks = kept.reshape(rows, -1, BLOCK // 2)
+            rows, half = values.shape
+            blocks = values.reshape(rows, -1, BLOCK // 2)
             whole = np.concatenate([blocks & 15, blocks >> 4], axis=2).astype(np.float32)
             whole -= 8
             whole *= tensors[f"{name}.scale"].astype(np.float32)[:, :, None]
             yield name, whole.reshape(rows, 2 * half)
         elif not key.endswith(".scale"):
-            yield name, kept
+            yield name, values
 
 
 def encoder_shape(file: Path, text: str) -> EncoderShape:
@@ -202,14 +209,14 @@ def encoder_shape(file: Path, text: str) -> EncoderShape:
 
 
 def require_tensors(
-    file: Path, shape: EncoderShape, found: Mapping[str, Header], *, first: int | None = None
+    file: Path, shape: EncoderShape, headers: Mapping[str, Header], *, first: int | None = None
 ) -> None:
     """Refuse tensors that are not those of an encoder, or, with ``first``, of its layers from this one on.
 
     Raises:
         ConfigurationError: The first that is missing, not known, or of another dtype or shape than is needed.
     """
-    numbers = {layer[1] for name in found if (layer := _LAYER.match(name))}
+    numbers = {layer[1] for name in headers if (layer := _LAYER.match(name))}
     layers = range(first or 0, shape.num_hidden_layers)
     if len(layers) != len(numbers):
         raise _unreadable(
@@ -219,19 +226,20 @@ def require_tensors(
     for name, size in shape.tensors(layers, embeddings=first is None).items():
         if len(size) == 1:
             needed[name] = ("F32", size)
-        elif f"{name}.q4" in found and size[1] % BLOCK == 0:
+        elif f"{name}.q4" in headers and size[1] % BLOCK == 0:
             needed |= {f"{name}.q4": ("U8", (size[0], size[1] // 2)),
                        f"{name}.scale": ("F16", (size[0], size[1] // BLOCK))}  # fmt: skip
         else:
             needed |= {f"{name}.q8": ("I8", size), f"{name}.scale": ("F32", (size[0], 1))}
-    for name in sorted({*needed, *found}):
-        if name not in found:
+    for name in sorted({*needed, *headers}):
+        if name not in headers:
             raise _unreadable(file, f"tensor {name} is missing")
         if name not in needed:
             raise _unreadable(file, f"unknown tensor {shortened(name)}")
-        if found[name] != needed[name]:
+        if headers[name] != needed[name]:
             raise _unreadable(
-                file, f"tensor {name} is {_shown(found[name])}, and {_shown(needed[name])} is needed"
+                file,
+                f"tensor {name} is {_described(headers[name])}, and {_described(needed[name])} is needed",
             )
 
 
@@ -247,40 +255,26 @@ def _read(
                 raise ConfigurationError(
                     f"{file} is not a packed aligner; make one with `isoglot pack CHECKPOINT --out {file}`"
                 )
-            _require_texts(file, kind, texts)
+            if unknown := sorted(texts.keys() - _ALLOWED[kind]):
+                raise _unreadable(file, f"unknown text {shortened(unknown[0])}")
+            if missing := [name for name in _REQUIRED[kind] if name not in texts]:
+                raise _unreadable(file, f"{missing[0]} is missing")
+            if TOKENIZER_CONFIG in texts:
+                _json_object(file, TOKENIZER_CONFIG, texts[TOKENIZER_CONFIG])
             shape = encoder_shape(file, texts[CONFIG])
             slices = {name: tensors.get_slice(name) for name in tensors.keys()}  # noqa: SIM118
-            found = {name: (str(s.get_dtype()), tuple(s.get_shape())) for name, s in slices.items()}
-            if kind == FORMAT and (dtype := found.pop(TOKENIZER, ("", ()))[0]) != "U8":
+            headers = {name: (str(s.get_dtype()), tuple(s.get_shape())) for name, s in slices.items()}
+            if kind == FORMAT and (dtype := headers.pop(TOKENIZER, ("", ()))[0]) != "U8":
                 raise _unreadable(file, f"{TOKENIZER} is {dtype or 'missing'}")
-            require_tensors(file, shape, found, first=first)
+            require_tensors(file, shape, headers, first=first)
             names = [] if texts_alone else list(slices)
-            kept = {name: tensors.get_tensor(name) for name in names}
+            contents = {name: tensors.get_tensor(name) for name in names}
     except (SafetensorError, OSError) as error:
         raise _unreadable(file, str(error)) from error
-    for name, values in kept.items():
+    for name, values in contents.items():
         if values.dtype.kind == "f" and not (np.abs(values) <= _LARGEST_WEIGHT).all():
             raise ConfigurationError(f"{file}: NaN or infinite weights in {name}; use an intact file")
-    return texts, kept, shape
-
-
-def _require_texts(file: Path, kind: str, texts: Mapping[str, str]) -> None:
-    if unknown := sorted(texts.keys() - _ALLOWED[kind]):
-        raise _unreadable(file, f"unknown text {shortened(unknown[0])}")
-    for name in _REQUIRED[kind]:
-        if name not in texts:
-            raise _unreadable(file, f"{name} is missing")
-    if TOKENIZER_CONFIG in texts:
-        _json_object(file, TOKENIZER_CONFIG, texts[TOKENIZER_CONFIG])
-
-
-def _require_choice(file: Path, text: str, shape: EncoderShape) -> None:
-    """Refuse a choice, in a packed file or beside it, without a layer that the encoder has."""
-    layer, most = _json_object(file, ALIGNER_FILE, text).get("layer"), shape.num_hidden_layers
-    if type(layer) is not int or not -most - 1 <= layer <= most:
-        raise _unreadable(
-            file, f"layer: got {shortened(layer)}, but this encoder has layers 0 (embeddings) to {most}"
-        )
+    return texts, contents, shape
 
 
 def _small_text(choice: Path) -> str:
@@ -316,7 +310,7 @@ def _json_object(file: Path, name: str, text: str) -> dict[str, Any]:
         raise _unreadable(file, f"{name} {error.message.rpartition(';')[0]}") from error
 
 
-def _shown(tensor: Header) -> str:
+def _described(tensor: Header) -> str:
     return f"{tensor[0]} of shape {tensor[1]}"
 
 

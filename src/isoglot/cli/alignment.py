@@ -13,7 +13,6 @@ from isoglot.aligners.embedding.choice import CANDIDATES, RatedChoice, choice_fi
 from isoglot.aligners.embedding.options import METHODS
 from isoglot.aligners.options import (
     STATISTICAL,
-    AlignRequest,
     Eflomal,
     Encoder,
     FastAlign,
@@ -34,7 +33,7 @@ from isoglot.options import Options, option, settings_option
 from isoglot.runs.files import refuse_overwriting, require_writable
 
 if TYPE_CHECKING:
-    from isoglot.aligners.score_file import ScoreReport
+    from isoglot.aligners.scoring import ScoreReport
     from isoglot.link_counts import AlignmentScore
 
 
@@ -59,13 +58,13 @@ class MethodSettings(Options):
         "program=PATH."
     )
 
-    def beside(self, given: dict[str, Any]) -> dict[str, Any]:
+    def beside(self, flags: dict[str, Any]) -> dict[str, Any]:
         """These options and those that have a flag, each of which is given once."""
-        if twice := sorted(set(self.settings) & set(given)):
+        if twice := sorted(set(self.settings) & set(flags)):
             raise ConfigurationError(
                 f"--set {twice[0]}: {twice[0]} has its own flag, which is used; leave it out"
             )
-        return {**given, **self.settings}
+        return {**flags, **self.settings}
 
 
 class TuneFlags(MethodSettings):
@@ -105,12 +104,12 @@ class BitextReading(TableReading, SideLanguages):
     @property
     def reading(self) -> dict[str, Any]:
         """Keys of sources that are set."""
-        own = self.model_dump(include=set(Reading.model_fields), exclude_defaults=True)
-        return own if self.input_format is None else {**own, "format": self.input_format}
+        keys = self.model_dump(include=set(Reading.model_fields), exclude_defaults=True)
+        return keys if self.input_format is None else {**keys, "format": self.input_format}
 
 
-def _list_methods(wanted: bool) -> None:
-    if wanted:
+def _list_methods(listed: bool) -> None:
+    if listed:
         for name, what in STATISTICAL.items():
             typer.echo(f"{name:12s} {what}")
         for name, what in METHODS.items():
@@ -122,7 +121,7 @@ def _list_methods(wanted: bool) -> None:
 def align(
     *,
     inputs: Bitext,
-    given: Annotated[dict[str, Any], Method, FastAlign, Hmm, SavedModel, Eflomal, Encoder],
+    options: Annotated[dict[str, Any], Method, FastAlign, Hmm, SavedModel, Eflomal, Encoder],
     form: LinkFormat,
     pairs: BitextReading,
     more: MethodSettings,
@@ -155,14 +154,13 @@ def align(
     from isoglot.aligners.align_file import align_file
     from isoglot.corpus.open_corpus import corpus_sources
 
-    aligner = aligner_of(**more.beside(given))
+    aligner = aligner_of(**more.beside(options))
     languages = [pairs.source_language or "src", pairs.target_language or "tgt"]
     sources = corpus_sources(inputs, languages=languages, **pairs.reading)
     with Console(quiet=running.quiet) as console:
-        if isinstance(aligner, Encoder) and "method" not in given:
+        if isinstance(aligner, Encoder) and "method" not in options:
             console.note(f"method: {aligner.options.method} (--method chooses another; --methods lists them)")
-        request = AlignRequest(aligner=aligner, **dict(form))
-        count = align_file(sources, out, request, progress=console, overwrite=running.overwrite)
+        count = align_file(sources, out, aligner, form, progress=console, overwrite=running.overwrite)
         if out != "-":
             console.note(f"{count:,} pairs aligned: {out}")
 
@@ -171,7 +169,7 @@ def align(
 def score(
     *,
     gold: Gold,
-    given: Annotated[dict[str, Any], FileScoring, LayerScoring, LinkMethod],
+    options: Annotated[dict[str, Any], FileScoring, LayerScoring, LinkMethod],
     more: MethodSettings,
     links: Annotated[
         str | None,
@@ -191,9 +189,9 @@ def score(
     from isoglot.aligners.score_file import score_file, score_layers, write_sentences
 
     named = {} if links is None else {"links": links}
-    chosen = scoring_of(**more.beside({**named, **given}))
+    chosen = scoring_of(**more.beside({**named, **options}))
     if isinstance(chosen, LayerScoring):
-        if "method" not in given:
+        if "method" not in options:
             typer.echo(f"method: {chosen.options.method} (--method chooses another)", err=True)
         with Console():
             rows = score_layers(gold, chosen)
@@ -261,9 +259,9 @@ def tune(
     pairs = {name: gold_pairs(name) for name in weights}
     with Console(quiet=running.quiet) as console:
         for name, found in pairs.items():
-            console.note(f"{name}: {len(found.words):,} pairs")
-        asked = {"model": encoder, "gold": pairs, "weights": weights, "layers": layer_numbers(layers)}
-        tuned = run(**more.beside({**asked, "candidates": CANDIDATES, "progress": console.progress}))
+            console.note(f"{name}: {len(found):,} pairs")
+        arguments = {"model": encoder, "gold": pairs, "weights": weights, "layers": layer_numbers(layers)}
+        tuned = run(**more.beside({**arguments, "candidates": CANDIDATES, "progress": console.progress}))
         best, density = tuned.best, tuned.density
         try:  # before the tables, whose reader may leave
             place = tuned.keep()
@@ -273,10 +271,10 @@ def tune(
             for name, score in best.scores.items():
                 rates = f"{100 * score.aer:8.2f}  {100 * score.precision:9.2f}  {100 * score.recall:6.2f}"
                 typer.echo(f"{rates}  {density[name]:14.2f}  {name}")
-    for name, own in density.items():
-        if own < _FEW * max(density.values()):
+    for name, value in density.items():
+        if value < _FEW * max(density.values()):
             typer.secho(
-                f"Warning: {name}: {own:.2f} links per word, elsewhere up to {max(density.values()):.2f}; if its "
+                f"Warning: {name}: {value:.2f} links per word, elsewhere up to {max(density.values()):.2f}; if its "
                 f"recall matters, weigh it more (--gold {name}=3) or tune a copy of the encoder for it alone",
                 err=True, fg=typer.colors.YELLOW, bold=True,
             )  # fmt: skip

@@ -93,13 +93,13 @@ def correlation(
     """
     from isoglot.analysis.analyse_correlation import analyse_correlation
 
-    found = analyse_correlation(results or [], request, out=out)
+    correlations = analyse_correlation(results or [], request, out=out)
     if not running.quiet:
         print_table(
             ("task", "points", "Spearman"),
             [
                 (task, group, "too few points" if value is None else str(value))
-                for task, groups in found.items()
+                for task, groups in correlations.items()
                 for group, value in groups.items()
             ],
         )

@@ -71,24 +71,21 @@ class Console:
         if self.quiet:
             return
         if self.terminal:
-            self._move(label, done, total)
+            from rich.console import Console as Rich
+            from rich.progress import Progress
+
+            if self._bar is None:
+                self._bar = Progress(console=Rich(stderr=True), transient=True)
+                self._bar.start()
+            if label not in self._tasks:
+                self._tasks[label] = self._bar.add_task(label, total=total or None)
+            self._bar.update(self._tasks[label], completed=done, total=total or None)
             return
         now = time.monotonic()
         if now - self._said.setdefault(label, now) >= _SECONDS_BETWEEN_LINES:
             self._said[label] = now
             share = f"{100 * done / total:.0f}%" if total else f"{done:,}"
             typer.echo(f"{label}: {share}", err=True)
-
-    def _move(self, label: str, done: int, total: int) -> None:
-        from rich.console import Console as Rich
-        from rich.progress import Progress
-
-        if self._bar is None:
-            self._bar = Progress(console=Rich(stderr=True), transient=True)
-            self._bar.start()
-        if label not in self._tasks:
-            self._tasks[label] = self._bar.add_task(label, total=total or None)
-        self._bar.update(self._tasks[label], completed=done, total=total or None)
 
     def _close(self) -> None:
         if self._bar is not None:
@@ -99,13 +96,13 @@ class Console:
 def _shown_beside(show: Callable[..., None]) -> Callable[..., None]:
     """Show warnings of text as lines of the log, and all others as before."""
 
-    def shown(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
+    def showwarning(message: Warning | str, category: type[Warning], *location: Any, **more: Any) -> None:
         if issubclass(category, UnknownWordsWarning):
             _LOGGER.warning("%s", message)
         else:
-            show(message, category, *place, **more)
+            show(message, category, *location, **more)
 
-    return shown
+    return showwarning
 
 
 def _quiet_libraries() -> None:

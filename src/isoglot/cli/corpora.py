@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -15,9 +15,6 @@ from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.read.sources import READING, Reading, sources_from
 from isoglot.errors import ConfigurationError
 from isoglot.options import Workers, option
-
-if TYPE_CHECKING:
-    from isoglot.corpus.prepare import PrepareSummary
 
 
 class InputLanguages(SideLanguages):
@@ -54,7 +51,7 @@ def prepare(
         ),
     ],
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder to write: Parquet shards and a manifest.")],
-    languages: InputLanguages,
+    sides: InputLanguages,
     reading: Reading,
     options: PrepareOptions,
     running: PrepareFlags,
@@ -73,15 +70,15 @@ def prepare(
     """
     from isoglot.corpus.prepare import prepare as run
 
-    tags = (
-        [languages.language]
+    languages = (
+        [sides.language]
         if options.kind in ("text", "treebank")
-        else [languages.source_language, languages.target_language]
+        else [sides.source_language, sides.target_language]
     )
     sources = [
         source
-        for paths, part in _by_language(inputs, tags)
-        for source in sources_from(paths, kind=options.kind, languages=part, **dict(reading))
+        for paths, tags in _by_language(inputs, languages)
+        for source in sources_from(paths, kind=options.kind, languages=tags, **dict(reading))
     ]
     with Console(quiet=running.quiet) as console:
         summary = run(
@@ -93,15 +90,12 @@ def prepare(
             overwrite=running.overwrite,
             progress=partial(console.progress, "prepare"),
         )
-    if not running.quiet:
-        _print_summary(summary)
-
-
-def _print_summary(summary: PrepareSummary) -> None:
+    if running.quiet:
+        return
     if summary.skipped:
         typer.echo(f"nothing to do: {summary.path} holds these {summary.rows:,} rows already")
         return
-    filters = [name for name in summary.removed if summary.removed[name]]
+    filters = [name for name, rows in summary.removed.items() if rows]
     rows = [
         ["-".join(c.languages), f"{c.read:,}", *(f"{c.removed.get(f, 0):,}" for f in filters), f"{c.kept:,}"]
         for c in summary.languages
@@ -118,16 +112,16 @@ def _print_summary(summary: PrepareSummary) -> None:
 
 def _by_language(inputs: list[str], tags: Sequence[str | None]) -> list[tuple[list[str], list[Any]]]:
     """Inputs with their languages; ``de,fr`` divides the inputs into as many equal parts, in that order."""
-    named = [(tag or "").split(",") for tag in tags]
-    parts = max(map(len, named))
-    if any(len(names) not in (1, parts) for names in named) or len(inputs) % parts:
-        given = ", ".join(",".join(names) for names in named)
+    names = [(tag or "").split(",") for tag in tags]
+    parts = max(map(len, names))
+    if any(len(side) not in (1, parts) for side in names) or len(inputs) % parts:
+        listed = ", ".join(",".join(side) for side in names)
         raise ConfigurationError(
-            f"got languages {given} for {len(inputs)} inputs; give as many inputs (or pairs of files) for each "
+            f"got languages {listed} for {len(inputs)} inputs; give as many inputs (or pairs of files) for each "
             "language: isoglot prepare en-de.tsv en-fr.tsv --source-lang en --target-lang de,fr"
         )
     size = len(inputs) // parts
     return [
-        (inputs[i * size : (i + 1) * size], [names[i if len(names) > 1 else 0] or None for names in named])
+        (inputs[i * size : (i + 1) * size], [side[i if len(side) > 1 else 0] or None for side in names])
         for i in range(parts)
     ]

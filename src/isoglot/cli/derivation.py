@@ -47,7 +47,7 @@ def derive(
     ],
     request: DeriveRequest,
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder to write.")],
-    given: DerivedFrom,
+    reading: DerivedFrom,
     running: RemakeFlags,
 ) -> None:
     """Derive a language: another script, word order or syntax.
@@ -62,10 +62,10 @@ def derive(
     """
     from isoglot.derive.derive_corpus import derive_corpus
 
-    if problems := list(_idle(request, given, inputs[0])):
+    if problems := list(_idle(request, reading, inputs[0])):
         raise ConfigurationError([f"{problem}; leave it out" for problem in problems])
-    languages = tuple(tag for tag in (given.language, given.target_language) if tag)
-    source = given.model_dump(include=set(Reading.model_fields), exclude_defaults=True)
+    languages = tuple(tag for tag in (reading.language, reading.target_language) if tag)
+    source = reading.model_dump(include=set(Reading.model_fields), exclude_defaults=True)
     request = request.model_copy(update={"languages": languages, "source": source})
     with Console(quiet=running.quiet) as console:
         began = time.monotonic()
@@ -112,10 +112,10 @@ def _idle(request: DeriveRequest, source: DerivedFrom, path: str) -> Iterator[st
     from isoglot.derive.spec import TRANSFORMS, parse_names
 
     names, kind, options = parse_names(request.transform), request.kind or kind_of(path), request.options
-    given = {
+    flags = {
         name: (flag_of(name, field), extra_of(field).get("needs")) for name, field in given_fields(request)
     }
-    for flag, needs in given.values():
+    for flag, needs in flags.values():
         if needs in TRANSFORMS and needs not in names:
             yield f"{flag} is for {needs}, but --transform is {request.transform}"
         elif needs and needs not in TRANSFORMS and kind not in needs.split(" and "):
@@ -137,8 +137,8 @@ def _idle(request: DeriveRequest, source: DerivedFrom, path: str) -> Iterator[st
         ("first_parse_only", request.parses is None, "needs --parses"),
         *((name, copied, f"is fixed in the copy {tokenizer}") for name in ("overlap", "with_replacement", "script")),
     ):  # fmt: skip
-        if name in given and idle:
-            yield f"{given[name][0]} {why}"
+        if name in flags and idle:
+            yield f"{flags[name][0]} {why}"
 
 
 @with_flags

@@ -6,7 +6,7 @@ import re
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeGuard, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import typer
 from pydantic import BaseModel
@@ -38,7 +38,8 @@ def with_flags(command: Callable[..., None]) -> Callable[..., None]:
     parameters = [inspect.Parameter("ctx", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)]
     for parameter in inspect.signature(command).parameters.values():
         annotation = hints[parameter.name]
-        models = [kind for kind in (annotation, *getattr(annotation, "__metadata__", ())) if _is_model(kind)]
+        named = (annotation, *getattr(annotation, "__metadata__", ()))
+        models = [kind for kind in named if isinstance(kind, type) and issubclass(kind, BaseModel)]
         if models:
             kinds[parameter.name] = models
             parameters.extend(_parameters(*models))
@@ -47,14 +48,14 @@ def with_flags(command: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(command)
     def run(*, ctx: typer.Context, **values: Any) -> None:
-        given = {n: v for n, v in values.items() if not str(ctx.get_parameter_source(n)).endswith("DEFAULT")}
+        typed = {n: v for n, v in values.items() if not str(ctx.get_parameter_source(n)).endswith("DEFAULT")}
         for name, models in kinds.items():
             fields = {n: field for n, field, _ in fields_of(*models)}
             flags = {n: flag_of(n, field) for n, field in fields.items()}
-            found = {n: _parsed(f, flags[n], given[n]) for n, f in fields.items() if n in given}
+            parsed = {n: _parsed(f, flags[n], typed[n]) for n, f in fields.items() if n in typed}
             values = {n: value for n, value in values.items() if n not in fields}
             whole = models[0] is hints[name]
-            values[name] = validated(models[0], found, called=flags.__getitem__) if whole else found
+            values[name] = validated(models[0], parsed, called=flags.__getitem__) if whole else parsed
         if any(isinstance(model, CompareFlags) and model.verify for model in values.values()):
             from isoglot.runs.fingerprint import forget
 
@@ -81,14 +82,16 @@ def _parameters(*models: type[BaseModel]) -> Iterator[inspect.Parameter]:
         extra, description = extra_of(field), field.description or ""
         flags = extra.get("flags") or [flag_of(name, field)]
         kind, metavar = _flag_type(field)
-        choices = _choices(field.annotation)
+        # values of a Literal, of one that may be None, or of a sequence of one
+        literal = next((a for a in get_args(field.annotation) if get_origin(a) is Literal), field.annotation)
+        choices = list(get_args(literal)) if get_origin(literal) is Literal else []
         if len("|".join(choices)) > _WIDEST_METAVAR:
             description += f" [{', '.join(choices)}]"
         elif choices:
             metavar = f"[{'|'.join(choices)}]"
         if kind is bool and field.default is True:
             flags = [f"{flags[0]}/--no-{flags[0].removeprefix('--')}", *flags[1:]]
-        default = _shown(field)
+        default = _default_of(field)
         info = typer.Option(
             *flags,
             help=description,
@@ -103,12 +106,6 @@ def _parameters(*models: type[BaseModel]) -> Iterator[inspect.Parameter]:
             default=inspect.Parameter.empty if needed else default,
             annotation=Annotated[kind, info],
         )
-
-
-def _choices(annotation: Any) -> list[str]:
-    """Values of a ``Literal``, of one that may be ``None``, or of a sequence of one."""
-    inner = next((a for a in get_args(annotation) if get_origin(a) is Literal), annotation)
-    return list(get_args(inner)) if get_origin(inner) is Literal else []
 
 
 def _bare(kind: Any) -> Any:
@@ -146,15 +143,15 @@ def _parsed(field: FieldInfo, flag: str, value: Any) -> Any:
         if wrong := [text for text in value if not all(text.partition("="))]:
             form = extra_of(field).get("metavar") or "NAME=VALUE"
             example = re.search(r"[^\s:;,]+=[^\s:;,.]+", field.description or "")
-            shown = f", for example {flag} {example[0]}" if example else ""
-            raise ConfigurationError(f"{flag} {wrong[0]}: expected {form}{shown}")
+            hint = f", for example {flag} {example[0]}" if example else ""
+            raise ConfigurationError(f"{flag} {wrong[0]}: expected {form}{hint}")
         numbers = int in get_args(kind)
         pairs = (text.partition("=") for text in value)
-        return {name: int(given) if numbers and is_number(given) else given for name, _, given in pairs}
+        return {name: int(number) if numbers and is_number(number) else number for name, _, number in pairs}
     return value
 
 
-def _shown(field: FieldInfo) -> Any:
+def _default_of(field: FieldInfo) -> Any:
     """A default as the command line takes it."""
     default = None if field.is_required() else field.get_default(call_default_factory=True)
     if isinstance(default, Mapping):
@@ -166,11 +163,7 @@ def _shown(field: FieldInfo) -> Any:
     return default
 
 
-def _is_model(annotation: Any) -> TypeGuard[type[BaseModel]]:
-    return isinstance(annotation, type) and issubclass(annotation, BaseModel)
-
-
-def parse_settings(given: Sequence[str], *, example: str) -> dict[str, Any]:
+def parse_settings(settings: Sequence[str], *, example: str) -> dict[str, Any]:
     """Texts as values, by YAML 1.2: ``5e-5`` a float, ``no`` a string, ``null`` nothing, ``[1, 2]`` and ``1,2`` tuples.
 
     Raises:
@@ -179,7 +172,7 @@ def parse_settings(given: Sequence[str], *, example: str) -> dict[str, Any]:
     from isoglot.recipe.document import parse_value
 
     result: dict[str, Any] = {}
-    for item in given:
+    for item in settings:
         key, separator, text = item.partition("=")
         if not separator or not key:
             raise ConfigurationError(f"--set expects KEY=VALUE, got {item!r}; for example {example}")
@@ -240,8 +233,8 @@ A = TypeVar("A")
 KEEP_ADAPTER = "Also write the adapter separately, to OUT/adapter, as peft reads it."
 
 
-def require_adapter(given: A | None, example: str) -> A:
+def require_adapter(adapter: A | None, example: str) -> A:
     """The adapter that is to be kept."""
-    if given is None:
+    if adapter is None:
         raise ConfigurationError(f"--keep-adapter needs an adapter; add {example}")
-    return given
+    return adapter

@@ -21,8 +21,10 @@ class GroupedCommand(TyperCommand):
         for parameter in self.get_params(ctx):
             record = parameter.get_help_record(ctx)
             if record is not None:
-                own = "Arguments" if parameter.param_type_name == "argument" else "Options"
-                groups.setdefault(getattr(parameter, "rich_help_panel", None) or own, []).append(record)
+                default_group = "Arguments" if parameter.param_type_name == "argument" else "Options"
+                groups.setdefault(getattr(parameter, "rich_help_panel", None) or default_group, []).append(
+                    record
+                )
         for heading, rows in ((heading, rows) for heading, rows in groups.items() if rows):
             with formatter.section(heading):
                 formatter.write_dl(rows)
@@ -39,8 +41,8 @@ def help_text(command: Callable[..., Any]) -> str:
 
 def _example(text: str) -> str:
     """A command in lines that a shell takes as one; a flag stays with its value."""
-    held = re.sub(r"(-\S+) (?!-)", "\\1\0", " ".join(text.split()))
-    lines = wrap(held, _WIDEST, subsequent_indent="    ", break_on_hyphens=False)
+    command = re.sub(r"(-\S+) (?!-)", "\\1\0", " ".join(text.split()))
+    lines = wrap(command, _WIDEST, subsequent_indent="    ", break_on_hyphens=False)
     return "\b\n" + " \\\n".join(lines).replace("\0", " ")
 
 

@@ -69,21 +69,24 @@ def filter_(
     with Console(quiet=running.quiet) as console:
         aligner = None if scorers.aligner == "none" else scorers.aligner
         scorer = partial(PairScorer, scorers.model, aligner, options, scorers)
-        found = filter_files(
+        report = filter_files(
             corpus, out, options, scorer, dropped=outputs.dropped, report=outputs.report, progress=console
         )
-        for name, histogram in found.histograms.items():
+        for name, histogram in report.histograms.items():
             console.note(histogram.text(name))
-        dropped = ", ".join(f"{name} {count:,}" for name, count in found.dropped.most_common())
+        dropped = ", ".join(f"{name} {count:,}" for name, count in report.dropped.most_common())
         console.note(
-            f"{found.kept:,} of {found.read:,} pairs kept{f'; dropped: {dropped}' if dropped else ''}"
+            f"{report.kept:,} of {report.read:,} pairs kept{f'; dropped: {dropped}' if dropped else ''}"
         )
 
 
 @with_flags
 def mine(
     source: Annotated[
-        str, typer.Argument(help="Sentences of one language, one per line; - for standard input.")
+        str,
+        typer.Argument(
+            help='Sentences of one language: lines, or .jsonl with {"text": "..."}; - for standard input.'
+        ),
     ],
     target: Annotated[str, typer.Argument(help="Sentences of the other language.")],
     vectors: NamedEncoder,
@@ -120,7 +123,12 @@ def mine(
 
 @with_flags
 def align_sentences(
-    source: Annotated[str, typer.Argument(help="A document, one sentence per line; - for standard input.")],
+    source: Annotated[
+        str,
+        typer.Argument(
+            help='A document: a sentence per line, or .jsonl with {"text": "..."}; - for standard input.'
+        ),
+    ],
     target: Annotated[str, typer.Argument(help="Its translation.")],
     vectors: NamedEncoder,
     languages: SideLanguages,

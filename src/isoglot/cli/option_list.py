@@ -14,8 +14,8 @@ def constructor_list(section: str) -> str:
     from isoglot.pretraining.recipe import MADE
     from isoglot.recipe.spec import spec_of
 
-    own = ", ".join(f"`{key}`" for key in MADE[section].own_keys())
-    parts = [f"Beside {own}, which every entry of `{section}:` has. Your own: type: package.module:Name."]
+    shared = ", ".join(f"`{key}`" for key in MADE[section].own_keys())
+    parts = [f"Beside {shared}, which every entry of `{section}:` has. Your own: type: package.module:Name."]
     for name, maker in MADE[section].registry.items():
         spec = spec_of(maker)
         parts.append("\n".join([*_filled(f"{name}: {spec.__doc__}", "    "), *_options(spec)]))
@@ -24,8 +24,7 @@ def constructor_list(section: str) -> str:
 
 def task_list() -> str:
     """Every task: what it is, how it is measured, and its options with their defaults and meanings."""
-    from isoglot.tasks import TASKS, is_probe, task_class, task_options
-    from isoglot.tasks.facts import TaskFacts
+    from isoglot.tasks import TASKS, TaskFacts, is_probe, task_class, task_options
 
     parts = []
     for name in TASKS:
@@ -53,15 +52,15 @@ def settings_list() -> str:
 def _options(model: type[BaseModel], without: Sequence[str] = ()) -> Iterator[str]:
     """The lines of a model's options."""
     for name, field in model.model_fields.items():
-        shown = "(needed)" if field.is_required() else "null" if field.default is None else field.default
-        if isinstance(shown, bool):
-            shown = str(shown).lower()
-        elif isinstance(shown, tuple):
-            shown = ",".join(map(str, shown))
-        elif shown == "":
-            shown = '""'
+        default = "(needed)" if field.is_required() else "null" if field.default is None else field.default
+        if isinstance(default, bool):
+            default = str(default).lower()
+        elif isinstance(default, tuple):
+            default = ",".join(map(str, default))
+        elif default == "":
+            default = '""'
         if name not in without:
-            yield from _filled(f"{name}={shown}  {field.description or ''}", "        ", first="    ")
+            yield from _filled(f"{name}={default}  {field.description or ''}", "        ", first="    ")
 
 
 def _filled(text: str, indent: str, first: str = "") -> list[str]:

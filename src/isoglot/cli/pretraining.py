@@ -55,7 +55,7 @@ def trim(
     if running.quiet:
         return
     typer.echo(f"pieces: {done.pieces[0]:,} -> {done.pieces[1]:,}")
-    if done.tenfold is not None and done.tenfold > done.pieces[1]:
+    if done.tenfold > done.pieces[1]:
         about = round(done.tenfold, 2 - len(str(done.tenfold)))
         typer.echo(f"estimate: ten times as much text of this kind would keep about {about:,} pieces")
     typer.echo(f"parameters: {done.parameters[0]:,} -> {done.parameters[1]:,}")
@@ -107,14 +107,14 @@ def pack(
                 raise ConfigurationError(f"--sentences is for packing, and {model} is packed; leave it out")
             kept_choice(model)
             unpack(file, out, overwrite=running.overwrite)
-        elif isinstance(place := checkpoint_folder(model), Path):
-            kept_choice(place)  # what it says must be options of an aligner
+        elif isinstance(folder := checkpoint_folder(model), Path):
+            kept_choice(folder)  # what it says must be options of an aligner
             upper = None if sentences is None else checkpoint_folder(sentences)
             if isinstance(upper, str):
                 raise ConfigurationError(
                     f"--sentences {sentences}: is not a folder with an encoder; name one"
                 )
-            write_packed(place, out, sentences=upper, overwrite=running.overwrite)
+            write_packed(folder, out, sentences=upper, overwrite=running.overwrite)
         else:
             raise ConfigurationError(f"{model}: is not a folder; `hf download {model} --local-dir FOLDER`")
     if not running.quiet:
@@ -206,8 +206,8 @@ def recipes(
     if objectives or views:
         from isoglot.cli.option_list import constructor_list
 
-        wanted = [section for section, asked in (("views", views), ("objectives", objectives)) if asked]
-        typer.echo("\n\n".join(constructor_list(section) for section in wanted))
+        sections = [section for section, listed in (("views", views), ("objectives", objectives)) if listed]
+        typer.echo("\n\n".join(constructor_list(section) for section in sections))
         return
     from isoglot.recipe.source import builtin_recipes, find
 
@@ -297,7 +297,7 @@ def pretrain(
 
 
 @with_flags
-def inspect(recipe: _Recipe, changes: RecipeChanges, shown: PositionRange, running: RunFlags) -> None:
+def inspect(recipe: _Recipe, changes: RecipeChanges, positions: PositionRange, running: RunFlags) -> None:
     """Print what a recipe trains on: pieces, masks, labels, links.
 
     One table per view and position, exactly as training sees them. `input` is what the encoder gets (= where it is the
@@ -310,7 +310,7 @@ def inspect(recipe: _Recipe, changes: RecipeChanges, shown: PositionRange, runni
 
     loaded = load_recipe(recipe, changes.overrides)
     with Console(quiet=running.quiet) as console:
-        instances = inspect_recipe(loaded, positions=shown.count, start=shown.start, progress=console)
+        instances = inspect_recipe(loaded, positions=positions.count, start=positions.start, progress=console)
     for number, instance in enumerate(instances):
         if number:
             typer.echo()

@@ -111,8 +111,8 @@ app = typer.Typer(
 add_commands(app, _COMMANDS)
 
 
-def _version(print_it: bool) -> None:
-    if print_it:
+def _print_version(asked_for: bool) -> None:
+    if asked_for:
         typer.echo(f"isoglot {__version__}")
         raise typer.Exit
 
@@ -121,7 +121,7 @@ def _version(print_it: bool) -> None:
 def _options(
     ctx: typer.Context,
     version: bool = typer.Option(
-        False, "--version", callback=_version, is_eager=True, help="Print the version and exit."
+        False, "--version", callback=_print_version, is_eager=True, help="Print the version and exit."
     ),
 ) -> None:
     """Options before the command; without one, the map of all commands."""

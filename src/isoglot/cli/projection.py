@@ -10,7 +10,7 @@ from isoglot.aligners.options import Eflomal, Encoder, FastAlign, Hmm, SavedMode
 from isoglot.cli.alignment import Method, MethodSettings
 from isoglot.cli.console import Console
 from isoglot.cli.flags import RunFlags, with_flags
-from isoglot.projection.options import ProjectOptions, ReadyLinks, project_request
+from isoglot.projection.options import ProjectOptions, ReadyLinks
 
 
 @with_flags
@@ -20,18 +20,19 @@ def project(
         str,
         typer.Argument(
             metavar="LABELS",
-            help="CoNLL-U or other tagged words, SQuAD's JSON, JSON lines with offsets, or lines with inline tags.",
+            help="CoNLL-U or other tagged words, SQuAD's JSON, JSON lines with offsets, lines with inline tags, TMX.",
         ),
     ],
     translation: Annotated[
-        str,
+        str | None,
         typer.Argument(
             metavar="TRANSLATION",
-            help="Its translation: line i of sentence i; of questions JSON with the same ids.",
+            help="Its translation: line i of sentence i; of questions JSON with the same ids; none of TMX.",
         ),
+    ] = None,
+    options: Annotated[
+        dict[str, Any], ProjectOptions, Method, ReadyLinks, FastAlign, Hmm, SavedModel, Eflomal, Encoder
     ],
-    reading: ProjectOptions,
-    given: Annotated[dict[str, Any], Method, ReadyLinks, FastAlign, Hmm, SavedModel, Eflomal, Encoder],
     more: MethodSettings,
     running: RunFlags,
     out: Annotated[
@@ -49,6 +50,10 @@ def project(
 
     isoglot project squad.en.json squad.de.json --target-lang de -o de.jsonl
 
+    Inline tags of a translation memory go to its translations:
+
+    isoglot project memory.tmx -o tagged.tmx
+
     With existing links, or another aligner:
 
     isoglot project en.conllu de.txt --links en-de.pharaoh -o de.tsv
@@ -57,7 +62,6 @@ def project(
     """
     from isoglot.projection.project import project as run
 
-    options = {name: getattr(reading, name) for name in reading.model_fields_set}
-    request = project_request(labels, **more.beside(given), **options)
     with Console(quiet=running.quiet) as console:
-        console.note(run(labels, translation, out, request, progress=console).summary())
+        counts = run(labels, translation, out, progress=console, **more.beside(options))
+        console.note(counts.summary())

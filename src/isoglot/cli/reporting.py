@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 from typer.core import TyperGroup
@@ -15,9 +15,6 @@ from isoglot.errors import ConfigurationError
 from isoglot.options import option
 from isoglot.reports.options import CompareOptions, ReportOptions
 from isoglot.runs.files import file_to_write
-
-if TYPE_CHECKING:
-    from isoglot.reports.papers import PaperColumn, PaperRow, PaperTable
 
 Runs = Annotated[
     list[str],
@@ -64,7 +61,7 @@ class TableFormat(CompareOptions):
 def compare(runs: Runs, options: TableFormat) -> None:
     """Print ours, the paper's and the difference.
 
-    Shows the tables of studies among the runs and those of --beside; figures that a paper printed wrong are marked.
+    Shows the tables of the studies among the runs; figures that a paper printed wrong are marked.
     """
     from isoglot.reports.export import FORMS
     from isoglot.reports.render import comparison_tables
@@ -72,8 +69,8 @@ def compare(runs: Runs, options: TableFormat) -> None:
     tables = comparison_tables(runs, options)
     if not tables:
         raise ConfigurationError(
-            "nothing to compare with: the runs have no cells.jsonl of a study; "
-            "add --beside RUN=TABLE:ROW, for example --beside tlm=weam:Table2:tlm"
+            "nothing to compare with: the runs have no cells.jsonl of a study; name the folder of one, or type "
+            "`isoglot report papers weam:Table2` for a paper's figures alone"
         )
     typer.echo("\n".join(FORMS[options.form](table) for table in tables))
 
@@ -98,18 +95,21 @@ def papers(
         print_table(["table", "kind", "rows", "title"],
                     [[t.name, t.kind, str(len(t.rows)), t.title] for t in figures.paper_tables()])  # fmt: skip
     else:
-        found = figures.paper_table(table)
-        rows = [[found.address(row), *(_shown(found, row, c) for c in found.columns)] for row in found.rows]
-        print_table(["row", *(column.id for column in found.columns)], rows)
-        if found.note:
-            typer.echo(found.note)
-
-
-def _shown(table: PaperTable, row: PaperRow, column: PaperColumn) -> str:
-    value, printed = table.value(row, column), row.values.get(column.id)
-    if value is None:
-        return "–" if printed is None else str(printed)
-    return f"{value.value:.1f} (printed {value.printed:g})" if value.reason else f"{value.printed:g}"
+        paper = figures.paper_table(table)
+        rows = []
+        for row in paper.rows:
+            texts = [paper.address(row)]
+            for column in paper.columns:
+                value, printed = paper.value(row, column), row.values.get(column.id)
+                if value is None:
+                    texts.append("–" if printed is None else str(printed))
+                else:
+                    corrected = f"{value.value:.1f} (printed {value.printed:g})"
+                    texts.append(corrected if value.reason else f"{value.printed:g}")
+            rows.append(texts)
+        print_table(["row", *(column.id for column in paper.columns)], rows)
+        if paper.note:
+            typer.echo(paper.note)
 
 
 report = typer.Typer(

@@ -71,8 +71,7 @@ def study(
     if options.listed:
         _list(names)
         return
-    from isoglot.studies.measure import Selection, measure
-    from isoglot.studies.program import inspect_programs
+    from isoglot.studies.program import Selection, Tally, inspect_programs, measure
 
     if not names:
         raise ConfigurationError("no study named; `isoglot study --list` shows them")
@@ -87,30 +86,29 @@ def study(
     with Console(quiet=running.quiet) as console:
         programs = selection.programs(console)
         plan = inspect_programs(programs, part=part, check=not options.tables_only)
+        tally = Tally()
         if options.dry_run:
             _show(programs, plan)
-        tally = None
-        if not options.dry_run and not options.tables_only:
-            tally = measure(
-                programs, plan, selection, engine=options.engine, workers=options.workers, progress=console
-            )
-            made = ", ".join(f"{n} {kind}" for kind, n in tally.made.items())
-            console.note(f"done: {made or 'nothing was left to do'}")
+        elif not options.tables_only:
+            engine, workers = options.engine, options.workers
+            tally = measure(programs, plan, selection, engine=engine, workers=workers, progress=console)
+            steps = ", ".join(f"{n} {kind}" for kind, n in tally.made.items())
+            console.note(f"done: {steps or 'nothing was left to do'}")
     if not options.dry_run:
         _print(programs, options.form, quiet=running.quiet)
-    if tally is not None and tally.failed:
+    tally.require_all()
+    if not options.tables_only and all(part.missing or part.unavailable for part in plan.parts):
+        reasons = {part.unavailable for part in plan.parts}
         raise ConfigurationError(
-            [f"{name}: {message}" for name, message in tally.failed.items()],
-            heading=f"{len(tally.failed)} cells and figures could not be measured",
+            [*(f"not there: {path}" for path in plan.missing()), *sorted(filter(None, reasons))],
+            heading="nothing can be measured; `--dry-run` shows who reads what",
         )
-    if not options.tables_only:
-        _require_something(plan)
 
 
-def _only(given: Sequence[str]) -> tuple[tuple[int, int], list[str]]:
+def _only(texts: Sequence[str]) -> tuple[tuple[int, int], list[str]]:
     """The part of the encoders, and patterns of cells."""
     part, patterns = (1, 1), list[str]()
-    for text in given:
+    for text in texts:
         k, slash, n = text.partition("/")
         if not (slash and is_number(k) and is_number(n)):
             patterns.append(text)
@@ -127,15 +125,18 @@ def _only(given: Sequence[str]) -> tuple[tuple[int, int], list[str]]:
 
 def _print(programs: Sequence[Program], form: Form, *, quiet: bool) -> None:
     from isoglot.reports.export import FORMS
-    from isoglot.studies.program import write_program
+    from isoglot.studies.tables import write_study
 
     for program in programs:
-        tables, folder = write_program(program)
+        written = write_study(program)
         if form == "text":
-            typer.echo(f"{program.study.name}: {program.study.title}\n{'' if tables else program.caption()}")
-        typer.echo("\n".join(FORMS[form](table) for table in tables))
+            caption = "" if written.tables else program.caption
+            typer.echo(f"{program.study.name}: {program.study.title}\n{caption}")
+        typer.echo("\n".join(FORMS[form](table) for table in written.tables))
         if not quiet:
-            typer.echo(f"wrote {folder}; `isoglot report {folder}` shows it as a page", err=True)
+            typer.echo(
+                f"wrote {written.folder}; `isoglot report {written.folder}` shows it as a page", err=True
+            )
 
 
 def _show(programs: Sequence[Program], plan: Inspection) -> None:
@@ -144,10 +145,10 @@ def _show(programs: Sequence[Program], plan: Inspection) -> None:
         typer.echo(work.title)
         for read in reads:
             typer.echo(f"  {'reads' if read.there else 'MISSING'} {read.path}")
-    for index, program in enumerate(programs):
-        cells = [part for part in plan.parts if part.program == index and part.number < len(program.cells)]
+    for program in programs:
+        cells = [part for part in plan.parts if part.program is program and part.cell is not None]
         reasons = Counter(part.unavailable for part in cells if part.unavailable)
-        blocked = sum(bool(part.lacks) and not part.unavailable for part in cells)
+        blocked = sum(bool(part.missing) and not part.unavailable for part in cells)
         typer.echo(
             f"{program.study.name}, {program.lab.scale}: {len(cells)} cells; "
             f"{len(cells) - blocked - reasons.total()} can be measured, {blocked} lack files, "
@@ -161,16 +162,6 @@ def _show(programs: Sequence[Program], plan: Inspection) -> None:
     for path in missing:
         typer.echo(f"missing: {path}")
     typer.echo(f"{len(missing)} files are missing" if missing else "every file is there; everything resolves")
-
-
-def _require_something(plan: Inspection) -> None:
-    if any(not part.lacks and not part.unavailable for part in plan.parts):
-        return
-    reasons = {part.unavailable for part in plan.parts}
-    raise ConfigurationError(
-        [*(f"not there: {path}" for path in plan.missing()), *sorted(filter(None, reasons))],
-        heading="nothing can be measured; `--dry-run` shows who reads what",
-    )
 
 
 def _list(names: Sequence[str] | None) -> None:
@@ -209,7 +200,7 @@ def demo(options: DemoOptions, running: RunFlags) -> None:
 
     isoglot demo --set dictionary=0.25 --set parallel=0.25 --out runs/quarter
     """
-    from isoglot.studies.demo import run_demo
+    from isoglot.papers.demo import run_demo
 
     changes: dict[str, Any] = {"seeds": [options.seed], "world_seed": options.seed}
     if options.steps is not None:

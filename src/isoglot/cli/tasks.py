@@ -65,8 +65,8 @@ class TrainingFlags(Options):
         return self.settings | ({} if self.epochs is None else {"epochs": self.epochs})
 
 
-def _list_tasks(context: typer.Context, wanted: bool) -> None:
-    if not wanted:
+def _list_tasks(context: typer.Context, listed: bool) -> None:
+    if not listed:
         return
     from isoglot.cli.option_list import settings_list, task_list
 
@@ -116,12 +116,12 @@ def finetune(
     with Console(quiet=running.quiet) as console:
         for seed in train.seeds:
             folder = out if len(train.seeds) == 1 else out / f"seed-{seed}"
-            found = run(
+            path = run(
                 checkpoint, built, language=language, seed=seed, train=settings, out=folder, resume=resume,
                 progress=console,
             )  # fmt: skip
             if os.environ.get("RANK", "0") == "0":  # under torchrun the first process speaks
-                typer.echo(str(found))
+                typer.echo(str(path))
 
 
 class TestFlags(Options):
@@ -169,21 +169,19 @@ def evaluate(
     values = tested.settings | ({} if tested.name is None else {"name": tested.name})
     options = {**dict(measuring), "out": tested.out, "language_ids": values.pop("language_ids", None)}
     with printed(quiet=running.quiet) as rows, Console(quiet=running.quiet) as console:
-        for checkpoint, place in zip(checkpoints, _places(checkpoints, tested.predictions), strict=True):
-            built = build_task(data.task, data.data, **values)
-            own = EvaluateOptions(**options, predictions=place)
+        for checkpoint, folder in zip(checkpoints, _folders(checkpoints, tested.predictions), strict=True):
             measure(
                 checkpoint,
-                built,
+                build_task(data.task, data.data, **values),
                 languages=tested.languages,
                 split=tested.split,
-                options=own,
+                options=EvaluateOptions(**options, predictions=folder),
                 progress=console,
                 measured=rows.extend,
             )
 
 
-def _places(checkpoints: Sequence[str], folder: Path | None) -> list[Path | None]:
+def _folders(checkpoints: Sequence[str], folder: Path | None) -> list[Path | None]:
     """Where each checkpoint's predictions go."""
     if folder is None or len(checkpoints) == 1:
         return [folder] * len(checkpoints)
@@ -225,7 +223,7 @@ def transfer(
 
     Each checkpoint is fine-tuned on the source and on each target language, and tested on the targets, derived
     languages or any others; then its weights are deleted, unless --keep is given. Finished runs are not done again.
-    `isoglot report gap` shows the results; --beside mlm=align_mlm:Table3:mlm puts a paper's figures beside them.
+    `isoglot report gap` shows the results.
 
     isoglot transfer mlm align_mlm --task pos --languages en,en-x-trans-inv --data pos --seed 1,2,3 --out gap
     """
@@ -238,10 +236,10 @@ def transfer(
     folders = {run: inside(options.out, run.replace("/", "--")) for run in runs}
     with printed(quiet=running.quiet) as rows, Console(quiet=running.quiet) as console:
         for run, checkpoint in runs.items():
-            own = TransferOptions(settings.changed(run=run), options.split, options.keep)
+            changed = TransferOptions(settings.changed(run=run), options.split, options.keep)
             for seed in train.seeds:
                 console.note(f"{run}, seed {seed}")
                 measure(
-                    checkpoint, built, languages=options.languages, seed=seed, options=own,
+                    checkpoint, built, languages=options.languages, seed=seed, options=changed,
                     out=folders[run] / f"seed-{seed}", progress=console, measured=rows.extend,
                 )  # fmt: skip

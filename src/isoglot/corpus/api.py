@@ -10,25 +10,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
-from isoglot.checks import shortened, validated
+from isoglot.checks import did_you_mean, shortened, validated
 from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.prepare import PrepareSummary
 from isoglot.corpus.prepare import prepare as prepare_sources
 from isoglot.corpus.read.readers import wanted_columns
 from isoglot.corpus.read.sources import LANGUAGES, ROLES, Kind, Reading, Source, sources_from
 from isoglot.errors import ConfigurationError, InputError
-from isoglot.options import Options
 from isoglot.runs.cache import cache_folder
 from isoglot.runs.files import whole_path
 from isoglot.runs.folder import key_of
 from isoglot.runs.reporter import bars_on_terminals
-
-
-class PrepareRequest(Options):
-    """How inputs are read, and what is kept of them."""
-
-    reading: Reading = Reading()
-    options: PrepareOptions = PrepareOptions()
 
 
 def prepare(
@@ -77,14 +69,20 @@ def prepare(
         >>> summary.read, summary.rows, {name: rows for name, rows in summary.removed.items() if rows}
         (4, 2, {'empty': 1, 'duplicates': 1})
     """
-    given = {} if options is None else dict(options)
-    request = validated(PrepareRequest, given | settings, what="prepare option")
-    sources, held = _sources(inputs, languages, request.options.kind, request.reading, out)
-    with _renamed(held):
+    known = Reading.model_fields | PrepareOptions.model_fields
+    if unknown := [name for name in settings if name not in known]:
+        raise ConfigurationError(
+            [f"prepare option {name}: unknown key; {did_you_mean(name, known)}" for name in unknown]
+        )
+    how = {name: settings.pop(name) for name in list(settings) if name in Reading.model_fields}
+    reading = validated(Reading, how, what="prepare option")
+    options = validated(PrepareOptions, dict(options or ()) | settings, what="prepare option")
+    sources, spooled = _sources(inputs, languages, options.kind, reading, out)
+    with _rows_named(spooled):
         return prepare_sources(
             sources,
             out,
-            options=request.options,
+            options=options,
             progress=progress,
             processes=processes,
             overwrite=overwrite,
@@ -95,44 +93,43 @@ def prepare(
 def _sources(
     inputs: Any, languages: str | Sequence[str], kind: Kind, reading: Reading, out: str | Path
 ) -> tuple[list[Source], str]:
-    """What to read, and the file that holds the inputs if they are in memory."""
+    """What to read, and the file in which the inputs are stored if they are in memory."""
     tags = [languages] if isinstance(languages, str) else list(languages)
     listed: Any = [inputs] if isinstance(inputs, str | Path | Source) else inputs
     several = isinstance(listed, list | tuple) and len(listed) > 0
-    if several and all(isinstance(one, Source) for one in listed):
+    if several and all(isinstance(source, Source) for source in listed):
         if tags or reading != Reading():
             raise ConfigurationError("a Source has its own languages, format and columns; set them there")
         return list(listed), ""
     if len(tags) != len(LANGUAGES[kind]):
         needed = "'en'" if len(LANGUAGES[kind]) == 1 else "('en', 'de'), or kind='text' for one language"
         raise ConfigurationError(f"got {len(tags)} languages for a {kind} corpus; pass languages={needed}")
-    if several and all(isinstance(one, str | Path) for one in listed):
-        texts = (one for one in map(str, listed) if " " in one)
-        if text := next((one for one in texts if not glob.glob(one)), None):  # noqa: PTH207 (may be absolute)
+    if several and all(isinstance(path, str | Path) for path in listed):
+        texts = (path for path in map(str, listed) if " " in path)
+        if text := next((path for path in texts if not glob.glob(path)), None):  # noqa: PTH207 (may be absolute)
             raise ConfigurationError(
                 f"{shortened(text)}: no such file; pass sentences as a column: {{'text': [...]}}, kind='text'"
             )
         return sources_from(listed, kind=kind, languages=tags, **dict(reading)), ""
     if reading.format is not None:
         raise ConfigurationError("format is for files, but the inputs are in memory; leave it out")
-    held = cache_folder() / "given" / f"{key_of(str(Path(out).resolve()))}.jsonl"
-    jsonl = {**dict(reading), "format": "jsonl"}
-    (source,) = sources_from([held], kind=kind, languages=tags, **jsonl)
-    with whole_path(held) as file, _renamed(source.path):
+    path = cache_folder() / "given" / f"{key_of(str(Path(out).resolve()))}.jsonl"
+    (source,) = sources_from([path], kind=kind, languages=tags, **{**dict(reading), "format": "jsonl"})
+    with whole_path(path) as file, _rows_named(source.path):
         _write_rows(inputs, file, source, kind)
     return [source], source.path
 
 
 @contextmanager
-def _renamed(held: str) -> Iterator[None]:
-    """Name rows in errors, not lines of the file that holds them."""
+def _rows_named(path: str) -> Iterator[None]:
+    """Name rows in errors, not lines of the file in which they are stored."""
     try:
         yield
     except (InputError, ConfigurationError) as error:
-        if not held or held not in str(error):
+        if not path or path not in str(error):
             raise
-        message = re.sub(rf"^{re.escape(held)}:(?=\d)", "row ", str(error))
-        raise type(error)(message.replace(held, "inputs")) from error
+        message = re.sub(rf"^{re.escape(path)}:(?=\d)", "row ", str(error))
+        raise type(error)(message.replace(path, "inputs")) from error
 
 
 def _write_rows(inputs: Any, file: Path, source: Source, kind: Kind) -> None:
@@ -145,10 +142,9 @@ def _write_rows(inputs: Any, file: Path, source: Source, kind: Kind) -> None:
         except (TypeError, ValueError) as error:
             raise ConfigurationError(f"inputs: cannot be read as a dictionary of lists ({error})") from error
     if hasattr(inputs, "to_json"):  # of datasets and pandas
-        names = getattr(inputs, "column_names", None) or list(getattr(inputs, "columns", ()))
-        if names:
-            wanted = wanted_columns(source, kind, names)  # others may be slow to decode
-            inputs = inputs[wanted] if hasattr(inputs, "iloc") else inputs.select_columns(wanted)
+        if names := getattr(inputs, "column_names", None) or list(getattr(inputs, "columns", ())):
+            names = wanted_columns(source, kind, names)  # others may be slow to decode
+            inputs = inputs[names] if hasattr(inputs, "iloc") else inputs.select_columns(names)
         with bars_on_terminals():
             inputs.to_json(file, orient="records", lines=True)
     elif isinstance(inputs, Iterable):

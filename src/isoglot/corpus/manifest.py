@@ -44,15 +44,15 @@ class InputFile(BaseModel):
         """A file, or the files of a folder, as they are now; a stream is always new."""
         if path == "-" or is_stream(Path(path)):
             return cls(path=path, modified=time.time_ns())
-        found = files_of(path)
-        if not found:
+        files = files_of(path)
+        if not files:
             return cls(path=path)
-        return cls(path=path, size=sum(f.stat().st_size for f in found), blake2b=fingerprint(path))
+        return cls(path=path, size=sum(file.stat().st_size for file in files), blake2b=fingerprint(path))
 
     def now(self) -> InputFile:
         """The same path as it is now; itself where the content is the same, whenever it was written."""
-        found = InputFile.of(self.path)
-        return self if found.blake2b is not None and found.blake2b == self.blake2b else found
+        current = InputFile.of(self.path)
+        return self if current.blake2b is not None and current.blake2b == self.blake2b else current
 
     def recorded(self) -> dict[str, Any]:
         """As it stands in a record of inputs."""
@@ -105,15 +105,15 @@ class Manifest(BaseModel):
         return sum((count.removed for count in self.languages), Counter())
 
     @staticmethod
-    def wanted(
+    def expected(
         folder: Path, sources: Sequence[Source], options: PrepareOptions, paths: Sequence[str]
     ) -> dict[str, Any]:
         """What the manifest of a folder must say for the folder to be left as it is.
 
         Inputs that its manifest does not name are not read for it.
         """
-        held = read_manifest(folder)
-        known = {} if held is None else {file.path: file for file in held.inputs}
+        manifest = read_manifest(folder)
+        known = {} if manifest is None else {file.path: file for file in manifest.inputs}
         inputs = [known[path].now() if path in known else InputFile(path=path) for path in paths]
         return {
             "layout": _LAYOUT,
@@ -133,8 +133,10 @@ class Manifest(BaseModel):
 
     def require_whole(self, folder: Path) -> None:
         """Refuse a folder whose Parquet files are not those that the manifest speaks of."""
-        if wrong := self.damage(folder):
-            raise InputError(f"{wrong}; restore it, or run `isoglot prepare --overwrite` again", path=folder)
+        if problem := self.damage(folder):
+            raise InputError(
+                f"{problem}; restore it, or run `isoglot prepare --overwrite` again", path=folder
+            )
 
     def write(self, folder: Path) -> None:
         """Write it, last: a folder with a manifest is complete."""
@@ -194,18 +196,18 @@ def _unpacked(folder: Path, manifest: Manifest, features: datasets.Features) -> 
     """The rows of a prepared folder, in an Arrow file that is made if it is not there as it was written."""
     from isoglot.corpus.encode.store import open_stream, write_batches  # noqa: PLC0415 - slow to import
 
-    def make(place: Path) -> dict[str, Any]:
+    def make(out: Path) -> dict[str, Any]:
         rows = row_batches(folder, manifest, size=8192)
         columns = (dict(zip(batch.schema.names, batch.columns, strict=True)) for batch in rows)
-        return {"rows": write_batches(columns, place / "data.arrow", features)}
+        return {"rows": write_batches(columns, out / "data.arrow", features)}
 
     unknown = [fingerprint(folder / shard) for shard in manifest.shards if shard not in manifest.hashes]
     name = key_of([manifest.model_dump_json(), *unknown])
-    places = [folder / ".cache", cache_folder()]
-    writable = (p for p in places if os.access(next(q for q in (p, *p.parents) if q.exists()), os.W_OK))
-    place = next((p for p in places if (p / name).exists()), None) or next(writable)
-    make_once(place / name, {}, make, what="unpacked corpus", cached=True)
-    return open_stream(place / name)
+    caches = [folder / ".cache", cache_folder()]
+    writable = (p for p in caches if os.access(next(q for q in (p, *p.parents) if q.exists()), os.W_OK))
+    cache = next((p for p in caches if (p / name).exists()), None) or next(writable)
+    make_once(cache / name, {}, make, what="unpacked corpus", cached=True)
+    return open_stream(cache / name)
 
 
 def row_batches(

@@ -19,19 +19,16 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
-from tokenizers import Tokenizer
 
-from isoglot.checkpoints.reading import reading
-from isoglot.corpus.filter.filters import Part, hash_texts, held_out_key
-from isoglot.corpus.filter.scripts import scripts_of
+from isoglot.corpus.filter.filters import Part, RowTests, check_rules, tokenizer_path
 from isoglot.corpus.manifest import InputFile, Manifest, read_manifest
-from isoglot.corpus.options import PrepareOptions, RowRules
+from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.prepare_worker import ChunkTask, Settings, filter_chunk, start, write_shard
-from isoglot.corpus.read.line_files import Meter, numbered_lines
+from isoglot.corpus.read.line_files import Meter
 from isoglot.corpus.read.readers import READERS
-from isoglot.corpus.read.sources import FORMATS, Kind, Source, by_suffix, expand
+from isoglot.corpus.read.sources import Source, expand
 from isoglot.corpus.shards import Ledger, shard_groups
-from isoglot.errors import ConfigurationError, InputError, IsoglotError, Problem
+from isoglot.errors import ConfigurationError, InputError, IsoglotError
 from isoglot.runs.cluster import RayPool
 from isoglot.runs.files import refuse_overwriting
 from isoglot.runs.fingerprint import files_of, states
@@ -70,69 +67,85 @@ def prepare(
     options = options or PrepareOptions()
     sources = expand([inputs] if isinstance(inputs, Source) else inputs, options.kind)
     check_rules(sources, options, options.kind)
-    target = Path(out)
-    tokenizer, tokenizer_file = rules_tokenizer(options)
-    extra = [*options.held_out_files, *([tokenizer_file] if tokenizer_file else [])]
-    paths = [*(p for s in sources for p in s.files()), *extra]
-    refuse_overwriting(target, paths)
-    with locked(target):
-        done = _already_there(target, sources, options, paths, overwrite=overwrite)
-        if done is not None:
-            return PrepareSummary(**dict(done), path=target, seconds=time.monotonic() - began, skipped=True)
-        with (
-            whole_folder(target)
-            if engine == "local"
-            else _kept_folder(target, sources, options, paths) as folder
-        ):
-            (folder / "parts").mkdir(exist_ok=True)
-            settings = Settings(
-                sources=tuple(sources),
-                options=options,
-                tokenizer=tokenizer,
-                held_out=held_out_hashes(options),
-                folder=str(folder / "parts"),
-                single_threaded=engine == "ray",
-                kept=engine == "ray",
-            )
-            with _unchanging(paths), ThreadPoolExecutor(1) as hasher:
-                hashing = [hasher.submit(InputFile.of, path) for path in paths]
-                try:
-                    manifest = _run(settings, folder, paths, processes, progress)
-                except BaseException:
-                    hasher.shutdown(cancel_futures=True)
-                    raise
-                hashed = tuple(h.result() for h in hashing)
-            shutil.rmtree(folder / "parts")
-            manifest = manifest.model_copy(update={"inputs": hashed})
-            manifest.write(folder)
-    return PrepareSummary(**dict(manifest), path=target, seconds=time.monotonic() - began)
+    folder, tokenizer = Path(out), tokenizer_path(options)
+    paths = [path for source in sources for path in source.files()]
+    paths += [*options.held_out_files, *([] if tokenizer is None else [tokenizer])]
+    refuse_overwriting(folder, paths)
+    with locked(folder):
+        manifest = _finished(folder, sources, options, paths, overwrite=overwrite)
+        skipped = manifest is not None
+        if manifest is None:
+            local = engine == "local"
+            with whole_folder(folder) if local else _parts_folder(folder, sources, options, paths) as work:
+                (work / "parts").mkdir(exist_ok=True)
+                settings = Settings(
+                    sources=tuple(sources),
+                    options=options,
+                    tests=RowTests.load(options),
+                    folder=str(work / "parts"),
+                    single_threaded=not local,
+                    resumable=not local,
+                )
+                manifest = _written(settings, work, paths, processes, progress)
+    return PrepareSummary(**dict(manifest), path=folder, seconds=time.monotonic() - began, skipped=skipped)
+
+
+def _finished(
+    folder: Path, sources: Sequence[Source], options: PrepareOptions, paths: Sequence[str], *, overwrite: bool
+) -> Manifest | None:
+    """The manifest of a folder that was made from these inputs with these options."""
+    expected = Manifest.expected(folder, sources, options, paths)
+    if state_of(folder, expected, what="corpus", overwrite=overwrite) != "finished":
+        return None
+    manifest = read_manifest(folder)
+    problem = "its manifest cannot be read" if manifest is None else manifest.damage(folder)
+    if problem and not overwrite:
+        raise ConfigurationError(
+            f"{folder}: holds a damaged corpus ({problem}); add --overwrite to make it again"
+        )
+    return None if problem else manifest
 
 
 @contextmanager
-def _unchanging(paths: Sequence[str]) -> Iterator[None]:
-    """Refuse inputs that change while they are read: their hashes would not be those of the rows."""
-    files = [file for path in paths for file in files_of(path)]
-    before = states(files)
-    yield
-    for file, old, new in zip(files, before, states(files), strict=True):
-        if (old.size, old.modified) != (new.size, new.modified):
-            raise InputError("changed while it was read; run the command again", path=file)
-
-
-@contextmanager
-def _kept_folder(
-    target: Path, sources: Sequence[Source], options: PrepareOptions, paths: Sequence[str]
+def _parts_folder(
+    folder: Path, sources: Sequence[Source], options: PrepareOptions, paths: Sequence[str]
 ) -> Iterator[Path]:
     """A folder beside the output that becomes it, and stays where the run ends before."""
-    place = target.with_name(f"{target.name}.parts").resolve()
-    require_own(target)
+    parts = folder.with_name(f"{folder.name}.parts").resolve()
+    require_own(folder)
     inputs = [InputFile.of(path).recorded() for path in paths]
-    wanted = {"digest": key_of({**Manifest.wanted(place, sources, options, paths), "inputs": inputs})}
-    if state_of(place, wanted, what="preparation") == "new":
-        begin(place, wanted)
-    yield place
-    exchange(place, target, unlisted=RUN)
-    (target / RUN).unlink()
+    expected = {"digest": key_of({**Manifest.expected(parts, sources, options, paths), "inputs": inputs})}
+    if state_of(parts, expected, what="preparation") == "new":
+        begin(parts, expected)
+    yield parts
+    exchange(parts, folder, unlisted=RUN)
+    (folder / RUN).unlink()
+
+
+def _written(
+    settings: Settings,
+    folder: Path,
+    paths: Sequence[str],
+    processes: int | None,
+    progress: Callable[[int, int], None] | None,
+) -> Manifest:
+    """Read, filter and write all sources, the manifest last; inputs are hashed on the side."""
+    files = [file for path in paths for file in files_of(path)]
+    before = states(files)
+    with ThreadPoolExecutor(1) as hasher:
+        hashes = [hasher.submit(InputFile.of, path) for path in paths]
+        try:
+            manifest = _run(settings, folder, paths, processes, progress)
+        except BaseException:
+            hasher.shutdown(cancel_futures=True)
+            raise
+        manifest = manifest.model_copy(update={"inputs": tuple(future.result() for future in hashes)})
+    for file, old, new in zip(files, before, states(files), strict=True):
+        if (old.size, old.modified) != (new.size, new.modified):  # its hash would not be that of the rows
+            raise InputError("changed while it was read; run the command again", path=file)
+    shutil.rmtree(folder / "parts")
+    manifest.write(folder)
+    return manifest
 
 
 def _run(
@@ -147,11 +160,11 @@ def _run(
     files = [files_of(path) for path in paths]
     total = sum(file.stat().st_size for several in files for file in several) if all(files) else 0
     local = processes or (1 if all(files) and total < _SMALL else usable_cores())
-    if settings.kept:
+    if settings.resumable:
         pool: WorkPool = RayPool(processes, start, settings, fewer="--processes")
     else:
-        own = replace(settings, single_threaded=local > 1)
-        pool = WorkPool(local, start, own, preload=[start.__module__], fewer="--processes")
+        alone = replace(settings, single_threaded=local > 1)
+        pool = WorkPool(local, start, alone, preload=[start.__module__], fewer="--processes")
     ledger, meter = Ledger(sources, options), Meter()
 
     def chosen() -> Iterator[tuple[Part, NDArray[np.int32] | None]]:
@@ -205,82 +218,3 @@ def _tasks(settings: Settings, ledger: Ledger, meter: Meter) -> Generator[ChunkT
                     break
         except IsoglotError as error:
             yield ChunkTask(next(numbers), index, error)
-
-
-def check_rules(sources: Sequence[Source], rules: RowRules, kind: Kind) -> None:
-    """Refuse rules that cannot work for these sources, all of them at once.
-
-    Raises:
-        ConfigurationError: Flags without a column, a language whose script is unknown, files that are not there.
-    """
-    problems: list[str | Problem] = []
-    if isinstance(rules, PrepareOptions) and rules.held_out_flags:
-        problems = [
-            f"{s.path}: held_out_flags is set, and no column holds the flags; set --column flags=3"
-            for s in sources
-            if "flags" not in s.columns or "columns" not in FORMATS[s.format or ""].options
-        ]
-    if rules.min_script_share is not None:
-        for language in sorted({tag for s in sources for tag in s.languages(kind)}):
-            try:
-                scripts_of(language, rules.scripts)
-            except ConfigurationError as error:
-                problems.extend(error.problems)
-    for path in rules.held_out_files:
-        if not Path(path).is_file():
-            problems.append(
-                f"held_out_files: {path}: no such file; a file of sentences is needed: check the name"
-            )
-        if (told := by_suffix(path)) is not None:
-            wrong = f"got {told}, but one sentence per line is needed; cut the sentences out"
-            problems.append(f"held_out_files: {path}: {wrong}")
-    if problems:
-        raise ConfigurationError(problems)
-
-
-def rules_tokenizer(rules: RowRules) -> tuple[str | None, str | None]:
-    """The JSON of the tokenizer that measures length, and the file or name that it is from."""
-    if rules.tokenizer is None:
-        return None, None
-    path = Path(rules.tokenizer)
-    if path.is_dir() and (path / "tokenizer.json").is_file():
-        path = path / "tokenizer.json"
-    if path.is_file():
-        with reading(path.parent, path.name):
-            text = path.read_text(encoding="utf-8")
-            Tokenizer.from_str(text)
-        return text, str(path)
-    from isoglot.corpus.encode.load_tokenizer import load_tokenizer  # noqa: PLC0415 (seconds of import that a tokenizer.json does not need)
-
-    return load_tokenizer(rules.tokenizer).backend_tokenizer.to_str(), rules.tokenizer
-
-
-def held_out_hashes(rules: RowRules) -> NDArray[np.uint64]:
-    """Sorted hashes of all held-out sentences."""
-    keys: set[str] = set()
-    for path in rules.held_out_files:
-        for number, line in numbered_lines(path):
-            if "\t" in line:
-                raise InputError(
-                    "found a tab, but one sentence per line is needed; cut the sentences out (`cut -f 1`)",
-                    path=path,
-                    line=number,
-                )
-            keys.add(held_out_key(line))
-    return np.unique(hash_texts(keys - {""}))
-
-
-def _already_there(
-    target: Path, sources: Sequence[Source], options: PrepareOptions, paths: Sequence[str], *, overwrite: bool
-) -> Manifest | None:
-    """The manifest of what is there, if it is what is wanted."""
-    wanted = Manifest.wanted(target, sources, options, paths)
-    if state_of(target, wanted, what="corpus", overwrite=overwrite) != "finished":
-        return None
-    manifest = read_manifest(target)
-    wrong = "its manifest cannot be read" if manifest is None else manifest.damage(target)
-    if wrong and not overwrite:
-        raise ConfigurationError(
-            f"{target}: holds a damaged corpus ({wrong}); add --overwrite to make it again"
-        )
-    return None if wrong else manifest

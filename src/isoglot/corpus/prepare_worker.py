@@ -5,6 +5,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -30,11 +31,10 @@ class Settings:
 
     sources: tuple[Source, ...]
     options: PrepareOptions
-    tokenizer: str | None
-    held_out: NDArray[np.uint64]
+    tests: RowTests
     folder: str
     single_threaded: bool
-    kept: bool = False  # the folder outlives the run, and what is in it is not made again
+    resumable: bool  # the folder outlives the run, and what is in it is not made again
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,6 @@ class ChunkTask:
 
 class _FilterWorker:
     settings: Settings
-    tests: RowTests
 
 
 def start(settings: Settings) -> None:
@@ -61,7 +60,6 @@ def start(settings: Settings) -> None:
         os.environ["TOKENIZERS_PARALLELISM"] = "false"  # else its threads and other workers share cores
         pa.set_cpu_count(1)
     _FilterWorker.settings = settings
-    _FilterWorker.tests = RowTests(settings.options, tokenizer=settings.tokenizer, held_out=settings.held_out)
 
 
 def filter_chunk(task: ChunkTask) -> Part:
@@ -70,12 +68,12 @@ def filter_chunk(task: ChunkTask) -> Part:
         raise task.chunk
     settings = _FilterWorker.settings
     path = Path(settings.folder) / f"part-{task.number:08d}.arrow"
-    if settings.kept and (found := _noted(path)) is not None:
-        return found
+    if settings.resumable and (finished := _read_part(path)) is not None:
+        return finished
     source, kind = settings.sources[task.source], settings.options.kind
     languages = source.languages(kind)
     records = READERS[source.format or ""].parse(source, kind, task.chunk)
-    part = filter_rows(records, _FilterWorker.tests, settings.options, languages)
+    part = filter_rows(records, settings.tests, settings.options, languages)
     part.source = task.source
     if part.rows:
         tags = zip(LANGUAGES[kind], languages, strict=True)
@@ -87,26 +85,21 @@ def filter_chunk(task: ChunkTask) -> Part:
         ) as writer:
             writer.write_table(table)
         part.path, part.size = str(path), table.nbytes
-    if settings.kept:
-        _note(path, part)
+    if settings.resumable:  # written last, for a later run
+        counts = {name: value for name, value in vars(part).items() if name != "keys"}
+        arrays: dict[str, Any] = {} if part.keys is None else {"keys": part.keys}
+        with whole_file(path.with_suffix(".npz"), binary=True) as file:
+            np.savez(file, counts=json.dumps(counts), **arrays)
     return part
 
 
-def _note(path: Path, part: Part) -> None:
-    """Write beside a part, last, what a later run has to know of it."""
-    told = dict(vars(part))
-    keys = told.pop("keys")
-    with whole_file(path.with_suffix(".npz"), binary=True) as file:
-        np.savez(file, told=json.dumps(told), **({} if keys is None else {"keys": keys}))
-
-
-def _noted(path: Path) -> Part | None:
+def _read_part(path: Path) -> Part | None:
     """A part that an earlier run made; its rows may be in a shard already."""
-    place = path.with_suffix(".npz")
-    if not place.is_file():
+    counts = path.with_suffix(".npz")
+    if not counts.is_file():
         return None
-    with np.load(place) as found:
-        return Part(**json.loads(str(found["told"])), keys=found.get("keys"))
+    with np.load(counts) as arrays:
+        return Part(**json.loads(str(arrays["counts"])), keys=arrays.get("keys"))
 
 
 def write_shard(group: tuple[Sequence[tuple[str, NDArray[np.int32] | None]], str]) -> tuple[str, int, str]:
@@ -120,13 +113,13 @@ def write_shard(group: tuple[Sequence[tuple[str, NDArray[np.int32] | None]], str
     waiting: list[pa.Table] = []
     rows = 0
     with (
-        whole_path(out) as place,
-        pq.ParquetWriter(place, schema, compression="zstd", use_dictionary=repeated) as writer,
+        whole_path(out) as temporary,
+        pq.ParquetWriter(temporary, schema, compression="zstd", use_dictionary=repeated) as writer,
     ):
-        for path, taken in parts:
+        for path, chosen in parts:
             with pa.OSFile(path) as file:
                 table = pa.ipc.open_file(file).read_all()
-            waiting.append(table if taken is None else table.take(pa.array(taken)))
+            waiting.append(table if chosen is None else table.take(pa.array(chosen)))
             rows += waiting[-1].num_rows
             if sum(t.num_rows for t in waiting) >= _GROUP_ROWS:
                 writer.write_table(pa.concat_tables(waiting))

@@ -12,7 +12,7 @@ from isoglot.evaluation.options import EvaluateOptions
 from isoglot.modules.model_folder import model_folder
 from isoglot.results import Result
 from isoglot.runs.reporter import AnyReporter
-from isoglot.tasks.given import given_task
+from isoglot.tasks import task_with_data
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -64,15 +64,15 @@ def evaluate(
         >>> rows[0].metric, rows[0].examples, rows[0].options
         ('accuracy', 8, {'layer': 2})
     """
-    own = {name: options.pop(name) for name in [*options] if name in EvaluateOptions.model_fields}
-    built = given_task(task, data, columns, **options)
-    asked = validated(EvaluateOptions, own, what="evaluation option")
+    fields = {name: options.pop(name) for name in [*options] if name in EvaluateOptions.model_fields}
+    built = task_with_data(task, data, columns, **options)
+    evaluate_options = validated(EvaluateOptions, fields, what="evaluation option")
     with model_folder(model, tokenizer) as checkpoint:
         return verb.evaluate(
             checkpoint,
             built,
             languages=[languages] if isinstance(languages, str) else languages,
             split=split,
-            options=asked,
+            options=evaluate_options,
             progress=progress,
         )

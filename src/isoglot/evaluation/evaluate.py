@@ -13,7 +13,7 @@ from isoglot.evaluation.head import FinetunedModel
 from isoglot.evaluation.journal import Evaluation, keep, known_rows, require_own_predictions
 from isoglot.evaluation.options import EvaluateOptions
 from isoglot.modules.isolation import isolated_state
-from isoglot.results import Result, held
+from isoglot.results import Result, rows_in
 from isoglot.runs.files import require_writable
 from isoglot.runs.folder import key_of
 from isoglot.runs.reporter import AnyReporter, Reporter, reporter_of
@@ -23,14 +23,14 @@ from isoglot.tasks.base import (
     Probe,
     Task,
     TrainableTask,
-    check_places,
+    check_locations,
     load_rows,
-    require_own_rows,
+    require_distinct_rows,
 )
 from isoglot.tasks.cards import measured_hash, origin, seed_of
 from isoglot.tasks.description import changed_options, code_of, describe_task, identify, inherited_options
 
-_OWN = {"language_ids", "precision"}
+_CHANGE_FIGURES = {"language_ids", "precision"}
 """Options of an evaluation that change its figures."""
 
 
@@ -62,61 +62,61 @@ def evaluate(
     options, report = options or EvaluateOptions(), reporter_of(progress)
     languages = list(dict.fromkeys(languages))
     _check(task, languages, options)
+    announce = measured or (lambda rows: None)
     source = checkpoint_folder(checkpoint)
-    places = check_places(task, [(language, split) for language in languages])
+    locations = check_locations(task, [(language, split) for language in languages])
     if options.predictions is not None:
-        for (language, _), own in places.items():
+        for (language, _), paths in locations.items():
             stem = submission.stem_of(options.predictions, task, language, split)
-            submission.refuse_inputs(stem, [place.path for place in own])
+            submission.refuse_inputs(stem, [location.path for location in paths])
     about = origin(source)
     if (packed := packed_file(checkpoint)) is not None:
         about = {**about, "run": packed.stem}  # not the folder in the cache that it is unpacked into
     task = task.with_checkpoint(source) if hasattr(task, "with_checkpoint") else task
     content = {language: identify(task, language, split) for language in languages}
-    asked = _evaluations(source, task, about, content, split, options)
+    evaluations = _evaluations(source, task, about, content, split, options)
     if options.predictions is not None:
-        for evaluation in asked.values():
+        for evaluation in evaluations.values():
             require_own_predictions(evaluation, task, options.predictions)
-    known = {language: known_rows(one, task, options) for language, one in asked.items()}
-    missing = [language for language in languages if not known[language]]
-    measure = _measure(source, task, about, options, report) if missing else None
-    take = measured or (lambda rows: None)
+    rows = {language: known_rows(evaluation, task, options) for language, evaluation in evaluations.items()}
+    missing = [language for language in languages if not rows[language]]
+    measure = _measure_of(source, task, about, options, report) if missing else None
     datasets = {language: load_rows(task, language, split) for language in missing}
-    require_own_rows(datasets, {language: places[language, split] for language in missing})
+    require_distinct_rows(datasets, {language: locations[language, split] for language in missing})
     for number, language in enumerate(languages, 1):
-        name = f"{task.name} {language}"
-        if measure is None or known[language]:
+        name, evaluation = f"{task.name} {language}", evaluations[language]
+        if measure is None or language not in missing:
             report.note(f"{name} {split}: already measured")
-            take(known[language])
+            announce(rows[language])
         else:
             data, step = datasets.pop(language), partial(report.progress, name)
             apart = split != "train" and split_column(data) is not None  # of one file, but other rows
             seen = not apart and _trained_on(about, language, content[language])
             report.note(f"{name} {split}{' (training data of this model)' * seen}")
             scores, predictions = measure(data, language=language, progress=step)
-            rows = asked[language].rows(scores, len(predictions))
-            take(rows)
+            new = evaluation.rows(scores, len(predictions))
+            announce(new)
             counts = None
             if options.predictions is not None and hasattr(task, "counts"):
                 counts = task.counts(data, predictions, language=language)
-            known[language] = keep(asked[language], task, rows, predictions, options, counts)
+            rows[language] = keep(evaluation, task, new, predictions, options, counts)
         report.progress("languages", number, len(languages))
-    return [row for language in languages for row in known[language]]
+    return [row for language in languages for row in rows[language]]
 
 
 def _check(task: Task, languages: Sequence[str], options: EvaluateOptions) -> None:
     """Refuse what can be seen before any work."""
     if not languages:
         raise ConfigurationError("no languages; name them with --languages de,es")
-    own = options.model_dump(include=_OWN, exclude_defaults=True)
-    if own and not isinstance(task, TrainableTask):
+    changed = options.model_dump(include=_CHANGE_FIGURES, exclude_defaults=True)
+    if changed and not isinstance(task, TrainableTask):
         raise ConfigurationError(
-            f"got {' and '.join(sorted(own))}, but {task.name} measures an encoder in float32, without its language "
-            "embeddings; leave it out"
+            f"got {' and '.join(sorted(changed))}, but {task.name} measures an encoder in float32, without its "
+            "language embeddings; leave it out"
         )
     if options.out is not None:
         require_writable(options.out)
-        held(options.out)  # whatever else stands there must not get rows
+        rows_in(options.out)  # whatever else stands there must not get rows
     if options.predictions is not None:
         require_writable(options.predictions, folder=True)
 
@@ -130,7 +130,7 @@ def _evaluations(
     options: EvaluateOptions,
 ) -> dict[str, Evaluation]:
     """What is measured in each language, as its rows and its key have it."""
-    own = options.model_dump(include=_OWN, exclude_defaults=True)
+    changed = options.model_dump(include=_CHANGE_FIGURES, exclude_defaults=True)
     usual = inherited_options(task, about) if isinstance(task, TrainableTask) else {}
     shared = {
         "run": options.run or str(about["run"]),
@@ -139,9 +139,9 @@ def _evaluations(
         "seed": seed_of(source, about),
         "checkpoint_hash": measured_hash(source, about),
         "recipe_hash": str(about.get("recipe_hash", "")),
-        "options": Result.in_order({**changed_options(task, usual), **own}),
+        "options": Result.in_order({**changed_options(task, usual), **changed}),
     }
-    made_of = {
+    inputs = {
         "checkpoint": shared["checkpoint_hash"],
         "task": describe_task(task),
         "precision": options.precision,
@@ -152,14 +152,14 @@ def _evaluations(
     return {
         language: Evaluation(
             {**shared, "language": language},
-            {**made_of, "language": language, "data": data},
+            {**inputs, "language": language, "data": data},
             key_of({"data": data}),
         )
         for language, data in content.items()
     }
 
 
-def _measure(
+def _measure_of(
     source: Path | str, task: Task, about: Mapping[str, Any], options: EvaluateOptions, report: Reporter
 ) -> Callable[..., tuple[dict[str, float], Predictions]]:
     """What measures a data set; a fine-tuned model says from now on which labels the data may have."""
@@ -173,9 +173,11 @@ def _measure(
 
 
 def _trained_on(about: Mapping[str, Any], language: str, content: Sequence[tuple[str, float, float]]) -> bool:
-    """Whether the model was fine-tuned on a part of these data."""
+    """Whether the model was fine-tuned on a part of these data: of a file with this hash, from a share to another."""
     if language not in about.get("languages", ()):
         return False
-    learned = [part for data in about.get("trained_on", ()) for part in data]
-    pairs = product(learned, content)
-    return any(one[0] == other[0] and one[1] < other[2] and other[1] < one[2] for one, other in pairs)
+    parts = product((part for data in about.get("trained_on", ()) for part in data), content)
+    return any(
+        file == learned and start < learned_end and learned_start < end
+        for (learned, learned_start, learned_end), (file, start, end) in parts
+    )

@@ -13,8 +13,8 @@ from isoglot.evaluation.options import EvaluateOptions
 from isoglot.modules.checkpoint import require_fitting
 from isoglot.modules.devices import resolve_device
 from isoglot.runs.reporter import Reporter
+from isoglot.tasks import TaskFacts
 from isoglot.tasks.base import Predictions, TrainableTask
-from isoglot.tasks.facts import TaskFacts
 from isoglot.tasks.features import RowCollator, StepProgress, predict_rows
 from isoglot.tasks.head_task import fit_length
 from isoglot.tasks.language_vectors import attach_chosen, attached, number_rows
@@ -40,11 +40,11 @@ class FinetunedModel:
         options: EvaluateOptions,
         report: Reporter,
     ) -> None:
-        trained_on, own = about.get("options", {}), TaskFacts.of(task)
+        trained_on, facts = about.get("options", {}), TaskFacts.of(task)
         heads = trained_on.get("heads", trained_on.get("kind"))
-        if heads is not None and heads != own.heads:
+        if heads is not None and heads != facts.heads:
             raise ConfigurationError(
-                f"{source} was fine-tuned for {trained_on['kind']}, not for {own.kind}; fine-tune the "
+                f"{source} was fine-tuned for {trained_on['kind']}, not for {facts.kind}; fine-tune the "
                 "encoder for it"
             )
         model = task.trained(source)

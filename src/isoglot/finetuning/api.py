@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from isoglot.corpus.labelled.memory import data_source
 from isoglot.finetuning import finetune as verb
 from isoglot.finetuning.options import settings_for, task_with_settings
 from isoglot.modules.model_folder import model_folder
-from isoglot.tasks import task_class
-from isoglot.tasks.given import data_source, given_task
+from isoglot.tasks import task_class, task_with_data
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -59,7 +59,7 @@ def finetune(
         source = data_source(data, task_class(task), columns)
         built, train = task_with_settings(task, source, paper=paper, **settings)
     else:
-        built = given_task(task, data, columns)
+        built = task_with_data(task, data, columns)
         train = settings_for(built, paper=paper, **settings)
     with model_folder(model, tokenizer) as checkpoint:
         return verb.finetune(checkpoint, built, language=language, seed=seed, train=train, out=out, **running)

@@ -12,7 +12,7 @@ from isoglot.corpus.labelled.splits import split_column
 from isoglot.errors import ConfigurationError
 from isoglot.finetuning.options import FinetuneOptions
 from isoglot.seeding import generator_for
-from isoglot.tasks.base import TrainableTask, group_column, load_rows, places_of, require_own_rows
+from isoglot.tasks.base import TrainableTask, group_column, load_rows, locations_of, require_distinct_rows
 from isoglot.tasks.code_switching import ORIGINAL, code_switch, numbered
 from isoglot.tasks.features import EncodedRow
 
@@ -43,8 +43,8 @@ class LengthOrder(torch.utils.data.Sampler[int]):
             pool = order[start : start + self.batch * self.bucket]
             pool = pool[np.argsort(-self.lengths[pool], kind="stable")]
             full = len(pool) // self.batch
-            for place in [*torch.randperm(full, generator=generator).tolist(), full]:
-                yield from pool[place * self.batch : (place + 1) * self.batch].tolist()
+            for batch in [*torch.randperm(full, generator=generator).tolist(), full]:
+                yield from pool[batch * self.batch : (batch + 1) * self.batch].tolist()
 
 
 def grouped(rows: Sequence[EncodedRow], dataset: Dataset) -> list[list[dict[str, Any]]]:
@@ -54,9 +54,9 @@ def grouped(rows: Sequence[EncodedRow], dataset: Dataset) -> list[list[dict[str,
     for row in rows:
         copies.setdefault(original[row.example], {}).setdefault(row.example, []).append(row.inputs)
     return [
-        [several[k] for several in own.values() if k < len(several)]
-        for own in copies.values()
-        for k in range(max(map(len, own.values())))
+        [windows[k] for windows in pair.values() if k < len(windows)]
+        for pair in copies.values()
+        for k in range(max(map(len, pair.values())))
     ]
 
 
@@ -67,27 +67,33 @@ def training_rows(
     if options.setting == "code_switch" and len(languages) > 1:
         raise ConfigurationError(f"setting code_switch takes one --language, got {', '.join(languages)}")
     loaded = {code: load_rows(task, code, "train") for code in languages}
-    require_own_rows(loaded, {code: places_of(task, code, "train") for code in languages})
+    require_distinct_rows(loaded, {code: locations_of(task, code, "train") for code in languages})
     parts, held_out = [], {}
     for code in languages:
-        own, originals = loaded[code], None
+        rows, originals = loaded[code], None
         if options.setting == "code_switch":
             if code == options.pivot:
                 raise ConfigurationError(
                     f"setting code_switch with language {code!r}, which is the pivot; give the language of the "
                     f"translations with --language, the originals' with --set pivot={code}"
                 )
-            own, originals = numbered(own, load_rows(task, options.pivot, "train"))
-        named = split_column(own) is not None and options.select != "last"
+            rows, originals = numbered(rows, load_rows(task, options.pivot, "train"))
+        named = split_column(rows) is not None and options.select != "last"
         if named and (dev := _dev_by_column(task, code)) is not None:
             held_out[code] = dev
         elif options.dev_fraction and not task.data.has_dev(code):
-            own, held_out[code] = hold_out(
-                own, options.dev_fraction, group=group_column(own, task.group), seed=seed
+            rows, held_out[code] = hold_out(
+                rows, options.dev_fraction, group=group_column(rows, task.group), seed=seed
             )
         if originals is not None:
-            own = code_switch(own, originals)
-        parts.append(_limited(own, options.max_train_examples, among=len(languages)))
+            rows = code_switch(rows, originals)
+        if (
+            options.max_train_examples is not None
+        ):  # as many of each language, with both copies of an original
+            copies = 2 if originals is not None else 1
+            share = max(1, options.max_train_examples // len(languages) // copies) * copies
+            rows = rows.select(range(min(share, len(rows))))
+        parts.append(rows)
     shared = [c for c in parts[0].column_names if all(c in p.column_names for p in parts)]
     joined = parts[0] if len(parts) == 1 else concatenate_datasets([p.select_columns(shared) for p in parts])
     return joined, held_out
@@ -99,36 +105,32 @@ def dev_sets(
     """Language and data that checkpoints are chosen by; none with ``select="last"``."""
     if options.select == "last":
         return []
-    wanted = list(languages)
+    chosen = list(languages)
     if options.select == "joint":
         if not options.select_languages:
             raise ConfigurationError(
                 "select=joint needs the languages to choose by: --set select_languages=en,de,es"
             )
-        wanted = list(options.select_languages)
+        chosen = list(options.select_languages)
     dev = dict(held_out)
-    for code in wanted:
-        rows = None if code in dev else _own_dev(task, code)
-        if rows is not None:
-            dev[code] = rows
-    missing = [code for code in wanted if code not in dev]
+    for code in chosen:
+        if code not in dev:
+            rows = load_rows(task, code, "dev") if task.data.has_dev(code) else _dev_by_column(task, code)
+            if rows is not None:  # not only training data
+                dev[code] = rows
+    missing = [code for code in chosen if code not in dev]
     if missing:
         raise ConfigurationError(
             f"no dev data for {', '.join(map(repr, missing))} to choose the checkpoint by ({task.data.describe()}); "
             "add --data dev=PATH, hold out some of the training data with --set dev_fraction=0.05, or keep the last "
             "one with --set select=last"
         )
-    return [(code, dev[code]) for code in wanted]
-
-
-def _own_dev(task: TrainableTask, code: str) -> Dataset | None:
-    """The development data of a language; ``None`` where there are only training data."""
-    return load_rows(task, code, "dev") if task.data.has_dev(code) else _dev_by_column(task, code)
+    return [(code, dev[code]) for code in chosen]
 
 
 def _dev_by_column(task: TrainableTask, code: str) -> Dataset | None:
     """The development rows of data whose rows name their split."""
-    if not task.data.holds(code, "dev"):
+    if not task.data.has_data(code, "dev"):
         return None
     rows = task.load(code, "dev")
     return rows if len(rows) and split_column(rows) is not None else None
@@ -145,13 +147,6 @@ def hold_out(dataset: Dataset, share: float, *, group: str | None, seed: int) ->
     order = torch.randperm(len(names), generator=generator_for(seed, "hold_out")).tolist()
     count = min(max(1, round(share * len(names))), len(names) - 1)
     out = {names[i] for i in order[:count]}
-    kept = [i for i, value in enumerate(values) if value not in out]
-    held = [i for i, value in enumerate(values) if value in out]
-    return dataset.select(kept), dataset.select(held)
-
-
-def _limited(dataset: Dataset, most: int | None, *, among: int) -> Dataset:
-    """The first examples of one of several languages, with both copies of an original."""
-    together = 2 if ORIGINAL in dataset.column_names else 1
-    share = len(dataset) if most is None else max(1, most // among // together) * together
-    return dataset if share >= len(dataset) else dataset.select(range(share))
+    training = [i for i, value in enumerate(values) if value not in out]
+    held_out = [i for i, value in enumerate(values) if value in out]
+    return dataset.select(training), dataset.select(held_out)

@@ -10,7 +10,6 @@ from typing import Any
 
 import torch
 from accelerate import PartialState
-from transformers import PreTrainedTokenizerBase
 
 from isoglot.checkpoints.folder import checkpoint_folder
 from isoglot.corpus.encode.load_tokenizer import load_tokenizer
@@ -39,7 +38,7 @@ from isoglot.runs.listed import add_to_list, remove, require_own, whole_folder
 from isoglot.runs.lock import occupied
 from isoglot.runs.reporter import AnyReporter, Silent, reporter_of
 from isoglot.seeding import seed_for
-from isoglot.tasks.base import Task, TrainableTask, check_places
+from isoglot.tasks.base import Task, TrainableTask, check_locations
 from isoglot.tasks.cards import TASK_FILE, origin
 from isoglot.tasks.description import code_of, describe_task, identify
 from isoglot.tasks.language_vectors import attach_chosen
@@ -92,7 +91,7 @@ class FineTuning:
         self.ranks = PartialState(cpu=not torch.accelerator.is_available())
         self.report = reporter_of(progress) if self.ranks.is_main_process else Silent()
         self.languages = list(dict.fromkeys(code.strip() for code in language.split(",") if code.strip()))
-        check_places(task, [(code, "train") for code in (*self.languages, *self.options.originals)])
+        check_locations(task, [(code, "train") for code in (*self.languages, *self.options.originals)])
         self.source, self.seed, self.folder = checkpoint_folder(checkpoint), seed, out
 
     def run(self, *, resume: bool = True) -> Path:
@@ -107,7 +106,10 @@ class FineTuning:
                 self.report.note(f"{self.folder}: already done")
                 if main:
                     _drop_work(self.folder)  # of a process that was killed after it had finished
-                    self._rename()
+                    file, name = self.folder / CHECKPOINT / TASK_FILE, self.options.run
+                    card = read_json(file)
+                    if card is not None and name is not None and card.get("run") != name:
+                        _write_card(file, {**card, "run": name})  # nothing else depends on the name
                 return self.folder / CHECKPOINT
             require_writable(self.folder, folder=True)
             require_own(self.folder / CHECKPOINT)
@@ -126,7 +128,7 @@ class FineTuning:
             # what its card tells is not of these weights
             started_from["weights"] = hash_checkpoint(self.source)
         chosen_by = {"source": self.languages, "joint": options.select_languages, "last": ()}[options.select]
-        own_dev = [code for code in chosen_by if self.task.data.has_dev(code)]
+        with_dev = [code for code in chosen_by if self.task.data.has_dev(code)]
         labels = getattr(self.task, "allowed", None)  # before the model says which they are
         named = {} if labels == getattr(type(self.task), "allowed", None) else {"allowed": list(labels or ())}
         return {
@@ -136,17 +138,10 @@ class FineTuning:
             "seed": self.seed,
             "train": options.model_dump(mode="json", exclude={"run"}),
             "data": [identify(self.task, code, "train") for code in (*self.languages, *options.originals)],
-            "dev": [identify(self.task, code, "dev") for code in own_dev],
+            "dev": [identify(self.task, code, "dev") for code in with_dev],
             "ranks": self.ranks.num_processes,
             **code_of(self.task),
         }
-
-    def _rename(self) -> None:
-        """Give a finished run the name that is asked for now; nothing else depends on it."""
-        file, name = self.folder / CHECKPOINT / TASK_FILE, self.options.run
-        card = read_json(file)
-        if card is not None and name is not None and card.get("run") != name:
-            _write_card(file, {**card, "run": name})
 
     def train(self) -> Path:
         """Train, once for each combination of settings, keep the best, and write the manifest last.
@@ -178,50 +173,47 @@ class FineTuning:
         data = TrainingData(dataset, dev_sets(self.task, self.languages, self.options, held_out))
         tried: dict[Path, dict[str, Any]] = {}
         for number, single in enumerate(grid, 1):
-            place = self.folder if len(grid) == 1 else self.folder / "grid" / f"{number}"
-            found = read_json(place / MANIFEST) if (place / CHECKPOINT / "config.json").is_file() else None
+            folder = self.folder if len(grid) == 1 else self.folder / "grid" / f"{number}"
+            weights = folder / CHECKPOINT / "config.json"
+            result = read_json(folder / MANIFEST) if weights.is_file() else None
             self.ranks.wait_for_everyone()
-            if found is None:
+            if result is None:
                 if len(grid) > 1:
                     self.report.note(
                         f"settings {number} of {len(grid)}: lr {single.learning_rate:g}, batch {single.batch_size}, "
                         f"{single.epochs:g} epochs"
                     )
-                found = self._train_one(tokenizer, data, single, place)
-                found["settings"] = single.model_dump(mode="json")
+                labels = self.task.labels(dataset)
+                model = self.task.head(self.source, labels=labels, seed=self.seed, dropout=single.dropout)
+                require_fitting(tokenizer, model, self.source)
+                attach_chosen(model, self.source, single.language_ids)
+                if single.adapter is not None:
+                    add_adapter(model, single.adapter, seed=seed_for(self.seed, "adapter"))
+                result = train_head(
+                    model, tokenizer, self.task, data, single, seed=self.seed, folder=folder, progress=self.report
+                )  # fmt: skip
+                result["settings"] = single.model_dump(mode="json")
                 if self.ranks.is_main_process:
-                    card_file = place / CHECKPOINT / TASK_FILE
-                    _write_card(card_file, {**card, "selection": found["selection"]})
-                    _finish(place, found)
+                    card_file = folder / CHECKPOINT / TASK_FILE
+                    _write_card(card_file, {**card, "selection": result["selection"]})
+                    _finish(folder, result)
                 self.ranks.wait_for_everyone()
             elif self.ranks.is_main_process:
-                _drop_work(place)
-            tried[place] = found
-        best = max(tried, key=lambda place: -1.0 if (own := tried[place]["selection"]) is None else own)
+                _drop_work(folder)
+            tried[folder] = result
+        scores = {folder: result["selection"] for folder, result in tried.items()}
+        best = max(scores, key=lambda folder: -1.0 if scores[folder] is None else scores[folder])
         if self.ranks.is_main_process and best != self.folder:
-            with whole_folder(self.folder / CHECKPOINT) as place:
-                shutil.copytree(best / CHECKPOINT, place, dirs_exist_ok=True)
+            with whole_folder(self.folder / CHECKPOINT) as checkpoint:
+                shutil.copytree(best / CHECKPOINT, checkpoint, dirs_exist_ok=True)
             _finish(self.folder, {name: tried[best][name] for name in ("selection", "steps", "settings")})
         self.ranks.wait_for_everyone()
         return self.folder / CHECKPOINT
 
-    def _train_one(
-        self, tokenizer: PreTrainedTokenizerBase, data: TrainingData, options: FinetuneOptions, place: Path
-    ) -> dict[str, Any]:
-        labels = self.task.labels(data.dataset)
-        model = self.task.head(self.source, labels=labels, seed=self.seed, dropout=options.dropout)
-        require_fitting(tokenizer, model, self.source)
-        attach_chosen(model, self.source, options.language_ids)
-        if options.adapter is not None:
-            add_adapter(model, options.adapter, seed=seed_for(self.seed, "adapter"))
-        return train_head(
-            model, tokenizer, self.task, data, options, seed=self.seed, folder=place, progress=self.report
-        )
 
-
-def _finish(folder: Path, found: Mapping[str, Any]) -> None:
+def _finish(folder: Path, result: Mapping[str, Any]) -> None:
     """Write the manifest of a run, after which nothing resumes it."""
-    finish(folder, found)
+    finish(folder, result)
     _drop_work(folder)
 
 
@@ -239,6 +231,6 @@ def _write_card(file: Path, card: Mapping[str, Any]) -> None:
 
 def remove_weights(folder: Path) -> None:
     """Delete the fine-tuned weights in a run's folder; what is recorded of the run stays."""
-    for place in (folder, *folder.glob("grid/*")):
-        remove(place / CHECKPOINT)
+    for run in (folder, *folder.glob("grid/*")):
+        remove(run / CHECKPOINT)
     remove(folder / "grid", f"*/{MANIFEST}")

@@ -12,11 +12,10 @@ from isoglot.checks import did_you_mean, validated
 from isoglot.errors import ConfigurationError
 from isoglot.modules.adapter_options import AdapterOptions
 from isoglot.options import Count, Options, Positive, Precision, option
-from isoglot.tasks import build_task, task_class, task_options
-from isoglot.tasks.facts import TaskFacts
+from isoglot.tasks import TaskFacts, build_task, task_class, task_options
 
 if TYPE_CHECKING:  # --help imports nothing heavy
-    from isoglot.corpus.labelled.places import DataSource
+    from isoglot.corpus.labelled.sources import DataSource
 
 
 class FinetuneOptions(Options):
@@ -74,8 +73,8 @@ class FinetuneOptions(Options):
 
     @field_validator("select_languages", mode="before")
     @classmethod
-    def _several(cls, given: Any) -> Any:
-        return (given,) if isinstance(given, str) else given
+    def _several(cls, value: Any) -> Any:
+        return (value,) if isinstance(value, str) else value
 
     @model_validator(mode="after")
     def _languages_are_used(self) -> Self:
@@ -131,23 +130,23 @@ def task_with_settings(
         9
     """
     settings = set(FinetuneOptions.model_fields)
-    own = task_options(name).model_fields.keys() - settings
+    of_task = task_options(name).model_fields.keys() - settings
     every = {**_preset(paper, task_class(name)), **values}
     unknown = [
-        f"fine-tuning on {name} has no setting {key!r}; {did_you_mean(key, own | settings)}"
+        f"fine-tuning on {name} has no setting {key!r}; {did_you_mean(key, of_task | settings)}"
         for key in every
-        if key not in own | settings
+        if key not in of_task | settings
     ]
     if unknown:
         raise ConfigurationError(unknown)
-    train = FinetuneOptions.build(**{k: v for k, v in every.items() if k not in own})
-    return build_task(name, data, **{k: v for k, v in every.items() if k in own}), train
+    train = FinetuneOptions.build(**{k: v for k, v in every.items() if k not in of_task})
+    return build_task(name, data, **{k: v for k, v in every.items() if k in of_task}), train
 
 
 def settings_for(task: Any, /, *, paper: str, **values: Any) -> FinetuneOptions:
     """How to fine-tune a task that is there already: as :func:`task_with_settings`, but for the task's own options."""
-    given = {name: value for name, value in _preset(paper, type(task)).items() if not hasattr(task, name)}
-    return FinetuneOptions.build(**{**given, **values})
+    preset = {name: value for name, value in _preset(paper, type(task)).items() if not hasattr(task, name)}
+    return FinetuneOptions.build(**{**preset, **values})
 
 
 def _preset(name: str, task: type) -> Mapping[str, Any]:

@@ -11,8 +11,11 @@ import numpy as np
 import torch
 from datasets import Dataset
 from transformers import (
+    EvalPrediction,
     PreTrainedModel,
     PreTrainedTokenizerBase,
+    TrainerCallback,
+    TrainerState,
     TrainingArguments,
 )
 from transformers.trainer_callback import PrinterCallback, ProgressCallback
@@ -20,7 +23,6 @@ from transformers.trainer_callback import PrinterCallback, ProgressCallback
 from isoglot.errors import ConfigurationError, TrainingError
 from isoglot.finetuning.data import LengthOrder, grouped
 from isoglot.finetuning.options import FinetuneOptions
-from isoglot.finetuning.watch import LOWER, Chooser, Watcher
 from isoglot.modules.adapter import adapter_of, plain_state, save_plain, write_adapter
 from isoglot.modules.checkpoint import few, quiet
 from isoglot.modules.finite import all_finite, non_finite
@@ -32,10 +34,13 @@ from isoglot.tasks.code_switching import ORIGINAL
 from isoglot.tasks.features import IGNORED, RowCollator, row_lengths
 from isoglot.tasks.head_task import fit_length
 from isoglot.tasks.language_vectors import attached, number_rows, write_vectors
+from isoglot.training.callbacks import endless_warmup
 from isoglot.training.checkpoints import ADAPTER, checkpoints_in, discard, why_incomplete
 from isoglot.training.saving import StagedTrainer
 
 _EVALUATION_FACTOR = 2
+LOWER = "lower the learning rate (--set learning_rate=1e-5) or use --set precision=float32"
+"""What to do about a training that diverged."""
 
 
 @dataclass(frozen=True)
@@ -155,6 +160,73 @@ def _arguments(
     )
 
 
+class Chooser:
+    """Dev data of several languages as one list of rows, and the mean of their scores."""
+
+    def __init__(
+        self,
+        task: TrainableTask,
+        tokenizer: PreTrainedTokenizerBase,
+        model: PreTrainedModel,
+        dev: Sequence[tuple[str, Dataset]],
+    ) -> None:
+        self.task, self.dev = task, dev
+        self.parts = [task.encode(dataset, tokenizer, model, training=False) for _, dataset in dev]
+        for part, (_, dataset) in zip(self.parts, dev, strict=True):
+            number_rows(part, dataset, attached(model))
+        joined = [row.inputs for part in self.parts for row in part]
+        self.order = np.argsort(-row_lengths(joined), kind="stable")
+        self.rows = [joined[number] for number in self.order]
+
+    def __call__(self, prediction: EvalPrediction) -> dict[str, float]:
+        """``selection``, the mean over the languages, and each language's own score."""
+        predictions = prediction.predictions
+        stacked = np.stack(predictions, axis=1) if isinstance(predictions, tuple) else np.asarray(predictions)
+        outputs = np.empty_like(stacked)
+        outputs[self.order] = stacked
+        values, first, metric = [], 0, self.task.primary_metric
+        scores: dict[str, float] = {}
+        for (language, dataset), part in zip(self.dev, self.parts, strict=True):
+            predicted = self.task.decode(dataset, part, list(outputs[first : first + len(part)]))
+            first += len(part)
+            values.append(self.task.score(dataset, predicted, language=language)[metric])
+            scores[f"{metric}_{language}"] = values[-1]
+        return {"selection": float(np.mean(values)), **scores}
+
+
+class Watcher(TrainerCallback):
+    """Reports steps and evaluations, and stops at a loss that is not finite."""
+
+    def __init__(self, progress: Reporter, metric: str) -> None:
+        self.progress, self.metric = progress, metric
+
+    def on_train_begin(self, args: Any, state: TrainerState, control: Any, **_: Any) -> None:
+        """Tell a warm-up that never ends; find a resumed run's best checkpoint, also where its folder was moved."""
+        if text := endless_warmup(args, state.max_steps, "warmup"):
+            self.progress.note(text)
+        if state.best_global_step:
+            state.best_model_checkpoint = str(
+                Path(str(args.output_dir)) / f"checkpoint-{state.best_global_step}"
+            )
+
+    def on_step_end(self, args: Any, state: TrainerState, control: Any, **_: Any) -> None:
+        """Move the bar."""
+        self.progress.progress("fine-tune", state.global_step, state.max_steps)
+
+    def on_log(self, args: Any, state: TrainerState, control: Any, logs: Any = None, **_: Any) -> None:
+        """Stop at a loss that is not finite: the mean of the last steps, or of the whole training."""
+        for name in ("loss", "train_loss"):
+            loss = (logs or {}).get(name, 0.0)
+            if not np.isfinite(loss):
+                raise TrainingError(f"the loss is {loss} at step {state.global_step}; {LOWER}")
+
+    def on_evaluate(self, args: Any, state: Any, control: Any, metrics: Any = None, **_: Any) -> None:
+        """Tell the development score."""
+        value = (metrics or {}).get("eval_selection")
+        if value is not None:
+            self.progress.note(f"step {state.global_step}: dev {self.metric} {value:.2f}")
+
+
 def _reducer(task: TrainableTask) -> Callable[[Any, Any], Any]:
     def reduce(logits: Any, labels: Any) -> Any:
         del labels
@@ -195,8 +267,8 @@ class _Trainer(StagedTrainer):
     def _get_num_items_in_batch(self, batch_samples: list[Any], device: torch.device) -> torch.Tensor:
         """Items of the whole optimiser step, over all its micro-batches and ranks."""
         local = torch.stack([_items(batch) for batch in batch_samples]).sum().float()
-        found: torch.Tensor = self.accelerator.reduce(local.to(device), "sum")
-        return found
+        items: torch.Tensor = self.accelerator.reduce(local.to(device), "sum")
+        return items
 
     def compute_loss(
         self, model: Any, inputs: Any, return_outputs: bool = False, num_items_in_batch: Any = None
@@ -219,17 +291,17 @@ def _items(batch: Mapping[str, torch.Tensor]) -> torch.Tensor:
 
 
 def _save(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, folder: Path) -> None:
-    """Write the checkpoint beside its place and move it there."""
+    """Write the checkpoint whole, and the adapter if it is to be kept."""
     vectors = attached(model)
     state = {k: v for k, v in plain_state(model).items() if not k.startswith("language_embeddings.")}
     if wrong := non_finite(state.items()):
         raise TrainingError(f"{few(wrong)} became NaN or infinite; {LOWER}")
-    with whole_folder(folder / CHECKPOINT) as place:
-        save_plain(model, place, state)
+    with whole_folder(folder / CHECKPOINT) as checkpoint:
+        save_plain(model, checkpoint, state)
         if vectors is not None:
-            write_vectors(vectors, place)
-        tokenizer.save_pretrained(place)
+            write_vectors(vectors, checkpoint)
+        tokenizer.save_pretrained(checkpoint)
     adapter = adapter_of(model)
     if adapter is not None and adapter.keep:
-        with whole_folder(folder / ADAPTER) as place:
-            write_adapter(model, place)
+        with whole_folder(folder / ADAPTER) as path:
+            write_adapter(model, path)

@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -15,21 +14,29 @@ from numpy.typing import NDArray
 from isoglot.checkpoints.folder import BOX
 from isoglot.checks import given_texts, validated
 from isoglot.corpus.encode.unknown import UnknownWords
-from isoglot.corpus.filter.filters import clean
-from isoglot.corpus.read.line_files import blocks, numbered_lines
-from isoglot.corpus.text_pairs import TextPair
+from isoglot.corpus.encode.words import is_blank
+from isoglot.corpus.pair_writer import pair_writer
 from isoglot.errors import ConfigurationError
-from isoglot.mining.files import pair_writer, require_lines
 from isoglot.mining.options import SentenceAlignOptions
 from isoglot.mining.sentence_paths import cheapest_groups, length_ratio, mutual_lines, spaced, usual_skip
-from isoglot.mining.vectors import OnUnknownText, SentenceEncoder, raw_vectors, sentence_encoder, unit_vectors
+from isoglot.mining.text_rows import TextRow, pair_of_rows, require_texts, text_rows
+from isoglot.mining.vectors import (
+    OnUnknownText,
+    SentenceEncoder,
+    line_counter,
+    raw_vectors,
+    sentence_encoder,
+    unit_vectors,
+)
 from isoglot.modules.neighbours import unit
 from isoglot.runs.files import check_outputs
 from isoglot.runs.reporter import AnyReporter, reporter_of
 from isoglot.tasks.text_vectors import LEFT_OUT
 
-Block = list[tuple[int, str]]
-"""Numbered lines without a blank one between them."""
+Block = list[TextRow]
+"""Rows without a blank one between them."""
+Group = tuple[Block, Block, float]
+"""Rows that translate each other, and their score."""
 _LINES = 8192
 """Lines of short documents that are encoded together."""
 
@@ -83,10 +90,21 @@ def align_sentences(
 
     Sources: Thompson and Koehn 2019 (Vecalign), Liu and Zhu 2023 (Bertalign).
     """
-    wanted = validated(SentenceAlignOptions, options, what="align-sentences option")
-    given = given_texts(source, "source"), given_texts(target, "target")
-    sides = [_blocks(enumerate(lines, 1), wanted) for lines in given]
-    return list(_aligned(_paired(*sides), sentence_encoder(model), wanted))
+    chosen = validated(SentenceAlignOptions, options, what="align-sentences option")
+    sides = [
+        _blocks((TextRow(line, text) for line, text in enumerate(given_texts(texts, name), 1)), chosen)
+        for name, texts in (("source", source), ("target", target))
+    ]
+    return [
+        SentenceGroup(
+            tuple(row.line for row in rows),
+            tuple(row.line for row in translations),
+            score,
+            " ".join(row.text for row in rows),
+            " ".join(row.text for row in translations),
+        )
+        for rows, translations, score in _groups(_paired(*sides), sentence_encoder(model), chosen)
+    ]
 
 
 def align_sentence_files(
@@ -103,24 +121,33 @@ def align_sentence_files(
     ``languages``: Codes of both languages, which JSON lines and TMX name.
     """
     check_outputs([out], paths)
-    require_lines(paths)
-    show, counts = reporter_of(progress).progress, Counter[str]()
+    require_texts(paths)
+    report, counts = reporter_of(progress).progress, Counter[str]()
     with pair_writer([out], languages) as write:
-        sides = [_blocks(numbered_lines(path), options) for path in paths]
+        sides = [
+            _blocks(text_rows(path, language), options)
+            for path, language in zip(paths, languages, strict=True)
+        ]
         total = sum(map(len, sides[0]))
-        for group in _aligned(_paired(*sides), encoder(), options):
-            counts[f"{len(group.source_lines)}-{len(group.target_lines)}"] += 1
-            source, target = (",".join(map(str, own)) for own in (group.source_lines, group.target_lines))
-            values = {"score": group.score, "source_lines": source, "target_lines": target}
-            write(TextPair((group.source, group.target), languages=languages), values)
-            if group.source_lines:
-                show("aligning", group.source_lines[-1], total)
+        for source, target, score in _groups(_paired(*sides), encoder(), options):
+            counts[f"{len(source)}-{len(target)}"] += 1
+            lines = [",".join(str(row.line) for row in rows) for rows in (source, target)]
+            values = {"score": score, "source_lines": lines[0], "target_lines": lines[1]}
+            write(pair_of_rows(source, target, languages), values)
+            if source:
+                report("aligning", source[-1].line, total)
     return counts
 
 
-def _blocks(lines: Iterable[tuple[int, str]], options: SentenceAlignOptions) -> list[Block]:
-    found = list(blocks((number, clean(line)) for number, line in lines))
-    return [list(chain(*found))] if options.one_document and found else found
+def _blocks(rows: Iterable[TextRow], options: SentenceAlignOptions) -> list[Block]:
+    """The rows between blank ones; of one document all."""
+    blocks: list[Block] = [[]]
+    for row in rows:
+        if not is_blank((cleaned := row.cleaned).text):
+            blocks[-1].append(cleaned)
+        elif blocks[-1] and not options.one_document:
+            blocks.append([])
+    return [block for block in blocks if block]
 
 
 def _paired(source: list[Block], target: list[Block]) -> list[tuple[Block, Block]]:
@@ -138,66 +165,50 @@ def _paired(source: list[Block], target: list[Block]) -> list[tuple[Block, Block
     return list(zip(source, target, strict=True))
 
 
-def _aligned(
+def _groups(
     pairs: Sequence[tuple[Block, Block]], encoder: SentenceEncoder, options: SentenceAlignOptions
-) -> Iterator[SentenceGroup]:
+) -> Iterator[Group]:
+    """The groups of all parts; short parts are encoded together."""
     unknown = UnknownWords(LEFT_OUT)
-    for window in _windows(pairs):
-        texts = [[[text for _, text in pair[side]] for pair in window] for side in (0, 1)]
-        numbers = [
-            {text: n for pair in reversed(window) for n, text in reversed(pair[side])} for side in (0, 1)
-        ]
-        vectors = [
-            _runs(encoder, own, options, partial(_count, unknown, side, lines))
-            for own, side, lines in zip(texts, ("source", "target"), numbers, strict=True)
-        ]
-        lines = [np.concatenate([runs[0] for runs in own]) for own in vectors]
-        # with the space that joins a line to the next one
-        long = [[np.array([len(text) + 1 for text in part], np.float32) for part in own] for own in texts]
-        nearest = mutual_lines(lines[0], lines[1])
-        skip = usual_skip(lines[0], lines[1], nearest) if options.skip is None else options.skip
-        ratio = length_ratio(np.concatenate(long[0]), np.concatenate(long[1]), nearest)
-        for (source, target), one, other, lengths, others in zip(window, *vectors, *long, strict=True):
-            found = cheapest_groups(
-                one,
-                other,
-                max_size=options.max_size,
-                skip=skip,
-                samples=(spaced(lines[0]), spaced(lines[1])),
-                lengths=(lengths, others * ratio),
-                length_weight=options.length_weight,
-            )
-            for i, j, a, b, price in found:
-                yield _group(source[i : i + a], target[j : j + b], 1 - price / (a * b) if a * b else 0.0)
+    window: list[tuple[Block, Block]] = []
+    for number, pair in enumerate(pairs, 1):
+        window.append(pair)
+        if number == len(pairs) or sum(len(rows) for pair in window for rows in pair) >= _LINES:
+            yield from _window_groups(window, encoder, options, unknown)
+            window = []
     unknown.warn()
 
 
-def _count(
-    unknown: UnknownWords, side: str, lines: dict[str, int], text: str, words: Sequence[str], whole: bool
-) -> None:
-    """Count the unknown words of lines; those of lines that are joined have been counted."""
-    if text in lines:
-        unknown.add(f"line {lines[text]} of the {side}", words, whole)
-
-
-def _group(source: Block, target: Block, score: float) -> SentenceGroup:
-    lines = [tuple(number for number, _ in side) for side in (source, target)]
-    texts = [" ".join(text for _, text in side) for side in (source, target)]
-    return SentenceGroup(lines[0], lines[1], score, texts[0], texts[1])
-
-
-def _windows(pairs: Sequence[tuple[Block, Block]]) -> Iterator[list[tuple[Block, Block]]]:
-    """Consecutive parts, enough of them to be worth a run of the encoder."""
-    window: list[tuple[Block, Block]] = []
-    size = 0
-    for pair in pairs:
-        window.append(pair)
-        size += len(pair[0]) + len(pair[1])
-        if size >= _LINES:
-            yield window
-            window, size = [], 0
-    if window:
-        yield window
+def _window_groups(
+    window: Sequence[tuple[Block, Block]],
+    encoder: SentenceEncoder,
+    options: SentenceAlignOptions,
+    unknown: UnknownWords,
+) -> Iterator[Group]:
+    vectors, lines, lengths = [], [], []
+    for side, name in enumerate(("source", "target")):
+        texts = [[row.text for row in pair[side]] for pair in window]
+        numbers = {row.text: row.line for pair in reversed(window) for row in reversed(pair[side])}
+        vectors.append(_runs(encoder, texts, options, line_counter(unknown, name, numbers)))
+        lines.append(np.concatenate([runs[0] for runs in vectors[side]]))
+        # with the space that joins a line to the next one
+        lengths.append([np.array([len(text) + 1 for text in part], np.float32) for part in texts])
+    nearest = mutual_lines(lines[0], lines[1])
+    skip = usual_skip(lines[0], lines[1], nearest) if options.skip is None else options.skip
+    ratio = length_ratio(np.concatenate(lengths[0]), np.concatenate(lengths[1]), nearest)
+    samples = spaced(lines[0]), spaced(lines[1])
+    for number, (source, target) in enumerate(window):
+        steps = cheapest_groups(
+            vectors[0][number],
+            vectors[1][number],
+            max_size=options.max_size,
+            skip=skip,
+            samples=samples,
+            lengths=(lengths[0][number], lengths[1][number] * ratio),
+            length_weight=options.length_weight,
+        )
+        for i, j, a, b, price in steps:
+            yield source[i : i + a], target[j : j + b], 1 - price / (a * b) if a * b else 0.0
 
 
 def _runs(
@@ -208,27 +219,25 @@ def _runs(
 ) -> list[list[NDArray[np.float32]]]:
     """For each part, and each length of a run, unit vectors of the runs that end at each line."""
     sizes = range(1, options.max_size)
-    # a run that would begin before its part has a vector as well, which is not looked at
-    runs = [
-        [" ".join(part[max(0, end - size) : end]) for end in range(1, len(part) + 1)]
-        for size in sizes
-        for part in parts
-    ]
     if options.joined == "encode":
-        different = {text: n for n, text in enumerate(dict.fromkeys(chain(*runs)))}
-        table = unit_vectors(encoder, list(different), unknown).numpy()
-        found = [table[[different[text] for text in run]] for run in runs]
+        # a run that would begin before its part has a vector as well, which is not looked at
+        runs = [
+            [" ".join(part[max(0, end - size) : end]) for end in range(1, len(part) + 1)]
+            for size in sizes
+            for part in parts
+        ]
+        rows = {text: row for row, text in enumerate(dict.fromkeys(chain(*runs)))}
+        table = unit_vectors(encoder, list(rows), unknown).numpy()
+        vectors = [table[[rows[text] for text in run]] for run in runs]
     else:
         texts = list(chain(*parts))
-        raw, lengths = (
-            raw_vectors(encoder, texts, unknown),
-            torch.tensor([float(len(text)) for text in texts]),
-        )
+        raw = raw_vectors(encoder, texts, unknown)
+        lengths = torch.tensor([float(len(text)) for text in texts])
         split = (raw * lengths[:, None]).double().split([len(part) for part in parts])
-        sums = [torch.nn.functional.pad(own.cumsum(0), (0, 0, 1, 0)) for own in split]
-        found = [
-            unit(own[1:] - own[(torch.arange(1, len(own)) - size).clamp(min=0)]).numpy()
+        sums = [torch.nn.functional.pad(part.cumsum(0), (0, 0, 1, 0)) for part in split]
+        vectors = [
+            unit(part[1:] - part[(torch.arange(1, len(part)) - size).clamp(min=0)]).numpy()
             for size in sizes
-            for own in sums
+            for part in sums
         ]
-    return [found[place :: len(parts)] for place in range(len(parts))]
+    return [vectors[number :: len(parts)] for number in range(len(parts))]

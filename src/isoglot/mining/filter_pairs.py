@@ -18,16 +18,16 @@ import regex
 from isoglot.aligners.embedding.aligner import EmbeddingAligner
 from isoglot.aligners.given_pairs import given_pairs
 from isoglot.checkpoints.folder import BOX
-from isoglot.checks import given_texts, validated
+from isoglot.checks import validated
 from isoglot.corpus.encode.words import split_words
-from isoglot.corpus.filter.filters import RowTests, clean
+from isoglot.corpus.filter.filters import RowTests, check_rules, clean
 from isoglot.corpus.open_corpus import Corpus
-from isoglot.corpus.prepare import check_rules, held_out_hashes, rules_tokenizer
+from isoglot.corpus.pair_writer import pair_writer
 from isoglot.corpus.read.records import Records
 from isoglot.corpus.read.sources import Source
-from isoglot.corpus.text_pairs import TextPair, input_pairs
+from isoglot.corpus.sentence_pair import SentencePair
+from isoglot.corpus.text_pairs import input_pairs
 from isoglot.errors import ConfigurationError
-from isoglot.mining.files import pair_writer
 from isoglot.mining.histogram import Histogram
 from isoglot.mining.options import FilterOptions
 from isoglot.mining.pair_scores import PairScorer
@@ -45,7 +45,7 @@ _CHUNK = 4096
 class JudgedPair:
     """A pair, its scores by name, and the rule, score or :data:`UNKNOWN` that drops it; empty for one that is kept."""
 
-    pair: TextPair
+    pair: SentencePair
     reason: str
     scores: Mapping[str, float]
 
@@ -113,18 +113,25 @@ def filter_pairs(
         >>> [(pair.reason, sorted(pair.scores)) for pair in found]
         [('', ['alignment', 'source_coverage', 'target_coverage']), ('copied', [])]
     """
-    wanted = validated(FilterOptions, options, what="filter option")
+    chosen = validated(FilterOptions, options, what="filter option")
     if isinstance(languages, str) or len(languages) != 2:
         raise ConfigurationError(f"languages: expected two codes such as ('en', 'de'), got {languages!r}")
-    scorer = PairScorer(model, aligner, wanted)
-    about = Source(path="-", source_language=languages[0], target_language=languages[1])
-    check_rules([about], wanted, "bitext")
+    scorer = PairScorer(model, aligner, chosen)
+    source, target = languages
+    check_rules([Source(path="-", source_language=source, target_language=target)], chosen, "bitext")
     if pairs is None:
         raise ConfigurationError("expected sentence pairs, got None")
-    numbered = enumerate(given_pairs(pairs, None, None), 1)
-    texts = (given_texts(pair, f"pair {number}") for number, pair in numbered)
-    rows = (TextPair((source, target), languages=languages) for source, target in texts)
-    return _judged(rows, scorer, wanted)
+    texts = given_pairs(pairs, None, None)
+
+    def rows() -> Iterator[SentencePair]:
+        for number, pair in enumerate(texts, 1):
+            if any(pair.words):
+                raise ConfigurationError(
+                    f"pair {number}: expected two texts, got words; join them: ' '.join(words)"
+                )
+            yield SentencePair(pair.texts, languages=languages)
+
+    return _judged(rows(), scorer, chosen)
 
 
 def filter_files(
@@ -141,47 +148,50 @@ def filter_files(
 
     ``scorer`` makes the scorer, which is done when the inputs have been checked.
     """
-    inputs = [path for given in corpus.inputs for path in given.source.files()]
+    inputs = [path for corpus_input in corpus.inputs for path in corpus_input.source.files()]
     check_outputs([*out, *(path for path in (dropped, report) if path is not None)], inputs)
-    check_rules([given.source for given in corpus.inputs if given.manifest is None], options, "bitext")
-    show, found = reporter_of(progress).progress, FilterReport()
+    check_rules([raw.source for raw in corpus.inputs if raw.manifest is None], options, "bitext")
+    progress, counts = reporter_of(progress), FilterReport()
     first = corpus.inputs[0]
     languages = first.manifest.languages[0].languages if first.manifest else first.source.languages("bitext")
     with ExitStack() as stack:
-        keep = stack.enter_context(pair_writer(out, languages))
-        drop = stack.enter_context(pair_writer([str(dropped)], languages)) if dropped else None
-        judging = scorer()
-        blank = dict.fromkeys(judging.names, "")
-        rows = (pair for given in corpus.inputs for pair in input_pairs(given))
-        for judged in _judged(rows, judging, options):
-            found.add(judged)
+        write = stack.enter_context(pair_writer(out, languages))
+        write_dropped = stack.enter_context(pair_writer([str(dropped)], languages)) if dropped else None
+        pair_scorer = scorer()
+        blank = dict.fromkeys(pair_scorer.names, "")
+        pairs = (pair for corpus_input in corpus.inputs for pair in input_pairs(corpus_input))
+        for judged in _judged(pairs, pair_scorer, options):
+            counts.add(judged)
             if not judged.reason:
-                keep(judged.pair, judged.scores)
-            elif drop is not None:
-                drop(judged.pair, {"reason": judged.reason, **blank, **judged.scores})
-            if found.read % 1024 == 0:
-                show("filtering", found.read, 0)
+                write(judged.pair, judged.scores)
+            elif write_dropped is not None:
+                write_dropped(judged.pair, {"reason": judged.reason, **blank, **judged.scores})
+            if counts.read % 1024 == 0:
+                progress.progress("filtering", counts.read, 0)
         if report is not None:
-            write_json(report, found.recorded())
-    return found
+            write_json(report, counts.recorded())
+    return counts
 
 
-def _judged(pairs: Iterator[TextPair], scorer: PairScorer, options: FilterOptions) -> Iterator[JudgedPair]:
+def _judged(
+    pairs: Iterator[SentencePair], scorer: PairScorer, options: FilterOptions
+) -> Iterator[JudgedPair]:
     """Pairs in their order: rules chunk by chunk, scores a window of those that pass at a time."""
-    tests = RowTests(options, tokenizer=rules_tokenizer(options)[0], held_out=held_out_hashes(options))
-    waiting: list[tuple[TextPair, str]] = []
+    tests = RowTests.load(options)
+    waiting: list[tuple[SentencePair, str]] = []
     passed = first = 0
     for languages, run in groupby(pairs, key=attrgetter("languages")):
         while chunk := list(islice(run, _CHUNK)):
-            for pair in chunk:
-                _clean(pair)
-            source, target = map(list, zip(*(pair.texts for pair in chunk), strict=True))
-            reasons = tests.reasons(Records({"source": source, "target": target}), languages)
-            for pair, reason in zip(chunk, reasons.tolist(), strict=True):
+            for pair in chunk:  # but for text whose characters or words something else in its row counts
+                if not (any(pair.tags) or any(pair.words)):
+                    source, target = (clean(text.replace("\n", " ")) for text in pair.texts)
+                    pair.texts = source, target
+            columns = {name: [getattr(pair, name) for pair in chunk] for name in ("source", "target")}
+            for pair, rule in zip(chunk, tests.reasons(Records(columns), languages).tolist(), strict=True):
                 copied = options.max_copied is not None and copied_share(*pair.texts) > options.max_copied
-                why = reason or ("copied" if copied else "")
-                waiting.append((pair, why))
-                passed += not why
+                reason = rule or ("copied" if copied else "")
+                waiting.append((pair, reason))
+                passed += not reason
                 if passed == options.pool or len(waiting) == 16 * options.pool:
                     yield from _scored(waiting, first, scorer, options.thresholds)
                     first, waiting, passed = first + len(waiting), [], 0
@@ -189,19 +199,16 @@ def _judged(pairs: Iterator[TextPair], scorer: PairScorer, options: FilterOption
     scorer.warn()
 
 
-def _clean(pair: TextPair) -> None:
-    """Leave single spaces in a pair, but for text whose characters or words something else in its row counts."""
-    if not (any(pair.tags) or any(pair.words)):
-        source, target = (clean(text.replace("\n", " ")) for text in pair.texts)
-        pair.texts = source, target
-
-
 def _scored(
-    rows: Sequence[tuple[TextPair, str]], first: int, scorer: PairScorer, thresholds: Mapping[str, float]
+    rows: Sequence[tuple[SentencePair, str]], first: int, scorer: PairScorer, thresholds: Mapping[str, float]
 ) -> Iterator[JudgedPair]:
     """``first``: How many pairs came before these."""
-    passed = [(number, pair.texts) for number, (pair, rule) in enumerate(rows, first + 1) if not rule]
-    all_scores = iter(scorer([texts for _, texts in passed], [number for number, _ in passed]))
+    texts, names = [], []
+    for number, (pair, rule) in enumerate(rows, first + 1):
+        if not rule:
+            texts.append(pair.texts)
+            names.append(f"pair {number}" if pair.line is None else f"{pair.path}:{pair.line}, pair {number}")
+    all_scores = iter(scorer(texts, names))
     for pair, rule in rows:
         scores = None if rule else next(all_scores)
         if scores is None:
@@ -218,6 +225,8 @@ def copied_share(source: str, target: str) -> float:
         >>> copied_share("Tokyo is big.", "Tokyo ist groß."), copied_share("1990", "1990")
         (0.3333333333333333, 0.0)
     """
-    words = (split_words(text.casefold()) for text in (source, target))
-    one, other = (Counter(word for word in own if _LETTER.search(word)) for own in words)
-    return (one & other).total() / max(1, min(one.total(), other.total()))
+    first, second = (
+        Counter(word for word in split_words(text.casefold()) if _LETTER.search(word))
+        for text in (source, target)
+    )
+    return (first & second).total() / max(1, min(first.total(), second.total()))

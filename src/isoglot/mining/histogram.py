@@ -34,19 +34,19 @@ class Histogram:
     def add(self, scores: Sequence[float]) -> None:
         """Count some scores."""
         # a hair's breadth, so that a score on the border of two bins is in the upper one
-        places = np.floor((np.asarray(scores, float) - _LOW) / (_HIGH - _LOW) * _BINS + 1e-6)
-        self._counts += np.bincount(np.clip(places, 0, _BINS - 1).astype(np.int64), minlength=_BINS)
+        bins = np.floor((np.asarray(scores, float) - _LOW) / (_HIGH - _LOW) * _BINS + 1e-6)
+        self._counts += np.bincount(np.clip(bins, 0, _BINS - 1).astype(np.int64), minlength=_BINS)
 
     def rows(self, most: int = 20) -> list[tuple[float, float, int]]:
         """Lower bound, upper bound and count of bins of equal width, at most this many, none empty at either end."""
-        held = np.flatnonzero(self._counts)
-        if not len(held):
+        filled = np.flatnonzero(self._counts)
+        if not len(filled):
             return []
-        step = next(s for s in _STEPS if held[-1] // s - held[0] // s < most)
-        own = slice(held[0] // step, held[-1] // step + 1)
+        step = next(s for s in _STEPS if filled[-1] // s - filled[0] // s < most)
         bounds = pairwise(np.linspace(_LOW, _HIGH, _BINS // step + 1).round(4).tolist())
         counts = self._counts.reshape(-1, step).sum(1).tolist()
-        return [(low, high, n) for (low, high), n in zip(bounds, counts, strict=True)][own]
+        rows = [(low, high, n) for (low, high), n in zip(bounds, counts, strict=True)]
+        return rows[filled[0] // step : filled[-1] // step + 1]
 
     def text(self, name: str) -> str:
         """A table for a terminal: bins, bars, counts, and the share of scores in a row and all above it."""

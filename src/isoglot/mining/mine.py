@@ -4,7 +4,7 @@ Source: Artetxe and Schwenk 2019, *Margin-based parallel corpus mining with mult
 margin, and retrieval forward, backward, by their intersection, or by the highest score.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -18,14 +18,12 @@ from isoglot.checkpoints.folder import BOX
 from isoglot.checks import given_texts, validated
 from isoglot.corpus.encode.unknown import UnknownWords
 from isoglot.corpus.encode.words import is_blank
-from isoglot.corpus.filter.filters import clean
-from isoglot.corpus.read.line_files import numbered_lines
-from isoglot.corpus.text_pairs import TextPair
+from isoglot.corpus.pair_writer import pair_writer
 from isoglot.errors import InputError
-from isoglot.mining.files import pair_writer, require_lines
 from isoglot.mining.histogram import Histogram
 from isoglot.mining.options import MineOptions
-from isoglot.mining.vectors import SentenceEncoder, sentence_encoder, stored_vectors
+from isoglot.mining.text_rows import TextRow, pair_of_rows, require_texts, text_rows
+from isoglot.mining.vectors import SentenceEncoder, line_counter, sentence_encoder, stored_vectors
 from isoglot.modules.devices import resolve_device
 from isoglot.modules.large_search import by_faiss, by_parts, require_package
 from isoglot.modules.neighbours import Neighbours, compared, nearest_both_ways
@@ -89,11 +87,14 @@ def mine(
 
     Source: Artetxe and Schwenk 2019.
     """
-    wanted = validated(MineOptions, options, what="mine option")
-    require_package(wanted.search)
-    given = given_texts(source, "source"), given_texts(target, "target")
-    sides = _distinct(enumerate(given[0], 1)), _distinct(enumerate(given[1], 1))
-    return _mined(sides, sentence_encoder(model), wanted, progress)
+    chosen = validated(MineOptions, options, what="mine option")
+    require_package(chosen.search)
+    sides = [
+        _distinct(TextRow(line, text) for line, text in enumerate(given_texts(texts, name), 1))
+        for name, texts in (("source", source), ("target", target))
+    ]
+    mined = _mined(sides[0], sides[1], sentence_encoder(model), chosen, progress)
+    return [MinedPair(score, s.text, t.text, s.line, t.line) for score, s, t in mined]
 
 
 def mine_files(
@@ -111,48 +112,55 @@ def mine_files(
     which JSON lines and TMX name.
     """
     check_outputs([out], paths)
-    require_lines(paths)
+    require_texts(paths)
     require_package(options.search)
     with pair_writer([out], languages) as write:
-        sides = _distinct(numbered_lines(paths[0])), _distinct(numbered_lines(paths[1]))
-        for path, own in zip(paths, sides, strict=True):
-            if not own:
+        sides = [
+            _distinct(text_rows(path, language)) for path, language in zip(paths, languages, strict=True)
+        ]
+        for path, sentences in zip(paths, sides, strict=True):
+            if not sentences:
                 raise InputError("has no sentence; one sentence per line is needed", path=path)
-        found = _mined(sides, encoder(), options, reporter_of(progress).progress)
-        for pair in found:
-            values = {"score": pair.score, "source_line": pair.source_line, "target_line": pair.target_line}
-            write(TextPair((pair.source, pair.target), languages=languages), values)
-    scores = Histogram([pair.score for pair in found])
-    return MineReport((len(sides[0]), len(sides[1])), len(found), scores)
+        mined = _mined(sides[0], sides[1], encoder(), options, reporter_of(progress).progress)
+        for score, source, target in mined:
+            values = {"score": score, "source_line": source.line, "target_line": target.line}
+            write(pair_of_rows([source], [target], languages), values)
+    scores = Histogram([score for score, _, _ in mined])
+    return MineReport((len(sides[0]), len(sides[1])), len(mined), scores)
 
 
-def _distinct(lines: Iterable[tuple[int, str]]) -> dict[str, int]:
-    """Each sentence once, and the number of its first line."""
-    found: dict[str, int] = {}
-    for number, line in lines:
-        if not is_blank(text := clean(line)):
-            found.setdefault(text, number)
-    return found
+def _distinct(rows: Iterable[TextRow]) -> dict[str, TextRow]:
+    """The first row of each sentence."""
+    sentences: dict[str, TextRow] = {}
+    for row in rows:
+        cleaned = row.cleaned
+        if not is_blank(cleaned.text):
+            sentences.setdefault(cleaned.text, cleaned)
+    return sentences
 
 
 def _mined(
-    sides: tuple[dict[str, int], dict[str, int]],
+    source: Mapping[str, TextRow],
+    target: Mapping[str, TextRow],
     encoder: SentenceEncoder,
     options: MineOptions,
     progress: Callable[[str, int, int], None] | None,
-) -> list[MinedPair]:
-    source, target = (list(own) for own in sides)
+) -> list[tuple[float, TextRow, TextRow]]:
+    """Pairs of sentences with their scores, the best first."""
     if not source or not target:
         return []
     step, unknown = progress or Silent().progress, UnknownWords(LEFT_OUT)
-    receive = [partial(_count, unknown, *side) for side in zip(("source", "target"), sides, strict=True)]
-    with stored_vectors(encoder, (source, target), receive, progress=partial(step, "encoding")) as (
-        (first, one),
-        (second, other),
-    ):
+    sides = {"source": source, "target": target}
+    receive = [
+        line_counter(unknown, side, {text: row.line for text, row in rows.items()})
+        for side, rows in sides.items()
+    ]
+    texts = list(source), list(target)
+    with stored_vectors(encoder, texts, receive, progress=partial(step, "encoding")) as stored:
         unknown.warn()
-        source, target = [source[i] for i in one], [target[j] for j in other]
-        if not source or not target:
+        (first, source_numbers), (second, target_numbers) = stored
+        sources, targets = [texts[0][i] for i in source_numbers], [texts[1][j] for j in target_numbers]
+        if not sources or not targets:
             return []
         k = options.neighbours
         searching = partial(step, "searching")
@@ -166,19 +174,13 @@ def _mined(
             forward, backward = nearest_both_ways(first, second, k, device=device, progress=searching)
     copies = None
     if options.drop_copies:
-        places = {text: number for number, text in enumerate(target)}
-        copies = np.array([places.get(text, -1) for text in source])
-    found = best_pairs(forward, backward, options, copies=copies)
+        numbers = {text: number for number, text in enumerate(targets)}
+        copies = np.array([numbers.get(text, -1) for text in sources])
+    columns = best_pairs(forward, backward, options, copies=copies)
     return [
-        MinedPair(score, source[i], target[j], sides[0][source[i]], sides[1][target[j]])
-        for score, i, j in zip(*(column.tolist() for column in found), strict=True)
+        (score, source[sources[i]], target[targets[j]])
+        for score, i, j in zip(*(column.tolist() for column in columns), strict=True)
     ]
-
-
-def _count(
-    unknown: UnknownWords, side: str, lines: dict[str, int], text: str, words: Sequence[str], whole: bool
-) -> None:
-    unknown.add(f"line {lines[text]} of the {side}", words, whole)
 
 
 def best_pairs(
@@ -192,37 +194,40 @@ def best_pairs(
 
     ``copies``: For each source number a target number that it is not paired with, or −1.
     """
-    own, other = (found.similarities.mean(1) for found in (forward, backward))
+    source_means, target_means = forward.similarities.mean(1), backward.similarities.mean(1)
     ways = []
-    for found, one, two in ((forward, own, other), (backward, other, own)):
-        scores = compared(found.similarities, one[:, None], two[found.numbers], similarity=options.similarity)
+    for neighbours, side_means, near_means in (
+        (forward, source_means, target_means),
+        (backward, target_means, source_means),
+    ):
+        scores = compared(
+            neighbours.similarities,
+            side_means[:, None],
+            near_means[neighbours.numbers],
+            similarity=options.similarity,
+        )
         number = torch.arange(len(scores), device=scores.device)[:, None].expand_as(scores)
-        pair = (number, found.numbers) if found is forward else (found.numbers, number)
+        pair = (number, neighbours.numbers) if neighbours is forward else (neighbours.numbers, number)
         if copies is not None:
-            same = torch.from_numpy(copies).to(scores.device)[pair[0]] == pair[1]
-            scores = scores.masked_fill(same, -torch.inf)
+            copied = torch.from_numpy(copies).to(scores.device)[pair[0]] == pair[1]
+            scores = scores.masked_fill(copied, -torch.inf)
         best = scores.argmax(1, keepdim=True)
         ways.append(torch.cat([part.gather(1, best).double() for part in (scores, *pair)], 1).cpu().numpy())
     rows = np.concatenate({"forward": ways[:1], "backward": ways[1:]}.get(options.retrieval, ways))
     score, i, j = rows[:, 0].astype(np.float32), rows[:, 1].astype(np.int64), rows[:, 2].astype(np.int64)
     if options.retrieval == "intersection":
-        _, place, times = np.unique(np.stack([i, j]), axis=1, return_index=True, return_counts=True)
-        kept = place[times == 2]
-        score, i, j = score[kept], i[kept], j[kept]
+        _, first, times = np.unique(np.stack([i, j]), axis=1, return_index=True, return_counts=True)
+        both = first[times == 2]
+        score, i, j = score[both], i[both], j[both]
     least = np.finfo(np.float32).min if options.min_score is None else options.min_score
     order = np.lexsort((j, i, -score))
     order = order[score[order] >= least]
-    if options.retrieval == "max":
-        order = order[_each_once(i[order].tolist(), j[order].tolist())]
+    if options.retrieval == "max":  # each sentence once, in its best pair
+        sources, targets, chosen = set[int](), set[int](), []
+        for row, source, target in zip(order.tolist(), i[order].tolist(), j[order].tolist(), strict=True):
+            if source not in sources and target not in targets:
+                chosen.append(row)
+                sources.add(source)
+                targets.add(target)
+        order = np.array(chosen, np.int64)
     return score[order], i[order], j[order]
-
-
-def _each_once(sources: Sequence[int], targets: Sequence[int]) -> list[int]:
-    """Places of the pairs of which neither side is in an earlier one."""
-    kept, seen, met = [], set[int](), set[int]()
-    for place, (i, j) in enumerate(zip(sources, targets, strict=True)):
-        if i not in seen and j not in met:
-            kept.append(place)
-            seen.add(i)
-            met.add(j)
-    return kept

@@ -110,14 +110,14 @@ class FilterOptions(RowRules):
     @property
     def thresholds(self) -> dict[str, float]:
         """The least value of each score that has one."""
-        given = {
+        thresholds = {
             "cosine": self.min_cosine,
             "margin": self.min_margin,
             "alignment": self.min_alignment,
             "source_coverage": self.min_coverage,
             "target_coverage": self.min_coverage,
         }
-        return {name: least for name, least in given.items() if least is not None}
+        return {name: least for name, least in thresholds.items() if least is not None}
 
 
 class Scorers(VectorOptions):

@@ -1,17 +1,17 @@
 """Scores of sentence pairs: by sentence vectors among the pairs of a window, and by word links."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
+from typing import Any
 
 import torch
 
 from isoglot.aligners.embedding.aligner import UNLINKED, EmbeddingAligner
 from isoglot.aligners.embedding.running_text import align_running
 from isoglot.corpus.encode.unknown import UnknownWords
-from isoglot.corpus.encode.words import split_words
+from isoglot.corpus.sentence_pair import SentencePair
 from isoglot.errors import ConfigurationError
 from isoglot.mining.options import FilterOptions, VectorOptions
 from isoglot.mining.vectors import SentenceEncoder, sentence_encoder, unit_vectors
@@ -64,33 +64,31 @@ class PairScorer:
         self._unlinked, self._left_out = UnknownWords(UNLINKED), UnknownWords(LEFT_OUT)
         self.names = (*(SIMILARITIES if self._encoder else ()), *(LINKS if aligner else ()))
 
-    def __call__(
-        self, pairs: Sequence[tuple[str, str]], numbers: Sequence[int] | None = None
-    ) -> list[Scores]:
-        """The scores of each pair of a window; ``numbers`` are those of the pairs, by default from 1."""
-        found: list[dict[str, float]] = [{} for _ in pairs]
-        numbers = range(1, len(pairs) + 1) if numbers is None else numbers
+    def __call__(self, pairs: Sequence[tuple[str, str]], names: Sequence[str] | None = None) -> list[Scores]:
+        """The scores of each pair of a window; ``names`` are what warnings call the pairs, by default by number."""
+        every: list[dict[str, float]] = [{} for _ in pairs]
+        names = names or [f"pair {number}" for number in range(1, len(pairs) + 1)]
         unknown: set[int] = set()
         if self._encoder is not None and pairs:
-            similarities = self._similarities(self._encoder, pairs, numbers)
-            for row, (scores, *values) in enumerate(zip(found, *similarities, strict=True)):
+            similarities = self._similarities(self._encoder, pairs, names)
+            for row, (scores, *values) in enumerate(zip(every, *similarities, strict=True)):
                 scores.update(zip(SIMILARITIES, values, strict=True))
                 if math.isnan(values[0]):
                     unknown.add(row)
         if self._aligner is not None:
 
             def receive(number: int, words: Sequence[str], whole: bool) -> None:
-                self._unlinked.add_pair(numbers[number - 1], words, whole)
+                self._unlinked.add(names[number - 1], words, whole)
                 if whole:
                     unknown.add(number - 1)
 
-            words = [(split_words(source), split_words(target)) for source, target in pairs]
-            links = align_running(self._aligner, zip(pairs, words, strict=True), unknown=receive)
-            for scores, sides, own in zip(found, words, links, strict=True):
-                linked = (len({link[side] for link in own.links}) for side in (0, 1))
-                shares = (count / max(1, len(side)) for count, side in zip(linked, sides, strict=True))
-                scores.update(zip(LINKS, (0.0 if math.isnan(own.score) else own.score, *shares), strict=True))
-        return [None if row in unknown else scores for row, scores in enumerate(found)]
+            cut = (SentencePair(texts).cut("unicode") for texts in pairs)
+            for scores, pair in zip(every, align_running(self._aligner, cut, unknown=receive), strict=True):
+                linked = (len({link[side] for link in pair.links}) for side in (0, 1))
+                shares = (count / max(1, len(words)) for count, words in zip(linked, pair.words, strict=True))
+                score = 0.0 if math.isnan(pair.score) else pair.score
+                scores.update(zip(LINKS, (score, *shares), strict=True))
+        return [None if row in unknown else scores for row, scores in enumerate(every)]
 
     def warn(self) -> None:
         """Warn of the unknown words of all windows, once where both vocabularies lack the same."""
@@ -99,27 +97,32 @@ class PairScorer:
             self._left_out.warn()
 
     def _similarities(
-        self, encoder: SentenceEncoder, pairs: Sequence[tuple[str, str]], numbers: Sequence[int]
+        self, encoder: SentenceEncoder, pairs: Sequence[tuple[str, str]], names: Sequence[str]
     ) -> list[list[float]]:
         """Cosine and margin, not numbers for a pair with a null vector.
 
         A text that stands several times in a window is one neighbour, one with a null vector is none.
         """
-        vectors, places, pool = [], [], self._options.pool
+        sides = []
         for side in (0, 1):
-            own = [pair[side] for pair in pairs]
-            more = self._before[side][len(own) - pool :] if len(own) < pool else []
-            number = {text: n for n, text in enumerate(dict.fromkeys([*own, *more]))}
-            rows: dict[str, list[int]] = {}
-            for pair_number, text in zip(numbers, own, strict=True):
-                rows.setdefault(text, []).append(pair_number)
-            found = unit_vectors(encoder, list(number), partial(self._count, rows))
-            present = found.any(1)
-            place = torch.where(present, present.cumsum(0) - 1, -1)
-            places.append(place[[number[text] for text in own]])
-            vectors.append(found[present])
-            self._before[side][:] = [*more, *own][-pool:]
-        (first, second), (x, y) = vectors, places
+            texts = [pair[side] for pair in pairs]
+            missing = self._options.pool - len(texts)  # in a short window, which earlier pairs fill up
+            before = self._before[side][-missing:] if missing > 0 else []
+            rows = {text: row for row, text in enumerate(dict.fromkeys([*texts, *before]))}
+            where: dict[str, list[str]] = {}
+            for name, text in zip(names, texts, strict=True):
+                where.setdefault(text, []).append(name)
+
+            def count(text: str, words: Sequence[str], whole: bool, where: Any = where) -> None:
+                for name in where.get(text, ()):  # earlier windows counted theirs
+                    self._left_out.add(name, words, whole)
+
+            vectors = unit_vectors(encoder, list(rows), count)
+            present = vectors.any(1)
+            numbers = torch.where(present, present.cumsum(0) - 1, -1)
+            sides.append((vectors[present], numbers[[rows[text] for text in texts]]))
+            self._before[side][:] = [*before, *texts][-self._options.pool :]
+        (first, x), (second, y) = sides
         values = torch.full((2, len(pairs)), torch.nan)
         both = (x >= 0) & (y >= 0)
         if bool(both.any()):
@@ -129,10 +132,3 @@ class PairScorer:
             cosine = (first[x] * second[y]).sum(1)
             values[:, both] = torch.stack([cosine, compared(cosine, *means, similarity="margin")])
         return values.tolist()
-
-    def _count(
-        self, numbers: Mapping[str, Sequence[int]], text: str, words: Sequence[str], whole: bool
-    ) -> None:
-        """Count unknown words of a text for each of its pairs; earlier windows counted theirs."""
-        for number in numbers.get(text, ()):
-            self._left_out.add_pair(number, words, whole)

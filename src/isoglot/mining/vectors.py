@@ -1,8 +1,9 @@
 """Unit vectors of sentences, a window at a time, from an encoder or any function that has vectors of texts."""
 
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from isoglot.corpus.encode.unknown import UnknownWords
 from isoglot.errors import ConfigurationError
 from isoglot.mining.options import VectorOptions
 from isoglot.modules.finite import require_finite
@@ -39,8 +41,17 @@ def sentence_encoder(
     if not isinstance(model, str | Path):
         return model
     options = options or VectorOptions()
-    own = options.model_dump(include={"layer", "pooling", "max_length", "prefix", "dtype"})
-    return TextEncoder(model, **own)
+    return TextEncoder(model, **options.model_dump(include=set(VectorOptions.model_fields)))
+
+
+def line_counter(unknown: UnknownWords, side: str, lines: Mapping[str, int]) -> OnUnknownText:
+    """Counts the unknown words of texts that are lines of a side; those of lines that are joined have been counted."""
+
+    def count(text: str, words: Sequence[str], whole: bool) -> None:
+        if text in lines:
+            unknown.add(f"line {lines[text]} of the {side}", words, whole)
+
+    return count
 
 
 def raw_vectors(
@@ -60,18 +71,22 @@ def _windows(
 ) -> Iterator[Tensor]:
     for start in range(0, len(texts), _WINDOW):
         window = texts[start : start + _WINDOW]
-        found = torch.as_tensor(_encoded(encoder, window, unknown)).detach()
-        if found.dim() != 2 or len(found) != len(window):
+        if unknown is None or not isinstance(encoder, TextEncoder):
+            vectors = torch.as_tensor(encoder(window)).detach()
+        else:
+            receive = partial(_by_text, window, unknown)
+            vectors = torch.as_tensor(encoder(window, unknown=receive)).detach()
+        if vectors.dim() != 2 or len(vectors) != len(window):
             raise ConfigurationError(
-                f"model: expected one vector per text, got shape {tuple(found.shape)} for {len(window)} texts"
+                f"model: expected one vector per text, got shape {tuple(vectors.shape)} for {len(window)} texts"
             )
-        yield require_finite(found, "sentence vectors").float().cpu()
+        yield require_finite(vectors, "sentence vectors").float().cpu()
 
 
-def _encoded(encoder: SentenceEncoder, texts: Sequence[str], unknown: OnUnknownText | None) -> Any:
-    if unknown is None or not isinstance(encoder, TextEncoder):
-        return encoder(texts)
-    return encoder(texts, unknown=lambda number, words, whole: unknown(texts[number - 1], words, whole))
+def _by_text(
+    texts: Sequence[str], unknown: OnUnknownText, number: int, words: Sequence[str], whole: bool
+) -> None:
+    unknown(texts[number - 1], words, whole)
 
 
 def unit_vectors(
@@ -96,7 +111,7 @@ def stored_vectors(
     """
     total, done, size = sum(map(len, sides)), 0, 0
     with full_disk_named(tempfile.gettempdir()), ExitStack() as stack:
-        found = []
+        stored = []
         for texts, receive in zip(sides, unknown, strict=True):
             file = stack.enter_context(tempfile.TemporaryFile())
             known = [np.zeros(0, bool)]
@@ -111,5 +126,5 @@ def stored_vectors(
             vectors = torch.zeros(0, size)
             if len(numbers):  # copied on writing, for a tensor has to be writable
                 vectors = torch.from_numpy(np.memmap(file, np.float32, "c", shape=(len(numbers), size)))
-            found.append((vectors, numbers))
-        yield found
+            stored.append((vectors, numbers))
+        yield stored

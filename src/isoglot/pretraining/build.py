@@ -42,7 +42,7 @@ class Assembly:
     views: dict[str, tuple[str, View]]
 
     @property
-    def made(self) -> dict[Location, Any]:
+    def modules(self) -> dict[Location, Any]:
         """Views and objectives by section and name."""
         views: dict[Location, Any] = {("views", name): view for name, (_, view) in self.views.items()}
         return {**views, **{("objectives", name): o for name, o in self.model.objectives.items()}}
@@ -78,7 +78,15 @@ def build_model(
     if recipe.model.adapter is not None:  # before the objectives, which may copy the encoder
         add_adapter(encoder, recipe.model.adapter, seed=seed_for(recipe.seed, "adapter"))
     views = build_views(recipe, tokenizer, corpora, longest=longest_input(encoder.config))
-    _check_ids(views, input_embeddings(encoder).num_embeddings)
+    rows = input_embeddings(encoder).num_embeddings
+    with reported_together() as problems:
+        for name, (_, view) in views.items():
+            pool, copied = getattr(view, "random_pool", None), getattr(view, "copied_vocabulary", None)
+            pool_end = pool[1] if isinstance(pool, list | tuple) else 0
+            for option, end in (("random_pool", pool_end), ("copied_vocabulary", 2 * (copied or 0))):
+                if end > rows:
+                    text = f"ids reach {end}, but the encoder has {rows} embeddings; lower it"
+                    problems.append(Problem(text, ("views", name, option)))
     objectives: dict[str, Objective] = {}
     with reported_together() as problems:
         for name, section in recipe.objectives.items():
@@ -95,7 +103,7 @@ def build_model(
     return Assembly(model, views)
 
 
-def explicit(recipe: Recipe, made: Mapping[Location, Any]) -> dict[str, Any]:
+def explicit(recipe: Recipe, modules: Mapping[Location, Any]) -> dict[str, Any]:
     """The recipe with the values that will be used, those among them that the views and objectives ``made`` fill in."""
     values = recipe.model_dump(mode="json", exclude_none=True)
     for key in MADE:
@@ -103,22 +111,10 @@ def explicit(recipe: Recipe, made: Mapping[Location, Any]) -> dict[str, Any]:
             entry = values[key][name]
             for option in type(section.options).model_fields:
                 value = getattr(section.options, option)
-                value = getattr(made.get((key, name)), option, None) if value is None else value
+                value = getattr(modules.get((key, name)), option, None) if value is None else value
                 if option not in entry and option != "seed" and isinstance(value, str | int | float | bool):
                     entry[option] = value
     return values
-
-
-def _check_ids(views: Mapping[str, tuple[str, View]], rows: int) -> None:
-    """The ids that views put into inputs have embeddings."""
-    with reported_together() as problems:
-        for name, (_, view) in views.items():
-            pool, copied = getattr(view, "random_pool", None), getattr(view, "copied_vocabulary", None)
-            pool_end = pool[1] if isinstance(pool, list | tuple) else 0
-            for option, end in (("random_pool", pool_end), ("copied_vocabulary", 2 * (copied or 0))):
-                if end > rows:
-                    text = f"ids reach {end}, but the encoder has {rows} embeddings; lower it"
-                    problems.append(Problem(text, ("views", name, option)))
 
 
 def _piece_counts(
@@ -139,11 +135,11 @@ def _language_table(recipe: Recipe, encoder: PreTrainedModel) -> nn.Embedding | 
     They are those of the run that is continued, for the languages it knew; new ones are normal with deviation 0.02.
     """
     packs = [s.pack for s in recipe.streams.values() if s.pack is not None]
-    given = [
+    id_maps = [
         getattr(options, "language_ids", None)
         for options in (*(v.options for v in recipe.views.values()), *packs)
     ]
-    numbers = [int(i) for ids in given if isinstance(ids, Mapping) for i in ids.values()]
+    numbers = [int(i) for ids in id_maps if isinstance(ids, Mapping) for i in ids.values()]
     numbers += [pack.language_padding for pack in packs if numbers]
     if not numbers:
         return None
@@ -155,7 +151,9 @@ def _language_table(recipe: Recipe, encoder: PreTrainedModel) -> nn.Embedding | 
         table.weight.normal_(0.0, 0.02, generator=generator)
         known = None if recipe.model.path is None else read_vectors(checkpoint_folder(recipe.model.path))
         if known is not None and known.weight.shape[1] == table.embedding_dim:
-            for code, number in ((c, n) for ids in given if isinstance(ids, Mapping) for c, n in ids.items()):
+            for code, number in (
+                (c, n) for ids in id_maps if isinstance(ids, Mapping) for c, n in ids.items()
+            ):
                 if str(code) in known.ids:
                     table.weight[int(number)] = known.weight[known.ids[str(code)]]
     return table

@@ -52,10 +52,10 @@ def load_recipe(path_or_name: str | Path | Mapping[str, Any], overrides: Sequenc
         *_encoder_problems(document.values, sections, parts),
     ]
     problems += train_problems(document)
-    for name, given in _entries(document.values, "streams").items():
-        if not any(place[:2] == ("streams", name) for place in document.unset()):
-            found = file_problems(sections.get(("streams", name)), given)
-            problems += [problem.below("streams", name) for problem in found]
+    for name, entry in _entries(document.values, "streams").items():
+        if not any(location[:2] == ("streams", name) for location in document.unset()):
+            file_mistakes = file_problems(sections.get(("streams", name)), entry)
+            problems += [problem.below("streams", name) for problem in file_mistakes]
     if recipe is not None and parts is not None and recipe.steps is not None:
         with collected(problems):
             require_thaw(parts, recipe.steps, bool(recipe.train.get("warmup_steps")))
@@ -74,16 +74,25 @@ def _name_problems(values: Mapping[str, Any], sections: Sections) -> Iterator[Pr
         key: list(v) if isinstance(v := values.get(key), dict) else []
         for key in ("streams", "views", "objectives")
     }
-    taken = {
+    reserved = {
         "streams": {"position"},
         "objectives": {n for n in known["objectives"] if hasattr(nn.ModuleDict(), n)},
     }
     for key, name in ((key, name) for key, names in known.items() for name in names):
         if not _NAME.fullmatch(name):
             yield Problem("names are letters, digits, _ and -, and begin with a letter", (key, name))
-        elif name in taken.get(key, ()):
+        elif name in reserved.get(key, ()):
             yield Problem(f"{name!r} is already in use; choose another", (key, name))
-    for location, kind, value in _references(values):
+    references: list[tuple[Location, str, Any]] = [
+        (("views", name, "stream"), "streams", view.get("stream"))
+        for name, view in _entries(values, "views").items()
+    ]
+    for name, objective in _entries(values, "objectives").items():
+        read = (key for key in objective if key == "view" or key.endswith("_view"))
+        references += [(("objectives", name, key), "views", objective[key]) for key in read]
+    if isinstance(epochs := values.get("epochs"), dict):
+        references.append((("epochs", "stream"), "streams", epochs.get("stream")))
+    for location, kind, value in references:
         if isinstance(value, str) and known[kind] and value not in known[kind]:
             text = f"no {kind.removesuffix('s')} is named {value!r}; {did_you_mean(value, known[kind])}"
             yield Problem(text, location)
@@ -96,13 +105,22 @@ def _unread(
     """Streams and views are read, and what objectives read by default is there."""
     read = {text for key in MADE for text in _strings(values.get(key))}
     for location, section in sections.items():
-        if isinstance(section, ViewSection | ObjectiveSection):
-            options = section.options
-            asked = {name: getattr(options, name) for name in options.corpora & options.model_fields_set}
-            yield from _corpus_problems(location, asked, known["streams"])
-        for option, view in _views_read(section) if isinstance(section, ObjectiveSection) else ():
+        if not isinstance(section, ViewSection | ObjectiveSection):
+            continue
+        options = section.options
+        for option in options.corpora & options.model_fields_set:
+            stream = getattr(options, option)
+            if stream is not None and stream not in known["streams"]:
+                hint = did_you_mean(stream, known["streams"])
+                text = f"{stream!r} is not a stream, and a corpus is needed; {hint}"
+                yield Problem(text, (*location, option))
+        named = {*type(options).model_fields, *options.model_fields_set}
+        for option in named if isinstance(section, ObjectiveSection) else ():
+            view = getattr(options, option)
+            if not (option == "view" or option.endswith("_view")) or not isinstance(view, str):
+                continue
             read.add(view)
-            if option not in section.options.model_fields_set and view not in known["views"]:
+            if option not in options.model_fields_set and view not in known["views"]:
                 text = f"reads view {view!r} by default, and there is none; add `{option}: VIEW`"
                 yield Problem(text, location)
     for name in (name for name in known["streams"] if name not in read):
@@ -113,39 +131,10 @@ def _unread(
             yield Problem("no objective reads this view; name it in one or delete it", ("views", name))
 
 
-def _views_read(objective: ObjectiveSection) -> Iterator[tuple[str, str]]:
-    """The options that name views, the defaults among them, and the views."""
-    for option in {*type(objective.options).model_fields, *objective.options.model_fields_set}:
-        view = getattr(objective.options, option)
-        if (option == "view" or option.endswith("_view")) and isinstance(view, str):
-            yield option, view
-
-
 def _entries(values: Mapping[str, Any], section: str) -> dict[str, dict[str, Any]]:
     """The entries of a section that are sections themselves; empty where its shape is wrong."""
-    found = values.get(section)
-    return {k: v for k, v in found.items() if isinstance(v, dict)} if isinstance(found, dict) else {}
-
-
-def _references(values: Mapping[str, Any]) -> Iterator[tuple[Location, str, Any]]:
-    """Where a name of something else may stand, of what, and what stands there."""
-    for name, view in _entries(values, "views").items():
-        yield ("views", name, "stream"), "streams", view.get("stream")
-    for name, objective in _entries(values, "objectives").items():
-        read = (key for key in objective if key == "view" or key.endswith("_view"))
-        yield from ((("objectives", name, key), "views", objective[key]) for key in read)
-    if isinstance(epochs := values.get("epochs"), dict):
-        yield ("epochs", "stream"), "streams", epochs.get("stream")
-
-
-def _corpus_problems(
-    location: Location, given: Mapping[str, str | None], streams: Sequence[str]
-) -> Iterator[Problem]:
-    """Corpora that are asked for, by option, are streams."""
-    for option, value in given.items():
-        if value is not None and value not in streams:
-            text = f"{value!r} is not a stream, and a corpus is needed; {did_you_mean(value, streams)}"
-            yield Problem(text, (*location, option))
+    entries = values.get(section)
+    return {k: v for k, v in entries.items() if isinstance(v, dict)} if isinstance(entries, dict) else {}
 
 
 def _strings(tree: object) -> list[str]:
@@ -180,7 +169,7 @@ def _encoder_problems(
         if isinstance(section, ViewSection):
             with collected(problems, *location):
                 section.require_room(longest_input(config))
-    objectives = {str(place[1]): s for place, s in sections.items() if isinstance(s, ObjectiveSection)}
+    objectives = {str(location[1]): s for location, s in sections.items() if isinstance(s, ObjectiveSection)}
     yield from [*problems, *on_shell(model, config, objectives, parts)[1]]
 
 
@@ -194,11 +183,11 @@ def on_shell(
 
     Left out is one that takes a corpus or the tokenizer, which are not there yet, or that reads weights.
     """
-    made: dict[str, Objective] = {}
+    built: dict[str, Objective] = {}
     try:
         encoder = empty_masked_lm(config, model.settings.get("attention"))
     except ConfigurationError as error:
-        return made, error.problems if model.path is None else []
+        return built, error.problems if model.path is None else []
     problems: list[Problem] = []
     if model.adapter is not None:
         with collected(problems, "model", "adapter"):
@@ -209,18 +198,18 @@ def on_shell(
         if section.options.takes("tokenizer") or section.options.corpora & section.options.model_fields_set:
             continue
         with suppress(RuntimeError), collected(problems, "objectives", name):  # without weights to read
-            made[name] = section.build(encoder, {}, tokenizer=None, seed=0)
-    return made, problems
+            built[name] = section.build(encoder, {}, tokenizer=None, seed=0)
+    return built, problems
 
 
 def settled(recipe: Recipe) -> dict[Location, Any]:
     """What views and objectives fill in themselves, as far as it is known before the run."""
     config = recipe.model.config(training=None if recipe.tokenizer is None else recipe.tokenizer.training)
     longest = None if config is None else longest_input(config)
-    made: dict[Location, Any] = {
+    modules: dict[Location, Any] = {
         ("views", name): SimpleNamespace(max_length=longest) for name in recipe.views
     }
     if config is not None:
         objectives = on_shell(recipe.model, config, recipe.objectives)[0]
-        made |= {("objectives", name): objective for name, objective in objectives.items()}
-    return made
+        modules |= {("objectives", name): objective for name, objective in objectives.items()}
+    return modules

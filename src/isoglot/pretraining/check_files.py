@@ -14,7 +14,7 @@ from isoglot.errors import MISSING_FILE, ConfigurationError, IsoglotError, Probl
 from isoglot.pretraining.recipe import StreamSection
 
 
-def file_problems(stream: StreamSection | None, given: Mapping[str, Any]) -> Iterator[Problem]:
+def file_problems(stream: StreamSection | None, values: Mapping[str, Any]) -> Iterator[Problem]:
     """The files exist, also those of a stream with mistakes; without mistakes, their format is detected too.
 
     ``given``: The stream as it is written.
@@ -22,14 +22,14 @@ def file_problems(stream: StreamSection | None, given: Mapping[str, Any]) -> Ite
     inputs = [] if stream is None else stream.inputs
     if stream is None:
         with suppress(ConfigurationError):  # reported already
-            inputs = StreamSection.sources_of(given)
+            inputs = StreamSection.sources_of(values)
     if any(is_prepared(source.path) for source in inputs):
         if len(inputs) > 1:
             yield Problem("a prepared folder cannot be combined with other files; name it as the only path")
         elif stream is not None:
             yield from _preparation_problems(stream)
         return
-    aligned = given.get("kind") == "aligned"
+    aligned = values.get("kind") == "aligned"
     missing = [p for s in inputs for p in s.files() if _is_missing(p, s, aligned=aligned)]
     for path in missing:
         hint = f"make it with `isoglot align BITEXT --format corpus --out {path}`, or " if aligned else ""
@@ -51,11 +51,9 @@ def _preparation_problems(stream: StreamSection) -> Iterator[Problem]:
         return
     made_with = corpus.manifest and corpus.manifest.options
     for key in (key for key in PrepareOptions.model_fields if key in stream.model_fields_set):
-        wanted, held = getattr(stream.prepare, key), getattr(made_with, key)
-        if key not in ("kind", "tokenizer", "seed", "shard_rows") and wanted != held:
-            text = (
-                f"got {getattr(stream, key)!r}, but {source.path} was prepared with {held!r}; delete the key"
-            )
+        value, before = getattr(stream.prepare, key), getattr(made_with, key)
+        if key not in ("kind", "tokenizer", "seed", "shard_rows") and value != before:
+            text = f"got {getattr(stream, key)!r}, but {source.path} was prepared with {before!r}; delete the key"
             yield Problem(text, (key,))
 
 

@@ -43,24 +43,24 @@ _MAY_BE_NEGATIVE = ("local_rank", "ddp_timeout")
 
 def train_problems(document: Document) -> Iterator[Problem]:
     """The settings of the trainer: known ones, with values of their type, not decided elsewhere."""
-    for place, text in document.raw.items():
+    for location, text in document.raw.items():
         if secret := next(filter(_SECRET.search, VARIABLE.findall(text)), None):
-            yield Problem(f"${{{secret}}} is a secret; {_FROM_ENVIRONMENT}", place)
+            yield Problem(f"${{{secret}}} is a secret; {_FROM_ENVIRONMENT}", location)
     settings = document.values.get("train")
     if not isinstance(settings, dict):
         return
     secrets = list(_secrets(settings, ("train",)))
-    yield from (Problem(f"is a secret; {_FROM_ENVIRONMENT}", place) for place in secrets)
+    yield from (Problem(f"is a secret; {_FROM_ENVIRONMENT}", location) for location in secrets)
     settings = {name: value for name, value in settings.items() if ("train", name) not in secrets}
     from transformers import TrainingArguments  # noqa: PLC0415 - a second of import that other checks do without
 
     spec = spec_of(TrainingArguments, *ELSEWHERE)
-    own = {k: v for k, v in settings.items() if k not in ELSEWHERE and (k, v) != ("fsdp", True)}
+    trainer_settings = {k: v for k, v in settings.items() if k not in ELSEWHERE and (k, v) != ("fsdp", True)}
     for name in (name for name in settings if name in ELSEWHERE):
         yield Problem(f"not a setting of a recipe; {ELSEWHERE[name]}", ("train", name))
     wrong: set[Any] = set()
     try:
-        spec.of(own)
+        spec.of(trainer_settings)
     except ConfigurationError as error:
         for problem in error.problems:
             text, name = problem.text, problem.location[0]
@@ -70,38 +70,30 @@ def train_problems(document: Document) -> Iterator[Problem]:
                 hint = f"did you mean {close!r}?" if close else "see transformers.TrainingArguments"
                 text = f"not a setting of TrainingArguments; {hint}"
             yield Problem(text, ("train", *problem.location))
-    for name, value in own.items():
-        if name not in wrong and (reason := _out_of_range(name, value)) is not None:
-            yield Problem(f"got {value!r}; {reason}", ("train", name))
+    for name, value in trainer_settings.items():
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        if name in wrong or name in _MAY_BE_NEGATIVE or not number:
+            continue
+        if not value >= 0:  # or not a number
+            yield Problem(f"got {value!r}; it must be 0 or more", ("train", name))
+        elif name in ("adam_beta1", "adam_beta2") and value >= 1:
+            yield Problem(f"got {value!r}; it must be below 1, for example 0.98", ("train", name))
     yield from _reporter_problems(settings.get("report_to"))
 
 
-def _secrets(settings: Mapping[str, Any], place: Location) -> Iterator[Location]:
+def _secrets(settings: Mapping[str, Any], location: Location) -> Iterator[Location]:
     for name, value in settings.items():
         if _SECRET.search(name) and value is not None:
-            yield (*place, name)
+            yield (*location, name)
         elif isinstance(value, Mapping):
-            yield from _secrets(value, (*place, name))
+            yield from _secrets(value, (*location, name))
 
 
-def _out_of_range(name: str, value: Any) -> str | None:
-    """Why a number makes no sense: below 0, not a number, or an average of moments that never forgets."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or name in _MAY_BE_NEGATIVE:
-        return None
-    if not value >= 0:
-        return "it must be 0 or more"
-    return (
-        "it must be below 1, for example 0.98"
-        if name in ("adam_beta1", "adam_beta2") and value >= 1
-        else None
-    )
-
-
-def _reporter_problems(wanted: Any) -> Iterator[Problem]:
+def _reporter_problems(reporters: Any) -> Iterator[Problem]:
     """The packages that ``report_to`` needs are installed."""
     from transformers.integrations import integration_utils  # noqa: PLC0415 - as TrainingArguments above
 
-    for name in wanted if isinstance(wanted, list) else [wanted]:
+    for name in reporters if isinstance(reporters, list) else [reporters]:
         if name in (None, "all", "none"):
             continue
         if name not in integration_utils.INTEGRATION_TO_CALLBACK:

@@ -1,6 +1,6 @@
 """``isoglot inspect``: the training instances of a recipe as a person can read them."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -83,12 +83,12 @@ def inspect_recipe(
     """
     if not isinstance(recipe, Recipe):
         recipe = load_recipe(recipe)
-    report, place = reporter_of(progress), cache_folder() if cache is None else Path(cache)
-    corpora = prepared(recipe, place, report)
-    tokenizer = load_tokenizer(recipe, corpora, place, report)
+    report, folder = reporter_of(progress), cache_folder() if cache is None else Path(cache)
+    corpora = prepared(recipe, folder, report)
+    tokenizer = load_tokenizer(recipe, corpora, folder, report)
     config = recipe.model.config(tokenizer)
     views = build_views(recipe, tokenizer, corpora, longest=None if config is None else longest_input(config))
-    streams = encoded(recipe, corpora, tokenizer, place, report)
+    streams = encoded(recipe, corpora, tokenizer, folder, report)
     require_columns(views, streams)
     group = int(recipe.train.get("gradient_accumulation_steps", 1))
     mixture = build_mixture(recipe, streams, batch_options(recipe, views, streams), group=group)
@@ -123,48 +123,38 @@ def inspect_recipe(
 
 def describe(tensors: Mapping[str, Tensor], tokenizer: PreTrainedTokenizerBase) -> list[DescribedRow]:
     """The positions of one example's input, or of its query and then its key; an unknown id is written ``<id>``."""
-    return [row for prefix in ("", "query_", "key_") for row in _rows(tensors, prefix, tokenizer)]
-
-
-def _rows(
-    tensors: Mapping[str, Tensor], prefix: str, tokenizer: PreTrainedTokenizerBase
-) -> Iterator[DescribedRow]:
-    ids, links = tensors.get(f"{prefix}input_ids"), _links(tensors.get("link_ids"), prefix)
-    columns = {name: tensors[prefix + name].tolist() for name in _PER_PIECE if prefix + name in tensors}
-    for place, piece in enumerate([] if ids is None else ids.tolist()):
-        own = {name: values[place] for name, values in columns.items()}
-        label = own.get("labels", IGNORE_INDEX)
-        yield DescribedRow(
-            input=prefix.rstrip("_"),
-            position=place,
-            piece=_name(own.get("original_ids", piece), tokenizer),
-            input_piece=_name(piece, tokenizer),
-            label=None if label == IGNORE_INDEX else _name(label, tokenizer),
-            position_id=own.get("position_ids"),
-            segment_id=own.get("token_type_ids"),
-            language_id=own.get("language_ids"),
-            side=own.get("side_ids"),
-            document=own.get("document_ids"),
-            attended=bool(own.get("attention_mask", True)),
-            links=tuple(links.get(place, ())),
-        )
-
-
-_PER_PIECE = ("original_ids", "labels", "position_ids", "token_type_ids", "language_ids", "side_ids",
-              "document_ids", "attention_mask")  # fmt: skip
-
-
-def _links(link_ids: Tensor | None, prefix: str) -> dict[int, list[int]]:
-    """Positions by position: both directions in one sequence, one direction for a query or a key."""
-    found: dict[int, list[int]] = {}
-    for a, b in [] if link_ids is None else link_ids.tolist():
-        if a < 0:
+    rows = []
+    for prefix in ("", "query_", "key_"):
+        if f"{prefix}input_ids" not in tensors:
             continue
-        if prefix != "key_":
-            found.setdefault(a, []).append(b)
-        if prefix != "query_":
-            found.setdefault(b, []).append(a)
-    return {position: sorted(others) for position, others in found.items()}
+        links: dict[int, list[int]] = {}
+        for a, b in tensors["link_ids"].tolist() if "link_ids" in tensors else ():
+            if a < 0:
+                continue
+            if prefix != "key_":  # both directions in one sequence, one direction for a query or a key
+                links.setdefault(a, []).append(b)
+            if prefix != "query_":
+                links.setdefault(b, []).append(a)
+        columns = {name: tensors[prefix + name].tolist() for name in _PER_PIECE if prefix + name in tensors}
+        for position, piece in enumerate(tensors[f"{prefix}input_ids"].tolist()):
+            ids = {name: values[position] for name, values in columns.items()}
+            label = ids.get("labels", IGNORE_INDEX)
+            row = DescribedRow(
+                input=prefix.rstrip("_"),
+                position=position,
+                piece=_name(ids.get("original_ids", piece), tokenizer),
+                input_piece=_name(piece, tokenizer),
+                label=None if label == IGNORE_INDEX else _name(label, tokenizer),
+                position_id=ids.get("position_ids"),
+                segment_id=ids.get("token_type_ids"),
+                language_id=ids.get("language_ids"),
+                side=ids.get("side_ids"),
+                document=ids.get("document_ids"),
+                attended=bool(ids.get("attention_mask", True)),
+                links=tuple(sorted(links.get(position, ()))),
+            )
+            rows.append(row)
+    return rows
 
 
 def _name(number: int, tokenizer: PreTrainedTokenizerBase) -> str:
@@ -174,6 +164,8 @@ def _name(number: int, tokenizer: PreTrainedTokenizerBase) -> str:
     return f"<{number}>" if token is None else str(token)
 
 
+_PER_PIECE = ("original_ids", "labels", "position_ids", "token_type_ids", "language_ids", "side_ids",
+              "document_ids", "attention_mask")  # fmt: skip
 _SIDES = {None: None, 0: "-", 1: "source", 2: "target"}
 
 
@@ -183,27 +175,26 @@ def table(instance: InspectedInstance) -> tuple[list[str], list[list[str]]]:
     Where the view gives no position ids, the model counts: then that column is missing, as it is for segment and
     language ids that the view does not make.
     """
-    cells = [_cells(row) for row in instance.rows]
-    shown = [heading for heading in cells[0] if any(row[heading] for row in cells)]
-    return shown, [[row[heading] for heading in shown] for row in cells]
-
-
-def _cells(row: DescribedRow) -> dict[str, str]:
-    """What a table shows of a row, by heading."""
-    ids = {
-        "position": row.position_id,
-        "segment": row.segment_id,
-        "language": row.language_id,
-        "side": _SIDES.get(row.side),
-        "document": row.document,
-    }
-    return {
-        "input of": row.input,
-        "#": str(row.position),
-        "piece": row.piece,
-        "input": "=" if row.input_piece == row.piece else row.input_piece,
-        "predict": row.label or "",
-        **{heading: "" if value is None else str(value) for heading, value in ids.items()},
-        "attended": "" if row.attended else "no",
-        "links": " ".join(map(str, row.links)),
-    }
+    cells = []
+    for row in instance.rows:
+        ids = {
+            "position": row.position_id,
+            "segment": row.segment_id,
+            "language": row.language_id,
+            "side": _SIDES.get(row.side),
+            "document": row.document,
+        }
+        cells.append(
+            {
+                "input of": row.input,
+                "#": str(row.position),
+                "piece": row.piece,
+                "input": "=" if row.input_piece == row.piece else row.input_piece,
+                "predict": row.label or "",
+                **{heading: "" if value is None else str(value) for heading, value in ids.items()},
+                "attended": "" if row.attended else "no",
+                "links": " ".join(map(str, row.links)),
+            }
+        )
+    headings = [heading for heading in cells[0] if any(row[heading] for row in cells)]
+    return headings, [[row[heading] for heading in headings] for row in cells]

@@ -46,10 +46,14 @@ def new_recipe(
         next(read(source), None)  # mistakes in the first rows are reported now
     shared = {"source_language": languages[0], "target_language": languages[1], **(reading or {})}
     if len(sources) > 1:
-        places: dict[str, Any] = {"path": [source.path for source in sources]}
+        inputs: dict[str, Any] = {"path": [source.path for source in sources]}
     else:
-        places = {k: v for k in ("path", "target_path") if (v := getattr(sources[0], k)) is not None}
+        inputs = {k: v for k in ("path", "target_path") if (v := getattr(sources[0], k)) is not None}
     config = load_config(encoder)
+    with torch.device("meta"):
+        model = AutoModelForMaskedLM.from_config(config)
+    inside = f"{model.base_model_prefix}."
+    head = {name for name, _ in model.named_parameters() if not name.startswith(inside)}
     name = re.sub(r"\W+", "_", out.stem) or "run"
     template = Environment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)  # noqa: S701 - no HTML
     text = template.from_string(
@@ -59,20 +63,11 @@ def new_recipe(
         target=languages[1],
         encoder=Path(encoder).name,
         encoder_value=dump_yaml({"path": str(encoder)}).strip().removeprefix("path: "),
-        new_head=not _has_head(encoder, config),
-        reading=indent(dump_yaml(places | shared).rstrip(), "    "),
+        new_head=head.isdisjoint(weight_names(encoder)),
+        reading=indent(dump_yaml(inputs | shared).rstrip(), "    "),
         length=min(_LONGEST, getattr(config, "max_position_embeddings", None) or _LONGEST),
         file=out,
         name=name,
     )
     load_recipe(parse_value(text))
     return write_text(out, f"{text}\n")
-
-
-def _has_head(encoder: str | Path, config: Any) -> bool:
-    """Whether a checkpoint holds any weight of its family's masked-LM head."""
-    with torch.device("meta"):
-        model = AutoModelForMaskedLM.from_config(config)
-    inside = f"{model.base_model_prefix}."
-    head = {name for name, _ in model.named_parameters() if not name.startswith(inside)}
-    return not head.isdisjoint(weight_names(encoder))

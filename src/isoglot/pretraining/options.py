@@ -17,10 +17,6 @@ class TrimRequest(Options):
         "Text to keep the pieces of: plain text, .tsv, .jsonl, compressed or not, or a folder of `isoglot prepare`.",
         metavar="FILE",
     )
-    min_count: int = option(1, "Drop pieces that occur less often.", ge=1)
-    keep_pieces: int | None = option(
-        None, "Keep at most this many pieces, the most frequent ones.", ge=1, metavar="N"
-    )
     held_out: tuple[str, ...] = option(
         (), "Other text: report how many of its tokens are cut differently.", metavar="FILE"
     )

@@ -74,19 +74,21 @@ def pretrain(
         InputError: bad input, as ``file:line``.
         TrainingError: training cannot go on.
     """
-    place = cache_folder() if cache is None else Path(cache)
+    cache_path = cache_folder() if cache is None else Path(cache)
     if streams and isinstance(recipe, Recipe):
         raise ConfigurationError(
             "streams cannot be added to a checked recipe; pass the recipe as a file, a name or dictionaries"
         )
     if not isinstance(recipe, Recipe):
-        recipe = load_recipe(recipe, held_streams(streams or {}, place))
+        recipe = load_recipe(recipe, held_streams(streams or {}, cache_path))
     out, existed = Path(out), Path(out).exists()
     args = training_arguments(recipe, out)
     main = args.process_index == 0
     report = reporter_of(progress) if main else Silent()
     with occupied(out) if main else nullcontext():
-        return _pretrained(recipe, out, args, resume=resume, existed=existed, report=report, place=place)
+        return _pretrained(
+            recipe, out, args, resume=resume, existed=existed, report=report, cache_path=cache_path
+        )
 
 
 def _pretrained(
@@ -97,15 +99,15 @@ def _pretrained(
     resume: bool,
     existed: bool,
     report: Reporter,
-    place: Path,
+    cache_path: Path,
 ) -> Path:
     """Train in a folder that no other process works in."""
     main, what = args.process_index == 0, "pre-training run"
-    wanted: dict[str, Any] = {"recipe_hash": recipe.hash}
+    identity: dict[str, Any] = {"recipe_hash": recipe.hash}
     values = recipe.model_dump(mode="json", exclude={"name"})
-    state = run_folder.state_of(out, wanted, what=what, resume=resume, told_by={"values": values})
+    state = run_folder.state_of(out, identity, what=what, resume=resume, told_by={"values": values})
     with args.main_process_first(local=True, desc="preparing"):
-        corpora = prepared(recipe, place, report)
+        corpora = prepared(recipe, cache_path, report)
         inputs, encoder = input_hashes(recipe, corpora), encoder_hash(recipe)
         if state != "new":
             made_from = {"inputs": inputs, "encoder": encoder}
@@ -121,19 +123,31 @@ def _pretrained(
             return out / CHECKPOINT
         require_writable(out, folder=True)
         require_own(out / CHECKPOINT)
+        # the newest complete checkpoint has the tokenizer that the run began with
+        newest = next((path for path in reversed(checkpoints_in(out)) if why_incomplete(path) is None), None)
         tokenizer = load_tokenizer(
-            recipe, corpora, place, report, kept=_kept_tokenizer(out) if state == "unfinished" else None
+            recipe,
+            corpora,
+            cache_path,
+            report,
+            checkpoint=newest if state == "unfinished" else None,
         )
-        streams = encoded(recipe, corpora, tokenizer, place, report)
-        built = build_model(recipe, tokenizer, corpora)
-        require_columns(built.views, streams)
+        streams = encoded(recipe, corpora, tokenizer, cache_path, report)
+        assembly = build_model(recipe, tokenizer, corpora)
+        require_columns(assembly.views, streams)
     try:
         if main and state == "new":
-            about = {"name": recipe.name, **wanted, "seed": recipe.seed, "inputs": inputs, "encoder": encoder}
+            about = {
+                "name": recipe.name,
+                **identity,
+                "seed": recipe.seed,
+                "inputs": inputs,
+                "encoder": encoder,
+            }
             run_folder.begin(out, {**about, "values": values})
-        trainer = build_trainer(recipe, built, streams, tokenizer, args)
+        trainer = build_trainer(recipe, assembly, streams, tokenizer, args)
         if main and not (out / RECIPE).is_file():
-            resolved = dump_yaml(explicit(recipe, built.made))
+            resolved = dump_yaml(explicit(recipe, assembly.modules))
             write_text(out / RECIPE, f"# {recipe.name}, everything explicit\n{resolved}")
         losses = LossReports(report)
         trainer.add_callback(losses)
@@ -179,22 +193,23 @@ def training_arguments(recipe: Recipe, out: Path) -> TrainingArguments:
         ) from error
 
 
-def _kept_tokenizer(out: Path) -> Path | None:
-    """The newest complete checkpoint, which has the tokenizer that the run began with."""
-    return next((path for path in reversed(checkpoints_in(out)) if why_incomplete(path) is None), None)
-
-
 def _export(trainer: AlignmentTrainer, recipe: Recipe, out: Path, streams: Mapping[str, Dataset]) -> Path:
     """The encoder as a plain folder with its card, and the objectives' own state beside it."""
     folder, state = out / CHECKPOINT, trainer.whole_state()
     if trainer.is_world_process_zero():
         written = recipe.as_written()
+        sections = {name: recipe.streams[name] for name in streams}
+        codes = {c for s in recipe.streams.values() for i in s.inputs for c in i.languages(s.kind) if c}
+        files = {n: ", ".join(Path(f).name for i in s.inputs for f in i.files()) for n, s in sections.items()}
         card = {
             "name": recipe.name,
             "base_model": written["model"]["path"],
-            "languages": _languages(recipe),
+            "languages": sorted(codes),
             "objectives": written["objectives"],
-            "data": {n: {"examples": len(s), **_source(recipe, n)} for n, s in streams.items()},
+            "data": {
+                name: {"examples": len(streams[name]), "kind": section.kind, "files": files[name]}
+                for name, section in sections.items()
+            },
             "steps": trainer.batches.steps,
             "seed": recipe.seed,
             "recipe": written,
@@ -205,21 +220,7 @@ def _export(trainer: AlignmentTrainer, recipe: Recipe, out: Path, streams: Mappi
         export_encoder(model, folder, card=card, tokenizer=trainer.tokenizer, state=state)
         add_to_list(save_objectives(model, folder, state=state))
         if recipe.model.adapter is not None and recipe.model.adapter.keep:
-            with whole_folder(out / ADAPTER) as place:
-                write_adapter(model.model, place, base=recipe.model.path)
+            with whole_folder(out / ADAPTER) as adapter_folder:
+                write_adapter(model.model, adapter_folder, base=recipe.model.path)
     trainer.accelerator.wait_for_everyone()
     return folder
-
-
-def _languages(recipe: Recipe) -> list[str]:
-    return sorted(
-        {code for s in recipe.streams.values() for one in s.inputs for code in one.languages(s.kind) if code}
-    )
-
-
-def _source(recipe: Recipe, name: str) -> dict[str, Any]:
-    stream = recipe.streams[name]
-    return {
-        "kind": stream.kind,
-        "files": ", ".join(Path(file).name for one in stream.inputs for file in one.files()),
-    }

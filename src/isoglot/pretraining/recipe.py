@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal, get_args
 
 import torch
 from datasets import Dataset
-from pydantic import BaseModel, Field, PlainSerializer
+from pydantic import Field, PlainSerializer
 from transformers import PreTrainedConfig, PreTrainedTokenizerFast
 
 from isoglot.checks import checked, did_you_mean, resolve
@@ -42,11 +42,7 @@ _ANY_VOCABULARY = 1 << 20
 """Word embeddings of an encoder whose vocabulary is not known yet."""
 
 
-def _given(options: BaseModel | None) -> dict[str, Any] | None:
-    return None if options is None else options.model_dump(mode="json", exclude_unset=True)
-
-
-_AS_GIVEN = PlainSerializer(_given)
+_AS_WRITTEN = PlainSerializer(lambda options: options and options.model_dump(mode="json", exclude_unset=True))
 """Written without the defaults that were not given."""
 
 
@@ -61,7 +57,7 @@ class ModelSection(OpenSection):
     one_of: ClassVar[tuple[str, ...]] = ("path", "architecture")
     path: str | None = None
     architecture: str | None = None
-    adapter: Annotated[AdapterOptions | None, _AS_GIVEN] = None
+    adapter: Annotated[AdapterOptions | None, _AS_WRITTEN] = None
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -116,8 +112,8 @@ class StreamSection(OpenSection):
     kind: Kind
     path: str | list[str] | None = None
     sources: list[dict[str, Any]] | None = None
-    encode: Annotated[EncodeOptions, _AS_GIVEN] = EncodeOptions()
-    pack: Annotated[PackOptions | None, _AS_GIVEN] = None
+    encode: Annotated[EncodeOptions, _AS_WRITTEN] = EncodeOptions()
+    pack: Annotated[PackOptions | None, _AS_WRITTEN] = None
     inputs: list[Source] = Field(exclude=True)
     prepare: PrepareOptions = Field(exclude=True)
 
@@ -132,15 +128,15 @@ class StreamSection(OpenSection):
             sections = (recipe.get(key) for key in ("tokenizer", "model"))
             paths = (v["path"] for v in sections if isinstance(v, dict) and v.get("path"))
             options["tokenizer"] = next(map(str, paths), None)
-        made: dict[str, Any] = {}
+        checked_recipe: dict[str, Any] = {}
         with reported_together() as problems:
             for key in (key for key in values if key not in known):
                 problems.append(Problem(f"unknown key; {did_you_mean(key, known)}", (key,)))
             with collected(problems):
-                made["inputs"] = cls.sources_of(values)
+                checked_recipe["inputs"] = cls.sources_of(values)
             with collected(problems):
-                made["prepare"] = checked(PrepareOptions, options)
-        return made
+                checked_recipe["prepare"] = checked(PrepareOptions, options)
+        return checked_recipe
 
     @classmethod
     def sources_of(cls, values: Mapping[str, Any]) -> list[Source]:
@@ -158,15 +154,15 @@ class StreamSection(OpenSection):
             ):
                 return []  # reported as the section's own mistake
             return sources_from(paths, kind=kind, **shared)
-        found: list[Source] = []
+        sources: list[Source] = []
         with reported_together() as problems:
-            for number, one in enumerate(several):
+            for number, entry in enumerate(several):
                 with collected(problems, "sources", number):
-                    found.append(checked(Source, {**shared, **one} if isinstance(one, dict) else one))
-        return found
+                    sources.append(checked(Source, {**shared, **entry} if isinstance(entry, dict) else entry))
+        return sources
 
 
-class _MadeSection(OpenSection):
+class _BuiltSection(OpenSection):
     """An entry that is made by the callable of its ``type``, whose signature is the schema of the other keys."""
 
     registry: ClassVar[Mapping[str, Any]]
@@ -202,12 +198,12 @@ class _MadeSection(OpenSection):
             if seed is not None:
                 torch.manual_seed(seed)
                 supplied |= {"seed": seed}
-            made = self.options.make(self.type, first, corpora=corpora, **supplied)
-        type(self).require(type(made), self.type)
-        return made
+            product = self.options.make(self.type, first, corpora=corpora, **supplied)
+        type(self).require(type(product), self.type)
+        return product
 
 
-class ViewSection(_MadeSection):
+class ViewSection(_BuiltSection):
     """One view: ``type`` names it, ``stream`` feeds it, the other keys are its own options."""
 
     registry: ClassVar[Mapping[str, Any]] = VIEWS
@@ -221,13 +217,13 @@ class ViewSection(_MadeSection):
 
     def require_room(self, longest: int | None) -> None:
         """Refuse an input that is longer than the encoder's positions."""
-        given = getattr(self.options, "max_length", None)
-        if longest is not None and isinstance(given, int) and given > longest:
-            text = f"got {given}, but the encoder has {longest} positions; lower it"
+        length = getattr(self.options, "max_length", None)
+        if longest is not None and isinstance(length, int) and length > longest:
+            text = f"got {length}, but the encoder has {longest} positions; lower it"
             raise ConfigurationError(Problem(text, ("max_length",)))
 
 
-class ObjectiveSection(_MadeSection):
+class ObjectiveSection(_BuiltSection):
     """One objective: ``type`` names it, ``weight`` scales it, the other keys are its own options."""
 
     registry: ClassVar[Mapping[str, Any]] = OBJECTIVES
@@ -293,23 +289,23 @@ def typed(document: Document) -> tuple[Recipe | None, dict[Location, Any]]:
 
     Mistakes are added to the document; what has one is ``None``.
     """
-    values, found, problems = dict(document.values), dict[Location, Any](), list[Problem]()
+    values, typed_sections, problems = dict(document.values), dict[Location, Any](), list[Problem]()
 
-    def section(model: type[OpenSection], given: Any, *location: str) -> OpenSection | None:
-        found[location] = None
+    def section(model: type[OpenSection], written: Any, *location: str) -> OpenSection | None:
+        typed_sections[location] = None
         with collected(problems, *location):
-            found[location] = model.of(given, document.values)
-        return found[location]  # type: ignore[no-any-return]
+            typed_sections[location] = model.of(written, document.values)
+        return typed_sections[location]  # type: ignore[no-any-return]
 
     for key in (key for key in _SECTIONS if values.get(key) is not None):
         values[key] = section(_SECTIONS[key], values[key], key)
     for key in (key for key in _ENTRIES if isinstance(values.get(key), dict)):
-        values[key] = {name: section(_ENTRIES[key], one, key, name) for name, one in values[key].items()}
-    made = None
+        values[key] = {name: section(_ENTRIES[key], entry, key, name) for name, entry in values[key].items()}
+    checked_recipe = None
     try:
-        made = checked(Recipe, values)
+        checked_recipe = checked(Recipe, values)
     except ConfigurationError as error:
-        wrong = [place for place, one in found.items() if one is None]
+        wrong = [location for location, entry in typed_sections.items() if entry is None]
         problems += [p for p in error.problems if not any(p.location[: len(w)] == w for w in wrong)]
     document.add(problems)
-    return made, found
+    return checked_recipe, typed_sections

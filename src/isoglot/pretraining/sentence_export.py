@@ -5,7 +5,8 @@ over a text's pieces of a layer's hidden states. Two kinds of text differ: an em
 that spells a token that the template adds (``</s>``, ``[SEP]``), which is left out of the mean.
 
 Source: the folder format of sentence-transformers (``modules.json`` and one folder per module), as every release since
-2.0 reads it.
+2.0 reads it. Its own ``save`` (6.2) names modules that releases before 6 do not have, and forgets that there is no
+pooler.
 """
 
 import copy
@@ -76,25 +77,25 @@ def export_sentences(
             onnxscript is missing.
     """
     refuse_overwriting(out, [checkpoint])
-    place = checkpoint_folder(checkpoint)
-    hashed = hash_checkpoint(place) if isinstance(place, Path) else None
-    wanted = {
+    source = checkpoint_folder(checkpoint)
+    hashed = hash_checkpoint(source) if isinstance(source, Path) else None
+    inputs = {
         "encoder": {"path": str(checkpoint), "hash": hashed},
         "options": request.model_dump(mode="json"),
     }
-    _, made = make_once(
+    _, is_new = make_once(
         out,
-        wanted,
-        lambda folder: _write(place, folder, request),
+        inputs,
+        lambda folder: _write(source, folder, request),
         what="exported encoder",
         overwrite=overwrite,
         name=_MANIFEST,
     )
-    return made
+    return is_new
 
 
-def _write(place: str | Path, folder: Path, request: SentenceExport) -> dict[str, Any]:
-    loaded, tokenizer = load_encoder(place, device="cpu")
+def _write(source: str | Path, folder: Path, request: SentenceExport) -> dict[str, Any]:
+    loaded, tokenizer = load_encoder(source, device="cpu")
     layer = layer_number(loaded, request.layer)
     model = encoder_up_to(loaded, layer)
     longest = min(request.max_length, max_length(model) or 10**9)
@@ -145,7 +146,7 @@ def encoder_up_to(model: PreTrainedModel, layer: int) -> PreTrainedModel:
     )  # but a pooler
     ids = torch.arange(min(8, config.vocab_size))[None]
     inputs = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
-    states = [encode_to_layer(one, inputs, layer, training=False) for one in (model, small)]
+    states = [encode_to_layer(encoder, inputs, layer, training=False) for encoder in (model, small)]
     with torch.no_grad():
         last = small(**inputs)[0]
     if not (torch.allclose(states[0], states[1], atol=1e-5) and torch.allclose(last, states[0], atol=1e-5)):
@@ -166,34 +167,33 @@ def _write_modules(
 ) -> None:
     """Weights and ``modules.json``: encoder, weights of tokens, pooling, normalisation."""
     has_pooler = getattr(model, "pooler", None) is not None
-    own = {name: value for name, value in model.state_dict().items() if not name.startswith("pooler.")}
+    state = {name: value for name, value in model.state_dict().items() if not name.startswith("pooler.")}
     with quiet():
-        model.save_pretrained(str(folder), state_dict=own)
+        model.save_pretrained(str(folder), state_dict=state)
     encoder: dict[str, Any] = {"max_seq_length": tokenizer.model_max_length, "do_lower_case": False}
     if has_pooler:
         encoder["model_args"] = {"add_pooling_layer": False}  # no one reads it
     write_json(folder / "sentence_bert_config.json", encoder)
-    modules: list[tuple[str, Mapping[str, Any]]] = []
+    modules: dict[str, Mapping[str, Any]] = {"Transformer": {}}
     if request.pooling == "mean":
         pieces = tokenizer.convert_ids_to_tokens(list(range(len(tokenizer))))
         weights = {pieces[number]: 0.0 for number in _added_tokens(tokenizer)}
-        modules.append(
-            ("WordWeights", {"vocab": pieces, "word_weights": weights, "unknown_word_weight": 1.0})
-        )
-    pooling = {
+        modules["WordWeights"] = {"vocab": pieces, "word_weights": weights, "unknown_word_weight": 1.0}
+    modules["Pooling"] = {
         "word_embedding_dimension": hidden_size(model),
         "pooling_mode_cls_token": request.pooling == "cls",
         "pooling_mode_mean_tokens": request.pooling == "mean",
     }
-    modules += [("Pooling", pooling), *([("Normalize", {})] if request.normalize else [])]
-    listed = [{"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"}]
-    for number, (kind, settings) in enumerate(modules, 1):
-        path = f"{number}_{kind}"
-        (folder / path).mkdir()
-        write_json(folder / path / "config.json", settings)
-        listed.append(
-            {"idx": number, "name": str(number), "path": path, "type": f"sentence_transformers.models.{kind}"}
-        )
+    if request.normalize:
+        modules["Normalize"] = {}
+    listed = []
+    for number, (kind, settings) in enumerate(modules.items()):
+        path = f"{number}_{kind}" if number else ""  # the encoder is in the folder itself
+        module = f"sentence_transformers.models.{kind}"
+        listed.append({"idx": number, "name": str(number), "path": path, "type": module})
+        if number:
+            (folder / path).mkdir()
+            write_json(folder / path / "config.json", settings)
     (folder / "modules.json").write_text(json.dumps(listed, indent=2), encoding="utf-8")
     write_json(folder / "config_sentence_transformers.json", {"similarity_fn_name": "cosine", "prompts": {}})
 
@@ -214,8 +214,8 @@ class _Sentences(nn.Module):
             vectors = states[:, 0]
         else:
             text = input_ids[..., None].ne(self.added).all(dim=-1) & (attention_mask > 0)
-            kept = text.to(states.dtype)[..., None]
-            vectors = (states * kept).sum(1) / kept.sum(1).clamp(min=1)
+            counted = text.to(states.dtype)[..., None]
+            vectors = (states * counted).sum(1) / counted.sum(1).clamp(min=1)
         return states, nn.functional.normalize(vectors, dim=-1) if self.request.normalize else vectors
 
 

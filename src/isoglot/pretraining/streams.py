@@ -20,7 +20,7 @@ from isoglot.corpus.manifest import is_prepared, load_corpus
 from isoglot.corpus.pack.packing import pack_stream
 from isoglot.corpus.prepare import prepare
 from isoglot.errors import ConfigurationError
-from isoglot.pretraining.recipe import Recipe, StreamSection
+from isoglot.pretraining.recipe import Recipe
 from isoglot.runs.code import code_hashes
 from isoglot.runs.files import whole_path
 from isoglot.runs.fingerprint import fingerprint
@@ -44,36 +44,32 @@ def held_streams(streams: Mapping[str, Dataset], cache: Path) -> list[str]:
             )
         file = cache / "given" / f"{content_hash(dataset, dataset.column_names)}.parquet"
         if not file.is_file():
-            with whole_path(file) as place, bars_on_terminals():
-                dataset.to_parquet(place)
+            with whole_path(file) as temporary, bars_on_terminals():
+                dataset.to_parquet(temporary)
         overrides.append(f"streams.{name}.path={json.dumps(str(file.resolve()))}")
     return overrides
 
 
 def prepared(recipe: Recipe, cache: Path, report: Reporter) -> dict[str, Dataset]:
     """Each stream's corpus: opened where it is prepared already, else prepared into the cache."""
-    return {name: _opened(name, stream, cache, report) for name, stream in recipe.streams.items()}
-
-
-def _opened(name: str, stream: StreamSection, cache: Path, report: Reporter) -> Dataset:
-    if is_prepared(stream.inputs[0].path):  # and stands alone
-        return load_corpus(stream.inputs[0].path)
-    key = key_of([model.model_dump(mode="json") for model in (*stream.inputs, stream.prepare)])
-    folder = cache / "corpora" / f"{stream.kind}-{key}"
-
-    show = partial(report.progress, f"prepare {name}")
-    with locked(folder):
-        summary = prepare(stream.inputs, folder, options=stream.prepare, progress=show, overwrite=True)
-        corpus = load_corpus(folder)
-    if not summary.skipped:
-        dropped = ", ".join(f"{filter_} {rows:,}" for filter_, rows in summary.removed.items() if rows)
-        report.note(
-            f"{name}: {summary.rows:,} rows of {summary.read:,}"
-            + (f" (dropped: {dropped})" if dropped else "")
-        )
-        for text in summary.notes:
-            report.note(f"{name}: note: {text}")
-    return corpus
+    corpora = {}
+    for name, stream in recipe.streams.items():
+        if is_prepared(stream.inputs[0].path):  # and stands alone
+            corpora[name] = load_corpus(stream.inputs[0].path)
+            continue
+        key = key_of([model.model_dump(mode="json") for model in (*stream.inputs, stream.prepare)])
+        folder = cache / "corpora" / f"{stream.kind}-{key}"
+        show = partial(report.progress, f"prepare {name}")
+        with locked(folder):
+            summary = prepare(stream.inputs, folder, options=stream.prepare, progress=show, overwrite=True)
+            corpora[name] = load_corpus(folder)
+        if not summary.skipped:
+            lost = [f"{filter_} {rows:,}" for filter_, rows in summary.removed.items() if rows]
+            dropped = f" (dropped: {', '.join(lost)})" if lost else ""
+            report.note(f"{name}: {summary.rows:,} rows of {summary.read:,}{dropped}")
+            for text in summary.notes:
+                report.note(f"{name}: note: {text}")
+    return corpora
 
 
 def input_hashes(recipe: Recipe, corpora: Mapping[str, Dataset]) -> dict[str, str]:
@@ -83,10 +79,10 @@ def input_hashes(recipe: Recipe, corpora: Mapping[str, Dataset]) -> dict[str, st
     any other setting that names a file, such as ``train.deepspeed``, the file, of an objective's teacher its weights;
     of views and objectives that isoglot does not ship the code.
     """
-    found = {name: content_hash(corpora[name], corpora[name].column_names) for name in recipe.streams}
+    hashes = {name: content_hash(corpora[name], corpora[name].column_names) for name in recipe.streams}
     if recipe.tokenizer is not None and recipe.tokenizer.path is not None:
-        place = checkpoint_folder(recipe.tokenizer.path, file="tokenizer")
-        found["tokenizer.path"] = hash_checkpoint(place, TOKENIZER_FILES)
+        folder = checkpoint_folder(recipe.tokenizer.path, file="tokenizer")
+        hashes["tokenizer.path"] = hash_checkpoint(folder, TOKENIZER_FILES)
     files = _files_named(recipe.model_dump(mode="json", include={"views", "objectives", "train"}))
     teachers = {
         f"objectives.{name}.teacher": hash_checkpoint(checkpoint_folder(teacher))
@@ -95,7 +91,7 @@ def input_hashes(recipe: Recipe, corpora: Mapping[str, Dataset]) -> dict[str, st
     }
     sections = [*recipe.views.values(), *recipe.objectives.values()]
     code = code_hashes(*(type(section.options).maker for section in sections))
-    return found | teachers | {setting: fingerprint(path) for setting, path in files} | code
+    return hashes | teachers | {setting: fingerprint(path) for setting, path in files} | code
 
 
 def encoder_hash(recipe: Recipe) -> str:
@@ -122,12 +118,12 @@ def load_tokenizer(
     cache: Path,
     report: Reporter,
     *,
-    kept: Path | None = None,
+    checkpoint: Path | None = None,
 ) -> PreTrainedTokenizerFast:
     """The run's tokenizer: the one named, the model's own, the one that a checkpoint ``kept``, or a new one."""
     training = None if recipe.tokenizer is None else recipe.tokenizer.training
-    if kept is not None and training is not None:
-        return read_tokenizer(kept)
+    if checkpoint is not None and training is not None:
+        return read_tokenizer(checkpoint)
     if training is not None:
         return _trained(training, recipe, corpora, cache, report)
     path = recipe.tokenizer.path if recipe.tokenizer is not None else recipe.model.path
@@ -170,9 +166,9 @@ def _trained(
     key = key_of([options.model_dump(mode="json"), sorted(content), version("tokenizers")])
     folder = cache / "tokenizers" / f"{options.algorithm}-{key}"
 
-    def train(place: Path) -> dict[str, Any]:
+    def train(new: Path) -> dict[str, Any]:
         report.note(f"tokenizer: training {options.algorithm} with {options.vocab_size:,} pieces")
-        train_tokenizer(Texts(used), options).save_pretrained(str(place))
+        train_tokenizer(Texts(used), options).save_pretrained(str(new))
         return {"options": options.model_dump(mode="json")}
 
     make_once(folder, {}, train, what="tokenizer", cached=True)
@@ -189,16 +185,16 @@ def encoded(
     """The streams that views read, encoded and where asked for packed; each is kept in the cache."""
     streams = {}
     for name in dict.fromkeys(view.stream for view in recipe.views.values()):
-        place = cache / "streams"
+        folder = cache / "streams"
         show = partial(report.progress, f"encode {name}")
         stream = encode_stream(
-            corpora[name], tokenizer, options=encoding(recipe, name), cache_dir=place, progress=show
+            corpora[name], tokenizer, options=encoding(recipe, name), cache_dir=folder, progress=show
         )
         counts = stream_manifest(stream)["counts"]
         lost = [f"{k} {n:,}" for k, n in counts.items() if k in _LOST and n]
         dropped = f" (encoding dropped: {', '.join(lost)})" if lost else ""
         if (pack := recipe.streams[name].pack) is not None:
-            stream = pack_stream(stream, tokenizer, options=pack, cache_dir=place)
+            stream = pack_stream(stream, tokenizer, options=pack, cache_dir=folder)
         report.note(f"{name}: {len(stream):,} {'blocks' if pack is not None else 'examples'}{dropped}")
         streams[name] = stream
     return streams
@@ -214,8 +210,8 @@ def encoding(recipe: Recipe, name: str) -> EncodeOptions:
     changes: dict[str, Any] = {} if stream.encode.kind else {"kind": stream.kind}
     if "max_length" not in stream.encode.model_fields_set:
         views = [v.options for v in recipe.views.values() if v.stream == name]
-        given = [getattr(v, "max_length", None) for v in views if "max_length" in v.model_fields_set]
-        lengths = [length for length in given if isinstance(length, int)]
+        limits = [getattr(v, "max_length", None) for v in views if "max_length" in v.model_fields_set]
+        lengths = [length for length in limits if isinstance(length, int)]
         if stream.pack is not None:
             changes["max_length"] = None
         elif lengths and len(lengths) == len(views):

@@ -47,18 +47,9 @@ from isoglot.training.checkpoints import OBJECTIVES
 
 _MANIFEST = "trim.json"
 _LEFT_BEHIND = (
-    *("model*.safetensors*", "objectives.safetensors", "*.bin", "*.pt", "*.h5", "*.msgpack", "*.ot"),
-    *(
-        "*onnx*",
-        "openvino",
-        "vocab.*",
-        "merges.txt",
-        "*.model",
-        "added_tokens.json",
-        "checkpoint-*",
-        "*.partial",
-    ),
-)
+    "model*.safetensors*", "objectives.safetensors", "*.bin", "*.pt", "*.h5", "*.msgpack", "*.ot", "*onnx*", "openvino",
+    "vocab.*", "merges.txt", "*.model", "added_tokens.json", "checkpoint-*", "*.partial",
+)  # fmt: skip
 """What of a checkpoint's own folder holds the whole vocabulary, beside the files that are written anew."""
 _POINTER = re.compile(r"(^|\.)(pointer\.(query|key)\.(weight|bias)|pointer_layer)$")
 """Tensors of ``objectives.safetensors`` that an aligner reads; those that hold numbers of pieces are left out."""
@@ -67,15 +58,14 @@ _POINTER = re.compile(r"(^|\.)(pointer\.(query|key)\.(weight|bias)|pointer_layer
 class TrimSummary(NamedTuple):
     """What became of an encoder: tokenizer entries and numbers in the weights, before and after.
 
-    ``tenfold``: an estimate of the entries after, had there been ten times as much text; ``None`` where frequency
-    decides what stays.
+    ``tenfold``: an estimate of the entries after, had there been ten times as much text.
     ``held_out``: tokens of held-out text, and how many of these are cut differently.
     """
 
     path: Path
     pieces: Sequence[int]
     parameters: Sequence[int]
-    tenfold: int | None
+    tenfold: int
     held_out: Sequence[int] | None
     skipped: bool
 
@@ -91,15 +81,15 @@ def trim(
 ) -> TrimSummary:
     """Write a copy of an encoder (with a masked-LM head or without) that has only the pieces that text uses.
 
-    Special tokens and the characters seen stay. With ``min_count`` 1 the text is cut into the same pieces as before,
-    as it is, as words joined by spaces, and as entries of a dictionary; the hidden states of these pieces, and their
-    masked-LM logits, are the same too. If the folder is there already and was made from the same encoder and text
+    Special tokens and the characters seen stay. The text is cut into the same pieces as before, as it is, as words
+    joined by spaces, and as entries of a dictionary; the hidden states of these pieces, and their masked-LM logits,
+    are the same too. If the folder is there already and was made from the same encoder and text
     with the same options, nothing is done.
 
     Args:
         encoder: Folder or hub name of an encoder.
         out: The folder to write.
-        request: Files of text, and how rare or how many pieces may be.
+        request: Files of text.
         texts: More text to keep the pieces of, such as a column of a data set.
         overwrite: Replace an encoder that was trimmed otherwise.
         progress: Receives progress reports; ``print`` shows them as lines.
@@ -114,80 +104,81 @@ def trim(
         )
     if not isinstance(request, TrimRequest | None):
         raise ConfigurationError(f"request must be TrimRequest(text=FILE), got {shortened(request)}")
-    request, held = request or TrimRequest(), None if texts is None else list(given_texts(texts, "texts"))
-    if not request.text and not held:
+    request, in_memory = (
+        request or TrimRequest(),
+        None if texts is None else list(given_texts(texts, "texts")),
+    )
+    if not request.text and not in_memory:
         raise ConfigurationError("no text; name the text whose pieces are kept: --text corpus.tsv")
     report = reporter_of(progress)
-    place, files = checkpoint_folder(encoder), [*request.text, *request.held_out]
+    source, files = checkpoint_folder(encoder), [*request.text, *request.held_out]
     refuse_overwriting(out, [encoder, *files])
-    hashed = hash_checkpoint(place) if isinstance(place, Path) else None
-    wanted = {
+    hashed = hash_checkpoint(source) if isinstance(source, Path) else None
+    inputs = {
         "encoder": {"path": str(encoder), "hash": hashed},
-        "options": request.model_dump(mode="json"),
+        # as folders record them that were trimmed when there were such options
+        "options": {**request.model_dump(mode="json"), "min_count": 1, "keep_pieces": None},
         "inputs": [InputFile.of(path).recorded() for path in files],
     }
-    if held is not None:
-        wanted["texts"] = key_of(held)
-    manifest, made = make_once(
+    if in_memory is not None:
+        inputs["texts"] = key_of(in_memory)
+    manifest, is_new = make_once(
         out,
-        wanted,
-        lambda folder: _write(place, folder, request, held or (), report),
+        inputs,
+        lambda folder: _write(source, folder, request, in_memory or (), report),
         what="trimmed encoder",
         overwrite=overwrite,
         name=_MANIFEST,
     )
-    found = {name: manifest.get(name) for name in ("pieces", "parameters", "tenfold", "held_out")}
-    return TrimSummary(Path(out), **found, skipped=not made)  # type: ignore[arg-type]
+    summary = {name: manifest.get(name) for name in ("pieces", "parameters", "tenfold", "held_out")}
+    return TrimSummary(Path(out), **summary, skipped=not is_new)  # type: ignore[arg-type]
 
 
 def _write(
-    place: str | Path, folder: Path, request: TrimRequest, texts: Sequence[str], progress: Reporter
+    source: str | Path, folder: Path, request: TrimRequest, texts: Sequence[str], progress: Reporter
 ) -> dict[str, Any]:
     """Write the trimmed encoder into a folder; what the manifest says about it."""
-    config, tokenizer, files = masked_lm_config(place), load_tokenizer(place), weight_files(place)
+    config, tokenizer, files = masked_lm_config(source), load_tokenizer(source), weight_files(source)
     if not files:
         raise ConfigurationError(
-            f"{place}: holds no {SAFE_WEIGHTS_NAME}; convert the weights: "
+            f"{source}: holds no {SAFE_WEIGHTS_NAME}; convert the weights: "
             "AutoModelForMaskedLM.from_pretrained(...).save_pretrained(FOLDER)"
         )
-    axes, special = _vocabulary_axes(config), _special_ids(config)
+    axes, special = (
+        _vocabulary_axes(config),
+        {
+            name: value
+            for name, value in config.to_dict().items()
+            if name.endswith("_token_id") and isinstance(value, int)
+        },
+    )
     backend = fast_backend(tokenizer)
     usage = count_pieces(backend, chain(_texts(request.text, "count", progress), texts))
-    kept = chosen_pieces(
-        backend, usage, always=special.values(), min_count=request.min_count, limit=request.keep_pieces
-    )
-    trimmed = trimmed_tokenizer(backend, kept)
+    pieces_kept = chosen_pieces(backend, usage, always=special.values())
+    trimmed = trimmed_tokenizer(backend, pieces_kept)
     held_out = _texts(request.held_out, "held-out", progress) if request.held_out else None
     differences = None if held_out is None else cut_differences(backend, trimmed, held_out)
-    if isinstance(place, Path):
-        own = shutil.ignore_patterns(*_LEFT_BEHIND)
+    if isinstance(source, Path):
+        ignored = shutil.ignore_patterns(*_LEFT_BEHIND)
         shutil.copytree(
-            place,
+            source,
             folder,
             dirs_exist_ok=True,
-            ignore=lambda at, names: own(at, names) if at == str(place) else [],
+            ignore=lambda at, names: ignored(at, names) if at == str(source) else [],
         )
-        _copy_objectives(place, folder)
-        _renumber_word_weights(folder, kept.tolist())
+        _copy_beside(source, folder, pieces_kept.tolist())
     with quiet():
         tokenizer.save_pretrained(str(folder))
     trimmed.save(str(folder / "tokenizer.json"))
-    parameters = _save_weights(files, folder / SAFE_WEIGHTS_NAME, axes, torch.from_numpy(kept))
-    number = {int(old): new for new, old in enumerate(kept)}
+    parameters = _save_weights(files, folder / SAFE_WEIGHTS_NAME, axes, torch.from_numpy(pieces_kept))
+    number = {int(old): new for new, old in enumerate(pieces_kept)}
     for name, value in special.items():
         setattr(config, name, number.get(value, value))  # one outside the vocabulary stays what it is: unused
-    config.vocab_size = len(kept)
+    config.vocab_size = len(pieces_kept)
     config.save_pretrained(str(folder))
-    pieces = (backend.get_vocab_size(with_added_tokens=True), len(kept))
-    tenfold = None
-    if request.min_count == 1 and request.keep_pieces is None:
-        tenfold = min(pieces[0], len(kept) + pieces_at(usage, 10) - pieces_at(usage, 1))
+    pieces = (backend.get_vocab_size(with_added_tokens=True), len(pieces_kept))
+    tenfold = min(pieces[0], len(pieces_kept) + pieces_at(usage, 10) - pieces_at(usage, 1))
     return {"pieces": pieces, "parameters": parameters, "tenfold": tenfold, "held_out": differences}
-
-
-def _special_ids(config: PreTrainedConfig) -> dict[str, int]:
-    """Ids that a configuration names."""
-    return {k: v for k, v in config.to_dict().items() if k.endswith("_token_id") and isinstance(v, int)}
 
 
 def _vocabulary_axes(config: PreTrainedConfig) -> Callable[[str], int | None]:
@@ -207,14 +198,14 @@ def _vocabulary_axes(config: PreTrainedConfig) -> Callable[[str], int | None]:
     axes = {
         name: axis
         for name, shape in shapes[0].items()
-        for axis, (size, other) in enumerate(zip(shape, shapes[1][name], strict=True))
-        if size != other
+        for axis, (size, size_after) in enumerate(zip(shape, shapes[1][name], strict=True))
+        if size != size_after
     }
     return lambda name: axes.get(name.removeprefix(prefix))
 
 
 def _save_weights(
-    files: Sequence[Path], out: Path, axes: Callable[[str], int | None], kept: Tensor
+    files: Sequence[Path], out: Path, axes: Callable[[str], int | None], pieces: Tensor
 ) -> tuple[int, int]:
     """Write the weights with the kept entries; numbers in them before and after."""
     before, weights = 0, {}
@@ -224,38 +215,33 @@ def _save_weights(
                 tensor = tensors.get_tensor(name)
                 before += tensor.numel()
                 if (axis := axes(name)) is not None:
-                    if tensor.shape[axis] <= int(kept.max()):
+                    if tensor.shape[axis] <= int(pieces.max()):
                         raise ConfigurationError(
                             f"{path}: {name} has {tensor.shape[axis]} rows, and the tokenizer has an entry "
-                            f"{int(kept.max())}"
+                            f"{int(pieces.max())}"
                         )
-                    tensor = tensor.index_select(axis, kept)
+                    tensor = tensor.index_select(axis, pieces)
                 weights[name] = tensor
-    with whole_path(out) as place:
-        save_file(weights, place, metadata={"format": "pt"})
+    with whole_path(out) as temporary:
+        save_file(weights, temporary, metadata={"format": "pt"})
     return before, sum(tensor.numel() for tensor in weights.values())
 
 
-def _copy_objectives(place: Path, folder: Path) -> None:
-    """Write what aligners and evaluations read of a pre-training run's objectives: pointer, language embeddings."""
-    vectors, path = read_vectors(place), place / OBJECTIVES
+def _copy_beside(source: Path, folder: Path, numbers: Sequence[int]) -> None:
+    """Write what aligners, evaluations and sentence-transformers read beside the weights, of the kept pieces alone."""
+    vectors, path = read_vectors(source), source / OBJECTIVES
     if vectors is not None:
         write_vectors(vectors, folder)
-    if not path.is_file():
-        return
-    with reading(place, OBJECTIVES), safe_open(path, framework="pt") as tensors:
-        found = {n: tensors.get_tensor(n) for n in tensors.keys() if _POINTER.search(n)}  # noqa: SIM118
-    if found:
-        save_file(found, folder / OBJECTIVES)
-
-
-def _renumber_word_weights(folder: Path, kept: Sequence[int]) -> None:
-    """Leave the kept pieces alone in the lists of sentence-transformers' WordWeights, which go by their numbers."""
-    for path in folder.glob("*/config.json"):
+    if path.is_file():
+        with reading(source, OBJECTIVES), safe_open(path, framework="pt") as tensors:
+            pointers = {n: tensors.get_tensor(n) for n in tensors.keys() if _POINTER.search(n)}  # noqa: SIM118
+        if pointers:
+            save_file(pointers, folder / OBJECTIVES)
+    for path in folder.glob("*/config.json"):  # the lists of WordWeights go by numbers of pieces
         settings = read_json(path) or {}
         pieces = settings.get("vocab")
-        if "word_weights" in settings and isinstance(pieces, list) and len(pieces) > kept[-1]:
-            write_json(path, {**settings, "vocab": [pieces[number] for number in kept]})
+        if "word_weights" in settings and isinstance(pieces, list) and len(pieces) > numbers[-1]:
+            write_json(path, {**settings, "vocab": [pieces[number] for number in numbers]})
 
 
 def _texts(paths: Iterable[str], label: str, progress: Reporter) -> Iterator[str]:

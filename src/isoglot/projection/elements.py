@@ -13,10 +13,10 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from isoglot.aligners.alignment import PairLinks
+from isoglot.corpus.sentence_pair import SentencePair
+from isoglot.projection.labels import CutText
 from isoglot.projection.rule import Fate, Words, project_spans
 from isoglot.projection.tags import MarkedText
-from isoglot.projection.units import CutText
 
 _NEAR = 4
 """Linked words on either side of a tag that have a say where it stands."""
@@ -69,12 +69,12 @@ class MarkupProjection:
         marked: The line.
         source: Its words.
         target: Words of the translation.
-        links: Links of both.
+        pair: Their links.
         gap: Words that are filled in between two of an element.
     """
 
     def __init__(
-        self, marked: MarkedText, source: CutText, target: CutText, links: PairLinks, gap: int
+        self, marked: MarkedText, source: CutText, target: CutText, pair: SentencePair, gap: int
     ) -> None:
         self.marked, self.source, self.target = marked, source, target
         self.spans = spans_of(marked, source.spans)
@@ -87,10 +87,17 @@ class MarkupProjection:
         self.moved: set[int] = set()
         """Those of them that have words on another side than in the source."""
         self._targets = defaultdict[int, list[int]](list)
-        for word, translation in links.links:
+        for word, translation in pair.links:
             self._targets[word].append(translation)
         self._linked = sorted(self._targets)
-        self._project(links, gap)
+        words, parents = [span.words for span in self.spans], [span.parent for span in self.spans]
+        count = len(target.spans)
+        projected = project_spans(words, pair, count, gap=gap, parents=parents, unlinked=True)
+        for number, (span, projection) in enumerate(zip(self.spans, projected, strict=True)):
+            if not span.empty:
+                self.fates[number] = projection.fate
+                if projection.words is not None:
+                    self.words[number] = projection.words
         self._children = defaultdict[int | None, list[int]](list)
         for number in self.fates:
             self._children[self.spans[number].parent].append(number)
@@ -137,17 +144,6 @@ class MarkupProjection:
             return (0, len(self.source.spans)), (0, len(self.target.spans))
         return self.spans[element].words, self.words.get(element)
 
-    def _project(self, links: PairLinks, gap: int) -> None:
-        """The words of elements by the rule."""
-        words, parents = [span.words for span in self.spans], [span.parent for span in self.spans]
-        count = len(self.target.spans)
-        projected = project_spans(words, links, count, gap=gap, parents=parents, unlinked=True)
-        for number, (span, projection) in enumerate(zip(self.spans, projected, strict=True)):
-            if not span.empty:
-                self.fates[number] = projection.fate
-                if projection.words is not None:
-                    self.words[number] = projection.words
-
     def _cover(self, holder: int | None) -> None:
         """Give elements that have all words of another one all its words in the translation.
 
@@ -189,7 +185,8 @@ class MarkupProjection:
             ]
             for before in (True, False)
         ]
-        touches = self._touches(number)
+        element, tags = self.marked.elements[number], self.marked.tags
+        touches = tags[element.opening].before == "", tags[element.closing].after == ""
         if touches[0] != touches[1]:  # written together with a word, a tag stays with it
             sides[touches[1]] += [(weight, word) for weight, word in sides[touches[1]] if weight == 1]
         left, right = sides
@@ -205,11 +202,6 @@ class MarkupProjection:
             return best[1]
         mark = not self.source.word(span.words[0] - 1)[-1].isalnum()
         return best[not (not right or (touches[0] if touches[0] != touches[1] else mark))]
-
-    def _touches(self, number: int) -> tuple[bool, bool]:
-        """Whether an element stands directly at the word before it, and at the one behind it."""
-        element = self.marked.elements[number]
-        return self.marked.tags[element.opening].before == "", self.marked.tags[element.closing].after == ""
 
     def _least_wrong(self, number: int, left: list[_Vote], right: list[_Vote], edges: list[int]) -> Words:
         """The first and the last of the gaps that have the least weight of words on the other side."""

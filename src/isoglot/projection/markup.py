@@ -1,4 +1,4 @@
-"""Inline tags of HTML, XLIFF and TMX: lines with tags and their translations without, in; translations with tags out.
+"""Inline tags of HTML, XLIFF and TMX: text with tags and its translation without, in; translations with tags out.
 
 A line is one segment. What stands between an opening tag and its end (``<b> </b>``, ``<g id="1"> </g>``; ``<bpt i="1">
 </bpt>`` and ``<ept i="1"></ept>``; ``<bx/>`` and ``<ex/>``, ``<sc/>`` and ``<ec/>`` of one number) is an element.
@@ -13,19 +13,24 @@ import html
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from contextlib import contextmanager
+from functools import cached_property, partial
 from itertools import accumulate, groupby, pairwise, zip_longest
 from operator import itemgetter
 from pathlib import Path
+from typing import Any
 from unicodedata import category
 
-from isoglot.aligners.alignment import PairLinks
 from isoglot.checks import shortened
+from isoglot.corpus.open_corpus import Corpus, open_corpus
+from isoglot.corpus.pair_writer import pair_writer, segment
 from isoglot.corpus.read.line_files import numbered_lines, parsed
+from isoglot.corpus.sentence_pair import SentencePair
+from isoglot.corpus.text_pairs import input_pairs
 from isoglot.errors import InputError
 from isoglot.projection.elements import MarkupProjection, Position
-from isoglot.projection.tags import MarkedText, Tag, first_tag, parse_markup
-from isoglot.projection.units import CutText, LabelKind, Unit
+from isoglot.projection.labels import CutText, LabelKind
+from isoglot.projection.tags import MarkedText, Tag, first_tag, parse_markup, read_tags
 
 _REFERENCE = re.compile(r"&(?:#[0-9]+|#[xX][0-9a-fA-F]+|[A-Za-z][A-Za-z0-9]*);|.", re.DOTALL)
 _DOCUMENT = re.compile(r"\s*(<\?xml|<!DOCTYPE|<tmx|<xliff|<html|<body)\b", re.IGNORECASE)
@@ -36,28 +41,66 @@ _ESCAPED = {"&": "&amp;", "<": "&lt;"}
 class InlineTags(LabelKind):
     """Lines with inline tags, and their translations."""
 
-    def units(self) -> Iterator[Unit]:
-        """One unit per line."""
-        labelled = parsed(partial(parse_line, cut=self.cut), _segments(self.labels), self.labels)
-        translated = parsed(_without_tags, _segments(self.translation), self.translation)
-        pairs = self.paired(zip_longest(labelled, translated))
-        for line, ((source, words), text) in enumerate(pairs, 1):
+    def pairs(self) -> Iterator[SentencePair]:
+        """One pair per line, labelled with its tags and with the translation as it is written."""
+        sources = parsed(partial(parse_line, cut=self.cut), _segments(self.labels), self.labels)
+        translations = parsed(_without_tags, _segments(self.translation), self.translation)
+        for line, ((marked, source), text) in enumerate(self.paired(zip_longest(sources, translations)), 1):
             target = self.cut(unescaped(text)[0])
-            yield Unit(words.words, target.words, (source, words, target, text), line=line)
+            yield SentencePair(
+                words=(source.words, target.words), line=line, labels=(marked, source, target, text)
+            )
 
-    def text(self, unit: Unit, found: PairLinks) -> str:
+    def carried(self, pair: SentencePair) -> Any:
         """The translation with the tags."""
-        source, words, target, text = unit.labels
+        marked, source, target, text = pair.labels
         self.counts.examples += 1
         self.counts.written += 1
-        projection = MarkupProjection(source, words, target, found, self.request.gap)
+        projection = MarkupProjection(marked, source, target, pair, self.options.gap)
         self.counts.fates.update(projection.fates.values())
         changes = {**dict.fromkeys(projection.moved, "moved"), **projection.fates}
         for number, change in sorted(changes.items()):
             if change in ("lost", "split", "moved"):
-                tag = source.tags[source.elements[number].opening].text
-                self.problems.append((unit.line, change, tag.replace("\t", " ")))
+                tag = marked.tags[marked.elements[number].opening].text
+                self.problems.append((pair.line, change, tag.replace("\t", " ")))
         return marked_translation(projection, text) + "\n"
+
+
+class TranslationMemory(InlineTags):
+    """Units of TMX: tags of the source segment go to the target segment, unless that has tags of its own."""
+
+    def pairs(self) -> Iterator[SentencePair]:
+        """One pair per unit."""
+        for memory in self._corpus.inputs:
+            for pair in input_pairs(memory):
+                lines = [(pair.line, segment(pair.source, pair.tags[0]))]
+                ((marked, source),) = parsed(partial(parse_line, cut=self.cut), lines, self.labels)
+                target = self.cut(pair.target)
+                pair.words = source.words, target.words
+                pair.labels = marked, source, target, segment(pair.target)
+                yield pair
+
+    def carried(self, pair: SentencePair) -> SentencePair:
+        """The unit with the tags in both segments."""
+        if not pair.tags[1]:
+            text, tags = read_tags(super().carried(pair).removesuffix("\n"))
+            pair.texts = pair.source, text
+            pair.tags = pair.tags[0], tuple((tag.offset, tag.text) for tag in tags)
+        else:
+            self.counts.examples += 1
+            self.counts.written += 1
+        pair.words = (), ()
+        return pair
+
+    @contextmanager
+    def writer(self) -> Iterator[Callable[[Any], object]]:
+        """Pairs in TMX, JSON lines or TSV."""
+        with pair_writer([str(self.out)], self._corpus.inputs[0].source.languages("bitext")) as write:
+            yield lambda pair: write(pair, {})
+
+    @cached_property
+    def _corpus(self) -> Corpus:
+        return open_corpus([self.labels], "bitext", languages=self.languages)
 
 
 def _segments(path: str | Path) -> Iterator[tuple[int, str]]:
@@ -66,7 +109,7 @@ def _segments(path: str | Path) -> Iterator[tuple[int, str]]:
         if document := _DOCUMENT.match(line):
             raise InputError(
                 f"is a document ({document[1]}), but markup is read as one segment per line; write the content of each "
-                "segment (<seg>, <source>, <p>) on a line of its own",
+                "segment (<seg>, <source>, <p>) on a line of its own; of a TMX file, leave the translation out",
                 path=path,
                 line=number,
             )
@@ -77,8 +120,8 @@ def parse_line(line: str, cut: Callable[[str], CutText]) -> tuple[MarkedText, Cu
     """A line with tags, and its words as ``cut`` says those of text without tags."""
     marked = parse_markup(line)
     segments = ((start, cut(marked.text[start:end]).spans) for start, end in marked.segments())
-    spans = [(start + first, start + stop) for start, words in segments for first, stop in words]
-    return marked, CutText(marked.text, spans)
+    words = [(start + first, start + stop) for start, spans in segments for first, stop in spans]
+    return marked, CutText(marked.text, words)
 
 
 def marked_translation(projection: MarkupProjection, text: str) -> str:

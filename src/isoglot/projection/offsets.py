@@ -1,52 +1,48 @@
 """Labels of character spans in JSON lines, as Prodigy, spaCy and doccano write them.
 
 Read are ``{"text": "...", "spans": [{"start": 0, "end": 5, "label": "PER"}]}`` and, under ``entities``, ``label`` or
-``labels``, lists ``[start, end, label]``. Written are ``text``, ``spans`` and, for ``finetune --task ner``, ``words``
-and their IOB2 ``tags``.
+``labels``, lists ``[start, end, label]``. Written are ``text``, ``spans``, for ``finetune --task ner`` ``words`` and
+their IOB2 ``tags``, and what else the rows say that is not about the labelled text.
 """
 
 import json
 from collections.abc import Callable, Iterable, Iterator
 from itertools import starmap, zip_longest
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from isoglot.aligners.alignment import PairLinks
 from isoglot.aligners.files.matching import matched_rows
 from isoglot.checks import shortened
 from isoglot.corpus.read.line_files import numbered_lines, numbered_objects
 from isoglot.corpus.read.sources import bare_suffix
+from isoglot.corpus.sentence_pair import SentencePair
 from isoglot.errors import InputError
+from isoglot.projection.labels import CutText, LabelKind
 from isoglot.projection.tagged import by_character, entity_tags
-from isoglot.projection.units import CutText, LabelKind, Unit
 from isoglot.runs.records import row_id
 
 _NAMES = ("spans", "entities", "label", "labels")
-
-
-class _OffsetText(NamedTuple):
-    """A row of a file of texts."""
-
-    line: int
-    id: str | None
-    content: Any
+_OF_THE_TEXT = {"text", *_NAMES, "tokens", "words", "tags", "language"}
+"""Keys that say something of the labelled text alone."""
 
 
 class _Texts:
-    """JSON lines that hold a text each; ``read`` makes of an object what is needed of it."""
+    """JSON lines that hold a text each; ``read`` makes of an object a pair with one side."""
 
-    def __init__(self, path: str | Path, read: Callable[[dict[str, Any]], Any]) -> None:
+    def __init__(self, path: str | Path, read: Callable[[dict[str, Any]], SentencePair]) -> None:
         self.path = path
         self._read = read
 
     def lines(self) -> Iterator[tuple[int, dict[str, Any]]]:
         return numbered_objects(self.path)
 
-    def parse(self, line: int, row: dict[str, Any]) -> _OffsetText:
+    def parse(self, line: int, row: dict[str, Any]) -> SentencePair:
         try:
-            return _OffsetText(line, row_id(row), self._read(row))
+            pair = self._read(row)
+            pair.id, pair.line = row_id(row), line
         except InputError as error:
             raise error.at(self.path, line) from error.__cause__
+        return pair
 
 
 class CharacterSpans(LabelKind):
@@ -55,69 +51,73 @@ class CharacterSpans(LabelKind):
     Objects match by their ids where both files have them, lines by their place.
     """
 
-    def units(self) -> Iterator[Unit]:
-        """One unit per text."""
+    def pairs(self) -> Iterator[SentencePair]:
+        """One pair per text, labelled with names and words of its spans."""
         labelled = _Texts(self.labels, _labelled)
-        pairs: Iterable[tuple[_OffsetText | None, _OffsetText | None]]
+        rows: Iterable[tuple[SentencePair | None, SentencePair | None]]
         if bare_suffix(str(self.translation)) in (".jsonl", ".ndjson"):
             translated = _Texts(self.translation, _translated)
-            pairs = matched_rows(
-                labelled, translated, needed="translate the same texts, or leave the ids out"
-            )
+            rows = matched_rows(labelled, translated, needed="translate the same texts, or leave the ids out")
         else:
-            lines = (_OffsetText(line, None, text) for line, text in numbered_lines(self.translation))
-            pairs = zip_longest(starmap(labelled.parse, labelled.lines()), lines)
-        for row, translation in self.paired(pairs):
-            named, text, marked = row.content
-            source, target = self.cut(text), self.cut(translation.content)
-            entities = [(kind, source.covered(start, end)) for start, end, kind in marked]
-            labels = named, target, entities
-            yield Unit(source.words, target.words, labels, id=row.id, line=row.line)
+            lines = (SentencePair(("", text)) for _, text in numbered_lines(self.translation))
+            rows = zip_longest(starmap(labelled.parse, labelled.lines()), lines)
+        for pair, translation in self.paired(rows):
+            source, target = self.cut(pair.source), self.cut(translation.target)
+            pair.texts, pair.words = (source.text, target.text), (source.words, target.words)
+            pair.spans = source.spans, target.spans
+            pair.labels = [(kind, source.covered(start, end)) for start, end, kind in pair.labels]
+            pair.more = {**pair.more, **translation.more}
+            yield pair
 
-    def text(self, unit: Unit, found: PairLinks) -> str:
+    def carried(self, pair: SentencePair) -> str:
         """One object; a text without a translation is left out."""
         self.counts.examples += 1
-        target: CutText
-        named, target, entities = unit.labels
-        length = len(unit.target)
-        projected = self.projected([words for _, words in entities], found, length)
-        kinds = [kind for kind, _ in entities]
-        tags = entity_tags(kinds, projected, found, length, self.request.uncertain)
-        if tags is None or not length:
+        kinds, entities = [kind for kind, _ in pair.labels], [words for _, words in pair.labels]
+        projected = self.project(entities, pair)
+        tags = entity_tags(kinds, projected, pair, self.options.uncertain)
+        if not tags:
             return ""
-        words, tags = by_character(unit.target, tags, self.request.words)
+        words, tags = by_character(pair.target_words, tags, self.options.words)
         self.counts.add_tags(tags)
-        spans = []
+        target, spans = CutText(pair.target, pair.texts_and_spans[1][1]), []
         for kind, span in zip(kinds, projected, strict=True):
             if span.words is not None:
                 start, end = target.characters(span.words)
                 spans.append({"start": start, "end": end, "label": kind})
-        row = {**named, "text": target.text, "spans": spans, "words": words, "tags": tags}
+        row = {**pair.more, "text": target.text, "spans": spans, "words": words, "tags": tags}
+        if self.options.target_language:
+            row["language"] = self.options.target_language
         return json.dumps(row, ensure_ascii=False) + "\n"
 
 
-def _translated(row: dict[str, Any]) -> str:
+def _translated(row: dict[str, Any]) -> SentencePair:
     match row:
         case {"text": str(text)}:
-            return text
+            names = row.keys() - {"id", *_OF_THE_TEXT} | row.keys() & {"language"}
+            return SentencePair(("", text), more={name: row[name] for name in row if name in names})
     raise InputError("no 'text' to carry labels to; add it")
 
 
-def _labelled(row: dict[str, Any]) -> tuple[dict[str, Any], str, list[tuple[int, int, str]]]:
-    """The id as it is written, the text, and its labels: first character, the one after the last, and name."""
+def _labelled(row: dict[str, Any]) -> SentencePair:
+    """The text, its labels (first character, the one after the last, and name), and what else the row says."""
     text, marked = row.get("text"), next((row[name] for name in _NAMES if name in row), None)
     if not isinstance(text, str) or not isinstance(marked, list):
         raise InputError(
             'a labelled text is {"text": "...", "spans": [{"start": 0, "end": 5, "label": "PER"}]}; correct it'
         )
-    found = []
-    for given in marked:
-        span = [given.get(key) for key in ("start", "end", "label")] if isinstance(given, dict) else given
+    labels = []
+    for item in marked:
+        span = [item.get(key) for key in ("start", "end", "label")] if isinstance(item, dict) else item
         match span:
             case [int(start), int(end), str(kind)] if 0 <= start < end <= len(text) and kind:
-                found.append((start, end, kind))
+                labels.append((start, end, kind))
             case _:
                 raise InputError(
-                    f"{shortened(given)} is not a span with a label in a text of {len(text)} characters; correct it"
+                    f"{shortened(item)} is not a span with a label in a text of {len(text)} characters; correct it"
                 )
-    return {"id": row["id"]} if row.get("id") is not None else {}, text, found
+    more = {
+        name: value
+        for name, value in row.items()
+        if name not in _OF_THE_TEXT and (name, value) != ("id", None)
+    }
+    return SentencePair((text, ""), labels=labels, more=more)

@@ -1,7 +1,7 @@
 """What `isoglot project` is asked for."""
 
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, get_args
 
 from pydantic import model_validator
 
@@ -9,11 +9,16 @@ from isoglot.aligners.options import AnyAligner, Encoder, aligner_of
 from isoglot.checks import validated
 from isoglot.corpus.read.sources import READING, bare_suffix
 from isoglot.errors import ConfigurationError
-from isoglot.options import Options, OutputFile, option
+from isoglot.options import Options, OutputFile, flag_of, option
 from isoglot.projection.rule import GAP
 
 Kind = Literal["pos", "ner", "questions", "offsets", "markup"]
-_BY_SUFFIX: dict[str, Kind] = {".conllu": "pos", ".json": "questions", ".jsonl": "offsets"}
+_BY_SUFFIX: dict[str, Kind] = {
+    ".conllu": "pos",
+    ".json": "questions",
+    ".jsonl": "offsets",
+    ".tmx": "markup",
+}
 _LINKS, _WRITING = "Where links come from", "How to write"
 
 
@@ -33,13 +38,14 @@ class ReadyLinks(Options):
 class ProjectOptions(Options):
     """What is labelled, how it is read, and what becomes of what is uncertain."""
 
-    kind: Kind | None = option(
-        None, "What the labels are; by default from the name: .conllu pos, .json questions, .jsonl offsets.",
+    kind: Kind = option(
+        ..., "What the labels are; by default from the name: .conllu pos, .json questions, .jsonl offsets, .tmx markup",
         group=READING,
     )  # fmt: skip
     source_language: str = option(
-        "en", "Language of the labelled text.", flags=["--source-lang", "--source-language"], group=READING
-    )
+        "", "Language of the labelled text; by default en, of TMX as the file says.",
+        flags=["--source-lang", "--source-language"], group=READING,
+    )  # fmt: skip
     target_language: str = option(
         "", "Language of the translation: de.", flags=["--target-lang", "--target-language"], group=READING
     )
@@ -72,21 +78,16 @@ class ProjectOptions(Options):
         "Of markup, write each tag that is lost, split or moved to this file, with its line.",
         group=_WRITING,
     )
-
-
-class ProjectRequest(ProjectOptions):
-    """What is to be done, and where the links come from."""
-
-    kind: Kind = option(..., flags=None)
-    links: AnyAligner | ReadyLinks
+    links: AnyAligner | ReadyLinks = option(..., "Where links come from: an aligner, or a file.", flags=None)
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
         if self.uncertain == "outside" and self.kind == "pos":
             raise ValueError("--uncertain outside: O is a tag of ner; use blank or drop")
         if self.uncertain == "drop" and self.kind == "markup":
-            problem = "lines of markup stay parallel to the translation; leave it out"
-            raise ValueError(f"--uncertain drop: {problem}")
+            raise ValueError(
+                "--uncertain drop: lines of markup stay parallel to the translation; leave it out"
+            )
         if self.problems is not None and self.kind != "markup":
             raise ValueError("--problems: only --kind markup has tags to list; leave it out")
         if isinstance(self.links, Encoder) and self.links.engine == "ray":
@@ -94,27 +95,32 @@ class ProjectRequest(ProjectOptions):
         return self
 
 
-def project_request(labels: str | Path, **values: Any) -> ProjectRequest:
-    """The request that options by name describe, those of an aligner or of :class:`ReadyLinks` among them.
+def project_options(labels: str | Path, **options: Any) -> ProjectOptions:
+    """The options of ``isoglot project`` by name, those of an aligner or of :class:`ReadyLinks` among them.
 
     ``labels``: The labelled file, whose name tells the kind where none is given.
 
     Example:
-        >>> project_request("en.conllu", method="hmm", gap=2).kind
+        >>> project_options("en.conllu", method="hmm", gap=2).kind
         'pos'
     """
-    own = {name: values.pop(name) for name in list(values) if name in ProjectOptions.model_fields}
-    kind = own.get("kind") or _BY_SUFFIX.get(bare_suffix(str(labels)))
-    if kind is None:
+    suffix = bare_suffix(str(labels))
+    values = {name: options.pop(name) for name in list(options) if name in ProjectOptions.model_fields}
+    values["kind"] = values.get("kind") or _BY_SUFFIX.get(suffix)
+    if values["kind"] is None:
         raise ConfigurationError(
-            f"{labels}: its name does not show the kind of labels; add --kind pos, ner, questions, offsets or markup"
+            f"{labels}: its name does not show the kind of labels; add --kind {', '.join(get_args(Kind)[:-1])} or "
+            f"{get_args(Kind)[-1]}"
         )
-    if "links_file" in values:
-        own["links"] = validated(ReadyLinks, values, what="--links", called=_flag)
+    if suffix != ".tmx":
+        values["source_language"] = values.get("source_language") or "en"
+    if "links_file" in options:
+        values["links"] = validated(ReadyLinks, options, what="--links", called=_flag)
     else:
-        own["links"] = aligner_of(**values)
-    return validated(ProjectRequest, {**own, "kind": kind}, what="project", called="option {}".format)
+        values["links"] = aligner_of(**options)
+    return validated(ProjectOptions, values, what="project", called=_flag)
 
 
 def _flag(name: str) -> str:
-    return "--links" if name == "links_file" else "--" + name.replace("_", "-")
+    fields = {**ProjectOptions.model_fields, **ReadyLinks.model_fields}
+    return flag_of(name, fields[name]) if name in fields else "--" + name.replace("_", "-")

@@ -11,102 +11,115 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from isoglot.aligners.alignment import PairLinks
 from isoglot.checks import shortened
 from isoglot.corpus.labelled.questions import ARTICLE, question_id, read_questions, squad_questions
 from isoglot.corpus.labelled.tables import read_table
 from isoglot.corpus.read.line_files import numbered_objects, parsed
 from isoglot.corpus.read.sources import bare_suffix
+from isoglot.corpus.sentence_pair import SentencePair
 from isoglot.errors import InputError
+from isoglot.projection.labels import CutText, LabelKind
 from isoglot.projection.rule import Words
 from isoglot.projection.sentences import sentence_windows
-from isoglot.projection.units import CutText, LabelKind, Unit
 from isoglot.schema import SPAN
+
+_OF_THE_ANSWER = {"id", "question", "context", "answers", "language", ARTICLE}
 
 
 class Answers(LabelKind):
     """Questions, and their translations with contexts of the same ids."""
 
-    def units(self) -> Iterator[Unit]:
-        """One unit per context and translation of it; questions without a translation are left out."""
-        translated = _translations(self.translation)
-        language = self.request.source_language
+    def pairs(self) -> Iterator[SentencePair]:
+        """One pair per context and translation of it; questions without a translation are left out.
+
+        Its labels are rows of the output, each with the words of the answers in the source.
+        """
+        translations = _translations(self.translation)
+        language = self.options.source_language
         if bare_suffix(str(self.labels)) == ".jsonl":
             rows = read_table(str(self.labels), SPAN, language=language, split="train", role="questions")
         else:
             rows = read_questions(self.labels, language=language)
         if twice := next((name for name, count in Counter(rows["id"]).items() if count > 1), None):
             raise _repeated(twice, self.labels)
-        if not any(name in translated for name in rows["id"]):
+        if not any(name in translations for name in rows["id"]):
             raise InputError(
                 f"has no question of {self.labels}; questions are matched by their ids", path=self.translation
             )
 
         def contexts(row: Any) -> tuple[str, str | None]:
-            return row["context"], translated.get(row["id"], ("", None))[1]
+            return row["context"], translations.get(row["id"], {}).get("context")
 
-        for (text, other), several in groupby(rows, key=contexts):
-            if other is None:
-                self.counts.examples += len(list(several))
+        for (context, translated_context), questions in groupby(rows, key=contexts):
+            if translated_context is None:
+                self.counts.examples += len(list(questions))
                 continue
-            source, target = self.cut(text), self.cut(other)
-            asked = [
-                ({**row, "question": translated[row["id"]][0]}, _answer_words(row["answers"], source))
-                for row in several
-            ]
-            windows = None if self.request.whole else sentence_windows(source, target)
-            yield Unit(source.words, target.words, (target, asked), windows)
+            source, target = self.cut(context), self.cut(translated_context)
+            labels = []
+            for question in questions:
+                row = {"id": question["id"], **translations[question["id"]], "answers": None}
+                if (
+                    question.get(ARTICLE) is not None
+                ):  # data are split by it: parts of both languages stay parallel
+                    row[ARTICLE] = question[ARTICLE]
+                answers = zip(question["answers"]["text"], question["answers"]["start"], strict=True)
+                labels.append(  # with an empty span for an answer that is not in the context
+                    (row, [source.covered(n, n + len(text)) if n >= 0 else (0, 0) for text, n in answers])
+                )
+            pair = SentencePair((source.text, target.text), (source.words, target.words), labels=labels)
+            pair.spans = source.spans, target.spans
+            yield pair
 
-    def text(self, unit: Unit, found: PairLinks) -> str:
+    def windows(self, pair: SentencePair) -> Iterable[tuple[Words, Words]]:
+        """Sentences that translate each other."""
+        if self.options.whole:
+            return super().windows(pair)
+        source, target = zip(*pair.texts_and_spans, strict=True)
+        return sentence_windows(source, target)
+
+    def carried(self, pair: SentencePair) -> str:
         """One row per question; one that had an answer and has none any more is left out."""
-        context: CutText
-        context, asked = unit.labels
+        context = CutText(pair.target, pair.texts_and_spans[1][1])
         lines = []
-        for question, answers in asked:
+        for row, answers in pair.labels:
             self.counts.examples += 1
-            projected = self.projected(answers, found, len(unit.target), exclusive=False)
-            kept = [span for span in projected if self.request.uncertain != "drop" or span.fate != "split"]
-            places = dict.fromkeys(context.characters(span.words) for span in kept if span.words)
-            if answers and not places:
+            projected = self.project(answers, pair, exclusive=False)
+            if self.options.uncertain == "drop":
+                projected = [span for span in projected if span.fate != "split"]
+            spans = dict.fromkeys(context.characters(span.words) for span in projected if span.words)
+            if answers and not spans:
                 continue
-            texts, starts = [context.text[a:b] for a, b in places], [a for a, _ in places]
-            row = {"id": question["id"], "question": question["question"], "context": context.text}
+            texts, starts = [context.text[start:end] for start, end in spans], [start for start, _ in spans]
             row["answers"] = {"text": texts, "start": starts}
-            # data are split by it: parts of both languages stay parallel
-            if (article := question.get(ARTICLE)) is not None:
-                row[ARTICLE] = article
+            if self.options.target_language:
+                row["language"] = self.options.target_language
             lines.append(json.dumps(row, ensure_ascii=False) + "\n")
         self.counts.written += len(lines)
         return "".join(lines)
 
 
-def _answer_words(answers: dict[str, Any], context: CutText) -> list[Words]:
-    """The words of each answer; an empty span of one that is not in the context."""
-    return [
-        context.covered(start, start + len(text)) if start >= 0 else (0, 0)
-        for text, start in zip(answers["text"], answers["start"], strict=True)
-    ]
-
-
-def _translations(path: str | Path) -> dict[str, tuple[str, str]]:
-    """Question and context by id, of SQuAD's JSON (whose answers play no part) or of JSON lines."""
+def _translations(path: str | Path) -> dict[str, dict[str, Any]]:
+    """Question, context and what else their rows say by id, of JSON lines; of SQuAD's JSON the first two."""
     rows: Iterable[tuple[int | None, dict[str, Any]]]
     if bare_suffix(str(path)) in (".jsonl", ".ndjson"):
         rows = numbered_objects(path)
     else:
-        rows = ((None, own) for own in squad_questions(path, lambda context, qa: {**qa, "context": context}))
-    translated: dict[str, tuple[str, str]] = {}
-    for name, texts in parsed(_translation, rows, path):
-        if name in translated:
+        questions = squad_questions(path, lambda context, qa: {**qa, "context": context})
+        names = ("id", "question", "context")
+        rows = ((None, {name: row[name] for name in names if name in row}) for row in questions)
+    translations: dict[str, dict[str, Any]] = {}
+    for name, row in parsed(_translation, rows, path):
+        if name in translations:
             raise _repeated(name, path)
-        translated[name] = texts
-    return translated
+        translations[name] = row
+    return translations
 
 
-def _translation(row: dict[str, Any]) -> tuple[str, tuple[str, str]]:
+def _translation(row: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     match row:
         case {"id": _, "question": str(question), "context": str(context)}:
-            return question_id(row), (question, context)
+            rest = {name: value for name, value in row.items() if name not in _OF_THE_ANSWER}
+            return question_id(row), {"question": question, "context": context, **rest}
     raise InputError(
         f"a translated question has an id, a question and a context, got {shortened(row)}; correct it"
     )

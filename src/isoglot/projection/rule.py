@@ -20,7 +20,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 if TYPE_CHECKING:  # it imports numpy, which --help does without
-    from isoglot.aligners.alignment import PairLinks
+    from isoglot.corpus.sentence_pair import SentencePair
 
 GAP = 3
 """Longest gap in a span that is filled in, in words."""
@@ -42,18 +42,18 @@ class ProjectedSpan(NamedTuple):
     cut: tuple[int, ...] = ()  # words of the pieces that are not kept
 
 
-def project_tags(tags: Sequence[str], found: PairLinks, length: int) -> list[str | None]:
+def project_tags(tags: Sequence[str], pair: SentencePair, length: int) -> list[str | None]:
     """A tag for each of ``length`` words of the translation, none where a word has no link.
 
     Example:
-        >>> from isoglot.aligners.alignment import PairLinks
-        >>> project_tags(["DET", "NOUN"], PairLinks([(0, 0), (1, 1)], [], 1.0), 3)
+        >>> from isoglot.corpus.sentence_pair import SentencePair
+        >>> project_tags(["DET", "NOUN"], SentencePair(links=[(0, 0), (1, 1)]), 3)
         ['DET', 'NOUN', None]
     """
     result: list[str | None] = []
-    for own in _by_target(found, length):
+    for links in _by_target(pair, length):
         weights: dict[str, _Weight] = {}
-        for source, probability in own:  # from left to right: of equal ones `max` takes the first
+        for source, probability in links:  # from left to right: of equal ones `max` takes the first
             count, mass = weights.get(tags[source], (0, 0.0))
             weights[tags[source]] = (count + 1, mass + probability)
         result.append(max(weights, key=lambda tag: weights[tag]) if weights else None)
@@ -62,7 +62,7 @@ def project_tags(tags: Sequence[str], found: PairLinks, length: int) -> list[str
 
 def project_spans(
     spans: Sequence[Words],
-    found: PairLinks,
+    pair: SentencePair,
     length: int,
     *,
     exclusive: bool = True,
@@ -74,7 +74,7 @@ def project_spans(
 
     Args:
         spans: First source word, and the one after the last, of each span.
-        found: Links and their probabilities.
+        pair: Links and their probabilities.
         length: Words of the translation.
         exclusive: Apply the rule's third part; answers to different questions may share words.
         gap: Words that are filled in between two of a span.
@@ -82,15 +82,23 @@ def project_spans(
         unlinked: Words without links are filled in whatever their number.
 
     Example:
-        >>> from isoglot.aligners.alignment import PairLinks
-        >>> links = PairLinks([(0, 1), (1, 3)], [], 1.0)
+        >>> from isoglot.corpus.sentence_pair import SentencePair
+        >>> links = SentencePair(links=[(0, 1), (1, 3)])
         >>> project_spans([(0, 2)], links, 5)[0].words, project_spans([(0, 2)], links, 5, gap=0)[0].words
         ((1, 4), (1, 2))
     """
-    by_target, targets = _by_target(found, length), defaultdict[int, list[int]](list)
-    for source, target in found.links:
+    by_target, targets = _by_target(pair, length), defaultdict[int, list[int]](list)
+    for source, target in pair.links:
         targets[source].append(target)
-    claims = {span: _claims(span, by_target, targets) for span in set(spans)}
+    claims: dict[Words, dict[int, _Weight]] = {span: {} for span in spans}
+    for (
+        span,
+        words,
+    ) in claims.items():  # target words half of whose links are from the span, from left to right
+        for word in sorted({target for source in range(*span) for target in targets.get(source, ())}):
+            probabilities = [value for source, value in by_target[word] if span[0] <= source < span[1]]
+            if 2 * len(probabilities) >= len(by_target[word]):
+                words[word] = (len(probabilities), sum(probabilities))
     owners = _owners(claims) if exclusive else {}
     result: list[ProjectedSpan] = []
     for number, span in enumerate(spans):
@@ -100,27 +108,17 @@ def project_spans(
         def barred(word: int, span: Words = span) -> bool:
             return _apart(span, owners.get(word, span))
 
-        own = {w: weight for w, weight in claims[span].items() if low <= w < high and not barred(w)}
-        result.append(_contiguous(span, own, by_target, barred, gap, unlinked))
+        words = {w: weight for w, weight in claims[span].items() if low <= w < high and not barred(w)}
+        result.append(_contiguous(span, words, by_target, barred, gap, unlinked))
     return result
 
 
-def _by_target(found: PairLinks, length: int) -> _Links:
+def _by_target(pair: SentencePair, length: int) -> _Links:
     result: _Links = [[] for _ in range(length)]
-    probabilities = found.probabilities or [1.0] * len(found.links)
-    for (source, target), probability in zip(found.links, probabilities, strict=True):
+    probabilities = pair.probabilities or [1.0] * len(pair.links)
+    for (source, target), probability in zip(pair.links, probabilities, strict=True):
         result[target].append((source, probability))
     return result
-
-
-def _claims(span: Words, by_target: _Links, targets: Mapping[int, Sequence[int]]) -> dict[int, _Weight]:
-    """The target words half of whose links are from a span, from left to right, with the weight of these."""
-    claims = {}
-    for word in sorted({target for source in range(*span) for target in targets.get(source, ())}):
-        own = [probability for source, probability in by_target[word] if span[0] <= source < span[1]]
-        if 2 * len(own) >= len(by_target[word]):
-            claims[word] = (len(own), sum(own))
-    return claims
 
 
 def _owners(claims: Mapping[Words, dict[int, _Weight]]) -> dict[int, Words]:
@@ -129,8 +127,8 @@ def _owners(claims: Mapping[Words, dict[int, _Weight]]) -> dict[int, Words]:
     They are those that no other one without a common word outweighs.
     """
     claimants = defaultdict[int, list[Words]](list)
-    for span, own in claims.items():
-        for word in own:
+    for span, words in claims.items():
+        for word in words:
             claimants[word].append(span)
     owners: dict[int, Words] = {}
     for word, spans in claimants.items():
@@ -143,19 +141,19 @@ def _owners(claims: Mapping[Words, dict[int, _Weight]]) -> dict[int, Words]:
     return owners
 
 
-def _common(span: Words, other: Words) -> Words:
+def _common(span: Words, second: Words) -> Words:
     """The last start and the first end: the common words of spans, or the other way round what is between two."""
-    return max(span[0], other[0]), min(span[1], other[1])
+    return max(span[0], second[0]), min(span[1], second[1])
 
 
-def _apart(span: Words, others: Words) -> bool:
-    """Whether a span has no word in common with one of others, of which :func:`_common` is given."""
-    return span[1] <= others[0] or others[1] <= span[0]
+def _apart(span: Words, common: Words) -> bool:
+    """Whether a span has no word in common with one of the spans that :func:`_common` came from."""
+    return span[1] <= common[0] or common[1] <= span[0]
 
 
 def _contiguous(
     span: Words,
-    own: dict[int, _Weight],
+    weights: dict[int, _Weight],
     by_target: _Links,
     barred: Callable[[int], bool],
     gap: int,
@@ -163,7 +161,7 @@ def _contiguous(
 ) -> ProjectedSpan:
     """The piece with most links, and what became of the span."""
     pieces: list[list[int]] = []
-    for word in own:  # from left to right
+    for word in weights:  # from left to right
         between = range(pieces[-1][-1] + 1, word) if pieces else range(0)
         filled = sum(bool(by_target[word]) for word in between) if unlinked else len(between)
         if pieces and filled <= gap and not any(map(barred, between)):
@@ -174,11 +172,11 @@ def _contiguous(
         return ProjectedSpan(None, "lost")
 
     def weight(piece: list[int]) -> tuple[int, float]:
-        return sum(own[word][0] for word in piece), sum(own[word][1] for word in piece)
+        return sum(weights[word][0] for word in piece), sum(weights[word][1] for word in piece)
 
-    kept = max(pieces, key=weight)  # of equal ones the first
-    cut = tuple(word for piece in pieces if piece is not kept for word in piece)
-    words = kept[0], kept[-1] + 1
+    heaviest = max(pieces, key=weight)  # of equal ones the first
+    cut = tuple(word for piece in pieces if piece is not heaviest for word in piece)
+    words = heaviest[0], heaviest[-1] + 1
     reached = {source for word in range(*words) for source, _ in by_target[word]}
     fate: Fate = "split" if cut else "whole" if reached >= {*range(*span)} else "shortened"
     return ProjectedSpan(words, fate, cut)

@@ -30,17 +30,19 @@ def sentence_windows(source: Side, target: Side) -> list[tuple[Words, Words]]:
         >>> sentence_windows(*sides)
         [((0, 3), (0, 3)), ((3, 7), (3, 7))]
     """
-    sides = [sentences(*side) for side in (source, target)]
+    source_sentences, target_sentences = sentences(*source), sentences(*target)
     lengths = [
-        [spans[stop - 1][1] - spans[first][0] for first, stop in own]
-        for own, (_, spans) in zip(sides, (source, target), strict=True)
+        [spans[stop - 1][1] - spans[first][0] for first, stop in words]
+        for words, (_, spans) in ((source_sentences, source), (target_sentences, target))
     ]
-    windows = []
-    for (a, b), (c, d) in aligned_lengths(*lengths):
-        one, other = sides[0][a:b], sides[1][c:d]
-        if one and other:
-            windows.append(((one[0][0], one[-1][1]), (other[0][0], other[-1][1])))
-    return windows
+    return [
+        (
+            (source_sentences[a][0], source_sentences[b - 1][1]),
+            (target_sentences[c][0], target_sentences[d - 1][1]),
+        )
+        for (a, b), (c, d) in aligned_lengths(*lengths)
+        if a < b and c < d
+    ]
 
 
 def sentences(text: str, spans: Sequence[Words]) -> list[Words]:
@@ -62,8 +64,10 @@ def aligned_lengths(source: Sequence[int], target: Sequence[int]) -> list[tuple[
     for i, j in product(range(len(source) + 1), range(len(target) + 1)):
         for (n, m), prior in _PRIORS.items():
             if before := best.get((i - n, j - m)):
-                lengths = sum(source[i - n : i]), sum(target[j - m : j])
-                cost = before[0] - math.log(prior) + _cost(*lengths, ratio)
+                long, wide = sum(source[i - n : i]), sum(target[j - m : j])
+                deviation = math.sqrt(max((long + wide / ratio) / 2, 1) * _VARIANCE)
+                probability = math.erfc(abs(wide - ratio * long) / deviation / math.sqrt(2))
+                cost = before[0] - math.log(prior) - math.log(max(probability, 1e-300))
                 if (i, j) not in best or cost < best[i, j][0]:
                     best[i, j] = (cost, (n, m))
     groups = []
@@ -73,10 +77,3 @@ def aligned_lengths(source: Sequence[int], target: Sequence[int]) -> list[tuple[
         groups.append(((i - n, i), (j - m, j)))
         i, j = i - n, j - m
     return groups[::-1]
-
-
-def _cost(source: int, target: int, ratio: float) -> float:
-    """Minus the logarithm of how likely lengths that differ so much are."""
-    mean = (source + target / ratio) / 2
-    distance = abs(target - ratio * source) / math.sqrt(max(mean, 1) * _VARIANCE)
-    return -math.log(max(math.erfc(distance / math.sqrt(2)), 1e-300))

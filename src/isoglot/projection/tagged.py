@@ -4,13 +4,13 @@ import json
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 
-from isoglot.aligners.alignment import PairLinks
 from isoglot.corpus.encode.words import WordMode, split_words
 from isoglot.corpus.labelled.tags import UNLABELLED, UPOS, check_tag, tagged_rows
 from isoglot.corpus.read.line_files import each, numbered_lines
 from isoglot.corpus.read.sources import bare_suffix
+from isoglot.corpus.sentence_pair import SentencePair
+from isoglot.projection.labels import LabelKind
 from isoglot.projection.rule import ProjectedSpan, project_tags
-from isoglot.projection.units import LabelKind, Unit
 from isoglot.tasks.metrics.chunks import chunks
 
 
@@ -22,55 +22,65 @@ class TaggedWords(LabelKind):
         """Whether the translation has words of its own."""
         return bare_suffix(str(self.translation)) == ".conllu"
 
-    def units(self) -> Iterator[Unit]:
-        """One unit per sentence."""
-        for (words, tags), translation in self.paired(zip_longest(self._labelled(), self._translated())):
-            yield Unit(words, translation, tags)
+    def pairs(self) -> Iterator[SentencePair]:
+        """One pair per sentence, labelled with its tags."""
+        return (
+            SentencePair(words=(sentence.source_words, words), line=sentence.line, labels=sentence.labels)
+            for sentence, words in self.paired(zip_longest(self._sentences(), self._translations()))
+        )
 
-    def text(self, unit: Unit, found: PairLinks) -> str:
-        """The words with their tags; a sentence without a translation, or without any tag, is left out."""
-        self.counts.examples += 1
-        length = len(unit.target)
-        if self.request.kind == "pos":
-            tags = [tag or UNLABELLED for tag in project_tags(unit.labels, found, length)]
-        else:
-            spans = [(kind, (a, b + 1)) for kind, a, b in chunks(unit.labels, _entity_type) if kind]
-            projected = self.projected([words for _, words in spans], found, length)
-            own = entity_tags([kind for kind, _ in spans], projected, found, length, self.request.uncertain)
-            if own is None:
-                return ""
-            tags = own
-            if UNLABELLED in unit.labels and self.request.uncertain != "outside":
-                carried = zip(tags, project_tags(unit.labels, found, length), strict=True)
-                tags = [UNLABELLED if both == ("O", UNLABELLED) else both[0] for both in carried]
-        if set(tags) <= {UNLABELLED} or (UNLABELLED in tags and self.request.uncertain == "drop"):
-            return ""
-        words: Sequence[str] = unit.target
-        if self.request.kind == "ner" and not self.treebank:
-            words, tags = by_character(words, tags, self.request.words)
-        self.counts.add_tags(tags)
-        if bare_suffix(str(self.out)) == ".jsonl":
-            return json.dumps({"words": words, "tags": tags}, ensure_ascii=False) + "\n"
-        return "".join(f"{word}\t{tag}\n" for word, tag in zip(words, tags, strict=True)) + "\n"
-
-    def _labelled(self) -> Iterator[tuple[list[str], list[str]]]:
-        asked = self.request
-        allowed = asked.allowed or (UPOS if asked.kind == "pos" else None)
-        language, name, surface = asked.source_language, asked.format, asked.written
-        for _, rows in tagged_rows(self.labels, language=language, name=name, surface=surface):
+    def _sentences(self) -> Iterator[SentencePair]:
+        options = self.options
+        allowed = options.allowed or (UPOS if options.kind == "pos" else None)
+        for _, rows in tagged_rows(
+            self.labels,
+            language=options.source_language,
+            name=options.format,
+            surface=options.written,
+        ):
             each(lambda row: check_tag(row[1], allowed), rows, self.labels)
-            yield [word for _, (word, _) in rows], [tag for _, (_, tag) in rows]
+            words, tags = zip(*(row for _, row in rows), strict=True)
+            yield SentencePair(words=(words, ()), line=rows[0][0], labels=tags)
 
-    def _translated(self) -> Iterator[Sequence[str]]:
+    def _translations(self) -> Iterator[Sequence[str]]:
         if not self.treebank:
             return (self.cut(line).words for _, line in numbered_lines(self.translation))
-        language = self.request.target_language or "und"
-        found = tagged_rows(self.translation, language=language, surface=self.request.written)
-        return ([word for _, (word, _) in rows] for _, rows in found)
+        sentences = tagged_rows(
+            self.translation, language=self.options.target_language or "und", surface=self.options.written
+        )
+        return ([word for _, (word, _) in rows] for _, rows in sentences)
+
+    def carried(self, pair: SentencePair) -> str:
+        """The words with their tags; a sentence without a translation, or without any tag, is left out."""
+        self.counts.examples += 1
+        words, options = pair.target_words, self.options
+        labels = project_tags(pair.labels, pair, len(words))
+        if options.kind == "pos":
+            tags = [tag or UNLABELLED for tag in labels]
+        else:
+            spans = chunks(pair.labels, lambda tag: tag.partition("-")[2])
+            entities = [(kind, (first, last + 1)) for kind, first, last in spans if kind]
+            projected = self.project([span for _, span in entities], pair)
+            iob2 = entity_tags([kind for kind, _ in entities], projected, pair, options.uncertain)
+            if iob2 is None:
+                return ""
+            tags = iob2
+            if options.uncertain != "outside":
+                both = zip(tags, labels, strict=True)
+                tags = [UNLABELLED if (tag, label) == ("O", UNLABELLED) else tag for tag, label in both]
+        if set(tags) <= {UNLABELLED} or (UNLABELLED in tags and options.uncertain == "drop"):
+            return ""
+        if options.kind == "ner" and not self.treebank:
+            words, tags = by_character(words, tags, options.words)
+        self.counts.add_tags(tags)
+        if bare_suffix(str(self.out)) != ".jsonl":
+            return "".join(f"{word}\t{tag}\n" for word, tag in zip(words, tags, strict=True)) + "\n"
+        language = {"language": options.target_language} if options.target_language else {}
+        return json.dumps({"words": words, "tags": tags, **language}, ensure_ascii=False) + "\n"
 
 
 def entity_tags(
-    kinds: Sequence[str], projected: Sequence[ProjectedSpan], found: PairLinks, length: int, uncertain: str
+    kinds: Sequence[str], projected: Sequence[ProjectedSpan], pair: SentencePair, uncertain: str
 ) -> list[str] | None:
     """IOB2 tags of a translation; none if it is left out.
 
@@ -80,7 +90,7 @@ def entity_tags(
     changed = [span for span in projected if span.fate in ("lost", "split")]
     if changed and uncertain == "drop":
         return None
-    tags = ["O"] * length
+    tags = ["O"] * len(pair.target_words)
     for kind, span in zip(kinds, projected, strict=True):
         first, stop = span.words or (0, 0)
         if first < stop and all(tag == "O" for tag in tags[first:stop]):
@@ -88,7 +98,7 @@ def entity_tags(
     if changed and uncertain == "blank":
         doubtful = {word for span in changed for word in span.cut}
         if any(span.fate == "lost" for span in changed):
-            doubtful |= set(range(length)) - {target for _, target in found.links}
+            doubtful |= set(range(len(tags))) - {target for _, target in pair.links}
         tags = [UNLABELLED if n in doubtful and tag == "O" else tag for n, tag in enumerate(tags)]
     return tags
 
@@ -106,7 +116,3 @@ def by_character(words: Sequence[str], tags: Sequence[str], mode: WordMode) -> t
         for n, part in enumerate(split_words(word, mode=mode))
     ]
     return [word for word, _ in pairs], [tag for _, tag in pairs]
-
-
-def _entity_type(tag: str) -> str:
-    return tag.partition("-")[2]

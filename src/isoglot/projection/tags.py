@@ -50,9 +50,7 @@ class MarkedText(NamedTuple):
     text: str
     tags: list[Tag]
     elements: list[Element]  # by their first tags
-    crossing: list[
-        tuple[int, int]
-    ]  # tags of pairs of codes that begin in an element and end outside, or the reverse
+    crossing: list[tuple[int, int]]  # tags of pairs of codes of which an element holds one alone
 
     def segments(self) -> list[Words]:
         """Characters of the text that are cut into words by themselves.
@@ -82,7 +80,15 @@ def parse_markup(line: str) -> MarkedText:
         ('Tom & Jerry', ['b', 'b', 'br'], [0, 2])
     """
     text, tags = read_tags(line)
-    tags = _with_spaces(text, tags)
+    offsets = [0, *(tag.offset for tag in tags), len(text)]
+    gaps = [text[start:end] for start, end in pairwise(offsets)]
+    tags = [
+        tag._replace(
+            before=gap[len(gap.rstrip()) :] if gap else None,
+            after=following[: len(following) - len(following.lstrip())] if following else None,
+        )
+        for tag, (gap, following) in zip(tags, pairwise(gaps), strict=True)
+    ]
     closings, crossing = _pairs(tags)
     elements: list[Element] = []
     holders: list[int] = []  # the elements that are open
@@ -199,14 +205,7 @@ class _Tokenizer(HTMLParser):
     def handle_comment(self, data: str) -> None:
         self.tokens.append(_Token(self.getpos()[1], "", "", "alone"))
 
-    def handle_decl(self, decl: str) -> None:
-        self.handle_comment(decl)
-
-    def handle_pi(self, data: str) -> None:
-        self.handle_comment(data)
-
-    def unknown_decl(self, data: str) -> None:
-        self.handle_comment(data)
+    handle_decl = handle_pi = unknown_decl = handle_comment  # type: ignore[assignment]
 
     def parse_html_declaration(self, i: int) -> int:
         """A section of CDATA is text, which later releases of Python take for a comment."""
@@ -215,19 +214,6 @@ class _Tokenizer(HTMLParser):
             return super().parse_html_declaration(i)
         self.tokens.append(_Token(self.getpos()[1], self.rawdata[i + len("<![CDATA[") : end], _CDATA))
         return end + len("]]>")
-
-
-def _with_spaces(text: str, tags: Sequence[Tag]) -> list[Tag]:
-    """Tags with the white space around them."""
-    offsets = [0, *(tag.offset for tag in tags), len(text)]
-    gaps = [text[start:end] for start, end in pairwise(offsets)]
-    return [
-        tag._replace(
-            before=gap[len(gap.rstrip()) :] if gap else None,
-            after=following[: len(following) - len(following.lstrip())] if following else None,
-        )
-        for tag, (gap, following) in zip(tags, pairwise(gaps), strict=True)
-    ]
 
 
 def _pairs(tags: Sequence[Tag]) -> tuple[dict[int, int], list[tuple[int, int]]]:

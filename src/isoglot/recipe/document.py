@@ -58,21 +58,23 @@ class Document:
     def origin(self, location: Location) -> Origin:
         """Where a value is written, or the closest section around it."""
         around = (location[:end] for end in range(len(location), -1, -1))
-        return next((self.origins[place] for place in around if place in self.origins), Origin("recipe"))
+        return next(
+            (self.origins[section] for section in around if section in self.origins), Origin("recipe")
+        )
 
     def add(self, problems: Iterable[Problem]) -> None:
         """Record mistakes with the places of their values, each once; of what is not finite nothing more is said."""
         settled = {p.location for p in self.problems if p.kind == NOT_FINITE}
         for problem in (p for p in problems if p.location not in settled):
-            found = replace(problem, origin=problem.origin or self.origin(problem.location))
-            if found not in self.problems:
-                self.problems.append(found)
+            located = replace(problem, origin=problem.origin or self.origin(problem.location))
+            if located not in self.problems:
+                self.problems.append(located)
 
     def error(self, what: str) -> ConfigurationError:
         """The error that lists the mistakes in the order of the file; overrides and what has no line stand last."""
-        found = sorted(self.problems, key=lambda p: (p.origin and p.origin.line) or sys.maxsize)
-        count = f"{len(found)} mistake{'s' if len(found) > 1 else ''}"
-        return ConfigurationError(found, heading=f"{what}: {count}; nothing was read or trained")
+        mistakes = sorted(self.problems, key=lambda p: (p.origin and p.origin.line) or sys.maxsize)
+        count = f"{len(mistakes)} mistake{'s' if len(mistakes) > 1 else ''}"
+        return ConfigurationError(mistakes, heading=f"{what}: {count}; nothing was read or trained")
 
     def unset(self) -> dict[Location, list[str]]:
         """Where environment variables are needed that are not set, and which."""
@@ -144,45 +146,32 @@ def construct(node: Node, location: Location, file: str, document: Document) -> 
             f"more than {_MOST_VALUES:,} values, aliases (*) counted in full", path=file, line=line
         )
     if isinstance(node, MappingNode):
-        return _construct_mapping(node, location, file, document)
+        values: dict[str, Any] = {}
+        for key_node, value_node in node.value:
+            key = str(key_node.value) if isinstance(key_node, ScalarNode) else "?"
+            here, origin = (*location, key), Origin(file, key_node.start_mark.line + 1)
+            if key in values:
+                text = f"repeated, first in line {document.origins[here].line}; delete one of the two"
+                document.add([Problem(text, here, origin=origin)])
+                continue
+            document.origins[here] = origin
+            values[key] = construct(value_node, here, file, document)
+        return values
     if isinstance(node, SequenceNode):
         return [construct(child, (*location, i), file, document) for i, child in enumerate(node.value)]
     if not isinstance(node, ScalarNode):
         raise TypeError(f"unexpected YAML node {node!r}")
     kind = str(node.tag).rpartition(":")[2]
     if kind in _TYPED_TAGS and node.style is None:
-        return _typed(node, location, document)
+        try:
+            value = YAML(typ="safe", pure=True).constructor.construct_object(node)
+        except ValueError:  # thousands of digits
+            value = math.inf
+        if isinstance(value, float) and not math.isfinite(value):
+            text = f"got {shortened(node.value)}; a finite number is needed"
+            document.add([Problem(text, location, NOT_FINITE)])
+        return value
     return _expand(str(node.value), location, document, plain=node.style is None)
-
-
-def _typed(node: ScalarNode, location: Location, document: Document) -> Any:
-    """A number, truth value or null; numbers are finite."""
-    try:
-        value = YAML(typ="safe", pure=True).constructor.construct_object(node)
-    except ValueError:  # thousands of digits
-        value = math.inf
-    if isinstance(value, float) and not math.isfinite(value):
-        document.add(
-            [Problem(f"got {shortened(node.value)}; a finite number is needed", location, NOT_FINITE)]
-        )
-    return value
-
-
-def _construct_mapping(
-    node: MappingNode, location: Location, file: str, document: Document
-) -> dict[str, Any]:
-    values: dict[str, Any] = {}
-    for key_node, value_node in node.value:
-        key = str(key_node.value) if isinstance(key_node, ScalarNode) else "?"
-        here = (*location, key)
-        origin = Origin(file, key_node.start_mark.line + 1)
-        if key in values:
-            text = f"repeated, first in line {document.origins[here].line}; delete one of the two"
-            document.add([Problem(text, here, origin=origin)])
-            continue
-        document.origins[here] = origin
-        values[key] = construct(value_node, here, file, document)
-    return values
 
 
 def expand(text: str) -> str:
@@ -218,10 +207,10 @@ def lay_over(base: Document, over: Document, *, replaced: Location = ()) -> Docu
                 merged[key] = merge(merged[key], value, here)
                 continue
             result.drop(here)
-            other = _ALTERNATIVES.get((*location[:1], *("*" for _ in location[1:]), key))
-            if value is not None and other is not None and other not in above:
-                merged.pop(other, None)
-                result.drop((*location, other))
+            alternative = _ALTERNATIVES.get((*location[:1], *("*" for _ in location[1:]), key))
+            if value is not None and alternative is not None and alternative not in above:
+                merged.pop(alternative, None)
+                result.drop((*location, alternative))
             if value is None and key in merged:
                 del merged[key]
                 continue

@@ -23,9 +23,9 @@ class Section(Options):
 
     @model_validator(mode="after")
     def _exactly_one(self) -> Self:
-        given = [name for name in self.one_of if getattr(self, name) is not None]
-        if self.one_of and len(given) != 1:
-            have = " and ".join(repr(g) for g in given) or "neither"
+        present = [name for name in self.one_of if getattr(self, name) is not None]
+        if self.one_of and len(present) != 1:
+            have = " and ".join(repr(g) for g in present) or "neither"
             raise ValueError(f"got {have}; exactly one of {' | '.join(self.one_of)} is needed")
         return self
 
@@ -45,8 +45,8 @@ class PortableSection(Section):
 
         One that says where a machine keeps its files, as in ``${DATA}/en-de.tsv``, counts as it is written.
         """
-        places = {location: _place_of(location, text) for location, text in self._raw.items()}
-        values = self._with({location: text for location, text in places.items() if text is not None})
+        portable = {location: _place_of(location, text) for location, text in self._raw.items()}
+        values = self._with({location: text for location, text in portable.items() if text is not None})
         del values["name"]
         # Finished runs of recipes older than these keys are still recognised.
         parts = values["parts"]
@@ -119,17 +119,17 @@ class OpenSection(Section):
         Raises:
             ConfigurationError: All that is wrong with it.
         """
-        keys, made, problems = cls.own_keys(), dict[str, Any](), list[Problem]()
+        keys, fields, problems = cls.own_keys(), dict[str, Any](), list[Problem]()
         if isinstance(values, dict):
             with collected(problems):
-                made = cls.typed(values, recipe or {})
+                fields = cls.typed(values, recipe or {})
         try:
-            found = checked(cls, {**values, **made} if isinstance(values, dict) else values)
+            section = checked(cls, {**values, **fields} if isinstance(values, dict) else values)
         except ConfigurationError as error:
             problems[:0] = [p for p in error.problems if p.kind != "missing" or p.location[0] in keys]
         if problems:
             raise ConfigurationError(problems)
-        return found
+        return section
 
 
 class WeightSection(Section):
@@ -171,8 +171,8 @@ class PartsSection(Section):
 
     def frozen_steps(self, steps: int) -> int:
         """The number of steps, of a run with this many, in which the encoder is frozen."""
-        given = self.freeze_encoder_steps
-        return int(given if given >= 1 else given * steps)
+        frozen = self.freeze_encoder_steps
+        return int(frozen if frozen >= 1 else frozen * steps)
 
     @model_validator(mode="after")
     def _any(self) -> PartsSection:

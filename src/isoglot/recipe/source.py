@@ -37,14 +37,14 @@ def find(path_or_name: str | Path) -> Path:
 
 
 def read_document(
-    given: str | Path | Mapping[str, Any], overrides: Sequence[str] = (), *, variables: bool = True
+    recipe: str | Path | Mapping[str, Any], overrides: Sequence[str] = (), *, variables: bool = True
 ) -> Document:
     """Read a recipe, what it extends, and the overrides (``section.key=value``); mistakes are in its ``problems``.
 
     ``given`` is a file, the name of a built-in recipe, or what a file would hold as dictionaries. ``variables``:
     Whether an environment variable that is not set is a mistake.
     """
-    document = _of_values(given) if isinstance(given, Mapping) else _read_file(find(given), seen=())
+    document = _of_values(recipe) if isinstance(recipe, Mapping) else _read_file(find(recipe), seen=())
     for override in given_texts(overrides, "overrides"):
         document = overridden(document, override)
     if variables:
@@ -98,7 +98,10 @@ def _extended(document: Document, path: Path, *, seen: tuple[Path, ...]) -> Docu
     parent = document.values.pop("extends", None)
     if parent is None:
         return document
-    base_path = _find_parent(parent, path)
+    candidates = []
+    if isinstance(parent, str):
+        candidates = [path.parent / parent, _BUILT_IN / f"{parent.removesuffix('.yaml')}.yaml"]
+    base_path = next((candidate for candidate in candidates if candidate.is_file()), None)
     if base_path is None or base_path.resolve() in (*seen, path.resolve()):
         reason = (
             "extends itself"
@@ -111,10 +114,3 @@ def _extended(document: Document, path: Path, *, seen: tuple[Path, ...]) -> Docu
     base = _read_file(base_path, seen=(*seen, path.resolve()))
     document.drop(("extends",))
     return lay_over(base, document)
-
-
-def _find_parent(name: object, path: Path) -> Path | None:
-    if not isinstance(name, str):
-        return None
-    candidates = (path.parent / name, _BUILT_IN / f"{name.removesuffix('.yaml')}.yaml")
-    return next((c for c in candidates if c.is_file()), None)

@@ -43,10 +43,10 @@ class Spec(Options):
         Raises:
             ConfigurationError: All that is wrong, each with its option.
         """
-        found = checked(cls, values, *models)
+        options = checked(cls, values, *models)
         if hasattr(cls.maker, "check_options"):
-            cls.maker.check_options(found)
-        return found
+            cls.maker.check_options(options)
+        return options
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickled by what it makes: its class is in no module."""
@@ -61,11 +61,11 @@ class Spec(Options):
         self, name: str, *first: Any, corpora: Mapping[str, Dataset] | None = None, **supplied: Any
     ) -> Any:
         """Call it, with those of ``supplied`` that it takes and is not given; messages name it ``name``."""
-        given = {option: getattr(self, option) for option in self.model_fields_set}
-        for option in self.corpora & given.keys():
-            given[option] = None if given[option] is None else (corpora or {})[given[option]]
+        options = {option: getattr(self, option) for option in self.model_fields_set}
+        for option in self.corpora & options.keys():
+            options[option] = None if options[option] is None else (corpora or {})[options[option]]
         try:
-            return type(self).maker(*first, **{k: v for k, v in supplied.items() if self.takes(k)} | given)
+            return type(self).maker(*first, **{k: v for k, v in supplied.items() if self.takes(k)} | options)
         except (TypeError, ValueError) as error:
             text = f"{name} does not take these options ({type(error).__name__}: {error}); change them"
             raise ConfigurationError(text) from error
@@ -102,33 +102,35 @@ def spec_of(maker: Any, *supplied: str) -> type[Spec]:
     is_open = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # an option may have the name of a model's method
-        made: Any = create_model(maker.__name__, __base__=_OpenSpec if is_open else Spec, **fields)
-    made.maker, made.supplied, made.corpora = maker, supplied, frozenset(corpora)
-    made.__doc__ = summary_of(maker)
-    return made  # type: ignore[no-any-return]
+        model: Any = create_model(maker.__name__, __base__=_OpenSpec if is_open else Spec, **fields)
+    model.maker, model.supplied, model.corpora = maker, supplied, frozenset(corpora)
+    model.__doc__ = summary_of(maker)
+    return model  # type: ignore[no-any-return]
 
 
 def _restored(maker: Any, supplied: tuple[str, ...], state: dict[Any, Any]) -> Spec:
     kind = spec_of(maker, *supplied)
-    found = kind.__new__(kind)
-    found.__setstate__(state)
-    return found
+    options = kind.__new__(kind)
+    options.__setstate__(state)
+    return options
 
 
-def require_options(made: Any, **values: Any) -> None:
+def require_options(subject: Any, **values: Any) -> None:
     """Refuse options in Python as a recipe's are: those of a dataclass's own object, or ``values`` for a callable."""
-    own = not isinstance(made, type) and is_dataclass(made)
-    maker: Any = type(made) if own else made
+    is_object = not isinstance(subject, type) and is_dataclass(subject)
+    maker: Any = type(subject) if is_object else subject
     spec = spec_of(maker)
-    if own:
-        values = {n: getattr(made, n) for n in spec.model_fields.keys() - spec.corpora if hasattr(made, n)}
+    if is_object:
+        values = {
+            n: getattr(subject, n) for n in spec.model_fields.keys() - spec.corpora if hasattr(subject, n)
+        }
     try:
         checked(spec, values)
     except ConfigurationError as error:
         if problems := [p for p in error.problems if p.kind != "missing"]:
             raise ConfigurationError(problems) from error
-    if own and hasattr(made, "check_options"):
-        made.check_options()
+    if is_object and hasattr(subject, "check_options"):
+        subject.check_options()
 
 
 def summary_of(maker: Callable[..., Any]) -> str:
@@ -139,7 +141,7 @@ def summary_of(maker: Callable[..., Any]) -> str:
 
 def argument_docs(maker: Callable[..., Any]) -> dict[str, str]:
     """What the docstring says of each argument; of a class those of its bases too."""
-    found: dict[str, str] = {}
+    docs: dict[str, str] = {}
     for base in reversed(inspect.getmro(maker)) if inspect.isclass(maker) else [maker]:
         text = inspect.cleandoc(base.__doc__ or "").replace("\nAttributes:\n", "\nArgs:\n")
         _, _, rest = text.partition("\nArgs:\n")
@@ -147,23 +149,23 @@ def argument_docs(maker: Callable[..., Any]) -> dict[str, str]:
         for entry in re.split(r"\n(?=    \S)", section):
             if match := re.fullmatch(r"\s*\**(\w+): (.*)", entry, re.DOTALL):
                 text = re.sub(r":\w+:`~?([^`]*)`|``", lambda role: role[1] or "", match[2])
-                found[match[1]] = " ".join(text.split())
-    return found
+                docs[match[1]] = " ".join(text.split())
+    return docs
 
 
 def _hints(maker: Callable[..., Any]) -> dict[str, Any]:
     """Parameter types, resolved where their names can be; a dataclass's inherited fields in their own module."""
-    found: dict[str, Any] = {}
+    hints: dict[str, Any] = {}
     if not inspect.isclass(maker):
         targets: tuple[Any, ...] = (maker,)
     else:
         targets = tuple(reversed(inspect.getmro(maker))) if is_dataclass(maker) else (maker.__init__,)
     for target in targets:
         try:
-            found.update(typing.get_type_hints(target, include_extras=True))
+            hints.update(typing.get_type_hints(target, include_extras=True))
         except (NameError, TypeError):  # a name that only a type checker imports: this part stays unchecked
             continue
-    return {name: hint.type if isinstance(hint, InitVar) else hint for name, hint in found.items()}
+    return {name: hint.type if isinstance(hint, InitVar) else hint for name, hint in hints.items()}
 
 
 def _plain(hint: Any) -> Any:
@@ -191,5 +193,5 @@ def _written(hint: Any) -> Any:
     return Annotated[hint, Strict(False)] if lenient else hint
 
 
-def _mentions(hint: Any, wanted: type) -> bool:
-    return hint is wanted or any(_mentions(inner, wanted) for inner in get_args(hint))
+def _mentions(hint: Any, sought: type) -> bool:
+    return hint is sought or any(_mentions(inner, sought) for inner in get_args(hint))

@@ -82,9 +82,9 @@ def series_numbers(labels: Sequence[str], runs: Sequence[str]) -> list[int]:
         >>> series_numbers(["weam (3 runs)", "other"], ["mlm", "weam"])
         [1, 2]
     """
-    own = [re.sub(r" \(\d+ runs\)$", "", label) for label in labels]
-    known = list(dict.fromkeys([*runs, *own]))
-    return [known.index(label) for label in own]
+    names = [re.sub(r" \(\d+ runs\)$", "", label) for label in labels]
+    order = list(dict.fromkeys([*runs, *names]))
+    return [order.index(name) for name in names]
 
 
 def _draw_lines(figure: Lines, runs: Sequence[str]) -> Chart:
@@ -110,7 +110,18 @@ def _draw_lines(figure: Lines, runs: Sequence[str]) -> Chart:
     best = [row["tip"] for row in rows if row["best"]]
     caption = f"{figure.note} Best: {'; '.join(best)}." if best else figure.note
     svg = _svg(alt.layer(*layers), figure.title, _HEIGHT)
-    return Chart(figure.title, [("", svg)], caption.strip(), _lines_table(figure))
+    columns = [
+        {
+            x: TableCell(f"{y:.4g}".replace("-", "−"), y, sd)
+            for x, y, sd in zip(s.x, s.y, s.sd or repeat(None, len(s.x)), strict=True)
+        }
+        for s in figure.series
+    ]
+    steps = sorted({x for column in columns for x in column})
+    cells = [[f"{x:g}", *(column.get(x, "–") for column in columns)] for x in steps]
+    headings = [figure.x_label, *(series.label or figure.y_label for series in figure.series)]
+    table = Table.listing(figure.title, figure.y_label, headings, cells)
+    return Chart(figure.title, [("", svg)], caption.strip(), table)
 
 
 def _line_rows(number: int, series: LineSeries, figure: Lines) -> Iterator[dict[str, Any]]:
@@ -158,23 +169,8 @@ def _look(labels: Sequence[str], numbers: Sequence[int], *, lines: bool) -> dict
     }
 
 
-def _lines_table(figure: Lines) -> Table:
-    cells = [
-        {
-            x: TableCell(f"{y:.4g}".replace("-", "−"), y, sd)
-            for x, y, sd in zip(s.x, s.y, s.sd or repeat(None, len(s.x)), strict=True)
-        }
-        for s in figure.series
-    ]
-    rows = [
-        [f"{x:g}", *(own.get(x, "–") for own in cells)]
-        for x in sorted({x for s in figure.series for x in s.x})
-    ]
-    headings = [figure.x_label, *(series.label or figure.y_label for series in figure.series)]
-    return Table.listing(figure.title, figure.y_label, headings, rows)
-
-
 def _draw_scatter(figure: Scatter, runs: Sequence[str]) -> Chart:
+    """Points, with Spearman's ρ of all or of each group's."""
     rows: list[dict[str, Any]] = []
     for point in figure.points:
         name = ", ".join(part for part in (point.group, point.label) if part)
@@ -191,14 +187,21 @@ def _draw_scatter(figure: Scatter, runs: Sequence[str]) -> Chart:
             **_look(groups, series_numbers(groups, runs), lines=False),
         )
     )
-    said = _correlations(figure)
-    places = [[TableCell(f"{v:.4g}", v) for v in (p.x, p.y)] for p in figure.points]
+    sign, parts = 1 if figure.correlate == "y" else -1, []
+    for group in dict.fromkeys(p.group for p in figure.points) if figure.each_group else [None]:
+        points = [p for p in figure.points if group is None or p.group == group]
+        correlation = rank_correlation([p.x for p in points], [sign * p.y for p in points])
+        text = "too few points for a rank correlation" if correlation is None else str(correlation)
+        parts.append(text if group is None else f"{group}: {text}")
+    of = f", of {figure.x_label} with the negated {figure.y_label}" if sign < 0 else ""
+    text = "; ".join(parts) + (of if any("ρ" in part for part in parts) else "")
+    correlations = f"{text[0].upper()}{text[1:]}."
     table = Table.listing(
-        figure.title, said, ["point", "group", figure.x_label, figure.y_label],
-        [[p.label, p.group, *place] for p, place in zip(figure.points, places, strict=True)],
+        figure.title, correlations, ["point", "group", figure.x_label, figure.y_label],
+        [[p.label, p.group, *(TableCell(f"{v:.4g}", v) for v in (p.x, p.y))] for p in figure.points],
     )  # fmt: skip
     svg = _svg(chart, figure.title, _HEIGHT)
-    return Chart(figure.title, [("", svg)], f"{said} {figure.note}".strip(), table)
+    return Chart(figure.title, [("", svg)], f"{correlations} {figure.note}".strip(), table)
 
 
 def _draw_bars(figure: Bars, runs: Sequence[str]) -> Chart:
@@ -209,32 +212,20 @@ def _draw_bars(figure: Bars, runs: Sequence[str]) -> Chart:
     panels = []
     listed: list[list[str | TableCell]] = []
     for panel in dict.fromkeys(bar.panel for bar in figure.bars):
-        own = {(bar.series, bar.group): bar.value for bar in figure.bars if bar.panel == panel}
-        texts = {place: f"{value:.4g}".replace("-", "−") for place, value in own.items()}
-        rows = [{"series": s, "x": g, "y": own[s, g], "tip": f"{s}, {g}: {texts[s, g]}"} for s, g in own]
+        values = {(bar.series, bar.group): bar.value for bar in figure.bars if bar.panel == panel}
+        texts = {key: f"{value:.4g}".replace("-", "−") for key, value in values.items()}
+        rows = [
+            {"series": s, "x": g, "y": y, "tip": f"{s}, {g}: {texts[s, g]}"} for (s, g), y in values.items()
+        ]
         chart = alt.Chart(alt.InlineData(values=rows)).mark_bar()
         offset = alt.XOffset("series:N", sort=series)
         chart = chart.encode(x=x, xOffset=offset, y=y, description="tip:N", color=colour)
         panels.append((panel, _svg(chart, f"{figure.title} {panel}".strip(), _HEIGHT)))
         for s in series:
-            cells = [TableCell(texts.get((s, g), "–"), own.get((s, g))) for g in groups]
+            cells = [TableCell(texts.get((s, g), "–"), values.get((s, g))) for g in groups]
             listed.append([" / ".join(filter(None, (s, panel))), *cells])
     data = Table.listing(figure.title, figure.y_label, ["", *groups], listed)
     return Chart(figure.title, panels, figure.note, data)
-
-
-def _correlations(figure: Scatter) -> str:
-    """Spearman's ρ of all points, or of each group's."""
-    sign = 1 if figure.correlate == "y" else -1
-    parts = []
-    for group in dict.fromkeys(p.group for p in figure.points) if figure.each_group else [None]:
-        own = [p for p in figure.points if group is None or p.group == group]
-        found = rank_correlation([p.x for p in own], [sign * p.y for p in own])
-        said = "too few points for a rank correlation" if found is None else str(found)
-        parts.append(said if group is None else f"{group}: {said}")
-    of = f", of {figure.x_label} with the negated {figure.y_label}" if sign < 0 else ""
-    text = "; ".join(parts) + (of if any("ρ" in part for part in parts) else "")
-    return f"{text[0].upper()}{text[1:]}."
 
 
 def _draw_map(figure: EmbeddingMap) -> Chart:
@@ -247,8 +238,8 @@ def _draw_map(figure: EmbeddingMap) -> Chart:
             partners[i].append(panel.points[j].word)
             partners[j].append(panel.points[i].word)
         for i, p in enumerate(panel.points):
-            places = [TableCell(f"{v:.2f}", v) for v in (p.x, p.y)]
-            rows.append([panel.title, p.word, p.language, *places, ", ".join(partners[i])])
+            coordinates = [TableCell(f"{v:.2f}", v) for v in (p.x, p.y)]
+            rows.append([panel.title, p.word, p.language, *coordinates, ", ".join(partners[i])])
     headings = ["panel", "word", "language", "x", "y", "joined with"]
     table = Table.listing(figure.title, figure.note or "Places after projection", headings, rows)
     joined = "Dotted lines join words that are translations of each other." * any(
@@ -264,8 +255,8 @@ def _panel(panel: MapPanel, languages: Sequence[str]) -> Markup:
         name = point.language or "other"
         tip = f"{point.word} ({name})" if point.language else point.word
         side = "right" if len(languages) > 1 and name == languages[0] else "left"
-        place = {"x": point.x, "y": point.y}
-        points.append({**place, "series": name, "tip": tip, "word": point.word, "side": side})
+        label = {"series": name, "tip": tip, "word": point.word, "side": side}
+        points.append({"x": point.x, "y": point.y, **label})
     ends = [(panel.points[i], panel.points[j]) for i, j in panel.pairs]
     pairs = [{"x": a.x, "y": a.y, "x2": b.x, "y2": b.y, "tip": f"{a.word} – {b.word}"} for a, b in ends]
     at: dict[str, Any] = {

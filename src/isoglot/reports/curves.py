@@ -40,52 +40,45 @@ def read_curves(folder: Path, label: str) -> list[Curve]:
         steps = state.get("global_step")
         if isinstance(steps, int) and isinstance(state.get("log_history"), list) and steps >= furthest:
             best, furthest = state, steps
-    found: dict[str, dict[float, float]] = defaultdict(dict)
+    points: dict[str, dict[float, float]] = defaultdict(dict)
     for entry in best.get("log_history", ()):
         for name, value in entry.items():
             if name in _SKIPPED or isinstance(value, bool) or not isinstance(value, int | float):
                 continue
             if math.isfinite(value) and isinstance(entry.get("step"), int | float):
-                found[name][float(entry["step"])] = float(value)
-    return [_thinned(label, name, points) for name, points in found.items() if len(points) > 1]
+                points[name][float(entry["step"])] = float(value)
+    curves = []
+    for name, values in points.items():  # a few hundred: means over neighbours, so that noise is no trend
+        steps, size = sorted(values), math.ceil(len(values) / _MOST_POINTS)
+        parts = [steps[i : i + size] for i in range(0, len(steps), size)]
+        means = tuple(fmean(values[step] for step in part) for part in parts)
+        if len(steps) > 1:
+            curves.append(Curve(label, name, tuple(map(fmean, parts)), means))
+    return curves
 
 
 def curve_figures(curves: Sequence[Curve]) -> list[Lines]:
     """One chart a quantity, a line a run; runs of one label (seeds) are one line, their mean, with their deviation.
 
-    Losses come first, then the figures of evaluations and of objectives.
+    Losses come first, then the figures of evaluations and of objectives. Where seeds share no steps, each is a line.
     """
-    grouped: dict[str, list[Curve]] = defaultdict(list)
+    grouped: dict[str, dict[str, list[Curve]]] = defaultdict(lambda: defaultdict(list))
     for curve in curves:
-        grouped[curve.quantity].append(curve)
+        grouped[curve.quantity][curve.run].append(curve)
     charts: list[Lines] = []
     for name in sorted(
         grouped,
         key=lambda n: (n != "loss", not n.endswith("/loss"), not n.startswith("eval_"), "/" not in n, n),
     ):
-        together: dict[str, list[Curve]] = defaultdict(list)
-        for curve in grouped[name]:
-            together[curve.run].append(curve)
-        series = [line for run, own in together.items() for line in _lines(run, own)]
+        series: list[LineSeries] = []
+        for run, seeds in grouped[name].items():
+            values = [dict(zip(curve.steps, curve.values, strict=True)) for curve in seeds]
+            shared = sorted(set(values[0]).intersection(*values[1:]))
+            if len(seeds) == 1 or len(shared) < 2:
+                series += [LineSeries(label=run, x=list(c.steps), y=list(c.values)) for c in seeds]
+                continue
+            y = [fmean(v[step] for v in values) for step in shared]
+            sd = [stdev([v[step] for v in values]) for step in shared]
+            series.append(LineSeries(label=f"{run} ({len(seeds)} runs)", x=shared, y=y, sd=sd))
         charts.append(Lines(kind="lines", title=name, x_label="step", y_label=name, series=series))
     return charts
-
-
-def _lines(run: str, curves: Sequence[Curve]) -> list[LineSeries]:
-    """The mean over the steps that all have, with their sample deviation; a line each where no steps are shared."""
-    values = [dict(zip(curve.steps, curve.values, strict=True)) for curve in curves]
-    shared = sorted(set(values[0]).intersection(*values[1:]))
-    if len(curves) == 1 or len(shared) < 2:
-        return [LineSeries(label=run, x=list(c.steps), y=list(c.values)) for c in curves]
-    y = [fmean(v[step] for v in values) for step in shared]
-    sd = [stdev([v[step] for v in values]) for step in shared]
-    return [LineSeries(label=f"{run} ({len(curves)} runs)", x=shared, y=y, sd=sd)]
-
-
-def _thinned(label: str, name: str, points: Mapping[float, float]) -> Curve:
-    """At most a few hundred points: means over neighbours, so that noise is not mistaken for a trend."""
-    steps = sorted(points)
-    size = math.ceil(len(steps) / _MOST_POINTS)
-    parts = [steps[i : i + size] for i in range(0, len(steps), size)]
-    values = tuple(sum(points[s] for s in part) / len(part) for part in parts)
-    return Curve(label, name, tuple(sum(part) / len(part) for part in parts), values)

@@ -7,7 +7,6 @@ from pandas import concat
 
 from isoglot.reports.languages import transformation
 from isoglot.reports.scores import Measure, ReportScores, lower_is_better, main_measures
-from isoglot.reports.stats import Score
 from isoglot.reports.table import Column, Table, TableCell, TableRow, figure, slug
 from isoglot.results import SHARES
 
@@ -64,10 +63,10 @@ def overview(scores: ReportScores, source: str) -> Table | None:
         arrow = " ↓" if lower_is_better(m.metric) else ""
         full = f"{metric_name(m.metric)}, mean over {', '.join(members)}"
         slots.append(_Slot(m, members, Column(metric_name(m.metric) + arrow, full, m.title)))
-    told = f"Means over the languages measured, {source} left out where there are two others."
+    caption = f"Means over the languages measured, {source} left out where there are two others."
     if any(slot.heading.label.endswith("↓") for slot in slots):
-        told += " Higher is better, but lower under ↓."
-    return _filled(Table("overview", "All tasks", told, "run", []), slots, scores)
+        caption += " Higher is better, but lower under ↓."
+    return _filled(Table("overview", "All tasks", caption, "run", []), slots, scores)
 
 
 def result_tables(scores: ReportScores, source: str) -> list[Table]:
@@ -76,41 +75,40 @@ def result_tables(scores: ReportScores, source: str) -> list[Table]:
     EM and F1 share one, each language having both; so do the supervised and zero-shot results of
     ``isoglot transfer`` and their difference, and the further metrics of a task.
     """
-    return [_task_table(measures, scores, source) for measures in _together([*scores.values])]
-
-
-def _task_table(measures: Sequence[Measure], scores: ReportScores, source: str) -> Table:
-    first = measures[0]
-    further = not set(measures) & set(main_measures([*scores.values]))
-    transfer = all(m.quantity for m in measures)
-    names = " / ".join(metric_name(m.metric) for m in measures)
-    parts = [first.task, first.split, *(m.metric for m in measures)]
-    told = _caption(measures, scores)
-    if transfer:
-        base = metric_name(first.base_metric)
-        names, told = (
-            f"{base}, zero-shot (ZS), supervised (SUP) and the gap Δ",
-            _caption(measures, scores, base),
-        )
-        parts = [first.task, first.split, first.base_metric, "transfer"]
-        slots = _transfer_slots(measures, scores)
-    elif further and len(measures) > 1:
-        names, parts = _FURTHER, [first.task, first.split, _FURTHER]
-        slots = [slot for m in measures for slot in _language_slots([m], scores, source, by_metric=True)]
-    else:
-        slots = _language_slots(measures, scores, source)
-    table = Table(slug(parts), f"{first.task}: {names}", told, "run", [], secondary=further)
-    table.notes += scores.notes(first.task)
-    return _filled(table, slots, scores)
+    tables, main = [], set(main_measures([*scores.values]))
+    for measures in _groups([*scores.values]):
+        first, further, base = measures[0], not set(measures) & main, ""
+        names = " / ".join(metric_name(m.metric) for m in measures)
+        parts = [first.task, first.split, *(m.metric for m in measures)]
+        if all(m.quantity for m in measures):
+            base = metric_name(first.base_metric)
+            names = f"{base}, zero-shot (ZS), supervised (SUP) and the gap Δ"
+            parts = [first.task, first.split, first.base_metric, "transfer"]
+            slots = []  # ALIGN-MLM's layout: the transformations across, in each ZS, SUP and Δ
+            for language in dict.fromkeys(lang for m in measures for lang in scores.languages(m)):
+                orders = language.partition("-x-")[2].replace("-", "+")
+                group = orders if transformation(language) else language
+                columns = (Column(_QUANTITY_NAMES[m.quantity], language, group) for m in measures)
+                slots += [_Slot(m, (language,), c) for m, c in zip(measures, columns, strict=True)]
+        elif further and len(measures) > 1:
+            names, parts = _FURTHER, [first.task, first.split, _FURTHER]
+            slots = [slot for m in measures for slot in _language_slots([m], scores, source, by_metric=True)]
+        else:
+            slots = _language_slots(measures, scores, source)
+        title, caption = f"{first.task}: {names}", _caption(measures, scores, base)
+        table = Table(slug(parts), title, caption, "run", [], secondary=further)
+        table.notes += scores.notes(first.task)
+        tables.append(_filled(table, slots, scores))
+    return tables
 
 
 def _caption(measures: Sequence[Measure], scores: ReportScores, names: str = "") -> str:
     """What the numbers of a table are."""
     names = names or " and ".join(dict.fromkeys(metric_name(m.metric) for m in measures))
     counts = [scores.examples[m].where(scores.examples[m] > 0) for m in measures]  # 0 where nobody counted
-    counted = [own for own in counts if own.notna().any(axis=None)]
-    low = int(min((own.min(axis=None) for own in counted), default=0))
-    high = int(max((own.max(axis=None) for own in counted), default=0))
+    counts = [frame for frame in counts if frame.notna().any(axis=None)]
+    low = int(min((frame.min(axis=None) for frame in counts), default=0))
+    high = int(max((frame.max(axis=None) for frame in counts), default=0))
     examples = f"{low:,}" if low == high else f"{low:,} to {high:,}"
     examples = f", {examples} examples per language" if high else ""  # analyses of embeddings have none
     directions = list(dict.fromkeys(lower_is_better(m.metric) for m in measures))
@@ -127,13 +125,13 @@ def _caption(measures: Sequence[Measure], scores: ReportScores, names: str = "")
     return f"{names}{scale}, {splits} split{examples}; {better}.{seeds}"
 
 
-def _together(measures: Sequence[Measure]) -> list[list[Measure]]:
+def _groups(measures: Sequence[Measure]) -> list[list[Measure]]:
     """Measures of one table each: EM and F1 of a task and split, EM first; ZS, SUP and Δ; the main one; the others."""
     main = main_measures(measures)
     groups: dict[tuple[str, str, str], list[Measure]] = {}
     for measure in measures:
-        own = (measure.task, measure.split)
-        both = {m.base_metric for m in measures if (m.task, m.split) == own and not m.quantity}
+        task = (measure.task, measure.split)
+        both = {m.base_metric for m in measures if (m.task, m.split) == task and not m.quantity}
         key = measure.metric
         if measure.quantity:
             key = f"transfer {measure.base_metric}"
@@ -141,10 +139,10 @@ def _together(measures: Sequence[Measure]) -> list[list[Measure]]:
             key = "em/f1"
         elif measure not in main:
             key = _FURTHER
-        groups.setdefault((*own, key), []).append(measure)
+        groups.setdefault((*task, key), []).append(measure)
     order, tasks = [*_QUANTITY_NAMES], list(dict.fromkeys(key[:2] for key in groups))
-    found = sorted(groups, key=lambda key: (tasks.index(key[:2]), key[2] == _FURTHER))
-    return [sorted(groups[k], key=lambda m: (order.index(m.quantity), m.base_metric)) for k in found]
+    keys = sorted(groups, key=lambda key: (tasks.index(key[:2]), key[2] == _FURTHER))
+    return [sorted(groups[key], key=lambda m: (order.index(m.quantity), m.base_metric)) for key in keys]
 
 
 def _language_slots(
@@ -154,8 +152,8 @@ def _language_slots(
 
     With ``by_metric`` the languages stand under the measure instead, with their last mean.
     """
-    found = dict.fromkeys(lang for m in measures for lang in scores.languages(m))
-    languages = sorted(found, key=lambda lang: (lang != source, lang))
+    languages = sorted({lang for m in measures for lang in scores.languages(m)})
+    languages.sort(key=lambda lang: lang != source)
     means = average_sets(languages, source)
     sets: list[tuple[str, tuple[str, ...], bool]] = [(lang, (lang,), False) for lang in languages]
     sets += [(label, members, True) for label, members in (means[-1:] if by_metric else means)]
@@ -172,23 +170,12 @@ def _language_slots(
     return slots
 
 
-def _transfer_slots(measures: Sequence[Measure], scores: ReportScores) -> list[_Slot]:
-    """ALIGN-MLM's layout: the transformations across, in each ZS, SUP and Δ."""
-    slots = []
-    for language in dict.fromkeys(lang for m in measures for lang in scores.languages(m)):
-        applied = language.partition("-x-")[2].replace("-", "+") if transformation(language) else language
-        slots += [
-            _Slot(m, (language,), Column(_QUANTITY_NAMES[m.quantity], language, applied)) for m in measures
-        ]
-    return slots
-
-
 def _filled(table: Table, slots: Sequence[_Slot], scores: ReportScores) -> Table:
     """The table with a row for each run that has a score in any column; the best of each column is marked."""
     table.columns = [slot.heading for slot in slots]
     columns = [_column(scores, slot) for slot in slots]
-    measured = [scores.values[slot.measure].reindex(columns=slot.languages) for slot in slots]
-    seeds_of = concat([own.groupby(level="run").count() for own in measured], axis=1).reindex(scores.runs)
+    values = [scores.values[slot.measure].reindex(columns=slot.languages) for slot in slots]
+    seeds_of = concat([frame.groupby(level="run").count() for frame in values], axis=1).reindex(scores.runs)
     for run, cells in zip(scores.runs, zip(*columns, strict=True), strict=True):
         counts = seeds_of.loc[run]
         if (counts > 0).any():
@@ -200,20 +187,18 @@ def _filled(table: Table, slots: Sequence[_Slot], scores: ReportScores) -> Table
 
 def _column(scores: ReportScores, slot: _Slot) -> list[TableCell]:
     """A column's cell for each run; of several figures those that print the same as the best are marked."""
-    means = scores.means(slot.measure, slot.languages)
-    cells = [_cell(means.get(run), slot, scores.languages(slot.measure, run)) for run in scores.runs]
-    known = [cell.value for cell in cells if cell.value is not None]
-    if len(known) < 2:
+    means, cells = scores.means(slot.measure, slot.languages), []
+    for run in scores.runs:
+        if (score := means.get(run)) is None:
+            measured = scores.languages(slot.measure, run)
+            lacking = [lang for lang in slot.languages if lang not in measured]
+            why = f"no mean: {', '.join(lacking)} missing" if lacking else "no mean: no seed has everything"
+            cells.append(TableCell("–", title=why if slot.heading.average else "not measured"))
+        else:
+            title = f"{score.mean:.3f}, {score.seeds} seed{'s' * (score.seeds > 1)}, n = {score.examples:,}"
+            cells.append(TableCell.of(score.mean, slot.measure.metric, sd=score.sd, title=title))
+    values = [cell.value for cell in cells if cell.value is not None]
+    if len(values) < 2:
         return cells
-    best = (min if lower_is_better(slot.measure.metric) else max)(known)
+    best = (min if lower_is_better(slot.measure.metric) else max)(values)
     return [replace(cell, best=cell.text == figure(best, digits=cell.digits)) for cell in cells]
-
-
-def _cell(score: Score | None, slot: _Slot, measured: Sequence[str]) -> TableCell:
-    if score is None:
-        lacking = [lang for lang in slot.languages if lang not in measured]
-        why = f"no mean: {', '.join(lacking)} missing" if lacking else "no mean: no seed has everything"
-        return TableCell("–", title=why if slot.heading.average else "not measured")
-    seeds = f"{score.seeds} seed{'s' * (score.seeds > 1)}"
-    title = f"{score.mean:.3f}, {seeds}, n = {score.examples:,}"
-    return TableCell.of(score.mean, slot.measure.metric, sd=score.sd, title=title)

@@ -12,8 +12,8 @@ def common_code(code: str) -> str:
         >>> common_code("deu"), common_code("deu-eng"), common_code("eng-x-inv")
         ('de', 'de-en', 'en-x-inv')
     """
-    own, mark, derived = code.partition("-x-")
-    return "-".join(map(two_letters, own.split("-"))) + mark + derived
+    codes, mark, derived = code.partition("-x-")
+    return "-".join(map(two_letters, codes.split("-"))) + mark + derived
 
 
 def transformation(language: str) -> str:

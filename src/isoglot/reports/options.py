@@ -6,13 +6,8 @@ from isoglot.options import Options, option
 
 
 class CompareOptions(Options):
-    """Which runs stand beside the papers, and what they are called."""
+    """What runs are called, and which are one row."""
 
-    beside: tuple[str, ...] = option(
-        (),
-        "Put a run beside a paper's row: tlm=weam:Table2:tlm; repeatable.",
-        metavar="RUN=TABLE:ROW",
-    )
     combine: tuple[str, ...] = option(
         (), "Show bilingual models as one row; English is their mean.", metavar="NAME=LANG:RUN,…"
     )
@@ -23,7 +18,6 @@ class ReportOptions(CompareOptions):
     """What a page shows."""
 
     title: str = option("isoglot report", "Heading of the page.")
-    headline: str = option("", "Your own sentence above the computed headline.")
     baseline: str | None = option(
         None, "The run that the headline compares with; by default the second best."
     )

@@ -71,12 +71,12 @@ class Comparison:
         return self.first - self.second
 
     def __str__(self) -> str:
-        place = "".join(f"{self.about[name]} " for name in ("task", "language") if self.about.get(name))
+        about = "".join(f"{self.about[name]} " for name in ("task", "language") if self.about.get(name))
         difference, low, high = (
             figure(value, signed=True) for value in (self.difference, self.low, self.high)
         )
         return (
-            f"{place}{self.metric}: {figure(self.first)} against {figure(self.second)}, {difference} (95 % interval "
+            f"{about}{self.metric}: {figure(self.first)} against {figure(self.second)}, {difference} (95 % interval "
             f"{low} to {high}, {shown_p(self.p)}, {self.examples:,} examples)"
         )
 
@@ -106,8 +106,8 @@ def compare(
     Example:
         >>> from isoglot.example_counts import shares
         >>> right = {"accuracy": shares([1] * 90 + [0] * 10)}
-        >>> (found,) = compare(right, {"accuracy": shares([1] * 70 + [0] * 30)})
-        >>> found.difference, found.p < 0.001, found.low > 0
+        >>> (comparison,) = compare(right, {"accuracy": shares([1] * 70 + [0] * 30)})
+        >>> comparison.difference, comparison.p < 0.001, comparison.low > 0
         (20.0, True, True)
     """
     try:
@@ -125,26 +125,30 @@ def compare(
             f"no task, language and split in common: first {_listed(sides[0])}, second {_listed(sides[1])}; "
             "evaluate both on the same data with --predictions FOLDER"
         )
-    found = []
+    comparisons = []
     for key in shared:
-        one, other = (side[key] for side in sides)
-        if one.about.get("data") != other.about.get("data"):
+        pair = [side[key] for side in sides]
+        if pair[0].about.get("data") != pair[1].about.get("data"):
             raise ConfigurationError(
                 f"{' '.join(key)}: the two were measured on different examples; evaluate both on the same data"
             )
         about = dict(zip(("task", "language", "split"), key, strict=True))
-        about |= {"first": str(one.about.get("run", "")), "second": str(other.about.get("run", ""))}
-        alone = ({name: [own] for name, own in side.metrics.items()} for side in (one, other))
-        found += paired(*alone, samples=samples, seed=seed, about=about)
-    if not found:
+        about |= {
+            name: str(c.about.get("run", "")) for name, c in zip(("first", "second"), pair, strict=True)
+        }
+        runs = ({name: [counts] for name, counts in file.metrics.items()} for file in pair)
+        comparisons += paired(*runs, samples=samples, seed=seed, about=about)
+    if not comparisons:
         metrics = [
-            {name: len(own) for side in each.values() for name, own in side.metrics.items()} for each in sides
+            {name: len(counts) for file in side.values() for name, counts in file.metrics.items()}
+            for side in sides
         ]
+        listed = [", ".join(f"{n} of {k:,}" for n, k in sizes.items()) or "none" for sizes in metrics]
         raise ConfigurationError(
-            f"no metric with examples in common: first has {_counted(metrics[0])}, second {_counted(metrics[1])}; "
-            "measure both by the same metric on the same data"
+            f"no metric with examples in common: first has {listed[0]}, second {listed[1]}; measure both by the same "
+            "metric on the same data"
         )
-    return found
+    return comparisons
 
 
 def paired(
@@ -162,12 +166,12 @@ def paired(
     """
     names = [name for name in first if name in second]
     for name in names:
-        one, *others = [*first[name], *second[name]]
-        for other in others:
-            if one.numerators.shape != other.numerators.shape or one.combine != other.combine:
+        reference, *rest = [*first[name], *second[name]]
+        for counts in rest:
+            if (reference.numerators.shape, reference.combine) != (counts.numerators.shape, counts.combine):
                 raise ConfigurationError(
-                    f"{name}: {len(one)} and {len(other)} examples, or other classes, are counted; compare predictions "
-                    "of the same examples, by models with the same labels"
+                    f"{name}: {len(reference)} and {len(counts)} examples, or other classes, are counted; compare "
+                    "predictions of the same examples, by models with the same labels"
                 )
     if len({len(first[name][0]) for name in names}) > 1:
         raise ConfigurationError(f"{', '.join(names)}: metrics have different numbers of examples")
@@ -187,9 +191,9 @@ class _Pair:
 
     def __init__(self, first: Sequence[ExampleCounts], second: Sequence[ExampleCounts]) -> None:
         self.runs, self.combine = len(first), first[0].combine
-        self.means = fmean(own.value for own in first), fmean(own.value for own in second)
+        self.means = fmean(counts.value for counts in first), fmean(counts.value for counts in second)
         self.first, self.second = (
-            np.hstack([own.numerators for own in side] + [own.denominators for own in side])
+            np.hstack([counts.numerators for counts in side] + [counts.denominators for counts in side])
             for side in (first, second)
         )
         self.change = self.second - self.first
@@ -216,37 +220,35 @@ def _p_values(pairs: Sequence[_Pair], samples: int, seed: int) -> list[float]:
     exact = 2 ** len(differ) <= samples
     seen = np.zeros(len(pairs), np.int64)
     count = 0
-    every = [np.array([*product((0.0, 1.0), repeat=len(differ))])] if exact else []
-    for swaps in every or _random_swaps(len(differ), samples, seed):
-        count += len(swaps)
-        for place, pair in enumerate(pairs):
-            moved = swaps @ pair.change[differ]
-            found = pair.difference(pair.first.sum(0) + moved, pair.second.sum(0) - moved)
-            observed = pair.difference(pair.first.sum(0), pair.second.sum(0))
-            seen[place] += int((abs(found) >= abs(observed) - _ROUNDING).sum())
-    return [float(own) for own in (seen / count if exact else (seen + 1) / (count + 1))]
-
-
-def _random_swaps(examples: int, samples: int, seed: int) -> Iterator[Floats]:
     generator = np.random.default_rng(seed_for(seed, "exchange"))
-    for rows in _blocks(samples, examples):
-        yield generator.integers(0, 2, (rows, examples), np.int32).astype(np.float64)
+    for rows in [0] if exact else _blocks(samples, len(differ)):
+        if exact:
+            swaps = np.array([*product((0.0, 1.0), repeat=len(differ))])
+        else:
+            swaps = generator.integers(0, 2, (rows, len(differ)), np.int32).astype(np.float64)
+        count += len(swaps)
+        for i, pair in enumerate(pairs):
+            moved = swaps @ pair.change[differ]
+            exchanged = pair.difference(pair.first.sum(0) + moved, pair.second.sum(0) - moved)
+            observed = pair.difference(pair.first.sum(0), pair.second.sum(0))
+            seen[i] += int((abs(exchanged) >= abs(observed) - _ROUNDING).sum())
+    return [float(p) for p in (seen / count if exact else (seen + 1) / (count + 1))]
 
 
 def _intervals(pairs: Sequence[_Pair], samples: int, seed: int) -> list[tuple[float, float]]:
     """The middle 95 % of the differences of bootstrap samples."""
     examples = len(pairs[0])
     generator = np.random.default_rng(seed_for(seed, "bootstrap"))
-    found: list[list[Floats]] = [[] for _ in pairs]
+    differences: list[list[Floats]] = [[] for _ in pairs]
     for rows in _blocks(samples, examples):
         drawn = generator.integers(0, examples, (rows, examples), np.int32)
         drawn += (np.arange(rows, dtype=np.int32) * examples)[:, None]
         times = (
             np.bincount(drawn.ravel(), minlength=rows * examples).reshape(rows, examples).astype(np.float64)
         )
-        for own, pair in zip(found, pairs, strict=True):
-            own.append(pair.difference(times @ pair.first, times @ pair.second))
-    ends = [np.quantile(np.concatenate(own), (0.025, 0.975)) for own in found]
+        for drawn_differences, pair in zip(differences, pairs, strict=True):
+            drawn_differences.append(pair.difference(times @ pair.first, times @ pair.second))
+    ends = [np.quantile(np.concatenate(blocks), (0.025, 0.975)) for blocks in differences]
     return [(float(low), float(high)) for low, high in ends]
 
 
@@ -260,7 +262,7 @@ def _blocks(samples: int, examples: int) -> Iterator[int]:
 def _evaluations(side: str | Path | Mapping[str, ExampleCounts]) -> dict[tuple[str, str, str], CountsFile]:
     """Counts by task, language and split; own ones have no names."""
     if isinstance(side, Mapping):
-        if wrong := [name for name, own in side.items() if not isinstance(own, ExampleCounts)]:
+        if wrong := [name for name, counts in side.items() if not isinstance(counts, ExampleCounts)]:
             raise ConfigurationError(
                 f"{wrong[0]}: expected ExampleCounts, got {shortened(side[wrong[0]])}; isoglot.example_counts.shares "
                 "makes them of one number from 0 to 1 per example"
@@ -270,30 +272,26 @@ def _evaluations(side: str | Path | Mapping[str, ExampleCounts]) -> dict[tuple[s
         raise ConfigurationError(
             f"expected a folder of predictions, or counts by metric, got {shortened(side)}"
         )
-    place = Path(side)
-    files = sorted(place.rglob(f"*{ENDING}")) if place.is_dir() else [place]
+    path = Path(side)
+    files = sorted(path.rglob(f"*{ENDING}")) if path.is_dir() else [path]
     if not files or not files[0].is_file():
         raise InputError(
-            f"holds no counts of examples (*{ENDING}); evaluate with --predictions {place}, and add --again if "
+            f"holds no counts of examples (*{ENDING}); evaluate with --predictions {path}, and add --again if "
             "predictions exist already",
-            path=place,
+            path=path,
         )
-    found: dict[tuple[str, str, str], CountsFile] = {}
+    evaluations: dict[tuple[str, str, str], CountsFile] = {}
     for file in files:
-        own = CountsFile.read(file)
-        task, language, split = (str(own.about.get(name)) for name in ("task", "language", "split"))
+        counts_file = CountsFile.read(file)
+        task, language, split = (str(counts_file.about.get(name)) for name in ("task", "language", "split"))
         key = task, common_code(language), split
-        if key in found:
+        if key in evaluations:
             raise ConfigurationError(
-                f"{place}: holds {' '.join(key)} of several checkpoints; give the folder of one of them"
+                f"{path}: holds {' '.join(key)} of several checkpoints; give the folder of one of them"
             )
-        found[key] = own
-    return found
+        evaluations[key] = counts_file
+    return evaluations
 
 
 def _listed(side: Mapping[tuple[str, str, str], CountsFile]) -> str:
     return ", ".join(" ".join(key).strip() or "own counts" for key in side)
-
-
-def _counted(metrics: Mapping[str, int]) -> str:
-    return ", ".join(f"{name} of {examples:,}" for name, examples in metrics.items()) or "none"

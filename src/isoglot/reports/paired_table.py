@@ -31,34 +31,56 @@ def paired_table(material: Material, baseline: str | None) -> Table | None:
     if len(runs) < 2:
         return None
     reference = baseline if baseline in runs else next(iter(runs))
-    rows, notes = [], []
-    for run in (name for name in runs if name != reference):
-        for place in (place for place in runs[run] if place in runs[reference]):
-            found = _compared(runs[run][place], runs[reference][place])
-            if found is None:
-                where = " ".join(filter(None, place))
+    rows: list[list[str | TableCell]] = []
+    notes = []
+    for run, evaluations in runs.items():
+        for key in evaluations if run != reference else ():
+            if key not in runs[reference]:
+                continue
+            task, language, split = key
+            comparison = _compared(evaluations[key], runs[reference][key])
+            if comparison is None:
+                where = " ".join(filter(None, key))
                 notes.append(f"{run}, {where}: measured on other examples or seeds; left out.")
-            else:
-                rows.append([run, *_cells(place, found)])
+                continue
+            metric, p = comparison.metric, comparison.p
+            ends = (
+                figure(v, signed=True, digits=decimals(metric)) for v in (comparison.low, comparison.high)
+            )
+            difference = comparison.difference
+            rows.append([
+                run, Measure(task, split, metric).title, language, metric_name(metric),
+                TableCell.of(comparison.first, metric), TableCell.of(comparison.second, metric),
+                TableCell.of(difference, metric, signed=True, title=f"{difference:.3f}"), " to ".join(ends),
+                # the heading says p
+                TableCell(shown_p(p).removeprefix("p ").removeprefix("= "), p, title=f"p = {p:.5f}"),
+                TableCell(f"{comparison.examples:,}", float(comparison.examples),
+                          title=f"{comparison.differing:,} of them differ"),
+            ])  # fmt: skip
     if not rows:
         return None
     names = ["task", "language", "metric", "value", reference, "difference", "95 % interval", "p", "examples"]
-    title, caption = f"Paired differences from {reference}", _caption(reference)
-    return replace(Table.listing(title, caption, ["run", *names], rows), id="paired", notes=notes)
+    caption = (
+        f"Each run against {reference} on the same examples, in points. The 95 % interval is the paired bootstrap's "
+        f"over examples, p that of approximate randomisation over examples, two-sided ({SAMPLES:,} samples). Seeds "
+        "that both runs have go together. p is not corrected for the number of rows: of twenty rows without any "
+        "difference one is below 0.05 on average."
+    )
+    table = Table.listing(f"Paired differences from {reference}", caption, ["run", *names], rows)
+    return replace(table, id="paired", notes=notes)
 
 
 def _by_run(material: Material) -> dict[str, dict[tuple[str, str, str], Seeds]]:
     """Counts by run, then task, language and split, then seed; runs in the order of their results."""
-    labels = dict(
-        zip(map(_key, (row.model_dump() for row in material.rows)), row_labels(material.rows), strict=True)
-    )
+    keys = (_key(row.model_dump()) for row in material.rows)
+    labels = dict(zip(keys, row_labels(material.rows), strict=True))
     runs: dict[str, dict[tuple[str, str, str], Seeds]] = {label: {} for label in labels.values()}
-    for own, label in material.counts:
-        about = own.about
-        place = (str(about.get("task")), common_code(str(about.get("language"))), str(about.get("split")))
+    for counts_file, label in material.counts:
+        about = counts_file.about
+        key = (str(about.get("task")), common_code(str(about.get("language"))), str(about.get("split")))
         run = labels.get(_key(about)) or label or str(about.get("run"))
-        runs.setdefault(run, {}).setdefault(place, {})[about.get("seed")] = own
-    return {run: places for run, places in runs.items() if places}
+        runs.setdefault(run, {}).setdefault(key, {})[about.get("seed")] = counts_file
+    return {run: evaluations for run, evaluations in runs.items() if evaluations}
 
 
 def _key(about: Mapping[str, Any]) -> str:
@@ -68,7 +90,7 @@ def _key(about: Mapping[str, Any]) -> str:
 def _compared(first: Seeds, second: Seeds) -> Comparison | None:
     """The main metric of both, over the seeds that both have."""
     seeds = [seed for seed in first if seed in second]
-    if not seeds or len({own.about.get("data") for side in (first, second) for own in side.values()}) > 1:
+    if not seeds or len({file.about.get("data") for side in (first, second) for file in side.values()}) > 1:
         return None
     metric = main_measures([Measure("", "", name) for name in first[seeds[0]].metrics])[0].metric
     try:
@@ -76,33 +98,3 @@ def _compared(first: Seeds, second: Seeds) -> Comparison | None:
         return next(iter(paired(*sides)), None)
     except (KeyError, ConfigurationError):  # another metric, other classes, or other numbers of examples
         return None
-
-
-def _caption(reference: str) -> str:
-    return (
-        f"Each run against {reference} on the same examples, in points. The 95 % interval is the paired bootstrap's "
-        f"over examples, p that of approximate randomisation over examples, two-sided ({SAMPLES:,} samples). Seeds "
-        "that both runs have go together. p is not corrected for the number of rows: of twenty rows without any "
-        "difference one is below 0.05 on average."
-    )
-
-
-def _cells(place: tuple[str, str, str], found: Comparison) -> list[str | TableCell]:
-    task, language, split = place
-    digits = decimals(found.metric)
-    ends = [figure(end, signed=True, digits=digits) for end in (found.low, found.high)]
-    differing = f"{found.differing:,} of them differ"
-    return [
-        Measure(task, split, found.metric).title,
-        language,
-        metric_name(found.metric),
-        TableCell.of(found.first, found.metric),
-        TableCell.of(found.second, found.metric),
-        TableCell.of(found.difference, found.metric, signed=True, title=f"{found.difference:.3f}"),
-        f"{ends[0]} to {ends[1]}",
-        # the heading says p
-        TableCell(
-            shown_p(found.p).removeprefix("p ").removeprefix("= "), found.p, title=f"p = {found.p:.5f}"
-        ),
-        TableCell(f"{found.examples:,}", float(found.examples), title=differing),
-    ]

@@ -21,7 +21,7 @@ PAPERS: Mapping[str, str] = {
 }  # fmt: skip
 """Key -> what a text calls it."""
 
-_UNTOLD = ("source", "runs")
+_UNLABELLED = ("source", "runs")
 """Attributes of rows that single out none."""
 
 
@@ -41,8 +41,8 @@ class PaperColumn:
     def labels(self) -> frozenset[str]:
         """What may single it out; a pair of languages either way round."""
         turned = "-".join(reversed(self.language.split("-")))
-        own = (self.id, self.task, self.metric, self.language, turned, self.quantity, self.system)
-        return frozenset([*own, *self.id.split(".")]) - {""}
+        texts = (self.id, self.task, self.metric, self.language, turned, self.quantity, self.system)
+        return frozenset([*texts, *self.id.split(".")]) - {""}
 
 
 @dataclass(frozen=True)
@@ -72,8 +72,8 @@ class PaperRow:
     @property
     def labels(self) -> frozenset[str]:
         """What may single it out: as printed, and the values of its attributes."""
-        told = (str(value) for key, value in self.attributes.items() if key not in _UNTOLD)
-        return frozenset([self.name, self.label, *told]) - {""}
+        values = (str(value) for key, value in self.attributes.items() if key not in _UNLABELLED)
+        return frozenset([self.name, self.label, *values]) - {""}
 
 
 @dataclass(frozen=True)
@@ -123,40 +123,40 @@ class PaperTable:
     @property
     def cited(self) -> str:
         """As a text cites it: ``WEAM, Table 2``."""
-        place = f"Table {self.number}" if self.number[0].isdigit() else f"text {self.number}"
-        return f"{PAPERS[self.paper]}, {place}"
+        number = f"Table {self.number}" if self.number[0].isdigit() else f"text {self.number}"
+        return f"{PAPERS[self.paper]}, {number}"
 
     def column(self, *labels: str) -> PaperColumn:
         """The one column that has all these labels: its id, or its task, metric, language, quantity and system."""
         exact = [column for column in self.columns if labels == (column.id,)]
-        found = exact or [column for column in self.columns if set(labels) <= column.labels]
-        if len(found) != 1:
-            names = [column.id for column in found or self.columns]
-            raise _unknown(f"{self.name}: column", labels, names, several=bool(found))
-        return found[0]
+        columns = exact or [column for column in self.columns if set(labels) <= column.labels]
+        if len(columns) != 1:
+            names = [column.id for column in columns or self.columns]
+            raise _unknown(f"{self.name}: column", labels, names, several=bool(columns))
+        return columns[0]
 
     def row(self, *labels: str) -> PaperRow:
         """The one row that has all these labels: as printed, with its setting, or values of its attributes.
 
         Where rows of several settings have them, the zero-shot one is meant.
         """
-        found = self.rows_of(*labels)
-        if len(found) > 1:
-            found = [row for row in found if row.setting == "zero-shot"] or found
-        if len(found) != 1:
+        rows = self.rows_of(*labels)
+        if len(rows) > 1:
+            rows = [row for row in rows if row.setting == "zero-shot"] or rows
+        if len(rows) != 1:
             names = [self.address(row) for row in self.rows_of(*labels) or self.rows]
-            raise _unknown(f"{self.name}: row", labels, names, several=bool(found))
-        return found[0]
+            raise _unknown(f"{self.name}: row", labels, names, several=bool(rows))
+        return rows[0]
 
     def address(self, row: PaperRow) -> str:
         """A row's name, with what tells it from others of its name: ``zero-shot / - MoCo / 250k``."""
-        same = [other for other in self.rows if other.name == row.name]
-        told = [
+        namesakes = [r for r in self.rows if r.name == row.name]
+        values = [
             str(value)
             for key, value in row.attributes.items()
-            if key not in _UNTOLD and any(other.attributes.get(key) != value for other in same)
+            if key not in _UNLABELLED and any(r.attributes.get(key) != value for r in namesakes)
         ]
-        return " / ".join([row.name, *dict.fromkeys(told)])
+        return " / ".join([row.name, *dict.fromkeys(values)])
 
     def rows_of(self, *labels: str) -> list[PaperRow]:
         """Every row that has all these labels, or those of one :meth:`address`.
@@ -164,16 +164,16 @@ class PaperTable:
         A label as printed goes before an attribute of the same name.
         """
         exact = [row for row in self.rows if len(labels) == 1 and labels[0] in (row.name, row.label)]
-        wanted = set(labels[0].split(" / ") if len(labels) == 1 else labels) - {""}
-        return exact or [row for row in self.rows if wanted <= row.labels]
+        parts = set(labels[0].split(" / ") if len(labels) == 1 else labels) - {""}
+        return exact or [row for row in self.rows if parts <= row.labels]
 
     def value(self, row: PaperRow, column: PaperColumn) -> PaperValue | None:
         """The figure in a row and column, a wrong one corrected; ``None`` where the paper has no number."""
         printed = row.values.get(column.id)
         if not isinstance(printed, int | float):
             return None
-        places = {(row.label, setting, column.id) for setting in ("", row.setting)}
-        wrong = next((c for c in self.corrections if (c.row, c.setting, c.column) in places), None)
+        addresses = {(row.label, setting, column.id) for setting in ("", row.setting)}
+        wrong = next((c for c in self.corrections if (c.row, c.setting, c.column) in addresses), None)
         if wrong is None:
             return PaperValue(float(printed), float(printed))
         mean = self.mean(row.values, column) if column.average else None
@@ -189,23 +189,38 @@ class PaperTable:
         With ``partial`` it leaves out what is missing; ``None`` only where nothing is left.
         """
         groups: dict[tuple[str, str], list[float]] = defaultdict(list)
-        for other in self.columns:
-            skipped = "zero_shot" in column.id and other.language == "en"
-            if other.average or skipped or (column.metric and other.metric != column.metric):
+        for part in self.columns:
+            skipped = "zero_shot" in column.id and part.language == "en"
+            if part.average or skipped or (column.metric and part.metric != column.metric):
                 continue
-            value = values.get(other.id)
+            value = values.get(part.id)
             if isinstance(value, int | float):
-                groups[(other.language, "" if other.language else other.task)].append(float(value))
+                groups[(part.language, "" if part.language else part.task)].append(float(value))
             elif not partial:
                 return None
-        return fmean(fmean(own) for own in groups.values()) if groups else None
+        return fmean(map(fmean, groups.values())) if groups else None
 
 
 @cache
 def paper_tables() -> tuple[PaperTable, ...]:
     """All tables, in the order of the papers."""
-    wrong = corrections()
-    return tuple(_table(entry, wrong) for entry in _data()["tables"])
+    tables = []
+    for entry in _data()["tables"]:
+        columns = []
+        for fields in entry["columns"]:
+            known = {k: v for k, v in fields.items() if k in PaperColumn.__dataclass_fields__}
+            language = fields.get("language") or fields.get("pair") or ""
+            columns.append(PaperColumn(**{**known, "language": language}))
+        rows = []
+        for fields in entry["rows"]:
+            attributes = {k: v for k, v in fields.items() if k not in ("label", "values")}
+            values = dict(zip((c.id for c in columns), fields["values"], strict=True))
+            rows.append(PaperRow(fields["label"], values, attributes))
+        paper, number = entry["paper"], entry["table"].removeprefix("text.")
+        about: dict[str, Any] = {name: entry.get(name, "") for name in ("title", "kind", "split", "note")}
+        about["corrections"] = tuple(c for c in corrections() if (c.paper, c.table) == (paper, number))
+        tables.append(PaperTable(paper, number, columns=tuple(columns), rows=tuple(rows), **about))
+    return tuple(tables)
 
 
 def paper_table(name: str) -> PaperTable:
@@ -216,12 +231,10 @@ def paper_table(name: str) -> PaperTable:
         74.5
     """
     paper, _, number = name.strip().partition(":")
-    wanted = (
-        paper.lower().replace("-", "_"),
-        number.strip().lower().removeprefix("table").removeprefix("t").strip(),
-    )
+    paper = paper.lower().replace("-", "_")
+    number = number.strip().lower().removeprefix("table").removeprefix("t").strip()
     for table in paper_tables():
-        if (table.paper, table.number.lower()) == wanted:
+        if (table.paper, table.number.lower()) == (paper, number):
             return table
     raise _unknown("paper table", [name], [t.name for t in paper_tables()])
 
@@ -239,28 +252,12 @@ def _data() -> dict[str, Any]:
     return data
 
 
-def _table(entry: Mapping[str, Any], wrong: Sequence[Correction]) -> PaperTable:
-    columns = []
-    for given in entry["columns"]:
-        own = {k: v for k, v in given.items() if k in PaperColumn.__dataclass_fields__}
-        columns.append(PaperColumn(**{**own, "language": given.get("language") or given.get("pair") or ""}))
-    rows = []
-    for given in entry["rows"]:
-        attributes = {k: v for k, v in given.items() if k not in ("label", "values")}
-        values = dict(zip((c.id for c in columns), given["values"], strict=True))
-        rows.append(PaperRow(given["label"], values, attributes))
-    paper, number = entry["paper"], entry["table"].removeprefix("text.")
-    told = {name: entry.get(name, "") for name in ("split", "note")}
-    told["corrections"] = tuple(c for c in wrong if (c.paper, c.table) == (paper, number))
-    return PaperTable(paper, number, entry["title"], entry["kind"], tuple(columns), tuple(rows), **told)
-
-
 def _unknown(
     what: str, labels: Sequence[str], known: Sequence[str], *, several: bool = False
 ) -> ConfigurationError:
-    given, shown = " / ".join(labels), "; ".join([*known[:8], *["…"] * (len(known) > 8)])
+    name, listed = " / ".join(labels), "; ".join([*known[:8], *["…"] * (len(known) > 8)])
     if several:
-        return ConfigurationError(f"{what} {given!r} fits several; add one of these to choose: {shown}")
-    near = closest(given, known)
+        return ConfigurationError(f"{what} {name!r} fits several; add one of these to choose: {listed}")
+    near = closest(name, known)
     hint = f"did you mean {near!r}?" if near else "type `isoglot report papers` to list what there is"
-    return ConfigurationError(f"{what} {given!r} is unknown; known: {shown}; {hint}")
+    return ConfigurationError(f"{what} {name!r} is unknown; known: {listed}; {hint}")

@@ -15,7 +15,6 @@ from markupsafe import Markup
 from isoglot import __version__
 from isoglot.checks import shortened
 from isoglot.errors import ConfigurationError
-from isoglot.reports.beside import PaperPlace, beside_cells
 from isoglot.reports.compare import compare
 from isoglot.reports.curves import curve_figures
 from isoglot.reports.export import to_csv, to_latex, write_tables
@@ -56,8 +55,8 @@ def report(
     if not runs or (wrong := [run for run in runs if not isinstance(run, str | Path | Result)]):
         got = shortened(wrong[0]) if runs else "none"
         raise ConfigurationError(f"runs must be folders, files of results or rows of results, got {got}")
-    given = [labelled(run)[1] for run in runs if not isinstance(run, Result)]
-    refuse_overwriting(out, [path for path in given if path.is_file()])
+    paths = [labelled(run)[1] for run in runs if not isinstance(run, Result)]
+    refuse_overwriting(out, [path for path in paths if path.is_file()])
     require_writable(out)
     if options.tables is not None:
         require_writable(options.tables, folder=True)
@@ -66,9 +65,15 @@ def report(
     material, scores = _gathered(runs, options, options.gold)
     scores.runs.sort(key=lambda run: run != options.baseline)
     page = _page(material, scores, options)
-    drawn = [figure.data for figure in (*page["figures"], *page["curves"])]
-    tables = [*page["own"], *page["beside"], *drawn, page["everything"], page["runs"]]
-    _distinct(tables)
+    drawn = [chart.data for chart in (*page["figures"], *page["curves"])]
+    tables = [*page["results"], *page["beside"], *drawn, page["everything"], page["runs"]]
+    names: set[str] = set()
+    for table in tables:  # file names differ
+        name, number = table.id, 2
+        while table.id in names:
+            table.id = slug([name, str(number)])
+            number += 1
+        names.add(table.id)
     legal = XmlText()
     text = legal(_html(page))
     legal.warn(out)
@@ -79,7 +84,7 @@ def report(
 
 def comparison_tables(runs: Sequence[str | Path], options: CompareOptions) -> list[Table]:
     """The tables beside the papers' alone, for ``isoglot report compare``."""
-    return _compared(*_gathered(runs, options), options)
+    return compare(_gathered(runs, options)[0].cells, unmeasured=True)
 
 
 def _gathered(
@@ -88,53 +93,47 @@ def _gathered(
     combinations = [Combination.parse(text) for text in options.combine]
     paths = [run for run in runs if not isinstance(run, Result)]
     with tempfile.TemporaryDirectory() as folder:
-        if held := [run for run in runs if isinstance(run, Result)]:
-            paths.append(append(Path(folder) / FILE_NAME, held))
+        if rows := [run for run in runs if isinstance(run, Result)]:
+            paths.append(append(Path(folder) / FILE_NAME, rows))
         material = gather(paths, combinations, options.rename, gold=gold)
     return material, collect(material.rows, combinations)
-
-
-def _compared(material: Material, scores: ReportScores, options: CompareOptions) -> list[Table]:
-    encoders = {run: info.encoder for run, info in material.infos.items()}
-    places = [PaperPlace.parse(text) for text in options.beside]
-    return compare([*material.cells, *beside_cells(places, scores, encoders)], others=True)
 
 
 def _page(material: Material, scores: ReportScores, options: ReportOptions) -> dict[str, Any]:
     """What the page shows; a part that is empty is left out."""
     source = common_code(options.source)
-    lines = headlines(scores, source=source, baseline=options.baseline)
-    first = overview(scores, source)
     names = list(dict.fromkeys([*scores.runs, *(curve.run for curve in material.curves)]))
     curves, figures = _drawn(curve_figures(material.curves), names), _drawn(material.figures, names)
-    paired = paired_table(material, options.baseline)
-    own = [table for table in (first, paired) if table] + result_tables(scores, source)
-    beside = _compared(material, scores, options)
+    summaries = [overview(scores, source), paired_table(material, options.baseline)]
+    results = [*filter(None, summaries), *result_tables(scores, source)]
+    beside = compare(material.cells, unmeasured=True)
     most, worst = options.worst or options.sentences, options.worst is not None
     viewers = [Viewer(title, pairs, most=most, worst=worst) for title, pairs in material.alignments]
-    everything, runs = _results_table(material), _runs_table(material)
+    everything = _results_table(material.rows)
+    columns = ["run", "starts from", "seeds", "results", "versions", "folder"]
+    rows = []
+    for info in material.infos.values():
+        versions = ", ".join(f"{name} {version}" for name, version in info.versions.items())
+        seeds = ", ".join(map(str, info.seeds)) or "–"
+        rows.append([info.name, info.start or "–", seeds, f"{info.examples:,}", versions, info.folder])
+    runs = Table.listing("Runs", "", columns, rows)
+    starts: dict[str, list[str]] = {}  # encoder to the runs that start from it
+    for info in material.infos.values():
+        if info.start:
+            starts.setdefault(info.start, []).append(info.name)
     parts = [
-        ("tables", "Results by task", own), ("papers", "Beside the papers", beside), ("figures", "Figures", figures),
-        ("curves", "Training", curves), ("alignments", "Word alignments", viewers),
+        ("tables", "Results by task", results), ("papers", "Beside the papers", beside),
+        ("figures", "Figures", figures), ("curves", "Training", curves), ("alignments", "Word alignments", viewers),
         ("all", "All results", everything.rows), ("runs", "Runs", runs.rows),
     ]  # fmt: skip
     return {
-        "title": options.title, "lead": options.headline, "cards": lines,
+        "title": options.title, "cards": headlines(scores, source=source, baseline=options.baseline),
         "warning": " ".join(scores.warnings()),
-        "starts": _starts(material),
+        "starts": [(", ".join(members), start) for start, members in starts.items()],
         "contents": [(anchor, title) for anchor, title, part in parts if part],
-        "own": own, "beside": beside, "figures": figures, "curves": curves, "viewers": viewers,
+        "results": results, "beside": beside, "figures": figures, "curves": curves, "viewers": viewers,
         "everything": everything, "runs": runs,
     }  # fmt: skip
-
-
-def _starts(material: Material) -> list[tuple[str, str]]:
-    """Runs and the encoder that they start from."""
-    runs: dict[str, list[str]] = {}
-    for info in material.infos.values():
-        if info.start:
-            runs.setdefault(info.start, []).append(info.name)
-    return [(", ".join(names), start) for start, names in runs.items()]
 
 
 def _drawn(figures: Sequence[ReportFigure], runs: Sequence[str]) -> list[Any]:
@@ -169,11 +168,11 @@ def _html(page: dict[str, Any]) -> str:
     )
 
 
-def _results_table(material: Material) -> Table:
-    has_options = any(row.options for row in material.rows)
+def _results_table(results: Sequence[Result]) -> Table:
+    has_options = any(row.options for row in results)
     names = ["task", "language", "split", "metric", *["options"] * has_options, "value", "seed", "examples"]
     rows: list[list[str | TableCell]] = []
-    for row in material.rows:
+    for row in results:
         texts = [row.run, row.task, row.language, row.split, row.metric, *[row.settings] * has_options]
         value = TableCell(f"{row.value:.4f}".rstrip("0").rstrip("."), row.value)
         seed = "" if row.seed is None else TableCell(str(row.seed), float(row.seed))
@@ -181,26 +180,6 @@ def _results_table(material: Material) -> Table:
         rows.append([*texts, value, seed, examples, row.recipe_hash[:8], row.checkpoint_hash[:8]])
     headings = ["run", *names, "recipe", "checkpoint"]
     return Table.listing("All results", "As measured, one row per result.", headings, rows)
-
-
-def _runs_table(material: Material) -> Table:
-    rows = []
-    for info in material.infos.values():
-        versions = ", ".join(f"{name} {version}" for name, version in info.versions.items())
-        seeds = ", ".join(map(str, info.seeds)) or "–"
-        rows.append([info.name, info.start or "–", seeds, f"{info.examples:,}", versions, info.folder])
-    return Table.listing("Runs", "", ["run", "starts from", "seeds", "results", "versions", "folder"], rows)
-
-
-def _distinct(tables: Iterable[Table]) -> None:
-    """Different file names for tables of one name."""
-    seen: set[str] = set()
-    for table in tables:
-        name, number = table.id, 2
-        while table.id in seen:
-            table.id = slug([name, str(number)])
-            number += 1
-        seen.add(table.id)
 
 
 def _saved(table: Table) -> Iterator[tuple[str, str, str]]:

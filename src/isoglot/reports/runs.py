@@ -17,7 +17,7 @@ from isoglot.reports.scores import Combination, row_labels, run_label
 from isoglot.reports.viewer import AlignmentRecord, holds_alignments, read_alignments
 from isoglot.results import Cell, Result
 from isoglot.runs.files import read_json
-from isoglot.runs.folder import CHECKPOINT
+from isoglot.runs.folder import CHECKPOINT, MANIFEST, RUN
 
 _FIGURES = "figures"
 _HASH = re.compile("[0-9a-f]{16}")
@@ -52,9 +52,8 @@ class Material:
     curves: list[Curve] = field(default_factory=list)
     figures: list[ReportFigure] = field(default_factory=list)
     alignments: list[tuple[str, list[AlignmentRecord]]] = field(default_factory=list)
-    counts: list[tuple[CountsFile, str]] = field(
-        default_factory=list
-    )  # of predictions, and their folder's label
+    # of predictions, and their folder's label
+    counts: list[tuple[CountsFile, str]] = field(default_factory=list)
 
 
 def gather(
@@ -75,30 +74,33 @@ def gather(
         InputError: a path is not there, holds nothing to report, or a file in it is wrong.
         ConfigurationError: a name for a run that is not there.
     """
-    material, records = Material(), list[Mapping[str, Any]]()
-    given = [labelled(path) for path in paths]
-    labels, rows, cells = RunLabels(given), list[tuple[Result, Path]](), list[tuple[Cell, Path]]()
-    studied = list[Mapping[str, Any]]()
-    curves = list[tuple[Curve, Path]]()
-    for path in _apart([path for _, path in given]):
+    material, records, of_studies = Material(), list[Mapping[str, Any]](), list[Mapping[str, Any]]()
+    inputs = [labelled(path) for path in paths]
+    labels, rows, cells = RunLabels(inputs), list[tuple[Result, Path]](), list[tuple[Cell, Path]]()
+    curves, empty = list[tuple[Curve, Path]](), list[Path]()
+    for path in _searched([path for _, path in inputs]):
         if not path.exists():
             raise InputError("run not found; name a run folder or a results.jsonl", path=path)
-        there = [path] if path.is_file() else sorted(path.rglob("*.jsonl"))
         if path.is_file() and holds_alignments(path):
             material.alignments.append((path.stem.replace("_", " "), read_alignments(path, gold)))
             continue
-        tables = [file for file in there if file.name == results.CELLS]
-        files = [f for f in there if f not in tables and (path.is_file() or f.name == results.FILE_NAME)]
+        lines = [path] if path.is_file() else sorted(path.rglob("*.jsonl"))
+        tables = [file for file in lines if file.name == results.CELLS]
+        files = [f for f in lines if f not in tables and (path.is_file() or f.name == results.FILE_NAME)]
         rows += [(row, file) for file in files for row in results.read(file)]
         cells += [(cell, file) for file in tables for cell in results.read_cells(file)]
         counts = sorted(path.rglob(f"*{ENDING}"))  # of a file nothing is below it
         material.counts += [(CountsFile.read(file), labels.of(file)) for file in counts]
-        told = [(read_json(file) or {}).get("runs") for file in sorted(path.rglob(results.RUNS))]
-        studied += [own for runs in told if isinstance(runs, list) for own in runs if isinstance(own, dict)]
-        learned = _trained(path, records, labels)
-        drawn = _drawn(path, material)
-        curves += learned
-        if not (files or tables or counts or learned or drawn):
+        for file in sorted(path.rglob(results.RUNS)):
+            runs = (read_json(file) or {}).get("runs")
+            of_studies += [run for run in runs if isinstance(run, dict)] if isinstance(runs, list) else []
+        trained = _curves(path, records, labels)
+        curves += trained
+        if not (_take_figures(path, material) or files or tables or counts or trained):
+            empty.append(path)
+    nothing = not (rows or cells or curves or material.counts or material.figures or material.alignments)
+    for path in empty:
+        if nothing or not any(path.rglob(RUN)):  # a run of a few steps has no curve
             raise InputError(
                 "no results.jsonl, cells.jsonl, training curves or figures in this folder; "
                 "type `isoglot evaluate CHECKPOINT ... --out`, or name another folder",
@@ -110,23 +112,38 @@ def gather(
         )
     material.rows, material.cells = labels.rows(rows), labels.cells(cells)
     _require_one_value(material.rows, [file for _, file in rows])
-    called = labels.names([(curve.run, folder) for curve, folder in curves])
-    material.curves = [replace(curve, run=name) for (curve, _), name in zip(curves, called, strict=True)]
+    curve_names = labels.names([(curve.run, folder) for curve, folder in curves])
+    material.curves = [replace(curve, run=name) for (curve, _), name in zip(curves, curve_names, strict=True)]
     if names:
         _rename(material, names)
         records = [{**r, "name": names.get(str(r.get("name")), r.get("name"))} for r in records]
-    material.infos = _infos(material.rows, [*studied, *records], combinations)
+    material.infos = _infos(material.rows, [*of_studies, *records], combinations)
     return material
 
 
+def _searched(paths: Sequence[str | Path]) -> list[Path]:
+    """The paths, each once, without those that another one's search takes up: a run read twice is not two seeds."""
+    resolved = {Path(path).resolve(): Path(path) for path in paths}
+    return [
+        path
+        for full, path in resolved.items()
+        if not any(parent in resolved for parent in full.parents)
+        or not (full.is_dir() or (full.is_file() and full.name in (results.FILE_NAME, results.CELLS)))
+    ]
+
+
 def _require_one_value(rows: Sequence[Result], files: Sequence[Path]) -> None:
-    """Refuse two values of one thing without seeds: neither is a later measurement of the other."""
+    """Refuse two values of one figure without seeds: neither is a later measurement of the other."""
     first: dict[tuple[Any, ...], int] = {}
     for number, row in enumerate(rows):
-        place = (row.run, row.task, common_code(row.language), row.split, row.metric, row.settings)
-        before = first.setdefault(place, number) if row.seed is None else number
+        figure = (row.run, row.task, common_code(row.language), row.split, row.metric, row.settings)
+        before = first.setdefault(figure, number) if row.seed is None else number
         if rows[before].value != row.value:
-            lines = [_line(files[n], files[:n].count(files[n])) for n in (before, number)]
+            lines = []
+            for n in (before, number):  # records are counted among lines that are not blank
+                text = files[n].read_bytes().split(b"\n")
+                filled = [line for line, content in enumerate(text, 1) if content.strip()]
+                lines.append(filled[files[:n].count(files[n])])
             raise InputError(
                 f"{row.metric} of {row.run} on {row.task} {row.language} is {row.value:g}, but "
                 f"{rows[before].value:g} in {files[before]}:{lines[0]}, and neither row has a seed; delete one, or "
@@ -136,30 +153,12 @@ def _require_one_value(rows: Sequence[Result], files: Sequence[Path]) -> None:
             )
 
 
-def _line(file: Path, record: int) -> int:
-    """The number of the line of a record, both counted among lines that are not blank; records from 0."""
-    with file.open("rb") as lines:
-        return [number for number, line in enumerate(lines, 1) if line.strip()][record]
-
-
-def _apart(paths: Sequence[str | Path]) -> list[Path]:
-    """The paths, each once, without those that another one's search takes up: a run read twice is not two seeds."""
-    given = {Path(p).resolve(): Path(p) for p in paths}
-
-    def searched(place: Path) -> bool:
-        found = place.is_dir() or (place.is_file() and place.name in (results.FILE_NAME, results.CELLS))
-        return found and any(parent in given for parent in place.parents)
-
-    return [path for place, path in given.items() if not searched(place)]
-
-
 def _rename(material: Material, names: Mapping[str, str]) -> None:
     """Call runs by other names, without their seeds."""
-    there = list(dict.fromkeys([*map(run_label, material.rows), *(curve.run for curve in material.curves)]))
-    unknown = [run for run in names if run not in there]
-    if unknown:
+    runs = list(dict.fromkeys([*map(run_label, material.rows), *(curve.run for curve in material.curves)]))
+    if unknown := [run for run in names if run not in runs]:
         raise ConfigurationError(
-            f"--rename: no results or curves of {', '.join(unknown)}; there are {', '.join(there)}"
+            f"--rename: no results or curves of {', '.join(unknown)}; there are {', '.join(runs)}"
         )
     material.rows = [
         row.model_copy(update={"run": names[run_label(row)]}) if run_label(row) in names else row
@@ -168,41 +167,41 @@ def _rename(material: Material, names: Mapping[str, str]) -> None:
     material.curves = [replace(curve, run=names.get(curve.run, curve.run)) for curve in material.curves]
 
 
-def _trained(root: Path, records: list[Mapping[str, Any]], labels: RunLabels) -> list[tuple[Curve, Path]]:
+def _curves(root: Path, records: list[Mapping[str, Any]], labels: RunLabels) -> list[tuple[Curve, Path]]:
     """The curves of the runs below a folder, each with the run's own; what the runs record is taken up."""
     curves: list[tuple[Curve, Path]] = []
     states = [path.parent for path in root.rglob(TRAINER_STATE)]
     trained = {folder.parent if folder.name.startswith("checkpoint-") else folder for folder in states}
-    for folder in sorted({path.parent for path in root.rglob("run.json")} | trained):
-        record = (read_json(folder / "run.json") or {}) | (read_json(folder / "manifest.json") or {})
+    for folder in sorted({path.parent for path in root.rglob(RUN)} | trained):
+        record = (read_json(folder / RUN) or {}) | (read_json(folder / MANIFEST) or {})
         # A page travels: no paths of this machine.
-        shown = (Path(root.resolve().name) / folder.relative_to(root)).as_posix()
+        relative = (Path(root.resolve().name) / folder.relative_to(root)).as_posix()
         name = str(record.get("name") or folder.name)
-        namesakes = [] if labels.of(folder) else [known for known in records if known["curve"] == name]
-        if namesakes and not _seeds_of_one(namesakes[0], record):
-            name = f"{name} ({shown})"
+        namesake = None if labels.of(folder) else next((r for r in records if r["curve"] == name), None)
+        if namesake is not None:
+            recipes = [{**(r.get("values") or {}), "seed": None} for r in (namesake, record)]
+            if not namesake.get("values") or recipes[0] != recipes[1]:  # else another seed of it
+                name = f"{name} ({relative})"
         curves += [(curve, folder) for curve in read_curves(folder, name)]
-        records.append({**record, "folder": shown, "curve": name})
+        records.append({**record, "folder": relative, "curve": name})
     return curves
 
 
-def _drawn(root: Path, material: Material) -> int:
-    """Take up the figures below a folder; how many there are."""
-    held = len(material.figures) + len(material.alignments)
-    for folder in sorted(path for path in root.rglob(_FIGURES) if path.is_dir()):
-        for path in sorted(folder.iterdir()):
-            if path.suffix == ".json":
-                material.figures.append(read_figure(path))
-            elif path.suffix == ".jsonl":
-                title = re.sub(r"^\d+[-_ ]+", "", path.stem).replace("_", " ")
-                material.alignments.append((title, read_alignments(path)))
-    return len(material.figures) + len(material.alignments) - held
-
-
-def _seeds_of_one(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """Whether two runs were made by the same recipe, but for the seed."""
-    first, second = ({**(record.get("values") or {}), "seed": None} for record in (one, other))
-    return first == second and bool(one.get("values"))
+def _take_figures(root: Path, material: Material) -> bool:
+    """Take up the figures below a folder; whether there are any."""
+    paths = [
+        path
+        for folder in sorted(root.rglob(_FIGURES))
+        if folder.is_dir()
+        for path in sorted(folder.iterdir())
+    ]
+    for path in paths:
+        if path.suffix == ".json":
+            material.figures.append(read_figure(path))
+        elif path.suffix == ".jsonl":
+            title = re.sub(r"^\d+[-_ ]+", "", path.stem).replace("_", " ")
+            material.alignments.append((title, read_alignments(path)))
+    return any(path.suffix in (".json", ".jsonl") for path in paths)
 
 
 def _infos(
@@ -217,25 +216,24 @@ def _infos(
     runs = {label: [label] for label in grouped}
     for combination in combinations:
         runs[combination.name] = [run for run in dict.fromkeys(combination.models.values()) if run in grouped]
-
-    def record_of(run: str) -> Mapping[str, Any]:
-        found = (by_hash[row.recipe_hash] for row in grouped[run] if row.recipe_hash in by_hash)
-        return next(found, by_name.get(run_label(grouped[run][0]), {}))
-
     infos = {}
     for name, members in ((name, members) for name, members in runs.items() if members):
-        own = [row for member in members for row in grouped[member]]
-        told = [record_of(member) for member in members]
-        encoders = dict.fromkeys(map(_encoder, told))
-        hashes = {str(record.get("encoder") or "") for record in told}
+        member_records = []
+        for member in members:
+            hashed = (by_hash[row.recipe_hash] for row in grouped[member] if row.recipe_hash in by_hash)
+            member_records.append(next(hashed, by_name.get(run_label(grouped[member][0]), {})))
+        encoders = set(map(_encoder, member_records))
+        hashes = {str(record.get("encoder") or "") for record in member_records}
+        versions = member_records[0].get("versions")
+        folders = (str(record["folder"]) for record in member_records if record.get("folder"))
         infos[name] = RunInfo(
             name=name,
-            encoder=next(iter(encoders)) if len(encoders) == 1 else "",
-            encoder_hash=own_hash if len(hashes) == 1 and _HASH.fullmatch(own_hash := min(hashes)) else "",
-            folder=", ".join(dict.fromkeys(str(record["folder"]) for record in told if record.get("folder"))),
-            seeds=tuple(sorted({row.seed for row in own if row.seed is not None})),
-            versions=versions if isinstance(versions := told[0].get("versions"), Mapping) else {},
-            examples=len(own),
+            encoder=encoders.pop() if len(encoders) == 1 else "",
+            encoder_hash=min(hashes) if len(hashes) == 1 and _HASH.fullmatch(min(hashes)) else "",
+            folder=", ".join(dict.fromkeys(folders)),
+            seeds=tuple(sorted({r.seed for run in members for r in grouped[run] if r.seed is not None})),
+            versions=versions if isinstance(versions, Mapping) else {},
+            examples=sum(len(grouped[member]) for member in members),
         )
     return infos
 
@@ -243,11 +241,9 @@ def _infos(
 def _encoder(record: Mapping[str, Any]) -> str:
     """The model that the recipe starts from."""
     model = (record.get("values") or {}).get("model") or {}
-    if model.get("path"):
-        path = Path(str(model["path"]))
-        if not path.is_absolute():
-            return str(model["path"])
-        return path.parent.name if path.name == CHECKPOINT else path.name
-    if not model.get("architecture"):
-        return ""
-    return f"{model['architecture']} from scratch"
+    if not model.get("path"):
+        return f"{model['architecture']} from scratch" if model.get("architecture") else ""
+    path = Path(str(model["path"]))
+    if not path.is_absolute():
+        return str(model["path"])
+    return path.parent.name if path.name == CHECKPOINT else path.name

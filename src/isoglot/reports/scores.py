@@ -15,13 +15,12 @@ from isoglot.reports.languages import common_code
 from isoglot.reports.stats import Score
 from isoglot.results import SHARES, Result
 
-_PLACE = ["run", "seed", "language"]
+_KEY = ["run", "seed", "language"]
 _DEFAULT = object()
 _LOWER = ("aer", "loss", "perplexity", "error", "hours", "delta", "drop")
 _FIRST = ("aer", "f1", "accuracy", "em", "mrr", "csls_precision_at_1")
 _QUANTITIES = {"_zero_shot": "zs", "_supervised": "sup", "_delta": "delta"}
 _SAME_METRIC = {"acc": "accuracy", "exact_match": "em", "chunk_f1": "f1", "pos_chunk_f1": "f1"}
-_SAME_TASK = {"udpos": "pos", "panx": "ner", "wikiann": "ner", "paws-x": "pawsx", "tydiqa-goldp": "tydiqa"}
 
 
 @dataclass(frozen=True, order=True)
@@ -38,11 +37,6 @@ class Measure:
         return self.task if self.split == "test" else f"{self.task} ({self.split})"
 
     @property
-    def common_task(self) -> str:
-        """The task's name as the papers' tables have it here (``udpos`` is ``pos``)."""
-        return common_task(self.task)
-
-    @property
     def quantity(self) -> str:
         """``zs``, ``sup`` or ``delta`` for results of ``isoglot transfer`` (``f1_zero_shot``), else empty."""
         return next((q for ending, q in _QUANTITIES.items() if self.metric.lower().endswith(ending)), "")
@@ -50,8 +44,8 @@ class Measure:
     @property
     def base_metric(self) -> str:
         """The metric without its quantity, as the papers' tables call it here (``exact_match`` is ``em``)."""
-        own = self.metric.lower()
-        bare = next((own.removesuffix(ending) for ending in _QUANTITIES if own.endswith(ending)), own)
+        name = self.metric.lower()
+        bare = next((name.removesuffix(ending) for ending in _QUANTITIES if name.endswith(ending)), name)
         return _SAME_METRIC.get(bare, bare)
 
 
@@ -103,19 +97,19 @@ class ReportScores:
 
     def languages(self, measure: Measure, run: str | None = None) -> list[str]:
         """Of any run or of one, in the order in which they were first measured."""
-        found = self.values[measure]
-        return [*(found if run is None else _of_runs(found, [run]).dropna(axis=1, how="all"))]
+        table = self.values[measure]
+        return [*(table if run is None else _of_runs(table, [run]).dropna(axis=1, how="all"))]
 
     def notes(self, task: str) -> list[str]:
         """What the runs' labels do not tell: options in which they differ, and rows that several checkpoints share."""
-        own: dict[str, list[str]] = defaultdict(list)
+        by_settings: dict[str, list[str]] = defaultdict(list)
         for (name, run), settings in self.settings.items():
             if name == task:
-                own[settings].append(run)
-        differ = [f"{', '.join(runs)} with {settings}" for settings, runs in own.items() if settings]
-        differ = differ if len(own) > 1 else []
-        shared = [run for (name, run, _), found in self.checkpoints.items()
-                  if name == task and len(set(found.values())) > 1]  # fmt: skip
+                by_settings[settings].append(run)
+        differ = [f"{', '.join(runs)} with {settings}" for settings, runs in by_settings.items() if settings]
+        differ = differ if len(by_settings) > 1 else []
+        shared = [run for (name, run, _), hashes in self.checkpoints.items()
+                  if name == task and len(set(hashes.values())) > 1]  # fmt: skip
         notes = [f"Measured with other options than the rest: {'; '.join(differ)}."] if differ else []
         if shared:
             notes.append(f"Figures of several checkpoints in one row: {', '.join(dict.fromkeys(shared))}.")
@@ -123,36 +117,33 @@ class ReportScores:
 
     def warnings(self) -> list[str]:
         """What makes figures doubtful: values that were replaced, and shares of 1 beside percent."""
-        found = []
+        texts = []
         if self.repeated:
             row = self.repeated[0]
-            found.append(
+            texts.append(
                 f"{len(self.repeated)} results were measured again with another value; the last one counts "
                 f"(first: {row.run}, {row.task}, {row.language}, {row.metric})."
             )
         if self.doubtful:
             row = self.doubtful[0]
-            found.append(
+            texts.append(
                 f"{len(self.doubtful)} results below 1 are mixed with results in percent and are not converted "
                 f"(first: {row.run}, {row.task}, {row.language}, {row.metric} {row.value:g}); "
                 "give all of them in percent."
             )
-        return found
-
-    def complete(self, measure: Measure, languages: Sequence[str]) -> DataFrame:
-        """The values of the runs and seeds that have all of some languages.
-
-        A seed that lacks a language is left out: means over different languages are not means of one thing.
-        """
-        return self.values[measure].reindex(columns=languages).dropna()
+        return texts
 
     def means(self, measure: Measure, languages: Sequence[str]) -> dict[str, Score]:
-        """By run the mean over languages and :meth:`complete` seeds."""
-        runs = self.complete(measure, languages).groupby(level="run")
-        counts = (
-            self.examples[measure].reindex(columns=languages).dropna().groupby(level="run").min().sum(axis=1)
+        """By run the mean over languages and seeds.
+
+        A seed that lacks a language is left out: means over different languages cannot be compared.
+        """
+        values, examples = (
+            table[measure].reindex(columns=languages).dropna().groupby(level="run")
+            for table in (self.values, self.examples)
         )
-        return {run: Score.of([*map(fmean, own.to_numpy())], int(counts[run])) for run, own in runs}
+        counts = examples.min().sum(axis=1)
+        return {run: Score.of([*map(fmean, seeds.to_numpy())], int(counts[run])) for run, seeds in values}
 
 
 def main_measures(measures: Sequence[Measure]) -> list[Measure]:
@@ -161,17 +152,12 @@ def main_measures(measures: Sequence[Measure]) -> list[Measure]:
     Results of ``isoglot transfer`` count apart, by their zero-shot figure.
     """
     chosen: dict[tuple[str, str, bool], Measure] = {}
-    order = {name: place for place, name in enumerate(_FIRST)}
+    order = {name: rank for rank, name in enumerate(_FIRST)}
     for measure in sorted(
         measures, key=lambda m: (m.quantity not in ("", "zs"), order.get(m.base_metric, len(order)))
     ):
         chosen.setdefault((measure.task, measure.split, bool(measure.quantity)), measure)
     return [m for m in measures if m in chosen.values()]
-
-
-def common_task(task: str) -> str:
-    """One name for a task that has several (``udpos`` and ``pos``)."""
-    return _SAME_TASK.get(task.lower(), task.lower())
 
 
 def lower_is_better(metric: str) -> bool:
@@ -195,11 +181,11 @@ def row_labels(rows: Sequence[Result]) -> list[str]:
         >>> row_labels([Result(**base), Result(**base, options={"layer": 3})])
         ['tlm', 'tlm (layer=3)']
     """
-    found = []
+    labels = []
     for row, common in zip(rows, _common_options(rows), strict=True):
         settings = _settings(row, {n: v for n, v in row.options.items() if n not in common})
-        found.append(f"{run_label(row)} ({settings})" if settings else run_label(row))
-    return found
+        labels.append(f"{run_label(row)} ({settings})" if settings else run_label(row))
+    return labels
 
 
 def _settings(row: Result, options: Mapping[str, object]) -> str:
@@ -213,8 +199,10 @@ def _common_options(rows: Sequence[Result]) -> list[dict[str, object]]:
     for label, row in zip(labels, rows, strict=True):
         evaluations[label, row.task].append(row)
     shared = {
-        key: {k: v for k, v in own[0].options.items() if all(r.options.get(k, _DEFAULT) == v for r in own)}
-        for key, own in evaluations.items()
+        key: {
+            k: v for k, v in group[0].options.items() if all(r.options.get(k, _DEFAULT) == v for r in group)
+        }
+        for key, group in evaluations.items()
     }
     return [shared[label, row.task] for label, row in zip(labels, rows, strict=True)]
 
@@ -222,7 +210,7 @@ def _common_options(rows: Sequence[Result]) -> list[dict[str, object]]:
 def collect(rows: Sequence[Result], combinations: Sequence[Combination] = ()) -> ReportScores:
     """Order rows by measure, run, language (``deu`` is ``de``) and seed.
 
-    Of several rows for the same thing the last one counts. Metrics that are shares of 1 throughout are turned into
+    Of several rows for one figure the last one counts. Metrics that are shares of 1 throughout are turned into
     percent; rows with hashes are isoglot's own, in percent however small.
     """
     labels, common = row_labels(rows), _common_options(rows)
@@ -238,14 +226,14 @@ def collect(rows: Sequence[Result], combinations: Sequence[Combination] = ()) ->
             scores.doubtful.append(row)
         scores.settings[row.task, label] = _settings(row, options)
         if row.checkpoint_hash and not measure.quantity:  # of `transfer` each language has its own
-            places = scores.checkpoints.setdefault((row.task, label, row.seed), {})
-            places[row.split, row.metric, language] = row.checkpoint_hash
+            hashes = scores.checkpoints.setdefault((row.task, label, row.seed), {})
+            hashes[row.split, row.metric, language] = row.checkpoint_hash
         table.append((measure, label, row.seed, language, value, row.examples))
-    frame = DataFrame(table, columns=["measure", *_PLACE, "value", "examples"]).astype({"seed": "Int64"})
-    before = frame.groupby(["measure", *_PLACE], dropna=False)["value"].shift()
+    frame = DataFrame(table, columns=["measure", *_KEY, "value", "examples"]).astype({"seed": "Int64"})
+    before = frame.groupby(["measure", *_KEY], dropna=False)["value"].shift()
     scores.repeated = [rows[i] for i in frame.index[before.notna() & (before != frame["value"])]]
-    for measure, own in frame.groupby("measure", sort=False):
-        last, languages = own.drop_duplicates(_PLACE, keep="last"), own["language"].unique()
+    for measure, group in frame.groupby("measure", sort=False):
+        last, languages = group.drop_duplicates(_KEY, keep="last"), group["language"].unique()
         scores.values[measure], scores.examples[measure] = (
             last.pivot(index=["run", "seed"], columns="language", values=name)[languages]
             for name in ("value", "examples")
@@ -261,6 +249,7 @@ def _is_own(row: Result) -> bool:
 
 
 def _combine(scores: ReportScores, combination: Combination) -> None:
+    """Make the models one run, with a row for each seed."""
     members = list(dict.fromkeys(combination.models.values()))
     missing = [run for run in members if run not in scores.runs]
     if missing:
@@ -269,25 +258,22 @@ def _combine(scores: ReportScores, combination: Combination) -> None:
             "name runs as in results.jsonl, without their seed"
         )
     for tables, how in ((scores.values, "mean"), (scores.examples, "min")):
-        combined = {m: _with_models(table, combination, members, how) for m, table in tables.items()}
-        tables.clear()
-        tables.update({m: table for m, table in combined.items() if len(table)})
+        for measure, table in list(tables.items()):
+            bilingual, columns = _of_runs(table, members), {}
+            for language in bilingual:
+                # A pair of languages is the model's that is of one of them.
+                parts = (part for part in (language, *language.split("-")) if part in combination.models)
+                models = [combination.models[part] for part in parts][:1] or members
+                seeds = bilingual[language].unstack("run").reindex(columns=models).dropna()
+                columns[language] = seeds.agg(how, axis=1)
+            rows = concat({combination.name: DataFrame(columns).dropna(how="all")}, names=["run", "seed"])
+            rest = table[~table.index.isin(members, level="run")]
+            tables[measure] = concat([rest, rows]).dropna(axis=1, how="all")
+            if not len(tables[measure]):
+                del tables[measure]
     first = min(scores.runs.index(run) for run in members)
-    kept = [run for run in scores.runs[first:] if run not in members]
-    scores.runs = [*(r for r in scores.runs[:first] if r not in members), combination.name, *kept]
-
-
-def _with_models(table: DataFrame, combination: Combination, members: Sequence[str], how: str) -> DataFrame:
-    """A table in which the models are one run, a row for each seed."""
-    own, together = _of_runs(table, members), {}
-    for language in own:
-        # A pair of languages is the model's that is of one of them.
-        parts = (part for part in (language, *language.split("-")) if part in combination.models)
-        models = [combination.models[part] for part in parts][:1] or members
-        together[language] = own[language].unstack("run").reindex(columns=models).dropna().agg(how, axis=1)
-    rows = concat({combination.name: DataFrame(together).dropna(how="all")}, names=["run", "seed"])
-    others = table[~table.index.isin(members, level="run")]
-    return concat([others, rows]).dropna(axis=1, how="all")
+    scores.runs = [run for run in scores.runs if run not in members]
+    scores.runs.insert(first, combination.name)
 
 
 def _of_runs(table: DataFrame, runs: Sequence[str]) -> DataFrame:

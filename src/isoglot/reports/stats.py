@@ -30,19 +30,19 @@ class Score:
         return None if self.sd is None else self.sd / self.seeds**0.5
 
 
-def margin(one: Score, other: Score) -> float:
+def margin(first: Score, second: Score) -> float:
     """What a difference of two means has to exceed to be more than noise: half of Welch's 95 % interval.
 
     t₀.₉₇₅(ν) · √(e₁² + e₂²), with e = sd / √n and ν = (e₁² + e₂²)² / (e₁⁴ / (n₁ − 1) + e₂⁴ / (n₂ − 1)). Runs count as
     unpaired even where they share seeds. A mean of one seed counts as exact; 0 where neither has an error.
     """
-    known = [(score.error**2, score.seeds - 1) for score in (one, other) if score.error]
-    variance = sum(squared for squared, _ in known)
+    errors = [(score.error**2, score.seeds - 1) for score in (first, second) if score.error]
+    variance = sum(squared for squared, _ in errors)
     if not variance:
         return 0.0
     from scipy.stats import t as student  # noqa: PLC0415 - slow to import
 
-    freedom = variance**2 / sum(squared**2 / below for squared, below in known)
+    freedom = variance**2 / sum(squared**2 / below for squared, below in errors)
     return float(student.ppf(0.975, freedom)) * math.sqrt(variance)
 
 
@@ -75,8 +75,8 @@ def rank_correlation(x: Sequence[float], y: Sequence[float]) -> Correlation | No
         return None
     from scipy.stats import permutation_test, rankdata, spearmanr  # noqa: PLC0415 - slow to import
 
-    found = spearmanr(x, y)
-    p = float(found.pvalue)
+    correlation = spearmanr(x, y)
+    p = float(correlation.pvalue)
     if len(x) < _EXACT_BELOW:
         against = rankdata(y) - (len(y) + 1) / 2
         exact = permutation_test(
@@ -88,4 +88,4 @@ def rank_correlation(x: Sequence[float], y: Sequence[float]) -> Correlation | No
             alternative="greater",
         )
         p = float(exact.pvalue)
-    return Correlation(float(found.statistic), p, len(x))
+    return Correlation(float(correlation.statistic), p, len(x))

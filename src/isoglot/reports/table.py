@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -58,6 +59,11 @@ class TableRow:
     kind: RowKind = "ours"
     detail: str = ""
 
+    @property
+    def is_indented(self) -> bool:
+        """Whether it stands under the row above it."""
+        return self.kind in ("paper", "difference")
+
 
 @dataclass
 class Table:
@@ -78,21 +84,18 @@ class Table:
     ) -> Table:
         """Rows that each stand for themselves, headers first; texts become cells."""
         corner, *names = headings
-        plain = [
-            TableRow(
-                str(header), tuple(c if isinstance(c, TableCell) else TableCell(c) for c in cells), "plain"
-            )
-            for header, *cells in rows
-        ]
-        return cls(slug([title]), title, caption, corner, [Column(name) for name in names], plain)
+        table = cls(slug([title]), title, caption, corner, [Column(name) for name in names])
+        for header, *texts in rows:
+            cells = (text if isinstance(text, TableCell) else TableCell(text) for text in texts)
+            table.rows.append(TableRow(str(header), tuple(cells), "plain"))
+        return table
 
     @property
     def groups(self) -> list[tuple[str, int]]:
         """Headings over several columns, each with how many; none where no column has one."""
-        found = [
-            (name, len(list(own))) for name, own in groupby(self.columns, key=lambda column: column.group)
-        ]
-        return found if any(name for name, _ in found) else []
+        groups = groupby(self.columns, key=lambda column: column.group)
+        sizes = [(name, len(list(columns))) for name, columns in groups]
+        return sizes if any(name for name, _ in sizes) else []
 
     @property
     def headings(self) -> list[str]:
@@ -122,5 +125,4 @@ def decimals(metric: str) -> int:
 def slug(parts: Iterable[str]) -> str:
     """A name for files and anchors of any texts: ASCII letters, digits and hyphens."""
     text = "-".join(parts).lower()
-    kept = "".join(c if c.isascii() and c.isalnum() else "-" for c in text)
-    return "-".join(part for part in kept.split("-") if part)[:80] or "table"
+    return re.sub(r"[^a-z0-9]+", "-", text).strip("-")[:80] or "table"

@@ -44,12 +44,11 @@ _RIGHT_TO_LEFT = frozenset(["ar", "arc", "ckb", "dv", "fa", "he", "ps", "sd", "u
 _WORST_FIRST: tuple[LinkClass, ...] = ("error", "missed", "possible", "sure", "plain")
 
 
-def _links(given: object) -> object:
-    return [link.split("-") for link in given.split()] if isinstance(given, str) else given
-
-
 _Position = Annotated[int, Field(ge=0)]
-_Links = Annotated[list[tuple[_Position, _Position]], BeforeValidator(_links)]
+_Links = Annotated[
+    list[tuple[_Position, _Position]],
+    BeforeValidator(lambda v: [link.split("-") for link in v.split()] if isinstance(v, str) else v),
+]
 
 
 class AlignmentRecord(BaseModel):
@@ -117,13 +116,13 @@ def read_alignments(path: str | Path, gold: Path | None = None) -> list[Alignmen
 
     Pairs match by their ids where both files have them, else by their place.
     """
-    found = read_records(Path(path), AlignmentRecord, what="sentence pair", wrong="no aligned pair")
+    records = read_records(Path(path), AlignmentRecord, what="sentence pair", wrong="no aligned pair")
     if gold is None:
-        return found
-    pairs = [right.gold for _, right in matched(LinkReader(path, predicted=True), LinkReader(gold))]
+        return records
+    pairs = [right for _, right in matched(LinkReader(path), LinkReader(gold, gold=True))]
     judged = (
-        {**record.model_dump(), "sure": sorted(links.sure), "possible": sorted(links.possible)}
-        for record, links in zip(found, pairs, strict=True)
+        {**record.model_dump(), "sure": sorted(links.sure or ()), "possible": sorted(links.possible)}
+        for record, links in zip(records, pairs, strict=True)
     )
     try:
         return [AlignmentRecord.model_validate(record) for record in judged]
@@ -168,35 +167,35 @@ class Viewer:
     def __init__(
         self, title: str, pairs: Sequence[AlignmentRecord], *, most: int, worst: bool = False
     ) -> None:
-        self.title, self.pairs, self._worst = title, pairs, worst
+        self.title, self.pairs = title, pairs
         if worst:
             linkable = [pair for pair in pairs if pair.src and pair.tgt]
-            self.shown = sorted(linkable, key=_badness, reverse=True)[:most]
+            # among equals, those whose score is far below 1
+            scores = {id(pair): -1.0 if pair.score is None else 1.0 - pair.score for pair in linkable}
+            linkable.sort(key=lambda pair: (pair.errors, scores[id(pair)]), reverse=True)
+            self.sample, how = linkable[:most], "the {} worst shown"
         else:
             step = max(1.0, len(pairs) / most)
-            self.shown = [pairs[int(i * step)] for i in range(min(most, len(pairs)))]
+            self.sample = [pairs[int(i * step)] for i in range(min(most, len(pairs)))]
+            how = "{} of them shown"
+        self._count = f"{len(pairs):,} pair{'s' * (len(pairs) != 1)}"
+        if len(self.sample) < len(pairs):
+            self._count += f", {how.format(len(self.sample))}"
 
     @property
     def keys(self) -> list[tuple[LinkClass, str, str]]:
         """Class, sign and meaning of the links shown."""
-        there = {kind for pair in self.shown for kind in pair.classes.values()}
-        return [(kind, *KEYS[kind]) for kind in KEYS if kind in there]
+        kinds = {kind for pair in self.sample for kind in pair.classes.values()}
+        return [(kind, *KEYS[kind]) for kind in KEYS if kind in kinds]
 
     @property
     def summary(self) -> str:
         """How many pairs, and their scores against gold links; over all of the file."""
-        count = f"{len(self.pairs):,} pair{'s' * (len(self.pairs) != 1)}"
-        if len(self.shown) < len(self.pairs):
-            count += (
-                f", the {len(self.shown)} worst shown"
-                if self._worst
-                else f", {len(self.shown)} of them shown"
-            )
-        found = quality(self.pairs)
-        if found is None:
-            return f"{count}."
-        precision, recall, aer = (figure(100 * part) for part in (found.precision, found.recall, found.aer))
-        return f"{count}; over all pairs precision {precision}, recall {recall}, AER {aer} (percent)."
+        score = quality(self.pairs)
+        if score is None:
+            return f"{self._count}."
+        precision, recall, aer = (figure(100 * part) for part in (score.precision, score.recall, score.aer))
+        return f"{self._count}; over all pairs precision {precision}, recall {recall}, AER {aer} (percent)."
 
     def sides(self, pair: AlignmentRecord) -> list[SentenceView]:
         """Source and target of a pair."""
@@ -207,27 +206,22 @@ class Viewer:
         ]
 
 
-def _badness(pair: AlignmentRecord) -> tuple[int, float]:
-    """Wrong and missed links; among equals, how far the score is below 1."""
-    return pair.errors, -1.0 if pair.score is None else 1.0 - pair.score
-
-
 def _side(
     name: str,
     words: Sequence[str],
-    others: Sequence[str],
+    translation: Sequence[str],
     language: str,
     links: Mapping[tuple[int, int], LinkClass],
 ) -> SentenceView:
-    shown = []
-    for place, word in enumerate(words):
-        found = [(j, kind) for (i, j), kind in links.items() if i == place]
-        kinds = {kind for _, kind in found}
-        label = "; ".join(f"{others[j]} ({KEYS[kind][1]})" for j, kind in found) or "no link"
-        coded = " ".join(f"{j}:{kind}" for j, kind in found)
-        shown.append(Word(word, coded, next((k for k in _WORST_FIRST if k in kinds), ""), f"{word}: {label}"))
+    views = []
+    for position, word in enumerate(words):
+        linked = [(j, kind) for (i, j), kind in links.items() if i == position]
+        kinds = {kind for _, kind in linked}
+        label = "; ".join(f"{translation[j]} ({KEYS[kind][1]})" for j, kind in linked) or "no link"
+        coded = " ".join(f"{j}:{kind}" for j, kind in linked)
+        views.append(Word(word, coded, next((k for k in _WORST_FIRST if k in kinds), ""), f"{word}: {label}"))
     rightwards = language.replace("_", "-").partition("-")[0].lower() not in _RIGHT_TO_LEFT
     if not language:  # of the first strong letter: ``dir=auto`` would not look into buttons
         strong = (unicodedata.bidirectional(letter) for letter in "".join(words))
         rightwards = next((kind for kind in strong if kind in ("L", "R", "AL")), "L") == "L"
-    return SentenceView(name, shown, language, "ltr" if rightwards else "rtl")
+    return SentenceView(name, views, language, "ltr" if rightwards else "rtl")

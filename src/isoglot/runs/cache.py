@@ -6,9 +6,9 @@ from pathlib import Path
 
 def cache_folder() -> Path:
     """Where prepared corpora, tokenizers, streams and hashes are kept: ``ISOGLOT_CACHE``, or in the data-set cache."""
-    given = os.environ.get("ISOGLOT_CACHE")
-    if given:
-        return Path(given).expanduser()
+    variable = os.environ.get("ISOGLOT_CACHE")
+    if variable:
+        return Path(variable).expanduser()
     # as `datasets` finds its own, which takes a second to import
     caches = os.environ.get("XDG_CACHE_HOME", "~/.cache")
     home = os.environ.get("HF_HOME", f"{caches}/huggingface")

@@ -89,10 +89,10 @@ class RayPool(WorkPool):
 
     def _connect(self, cpus: int | None) -> Any:
         ray = self._stack.enter_context(connected(cpus))
-        found = ray.cluster_resources()
-        self._cpus, self._gpus = int(found.get("CPU", 1)), int(found.get("GPU", 0))
+        resources = ray.cluster_resources()
+        self._cpus, self._gpus = int(resources.get("CPU", 1)), int(resources.get("GPU", 0))
         self._lost = ray.exceptions.RayError
-        self._given = uuid.uuid4().hex, self._setup, ray.put(self._settings)
+        self._work_setup = uuid.uuid4().hex, self._setup, ray.put(self._settings)
         return ray
 
     def __exit__(self, *_: object) -> None:
@@ -101,7 +101,7 @@ class RayPool(WorkPool):
     def submit(self, function: Callable[..., Any], *arguments: object, gpu: bool = False) -> Future[Any]:
         """Do one piece of work on some machine."""
         work = self._work.options(num_gpus=1) if gpu and self._gpus else self._work
-        return self._handed_over(work.remote(*self._given, function, *arguments))
+        return self._handed_over(work.remote(*self._work_setup, function, *arguments))
 
     def _handed_over(self, reference: Any, then: Callable[[], None] = lambda: None) -> Future[Any]:
         """The result that a reference of Ray's stands for; ``then`` is called when it is there."""
@@ -159,8 +159,8 @@ class ResidentPool(RayPool):
         """Do one piece of work in a worker that waits for one; :attr:`ahead` says how many there are."""
         del gpu
         actor = self._idle.popleft()
-        given = *self._given, function, *arguments
-        return self._handed_over(actor.do.remote(*given), then=lambda: self._idle.append(actor))
+        call = *self._work_setup, function, *arguments
+        return self._handed_over(actor.do.remote(*call), then=lambda: self._idle.append(actor))
 
 
 def resident_workers(
@@ -180,20 +180,20 @@ def resident_workers(
     """
     cpus, gpus = ([int(machine.get(kind, 0)) for machine in machines] for kind in ("CPU", "GPU"))
     if gpu and any(gpus):
-        wanted = min(workers or sum(gpus), most)
-        each = -(-wanted // sum(gpus))  # workers of one GPU, none of which can have parts of two
-        room = sum(min(own, each * count) for own, count in zip(cpus, gpus, strict=True))
-        return max(1, min(wanted, room)), {"num_cpus": 1, "num_gpus": _STEPS // each / _STEPS}
+        needed = min(workers or sum(gpus), most)
+        each = -(-needed // sum(gpus))  # workers of one GPU, none of which can have parts of two
+        room = sum(min(available, each * count) for available, count in zip(cpus, gpus, strict=True))
+        return max(1, min(needed, room)), {"num_cpus": 1, "num_gpus": _STEPS // each / _STEPS}
     size = max(1, min(workers or sum(cpus) // 2, most, sum(cpus)))
-    fitting = (n for n in range(_MOST_CPUS, 0, -1) if sum(own // n for own in cpus) >= size)
+    fitting = (n for n in range(_MOST_CPUS, 0, -1) if sum(available // n for available in cpus) >= size)
     return size, {"num_cpus": next(fitting, 1)}
 
 
 class _Resident:
     """A Ray actor. What ``setup`` does is not in its constructor: Ray starts one that fails there again and again."""
 
-    def do(self, *given: Any) -> tuple[Any, Exception | None]:
-        return _work(*given)
+    def do(self, *work: Any) -> tuple[Any, Exception | None]:
+        return _work(*work)
 
 
 _ready: list[str] = []

@@ -25,42 +25,42 @@ _IMPORTED: dict[Path, tuple[Any, str]] = {}
 """What a file held when its module, known by its specification, was first asked for."""
 
 
-def code_hashes(*made: Any) -> dict[str, str]:
+def code_hashes(*objects: Any) -> dict[str, str]:
     """Hashes of the code that classes, functions or objects are made of, by file; none for what isoglot ships.
 
     Raises:
         ConfigurationError: A file was changed after it was imported, so that another code would run.
     """
     files, texts = dict[Path, str](), dict[str, bytes]()
-    for one in made:
-        _collect(one, files, texts)
-    found = {name: digest_of([file], size=8) for file, name in files.items()}
+    for item in objects:
+        _collect(item, files, texts)
+    hashes = {name: digest_of([file], size=8) for file, name in files.items()}
     for file, name in files.items():
-        _require_as_imported(file, name, found[name])
-    return found | {name: blake2b(text, digest_size=8).hexdigest() for name, text in texts.items()}
+        _require_as_imported(file, name, hashes[name])
+    return hashes | {name: blake2b(text, digest_size=8).hexdigest() for name, text in texts.items()}
 
 
-def code_files(*made: Any) -> list[Path]:
+def code_files(*objects: Any) -> list[Path]:
     """The files of :func:`code_hashes`."""
     files = dict[Path, str]()
-    for one in made:
-        _collect(one, files, {})
+    for item in objects:
+        _collect(item, files, {})
     return sorted(files)
 
 
-def _collect(made: Any, files: dict[Path, str], texts: dict[str, bytes]) -> None:
+def _collect(item: Any, files: dict[Path, str], texts: dict[str, bytes]) -> None:
     """Add the files of a class with its bases, of a function or of a module, and texts of what has no file."""
-    if isinstance(made, ModuleType):
-        _add_module(made.__name__, files)
+    if isinstance(item, ModuleType):
+        _add_module(item.__name__, files)
         return
-    made = getattr(made, "__func__", made)
-    if not inspect.isfunction(made) and not isinstance(made, type):
-        made = type(made)
-    for one in inspect.getmro(made) if isinstance(made, type) else [made]:
-        if one.__module__ == _MAIN:
-            _add_text(one, files, texts)
+    item = getattr(item, "__func__", item)
+    if not inspect.isfunction(item) and not isinstance(item, type):
+        item = type(item)
+    for definition in inspect.getmro(item) if isinstance(item, type) else [item]:
+        if definition.__module__ == _MAIN:
+            _add_text(definition, files, texts)
         else:
-            _add_module(one.__module__, files)
+            _add_module(definition.__module__, files)
 
 
 def _add_module(name: str, files: dict[Path, str]) -> None:
@@ -69,7 +69,7 @@ def _add_module(name: str, files: dict[Path, str]) -> None:
     if path is None or name.partition(".")[0] == "isoglot":
         return
     file = Path(path).resolve()
-    if any(file.is_relative_to(place) for place in _INSTALLED):
+    if any(file.is_relative_to(folder) for folder in _INSTALLED):
         return
     parts = name.split(".")
     root = file.parents[len(parts) - (file.name != "__init__.py")]
@@ -107,8 +107,8 @@ def _require_as_imported(file: Path, name: str, content: str) -> None:
     loaded = getattr(module, "__spec__", None)
     if loaded is None:
         return
-    before, held = _IMPORTED.setdefault(file, (loaded, content))
-    if before is loaded and held != content:
+    before, first = _IMPORTED.setdefault(file, (loaded, content))
+    if before is loaded and first != content:
         raise ConfigurationError(
             f"{file}: was changed after it was imported, so that the code before would run; restart Python, or "
             f"importlib.reload({Path(name).stem})"
@@ -116,13 +116,13 @@ def _require_as_imported(file: Path, name: str, content: str) -> None:
     _IMPORTED[file] = loaded, content
 
 
-def _add_text(made: Any, files: dict[Path, str], texts: dict[str, bytes]) -> None:
+def _add_text(definition: Any, files: dict[Path, str], texts: dict[str, bytes]) -> None:
     """The text of a class or function of ``__main__``, and of what it names there or in modules of one's own."""
-    name = f"{_MAIN}:{made.__qualname__}"
+    name = f"{_MAIN}:{definition.__qualname__}"
     if name in texts:
         return
     texts[name] = b""
-    parts = list(vars(made).items()) if isinstance(made, type) else [("", made)]
+    parts = list(vars(definition).items()) if isinstance(definition, type) else [("", definition)]
     named, around = set[str](), vars(sys.modules[_MAIN])
     for key, part in parts:
         function = inspect.unwrap(getattr(part, "fget", None) or getattr(part, "__func__", part))

@@ -41,8 +41,8 @@ def disk_problem(error: BaseException | None) -> str | None:
 
 def _number_in(text: str) -> int | None:
     """The errno that a library's message gives or stands for."""
-    if (found := _NUMBERED.search(text)) is not None:
-        return int(found[1] or found[2])
+    if (match := _NUMBERED.search(text)) is not None:
+        return int(match[1] or match[2])
     if not any(words in text for words in _CUT_SHORT):
         return None
     limited = resource.getrlimit(resource.RLIMIT_FSIZE)[0] != resource.RLIM_INFINITY

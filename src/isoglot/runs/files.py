@@ -76,8 +76,10 @@ def whole_file(path: str | Path, *, binary: bool = False) -> Iterator[IO[Any]]:
     """
     how: dict[str, Any] = {"encoding": "utf-8", "newline": "\n"}
     packed = not binary and str(path).lower().endswith(".gz")
-    with whole_path(path) as place, contextlib.ExitStack() as stack:
-        file: Any = stack.enter_context(place.open("wb") if binary or packed else place.open("w", **how))
+    with whole_path(path) as temporary, contextlib.ExitStack() as stack:
+        file: Any = stack.enter_context(
+            temporary.open("wb") if binary or packed else temporary.open("w", **how)
+        )
         if packed:
             file = stack.enter_context(gzip.GzipFile(fileobj=file, mode="wb", filename="", mtime=0))
             file = stack.enter_context(io.TextIOWrapper(file, **how))
@@ -108,35 +110,37 @@ def whole_path(path: str | Path) -> Iterator[Path]:
             f"{path} is a folder, but the output is a file; name a file, for example {Path(path) / 'out.txt'}"
         )
     make_folder(target.parent)
-    held = target.stat() if target.exists() else None
-    if held is not None and not os.access(target, os.W_OK):
+    before = target.stat() if target.exists() else None
+    if before is not None and not os.access(target, os.W_OK):
         raise PermissionError(13, "Permission denied", str(path))
-    with beside(target, path) as place:
+    with beside(target, path) as temporary:
         # nobody else can have put a link there; and nobody can read what only some may read
-        os.close(os.open(place, os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o666 if held is None else 0o600))
-        mode = stat.S_IMODE((held or place.stat()).st_mode)
-        yield place
-        place.chmod(mode)  # a library may have replaced the file by one that only its owner may read
-        if held is not None:
+        os.close(
+            os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o666 if before is None else 0o600)
+        )
+        mode = stat.S_IMODE((before or temporary.stat()).st_mode)
+        yield temporary
+        temporary.chmod(mode)  # a library may have replaced the file by one that only its owner may read
+        if before is not None:
             with contextlib.suppress(PermissionError):
-                os.chown(place, held.st_uid, held.st_gid)
-        flush(place)
-        place.replace(target)
+                os.chown(temporary, before.st_uid, before.st_gid)
+        flush(temporary)
+        temporary.replace(target)
 
 
 @contextmanager
 def beside(target: Path, path: str | Path) -> Iterator[Path]:
     """A temporary name beside a target, and nothing under it afterwards; errors name the path that was asked for."""
-    place = _temporary(target)
+    temporary = _temporary(target)
     try:
         with full_disk_named(path):
-            yield place
+            yield temporary
     except OSError as error:
-        if error.filename == str(place):
+        if error.filename == str(temporary):
             error.filename = str(path)
         raise
     finally:
-        _drop(place)
+        _drop(temporary)
 
 
 def make_folder(path: str | Path) -> Path:
@@ -179,14 +183,14 @@ def require_writable(path: str | Path, *, folder: bool = False) -> None:
     if is_stream(target):
         return
     if target.exists() and target.is_dir() != folder:
-        wanted, held = ("folder", "file") if folder else ("file", "folder")
-        raise ConfigurationError(f"{path} is a {held}, but the output is a {wanted}; choose another path")
+        expected, actual = ("folder", "file") if folder else ("file", "folder")
+        raise ConfigurationError(f"{path} is a {actual}, but the output is a {expected}; choose another path")
     try:
         if target.is_file():
             os.close(os.open(target, os.O_WRONLY | os.O_APPEND))
         above = target if folder else target.parent
-        place = next(place for place in (above, *above.parents) if place.exists())
-        tempfile.TemporaryFile(dir=place).close()
+        parent = next(parent for parent in (above, *above.parents) if parent.exists())
+        tempfile.TemporaryFile(dir=parent).close()
     except OSError as error:
         reason = disk_problem(error) or os.strerror(error.errno or errno.EIO)
         raise ConfigurationError(f"{path} is not writable ({reason}); choose a writable place") from error
@@ -228,9 +232,9 @@ def check_outputs(
     Before any work, and nothing is made. ``folders``: Those outputs that are folders; ``-`` is standard output.
     """
     for first, second in permutations(outputs, 2):
-        shown = "-" in map(str, (first, second))
+        standard_output = "-" in map(str, (first, second))
         if str(first) == str(second) or (
-            not shown and Path(second).resolve().is_relative_to(Path(first).resolve())
+            not standard_output and Path(second).resolve().is_relative_to(Path(first).resolve())
         ):
             raise ConfigurationError(
                 f"{first} and {second}: two outputs are the same file or folder, and one would overwrite the other; "
@@ -304,12 +308,12 @@ def _temporary(target: Path) -> Path:
     """A name beside the target that no other writer has; what killed writers left there is removed."""
     # a lock or a temporary file of a temporary file has its name, with more before and after it
     names = "|".join(map(re.escape, (target.name, _short(target.name))))
-    own = re.compile(rf"\.+(?:{names})\.(\d+)-[0-9a-f]+-(.+?){re.escape(_SUFFIX)}(\..+)?")
+    pattern = re.compile(rf"\.+(?:{names})\.(\d+)-[0-9a-f]+-(.+?){re.escape(_SUFFIX)}(\..+)?")
     with contextlib.suppress(PermissionError):  # a folder that may be written to and not be listed
-        for found in list(target.parent.iterdir()):
-            named = own.fullmatch(found.name)
-            if named is not None and _left_behind(found, int(named[1]), named[2]):
-                _drop(found)
+        for path in list(target.parent.iterdir()):
+            match = pattern.fullmatch(path.name)
+            if match is not None and _left_behind(path, int(match[1]), match[2]):
+                _drop(path)
     return hidden(target, f".{os.getpid()}-{secrets.token_hex(8)}-{socket.gethostname()}{_SUFFIX}")
 
 
@@ -323,17 +327,17 @@ def hidden(target: Path, ending: str) -> Path:
 
 def _short(name: str) -> str:
     """A name of 100 bytes at most, which no other one has."""
-    given = os.fsencode(name)
-    return f"{given[:80].decode(errors='ignore')}~{hashlib.blake2b(given, digest_size=8).hexdigest()}"
+    encoded = os.fsencode(name)
+    return f"{encoded[:80].decode(errors='ignore')}~{hashlib.blake2b(encoded, digest_size=8).hexdigest()}"
 
 
-def _drop(place: Path) -> None:
+def _drop(path: Path) -> None:
     """Delete a temporary file or folder; of a link that somebody put in its place the link alone."""
-    if place.is_dir() and not place.is_symlink():
-        shutil.rmtree(place, ignore_errors=True)
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
     else:
         with contextlib.suppress(OSError):  # on a read-only disk it is refused even where nothing is there
-            place.unlink(missing_ok=True)
+            path.unlink(missing_ok=True)
 
 
 def _left_behind(path: Path, process: int, machine: str) -> bool:

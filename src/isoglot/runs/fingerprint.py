@@ -39,11 +39,11 @@ class FileState(NamedTuple):
 
 def fingerprint(path: str | Path) -> str:
     """32 hexadecimal digits of a file's content, or of a folder's files with their names; hidden files do not count."""
-    place = Path(path)
-    if not place.is_dir():
-        return digest([place], size=16)
-    held = [[str(file.relative_to(place)), digest([file], size=16)] for file in files_of(place)]
-    return _hashed(held)
+    root = Path(path)
+    if not root.is_dir():
+        return digest([root], size=16)
+    hashes = [[str(file.relative_to(root)), digest([file], size=16)] for file in files_of(root)]
+    return _hashed(hashes)
 
 
 def digest(files: Sequence[Path], *, size: int, named: bool = False) -> str:
@@ -55,22 +55,22 @@ def digest(files: Sequence[Path], *, size: int, named: bool = False) -> str:
     entry = cache_folder() / _HASHES / f"{_hashed([names, size, named])}.json"
     key = [list(state[1:]) for state in before]
     with suppress(OSError):  # a cache that cannot be read is done without
-        held = read_json(entry) or {}
-        if held.get("states") == key:
-            return str(held["hash"])
+        remembered = read_json(entry) or {}
+        if remembered.get("states") == key:
+            return str(remembered["hash"])
     began = time.time()
-    found = digest_of(files, size=size, named=named)
+    content = digest_of(files, size=size, named=named)
     latest = max(max(state.modified, state.changed) for state in before)
     if began - latest / 1e9 > _SETTLED and states(files) == before:
         with suppress(OSError, ConfigurationError):  # a cache that cannot be written is done without
-            write_json(entry, {"states": key, "hash": found})
-    return found
+            write_json(entry, {"states": key, "hash": content})
+    return content
 
 
 def states(files: Sequence[Path]) -> list[FileState]:
     """The states of files as they are now."""
-    found = [(os.path.realpath(file), file.stat()) for file in files]
-    return [FileState(path, s.st_size, s.st_mtime_ns, s.st_ctime_ns, s.st_ino) for path, s in found]
+    stats = [(os.path.realpath(file), file.stat()) for file in files]
+    return [FileState(path, s.st_size, s.st_mtime_ns, s.st_ctime_ns, s.st_ino) for path, s in stats]
 
 
 def forget() -> None:
@@ -98,8 +98,8 @@ def files_of(path: str | Path) -> list[Path]:
     """
     folder = Path(path)
     if folder.is_dir():
-        found = (f for f in folder.rglob("*") if f.is_file())
-        return sorted(f for f in found if not any(p.startswith(".") for p in f.relative_to(folder).parts))
+        files = (f for f in folder.rglob("*") if f.is_file())
+        return sorted(f for f in files if not any(p.startswith(".") for p in f.relative_to(folder).parts))
     return [folder] if folder.is_file() else []
 
 

@@ -46,13 +46,13 @@ FolderState = Literal["new", "unfinished", "finished"]
 
 def versions() -> dict[str, str]:
     """Versions of Python and of the packages that a result depends on."""
-    found = {"python": platform.python_version(), "unicode": unicodedata.unidata_version}
+    numbers = {"python": platform.python_version(), "unicode": unicodedata.unidata_version}
     for package in _PACKAGES:
         try:
-            found[package] = version(package)
+            numbers[package] = version(package)
         except PackageNotFoundError:
-            found[package] = "not installed"
-    return found
+            numbers[package] = "not installed"
+    return numbers
 
 
 def key_of(values: Any) -> str:
@@ -62,7 +62,7 @@ def key_of(values: Any) -> str:
 
 def state_of(
     folder: str | Path,
-    wanted: Mapping[str, Any],
+    inputs: Mapping[str, Any],
     *,
     what: str,
     overwrite: bool | None = None,
@@ -78,22 +78,22 @@ def state_of(
     ``resume``: Whether an unfinished run may be continued.
     ``told_by``: More recorded values that name the differences where ``wanted`` is a hash.
     """
-    place = Path(folder)
-    if place.exists() and not place.is_dir():
+    path = Path(folder)
+    if path.exists() and not path.is_dir():
         raise ConfigurationError(f"{folder}: is a file, and {what}s are folders; choose another --out")
     # a run killed while it began has left a temporary file, which the next one removes
-    if not place.exists() or all(p.name == _LOCK or is_temporary(p) for p in place.iterdir()):
+    if not path.exists() or all(p.name == _LOCK or is_temporary(p) for p in path.iterdir()):
         return "new"
-    manifest, started = read_json(place / name), read_json(place / RUN)
-    held = {**(started or {}), **(manifest or {})}
-    if not wanted.keys() <= held.keys():
+    manifest, started = read_json(path / name), read_json(path / RUN)
+    recorded = {**(started or {}), **(manifest or {})}
+    if not inputs.keys() <= recorded.keys():
         raise ConfigurationError(
             f"{folder}: is not empty and holds no {what}; choose another --out, or empty it"
         )
-    if _differences(held, wanted):
+    if _differences(recorded, inputs):
         if overwrite:
             return "new"
-        differ = [n.removeprefix("values.") for n in _differences(held, told_by or wanted)]
+        differ = [n.removeprefix("values.") for n in _differences(recorded, told_by or inputs)]
         names = ", ".join(differ[:_SHOWN])
         hint = "or delete it" if overwrite is None else "or add --overwrite"
         raise ConfigurationError(
@@ -105,7 +105,7 @@ def state_of(
         raise ConfigurationError(
             f"{folder}: holds an unfinished {what}; add --resume to continue it, or delete it to start again"
         )
-    _warn_of_versions(place, held.get("versions"))
+    _warn_of_versions(path, recorded.get("versions"))
     return "unfinished"
 
 
@@ -124,7 +124,7 @@ def finish(folder: Path, values: Mapping[str, Any]) -> None:
 
 def make_once(
     folder: str | Path,
-    wanted: Mapping[str, Any],
+    inputs: Mapping[str, Any],
     make: Callable[[Path], Mapping[str, Any]],
     *,
     what: str,
@@ -140,20 +140,20 @@ def make_once(
     """
 
     def finished() -> dict[str, Any] | None:
-        kept = Path(folder)
-        if cached and kept.is_dir() and any(kept.iterdir()):
-            wrong = damage(kept, remembered=True) if listed_in(kept) else LIST
+        path = Path(folder)
+        if cached and path.is_dir() and any(path.iterdir()):
+            wrong = damage(path, remembered=True) if listed_in(path) else LIST
             if wrong is not None:
                 _LOGGER.warning("%s: changed since it was written (%s); it is rebuilt", folder, wrong)
-                remove(kept)
-            if wrong is not None and kept.is_dir():
+                remove(path)
+            if wrong is not None and path.is_dir():
                 raise ConfigurationError(
                     f"{folder}: is a folder of the cache with files that isoglot did not write; delete it"
                 )
-        state = state_of(folder, wanted, what=what, overwrite=overwrite, name=name)
-        return read_json(kept / name) if state == "finished" else None
+        state = state_of(folder, inputs, what=what, overwrite=overwrite, name=name)
+        return read_json(path / name) if state == "finished" else None
 
-    return make_unless(finished, folder, lambda place: {**wanted, **make(place)}, name=name)
+    return make_unless(finished, folder, lambda new: {**inputs, **make(new)}, name=name)
 
 
 def make_unless(
@@ -174,11 +174,11 @@ def make_unless(
     ``resumes``: Whether ``make`` continues in an unfinished folder; otherwise it gets a new one.
     """
     with locked(folder):  # also to look: a lock that a killed process left goes with it
-        if (held := finished()) is not None:
-            return held, False
-        with nullcontext(make_folder(folder)) if resumes else whole_folder(folder) as place:
-            manifest = {**make(place), "versions": versions()}
-            write_json(place / name, manifest)
+        if (manifest_before := finished()) is not None:
+            return manifest_before, False
+        with nullcontext(make_folder(folder)) if resumes else whole_folder(folder) as path:
+            manifest = {**make(path), "versions": versions()}
+            write_json(path / name, manifest)
             return manifest, True
 
 
@@ -188,8 +188,8 @@ def clear(folder: Path, *names: str, keep: bool = False) -> None:
     ``names``: More that it wrote.
     ``keep``: The folder itself stays, even empty.
     """
-    for place in [found for pattern in _CHECKPOINTS for found in folder.glob(pattern)]:
-        remove(place)
+    for checkpoint in [path for pattern in _CHECKPOINTS for path in folder.glob(pattern)]:
+        remove(checkpoint)
     remove(folder, *_RECORDS, *names, keep=keep)
 
 
@@ -206,20 +206,20 @@ def hash_checkpoint(folder: Path | str, patterns: Sequence[str] = _CHECKPOINT_FI
 
 def require_checkpoint(folder: Path) -> None:
     """Refuse a finished run whose checkpoint is there and is not the one that its manifest speaks of."""
-    held, place = (read_json(folder / MANIFEST) or {}).get("checkpoint_hash"), folder / CHECKPOINT
-    if held is not None and place.is_dir() and held != hash_checkpoint(place):
+    recorded, checkpoint = (read_json(folder / MANIFEST) or {}).get("checkpoint_hash"), folder / CHECKPOINT
+    if recorded is not None and checkpoint.is_dir() and recorded != hash_checkpoint(checkpoint):
         raise ConfigurationError(
-            f"{place}: was changed after it was trained; restore it, or delete {folder} to train again"
+            f"{checkpoint}: was changed after it was trained; restore it, or delete {folder} to train again"
         )
 
 
-def _differences(held: Mapping[str, Any], wanted: Mapping[str, Any]) -> list[str]:
+def _differences(recorded: Mapping[str, Any], inputs: Mapping[str, Any]) -> list[str]:
     """Dotted names of the wanted values that are not held.
 
     Input files go by their paths; where these do not differ, by their numbers, since their order counts, and so do
     several from one path.
     """
-    pair = {name: held.get(name) for name in wanted}, json.loads(_canonical(wanted))
+    pair = {name: recorded.get(name) for name in inputs}, json.loads(_canonical(inputs))
     for by_path in (True, False):
         old, new = (_flat(values, by_path=by_path) for values in pair)
         if names := sorted(name for name in {*old, *new} if old.get(name) != new.get(name)):
@@ -243,10 +243,12 @@ def _canonical(values: Any) -> str:
     return json.dumps(values, sort_keys=True, default=str)
 
 
-def _warn_of_versions(folder: Path, held: Any) -> None:
+def _warn_of_versions(folder: Path, before: Any) -> None:
     now = versions()
     changed = [
-        f"{name} {old} -> {now[name]}" for name, old in dict(held or {}).items() if now.get(name, old) != old
+        f"{name} {old} -> {now[name]}"
+        for name, old in dict(before or {}).items()
+        if now.get(name, old) != old
     ]
     if changed:
         _LOGGER.warning(

@@ -46,35 +46,35 @@ def whole_folder(path: str | Path) -> Iterator[Path]:
     if not target.exists() and _replaced(target).exists():
         _replaced(target).rename(target)  # its writer was killed between two renames
     require_own(target)
-    with beside(target, path) as place:
-        place.mkdir(0o700 if target.exists() else 0o777)
-        yield place
+    with beside(target, path) as new:
+        new.mkdir(0o700 if target.exists() else 0o777)
+        yield new
         if target.exists():
-            place.chmod(S_IMODE(target.stat().st_mode))
-        exchange(place, target)
+            new.chmod(S_IMODE(target.stat().st_mode))
+        exchange(new, target)
 
 
-def exchange(place: Path, target: Path, *, unlisted: str = "") -> None:
+def exchange(new: Path, target: Path, *, unlisted: str = "") -> None:
     """List a finished folder's files and give it its name; what was there goes only then, by its own list.
 
     ``unlisted``: The name of a file that the list leaves out.
     """
-    names = sorted(str(file.relative_to(place)) for file in _files(place))
-    listed = {name: entry(place / name) for name in names if name not in (LIST, unlisted)}
+    names = sorted(str(file.relative_to(new)) for file in _files(new))
+    listed = {name: entry(new / name) for name in names if name not in (LIST, unlisted)}
     for name in listed:
-        flush(place / name)
-    write_json(place / LIST, {"files": listed})
-    flush(place)
+        flush(new / name)
+    write_json(new / LIST, {"files": listed})
+    flush(new)
     old = _replaced(target)
     if old.exists():
         remove(old)  # of a writer that was killed after its two renames
     if not target.exists() or not any(target.iterdir()):
-        place.replace(target)
+        new.replace(target)
     else:
         target.rename(old)
         try:
             require_own(old, called=target)  # somebody may have put something there in the meantime
-            place.rename(target)
+            new.rename(target)
         except BaseException:
             old.rename(target)
             raise
@@ -84,9 +84,9 @@ def exchange(place: Path, target: Path, *, unlisted: str = "") -> None:
 
 def add_to_list(file: Path) -> None:
     """Note a file that was written later in the list of its folder, where there is one."""
-    held = read_json(file.parent / LIST)
-    if held is not None:
-        write_json(file.parent / LIST, {**held, "files": {**held["files"], file.name: entry(file)}})
+    contents = read_json(file.parent / LIST)
+    if contents is not None:
+        write_json(file.parent / LIST, {**contents, "files": {**contents["files"], file.name: entry(file)}})
 
 
 def entry(file: Path, *, remembered: bool = False) -> list[Any]:
@@ -99,10 +99,16 @@ def damage(folder: Path, *, remembered: bool = False) -> str | None:
 
     ``remembered``: Large files that have not changed since they were last read are not read again.
     """
-    for name, held in listed_in(folder).items():
+    for name, recorded in listed_in(folder).items():
         file = folder / name
-        size = held[:1] if isinstance(held, list) else None  # a list that somebody changed may hold anything
-        if not file.is_file() or [file.stat().st_size] != size or entry(file, remembered=remembered) != held:
+        size = (
+            recorded[:1] if isinstance(recorded, list) else None
+        )  # a list that somebody changed may hold anything
+        if (
+            not file.is_file()
+            or [file.stat().st_size] != size
+            or entry(file, remembered=remembered) != recorded
+        ):
             return name
     return None
 
@@ -111,8 +117,8 @@ def require_own(folder: Path, *, called: Path | None = None) -> None:
     """Refuse a folder, ``called`` so in the message, with anything that isoglot did not write and list there."""
     if not folder.is_dir():
         return
-    own = set(_own_files(folder))
-    foreign = sorted(str(file.relative_to(folder)) for file in _files(folder) if file not in own)
+    listed = set(_own_files(folder))
+    foreign = sorted(str(file.relative_to(folder)) for file in _files(folder) if file not in listed)
     if foreign:
         names = ", ".join(foreign[:_SHOWN]) + (
             f" and {len(foreign) - _SHOWN} more" if foreign[_SHOWN:] else ""
@@ -132,10 +138,10 @@ def remove(folder: Path, *patterns: str, keep: bool = False) -> None:
     for file in [*named, *_own_files(folder)]:
         if file.is_file() or file.is_symlink():
             file.unlink(missing_ok=True)
-    for place, *_ in os.walk(folder, topdown=False):
-        if not (keep and Path(place) == folder):
+    for path, *_ in os.walk(folder, topdown=False):
+        if not (keep and Path(path) == folder):
             with suppress(OSError):  # it holds something else
-                Path(place).rmdir()
+                Path(path).rmdir()
 
 
 def listed_in(folder: Path) -> dict[str, Any]:
@@ -148,8 +154,8 @@ def listed_in(folder: Path) -> dict[str, Any]:
         return {}
     inside = folder.resolve()
     return {
-        name: held
-        for name, held in files.items()
+        name: state
+        for name, state in files.items()
         if "\0" not in name
         and ".." not in Path(name).parts
         and (folder / name).parent.resolve().is_relative_to(inside)
@@ -160,11 +166,11 @@ def _own_files(folder: Path) -> list[Path]:
     """What isoglot wrote into a folder: what its list and listed lists name, and is kept beside; the list last."""
     listed = [folder / name for name in listed_in(folder)]
     inner = [file.parent for file in listed if file.name == LIST]
-    found = [file for file in listed if file.name != LIST]
-    found += [file for place in inner for file in _own_files(place)]
-    for place in {folder, *(file.parent for file in found)}:
-        found += _kept_in(place)
-    return [*found, folder / LIST]
+    files = [file for file in listed if file.name != LIST]
+    files += [file for inner_folder in inner for file in _own_files(inner_folder)]
+    for inner_folder in {folder, *(file.parent for file in files)}:
+        files += _kept_in(inner_folder)
+    return [*files, folder / LIST]
 
 
 def _kept_in(folder: Path) -> Iterator[Path]:
@@ -175,18 +181,18 @@ def _kept_in(folder: Path) -> Iterator[Path]:
         elif entry.name.startswith(".") and entry.suffix == ".lock" and not entry.lstat().st_size:
             yield entry
         elif entry.name == ".cache" and entry.is_dir() and not entry.is_symlink():
-            for kept in entry.iterdir():
-                if kept.is_dir():
-                    yield from _own_files(kept)
-                elif _UNPACKED.fullmatch(kept.name):
-                    yield kept
+            for cached in entry.iterdir():
+                if cached.is_dir():
+                    yield from _own_files(cached)
+                elif _UNPACKED.fullmatch(cached.name):
+                    yield cached
 
 
 def _files(folder: Path) -> Iterator[Path]:
     """Everything in a folder and its folders but these themselves."""
-    for place, folders, names in os.walk(folder):
-        yield from (Path(place) / name for name in names)
-        yield from (Path(place) / name for name in folders if (Path(place) / name).is_symlink())
+    for path, folders, names in os.walk(folder):
+        yield from (Path(path) / name for name in names)
+        yield from (Path(path) / name for name in folders if (Path(path) / name).is_symlink())
 
 
 def _replaced(target: Path) -> Path:

@@ -63,16 +63,16 @@ def locked(path: str | Path, *, wait: bool = True) -> Iterator[None]:
 @contextmanager
 def occupied(folder: str | Path) -> Iterator[None]:
     """Make a run's folder and keep other processes out of it; a folder that stays empty is removed again."""
-    place = Path(folder)
-    existed = place.exists()
-    make_folder(place)
+    path = Path(folder)
+    existed = path.exists()
+    make_folder(path)
     try:
-        with locked(place / "run", wait=False):
+        with locked(path / "run", wait=False):
             yield
     finally:
         if not existed:
             with contextlib.suppress(OSError):  # it holds something
-                place.rmdir()
+                path.rmdir()
 
 
 def _acquire(lock: FileLock, path: Path, *, wait: bool) -> None:
@@ -80,9 +80,9 @@ def _acquire(lock: FileLock, path: Path, *, wait: bool) -> None:
         lock.acquire(timeout=_PATIENCE if wait else 0)
     except Timeout:
         if not wait:
-            place = path.parent if path.name == "run" else path
+            named = path.parent if path.name == "run" else path
             raise ConfigurationError(
-                f"{place}: another process is working here; wait until it has finished, or choose another --out"
+                f"{named}: another process is working here; wait until it has finished, or choose another --out"
             ) from None
         _LOGGER.warning("%s: waiting for another process that writes it", path)
         lock.acquire(poll_interval=0.2)

@@ -21,7 +21,7 @@ def parse_json(text: str, *, path: str | Path | None = None, line: int | None = 
     ``line``: Its line; by default the line in ``text`` where it is wrong.
     """
     try:
-        value = json.loads(text, object_pairs_hook=_object, parse_constant=_no_number)
+        value = json.loads(text, object_pairs_hook=_object, parse_constant=_not_json)
         if "\\ud" in text.lower():  # half a surrogate pair, perhaps, which no file can hold
             json.dumps(value, ensure_ascii=False).encode()
         return value
@@ -36,17 +36,17 @@ def parse_json(text: str, *, path: str | Path | None = None, line: int | None = 
         raise InputError(f"is not valid JSON ({reason}); correct it", path=path, line=line) from error
 
 
-def _no_number(name: str) -> NoReturn:
+def _not_json(name: str) -> NoReturn:
     raise ValueError(f"{name} is not a number of JSON")
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """An object whose names are all different."""
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    members = dict(pairs)
+    if len(members) != len(pairs):
         twice = next(name for name, count in Counter(name for name, _ in pairs).items() if count > 1)
         raise ValueError(f"the name {shortened(twice)} is repeated in one object")
-    return found
+    return members
 
 
 def parse_object(text: str, *, path: str | Path | None = None, line: int | None = None) -> dict[str, Any]:
@@ -113,11 +113,11 @@ def files_named(paths: str | Path | Iterable[str | Path], name: str, *, made_by:
     Raises:
         InputError: A file is missing, or a folder has none; ``made_by`` says what to type.
     """
-    found: list[Path] = []
+    files: list[Path] = []
     for path in map(Path, [paths] if isinstance(paths, str | Path) else paths):
-        own = sorted(path.rglob(name)) if path.is_dir() else [path] if path.is_file() else []
-        if not own:
+        matches = sorted(path.rglob(name)) if path.is_dir() else [path] if path.is_file() else []
+        if not matches:
             reason = f"holds no {name}" if path.is_dir() else "file not found"
             raise InputError(f"{reason}; type `{made_by}` to make one", path=path)
-        found += own
-    return found
+        files += matches
+    return files

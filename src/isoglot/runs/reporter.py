@@ -70,8 +70,8 @@ def _hide_bars() -> Restore:
     if are_progress_bars_disabled() or (sys.stderr is not None and sys.stderr.isatty()):
         return lambda: None
     disable_progress_bars()
-    shown: Restore = enable_progress_bars
-    return shown
+    restore: Restore = enable_progress_bars
+    return restore
 
 
 bars_on_terminals = ProcessWide(_hide_bars).block

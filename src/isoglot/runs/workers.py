@@ -17,18 +17,18 @@ _SAFE = "PYTHONSAFEPATH"
 @contextmanager
 def uninterrupted() -> Iterator[None]:
     """Keep Ctrl-C back until the end of the block, and for good in processes that it starts."""
-    held, ours = list[int](), signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    pressed, ours = list[int](), signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     handler = signal.getsignal(signal.SIGINT)
     mine = callable(handler) and threading.current_thread() is threading.main_thread()
     if mine:  # another thread may take the signal, and the main one then raises it whatever it blocks
-        signal.signal(signal.SIGINT, lambda number, _: held.append(number))
+        signal.signal(signal.SIGINT, lambda number, _: pressed.append(number))
     try:
         yield
     finally:
         if mine:
             signal.signal(signal.SIGINT, handler)
         signal.pthread_sigmask(signal.SIG_SETMASK, ours)
-        if held and callable(handler):
+        if pressed and callable(handler):
             handler(signal.SIGINT, None)
 
 
@@ -40,16 +40,16 @@ def starting() -> Iterator[None]:
     ``random.py`` beside them is not what the library means. Ctrl-C reaches every process of a terminal; the main one
     tells the others to stop.
     """
-    held = os.environ.get(_SAFE)
+    before = os.environ.get(_SAFE)
     with uninterrupted():
         os.environ[_SAFE] = "1"
         try:
             yield
         finally:
-            if held is None:
+            if before is None:
                 del os.environ[_SAFE]
             else:
-                os.environ[_SAFE] = held
+                os.environ[_SAFE] = before
 
 
 @contextmanager
@@ -62,7 +62,7 @@ def starting_apart() -> Iterator[None]:
     script, path = sys.modules["__main__"], sys.path[:]
     first = not sys.flags.safe_path and Path(path[0]).resolve() == Path.cwd()  # where Python puts it
     sys.modules["__main__"] = ModuleType("__main__")
-    sys.path[:] = [place for place in path[first:] if place]
+    sys.path[:] = [entry for entry in path[first:] if entry]
     try:
         with starting():
             yield

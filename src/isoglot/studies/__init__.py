@@ -1,1 +1,55 @@
-"""Studies: every table and figure of the papers as a program."""
+"""Studies: tables and figures as programs over a lab, which makes each piece of work once.
+
+These are the names that a study may need; `isoglot.papers` holds those that come with isoglot.
+"""
+
+from isoglot.reports.papers import PaperColumn, PaperRow, paper_table
+from isoglot.reports.stats import rank_correlation
+from isoglot.studies.analysis_steps import BestLinks, DrawFigure, ScoreEmbeddings, StatisticalAlignment
+from isoglot.studies.lab import External, Lab, StudyTask, TaskScores
+from isoglot.studies.sizes import at_scale
+from isoglot.studies.step import Step, UnavailableError, Work
+from isoglot.studies.steps import (
+    Align,
+    CollectText,
+    Derive,
+    MakeWorld,
+    Prepare,
+    ProjectLabels,
+    SamplePairs,
+    TagPairs,
+    TrainTokenizer,
+    WriteGold,
+)
+from isoglot.studies.tables import StudyTables, run_studies
+
+__all__ = [
+    "Align",
+    "BestLinks",
+    "CollectText",
+    "Derive",
+    "DrawFigure",
+    "External",
+    "Lab",
+    "MakeWorld",
+    "PaperColumn",
+    "PaperRow",
+    "Prepare",
+    "ProjectLabels",
+    "SamplePairs",
+    "ScoreEmbeddings",
+    "StatisticalAlignment",
+    "Step",
+    "StudyTables",
+    "StudyTask",
+    "TagPairs",
+    "TaskScores",
+    "TrainTokenizer",
+    "UnavailableError",
+    "Work",
+    "WriteGold",
+    "at_scale",
+    "paper_table",
+    "rank_correlation",
+    "run_studies",
+]

@@ -33,47 +33,52 @@ class Study:
 
 def builtin_studies() -> dict[str, Study]:
     """The studies that come with isoglot, by name and in the order of their modules."""
-    return {s.name: s for paper in PAPERS for s in _studies(import_module(f"isoglot.studies.{paper}"), paper)}
+    return {study.name: study for paper in PAPERS for study in _shipped(paper)}
 
 
-def find_studies(names: Sequence[str]) -> list[Study]:
+def find_studies(names: Sequence[str | Study]) -> list[Study]:
     """Studies by name; a paper's name stands for all of its studies, ``FILE.py`` for all of a file's."""
-    known, found = builtin_studies(), list[Study]()
-    for given in names:
-        path, ending, name = given.partition(".py")
-        key, there = given.rstrip("/"), [*known.values()]
-        if given == DEMO:
-            there = _studies(import_module(f"isoglot.studies.{DEMO}"), DEMO)
+    builtin, studies = builtin_studies(), dict[str, Study]()
+    for name in names:
+        if isinstance(name, Study):
+            studies[name.name] = name
+            continue
+        path, ending, inner = name.partition(".py")
+        key, candidates = name.rstrip("/"), [*builtin.values()]
+        if name == DEMO:
+            candidates = _shipped(DEMO)
         elif ending and Path(f"{path}.py").is_file():
-            key, there = f"{Path(path).name}{name}", _studies(_load(Path(f"{path}.py")), Path(path).name)
-        matching = [s for s in there if s.name == key or s.name.startswith(f"{key}/")]
-        if not matching:
-            raise ConfigurationError(
-                f"unknown study {given!r}; {did_you_mean(given, [*known, *PAPERS])} (`isoglot study --list` lists them)"
+            key, candidates = (
+                f"{Path(path).name}{inner}",
+                _studies(_load(Path(f"{path}.py")), Path(path).name),
             )
-        found += [study for study in matching if study not in found]
-    return found
+        matching = {s.name: s for s in candidates if s.name == key or s.name.startswith(f"{key}/")}
+        if not matching:
+            hint = did_you_mean(name, [*builtin, *PAPERS])
+            raise ConfigurationError(f"unknown study {name!r}; {hint} (`isoglot study --list` lists them)")
+        studies |= matching
+    return list(studies.values())
+
+
+def _shipped(paper: str) -> list[Study]:
+    return _studies(import_module(f"isoglot.papers.{paper}"), paper)
 
 
 def _studies(module: ModuleType, prefix: str) -> list[Study]:
-    functions = [
-        f
-        for name, f in vars(module).items()
-        if inspect.isfunction(f)
-        and f.__module__ == module.__name__
-        and name[0] != "_"
-        and [*inspect.signature(f).parameters] == ["lab"]
-    ]
     return [
         Study(
-            prefix if f.__name__ == prefix else f"{prefix}/{f.__name__}",
-            (inspect.getdoc(f) or "").partition("\n")[0],
-            f,
+            prefix if name == prefix else f"{prefix}/{name}",
+            (inspect.getdoc(function) or "").partition("\n")[0],
+            function,
             getattr(module, "SIZES", {"seeds": [1]}),
             getattr(module, "ABOUT", {}),
             getattr(module, "VARIANTS", {}),
         )
-        for f in functions
+        for name, function in vars(module).items()
+        if inspect.isfunction(function)
+        and function.__module__ == module.__name__
+        and name[0] != "_"
+        and [*inspect.signature(function).parameters] == ["lab"]
     ]
 
 

@@ -35,9 +35,9 @@ class Input(NamedTuple):
         if not self.there:
             return ""
         name = str(Path(expanded(self.path)).expanduser())
-        found = [Path(path) for path in sorted(glob.glob(name))]  # noqa: PTH207
-        files = [(f, str(f.relative_to(p) if p.is_dir() else f.name)) for p in found for f in files_of(p)]
-        return key_of([(called, digest([file], size=8)) for file, called in files] or name)
+        paths = [Path(path) for path in sorted(glob.glob(name))]  # noqa: PTH207
+        files = [(f, str(f.relative_to(p) if p.is_dir() else f.name)) for p in paths for f in files_of(p)]
+        return key_of([(label, digest([file], size=8)) for file, label in files] or name)
 
 
 def outside(paths: Iterable[str], studies: str) -> list[Input]:

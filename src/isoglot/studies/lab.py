@@ -17,17 +17,17 @@ from typing import Any, Literal
 from isoglot.checks import checked, given_texts
 from isoglot.errors import ConfigurationError, IsoglotError
 from isoglot.runs.files import read_json
-from isoglot.runs.folder import key_of, make_unless, require_checkpoint
+from isoglot.runs.folder import clear, key_of, make_unless, require_checkpoint
 from isoglot.runs.reporter import Reporter, Silent
-from isoglot.studies.inputs import Input
 from isoglot.studies.sizes import SCALES, Setting, Sizes, Variants
-from isoglot.studies.step import NumberSource, Step, StepError, UnavailableError, Work, plain
+from isoglot.studies.step import Log, Step, StepError, UnavailableError, Work, with_leaves
 from isoglot.studies.training_steps import Evaluate, Finetune, Pretrain
 
 MANIFEST = "call.json"
 """A step's manifest, written last."""
 _UNHASHED: dict[str, Any] = {"label": True, "keep": True, "finetune": {"label"}}
 _NAMED = 6
+"""Languages that the name of an evaluation lists."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +70,9 @@ class TaskScores:
         return fmean(self.value(language, metric) for language in self.languages or [""])
 
 
+Figure = Callable[[], Work | Mapping[str, Any]]
+
+
 @dataclass(frozen=True)
 class CellPlan:
     """A cell of a table, and the function that measures it."""
@@ -81,20 +84,6 @@ class CellPlan:
     seed: int | None
     note: str
     is_result: bool
-
-
-Figure = Callable[[], Work | Mapping[str, Any]]
-
-
-@dataclass
-class Log:
-    """What a lab did, or in a rehearsal would do, since it was replaced by a new one."""
-
-    steps: dict[Work, None] = field(default_factory=dict)  # that were wanted, finished or not
-    made: list[Work] = field(default_factory=list)
-    inputs: dict[Work, list[Input]] = field(default_factory=dict)  # of a rehearsal's unfinished steps
-    sources: list[NumberSource] = field(default_factory=list)
-    problems: list[str] = field(default_factory=list)
 
 
 class Lab:
@@ -122,18 +111,13 @@ class Lab:
         progress: Reporter | None = None,
     ) -> None:
         self.setting = Setting.of(sizes, variants or {}, scale=scale, changes=changes)
-        self.scale, self.size = scale, self.setting.size
+        self.scale, self.size, self.seeds = scale, self.setting.size, list(self.setting.size["seeds"])
         self.root, self.keep, self.progress = Path(root).resolve(), keep, progress or Silent()
         self.cells: list[CellPlan] = []
         self.figures: dict[str, Figure] = {}
         self._folders: dict[str, Path] = {}
         self.is_rehearsal, self.log = True, Log()
         self.failed: Mapping[Path, str] = {}  # folders of steps that could not be made, and why
-
-    @property
-    def seeds(self) -> list[int]:
-        """One run each."""
-        return list(self.size["seeds"])
 
     def at(self, tiny: Any, small: Any, paper: Any) -> Any:
         """What stands for this scale."""
@@ -181,36 +165,35 @@ class Lab:
         if task.unavailable:
             raise UnavailableError(task.unavailable)
         languages = list(given_texts(languages or task.languages, "languages"))
-        spoken = ",".join(languages) if len(languages) <= _NAMED else f"{len(languages)} languages"
-        name, tuning = f"{model.name} {task.kind}", None
-        if trained_on:
-            name, tuning = self._tuning(model, task, trained_on, seed, train)
+        listed = ",".join(languages) if len(languages) <= _NAMED else f"{len(languages)} languages"
+        name, tuning = self._tuning(model, task, trained_on, seed, train)
         work = self.make(
-            f"{name} in {spoken}",
+            f"{name if trained_on else f'{model.name} {task.kind}'} in {listed}",
             Evaluate,
-            checkpoint=self.checkpoint(model),
-            task=_spec(task),
+            checkpoint=tuning["checkpoint"],
+            task=tuning["task"],
             languages=languages,
-            finetune=tuning,
+            finetune=tuning if trained_on else None,
             split=task.split,
             precision=task.train.get("precision", "float32"),
             keep=self.keep,
-            label=_run(model),
+            label=tuning["label"],
         )
         return TaskScores(work, languages)
 
     def _tuning(
         self, encoder: Work | External, task: StudyTask, language: str, seed: int, train: Mapping[str, Any]
     ) -> tuple[str, dict[str, Any]]:
+        """The name and the fields of a fine-tuning."""
         setting = f" {train['setting']}" if "setting" in train else ""
         return f"{encoder.name} {task.kind} {language}{setting} s{seed}", {
             "checkpoint": self.checkpoint(encoder),
-            "task": _spec(task),
+            "task": {"kind": task.kind, "data": task.data, "options": task.options},
             "preset": task.preset,
             "train": {**task.train, **train},
             "language": language,
             "seed": seed,
-            "label": _run(encoder),
+            "label": encoder.step.label if isinstance(encoder, Work) else encoder.name,
         }
 
     def cell(
@@ -248,62 +231,54 @@ class Lab:
 
     def make(self, name: str, kind: type[Step], /, **fields: Any) -> Work:
         """What a step with these fields leaves, made now unless it is there; in a rehearsal it is only checked."""
-        studies = f"{self.root}/"
         try:
-            step = checked(
-                kind, plain(fields, lambda leaf: str(leaf.folder) if isinstance(leaf, Work) else leaf)
-            )
+            step = checked(kind, with_leaves(fields, lambda v: str(v) if isinstance(v, Work) else v))
         except ConfigurationError as error:
-            raise ConfigurationError([f"{kind.kind} {name}: {one}" for one in error.problems]) from error
+            raise ConfigurationError([f"{kind.kind} {name}: {text}" for text in error.problems]) from error
         values = step.model_dump(mode="json", exclude_defaults=True, exclude=_UNHASHED)
-        key = key_of([kind.__qualname__, json.dumps(values, sort_keys=True).replace(studies, "")])
+        key = key_of([kind.__qualname__, json.dumps(values, sort_keys=True).replace(f"{self.root}/", "")])
         if (folder := self._folders.get(key)) is None:  # equal fields are one folder, whatever their names
             slug = re.sub(r"[^a-zA-Z0-9.+=_-]+", "-", name).strip("-")[:60]
-            there = sorted((self.root / kind.kind).glob(f"*-{key}"))
-            folder = self._folders[key] = next(iter(there), self.root / kind.kind / f"{slug}-{key}")
-        manifest = read_json(folder / MANIFEST) or {}
-        work = Work(name, step, folder, manifest, self._note)
+            existing = sorted((self.root / kind.kind).glob(f"*-{key}"))
+            folder = self._folders[key] = next(iter(existing), self.root / kind.kind / f"{slug}-{key}")
+        work = Work(name, step, folder, read_json(folder / MANIFEST) or {}, self.log)
         self.log.steps[work] = None
-        if self.is_rehearsal:
-            self._rehearse(work, studies)
-        elif not manifest:
-            work.manifest.update(self._made(work, studies))
+        if work.manifest:
+            return work
+        if not self.is_rehearsal:
+            self._make(work)
+        elif work not in self.log.inputs:
+            self.log.inputs[work] = []
+            try:
+                step.check()
+                self.log.inputs[work] = step.reads(f"{self.root}/")
+            except ConfigurationError as error:
+                self.log.problems += [f"{work.title}: {problem}" for problem in error.problems]
         return work
 
-    def _note(self, source: NumberSource) -> None:
-        self.log.sources.append(source)
-
-    def _rehearse(self, work: Work, studies: str) -> None:
-        if work.manifest or work in self.log.inputs:
-            return
-        self.log.inputs[work] = []
-        try:
-            work.step.check()
-            self.log.inputs[work] = work.step.reads(studies)
-        except ConfigurationError as error:
-            self.log.problems += [f"{work.title}: {problem}" for problem in error.problems]
-
-    def _made(self, work: Work, studies: str) -> dict[str, Any]:
+    def _make(self, work: Work) -> None:
         if work.folder in self.failed:
             raise StepError(work.folder, self.failed[work.folder])
 
-        def make(place: Path) -> dict[str, Any]:
+        def make(folder: Path) -> dict[str, Any]:
             began, step = time.monotonic(), work.step
-            reads = {read.path: read.content for read in step.reads(studies)}
-            for needed in self.log.steps:
-                require_checkpoint(needed.folder)
+            reads = {read.path: read.content for read in step.reads(f"{self.root}/")}
+            text = step.model_dump_json()
+            for before in self.log.steps:
+                weights = before.folder / before.step.weights
+                if before.manifest and str(before) in text and not weights.exists():
+                    clear(before.folder, MANIFEST)
+                    self._make(before)
+                require_checkpoint(before.folder)
             self.progress.note(work.title)
-            facts = step.expanded().run(place, self.progress)
+            facts = step.expanded().run(folder, self.progress)
             about = {"name": work.name, "step": step.model_dump(mode="json"), "outside": reads}
             return {**about, **facts, "seconds": round(time.monotonic() - began, 2)}
 
+        path = work.folder / MANIFEST
         try:
             manifest, new = make_unless(
-                lambda: read_json(work.folder / MANIFEST),
-                work.folder,
-                make,
-                name=MANIFEST,
-                resumes=work.step.resumes,
+                lambda: read_json(path), work.folder, make, name=MANIFEST, resumes=work.step.resumes
             )
         except StepError:
             raise
@@ -312,14 +287,7 @@ class Lab:
         except Exception as error:
             error.add_note(f"while doing {work.title} in {work.folder}")
             raise
+        work.manifest.clear()
+        work.manifest.update(manifest)
         if new:
             self.log.made.append(work)
-        return manifest
-
-
-def _spec(task: StudyTask) -> dict[str, Any]:
-    return {"kind": task.kind, "data": task.data, "options": task.options}
-
-
-def _run(model: Work | External) -> str:
-    return model.step.label if isinstance(model, Work) else model.name

@@ -53,13 +53,25 @@ class Setting:
         known = {"variant": OWN, **sizes} if variants else sizes
         if unknown := sorted(set(changes) - set(known)):
             raise ConfigurationError(f"unknown size {unknown[0]!r}; {did_you_mean(unknown[0], known)}")
-        for name in (name for name in changes if name.endswith("seeds")):
-            _check_seeds(name, changes[name])
+        for name, seeds in changes.items():
+            if name.endswith("seeds"):
+                whole = isinstance(seeds, list | tuple) and all(isinstance(s, int) and s >= 0 for s in seeds)
+                if not whole or not seeds or len(set(seeds)) != len(seeds):
+                    raise ConfigurationError(
+                        f"{name}: got {seeds!r}; different whole numbers are needed, such as [1,2,3]"
+                    )
         if "seeds" in changes:  # of all that has seeds of its own too, such as ablations
             changes = {name: changes["seeds"] for name in known if name.endswith("_seeds")} | changes
         variant = changes.get("variant", OWN)
-        own = {**known, **_of_variant(variants, variant)}
-        usual, paper = ({name: at_scale(value, s) for name, value in own.items()} for s in (scale, "paper"))
+        names = [OWN, *variants]
+        if variant not in names:
+            raise ConfigurationError(f"unknown variant {variant!r}; {did_you_mean(variant, names)}")
+        variant_sizes = variants.get(variant, {})
+        if isinstance(variant_sizes, str):
+            rest = ", ".join(name for name in names if not isinstance(variants.get(name), str))
+            raise ConfigurationError(f"variant={variant}: {variant_sizes}; there is {rest}")
+        at_scales = {**known, **variant_sizes}.items()
+        usual, paper = ({name: at_scale(value, s) for name, value in at_scales} for s in (scale, "paper"))
         size = usual | changes
         return cls(
             scale,
@@ -89,7 +101,7 @@ class Setting:
         return plain if plain == text else f"{plain}-{key_of([text])[:8]}"
 
     @property
-    def shown(self) -> dict[str, Any]:
+    def reported(self) -> dict[str, Any]:
         """The sizes that say something at this scale, without seeds, which results have, and the variant."""
         return {
             n: _plain(v) for n, v in self.size.items() if _is_size(n) and (v is not None or n in self.paper)
@@ -107,17 +119,6 @@ def at_scale(value: Any, scale: str) -> Any:
     return value[SCALES.index(scale)] if isinstance(value, tuple) else value
 
 
-def _of_variant(variants: Variants, name: Any) -> Sizes:
-    known = [OWN, *variants]
-    if name not in known:
-        raise ConfigurationError(f"unknown variant {name!r}; {did_you_mean(name, known)}")
-    found = variants.get(name, {})
-    if isinstance(found, str):
-        there = ", ".join(one for one in known if not isinstance(variants.get(one), str))
-        raise ConfigurationError(f"variant={name}: {found}; there is {there}")
-    return found
-
-
 def _is_size(name: str) -> bool:
     return not name.endswith("seeds") and name != "variant"
 
@@ -128,11 +129,3 @@ def _plain(value: Any) -> Any:
 
 def _text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
-
-
-def _check_seeds(name: str, given: Any) -> None:
-    whole = isinstance(given, list | tuple) and all(isinstance(s, int) and s >= 0 for s in given)
-    if not whole or not given or len(set(given)) != len(given):
-        raise ConfigurationError(
-            f"{name}: got {given!r}; different whole numbers are needed, such as [1,2,3]"
-        )

@@ -40,6 +40,8 @@ class Step(BaseModel):
     """Whether it continues in an unfinished folder; otherwise the folder is emptied first."""
     expands: ClassVar[bool] = True
     """Whether ``${NAME}`` is filled in before :meth:`run`."""
+    weights: ClassVar[str] = ""
+    """Folder of the weights that it leaves; where they were deleted, a step that reads them makes them again."""
     label: str = ""
 
     def run(self, folder: Path, report: Reporter) -> Mapping[str, Any]:
@@ -56,7 +58,7 @@ class Step(BaseModel):
         return [type(self)]
 
     def reads(self, studies: str) -> list[Input]:
-        """All that its result depends on beside its fields: files from outside, and code of one's own."""
+        """All that its result depends on beside its fields: files from outside, and the user's code."""
         code = outside(map(str, code_files(*self.code())), studies)
         return list(dict.fromkeys([*self.files(studies), *code]))
 
@@ -65,10 +67,12 @@ class Step(BaseModel):
         if not self.expands:
             return self
         values = self.model_dump(mode="json", exclude_unset=True)
-        return type(self).model_validate(plain(values, lambda v: expanded(v) if isinstance(v, str) else v))
+        return type(self).model_validate(
+            with_leaves(values, lambda v: expanded(v) if isinstance(v, str) else v)
+        )
 
     def check(self) -> Any:
-        """Refuse what the fields' types let through; what is made of them here, :meth:`run` works with."""
+        """Refuse what the fields' types let through; what is built of them here, :meth:`run` works with."""
 
 
 class NumberSource(NamedTuple):
@@ -79,6 +83,17 @@ class NumberSource(NamedTuple):
     row: tuple[str, str, str] | None
 
 
+@dataclass
+class Log:
+    """What a lab did, or in a rehearsal would do, since it was replaced by a new one."""
+
+    steps: dict[Work, None] = field(default_factory=dict)  # that were wanted, finished or not
+    made: list[Work] = field(default_factory=list)
+    inputs: dict[Work, list[Input]] = field(default_factory=dict)  # of a rehearsal's unfinished steps
+    sources: list[NumberSource] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+
+
 @dataclass(frozen=True)
 class Work:
     """What a step left, or in a rehearsal will leave: ``work / "en.txt"`` is a path in its folder."""
@@ -87,7 +102,7 @@ class Work:
     step: Step
     folder: Path
     manifest: dict[str, Any] = field(compare=False)  # empty in a rehearsal
-    read: Callable[[NumberSource], None] = field(compare=False)
+    log: Log = field(compare=False)
 
     def __truediv__(self, path: str) -> str:
         return f"{self.folder}/{path}"
@@ -114,22 +129,22 @@ class Work:
             metric: its name among the ``values`` that the step returns.
             row: Task, language and metric of its row in the results; by default the step's kind and ``metric``.
         """
-        self.read(NumberSource(self, metric, row))
+        self.log.sources.append(NumberSource(self, metric, row))
         number = self.manifest.get("values", {}).get(metric)
         return nan if number is None else float(number)
 
 
-def plain(tree: Any, change: Callable[[Any], Any]) -> Any:
+def with_leaves(tree: Any, change: Callable[[Any], Any]) -> Any:
     """A tree with all that is neither a mapping nor a list changed."""
     if isinstance(tree, Mapping):
-        return {key: plain(value, change) for key, value in tree.items()}
+        return {key: with_leaves(value, change) for key, value in tree.items()}
     if isinstance(tree, list | tuple):
-        return [plain(value, change) for value in tree]
+        return [with_leaves(value, change) for value in tree]
     return change(tree)
 
 
 def texts_of(tree: Any) -> Iterator[str]:
     """Every text in a tree."""
     leaves: list[Any] = []
-    plain(tree, leaves.append)
+    with_leaves(tree, leaves.append)
     return (leaf for leaf in leaves if isinstance(leaf, str))

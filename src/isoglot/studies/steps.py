@@ -1,23 +1,27 @@
-"""What a study makes before it trains: worlds, texts, tokenizers, derived languages, pairs, word links, gold links."""
+"""What a study makes before it trains: worlds, texts, tokenizers, derived languages, pairs, word links, labels."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
-from isoglot.aligners.options import AlignRequest, aligner_of
+from isoglot.aligners.options import AnyAligner, LinkFormat, aligner_of
 from isoglot.checks import checked
 from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.read.sources import Source
 from isoglot.derive.options import DeriveRequest
 from isoglot.errors import ConfigurationError
-from isoglot.options import Count, PositiveShare
+from isoglot.options import Count, PositiveShare, Precision
+from isoglot.projection.options import ProjectOptions, project_options
 from isoglot.runs.files import write_text
 from isoglot.runs.reporter import Reporter
 from isoglot.studies.step import Step
 from isoglot.synthetic.options import WorldRequest
+
+if TYPE_CHECKING:  # it loads the libraries
+    from isoglot.evaluation.head import FinetunedModel
 
 
 class MakeWorld(Step):
@@ -118,7 +122,7 @@ class Derive(Step):
 
     def check(self) -> Any:
         """The options of ``isoglot derive`` for each input."""
-        return [self._request(given, None) for given in self.inputs.values()]
+        return [self._request(fields, None) for fields in self.inputs.values()]
 
     def run(self, folder: Path, report: Reporter) -> Mapping[str, Any]:
         """Derive every input."""
@@ -126,26 +130,26 @@ class Derive(Step):
         from isoglot.derive.vocabulary import VocabularyCopy  # noqa: PLC0415
 
         tokenizer = self.tokenizer
-        for name, given in self.inputs.items():
-            place = folder / self.language / name
-            summary = derive_corpus([given["path"]], place, self._request(given, tokenizer), progress=report)
+        for name, fields in self.inputs.items():
+            out = folder / self.language / name
+            summary = derive_corpus([fields["path"]], out, self._request(fields, tokenizer), progress=report)
             dropped = {k: n for k, n in summary.counts.items() if k != "derived"}
             report.note(f"{name}: {summary.rows:,} rows" + (f" (left out: {dropped})" if dropped else ""))
-            if (place / "tokenizer").is_dir():
-                tokenizer = str(place / "tokenizer")
+            if (out / "tokenizer").is_dir():
+                tokenizer = str(out / "tokenizer")
         if tokenizer is None or "trans" not in self.transform:
             return {}
         return {"copied_vocabulary": VocabularyCopy.load(tokenizer).size}
 
-    def _request(self, given: dict[str, Any], tokenizer: str | None) -> DeriveRequest:
+    def _request(self, fields: dict[str, Any], tokenizer: str | None) -> DeriveRequest:
         values = {
             "transform": self.transform,
             "languages": ("en",),
             "derived_language": self.language,
             "tokenizer": tokenizer,
-            **given,
-            "options": {**self.options, **given.get("options", {})},
-            "rows": {**self.rows, **given.get("rows", {})},
+            **fields,
+            "options": {**self.options, **fields.get("options", {})},
+            "rows": {**self.rows, **fields.get("rows", {})},
         }
         del values["path"]
         return checked(DeriveRequest, values)
@@ -200,18 +204,19 @@ class Align(Step):
     method: str
     symmetrisation: str
 
-    def check(self) -> tuple[Source, AlignRequest]:
-        """The source, and the request of ``isoglot align``."""
-        chosen = aligner_of(method=self.method, symmetrisation=self.symmetrisation)
+    def check(self) -> tuple[Source, AnyAligner]:
+        """The source, and the aligner."""
+        aligner = aligner_of(method=self.method, symmetrisation=self.symmetrisation)
         source = checked(Source, {"path": self.path, **self.source})
-        return source, AlignRequest(aligner=chosen, words="unicode", output="corpus")
+        return source, aligner
 
     def run(self, folder: Path, report: Reporter) -> Mapping[str, Any]:
         """Align."""
         from isoglot.aligners.align_file import align_file  # noqa: PLC0415
 
-        source, request = self.check()
-        return {"pairs": align_file([source], folder / "aligned", request, progress=report)}
+        source, aligner = self.check()
+        form = LinkFormat(words="unicode", output="corpus")
+        return {"pairs": align_file([source], folder / "aligned", aligner, form, progress=report)}
 
 
 class WriteGold(Step):
@@ -237,6 +242,81 @@ class WriteGold(Step):
             text = "".join(f"{json.dumps(line, ensure_ascii=False)}\n" for line in lines)
             write_text(folder / f"{name}.jsonl", text)
         return {}
+
+
+class TagPairs(Step):
+    """Sentence pairs drawn from a corpus, with the tags that a fine-tuned tagger gives the words of both sides.
+
+    ``source.tsv`` and ``LANGUAGE.tsv`` hold words and tags, ``target.txt`` the translations as text.
+    """
+
+    checkpoint: str
+    task: str
+    corpus: str  # BITEXT, as `isoglot prepare` writes it
+    language: str  # of the translations
+    count: int
+    seed: int
+    precision: Precision
+
+    def run(self, folder: Path, report: Reporter) -> Mapping[str, Any]:
+        """Draw pairs, tag both sides, write."""
+        import torch  # noqa: PLC0415 - loads the libraries
+
+        from isoglot.corpus.manifest import load_corpus  # noqa: PLC0415
+        from isoglot.evaluation.head import FinetunedModel  # noqa: PLC0415
+        from isoglot.evaluation.options import EvaluateOptions  # noqa: PLC0415
+        from isoglot.seeding import generator_for  # noqa: PLC0415
+        from isoglot.tasks import build_task  # noqa: PLC0415
+        from isoglot.tasks.cards import origin  # noqa: PLC0415
+
+        pairs = load_corpus(self.corpus)
+        order = torch.randperm(len(pairs), generator=generator_for(self.seed, "pairs", self.language))
+        drawn = pairs.select(sorted(order[: self.count].tolist()))
+        checkpoint, options = Path(self.checkpoint), EvaluateOptions(precision=self.precision)
+        model = FinetunedModel(checkpoint, build_task(self.task, []), origin(checkpoint), options, report)
+        write_text(folder / "source.tsv", _tagged(model, drawn["source"], "en"))
+        write_text(folder / f"{self.language}.tsv", _tagged(model, drawn["target"], self.language))
+        write_text(folder / "target.txt", "".join(f"{text}\n" for text in drawn["target"]))
+        return {"pairs": len(drawn)}
+
+
+def _tagged(model: "FinetunedModel", texts: Sequence[str], language: str) -> str:
+    """The words of texts, each with its tag on a line."""
+    from datasets import Dataset  # noqa: PLC0415 - loads the libraries
+
+    from isoglot.corpus.encode.words import split_words  # noqa: PLC0415
+    from isoglot.corpus.labelled.tags import UNLABELLED  # noqa: PLC0415
+    from isoglot.schema import TAGGED  # noqa: PLC0415
+
+    words = [split_words(text) for text in texts]
+    rows = {"words": words, "tags": [[UNLABELLED] * len(sentence) for sentence in words]}
+    dataset = Dataset.from_dict({**rows, "language": [language] * len(words)}, features=TAGGED)
+    predictions = model.predict(dataset, progress=lambda done, total: None)
+    pairs = (zip(sentence, tags, strict=True) for sentence, tags in zip(words, predictions, strict=True))
+    return "\n".join("".join(f"{word}\t{tag}\n" for word, tag in pair) for pair in pairs)
+
+
+class ProjectLabels(Step):
+    """Labels carried to a translation in ``LANGUAGE.tsv`` (tags) or ``LANGUAGE.jsonl``, as `isoglot project` does."""
+
+    labels: str
+    translation: str
+    language: str  # of the translation
+    options: dict[str, Any] = {}  # noqa: RUF012 - of `isoglot project`; the model copies it
+
+    def check(self) -> ProjectOptions:
+        """The options of ``isoglot project``."""
+        return project_options(self.labels, target_language=self.language, **self.options)
+
+    def run(self, folder: Path, report: Reporter) -> Mapping[str, Any]:
+        """Project."""
+        from isoglot.projection.project import project  # noqa: PLC0415 - loads the libraries
+
+        out = folder / f"{self.language}.{'jsonl' if self.check().kind == 'questions' else 'tsv'}"
+        how = {"target_language": self.language, **self.options}
+        counts = project(self.labels, self.translation, out, progress=report, **how)
+        report.note(counts.summary())
+        return {"projected": counts.summary()}
 
 
 class _TextLines:

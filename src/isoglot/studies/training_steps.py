@@ -1,4 +1,4 @@
-"""What a study trains and measures: pre-training, fine-tuning, evaluation, analyses, figures."""
+"""What a study trains and measures: pre-training, fine-tuning, evaluation."""
 
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
@@ -7,8 +7,7 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from isoglot.analysis.options import AlignmentsRequest, LayersRequest, MapRequest, ScoreOptions
-from isoglot.checks import resolve, validated
+from isoglot.checks import resolve
 from isoglot.errors import MISSING_FILE, UNSET_VARIABLE, ConfigurationError
 from isoglot.evaluation.options import EvaluateOptions
 from isoglot.finetuning.options import task_with_settings
@@ -29,6 +28,7 @@ class Pretrain(Step):
 
     kind: ClassVar[str] = "pretrain"
     resumes: ClassVar[bool] = True
+    weights: ClassVar[str] = CHECKPOINT
     expands: ClassVar[bool] = False  # the recipe does, and its hash is of what is written
     recipe: str
     sections: dict[str, Any]
@@ -44,13 +44,13 @@ class Pretrain(Step):
 
         document = read_document(self.values(), variables=False)
         recipes = {origin.name for origin in document.origins.values()} - {""}
-        kept = {key: document.values.get(key) for key in ("model", "tokenizer", "streams")}
+        sections = {key: document.values.get(key) for key in ("model", "tokenizer", "streams")}
         written = list(document.raw.values())
         filled_in = {expanded(text) for text in written if not unset(text)}
-        plain = set(texts_of(kept)) - filled_in - set(written)
-        named = sorted(text for text in plain if text.startswith(("/", ".", "~")))
-        own = set(map(str, builtin_recipes().values()))
-        return outside([*written, *named, *sorted(recipes - own)], studies)
+        texts = set(texts_of(sections)) - filled_in - set(written)
+        paths = sorted(text for text in texts if text.startswith(("/", ".", "~")))
+        shipped = set(map(str, builtin_recipes().values()))
+        return outside([*written, *paths, *sorted(recipes - shipped)], studies)
 
     def code(self) -> list[Any]:
         """Those of views and objectives."""
@@ -58,7 +58,7 @@ class Pretrain(Step):
         from isoglot.recipe.source import read_document  # noqa: PLC0415
 
         values = read_document(self.values(), variables=False).values
-        entries = [(MADE[key], one["type"]) for key in MADE for one in values.get(key, {}).values()]
+        entries = [(MADE[key], entry["type"]) for key in MADE for entry in values.get(key, {}).values()]
         return [type(self), *(resolve(kind.registry, name, kind=kind.called) for kind, name in entries)]
 
     def check(self) -> None:
@@ -117,24 +117,26 @@ class TaskSpec(BaseModel):
 
 def data_files(task: TaskSpec, languages: Sequence[str], split: str, studies: str) -> Iterator[Input]:
     """The files from outside of a task's split, or what was looked for where there is none."""
-    from isoglot.corpus.labelled.places import DataSource  # noqa: PLC0415
+    from isoglot.corpus.labelled.sources import DataSource  # noqa: PLC0415
 
     specs = DataSource(task.data).of_split(split)
     outer = [read.path for read in outside(specs, studies)]
     for language in languages:
-        there = [
+        existing = [
             spec for spec in outer if not unset(spec) and _has_data(task, expanded(spec), language, split)
         ]
-        for spec in there or (outer if len(outer) == len(specs) else []):  # other steps may make the rest
-            yield Input(spec.replace("{language}", language).replace("{split}", split), there=spec in there)
+        for spec in existing or (outer if len(outer) == len(specs) else []):  # other steps may make the rest
+            yield Input(
+                spec.replace("{language}", language).replace("{split}", split), there=spec in existing
+            )
 
 
 def _has_data(task: TaskSpec, spec: str, language: str, split: str) -> bool:
     """Whether a task finds something there."""
-    from isoglot.tasks.base import places_of  # noqa: PLC0415
+    from isoglot.tasks.base import locations_of  # noqa: PLC0415
 
     try:
-        return bool(places_of(task.model_copy(update={"data": [spec]}).build(), language, split))
+        return bool(locations_of(task.model_copy(update={"data": [spec]}).build(), language, split))
     except ConfigurationError:
         return False
 
@@ -147,6 +149,7 @@ class Finetune(Step):
 
     kind: ClassVar[str] = "finetune"
     resumes: ClassVar[bool] = True
+    weights: ClassVar[str] = CHECKPOINT
     checkpoint: str
     task: TaskSpec
     preset: str
@@ -179,8 +182,8 @@ class Finetune(Step):
         from isoglot.finetuning.finetune import finetune  # noqa: PLC0415 - loads the libraries
 
         task, train = self.check()
-        asked: dict[str, Any] = {"language": self.language, "seed": self.seed, "train": train}
-        finetune(self.checkpoint, task, **asked, out=folder, progress=report)
+        options: dict[str, Any] = {"language": self.language, "seed": self.seed, "train": train}
+        finetune(self.checkpoint, task, **options, out=folder, progress=report)
         return {}
 
 
@@ -237,56 +240,3 @@ class Evaluate(Step):
         values = {f"{row.language}/{row.metric}": row.value for row in rows}
         values |= {f"{row.language}/": row.value for row in rows if row.metric == task.primary_metric}
         return {"values": values, "rows": [row.model_dump() for row in rows]}
-
-
-class ScoreEmbeddings(Step):
-    """ALIGN-MLM's alignment score of an encoder, in %."""
-
-    kind: ClassVar[str] = "analyse"
-    checkpoint: str
-    vocabulary: str
-    options: ScoreOptions = ScoreOptions()
-
-    def run(self, folder: Path, report: Reporter) -> Mapping[str, Any]:
-        """Measure."""
-        from isoglot.analysis.checkpoint_score import checkpoint_alignment_score  # noqa: PLC0415
-
-        found = checkpoint_alignment_score(self.checkpoint, vocabulary=self.vocabulary, options=self.options)
-        score = "alignment_score"
-        return {"values": {score: found.total.score}, "examples": {score: found.total.tokens}}
-
-
-class DrawFigure(Step):
-    """A figure drawn from checkpoints as ``isoglot analyse`` draws it, into ``figures``.
-
-    A ``map`` of frequent aligned words, links by ``layers``, or ``alignments`` to look at.
-    """
-
-    kind: ClassVar[str] = "figure"
-    type: Literal["map", "layers", "alignments"]
-    name: str
-    panels: dict[str, str]
-    options: dict[str, Any]
-
-    def check(self) -> tuple[Any, Any]:
-        """The analysis that draws, and its options."""
-        from isoglot.analysis import analyse_links as links  # noqa: PLC0415 - loads the libraries
-        from isoglot.analysis.analyse_map import analyse_map  # noqa: PLC0415
-
-        kinds: dict[str, tuple[Any, Any]] = {
-            "map": (analyse_map, MapRequest),
-            "layers": (links.analyse_layers, LayersRequest),
-            "alignments": (links.analyse_alignments, AlignmentsRequest),
-        }
-        draw, request = kinds[self.type]
-        return draw, validated(
-            request, {**self.options, "name": self.name}, what=f"figure {self.name}: option"
-        )
-
-    def run(self, folder: Path, report: Reporter) -> Mapping[str, Any]:
-        """Draw."""
-        from isoglot.analysis.analyse import Job  # noqa: PLC0415 - loads the libraries
-
-        draw, request = self.check()
-        job = Job(list(self.panels.values()), out=folder, labels=list(self.panels), progress=report)
-        return {"files": [path.name for path in draw(job, request)]}

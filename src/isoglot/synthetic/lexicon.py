@@ -6,7 +6,8 @@ and ``ant.pos`` of *big* is *small*. The stems are in ``lexicon.txt``; morpholog
 thousand words of them.
 """
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from importlib import resources
 
@@ -14,24 +15,27 @@ import numpy as np
 
 from isoglot.seeding import seed_for
 
-_VOWELS = "aeiou"
-
 TOPICS = (
     "farm", "garden", "sea", "town", "politics", "science", "art", "sport", "home", "school", "health", "travel",
     "work", "office", "kitchen",
 )  # fmt: skip
-"""Themes; a sentence or paragraph has one, and its words are more frequent there."""
+"""Themes; a sentence or story has one, and its words are more frequent there."""
 
-SPARE = {"noun.material", "weekday", "month", "number.pair", "number.word", "number.digits", "number.year"}
+CLOSED = {"noun.material", "weekday", "month", "number.pair", "number.word", "number.digits", "number.year"}
 """Closed lists, which ``size`` does not cut."""
 
 MASS = {"noun.mass", "noun.material"}
 """Nouns without a plural."""
 
-SURNAMES, TOWNS = 420, 420
-_UNPRODUCTIVE = {"unknown", "awake", "asleep", "shy", "tall", "bald", "hostile", "single", "married", "rich", "poor",
-                 "old", "young", "ill", "busy", "elderly", "famous", "tired", "bored", "worried", "excited", "talented",
-                 "popular", "lonely", "hardworking"}  # fmt: skip
+NAMES = 420
+"""Surnames, and as many towns; a third of them are both."""
+
+_WITHOUT_ADVERB = {"unknown", "awake", "asleep", "shy", "tall", "bald", "hostile", "single", "married", "rich", "poor",
+                   "old", "young", "ill", "busy", "elderly", "famous", "tired", "bored", "worried", "excited",
+                   "talented", "popular", "lonely", "hardworking"}  # fmt: skip
+_CONSONANT_Y = re.compile(r".*[^aeiou]y")
+_DOUBLING = re.compile("[^aeiou]*[aeiou][^aeiouwxy]")
+"""Stems that double their last letter before a vowel: *big*, *run*."""
 
 
 @dataclass(frozen=True)
@@ -52,123 +56,108 @@ def build_lexicon(seed: int, *, size: int | None = None) -> Lexicon:
     """Read the stems, derive, order by a seeded frequency, and cut to ``size``.
 
     Args:
-        seed: it shuffles frequency ranks (mildly, so that common words stay common), names and loose themes.
-        size: about how many open-class lexemes to keep (at least ten in a pool); default all.
+        seed: Seed of frequency ranks (common words stay common), names and loose themes.
+        size: Approximate number of open-class lexemes to keep, at least ten in a pool; all by default.
     """
-    raw = _raw_pools(seed)
-    total = sum(len(v) for name, v in raw.items() if name not in SPARE)
+    pools = _pools(seed)
+    total = sum(len(pool) for name, pool in pools.items() if name not in CLOSED)
     share = 1.0 if size is None else min(1.0, size / total)
     lexicon: Lexicon = {}
-    for name, lexemes in raw.items():
+    for name, pool in pools.items():
         rng = np.random.default_rng(seed_for(seed, "lexicon", name))
-        jitter = np.log1p([lex.rank for lex in lexemes]) + 0.6 * rng.standard_normal(len(lexemes))
-        ordered = [lexemes[i] for i in np.argsort(jitter, kind="stable")]
-        if name not in SPARE:
+        jitter = np.log1p([lexeme.rank for lexeme in pool]) + 0.6 * rng.standard_normal(len(pool))
+        ordered = [pool[i] for i in np.argsort(jitter, kind="stable")]
+        if name not in CLOSED:
             ordered = ordered[: max(10, round(share * len(ordered)))]
-        loose = rng.integers(len(TOPICS), size=len(ordered))
+        topics = [TOPICS[i] for i in rng.integers(len(TOPICS), size=len(ordered))]
         lexicon[name] = [
-            lex if lex.topic else replace(lex, topic=TOPICS[loose[i]]) for i, lex in enumerate(ordered)
+            replace(lexeme, topic=lexeme.topic or topic)
+            for lexeme, topic in zip(ordered, topics, strict=True)
         ]
     return lexicon
 
 
-def _sections() -> Iterator[tuple[str, dict[str, str], list[str]]]:
+def _pools(seed: int) -> Lexicon:
+    """All lexemes, in the order of the file."""
+    pools: Lexicon = {}
+
+    def add(pool: str, forms: Iterable[dict[str, str]], topic: str | None = None) -> None:
+        """Append lexemes to a pool, but for words that it has."""
+        words = {next(iter(lexeme.forms.values())) for lexeme in pools.setdefault(pool, [])}
+        for rank, entry in enumerate(forms):
+            word = next(iter(entry.values()))
+            if word not in words:
+                words.add(word)
+                pools[pool].append(Lexeme(entry, topic, rank))
+
     text = resources.files("isoglot.synthetic").joinpath("lexicon.txt").read_text(encoding="utf-8")
     for section in text.split("\n@")[1:]:
         heading, *lines = section.splitlines()
-        name, *options = heading.split()
+        name, *settings = heading.split()
+        options = dict(part.split("=", 1) for part in settings)
         words = [word for line in lines if not line.startswith("#") for word in line.split()]
-        yield name, dict(part.split("=", 1) for part in options), words
-
-
-def _raw_pools(seed: int) -> Lexicon:
-    pools: Lexicon = {}
-    names: dict[str, list[str]] = {}
-    for name, options, words in _sections():
-        if name == "compound":
-            heads = options["head"].split("/")
-            entries = ["/".join(w + head for head in heads) for w in words if not w.endswith("-")]
-            _add(pools, options["pool"], _nouns(entries, options))
-        elif name.startswith("noun."):
-            _add(pools, name, _nouns(words, options, mass=name in MASS))
+        if name == "compound":  # farm- with house: farmhouse
+            words = ["/".join(word + head for head in options["head"].split("/")) for word in words]
+            name = options["pool"]
+        if name.startswith("noun."):
+            above = inflect_noun(options["hypernym"]) if "hypernym" in options else {}
+            forms = {f"hyper.{form}": word for form, word in above.items()}
+            nouns = ({"sg": word} if name in MASS else inflect_noun(word) | forms for word in words)
+            add(name, nouns, options.get("topic"))
         elif name.startswith("verb."):
-            _add(pools, name, [Lexeme(inflect_verb(w)) for w in words])
+            add(name, map(inflect_verb, words))
         elif name.startswith("adj."):
-            _add(pools, name, _adjectives(words, options))
-        elif name.startswith(("name.", "org.")):
-            names[name] = words
+            add(name, (forms for entry in words for forms in _adjectives(entry, graded="graded" in options)))
         else:
-            _add(pools, name, [Lexeme({"form": w}) for w in words])
-    _derive(pools)
-    _names(pools, names, seed)
-    _numbers(pools)
+            add(name, ({"form": word} for word in words))
+    manner = [lexeme.forms["pos"] for name in ("adj.human", "adj.person") for lexeme in pools[name]]
+    manner = [word for word in manner if word not in _WITHOUT_ADVERB and not word.endswith("ly")]
+    add("adv.manner", ({"form": to_adverb(word)} for word in manner))
+    for name, names in _names(pools, seed).items():
+        add(name, ({"form": word} for word in names))
+    add("name.first", [lexeme.forms for sex in "fm" for lexeme in pools[f"name.first.{sex}"]])
+    add("number.digits", ({"form": str(n)} for n in (*range(13, 100), *range(100, 1000, 50))))
+    add("number.year", ({"form": str(n)} for n in range(2020, 1890, -1)))
+    add("number.word", ({"form": number_word(n)} for n in range(2, 60)))
+    # at least two apart, so that "more than" and "at least" never meet
+    pairs = [(low, high) for low in range(3, 40) for high in range(low + 2, 41)]
+    pools["number.pair"] = [
+        Lexeme({"low": number_word(low), "high": number_word(high)}) for low, high in pairs
+    ]
     return pools
 
 
-def _add(pools: Lexicon, name: str, lexemes: list[Lexeme]) -> None:
-    """Append to a pool, leaving out words that it has."""
-    pool = pools.setdefault(name, [])
-    known = {next(iter(lex.forms.values())) for lex in pool}
-    for rank, lexeme in enumerate(lexemes):
-        word = next(iter(lexeme.forms.values()))
-        if word not in known:
-            known.add(word)
-            pool.append(replace(lexeme, rank=rank))
+def _adjectives(entry: str, *, graded: bool) -> list[dict[str, str]]:
+    """The forms of ``word``, or of both words of ``word=antonym``."""
+    word, _, antonym = entry.partition("=")
+    forms = []
+    for positive, opposite in ((word, antonym), (antonym, word)) if antonym else ((word, ""),):
+        entry_forms = {"pos": positive, "ant.pos": opposite} if opposite else {"pos": positive}
+        if graded:
+            degrees = {"cmp": suffixed(positive, "er"), "sup": suffixed(positive, "est")}
+            entry_forms |= degrees | {"ant.cmp": suffixed(opposite, "er")}
+        forms.append(entry_forms)
+    return forms
 
 
-def _nouns(words: list[str], options: dict[str, str], *, mass: bool = False) -> list[Lexeme]:
-    found = []
-    for word in words:
-        forms = {"sg": word} if mass else inflect_noun(word)
-        if not mass and "hypernym" in options:
-            above = inflect_noun(options["hypernym"])
-            forms |= {"hyper.sg": above["sg"], "hyper.pl": above["pl"]}
-        found.append(Lexeme(forms, options.get("topic")))
-    return found
-
-
-def _adjectives(words: list[str], options: dict[str, str]) -> list[Lexeme]:
-    """Lexemes of ``word`` or of ``word=antonym``; graded classes compare with -er and -est."""
-    found = []
-    for left, _, right in (entry.partition("=") for entry in words):
-        for word, opposite in ((left, right), (right, left)) if right else ((left, ""),):
-            forms = {"pos": word, "ant.pos": opposite} if opposite else {"pos": word}
-            if "graded" in options:
-                forms |= {"cmp": degree(word, "er"), "sup": degree(word, "est")}
-                forms["ant.cmp"] = degree(opposite, "er")
-            found.append(Lexeme(forms))
-    return found
-
-
-def _derive(pools: Lexicon) -> None:
-    """Adverbs in -ly and nouns in -ness, from the stems."""
-    words = [lex.forms["pos"] for source in ("adj.human", "adj.person") for lex in pools[source]]
-    words = [w for w in words if w not in _UNPRODUCTIVE and not w.endswith("ly")]
-    _add(pools, "adv.manner", [Lexeme({"form": to_adverb(w)}) for w in words])
-    quality = [
-        w for w in words if w.endswith(("y", "ful", "less", "d", "n", "ish", "m", "k", "rude", "polite"))
-    ]
-    nouns = [w[:-1] + "iness" if w.endswith("y") else w + "ness" for w in quality]
-    _add(pools, "noun.quality", [Lexeme({"sg": n}) for n in nouns])
-
-
-def _names(pools: Lexicon, names: dict[str, list[str]], seed: int) -> None:
-    """Surnames and towns are composed of the same parts, so that a name alone does not give its type away."""
+def _names(pools: Lexicon, seed: int) -> dict[str, list[str]]:
+    """Surnames and towns of the same parts, so that a name alone does not give its type away; the parts are removed."""
+    parts = {
+        name: [lexeme.forms["form"] for lexeme in pools.pop(f"name.part.{name}")]
+        for name in ("head", "tail", "town")
+    }
     rng = np.random.default_rng(seed_for(seed, "names"))
-    heads, tails = names.pop("name.part.head"), names.pop("name.part.tail")
-    both = [h + t for h in heads for t in tails if h[-1] != t[0]]
-    towns = [h + t for h in heads for t in names["name.part.town"] if h[-1] != t[0]]
-    del names["name.part.town"]
-    shuffled = [both[i] for i in rng.permutation(len(both))]
-    shared = shuffled[: SURNAMES // 3]
-    surnames = shared + shuffled[SURNAMES : 2 * SURNAMES - len(shared)]
-    own = [towns[i] for i in rng.permutation(len(towns))]
-    places = shared + (own + shuffled[2 * SURNAMES :])[: TOWNS - len(shared)]
-    _add(pools, "name.last", [Lexeme({"form": surnames[i]}) for i in rng.permutation(len(surnames))])
-    _add(pools, "name.town", [Lexeme({"form": places[i]}) for i in rng.permutation(len(places))])
-    for name, words in names.items():
-        _add(pools, name, [Lexeme({"form": w}) for w in words])
-    _add(pools, "name.first", [*pools["name.first.f"], *pools["name.first.m"]])
+    both, towns = (
+        rng.permutation([head + tail for head in parts["head"] for tail in parts[end] if head[-1] != tail[0]])
+        for end in ("tail", "town")
+    )
+    third = NAMES // 3
+    surnames = [*both[:third], *both[NAMES : 2 * NAMES - third]]
+    place_names = [*both[:third], *towns, *both[2 * NAMES :]][:NAMES]
+    return {
+        "name.last": rng.permutation(surnames).tolist(),
+        "name.town": rng.permutation(place_names).tolist(),
+    }
 
 
 _UNITS = ("", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
@@ -183,24 +172,6 @@ def number_word(value: int) -> str:
     return _TENS[value // 10] + (f"-{_UNITS[value % 10]}" if value % 10 else "")
 
 
-def _numbers(pools: Lexicon) -> None:
-    """Digits, years, and pairs ``low < high`` at least two apart (so that "more than" and "at least" never meet)."""
-    _add(pools, "number.digits", [Lexeme({"form": str(n)}) for n in (*range(13, 100), *range(100, 1000, 50))])
-    _add(pools, "number.year", [Lexeme({"form": str(n)}) for n in range(2020, 1890, -1)])
-    pairs = [(a, b) for a in range(3, 40) for b in range(a + 2, 41)]
-    _add(pools, "number.word", [Lexeme({"form": number_word(n)}) for n in range(2, 60)])
-    pools["number.pair"] = [Lexeme({"low": number_word(a), "high": number_word(b)}) for a, b in pairs]
-
-
-def plural(noun: str) -> str:
-    """The regular plural: ``box`` → ``boxes``, ``baby`` → ``babies``, ``day`` → ``days``."""
-    if noun.endswith(("s", "x", "z", "ch", "sh")):
-        return noun + "es"
-    if noun.endswith("y") and noun[-2] not in _VOWELS:
-        return noun[:-1] + "ies"
-    return noun + "s"
-
-
 def inflect_noun(entry: str) -> dict[str, str]:
     """``sg`` and ``pl`` of a lexicon entry ``word`` or ``singular/plural``."""
     singular, _, irregular = entry.partition("/")
@@ -211,64 +182,37 @@ def inflect_verb(entry: str) -> dict[str, str]:
     """``base``, ``s``, ``past``, ``part`` and ``ing`` of an entry ``word``, ``word*`` or ``base/past/participle``."""
     first, *irregular = entry.split("/")
     base = first.rstrip("*")
-    stem = base + base[-1] if first.endswith("*") or _doubles(base, irregular) else base
-    if irregular:
-        past, part = irregular
-    else:
-        past = part = _with_ed(stem)
-    return {
-        "base": base,
-        "s": base + "es" if base.endswith("o") else plural(base),
-        "past": past,
-        "part": part,
-        "ing": _with_ing(stem),
-    }
+    stem = base + base[-1] if first.endswith("*") else base
+    past, part = irregular or [suffixed(stem, "ed")] * 2
+    third = base + "es" if base.endswith("o") else plural(base)
+    return {"base": base, "s": third, "past": past, "part": part, "ing": suffixed(stem, "ing")}
 
 
-def _doubles(base: str, irregular: list[str]) -> bool:
-    """Irregular one-syllable verbs that end consonant-vowel-consonant double in the -ing form: run, sit, cut."""
-    if not irregular or len(base) < 3:
-        return False
-    ends = base[-1] not in _VOWELS + "wxy" and base[-2] in _VOWELS
-    return (ends and sum(c in _VOWELS for c in base) == 1) or base in {"begin", "forget"}
-
-
-def _with_ed(stem: str) -> str:
-    if stem.endswith("e"):
-        return stem + "d"
-    if stem.endswith("y") and stem[-2] not in _VOWELS:
-        return stem[:-1] + "ied"
-    return stem + "ed"
-
-
-def _with_ing(stem: str) -> str:
-    if stem.endswith("ie"):
-        return stem[:-2] + "ying"
-    if stem.endswith("e") and not stem.endswith(("ee", "ye", "oe")):
-        return stem[:-1] + "ing"
-    return stem + "ing"
-
-
-def degree(adjective: str, ending: str) -> str:
-    """The comparative (``er``) or superlative (``est``): ``big`` → ``bigger``, ``happy`` → ``happiest``."""
-    if adjective.endswith("e"):
-        return adjective + ending[1:]
-    if adjective.endswith("y"):
-        return adjective[:-1] + "i" + ending
-    short = len(adjective) <= 4 and sum(c in _VOWELS for c in adjective) == 1
-    if short and adjective[-1] not in _VOWELS + "wxy" and adjective[-2] in _VOWELS:
-        return adjective + adjective[-1] + ending
-    return adjective + ending
+def plural(noun: str) -> str:
+    """The regular plural, and a verb's third person: ``box`` → ``boxes``, ``baby`` → ``babies``, ``day`` → ``days``."""
+    if _CONSONANT_Y.fullmatch(noun):
+        return noun[:-1] + "ies"
+    return noun + ("es" if noun.endswith(("s", "x", "z", "ch", "sh")) else "s")
 
 
 def to_adverb(adjective: str) -> str:
     """The adverb in -ly: ``happy`` → ``happily``, ``gentle`` → ``gently``."""
-    if adjective.endswith("le") and adjective[-3] not in _VOWELS:
+    if re.fullmatch(r".*[^aeiou]le", adjective):
         return adjective[:-1] + "y"
     if adjective.endswith("y"):
         return adjective[:-1] + "ily"
-    if adjective.endswith("ic"):
-        return adjective + "ally"
-    if adjective.endswith("ll"):
-        return adjective + "y"
-    return adjective + "ly"
+    return adjective + {"ic": "ally", "ll": "y"}.get(adjective[-2:], "ly")
+
+
+def suffixed(stem: str, ending: str) -> str:
+    """A stem with ``ed``, ``ing``, ``er`` or ``est``: ``carry`` → ``carried``, ``big`` → ``bigger``."""
+    if _DOUBLING.fullmatch(stem):
+        return stem + stem[-1] + ending
+    if ending == "ing":
+        if stem.endswith("ie"):
+            return stem[:-2] + "ying"
+        silent = stem.endswith("e") and not stem.endswith(("ee", "ye", "oe"))
+        return stem[:-1] + "ing" if silent else stem + "ing"
+    if stem.endswith("e"):
+        return stem + ending[1:]
+    return stem[:-1] + "i" + ending if _CONSONANT_Y.fullmatch(stem) else stem + ending

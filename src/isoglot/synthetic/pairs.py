@@ -18,8 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from isoglot.synthetic.patterns import Pattern
-from isoglot.synthetic.wordings import parse_wording, plain
+from isoglot.synthetic.wordings import Pattern, parse_wording, plain
 
 Pair = tuple[str, str, str]
 Floats = npt.NDArray[np.float64]
@@ -30,7 +29,7 @@ WEIGHTS_FILE = "weights.txt"
 """Weights of each family's pairs; ``python benchmarks/world_weights.py`` writes them anew."""
 
 MOST = 900
-"""Pairs kept of a family: enough variety, and quick to balance."""
+"""Pairs of a family: enough variety, and quick to balance."""
 
 LEAST_OVERLAP = 0.6
 """Smallest word overlap of paraphrase pairs: ``|words of both| / |words of either|``."""
@@ -56,9 +55,36 @@ class Family:
     happened to a person does not follow from sentences about others) they cannot be; each side's words always are."""
     statements: list[Statement] = field(default_factory=list)
 
-    def say(self, text: str, truth: Models, *, premise_only: bool = False) -> None:
+    def say(self, text: str, truth: Any, *, premise_only: bool = False) -> None:
         """Add a statement."""
         self.statements.append(Statement(text, truth, premise_only))
+
+    def pairs(self) -> list[Pair]:
+        """Two statements and the label of each pair, at most :data:`MOST`, as many of each label as there are.
+
+        With models these are inference pairs: statements that are true in no model or in all are left out, and so are
+        pairs of the same words. Without, they are paraphrases that share most of their words: ``"1"`` for the same
+        meaning, else ``"0"``.
+        """
+        if self.models:
+            usable = [s for s in self.statements if 0 < len(s.truth) < len(self.models)]
+            pairs = [
+                (premise.text, hypothesis.text, entailment_label(premise.truth, hypothesis.truth))
+                for premise, hypothesis in permutations(usable, 2)
+                if not hypothesis.premise_only and premise.text != hypothesis.text
+            ]
+        else:
+            pairs = [
+                (first.text, second.text, "1" if first.truth == second.truth else "0")
+                for first, second in permutations(self.statements, 2)
+                if _overlap(first.text, second.text) >= LEAST_OVERLAP
+            ]
+        labels, random = sorted({label for _, _, label in pairs}), Random(self.name)
+        sample: list[Pair] = []
+        for label in labels:
+            labelled = [pair for pair in pairs if pair[2] == label]
+            sample += random.sample(labelled, min(len(labelled), MOST // len(labels)))
+        return sample
 
 
 def entailment_label(first: Models, second: Models) -> str:
@@ -68,28 +94,13 @@ def entailment_label(first: Models, second: Models) -> str:
     return "contradiction" if first.isdisjoint(second) else "neutral"
 
 
-def entailment_pairs(family: Family) -> list[Pair]:
-    """Premise, hypothesis and label of a family; at most ``MOST``, as many of each label as there are.
-
-    Statements that are true in no model or in all are left out, and so are pairs of the same words.
-    """
-    usable = [s for s in family.statements if 0 < len(s.truth) < len(family.models)]
-    pairs = [
-        (p.text, h.text, entailment_label(p.truth, h.truth))
-        for p, h in permutations(usable, 2)
-        if not h.premise_only and p.text != h.text
-    ]
-    return _thinned(pairs, Random(family.name))
-
-
-def paraphrase_pairs(family: Family) -> list[Pair]:
-    """Two wordings and ``"1"`` if they mean the same, else ``"0"``."""
-    pairs = [
-        (a.text, b.text, "1" if a.truth == b.truth else "0")
-        for a, b in permutations(family.statements, 2)
-        if _overlap(a.text, b.text) >= LEAST_OVERLAP
-    ]
-    return _thinned(pairs, Random(family.name))
+def _overlap(first: str, second: str) -> float:
+    """Word overlap, counting forms of one variable as one word."""
+    words, other_words = (
+        {word.partition(".")[0] if len(word) > 1 else word for word in plain(text).split()}
+        for text in (first, second)
+    )
+    return len(words & other_words) / len(words | other_words)
 
 
 def pair_key(pairs: Sequence[Pair]) -> str:
@@ -106,32 +117,12 @@ def stored_weights() -> dict[str, Floats]:
     return {key: np.array(values, dtype=np.float64) for key, *values in rows}
 
 
-def balanced(family: Family, pairs: Sequence[Pair]) -> list[Pattern]:
-    """Patterns of the pairs, weighted so that labels are equally frequent and independent of every single cue."""
-    read = cache(partial(parse_wording, variables=family.variables))
-    weights = stored_weights()[pair_key(pairs)]
-    pools = tuple(family.variables.values())
+def balanced(family: Family) -> list[Pattern]:
+    """Patterns of a family's pairs, weighted so that labels are equally frequent and no single cue tells them."""
+    read, pairs = cache(partial(parse_wording, variables=family.variables)), family.pairs()
+    weights, pools = stored_weights()[pair_key(pairs)], tuple(family.variables.values())
     return [
         Pattern(pools, (read(first), read(second)), label, round(weight, 9))
         for (first, second, label), weight in zip(pairs, (weights / weights.sum()).tolist(), strict=True)
         if weight > 1e-7
     ]
-
-
-def _overlap(first: str, second: str) -> float:
-    """Word overlap, counting forms of one variable as one word."""
-    a, b = (
-        {w.partition(".")[0] if len(w) > 1 else w for w in text.split()}
-        for text in (plain(first), plain(second))
-    )
-    return len(a & b) / len(a | b)
-
-
-def _thinned(pairs: list[Pair], random: Random) -> list[Pair]:
-    """At most ``MOST`` pairs, a third (or half) of them of each label."""
-    labels = sorted({label for _, _, label in pairs})
-    found: list[Pair] = []
-    for label in labels:
-        mine = [p for p in pairs if p[2] == label]
-        found += random.sample(mine, min(len(mine), MOST // len(labels)))
-    return found

@@ -6,8 +6,8 @@ ends in ``@`` marks a part of the name whose head it depends on.
 """
 
 import re
-
-from isoglot.synthetic.patterns import Token
+from dataclasses import dataclass
+from typing import NamedTuple
 
 _TAGS = {
     "ADP": "about at by from in near of on than to with",
@@ -22,22 +22,45 @@ _TAGS = {
     "PRON": "everybody it nobody none they this what who whom",
     "PUNCT": ". , ?",
     "SCONJ": "after before that when while",
-    "VERB": "happened met rained remembered talked wrote",
+    "VERB": "happened rained remembered talked wrote",
 }
 _TAG = {word: tag for tag, words in _TAGS.items() for word in words.split()}
 _POOL_TAGS = {"noun": "NOUN", "verb": "VERB", "adj": "ADJ", "adv": "ADV", "number": "NUM"}
 """Of the words of other pools: PROPN."""
 _ENTITIES = {"name.first": "PER", "name.last": "PER", "name.town": "LOC", "name.country": "LOC", "org.tail": "ORG",
              "org.public": "ORG", "org.body": "ORG"}  # fmt: skip
-"""Type of the entity whose head a word of a pool is, unless it is a part of another or says otherwise."""
+"""Type of the entity whose head a word of a pool is, unless it is a part of another."""
 _RELATIONS = {
-    "ADJ": "amod", "ADP": "case", "ADV": "advmod", "AUX": "aux", "CCONJ": "cc", "DET": "det", "NUM": "nummod",
-    "PART": "advmod", "PUNCT": "punct", "SCONJ": "mark",
+    "ADJ": "amod", "ADP": "case", "ADV": "advmod", "CCONJ": "cc", "DET": "det", "NUM": "nummod", "PART": "advmod",
+    "PUNCT": "punct", "SCONJ": "mark",
 }  # fmt: skip
-_HEADS = ("VERB", "NOUN", "PROPN", "PRON", "ADJ", "NUM", "AUX", "ADV", "ADP")
-"""Tags of heads, the weightiest first."""
-_WEIGHTS = {tag: len(_HEADS) - place for place, tag in enumerate(_HEADS)}
+_HEADS = ("ADP", "ADV", "AUX", "NUM", "ADJ", "PRON", "PROPN", "NOUN", "VERB")
+"""Tags of heads, the weightiest last."""
 _PIECES = re.compile(r"\([^\s()]+|\)|[^\s()]+")
+
+
+class Token(NamedTuple):
+    """One word of a pattern: ``text`` as it stands (``variable`` −1), or a form of a variable's lexeme."""
+
+    text: str
+    variable: int = -1
+    upos: str = "X"
+    head: int = 0
+    deprel: str = "dep"
+    entity: str = "O"
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """A row whose words are fixed or drawn: two tokens of one variable show the same lexeme, in different forms."""
+
+    variables: tuple[str, ...]
+    """Pool of each variable."""
+    sentences: tuple[tuple[Token, ...], ...]
+    label: str = ""
+    weight: float = 1.0
+    answer: tuple[int, int] = (0, 0)
+    """Token range of the answer, counted over all sentences."""
 
 
 def plain(line: str) -> str:
@@ -49,75 +72,66 @@ def parse_wording(line: str, variables: dict[str, str]) -> tuple[Token, ...]:
     """The words of a line, with their tree.
 
     A word ``NAME.form`` whose ``NAME`` is a variable is that variable in that form; ``POOL:form`` is a variable of its
-    own, which is added to ``variables``, and ``POOL:form@TYPE`` the head of an entity of another type than is usual in
-    its pool. Any other word stands as it is, with the part of speech that it usually has or the one that is written
-    behind it (``that/DET``).
+    own, which is added to ``variables``. Any other word stands as it is, with the part of speech that it usually has or
+    the one that is written behind it (``that/DET``).
     """
     tokens: list[Token] = []
-    inside: set[int] = set()
+    name_parts: set[int] = set()
     groups: list[tuple[str, list[tuple[int, str]]]] = [("root", [])]
     for piece in _PIECES.findall(line):
         if piece.startswith("("):
             groups.append((piece[1:], []))
         elif piece == ")":
             relation, members = groups.pop()
-            head = _join(tokens, members)
+            head = _attach(tokens, members)
             if relation.endswith("@"):
-                inside.add(head)
+                name_parts.add(head)
             groups[-1][1].append((head, relation.rstrip("@")))
         else:
             groups[-1][1].append((len(tokens), ""))
             tokens.append(_token(piece, variables))
-    root = _join(tokens, groups[0][1])
+    root = _attach(tokens, groups[0][1])
     tokens[root] = tokens[root]._replace(deprel="root")
-    return tuple(_with_entities(tokens, inside))
+    pools, previous = list(variables.values()), -1
+    for position, token in enumerate(
+        tokens
+    ):  # an entity is its head with the parts of the name, at any depth
+        head = position
+        while head in name_parts:
+            head = tokens[head].head - 1
+        entity = _ENTITIES.get(pools[tokens[head].variable]) if tokens[head].variable >= 0 else None
+        if entity is not None:
+            tokens[position] = token._replace(entity=f"{'I' if head == previous else 'B'}-{entity}")
+        previous = head if entity is not None else -1
+    return tuple(tokens)
 
 
 def _token(piece: str, variables: dict[str, str]) -> Token:
+    """A word without its place in the tree."""
     pool, colon, form = piece.partition(":")
-    name = f"{len(variables)}" if colon else ""
     if colon:
+        name = f"{len(variables)}"
         variables[name] = pool
     else:
         name, _, form = piece.partition(".")
     if form and name in variables:
-        pool = variables[name]
-        form, _, entity = form.partition("@")
-        tag = _POOL_TAGS.get(pool.partition(".")[0], "PROPN")
-        return Token(form, list(variables).index(name), tag, entity=entity or _ENTITIES.get(pool, "O"))
+        tag = _POOL_TAGS.get(variables[name].partition(".")[0], "PROPN")
+        return Token(form, list(variables).index(name), tag)
     word, _, tag = piece.partition("/")
     return Token(word, upos=tag or _TAG.get(word, "X"))
 
 
-def _join(tokens: list[Token], members: list[tuple[int, str]]) -> int:
-    """Attach the members of a group to its head, which is returned."""
+def _attach(tokens: list[Token], members: list[tuple[int, str]]) -> int:
+    """Attach the members of a group to its head, whose position is returned."""
+    candidates = [position for position, relation in members if not relation]
     head = max(
-        (i for i, relation in members if not relation), key=lambda i: (_WEIGHTS.get(tokens[i].upos, 0), i)
+        candidates, key=lambda i: (_HEADS.index(tokens[i].upos) if tokens[i].upos in _HEADS else -1, i)
     )
-    for i, relation in members:
-        if i != head:
-            found = relation or _RELATIONS.get(tokens[i].upos, "dep")
-            if found == "aux" and not relation:
-                found = _auxiliary(tokens[head])
-            tokens[i] = tokens[i]._replace(head=head + 1, deprel=found)
+    for position, relation in members:
+        if position != head:
+            if not relation and tokens[position].upos == "AUX":
+                participle = tokens[head].variable >= 0 and tokens[head].text == "part"
+                relation = "cop" if tokens[head].upos != "VERB" else "aux:pass" if participle else "aux"  # noqa: PLW2901
+            relation = relation or _RELATIONS.get(tokens[position].upos, "dep")  # noqa: PLW2901
+            tokens[position] = tokens[position]._replace(head=head + 1, deprel=relation)
     return head
-
-
-def _auxiliary(head: Token) -> str:
-    if head.upos != "VERB":
-        return "cop"
-    return "aux:pass" if head.variable >= 0 and head.text == "part" else "aux"
-
-
-def _with_entities(tokens: list[Token], inside: set[int]) -> list[Token]:
-    """The words with IOB2 tags: an entity is its head with the dependents, at any depth, that are parts of the name."""
-    found, previous = [], -1
-    for place, token in enumerate(tokens):
-        owner = place
-        while owner in inside:
-            owner = tokens[owner].head - 1
-        kind = tokens[owner].entity
-        tag = "O" if kind == "O" else f"{'I' if owner == previous else 'B'}-{kind}"
-        found.append(token._replace(entity=tag))
-        previous = owner if kind != "O" else -1
-    return found

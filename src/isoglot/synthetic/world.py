@@ -1,30 +1,51 @@
-"""The miniature world: labelled English-like data for every task, seeded and offline."""
+"""The miniature world: labelled English-like data for every task, seeded and offline.
 
-from collections.abc import Mapping, Sequence
+A row is a pattern whose variables are lexemes of their pools, drawn with Zipfian frequencies in which the words of the
+row's theme count more. Whether a sentence belongs to train, dev or test is a hash of its words: no sentence occurs in
+two splits, whichever task it serves.
+"""
+
+from bisect import bisect
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import pairwise
-from typing import Any
+from itertools import accumulate, chain, islice
+from random import Random
+from typing import Any, NamedTuple
+from zlib import crc32
 
-import numpy as np
-import pyarrow as pa
-from datasets import Dataset, DatasetInfo, Features, List, Value
-from datasets.table import InMemoryTable
+from datasets import Dataset, Features, List, Value
 
 from isoglot.errors import ConfigurationError
 from isoglot.schema import PAIR, SPAN, TAGGED, TEXT, TREEBANK
 from isoglot.seeding import seed_for
-from isoglot.synthetic.engine import SPLITS, Engine
-from isoglot.synthetic.families import inference_patterns
+from isoglot.synthetic.families import inference_patterns, paraphrase_patterns
 from isoglot.synthetic.grammar import sample_patterns
-from isoglot.synthetic.lexicon import Lexicon, build_lexicon
-from isoglot.synthetic.paraphrases import wording_patterns
-from isoglot.synthetic.patterns import CompiledPatterns, Ints, Pattern, flat, offsets, starts
+from isoglot.synthetic.lexicon import TOPICS, Lexeme, Lexicon, build_lexicon
 from isoglot.synthetic.stories import story_patterns
+from isoglot.synthetic.wordings import Pattern, Token
 
-_PATTERNS = 6000
-_STORIES = 1500
-_KINDS = ("text", "pos", "ner", "nli", "paws", "qa")
+SPLITS = {"train": (0, 6), "dev": (6, 8), "test": (8, 10)}
+"""Split → range of the sentence hash, in tenths."""
+
+KINDS = ("text", "pos", "ner", "nli", "paws", "qa")
+PATTERNS, STORIES = 6000, 1500
+"""Derivations of the grammar and stories of a world."""
+
+_THEMED = 0.8
+_BOOST = 36.0
+"""How much more frequent a word is in its own theme."""
+_WITHOUT_NAMES = 0.125
+"""Weight of a sentence without a name among those with entities."""
+_ATTACHED = {",", ".", "?", "'s"}
+"""Words without a space before them."""
 _TREEBANK = Features({**TREEBANK, "entities": List(Value("string")), "text": Value("string")})
+
+
+class Row(NamedTuple):
+    """A pattern and the words of its sentences."""
+
+    pattern: Pattern
+    sentences: list[list[str]]
 
 
 class World:
@@ -34,8 +55,8 @@ class World:
     longer one are those of a shorter one. A sentence occurs in one split only, whichever task it serves.
 
     Args:
-        seed: frequencies, names, themes, grammar and draws depend on it.
-        size: about how many lexemes to keep; all (some 3,800) by default.
+        seed: Seed of frequencies, names, themes, grammar and draws.
+        size: Approximate number of lexemes to keep; all (some 3,800) by default.
 
     Example:
         >>> world = World(seed=1)
@@ -46,48 +67,61 @@ class World:
     def __init__(self, seed: int = 0, size: int | None = None) -> None:
         self.seed = seed
         self.lexicon: Lexicon = build_lexicon(seed, size=size)
-        self.engine = Engine(self.lexicon, seed)
-        self._compiled: dict[str, CompiledPatterns] = {}
+        self._patterns: dict[str, tuple[Sequence[Pattern], list[float]]] = {}
+        self._frequencies: dict[tuple[str, str | None], list[float]] = {}
 
     def text(self, n: int, *, split: str = "train") -> Dataset:
         """Plain text (TEXT), punctuation attached."""
-        rows = self._rows("text", n, split)
-        return _dataset({"text": self._texts(rows, starts(rows, "ids"))}, TEXT, n)
+        return _dataset([{"text": text_of(row.sentences[0])} for row in self._rows("text", n, split)], TEXT)
 
     def treebank(self, n: int, *, split: str = "train", of: str = "text") -> Dataset:
         """Dependency trees (TREEBANK) with the further columns ``entities`` (IOB2) and ``text`` (detokenised).
 
-        ``n``: rows of the data set whose sentences these are.
-        ``of``: whose sentences, in their order: those of :meth:`text`, :meth:`pos` or :meth:`ner`, one a row, or of
-        :meth:`nli` and :meth:`paws` (two a row) or :meth:`qa` (the story's, then the question).
+        Args:
+            n: Rows of the data set whose sentences these are.
+            split: Its split.
+            of: Whose sentences, in their order: those of :meth:`text`, :meth:`pos` or :meth:`ner`, one a row, or of
+                :meth:`nli` and :meth:`paws` (two a row) or :meth:`qa` (the story's, then the question).
         """
-        if of not in _KINDS:
-            raise ConfigurationError(f"no trees of {of!r}; there are trees of {', '.join(_KINDS)}")
-        rows, compiled = self._rows(of, n, split), self._patterns(of)
-        sentences, tokens = offsets(flat(rows, "sentences")), flat(rows, "tokens")
-        columns = {
-            "words": _lists(sentences, self.engine.vocabulary.strings, flat(rows, "ids")),
-            **{
-                name: _lists(sentences, getattr(compiled, name), tokens)
-                for name in ("upos", "heads", "deprels", "entities")
-            },
-            "text": self._texts(rows, sentences),
-        }
-        return _dataset(columns, _TREEBANK, len(sentences) - 1)
+        if of not in KINDS:
+            raise ConfigurationError(f"no trees of {of!r}; there are trees of {', '.join(KINDS)}")
+        trees = [
+            {
+                "words": words,
+                "upos": [token.upos for token in tokens],
+                "heads": [token.head for token in tokens],
+                "deprels": [token.deprel for token in tokens],
+                "entities": [token.entity for token in tokens],
+                "text": text_of(words),
+            }
+            for row in self._rows(of, n, split)
+            for tokens, words in zip(row.pattern.sentences, row.sentences, strict=True)
+        ]
+        return _dataset(trees, _TREEBANK)
 
     def pos(self, n: int, *, split: str = "train") -> Dataset:
         """Words with universal part-of-speech tags (TAGGED)."""
-        return self._tagged("pos", self._patterns("pos").upos, n, split)
+        return self._tagged("pos", "upos", n, split)
 
     def ner(self, n: int, *, split: str = "train") -> Dataset:
         """Words with IOB2 tags of PER, ORG and LOC (TAGGED); about one sentence in eight has no name."""
-        return self._tagged("ner", self._patterns("ner").entities, n, split)
+        return self._tagged("ner", "entity", n, split)
+
+    def _tagged(self, kind: str, tag: str, n: int, split: str) -> Dataset:
+        rows = self._rows(kind, n, split)
+        return _dataset(
+            [
+                {"words": words, "tags": [getattr(token, tag) for token in pattern.sentences[0]]}
+                for pattern, (words,) in rows
+            ],
+            TAGGED,
+        )
 
     def nli(self, n: int, *, split: str = "train") -> Dataset:
         """Premise and hypothesis (PAIR); the label, entailment, neutral or contradiction, follows from the meanings.
 
-        Quantifiers, hypernyms, modifiers, negation, voice, swapped roles, comparisons, counts, *and* and *or*, reports,
-        opposites, before and after. Weights make labels equally frequent and independent of any single word.
+        Quantifiers, hypernyms, modifiers, negation, voice, swapped roles, comparisons, counts, *and* and *or*. Weights
+        make labels equally frequent and independent of any single word.
         """
         return self._pairs("nli", n, split)
 
@@ -95,88 +129,118 @@ class World:
         """Two wordings with nearly the same words (PAIR): ``"1"`` if they mean the same, else ``"0"``."""
         return self._pairs("paws", n, split)
 
+    def _pairs(self, kind: str, n: int, split: str) -> Dataset:
+        pairs = [
+            {"first": text_of(first), "second": text_of(second), "label": pattern.label}
+            for pattern, (first, second) in self._rows(kind, n, split)
+        ]
+        return _dataset(pairs, PAIR)
+
     def qa(self, n: int, *, split: str = "train") -> Dataset:
         """Stories with a question and the answer's span (SPAN), among distractors of the same type.
 
         A story as a whole is in one split; single sentences of it may occur in another.
         """
-        rows = self._rows("qa", n, split)
-        sentences = self._texts(rows, offsets(flat(rows, "sentences")))
-        at = starts(rows, "sentences").tolist()
-        contexts = [" ".join(sentences[a : b - 1]) for a, b in pairwise(at)]
-        spans = np.array([p.answer for p in self._patterns("qa").patterns])[rows["pattern"].to_numpy()]
-        answers = [
-            {"text": [context[a:b]], "start": [a]}
-            for context, a, b in zip(contexts, *self._characters(rows, spans), strict=True)
-        ]
-        columns = {
-            "id": [f"{self.seed}-{split}-{i}" for i in range(n)],
-            "question": [sentences[b - 1] for b in at[1:]],
-            "context": contexts,
-            "answers": pa.array(answers, SPAN.arrow_schema.field("answers").type),
-        }
-        return _dataset(columns, SPAN, n)
+        rows = []
+        for number, (pattern, (*story, question)) in enumerate(self._rows("qa", n, split)):
+            words, (first, last) = list(chain.from_iterable(story)), pattern.answer
+            start = len(text_of(words[:first])) + bool(first)  # no answer begins with a mark
+            answer = {"text": [text_of(words[first:last])], "start": [start]}
+            identity = {"id": f"{self.seed}-{split}-{number}", "question": text_of(question)}
+            rows.append({**identity, "context": text_of(words), "answers": answer})
+        return _dataset(rows, SPAN)
 
-    def _patterns(self, kind: str) -> CompiledPatterns:
-        """The patterns of a data set, made when they are first needed."""
-        kind = "text" if kind == "pos" else kind
-        if kind in self._compiled:
-            return self._compiled[kind]
-        patterns: Sequence[Pattern]
-        if kind == "text":
-            patterns = sample_patterns(_PATTERNS, seed_for(self.seed, "grammar"))
-        elif kind == "ner":  # most have a name
-            plain = self._patterns("text").patterns
-            named = [any(token.entity != "O" for token in p.sentences[0]) for p in plain]
-            patterns = [replace(p, weight=1.0 if n else 0.25) for p, n in zip(plain, named, strict=True)]
-        elif kind == "qa":
-            patterns = story_patterns(_STORIES, seed_for(self.seed, "stories"))
-        else:
-            patterns = inference_patterns() if kind == "nli" else wording_patterns()
-        return self._compiled.setdefault(kind, CompiledPatterns(patterns, self.engine.vocabulary))
-
-    def _rows(self, kind: str, n: int, split: str) -> pa.Table:
-        """The rows of a data set, before their words are joined."""
+    def _rows(self, kind: str, n: int, split: str) -> list[Row]:
+        """The first rows of a kind and split."""
         if n < 1:
             raise ConfigurationError(f"at least 1 row is needed, got {n}; use n=1000")
         if split not in SPLITS:
             raise ConfigurationError(f"unknown split {split!r}; known: {', '.join(SPLITS)}")
-        return self.engine.rows(kind, self._patterns(kind), split, n, whole=kind == "qa")
+        return list(islice(self._draw(kind, split), n))
 
-    def _tagged(self, kind: str, tags: list[str], n: int, split: str) -> Dataset:
-        rows = self._rows(kind, n, split)
-        words = _lists(starts(rows, "ids"), self.engine.vocabulary.strings, flat(rows, "ids"))
-        columns = {"words": words, "tags": _lists(starts(rows, "tokens"), tags, flat(rows, "tokens"))}
-        return _dataset(columns, TAGGED, n)
+    def _draw(self, kind: str, split: str) -> Iterator[Row]:
+        """Rows without end, but for those of another split and those in which two variables are the same word."""
+        random, (low, high) = Random(seed_for(self.seed, "synthetic", kind, split)), SPLITS[split]
+        patterns, weights = self._patterns_of(kind)
+        while True:
+            topic = random.choice(TOPICS) if random.random() < _THEMED else None
+            pattern, lexemes = patterns[bisect(weights, random.random() * weights[-1])], []
+            for pool in pattern.variables:
+                frequencies = self._frequencies_of(pool, topic)
+                lexemes.append(self.lexicon[pool][bisect(frequencies, random.random() * frequencies[-1])])
+            if len(set(map(id, lexemes))) < len(lexemes):
+                continue  # "Anna met Anna" is not English and spoils labels
+            sentences: list[list[str]] = []
+            for tokens in pattern.sentences:
+                sentences.append(_spelled(tokens, lexemes))
+                if kind != "qa" and not low <= _tenth(sentences[-1]) < high:
+                    break
+            else:
+                if kind != "qa" or low <= _tenth(chain.from_iterable(sentences)) < high:
+                    yield Row(pattern, sentences)
 
-    def _pairs(self, kind: str, n: int, split: str) -> Dataset:
-        rows, patterns = self._rows(kind, n, split), self._patterns(kind).patterns
-        sentences = self._texts(rows, offsets(flat(rows, "sentences")))
-        labels = [patterns[i].label for i in rows["pattern"].to_pylist()]
-        return _dataset({"first": sentences[::2], "second": sentences[1::2], "label": labels}, PAIR, n)
+    def _patterns_of(self, kind: str) -> tuple[Sequence[Pattern], list[float]]:
+        """The patterns of a kind, made when they are first needed, and their weights, accumulated."""
+        kind = "text" if kind == "pos" else kind
+        if kind not in self._patterns:
+            patterns: Sequence[Pattern]
+            if kind == "text":
+                patterns = sample_patterns(PATTERNS, seed_for(self.seed, "grammar"))
+            elif kind == "ner":
+                patterns = [
+                    pattern
+                    if any(token.entity != "O" for token in pattern.sentences[0])
+                    else replace(pattern, weight=_WITHOUT_NAMES)
+                    for pattern in self._patterns_of("text")[0]
+                ]
+            elif kind == "qa":
+                patterns = story_patterns(STORIES, seed_for(self.seed, "stories"))
+            else:
+                patterns = inference_patterns() if kind == "nli" else paraphrase_patterns()
+            self._patterns[kind] = patterns, list(accumulate(pattern.weight for pattern in patterns))
+        return self._patterns[kind]
 
-    def _texts(self, rows: pa.Table, begin: Ints) -> list[str]:
-        """The words from each of these places to the next, as plain text."""
-        pieces = self.engine.vocabulary.arrays.pieces[flat(rows, "ids")].tolist()
-        return ["".join(pieces[a:b])[1:] for a, b in pairwise(begin.tolist())]
-
-    def _characters(self, rows: pa.Table, spans: Ints) -> tuple[list[int], list[int]]:
-        """Character offsets of token spans: each token is as long as its piece, with the space before it."""
-        pieces, begin = self.engine.vocabulary.arrays.pieces[flat(rows, "ids")], starts(rows, "ids")[:-1]
-        at = np.cumsum([0, *map(len, pieces)])
-        # The first piece of a row has lost its space, so what lies before has one more.
-        first, last, before = begin + spans[:, 0], begin + spans[:, 1], at[begin] + 1
-        spaces = np.array([p.startswith(" ") for p in pieces[first]])
-        return (at[first] - before + spaces).tolist(), (at[last] - before).tolist()
+    def _frequencies_of(self, pool: str, topic: str | None) -> list[float]:
+        """Accumulated weights of a pool's lexemes: Zipf-Mandelbrot's, ``(rank + 2.7) ** -1.05``; more in the theme."""
+        if (pool, topic) not in self._frequencies:
+            weights = (
+                (rank + 2.7) ** -1.05 * (_BOOST if topic is not None and lexeme.topic == topic else 1.0)
+                for rank, lexeme in enumerate(self.lexicon[pool])
+            )
+            self._frequencies[pool, topic] = list(accumulate(weights))
+        return self._frequencies[pool, topic]
 
 
-def _lists(begin: Ints, values: Sequence[Any], chosen: Ints) -> pa.Array:
-    """A list column: row ``r`` holds the values that are chosen from ``begin[r]`` to ``begin[r + 1]``."""
-    return pa.ListArray.from_arrays(pa.array(begin.astype(np.int32)), pa.array(values).take(pa.array(chosen)))
+def _spelled(tokens: Sequence[Token], lexemes: Sequence[Lexeme]) -> list[str]:
+    """The words of a sentence: ``a`` becomes ``an`` before a vowel; the first begins with a capital."""
+    words = [
+        token.text if token.variable < 0 else lexemes[token.variable].forms[token.text] for token in tokens
+    ]
+    if "a" in words:
+        for position, word in enumerate(words[:-1]):
+            if word == "a" and _takes_an(words[position + 1].lower()):
+                words[position] = "an"
+    words[0] = words[0][0].upper() + words[0][1:]
+    return words
 
 
-def _dataset(columns: Mapping[str, Any], features: Features, count: int) -> Dataset:
-    """A data set of this many rows in English, its columns in the order of the features."""
-    filled = {**columns, "language": ["en"] * count}
-    table = pa.table({name: filled[name] for name in features}).cast(features.arrow_schema)
-    return Dataset(InMemoryTable(table), info=DatasetInfo(features=features))
+def _takes_an(word: str) -> bool:
+    if word.startswith(("uni", "use", "eu", "one", "ura", "uke")) and not word.startswith("unin"):
+        return False
+    return word[0] in "aeiou" or word.startswith(("hour", "honest", "heir"))
+
+
+def _tenth(words: Iterable[str]) -> int:
+    """A number from 0 to 9 that depends on the words alone."""
+    return crc32(" ".join(words).encode()) % 10
+
+
+def text_of(words: Sequence[str]) -> str:
+    """Words as plain text, marks attached."""
+    return "".join(word if word in _ATTACHED else f" {word}" for word in words).removeprefix(" ")
+
+
+def _dataset(rows: list[dict[str, Any]], features: Features) -> Dataset:
+    """Rows in English with the columns of a schema."""
+    columns = {name: [row[name] for row in rows] for name in features if name != "language"}
+    return Dataset.from_dict({**columns, "language": ["en"] * len(rows)}, features=features)

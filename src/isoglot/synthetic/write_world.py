@@ -11,9 +11,8 @@ from isoglot.corpus.read.treebanks import conllu
 from isoglot.errors import ConfigurationError
 from isoglot.runs.folder import make_once
 from isoglot.runs.reporter import AnyReporter, reporter_of
-from isoglot.synthetic.engine import SPLITS
 from isoglot.synthetic.options import WorldRequest
-from isoglot.synthetic.world import World
+from isoglot.synthetic.world import SPLITS, World
 
 WORLD_MANIFEST = "world.json"
 """Not ``manifest.json``, by which the readers of tasks tell a corpus: here each task has a folder of its own."""
@@ -44,14 +43,14 @@ def write_world(
             report.progress("files of the world", number, len(planned))
             rows = request.rows(kind, split)
             if render is _conllu:
-                made = world.treebank(rows, split=split, of=kind)
+                dataset = world.treebank(rows, split=split, of=kind)
             else:
-                made = getattr(world, kind)(rows, split=split)
+                dataset = getattr(world, kind)(rows, split=split)
             path = folder / file.format(split)
             path.parent.mkdir(parents=True, exist_ok=True)
             with path.open("w", encoding="utf-8", newline="\n") as lines:
-                lines.writelines(render(made, split))
-            files[file.format(split)] = len(made)
+                lines.writelines(render(dataset, split))
+            files[file.format(split)] = len(dataset)
         return {"files": files}
 
     report = reporter_of(progress)
@@ -94,12 +93,12 @@ def _squad(rows: Dataset, split: str) -> Iterator[str]:
     articles = []
     for row in rows:
         answers = zip(row["answers"]["text"], row["answers"]["start"], strict=True)
-        asked = {
+        question = {
             "id": row["id"],
             "question": row["question"],
             "answers": [{"text": text, "answer_start": start} for text, start in answers],
         }
-        articles.append({"title": row["id"], "paragraphs": [{"context": row["context"], "qas": [asked]}]})
+        articles.append({"title": row["id"], "paragraphs": [{"context": row["context"], "qas": [question]}]})
     yield json.dumps({"version": "1.1", "data": articles}, ensure_ascii=False) + "\n"
 
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+import copy
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any, Self
 
 from isoglot.checks import given_texts, resolve
 from isoglot.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from isoglot.corpus.labelled.places import DataSource
+    from isoglot.corpus.labelled.sources import DataSource
     from isoglot.recipe.spec import Spec
+    from isoglot.tasks.base import Task
 
 TASKS: dict[str, str] = {
     "pos": "isoglot.tasks.tagging:PartsOfSpeech",
@@ -31,6 +34,36 @@ TASKS: dict[str, str] = {
 """Name of a task to its class."""
 
 
+@dataclass(frozen=True)
+class TaskFacts:
+    """What is known of a task before any data. They stand on its class, as attributes of these names.
+
+    A custom task states those that it needs; the others have the defaults below.
+
+    Args:
+        kind: The task's own name, whatever it is called in results.
+        heads: Tasks of equal ``heads`` can be evaluated with each other's fine-tuned models; by default the kind.
+        languages: Languages of its data set, as XTREME has them; empty where any will do.
+        presets: Paper to its settings of fine-tuning, options of the task among them.
+        inherited: Options that an evaluation takes from the fine-tuning unless it is given others.
+        xtreme: Folder of its predictions in XTREME's submission format; by default the task's name.
+    """
+
+    kind: str = ""
+    heads: str = ""
+    languages: str = ""
+    presets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    inherited: tuple[str, ...] = ("max_length",)
+    xtreme: str = ""
+
+    @classmethod
+    def of(cls, task: Any) -> Self:
+        """The facts of a task or a task's class."""
+        stated = {f.name: getattr(task, f.name) for f in fields(cls) if hasattr(task, f.name)}
+        kind = stated.get("kind") or getattr(task, "name", "")
+        return cls(**{**stated, "kind": kind, "heads": stated.get("heads") or kind})
+
+
 def build_task(name: str, data: Sequence[str] | DataSource, /, **options: Any) -> Any:
     """A task by name (:data:`TASKS` or ``package.module:Name``), its data, and options of :func:`task_options`.
 
@@ -41,7 +74,7 @@ def build_task(name: str, data: Sequence[str] | DataSource, /, **options: Any) -
         >>> build_task("pos", ["ud/{language}-ud-{split}.conllu"]).primary_metric
         'f1'
     """
-    from isoglot.corpus.labelled.places import DataSource  # noqa: PLC0415 - the names above load no libraries
+    from isoglot.corpus.labelled.sources import DataSource  # noqa: PLC0415 - the names above load no libraries
 
     try:
         spec = task_options(name).of(options)
@@ -49,8 +82,34 @@ def build_task(name: str, data: Sequence[str] | DataSource, /, **options: Any) -
         raise ConfigurationError([f"task {name}: {problem}" for problem in error.problems]) from error
     source = data if isinstance(data, DataSource) else DataSource(tuple(given_texts(data, "data")))
     task = spec.make(f"task {name}", data=source)
-    if hasattr(task, "given"):
-        task.given = frozenset(options)
+    if hasattr(task, "named_options"):
+        task.named_options = frozenset(options)
+    return task
+
+
+def task_with_data(
+    task: str | Task, data: Any, columns: Mapping[str, str] | None = None, /, **options: Any
+) -> Task:
+    """A task by its name, or a copy of one, that reads data as :func:`isoglot.corpus.labelled.memory.data_source`.
+
+    ``options``: Of the task; one that is built already keeps its own.
+    """
+    from isoglot.corpus.labelled.memory import data_source  # noqa: PLC0415 - loads the libraries
+
+    if isinstance(task, str):
+        kind = task_class(task)  # an unknown name is the first to report
+        if data is None:
+            raise ConfigurationError(
+                f"task {task} needs data=: a path, a datasets.Dataset, or a dict from languages"
+            )
+        return build_task(task, data_source(data, kind, columns), **options)  # type: ignore[no-any-return]
+    if options:
+        raise ConfigurationError(
+            f"got {', '.join(options)}, but the task is built already; set them on {type(task).__name__}(...)"
+        )
+    if data is not None:
+        task = copy.copy(task)
+        task.data = data_source(data, task, columns)
     return task
 
 

@@ -9,7 +9,8 @@ import numpy as np
 from datasets import Dataset
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from isoglot.corpus.labelled.places import DataSource, Place, split_names
+from isoglot.corpus.labelled.sources import DataSource, Location
+from isoglot.corpus.labelled.splits import split_names
 from isoglot.errors import ConfigurationError, Problem
 from isoglot.runs.folder import key_of
 from isoglot.tasks.features import EncodedRow, RowOutput, StepProgress
@@ -22,7 +23,7 @@ Predictions = list[Any] | dict[str, Any]
 
 @runtime_checkable
 class Task(Protocol):
-    """Data of one kind and how they are scored; its class may also state :class:`isoglot.tasks.facts.TaskFacts`.
+    """Data of one kind and how they are scored; its class may also state :class:`isoglot.tasks.TaskFacts`.
 
     A task that takes options from the checkpoint that it is put to has ``with_checkpoint``, as
     :class:`TrainableTask`. One whose metrics are counted per example, so that two models' predictions can be compared
@@ -97,25 +98,24 @@ class Probe(Task, Protocol):
         """Metrics, and what was found for each example."""
 
 
-def places_of(task: Task, language: str, split: str) -> list[Place]:
+def locations_of(task: Task, language: str, split: str) -> list[Location]:
     """What :meth:`Task.load` will read for a language and split: files, folders, or data sets of the hub.
 
-    Nothing is read. A task whose languages are pairs, or have several files, has its own method ``places``.
+    Nothing is read. A task whose languages are pairs, or have several files, has its own method ``locations``.
     """
-    own = getattr(task, "places", None)
-    found: list[Place] = task.data.find(language, split) if own is None else own(language, split)
-    return found
+    find = getattr(task, "locations", task.data.find)
+    return find(language, split)
 
 
-def check_places(task: Task, wanted: Sequence[tuple[str, str]]) -> dict[tuple[str, str], list[Place]]:
+def check_locations(task: Task, parts: Sequence[tuple[str, str]]) -> dict[tuple[str, str], list[Location]]:
     """Where the data of each language and split are, before work that takes long.
 
     Raises:
         ConfigurationError: A language is not a code, or has no data; all problems at once.
     """
-    found: dict[tuple[str, str], list[Place]] = {}
+    locations: dict[tuple[str, str], list[Location]] = {}
     problems: list[str | Problem] = []
-    for language, split in wanted:
+    for language, split in parts:
         if not _LANGUAGE.fullmatch(language):
             problems.append(
                 f"{language!r} is not a language code; ISO codes such as de, deu, de-en or en-x-trans are accepted"
@@ -123,30 +123,32 @@ def check_places(task: Task, wanted: Sequence[tuple[str, str]]) -> dict[tuple[st
             continue
         try:
             split_names(split)  # a file without splits would be read for any
-            found[language, split] = places_of(task, language, split)
+            locations[language, split] = locations_of(task, language, split)
         except ConfigurationError as error:
             problems += error.problems
     if problems:
         raise ConfigurationError(list(dict.fromkeys(problems)))
-    return found
+    return locations
 
 
 def load_rows(task: Task, language: str, split: str) -> Dataset:
     """The examples of a language and split, at least one."""
-    found = task.load(language, split)
-    if not len(found):
+    rows = task.load(language, split)
+    if not len(rows):
         raise ConfigurationError(
             f"{task.name}: the {split} data of {language!r} ({task.data.describe()}) have no example; give others"
         )
-    return found
+    return rows
 
 
-def require_own_rows(datasets: Mapping[str, Dataset], places: Mapping[str, Sequence[Place]]) -> None:
+def require_distinct_rows(
+    datasets: Mapping[str, Dataset], locations: Mapping[str, Sequence[Location]]
+) -> None:
     """Refuse a file without languages as the data of two of them."""
     owners: dict[str, str] = {}
     for language, rows in datasets.items():
         first = {name: value for name, value in rows[0].items() if "language" not in name}
-        paths = [place.path for place in places[language]]
+        paths = [location.path for location in locations[language]]
         owner = owners.setdefault(key_of([paths, len(rows), first]), language)
         if owner != language:
             raise ConfigurationError(

@@ -17,9 +17,9 @@ def origin(checkpoint: Path | str) -> dict[str, Any]:
     if isinstance(checkpoint, str):
         digest = hashlib.blake2b(checkpoint.encode(), digest_size=8).hexdigest()
         return {"run": checkpoint, "pretrained_hash": digest, "recipe_hash": ""}
-    own = read_json(checkpoint / TASK_FILE)
-    if own is not None:
-        return own
+    card = read_json(checkpoint / TASK_FILE)
+    if card is not None:
+        return card
     around = run_of(checkpoint)
     name = checkpoint.parent.name if checkpoint.name == CHECKPOINT else checkpoint.name
     return {

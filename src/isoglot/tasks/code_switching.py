@@ -46,8 +46,8 @@ def code_switch(target: Dataset, pivot: Dataset) -> Dataset:
     schema = Features({**schema, FIRST_LANGUAGE: Value("string")})
     columns: dict[str, list[Any]] = {name: [] for name in (*schema, ORIGINAL)}
     number = 0
-    for own, other in _matched(target, pivot):
-        copies = _copies(target[own], pivot[other], exchanged)
+    for translation, original in _matched(target, pivot):
+        copies = _copies(target[translation], pivot[original], exchanged)
         for copy in copies:
             for name in schema:
                 columns[name].append(copy[name])
@@ -79,29 +79,30 @@ def numbered(target: Dataset, pivot: Dataset) -> tuple[Dataset, Dataset]:
     return first, second
 
 
-def _copies(own: Mapping[str, Any], other: Mapping[str, Any], exchanged: str) -> list[dict[str, Any]]:
-    """Both examples with the other's column; none where an answer is missing."""
+def _copies(row: Mapping[str, Any], original: Mapping[str, Any], exchanged: str) -> list[dict[str, Any]]:
+    """Both examples with each other's column; none where an answer is missing."""
     if exchanged == "question":
-        if not all(row["answers"]["text"] and row["answers"]["start"][0] >= 0 for row in (own, other)):
+        if not all(side["answers"]["text"] and side["answers"]["start"][0] >= 0 for side in (row, original)):
             return []
-    elif own["label"] != other["label"]:
+    elif row["label"] != original["label"]:
         raise ConfigurationError(
-            f"{own['first'][:60]!r} is labelled {own['label']} and its original {other['first'][:60]!r} "
-            f"{other['label']}; give translations of the same examples in the same order"
+            f"{row['first'][:60]!r} is labelled {row['label']} and its original {original['first'][:60]!r} "
+            f"{original['label']}; give translations of the same examples in the same order"
         )
     return [
-        {**two, exchanged: one[exchanged], FIRST_LANGUAGE: one["language"]}
-        for one, two in ((own, other), (other, own))
+        {**second, exchanged: first[exchanged], FIRST_LANGUAGE: first["language"]}
+        for first, second in ((row, original), (original, row))
     ]
 
 
 def _matched(target: Dataset, pivot: Dataset) -> Sequence[tuple[int, int]]:
-    places = {name: i for i, name in enumerate(pivot["id"])}
-    found = [(i, places[name]) for i, name in enumerate(target["id"]) if name in places]
-    if not found:
+    """The row numbers of each translation and its original."""
+    numbers = {name: i for i, name in enumerate(pivot["id"])}
+    matches = [(i, numbers[name]) for i, name in enumerate(target["id"]) if name in numbers]
+    if not matches:
         raise ConfigurationError(
             f"no id of the translations ({target['id'][0]!r}, …) is an original's ({pivot['id'][0]!r}, …)"
         )
-    if lost := len(target) - len(found):
+    if lost := len(target) - len(matches):
         _LOG.warning("%d of %d translations have no original of their id: left out", lost, len(target))
-    return found
+    return matches

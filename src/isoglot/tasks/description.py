@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from isoglot.corpus.encode.store import content_hash
-from isoglot.corpus.labelled.places import Place
+from isoglot.corpus.labelled.sources import Location
 from isoglot.runs.code import code_hashes
 from isoglot.runs.fingerprint import fingerprint
-from isoglot.tasks.base import Task, places_of
-from isoglot.tasks.facts import TaskFacts
+from isoglot.tasks import TaskFacts
+from isoglot.tasks.base import Task, locations_of
 
 _NOT_OPTIONS = ("data", "allowed")
 
@@ -27,19 +27,19 @@ def describe_task(task: Any) -> dict[str, Any]:
 
 def code_of(task: Any) -> dict[str, dict[str, str]]:
     """Hashes of the files that a task's class is made of; empty for one that isoglot ships."""
-    found = code_hashes(task)
-    return {"code": found} if found else {}
+    hashes = code_hashes(task)
+    return {"code": hashes} if hashes else {}
 
 
 def changed_options(task: Any, usual: Mapping[str, Any]) -> dict[str, Any]:
     """The options of a task whose values are not the ``usual`` ones or else defaults; of a file its name alone."""
     defaults = {**_defaults(task), **usual}
-    found = {
+    changed = {
         name: value
         for name, value in describe_task(task).items()
         if name in defaults and name != "name" and value != defaults[name]
     }
-    return {k: Path(v).name if isinstance(v, str) and Path(v).is_file() else v for k, v in found.items()}
+    return {k: Path(v).name if isinstance(v, str) and Path(v).is_file() else v for k, v in changed.items()}
 
 
 def inherited_options(task: Any, about: Mapping[str, Any]) -> dict[str, Any]:
@@ -55,9 +55,9 @@ def inherited_options(task: Any, about: Mapping[str, Any]) -> dict[str, Any]:
 
 def _defaults(task: Any) -> dict[str, Any]:
     """Options of a task that can be read from it, and their defaults."""
-    made = {f.name: f.default_factory for f in fields(task)} if is_dataclass(task) else {}
+    factories = {f.name: f.default_factory for f in fields(task)} if is_dataclass(task) else {}
     return {
-        name: factory() if (factory := made.get(name, MISSING)) is not MISSING else parameter.default
+        name: factory() if (factory := factories.get(name, MISSING)) is not MISSING else parameter.default
         for name, parameter in inspect.signature(type(task)).parameters.items()
         if name not in _NOT_OPTIONS and hasattr(task, name)
     }
@@ -69,12 +69,13 @@ def identify(task: Task, language: str, split: str) -> list[tuple[str, float, fl
     A moved file is the same, an edited one another. Data sets of the hub go by their names; splits of one are apart.
     """
     return [
-        (f"{_content(place)} {split}" if place.divided else _content(place), place.start, place.stop)
-        for place in places_of(task, language, split)
+        (_content(location) + f" {split}" * location.divided, location.start, location.stop)
+        for location in locations_of(task, language, split)
     ]
 
 
-def _content(place: Place) -> str:
-    if place.rows is not None:
-        return content_hash(place.rows, place.rows.column_names)
-    return place.path if place.on_hub or not Path(place.path).exists() else fingerprint(place.path)
+def _content(location: Location) -> str:
+    if location.rows is not None:
+        return content_hash(location.rows, location.rows.column_names)
+    path = location.path
+    return path if location.on_hub or not Path(path).exists() else fingerprint(path)

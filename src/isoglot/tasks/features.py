@@ -64,8 +64,8 @@ class RowCollator:
                 batch[name] = torch.tensor([int(row[name]) for row in rows])
                 continue
             table = np.full((len(rows), width), self.fill[name], np.int64)
-            for place, row in enumerate(rows):
-                table[place, : len(row[name])] = row[name]
+            for number, row in enumerate(rows):
+                table[number, : len(row[name])] = row[name]
             batch[name] = torch.from_numpy(table)
         lengths = torch.tensor([len(row["input_ids"]) for row in rows])
         batch["attention_mask"] = (torch.arange(width)[None] < lengths[:, None]).long()
@@ -74,8 +74,8 @@ class RowCollator:
 
 def takes_segments(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> bool:
     """Whether a model tells the two sentences of a pair apart by segment ids, and its tokenizer makes them."""
-    made = "token_type_ids" in tokenizer.model_input_names
-    return made and getattr(model.config, "type_vocab_size", 0) > 1
+    segments = "token_type_ids" in tokenizer.model_input_names
+    return segments and getattr(model.config, "type_vocab_size", 0) > 1
 
 
 def device_batches(
@@ -123,15 +123,15 @@ def predict_rows(
         if precision == "float32"
         else torch.autocast(model.device.type, getattr(torch, precision))
     )
-    inputs = [{k: v for k, v in row.items() if k in _MODEL_COLUMNS} for row in (own.inputs for own in rows)]
+    inputs = [{k: v for k, v in row.inputs.items() if k in _MODEL_COLUMNS} for row in rows]
     for batch, columns in device_batches(inputs, collator, model.device, max_tokens, progress):
         with cast:
             output = model(**columns)
         logits = tuple(require_finite(v, name) for name, v in output.items() if name.endswith("logits"))
-        kept = reduce(logits[0] if len(logits) == 1 else logits)
-        parts = kept if isinstance(kept, tuple) else (kept,)
+        reduced = reduce(logits[0] if len(logits) == 1 else logits)
+        parts = reduced if isinstance(reduced, tuple) else (reduced,)
         arrays = [part.float().cpu().numpy() for part in parts]
-        for place, row in enumerate(batch):
-            own = [array[place] for array in arrays]
-            results[row] = own[0] if len(own) == 1 else np.stack(own)
+        for number, row in enumerate(batch):
+            outputs = [array[number] for array in arrays]
+            results[row] = outputs[0] if len(outputs) == 1 else np.stack(outputs)
     return results

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -12,7 +12,7 @@ from datasets import Dataset, Features, concatenate_datasets
 from transformers import PretrainedConfig, PreTrainedModel
 
 from isoglot.corpus.labelled.hub import HubSpec, read_hub
-from isoglot.corpus.labelled.places import DataSource, Place
+from isoglot.corpus.labelled.sources import DataSource, Location
 from isoglot.corpus.labelled.splits import rows_of_split
 from isoglot.corpus.labelled.tables import is_table, read_table
 from isoglot.errors import ConfigurationError
@@ -26,6 +26,29 @@ from isoglot.tasks.cards import origin
 from isoglot.tasks.description import changed_options, inherited_options
 
 _PLACEHOLDER = re.compile(r"LABEL_\d+")
+
+XTREME: Mapping[str, Any] = {"learning_rate": 2e-5, "max_length": 128}
+"""Settings for tags and pairs in XTREME's scripts (Hu et al. 2020, appendix B)."""
+
+XTREME_QUESTIONS: Mapping[str, Any] = {
+    "learning_rate": 3e-5,
+    "epochs": 3,
+    "warmup": 500,
+    "weight_decay": 1e-4,
+    "max_length": 384,
+    "windows": "advance",
+    "select": "last",
+}
+"""Questions there: the model of SQuAD, read in windows that begin ``doc_stride`` tokens apart."""
+
+PPA: Mapping[str, Any] = {"epochs": 2, "warmup": 1000, "weight_decay": 0.01, "precision": "mixed"}
+"""PPA §3.3, which follows "the standard way of finetuning BERT-like models" (§2.3)."""
+
+ALIGN_MLM: Mapping[str, Any] = {"learning_rate": 2e-5, "max_length": 128, "select": "last"}
+"""ALIGN-MLM Table 11. The authors' scripts keep the last checkpoint: the dev set is the one they report."""
+
+XLM_ALIGN: Mapping[str, Any] = {"warmup": 0.1, "weight_decay": 0.0, "max_length": 128, "select": "joint"}
+"""XLM-Align Table 12, searched on the joint dev data of all languages. Lengths are not given: XTREME's."""
 
 
 @dataclass
@@ -44,7 +67,7 @@ class HeadTask:
     hub: ClassVar[HubSpec]
     schema: ClassVar[Features]
     group: ClassVar[tuple[str, ...]] = ()
-    given: ClassVar[frozenset[str]] = frozenset()
+    named_options: ClassVar[frozenset[str]] = frozenset()
     """Options that were named when it was built, be it with their defaults."""
 
     def __post_init__(self) -> None:
@@ -57,10 +80,10 @@ class HeadTask:
     def with_checkpoint(self, checkpoint: Path | str) -> Self:
         """The task with the options that the model was fine-tuned with, but for those given."""
         inherited = inherited_options(self, origin(checkpoint))
-        given = changed_options(self, {}).keys() | self.given
-        return replace(self, **{name: value for name, value in inherited.items() if name not in given})
+        named = changed_options(self, {}).keys() | self.named_options
+        return replace(self, **{name: value for name, value in inherited.items() if name not in named})
 
-    def read_file(self, place: Place, language: str, split: str) -> Dataset:
+    def read_file(self, location: Location, language: str, split: str) -> Dataset:
         """Rows of a file in one of the task's own formats."""
         raise NotImplementedError
 
@@ -74,21 +97,20 @@ class HeadTask:
 
     def load(self, language: str, split: str) -> Dataset:
         """Rows of the schema, of every place of the language and split the part that is asked for."""
-        own, parts = self.language_of(language), []
-        for place in self.data.find(language, split):
-            if place.on_hub:
-                found = read_hub(place, self.hub, self.schema, language=language, split=split)
-            elif place.rows is not None or self.is_table(place.path):
+        tag, parts = self.language_of(language), []
+        for location in self.data.find(language, split):
+            path = location.path
+            if location.on_hub:
+                rows = read_hub(location, self.hub, self.schema, language=language, split=split)
+            elif location.rows is not None or self.is_table(path):
                 role = f"{self.name} data"
-                found = read_table(
-                    place.path, self.schema, language=own, split=split, role=role, rows=place.rows
-                )
+                rows = read_table(path, self.schema, language=tag, split=split, role=role, rows=location.rows)
             else:
-                found = self.read_file(place, own, split)
-            found = rows_of_split(found, split, source=f"{self.name}: {place.path}")
-            if not place.whole:
-                found = take_part(found, place.start, place.stop, group=group_column(found, self.group))
-            parts.append(found)
+                rows = self.read_file(location, tag, split)
+            rows = rows_of_split(rows, split, source=f"{self.name}: {path}")
+            if not location.whole:
+                rows = take_part(rows, location.start, location.stop, group=group_column(rows, self.group))
+            parts.append(rows)
         if len(parts) == 1:
             return parts[0]
         shared = [c for c in parts[0].column_names if all(c in p.column_names for p in parts)]
@@ -126,11 +148,11 @@ class HeadTask:
 
     def trained(self, checkpoint: str | Path) -> PreTrainedModel:
         """A fine-tuned model."""
-        told = (
+        without_head = (
             f"has no head for {self.kind}; run `isoglot finetune {checkpoint} --task {self.kind} ...` first and "
             "evaluate what it writes"
         )
-        model = load_checkpoint(self.auto, checkpoint, without_head=told)
+        model = load_checkpoint(self.auto, checkpoint, without_head=without_head)
         _require_clear_labels(model.config, checkpoint)
         self.know(model_labels(model))
         return model
@@ -143,8 +165,8 @@ class HeadTask:
 
     def score(self, dataset: Dataset, predictions: Predictions, *, language: str) -> dict[str, float]:
         """Metrics in %."""
-        found = self.counts(dataset, predictions, language=language)
-        return {name: own.value for name, own in found.items()}
+        counts = self.counts(dataset, predictions, language=language)
+        return {name: count.value for name, count in counts.items()}
 
 
 def fit_length(task: TrainableTask, model: PreTrainedModel, report: Reporter) -> None:
@@ -167,10 +189,10 @@ def _require_clear_labels(config: PretrainedConfig, checkpoint: str | Path) -> N
     elif twice := [name for name, count in Counter(names.values()).items() if count > 1]:
         problem = f"id2label names several outputs {twice[0]!r}"
     elif not all(map(_PLACEHOLDER.fullmatch, numbers)):  # what transformers writes where nobody named them
-        own = {name: number for number, name in names.items()}
-        if differing := [name for name in own | numbers if own.get(name) != numbers.get(name)]:
-            one, other = (side.get(differing[0], "not there") for side in (own, numbers))
-            problem = f"{differing[0]!r} is {one} in id2label and {other} in label2id"
+        by_name = {name: number for number, name in names.items()}
+        if differing := [name for name in by_name | numbers if by_name.get(name) != numbers.get(name)]:
+            output, label = (side.get(differing[0], "not there") for side in (by_name, numbers))
+            problem = f"{differing[0]!r} is {output} in id2label and {label} in label2id"
     if problem:
         raise ConfigurationError(f"{checkpoint}: {problem}; correct its config.json")
 

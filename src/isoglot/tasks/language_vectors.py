@@ -25,7 +25,7 @@ from isoglot.tasks.features import FIRST_LANGUAGE, EncodedRow
 
 _TABLE = "language_embeddings"
 _WEIGHT = f"{_TABLE}.weight"
-_OWN_FILE = "language_embeddings.safetensors"
+_TABLE_FILE = "language_embeddings.safetensors"
 _OBJECTIVES = "objectives.safetensors"
 _RECIPE = "recipe.yaml"
 _IDS = "isoglot_language_ids"
@@ -44,40 +44,40 @@ def read_vectors(checkpoint: Path | str) -> LanguageVectors | None:
     """The language embeddings of a checkpoint, fine-tuned or of a pre-training run; ``None`` without any."""
     if isinstance(checkpoint, str):
         return None
-    own = read_table(checkpoint / _OWN_FILE)
-    if own is not None:
-        weight, metadata = own
+    table = read_table(checkpoint / _TABLE_FILE)
+    if table is not None:
+        weight, metadata = table
         return LanguageVectors(json.loads(metadata["ids"]), weight)
-    recipe, found = checkpoint.parent / _RECIPE, read_table(checkpoint / _OBJECTIVES)
-    if found is None or not recipe.is_file():
+    recipe, trained = checkpoint.parent / _RECIPE, read_table(checkpoint / _OBJECTIVES)
+    if trained is None or not recipe.is_file():
         return None
     ids: dict[str, int] = {}
     for mapping in _named(read_document(recipe, variables=False).values, "language_ids"):
         ids |= {str(code): int(number) for code, number in mapping.items()}
-    return LanguageVectors(ids, found[0]) if ids else None
+    return LanguageVectors(ids, trained[0]) if ids else None
 
 
 def chosen_vectors(checkpoint: Path | str, ids: Mapping[str, int] | None) -> LanguageVectors | None:
     """A checkpoint's language embeddings with the ids that are asked for, by default its own; empty ones mean none."""
-    found = None if ids == {} else read_vectors(checkpoint)
+    vectors = None if ids == {} else read_vectors(checkpoint)
     if not ids:
-        return found
-    if found is None:
+        return vectors
+    if vectors is None:
         raise ConfigurationError(
             f"got language_ids {dict(ids)}, but {checkpoint} has no language embeddings; leave them out"
         )
-    last = len(found.weight) - 1
+    last = len(vectors.weight) - 1
     if wrong := {code: number for code, number in ids.items() if not 0 <= number <= last}:
         raise ConfigurationError(
             f"language_ids: got {wrong}, but the checkpoint's language embeddings have ids 0 to {last}; use one of them"
         )
-    return LanguageVectors(dict(ids), found.weight)
+    return LanguageVectors(dict(ids), vectors.weight)
 
 
 def write_vectors(vectors: LanguageVectors, checkpoint: Path) -> None:
     """Put the language embeddings beside a model."""
     table = {_WEIGHT: vectors.weight.detach().float().cpu().contiguous()}
-    save_file(table, checkpoint / _OWN_FILE, metadata={"ids": json.dumps(dict(vectors.ids))})
+    save_file(table, checkpoint / _TABLE_FILE, metadata={"ids": json.dumps(dict(vectors.ids))})
 
 
 def attach(model: PreTrainedModel, vectors: LanguageVectors) -> None:

@@ -7,8 +7,8 @@ from typing import ClassVar, Literal
 
 from datasets import Dataset, Features
 
-from isoglot.corpus.labelled.given import with_languages
-from isoglot.corpus.labelled.places import DataSource, Place, is_data_set
+from isoglot.corpus.labelled.memory import with_languages
+from isoglot.corpus.labelled.sources import DataSource, Location, is_data_set
 from isoglot.corpus.labelled.splits import split_mask
 from isoglot.corpus.labelled.tables import in_languages, is_table, read_table
 from isoglot.corpus.read.line_files import filled_lines, lexicon_entries, numbered_lines
@@ -62,12 +62,12 @@ class LexiconInductionTask:
         if not target:
             raise ConfigurationError(f"{self.name}: a language is a pair such as en-de, got {language!r}")
         rows: dict[str, list[str]] = {"source": [], "target": []}
-        (place,) = self.places(language, split)
-        path, given, of_split = place.path, place.rows, None
-        if given is not None or is_table(path):
-            given = None if given is None else with_languages(given, source, target)
+        (location,) = self.locations(language, split)
+        path, in_memory, of_split = location.path, location.rows, None
+        if in_memory is not None or is_table(path):
+            in_memory = None if in_memory is None else with_languages(in_memory, source, target)
             role = f"{self.name} data"
-            table = read_table(path, LEXICON, language=language, split=split, role=role, rows=given)
+            table = read_table(path, LEXICON, language=language, split=split, role=role, rows=in_memory)
             table = in_languages(table, source, target, path)
             of_split = split_mask(table, split, source=f"{self.name}: {path}")
             rows = {side: list(table[side]) for side in rows}
@@ -85,16 +85,16 @@ class LexiconInductionTask:
                 rows["target"].append(parts[1])
         count = len(rows["source"])
         if of_split is not None and self.words is None:
-            asked = of_split
-        elif given is not None and self.words is None:
-            asked = [True] * count
+            queried = of_split
+        elif in_memory is not None and self.words is None:
+            queried = [True] * count
         else:
-            asked = self._asked(rows["source"], Path(path).name, split)
+            queried = self._in_slice(rows["source"], Path(path).name, split)
         columns = {
             **rows,
             "source_language": [source] * count,
             "target_language": [target] * count,
-            "asked": asked,
+            "asked": queried,
         }
         return Dataset.from_dict(columns)
 
@@ -110,25 +110,27 @@ class LexiconInductionTask:
         candidates = list(dict.fromkeys(dataset["target"]))
         encoder = TextEncoder(checkpoint, layer=self.layer, entries=True)
         sources = list(dict.fromkeys(dataset["source"])) if self.csls_over == "all" else list(gold)
-        others = unit(encoder(sources, progress=progress))
-        place = {word: number for number, word in enumerate(sources)}
-        queries = others[[place[word] for word in gold]]
+        source_vectors = unit(encoder(sources, progress=progress))
+        numbers = {word: number for number, word in enumerate(sources)}
+        queries = source_vectors[[numbers[word] for word in gold]]
         keys = unit(encoder(candidates, progress=progress))
         candidates = [word for word, known in zip(candidates, keys.any(1).tolist(), strict=True) if known]
-        keys, others = keys[keys.any(1)], others[others.any(1)]
+        keys, source_vectors = keys[keys.any(1)], source_vectors[source_vectors.any(1)]
         scores: dict[str, float] = {}
         nearest: list[str] = []
         for similarity, stem in (("cosine", ""), ("csls", "csls_")):
-            found = top_neighbours(queries, keys, max(_PRECISIONS), similarity=similarity, reference=others)
+            neighbours = top_neighbours(
+                queries, keys, max(_PRECISIONS), similarity=similarity, reference=source_vectors
+            )
             known = queries.any(1).tolist()
-            top = [own if present else [] for own, present in zip(found.tolist(), known, strict=True)]
+            top = [row if present else [] for row, present in zip(neighbours.tolist(), known, strict=True)]
             for k in _PRECISIONS:
                 hits = [
-                    bool({candidates[i] for i in own[:k]} & right)
-                    for own, right in zip(top, gold.values(), strict=True)
+                    bool({candidates[i] for i in row[:k]} & right)
+                    for row, right in zip(top, gold.values(), strict=True)
                 ]
                 scores[f"{stem}precision_at_{k}"] = 100 * sum(hits) / len(hits)
-            nearest = [candidates[own[0]] if own else "" for own in top]
+            nearest = [candidates[row[0]] if row else "" for row in top]
         return scores, nearest
 
     def counts(
@@ -136,25 +138,28 @@ class LexiconInductionTask:
     ) -> dict[str, ExampleCounts]:
         """Precision at 1 by CSLS: what the predictions tell."""
         del language
-        hits = [
-            found in right for found, right in zip(predictions, _translations(dataset).values(), strict=True)
-        ]
-        return {"csls_precision_at_1": shares(hits)}
+        gold = _translations(dataset).values()
+        return {
+            "csls_precision_at_1": shares(
+                [word in right for word, right in zip(predictions, gold, strict=True)]
+            )
+        }
 
-    def places(self, language: str, split: str) -> list[Place]:
+    def locations(self, language: str, split: str) -> list[Location]:
         """The dictionary; a folder's file carries both codes."""
         source, _, target = language.partition("-")
         specs = self.data.of_split(split)
         if len(specs) == 1 and Path(specs[0]).is_dir() and not is_data_set(specs[0]):
-            found = [p for p in sorted(Path(specs[0]).iterdir()) if _names(p, source, target)]
-            wanted = _MUSE_RANGES.get(split) if self.words is None else None
-            sliced = [p for p in found if (m := _RANGE.search(p.name)) and (int(m[1]), int(m[2])) == wanted]
-            whole = [p for p in found if not _RANGE.search(p.name)]
+            files = [p for p in sorted(Path(specs[0]).iterdir()) if _names(p, source, target)]
+            usual = _MUSE_RANGES.get(split) if self.words is None else None
+            sliced = [p for p in files if (m := _RANGE.search(p.name)) and (int(m[1]), int(m[2])) == usual]
+            whole = [p for p in files if not _RANGE.search(p.name)]
             if best := sliced or whole:
-                return [Place(str(best[0]))]
-        return [self.data.one(language, split)]
+                return [Location(str(best[0]))]
+        return [self.data.single_file(language, split)]
 
-    def _asked(self, source: list[str], name: str, split: str) -> list[bool]:
+    def _in_slice(self, source: list[str], name: str, split: str) -> list[bool]:
+        """Whether each source word is to be translated."""
         order = {word: i for i, word in enumerate(dict.fromkeys(source))}
         if self.words is not None:
             match = re.fullmatch(r"(\d+):(\d+)", self.words)
@@ -167,20 +172,20 @@ class LexiconInductionTask:
             low, high = 0, len(order)
         else:
             low, high = _MUSE_RANGES.get(split, (0, len(order)))
-        asked = [low <= order[word] < high for word in source]
-        if not any(asked):
+        queried = [low <= order[word] < high for word in source]
+        if not any(queried):
             raise InputError(
                 f"source words {low} to {high} requested, but the dictionary has {len(order)}; set words=0:0 for all",
                 path=name,
             )
-        return asked
+        return queried
 
 
 def _translations(dataset: Dataset) -> dict[str, set[str]]:
     """The translations of each word that is asked for."""
     gold: dict[str, set[str]] = {}
-    for source, target, asked in zip(dataset["source"], dataset["target"], dataset["asked"], strict=True):
-        if asked:
+    for source, target, queried in zip(dataset["source"], dataset["target"], dataset["asked"], strict=True):
+        if queried:
             gold.setdefault(source, set()).add(target)
     return gold
 

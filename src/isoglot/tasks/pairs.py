@@ -9,12 +9,12 @@ from datasets import Dataset
 
 from isoglot.corpus.labelled.hub import NO_LABEL, HubSpec
 from isoglot.corpus.labelled.pairs import NLI_LABELS, PARAPHRASE_LABELS, UNTRANSLATED, read_pairs
-from isoglot.corpus.labelled.places import Place
+from isoglot.corpus.labelled.sources import Location
 from isoglot.corpus.read.line_files import jsonl_columns
 from isoglot.errors import ConfigurationError
 from isoglot.schema import PAIR
 from isoglot.tasks.classification import ClassificationTask
-from isoglot.tasks.presets import ALIGN_MLM, PPA, XLM_ALIGN, XTREME
+from isoglot.tasks.head_task import ALIGN_MLM, PPA, XLM_ALIGN, XTREME
 
 
 @dataclass
@@ -27,8 +27,25 @@ class PairTask(ClassificationTask):
     group: ClassVar[tuple[str, ...]] = ("first",)
 
     def load(self, language: str, split: str) -> Dataset:
-        """PAIR rows, with an ``id`` where the files have one."""
-        return self._usable(super().load(language, split))
+        """PAIR rows with a label, spelt as the head's, and an ``id`` where the files have one.
+
+        PAWS-X's untranslated ones are left out.
+        """
+        dataset = super().load(language, split)
+        labels, spellings = list(dataset["label"]), self.spellings
+        if unknown := set(labels) - set(spellings) - {NO_LABEL}:
+            raise ConfigurationError(
+                f"{self.name} data ({self.data.describe()}): label {min(unknown)!r} is not of {', '.join(spellings)}"
+            )
+        sides = enumerate(zip(labels, dataset["first"], dataset["second"], strict=True))
+        usable = [i for i, (label, *pair) in sides if label != NO_LABEL and self._left_out not in pair]
+        if len(usable) < len(labels):
+            dataset, labels = dataset.select(usable), [labels[i] for i in usable]
+        named = [spellings[label] for label in labels]
+        self._require_known(named)
+        if named == labels:
+            return dataset
+        return dataset.remove_columns("label").add_column("label", named, feature=PAIR["label"])
 
     def is_table(self, path: str) -> bool:
         """Whether a path holds PAIR rows: not JSON lines with the names of XNLI's or SNLI's own files."""
@@ -36,10 +53,10 @@ class PairTask(ClassificationTask):
             return False
         return Path(path).suffix not in (".jsonl", ".ndjson") or {"first", "second"} <= jsonl_columns(path)
 
-    def read_file(self, place: Place, language: str, split: str) -> Dataset:
+    def read_file(self, location: Location, language: str, split: str) -> Dataset:
         """PAIR rows of the formats of XNLI, MultiNLI, SNLI and PAWS-X."""
         return read_pairs(
-            place.path,
+            location.path,
             language=language,
             labels=self.spellings,
             allowed=self._allowed,
@@ -50,25 +67,6 @@ class PairTask(ClassificationTask):
     def _left_out(self) -> str | None:
         """The sentence whose rows are left out."""
         return UNTRANSLATED if getattr(self, "untranslated", "") == "drop" else None
-
-    def _usable(self, dataset: Dataset) -> Dataset:
-        """Rows with a label, spelt as the head's; without PAWS-X's untranslated ones."""
-        spellings = self.spellings
-        given = list(dataset["label"])
-        unknown = set(given) - set(spellings) - {NO_LABEL}
-        if unknown:
-            raise ConfigurationError(
-                f"{self.name} data ({self.data.describe()}): label {min(unknown)!r} is not of {', '.join(spellings)}"
-            )
-        sides = enumerate(zip(given, dataset["first"], dataset["second"], strict=True))
-        kept = [i for i, (label, *pair) in sides if label != NO_LABEL and self._left_out not in pair]
-        if len(kept) < len(given):
-            dataset, given = dataset.select(kept), [given[i] for i in kept]
-        named = [spellings[label] for label in given]
-        self._require_known(named)
-        if named == given:
-            return dataset
-        return dataset.remove_columns("label").add_column("label", named, feature=PAIR["label"])
 
     def labels(self, dataset: Dataset) -> list[str]:
         """The labels of the kind, whether the data have them all or not."""

@@ -11,17 +11,16 @@ from datasets import Dataset
 from transformers import AutoModelForQuestionAnswering, PreTrainedModel, PreTrainedTokenizerBase
 
 from isoglot.corpus.labelled.hub import HubSpec
-from isoglot.corpus.labelled.places import Place
 from isoglot.corpus.labelled.questions import ARTICLE, language_of_id, read_questions
+from isoglot.corpus.labelled.sources import Location
 from isoglot.errors import ConfigurationError
 from isoglot.example_counts import ExampleCounts
 from isoglot.languages import two_letters
 from isoglot.schema import SPAN
 from isoglot.tasks.base import Predictions
 from isoglot.tasks.features import FIRST_LANGUAGE, EncodedRow, RowOutput, takes_segments
-from isoglot.tasks.head_task import HeadTask
+from isoglot.tasks.head_task import PPA, XLM_ALIGN, XTREME_QUESTIONS, HeadTask
 from isoglot.tasks.metrics.answers import MLQA_LANGUAGES, answer_score
-from isoglot.tasks.presets import PPA, XLM_ALIGN, XTREME_QUESTIONS
 from isoglot.tasks.spans import Window, best_answer
 
 _ANSWERS = {"answers": "answers"}
@@ -71,9 +70,9 @@ class QuestionTask(HeadTask):
     presets: ClassVar = {"xtreme": XTREME_QUESTIONS, "ppa": _PPA}
     by_mlqa: ClassVar[bool] = False
 
-    def read_file(self, place: Place, language: str, split: str) -> Dataset:
+    def read_file(self, location: Location, language: str, split: str) -> Dataset:
         """SPAN rows of SQuAD's format."""
-        return read_questions(place.path, language=language)
+        return read_questions(location.path, language=language)
 
     def labels(self, dataset: Dataset) -> None:
         """A span head has no labels."""
@@ -94,8 +93,8 @@ class QuestionTask(HeadTask):
         rows = []
         for start in range(0, len(dataset), _ENCODED_AT_ONCE):
             batch = dataset[start : start + _ENCODED_AT_ONCE]
-            for encoded, row, own in self._tokenise(batch, tokenizer, segments=segments):
-                answer = _first_answer(batch["answers"][own])
+            for encoded, row, number in self._tokenise(batch, tokenizer, segments=segments):
+                answer = _first_answer(batch["answers"][number])
                 if training and answer is not None and answer[0] < 0:
                     continue
                 ids = encoded["input_ids"][row]
@@ -105,7 +104,7 @@ class QuestionTask(HeadTask):
                 inputs |= {"start_positions": begin, "end_positions": end}
                 if segments:
                     inputs["token_type_ids"] = np.array(encoded["token_type_ids"][row], np.int8)
-                rows.append(EncodedRow(inputs, start + own, window, window.first))
+                rows.append(EncodedRow(inputs, start + number, window, window.first))
         return rows
 
     def _tokenise(
@@ -126,7 +125,7 @@ class QuestionTask(HeadTask):
             shared.setdefault(self.stride if self.windows == "share" else whole - self.stride, []).append(
                 number
             )
-        found = []
+        windows = []
         for overlap, numbers in shared.items():
             encoded = tokenizer(
                 [questions[n] for n in numbers],
@@ -140,8 +139,8 @@ class QuestionTask(HeadTask):
                 return_attention_mask=False,
             )
             owners = [numbers[int(n)] for n in encoded["overflow_to_sample_mapping"]]
-            found += [(encoded, row, own) for row, own in enumerate(owners)]
-        return sorted(found, key=lambda window: window[2])
+            windows += [(encoded, row, number) for row, number in enumerate(owners)]
+        return sorted(windows, key=lambda window: window[2])
 
     def reduce(self, logits: Any) -> Any:
         """Start and end scores."""
@@ -158,9 +157,9 @@ class QuestionTask(HeadTask):
         predicted = dict.fromkeys(dataset["id"], "")
         names, contexts = list(dataset["id"]), list(dataset["context"])
         for example, several in groupby(answered, key=lambda pair: pair[0].example):
-            own = sorted(several, key=lambda pair: int(pair[0].detail.offsets[:1, 0].sum()))
-            windows = [row.detail for row, _ in own]
-            answer, _ = best_answer(contexts[example], windows, [output for _, output in own], **options)
+            ordered = sorted(several, key=lambda pair: int(pair[0].detail.offsets[:1, 0].sum()))
+            windows, scores = [row.detail for row, _ in ordered], [output for _, output in ordered]
+            answer, _ = best_answer(contexts[example], windows, scores, **options)
             predicted[names[example]] = answer
         return predicted
 
@@ -169,13 +168,13 @@ class QuestionTask(HeadTask):
     ) -> dict[str, ExampleCounts]:
         """F1 and exact match of each question."""
         gold = {row_id: list(a["text"]) for row_id, a in zip(dataset["id"], dataset["answers"], strict=True)}
-        given = dict(predictions) if isinstance(predictions, dict) else {}
-        own = two_letters(self.language_of(language))
-        scores = answer_score(gold, given, mlqa_language=own if self.by_mlqa else None)
-        if self.by_mlqa or own not in MLQA_LANGUAGES:
+        predicted = dict(predictions) if isinstance(predictions, dict) else {}
+        code = two_letters(self.language_of(language))
+        scores = answer_score(gold, predicted, mlqa_language=code if self.by_mlqa else None)
+        if self.by_mlqa or code not in MLQA_LANGUAGES:
             return scores
-        other = answer_score(gold, given, mlqa_language=own)
-        return scores | {f"mlqa_{name}": value for name, value in other.items()}
+        by_mlqa = answer_score(gold, predicted, mlqa_language=code)
+        return scores | {f"mlqa_{name}": value for name, value in by_mlqa.items()}
 
 
 @dataclass
@@ -217,9 +216,9 @@ class MLQA(QuestionTask):
 
     def load(self, language: str, split: str) -> Dataset:
         """SPAN rows; of ``de-es`` with the questions' language."""
-        found = super().load(language, split)
+        rows = super().load(language, split)
         _, crossed, question = language.partition("-")
-        return found.add_column(FIRST_LANGUAGE, [question] * len(found)) if crossed else found
+        return rows.add_column(FIRST_LANGUAGE, [question] * len(rows)) if crossed else rows
 
 
 @dataclass
@@ -235,11 +234,9 @@ class TyDiQA(QuestionTask):
 
     def load(self, language: str, split: str) -> Dataset:
         """SPAN rows; where ids begin with a language's name, those in the language."""
-        found = super().load(language, split)
-        kept = [
-            i for i, name in enumerate(found["id"]) if language_of_id(name) in (None, two_letters(language))
-        ]
-        return found if len(kept) == len(found) else found.select(kept)
+        rows, languages = super().load(language, split), (None, two_letters(language))
+        chosen = [i for i, name in enumerate(rows["id"]) if language_of_id(name) in languages]
+        return rows if len(chosen) == len(rows) else rows.select(chosen)
 
 
 def _cut(questions: list[str], tokenizer: PreTrainedTokenizerBase, most: int) -> tuple[list[str], list[int]]:
@@ -247,10 +244,10 @@ def _cut(questions: list[str], tokenizer: PreTrainedTokenizerBase, most: int) ->
     encoded = tokenizer(questions, add_special_tokens=False, return_offsets_mapping=True, verbose=False)
     offsets = encoded["offset_mapping"]
     texts = [
-        text if len(own) <= most else text[: own[most - 1][1]]
-        for text, own in zip(questions, offsets, strict=True)
+        text if len(pieces) <= most else text[: pieces[most - 1][1]]
+        for text, pieces in zip(questions, offsets, strict=True)
     ]
-    return texts, [min(len(own), most) for own in offsets]
+    return texts, [min(len(pieces), most) for pieces in offsets]
 
 
 def _first_answer(answers: dict[str, Any]) -> tuple[int, int] | None:
@@ -263,10 +260,10 @@ def _first_answer(answers: dict[str, Any]) -> tuple[int, int] | None:
 
 def _window(encoded: Any, row: int, ids: Sequence[int], tokenizer: PreTrainedTokenizerBase) -> Window:
     sequences = encoded.sequence_ids(row)
-    places = [i for i, sequence in enumerate(sequences) if sequence == 1]
-    offsets = np.array([encoded["offset_mapping"][row][i] for i in places], np.int32).reshape(-1, 2)
+    context = [i for i, sequence in enumerate(sequences) if sequence == 1]
+    offsets = np.array([encoded["offset_mapping"][row][i] for i in context], np.int32).reshape(-1, 2)
     null = list(ids).index(tokenizer.cls_token_id) if tokenizer.cls_token_id in ids else 0
-    return Window(places[0] if places else len(ids), offsets, null)
+    return Window(context[0] if context else len(ids), offsets, null)
 
 
 def _positions(window: Window, answer: tuple[int, int] | None) -> tuple[int, int]:

@@ -6,9 +6,9 @@ from typing import ClassVar
 
 from datasets import Dataset, Features
 
-from isoglot.corpus.labelled.given import GivenData, with_languages
 from isoglot.corpus.labelled.hub import HubSpec, read_hub, read_hub_sides
-from isoglot.corpus.labelled.places import DataSource, Place, find_sides, is_data_set, read_sides
+from isoglot.corpus.labelled.memory import MemorySource, with_languages
+from isoglot.corpus.labelled.sources import DataSource, Location, find_sides, is_data_set, read_sides
 from isoglot.corpus.labelled.splits import rows_of_split
 from isoglot.corpus.labelled.tables import in_languages, is_table, read_table
 from isoglot.errors import ConfigurationError
@@ -53,47 +53,45 @@ class RetrievalTask:
 
     def load(self, language: str, split: str) -> Dataset:
         """BITEXT rows, the language first."""
-        own, pivot = self._languages(language)
-        places = self.places(language, split)
-        first, hub = places[0], self.hub
-        if len(places) == 2:
-            sides = read_sides((Path(first.path), Path(places[1].path)))
+        tag, pivot = self._languages(language)
+        locations = self.locations(language, split)
+        first, hub = locations[0], self.hub
+        if len(locations) == 2:
+            sides = read_sides((Path(first.path), Path(locations[1].path)))
         elif first.on_hub and "source" not in hub.columns:
-            sides = read_hub_sides(first, hub, languages=(own, pivot), split=split)
+            sides = read_hub_sides(first, hub, languages=(tag, pivot), split=split)
         else:
             if first.on_hub:
-                table = read_hub(first, hub, BITEXT, language=own, split=split)
+                table = read_hub(first, hub, BITEXT, language=tag, split=split)
             else:
-                rows = None if first.rows is None else with_languages(first.rows, own, pivot)
+                rows = None if first.rows is None else with_languages(first.rows, tag, pivot)
                 role = f"{self.name} data"
-                table = read_table(first.path, BITEXT, language=own, split=split, role=role, rows=rows)
-            table = in_languages(table, own, pivot, first.path, turn=True)
+                table = read_table(first.path, BITEXT, language=tag, split=split, role=role, rows=rows)
+            table = in_languages(table, tag, pivot, first.path, turn=True)
             return rows_of_split(table, split, source=f"{self.name}: {first.path}")
         count = len(sides[0])
-        columns = {"source": sides[0], "target": sides[1], "source_language": [own] * count,
+        columns = {"source": sides[0], "target": sides[1], "source_language": [tag] * count,
                    "target_language": [pivot] * count}  # fmt: skip
         return Dataset.from_dict(columns, features=BITEXT)
 
-    def places(self, language: str, split: str) -> list[Place]:
+    def locations(self, language: str, split: str) -> list[Location]:
         """A data set, or the files of both languages."""
-        if isinstance(self.data, GivenData):
+        if isinstance(self.data, MemorySource):
             return self.data.find(language, split)
         specs = self.data.of_split(split)
         if len(specs) == 1:
-            place = Place(specs[0])
-            if place.on_hub or (
-                is_table(specs[0]) and (not Path(specs[0]).is_dir() or is_data_set(specs[0]))
-            ):
-                return [place]
-        return [Place(str(path)) for path in find_sides(specs, self._languages(language), split)]
+            location, folder = Location(specs[0]), Path(specs[0]).is_dir()
+            if location.on_hub or (is_table(specs[0]) and (not folder or is_data_set(specs[0]))):
+                return [location]
+        return [Location(str(path)) for path in find_sides(specs, self._languages(language), split)]
 
     def _languages(self, language: str) -> tuple[str, str]:
         private = "-x-" in language  # en-x-trans is one language, not a pair
-        own, separator, pivot = (language, "", "") if private else language.partition("-")
-        sides = (own, pivot) if separator else (language, self.pivot)
+        tag, separator, pivot = (language, "", "") if private else language.partition("-")
+        sides = (tag, pivot) if separator else (language, self.pivot)
         if sides[0] == sides[1]:
             raise ConfigurationError(
-                f"both sides are in {own!r}; leave the pivot out of --languages, or name another with --set pivot=LANG"
+                f"both sides are in {tag!r}; leave the pivot out of --languages, or name another with --set pivot=LANG"
             )
         return sides
 
@@ -123,7 +121,7 @@ class RetrievalTask:
     ) -> dict[str, ExampleCounts]:
         """Accuracy from the language to the pivot, by cosine: what the predictions tell."""
         del language
-        return {"accuracy": shares([place == found for place, found in enumerate(predictions)])}
+        return {"accuracy": shares([line == nearest for line, nearest in enumerate(predictions)])}
 
 
 @dataclass

@@ -27,8 +27,8 @@ def maximal_context(windows: Sequence[Window]) -> list[NDArray[np.bool_]]:
     best: dict[tuple[int, int], tuple[float, int]] = {}
     for number, window in enumerate(windows):
         count = len(window.offsets)
-        place = np.arange(count)
-        scores = np.minimum(place, count - 1 - place) + 0.01 * count
+        position = np.arange(count)
+        scores = np.minimum(position, count - 1 - position) + 0.01 * count
         for key, score in zip(map(tuple, window.offsets.tolist()), scores.tolist(), strict=True):
             if key not in best or score > best[key][0]:
                 best[key] = (score, number)
@@ -56,9 +56,9 @@ def best_answer(
     starts_allowed = maximal_context(windows) if len(windows) > 1 else [None] * len(windows)
     for window, output, allowed in zip(windows, outputs, starts_allowed, strict=True):
         null = min(null, float(output[0, window.null] + output[1, window.null]))
-        found = _best_in(window, output, allowed, n_best, max_answer_length)
-        if found is not None and (best is None or found[0] > best[0]):
-            best = found
+        span = _best_in(window, output, allowed, n_best, max_answer_length)
+        if span is not None and (best is None or span[0] > best[0]):
+            best = span
     if best is None:
         return "", float(null)
     if null_threshold is not None and null - best[0] > null_threshold:

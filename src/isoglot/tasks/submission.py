@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from isoglot.runs.files import inside, refuse_overwriting, write_text
+from isoglot.tasks import TaskFacts
 from isoglot.tasks.base import Predictions, Task
-from isoglot.tasks.facts import TaskFacts
 
 
 def stem_of(folder: Path, task: Task, language: str, split: str) -> Path:
@@ -35,14 +35,14 @@ def write(stem: Path, predictions: Predictions) -> Path:
 
 def written(stem: Path) -> bool:
     """Whether there are predictions already."""
-    return any(place.is_file() for place in _places(stem))
+    return any(path.is_file() for path in _files(stem))
 
 
 def refuse_inputs(stem: Path, inputs: Iterable[str]) -> None:
-    """Refuse predictions in the place of the data: XTREME's data have the names of its submissions."""
-    for place in _places(stem):
-        refuse_overwriting(place, inputs)
+    """Refuse predictions that would overwrite the data: XTREME's data have the names of its submissions."""
+    for path in _files(stem):
+        refuse_overwriting(path, inputs)
 
 
-def _places(stem: Path) -> list[Path]:
+def _files(stem: Path) -> list[Path]:
     return [stem.with_name(f"{stem.name}.{suffix}") for suffix in ("tsv", "json")]

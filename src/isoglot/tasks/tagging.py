@@ -12,16 +12,15 @@ from transformers import AutoModelForTokenClassification, PreTrainedModel, PreTr
 from isoglot.aligners.embedding.piece_states import cut_words
 from isoglot.corpus.encode.templates import single_template
 from isoglot.corpus.labelled.hub import HubSpec
-from isoglot.corpus.labelled.places import Place
+from isoglot.corpus.labelled.sources import Location
 from isoglot.corpus.labelled.tags import UNLABELLED, UPOS, check_tag, read_tags
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.example_counts import ExampleCounts
 from isoglot.schema import TAGGED
 from isoglot.tasks.base import Predictions
 from isoglot.tasks.features import IGNORED, EncodedRow, RowOutput, takes_segments
-from isoglot.tasks.head_task import HeadTask, model_labels
+from isoglot.tasks.head_task import ALIGN_MLM, XLM_ALIGN, XTREME, HeadTask, model_labels
 from isoglot.tasks.metrics.chunks import ChunkScores, entity_score, pos_chunk_score, tag_accuracy
-from isoglot.tasks.presets import ALIGN_MLM, XLM_ALIGN, XTREME
 
 _LOG = logging.getLogger(__name__)
 
@@ -67,8 +66,8 @@ class TaggingTask(HeadTask):
 
     def load(self, language: str, split: str) -> Dataset:
         """TAGGED rows with tags that the task, or the trained model, has."""
-        found = super().load(language, split)
-        seen = {tag for tags in found["tags"] for tag in tags}
+        rows = super().load(language, split)
+        seen = {tag for tags in rows["tags"] for tag in tags}
         if UNLABELLED in seen and (split == "test" or len(seen) == 1):
             lacking = "words" if len(seen) > 1 else "all words"
             raise ConfigurationError(
@@ -80,19 +79,19 @@ class TaggingTask(HeadTask):
                 check_tag(tag, self.allowed)
             except InputError as error:
                 raise ConfigurationError(f"{self.name} data ({self.data.describe()}): {error}") from error
-        return found
+        return rows
 
     def is_table(self, path: str) -> bool:
         """Whether a path holds TAGGED rows."""
-        found = super().is_table(path)
-        if found and self._written:
+        table = super().is_table(path)
+        if table and self._written:
             raise ConfigurationError(f"{path}: words=written needs a CoNLL-U file; leave words out")
-        return found
+        return table
 
-    def read_file(self, place: Place, language: str, split: str) -> Dataset:
+    def read_file(self, location: Location, language: str, split: str) -> Dataset:
         """TAGGED rows."""
         return read_tags(
-            place.path, language=language, labels=self.allowed, name=self.format, surface=self._written
+            location.path, language=language, labels=self.allowed, name=self.format, surface=self._written
         )
 
     def labels(self, dataset: Dataset) -> list[str]:
@@ -124,24 +123,24 @@ class TaggingTask(HeadTask):
                     f"tag {min(unknown)!r} in the training data is not of the model's, {', '.join(names)}"
                 )
             words = _pieces_by_word(cut.ids, cut.words, len(tags), unknown=tokenizer.unk_token_id)
-            bare, count = bare + sum(own[0] in spaces for own in words), count + len(words)
-            for first, kept, last in _windows([len(w) for w in words], room, self.overlap):
+            bare, count = bare + sum(pieces[0] in spaces for pieces in words), count + len(words)
+            for first, new, last in _windows([len(w) for w in words], room, self.overlap):
                 pieces = words[first:last] if last - first > 1 else [words[first][:room]]
                 starts = np.cumsum([len(template.prefix), *map(len, pieces)]).tolist()
-                ids = template.place(np.concatenate(pieces))
+                ids = template.sequence(np.concatenate(pieces))
                 labels = np.full(len(ids), IGNORED, np.int32)
-                places = []  # of the label of each word that counts
-                for word in range(kept, last):
-                    own = pieces[word - first]
-                    place = next((n for n, piece in enumerate(own) if piece not in skipped), 0)
-                    places.append((word, starts[word - first] + place))
-                    labels[places[-1][1]] = names.get(tags[word], IGNORED)
+                labelled = []  # each word that counts, with the position of its label
+                for word in range(new, last):
+                    word_pieces = enumerate(pieces[word - first])
+                    piece = next((n for n, piece in word_pieces if piece not in skipped), 0)
+                    labelled.append((word, starts[word - first] + piece))
+                    labels[labelled[-1][1]] = names.get(tags[word], IGNORED)
                 if training and (labels == IGNORED).all():
                     continue
                 inputs: dict[str, Any] = {"input_ids": ids.astype(np.int32), "labels": labels}
                 if segments:
                     inputs["token_type_ids"] = np.zeros(len(ids), np.int8)
-                rows.append(EncodedRow(inputs, number, places))
+                rows.append(EncodedRow(inputs, number, labelled))
         if not skipped and not training and 2 * bare > count:
             _LOG.warning(
                 "%d of %d words have their tag on a piece that is only a space; a tagger that learned from another "
@@ -171,12 +170,14 @@ class TaggingTask(HeadTask):
     ) -> dict[str, ExampleCounts]:
         """Chunk F1, precision, recall; token accuracy."""
         del language
-        gold, given = list(dataset["tags"]), list(predictions)
+        gold, predicted = list(dataset["tags"]), list(predictions)
         for number, tags in enumerate(gold):
             if UNLABELLED in tags:
                 known = [n for n, tag in enumerate(tags) if tag != UNLABELLED]
-                gold[number], given[number] = ([own[n] for n in known] for own in (tags, given[number]))
-        return {**self.chunks(gold, given), "accuracy": tag_accuracy(gold, given)}
+                gold[number], predicted[number] = (
+                    [row[n] for n in known] for row in (tags, predicted[number])
+                )
+        return {**self.chunks(gold, predicted), "accuracy": tag_accuracy(gold, predicted)}
 
 
 @dataclass
@@ -227,13 +228,13 @@ def _pieces_by_word(
     ids: Sequence[int], words: Sequence[int], count: int, *, unknown: int | None
 ) -> list[list[int]]:
     """The pieces of each word; pieces of no word go to the word before them, a word without any gets one."""
-    found: list[list[int]] = [[] for _ in range(count)]
+    by_word: list[list[int]] = [[] for _ in range(count)]
     current = 0
     for piece, word in zip(ids, words, strict=True):
         current = word if word >= 0 else current
-        found[current].append(piece)
+        by_word[current].append(piece)
     missing = [0 if unknown is None else unknown]
-    return [pieces or missing for pieces in found]
+    return [pieces or missing for pieces in by_word]
 
 
 def _windows(lengths: Sequence[int], room: int, overlap: int) -> list[tuple[int, int, int]]:
@@ -242,15 +243,15 @@ def _windows(lengths: Sequence[int], room: int, overlap: int) -> list[tuple[int,
     Every word counts in exactly one run.
     """
     result = []
-    kept = 0
-    while kept < len(lengths):
-        first = max(0, kept - overlap) if kept else 0
-        while first < kept and sum(min(n, room) for n in lengths[first : kept + 1]) > room:
+    new = 0
+    while new < len(lengths):
+        first = max(0, new - overlap) if new else 0
+        while first < new and sum(min(n, room) for n in lengths[first : new + 1]) > room:
             first += 1
         last, used = first, 0
-        while last < len(lengths) and (used + lengths[last] <= room or last <= kept):
+        while last < len(lengths) and (used + lengths[last] <= room or last <= new):
             used += min(lengths[last], room)
             last += 1
-        result.append((first, kept, last))
-        kept = last
+        result.append((first, new, last))
+        new = last
     return result

@@ -7,17 +7,18 @@ from typing import ClassVar
 import numpy as np
 from datasets import Dataset, Features, Value
 
-from isoglot.corpus.labelled.given import ALSO, shaped
 from isoglot.corpus.labelled.hub import HubSpec
+from isoglot.corpus.labelled.memory import ALIASES, with_schema
 from isoglot.corpus.labelled.pairs import labelled_rows
-from isoglot.corpus.labelled.places import SPLIT, Place
+from isoglot.corpus.labelled.sources import Location
+from isoglot.corpus.labelled.splits import SPLIT
 from isoglot.corpus.labelled.tables import open_table, read_table
 from isoglot.errors import InputError
 from isoglot.example_counts import ExampleCounts
 from isoglot.schema import LABELLED
 from isoglot.tasks.base import Predictions
 from isoglot.tasks.classification import ClassificationTask
-from isoglot.tasks.presets import XTREME
+from isoglot.tasks.head_task import XTREME
 
 _COLUMNS = Features({**LABELLED, "id": Value("string"), SPLIT: Value("string")})
 _LINE_FILES = frozenset([".csv", ".tsv", ".txt", ".jsonl", ".ndjson"])
@@ -47,45 +48,41 @@ class TextClassification(ClassificationTask):
     def __post_init__(self) -> None:
         """Look for the columns that were named in data sets of the hub too."""
         super().__post_init__()
-        self._named = {n: own for n in ("text", "label") if (own := getattr(self, n)) is not None}
+        self._named = {n: name for n in ("text", "label") if (name := getattr(self, n)) is not None}
         self.hub = replace(self.hub, columns={**self.hub.columns, **self._named})  # type: ignore[misc]
 
     def load(self, language: str, split: str) -> Dataset:
         """LABELLED rows whose labels the model has."""
-        found = super().load(language, split)
-        self._require_known(found.unique("label"))
-        return found
+        rows = super().load(language, split)
+        self._require_known(rows.unique("label"))
+        return rows
 
     def is_table(self, path: str) -> bool:
         """No: its own reader knows more names of columns."""
         del path
         return False
 
-    def read_file(self, place: Place, language: str, split: str) -> Dataset:
+    def read_file(self, location: Location, language: str, split: str) -> Dataset:
         """LABELLED rows of CSV, tab-separated lines or JSON lines, of Parquet, or of a data set on disk."""
-        if _LINE_FILES.isdisjoint(suffix.lower() for suffix in Path(place.path).suffixes):
-            rows = shaped(open_table(place.path, split), LABELLED, self._named)
+        if _LINE_FILES.isdisjoint(suffix.lower() for suffix in Path(location.path).suffixes):
+            rows = with_schema(open_table(location.path, split), LABELLED, self._named)
         else:
-            rows = self._lines(place.path, language)
+            names = {name: (name, *ALIASES.get(name, ())) for name in _COLUMNS}
+            names |= {name: (column.lower(),) for name, column in self._named.items()}
+            fields = [row for _, row in labelled_rows(location.path, names)]
+            if not fields:
+                raise InputError("holds no labelled text; check the path and the format", path=location.path)
+            columns = {name: [row.get(name) for row in fields] for name in _COLUMNS}
+            columns["language"] = [tag or language for tag in columns["language"]]
+            columns = {
+                name: values
+                for name, values in columns.items()
+                if None not in values or (name == SPLIT and any(values))
+            }
+            rows = Dataset.from_dict(columns, features=Features({name: _COLUMNS[name] for name in columns}))
         return read_table(
-            place.path, LABELLED, language=language, split=split, role=f"{self.name} data", rows=rows
+            location.path, LABELLED, language=language, split=split, role=f"{self.name} data", rows=rows
         )
-
-    def _lines(self, path: str, language: str) -> Dataset:
-        """The rows of a file of lines."""
-        names = {name: (name, *ALSO.get(name, ())) for name in _COLUMNS}
-        names |= {name: (own.lower(),) for name, own in self._named.items()}
-        found = [fields for _, fields in labelled_rows(path, names)]
-        if not found:
-            raise InputError("holds no labelled text; check the path and the format", path=path)
-        columns = {name: [fields.get(name) for fields in found] for name in _COLUMNS}
-        columns["language"] = [tag or language for tag in columns["language"]]
-        kept = {
-            name: values
-            for name, values in columns.items()
-            if None not in values or (name == SPLIT and any(values))
-        }
-        return Dataset.from_dict(kept, features=Features({name: _COLUMNS[name] for name in kept}))
 
     def labels(self, dataset: Dataset) -> list[str]:
         """The labels of the training data, sorted."""
@@ -95,10 +92,10 @@ class TextClassification(ClassificationTask):
         self, dataset: Dataset, predictions: Predictions, *, language: str
     ) -> dict[str, ExampleCounts]:
         """Accuracy and macro F1."""
-        gold, given = np.array(dataset["label"]), np.array(predictions)
-        classes = np.array(sorted({*(self._allowed or given.tolist()), *gold.tolist()}))
-        is_gold, is_given = (side[:, None] == classes for side in (gold, given))
+        gold, predicted = np.array(dataset["label"]), np.array(predictions)
+        classes = np.array(sorted({*(self._allowed or predicted.tolist()), *gold.tolist()}))
+        is_gold, is_predicted = (side[:, None] == classes for side in (gold, predicted))
         return {
             **super().counts(dataset, predictions, language=language),
-            "macro_f1": ExampleCounts(2.0 * (is_gold & is_given), 1.0 * is_gold + is_given),
+            "macro_f1": ExampleCounts(2.0 * (is_gold & is_predicted), 1.0 * is_gold + is_predicted),
         }

@@ -144,7 +144,7 @@ class TextEncoder:
                 return_token_type_ids=False,
                 return_special_tokens_mask=True,
             )
-        if cut := sum(bool(own.overflowing) for own in encoded.encodings or ()):
+        if cut := sum(bool(encoding.overflowing) for encoding in encoded.encodings or ()):
             _LOG.warning(
                 "%d of %d texts are longer than %d tokens; only their beginnings count",
                 cut,
@@ -152,16 +152,15 @@ class TextEncoder:
                 self.longest,
             )
         ids = [np.array(row, np.int32) for row in encoded["input_ids"]]
-        special = [np.array(row, bool) for row in encoded["special_tokens_mask"]]
-        kept = [~own for own in special]
+        masks = [~np.array(row, bool) for row in encoded["special_tokens_mask"]]
         with counted(unknown, LEFT_OUT, "text") as receive:
-            nothing = self._leave_out(kept, encoded.encodings or (), written, receive)
+            nothing = self._leave_out(masks, encoded.encodings or (), written, receive)
         if self.layer == "static":
-            return require_finite(self._static(ids, kept), "word embeddings")
+            return require_finite(self._static(ids, masks), "word embeddings")
         result = torch.zeros(len(ids), hidden_size(self.model), device=self.model.device)
         collator = RowCollator(self.tokenizer)
-        pooled = [own if own.any() else ~own for own in kept]
-        rows = [{"input_ids": row, "pooled_mask": own} for row, own in zip(ids, pooled, strict=True)]
+        pooled = [mask if mask.any() else ~mask for mask in masks]
+        rows = [{"input_ids": row, "pooled_mask": mask} for row, mask in zip(ids, pooled, strict=True)]
         for batch, inputs in device_batches(rows, collator, self.model.device, max_tokens, progress):
             states = encode_to_layer(self.model, inputs, int(self.layer), training=False).float()
             result[batch] = pool(states, inputs["pooled_mask"], self.pooling)
@@ -169,22 +168,22 @@ class TextEncoder:
         return require_finite(result, f"hidden states of layer {self.layer}")
 
     def _leave_out(
-        self, kept: Sequence[np.ndarray], encodings: Sequence[Any], texts: Sequence[str], unknown: OnUnknown
+        self, masks: Sequence[np.ndarray], encodings: Sequence[Any], texts: Sequence[str], unknown: OnUnknown
     ) -> list[int]:
-        """Clear the places of unknown words in masks of pieces; the numbers of the texts without a known word."""
+        """Clear unknown words in masks of pieces; the numbers of the texts without a known word."""
         nothing = []
-        for number, (own, encoding, text) in enumerate(zip(kept, encodings, texts, strict=True)):
-            found = self._known.of_text(text, encoding, len(self.prefix))
-            if found is not None:
-                counts, words, whole = found
-                own[~np.array(counts) | whole] = False
+        for number, (mask, encoding, text) in enumerate(zip(masks, encodings, texts, strict=True)):
+            lost = self._known.of_text(text, encoding, len(self.prefix))
+            if lost is not None:
+                counts, words, whole = lost
+                mask[~np.array(counts) | whole] = False
                 nothing += [number] * whole
                 unknown(number + 1, words, whole)
         return nothing
 
-    def _static(self, ids: Sequence[np.ndarray], kept: Sequence[np.ndarray]) -> Tensor:
+    def _static(self, ids: Sequence[np.ndarray], masks: Sequence[np.ndarray]) -> Tensor:
         table = input_embeddings(self.model).weight
-        pieces = [row[own] for row, own in zip(ids, kept, strict=True)]
+        pieces = [row[mask] for row, mask in zip(ids, masks, strict=True)]
         flat = torch.from_numpy(np.concatenate(pieces)).to(table.device)
         lengths = torch.tensor([len(row) for row in pieces], device=table.device)
         return mean_rows(table[flat].float(), lengths)

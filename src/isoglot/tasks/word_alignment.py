@@ -7,16 +7,18 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from datasets import Dataset, Features
 
-from isoglot.aligners.alignment import Alignment
 from isoglot.aligners.embedding.aligner import EmbeddingAligner
 from isoglot.aligners.embedding.choice import with_kept
 from isoglot.aligners.embedding.options import MEASURED, EmbeddingOptions
 from isoglot.aligners.files.gold import gold_pairs
-from isoglot.aligners.scoring import GoldAlignment, require_sure, score, score_pair
-from isoglot.corpus.labelled.places import SPLIT, DataSource, Place
-from isoglot.corpus.labelled.splits import rows_of_split
+from isoglot.aligners.scoring import score, score_pair
+from isoglot.corpus.labelled.sources import DataSource, Location
+from isoglot.corpus.labelled.splits import SPLIT, rows_of_split, split_name
+from isoglot.corpus.links import Alignment, link_outside
+from isoglot.corpus.sentence_pair import SentencePair
 from isoglot.errors import ConfigurationError
 from isoglot.example_counts import ExampleCounts
+from isoglot.link_counts import require_sure
 from isoglot.schema import ALIGNED
 from isoglot.tasks.base import Predictions
 from isoglot.tasks.features import StepProgress
@@ -60,29 +62,31 @@ class WordAlignmentTask:
 
     def load(self, language: str, split: str) -> Dataset:
         """Rows of ``source_words``, ``target_words``, ``sure`` and ``possible``."""
-        (place,) = self.places(language, split)
-        rows = self._read(place.path, language) if place.rows is None else self._given(place.rows)
-        rows = rows_of_split(rows, split, source=f"{self.name}: {place.path}")
+        (location,) = self.locations(language, split)
+        path, in_memory = location.path, location.rows
+        rows = self._read(path, language) if in_memory is None else self._checked(in_memory)
+        rows = rows_of_split(rows, split, source=f"{self.name}: {path}")
         if len(rows):
-            require_sure(any(rows["sure"]), f"{split} data of {place.path}")
+            require_sure(any(rows["sure"]), f"{split} data of {path}")
         return rows
 
     def _read(self, path: str, language: str) -> Dataset:
         """Rows of a file or a folder of a corpus."""
         source, _, target = language.partition("-")
         languages = (source, target) if target else None
-        found = gold_pairs(path, limit=None, languages=languages, base=self.base)
+        pairs = gold_pairs(path, limit=None, languages=languages, base=self.base)
         columns = {
-            "source_words": [list(source) for source, _ in found.words],
-            "target_words": [list(target) for _, target in found.words],
-            "sure": [[list(link) for link in sorted(gold.sure)] for gold in found.gold],
-            "possible": [[list(link) for link in sorted(gold.possible)] for gold in found.gold],
+            "source_words": [list(pair.source_words) for pair in pairs],
+            "target_words": [list(pair.target_words) for pair in pairs],
+            "sure": [[list(link) for link in sorted(pair.sure or ())] for pair in pairs],
+            "possible": [[list(link) for link in sorted(pair.possible)] for pair in pairs],
         }
-        if found.splits is not None:
-            columns[SPLIT] = list(found.splits)
+        splits = [split_name(pair.more) for pair in pairs]
+        if any(split is not None for split in splits):
+            columns[SPLIT] = splits
         return Dataset.from_dict(columns)
 
-    def _given(self, rows: Dataset) -> Dataset:
+    def _checked(self, rows: Dataset) -> Dataset:
         """Rows in memory, whose links count words from 0."""
         if self.base:
             raise ConfigurationError(
@@ -91,19 +95,19 @@ class WordAlignmentTask:
         if "possible" not in rows.features:
             rows = rows.add_column("possible", [[] for _ in rows], feature=_GOLD["possible"])
         gold = _gold(rows)
-        require_sure(any(own.sure for own in gold), self.data.describe())
-        for number, (own, source, target) in enumerate(
+        require_sure(any(links.sure for links in gold), self.data.describe())
+        for number, (links, source, target) in enumerate(
             zip(gold, rows["source_words"], rows["target_words"], strict=True), 1
         ):
-            if own.outside(len(source), len(target)):
+            if link_outside(links.possible, len(source), len(target)):
                 raise ConfigurationError(
                     f"row {number} of {self.data.describe()}: a gold link points to no word; links count words from 0"
                 )
         return rows
 
-    def places(self, language: str, split: str) -> list[Place]:
+    def locations(self, language: str, split: str) -> list[Location]:
         """The file of gold links."""
-        return [self.data.one(language, split)]
+        return [self.data.single_file(language, split)]
 
     def with_checkpoint(self, checkpoint: Path | str) -> Self:
         """The task with the method, layer and further options that are kept beside an encoder, but for those given."""
@@ -126,14 +130,14 @@ class WordAlignmentTask:
         }
         aligner = EmbeddingAligner(checkpoint, **options)
         pairs = list(zip(dataset["source_words"], dataset["target_words"], strict=True))
-        found: list[Alignment] = []
+        alignments: list[Alignment] = []
         for links in aligner.align_pairs(pairs, window=_WINDOW):
-            found.append(Alignment(frozenset(links.links)))
+            alignments.append(Alignment(frozenset(links.links)))
             if progress is not None:
-                progress(len(found), len(pairs))
-        total = score(found, _gold(dataset))
+                progress(len(alignments), len(pairs))
+        total = score(alignments, _gold(dataset))
         names = ("aer", "precision", "recall", "f1")
-        return {name: 100 * getattr(total, name) for name in names}, [a.to_pharaoh() for a in found]
+        return {name: 100 * getattr(total, name) for name in names}, [a.to_pharaoh() for a in alignments]
 
     def counts(
         self, dataset: Dataset, predictions: Predictions, *, language: str
@@ -141,18 +145,17 @@ class WordAlignmentTask:
         """The metrics, counted per sentence pair."""
         del language
         links = [Alignment.from_pharaoh(line).links for line in predictions]
-        pairs = [score_pair(own, gold) for own, gold in zip(links, _gold(dataset), strict=True)]
-        found, sure, sure_hits, hits = (
-            np.array([astuple(pair) for pair in pairs], np.float64).reshape(-1, 4).T
-        )
-        both = (np.stack([hits, sure_hits], 1), np.stack([found, sure], 1))
+        pairs = [score_pair(pair, gold) for pair, gold in zip(links, _gold(dataset), strict=True)]
+        counts = np.array([astuple(pair) for pair in pairs], np.float64).reshape(-1, 4)
+        predicted, sure, sure_hits, hits = counts.T
+        both = (np.stack([hits, sure_hits], 1), np.stack([predicted, sure], 1))
         return {
-            "aer": ExampleCounts(found + sure - hits - sure_hits, found + sure),
-            "precision": ExampleCounts(hits, found),
+            "aer": ExampleCounts(predicted + sure - hits - sure_hits, predicted + sure),
+            "precision": ExampleCounts(hits, predicted),
             "recall": ExampleCounts(sure_hits, sure),
             "f1": ExampleCounts(*both, combine="harmonic"),
         }
 
 
-def _gold(dataset: Dataset) -> list[GoldAlignment]:
-    return [GoldAlignment.of(s, p) for s, p in zip(dataset["sure"], dataset["possible"], strict=True)]
+def _gold(dataset: Dataset) -> list[SentencePair]:
+    return [SentencePair.of_gold(s, p) for s, p in zip(dataset["sure"], dataset["possible"], strict=True)]

@@ -95,7 +95,6 @@ class TokenBudgetBatches(torch.utils.data.Sampler[Sequence[int]]):
                 f"stream {mixture.primary!r} has {mixture.epoch_size} examples, one optimiser step needs {self.group}: "
                 "lower train.gradient_accumulation_steps"
             )
-        self._same_size: dict[int, int] = {}
         self._ends = self._count(steps)
         self.steps = int(self._ends[-1]) if steps is None else steps
         if self.steps == 0:
@@ -141,6 +140,7 @@ class TokenBudgetBatches(torch.utils.data.Sampler[Sequence[int]]):
     def _count(self, steps: int | None) -> NDArray[np.int64]:
         """Number of groups up to the end of each window of the run."""
         ends: list[int] = []
+        same_size: dict[int, int] = {}
         total = 0
         while steps is None or total < steps:
             start, stop = self.mixture.window(len(ends))
@@ -150,17 +150,13 @@ class TokenBudgetBatches(torch.utils.data.Sampler[Sequence[int]]):
                 raise ConfigurationError(
                     f"{steps} steps requested, but {self.mixture.length} positions make {total}; train less"
                 )
-            total += self._groups_in(len(ends), start, stop)
+            count = same_size.get(stop - start) if self.options.tokens is None else None
+            if count is None:
+                count = len(self._cut(len(ends), start, stop))
+                same_size[stop - start] = count  # a fixed number of examples: the size of the window decides
+            total += count
             ends.append(total)
         return np.array(ends, dtype=np.int64)
-
-    def _groups_in(self, window: int, start: int, stop: int) -> int:
-        if self.options.tokens is not None:
-            return len(self._cut(window, start, stop))
-        size = stop - start  # a fixed number of examples: the size of the window decides
-        if size not in self._same_size:
-            self._same_size[size] = len(self._cut(window, start, stop))
-        return self._same_size[size]
 
     def _cut(self, window: int, start: int, stop: int) -> list[Group]:
         """A window's positions as groups of exactly ``self.group`` non-empty ranges."""
@@ -170,20 +166,18 @@ class TokenBudgetBatches(torch.utils.data.Sampler[Sequence[int]]):
             raise ConfigurationError(
                 f"one optimiser step needs {self.group} positions, a window has {stop - start}; raise `bucket`"
             )
-        borders = self._borders(window, stop - start)
+        if self.options.examples is not None:
+            borders = [*range(0, stop - start, self.options.examples), stop - start]
+        else:
+            lengths = self.mixture.window_lengths(window)
+            costs = [self.options.costs.get(n, StreamCost()).tokens(v) for n, v in lengths.items()]
+            borders = _budget_borders(costs, self.options.tokens or 0)
         pieces = [range(start + a, start + b) for a, b in pairwise(borders)]
         whole = len(pieces) // self.group * self.group
         groups = [pieces[i : i + self.group] for i in range(0, whole, self.group)]
         if whole < len(pieces):
             groups += _short(groups.pop() if groups else [], pieces[whole:], self.group)
         return groups
-
-    def _borders(self, window: int, size: int) -> list[int]:
-        if self.options.examples is not None:
-            return [*range(0, size, self.options.examples), size]
-        lengths = self.mixture.window_lengths(window)
-        costs = [self.options.costs.get(n, StreamCost()).tokens(v) for n, v in lengths.items()]
-        return _budget_borders(costs, self.options.tokens or 0)
 
 
 def _budget_borders(costs: Sequence[NDArray[np.int64]], budget: int) -> list[int]:

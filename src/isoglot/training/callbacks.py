@@ -97,8 +97,8 @@ class LossReports(TrainerCallback):
         if logs and "loss" in logs and state.global_step > first:
             done, left = state.global_step - first, state.max_steps - state.global_step
             time_left = timedelta(seconds=round((time.perf_counter() - began) / done * left))
-            place = f"step {state.global_step}/{state.max_steps}"
-            self.report.note(f"{place} {describe(logs)}  left {time_left}")
+            progress = f"step {state.global_step}/{state.max_steps}"
+            self.report.note(f"{progress} {describe(logs)}  left {time_left}")
 
     def on_step_end(self, args: Any, state: TrainerState, control: Any, **_: Any) -> None:
         """Move the bar."""
@@ -117,13 +117,13 @@ def endless_warmup(args: TrainingArguments, steps: int, setting: str) -> str:
 
 def describe(logs: dict[str, float]) -> str:
     """Losses per objective, accuracies and speed in one line."""
-    shown = [f"loss {logs['loss']:.4f}"]
-    shown += [f"{name.replace('/', ' ')} {value:.4f}" for name, value in logs.items() if "/" in name]
+    parts = [f"loss {logs['loss']:.4f}"]
+    parts += [f"{name.replace('/', ' ')} {value:.4f}" for name, value in logs.items() if "/" in name]
     if "learning_rate" in logs:
-        shown.append(f"lr {logs['learning_rate']:.2e}")
+        parts.append(f"lr {logs['learning_rate']:.2e}")
     if "tokens_per_second" in logs:
-        shown.append(f"{logs['tokens_per_second']:,.0f} tokens/s")
-    return "  ".join(shown)
+        parts.append(f"{logs['tokens_per_second']:,.0f} tokens/s")
+    return "  ".join(parts)
 
 
 def real_tokens(batch: Batch) -> int:

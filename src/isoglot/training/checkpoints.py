@@ -41,8 +41,8 @@ def staging(output: str | Path) -> Path:
 
 def checkpoints_in(output: str | Path) -> list[Path]:
     """The checkpoint folders of a run, oldest step first, complete or not."""
-    found = [(int(m[1]), p) for p in Path(output).glob("checkpoint-*") if (m := _FOLDER.fullmatch(p.name))]
-    return [path for _, path in sorted(found)]
+    numbered = [(int(m[1]), p) for p in Path(output).glob("checkpoint-*") if (m := _FOLDER.fullmatch(p.name))]
+    return [path for _, path in sorted(numbered)]
 
 
 def commit(name: str, output: str | Path, *, plan: Mapping[str, Any]) -> Path:
@@ -80,36 +80,35 @@ def why_incomplete(folder: str | Path) -> str | None:
         return f"{damaged} is missing or damaged"
     if "trainer_state.json" not in files or not any(n.startswith("optimizer") for n in files):
         return "it holds no optimiser state (saved with save_only_model)"
-    return _best_is_missing(Path(folder))
-
-
-def _best_is_missing(folder: Path) -> str | None:
-    """A run that is chosen by development data needs its best checkpoint too."""
-    step = (read_json(folder / "trainer_state.json") or {}).get("best_global_step")
-    best = folder.with_name(f"checkpoint-{step}")
-    if not step or best == folder:
+    # A run that is chosen by development data needs its best checkpoint too.
+    step = (read_json(Path(folder) / "trainer_state.json") or {}).get("best_global_step")
+    best = Path(folder).with_name(f"checkpoint-{step}")
+    if not step or best == Path(folder):
         return None
     why = why_incomplete(best)
     return None if why is None else f"the best checkpoint of the run up to it, {best}, cannot be used: {why}"
 
 
 def chosen(
-    asked: str | bool | None, output: str | Path, *, plan: Mapping[str, Any], main: bool
+    resume: str | bool | None, output: str | Path, *, plan: Mapping[str, Any], main: bool
 ) -> str | None:
     """The checkpoint to resume from, the same on every rank: ``asked``, or the newest complete one if it is ``True``.
 
     ``plan``: what the order of batches of this run depends on; a difference to the checkpoint's is warned of.
     """
-    if not asked:
+    if not resume:
         return None
-    found: list[Any] = [None, None]  # folder and problem: an error reaches every rank, none waits for another
+    answer: list[Any] = [
+        None,
+        None,
+    ]  # folder and problem: an error reaches every rank, none waits for another
     if main:
         try:
-            found[0] = newest(checkpoints_in(output) if asked is True else [Path(asked)])
+            answer[0] = newest(checkpoints_in(output) if resume is True else [Path(resume)])
         except TrainingError as error:
-            found[1] = str(error)
-    broadcast_object_list(found)
-    folder, problem = found
+            answer[1] = str(error)
+    broadcast_object_list(answer)
+    folder, problem = answer
     if problem is not None:
         raise TrainingError(problem)
     if main and folder is None:

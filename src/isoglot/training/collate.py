@@ -57,25 +57,24 @@ class Collator:
 
     def __call__(self, items: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, Tensor]]:
         """The batch: view name → batch key → padded tensor."""
-        return {name: self._batch(name, stream, view, items) for name, (stream, view) in self.views.items()}
+        batch = {}
+        for name, (stream, view) in self.views.items():
+            chosen = items if self.samples is None else [item for item in items if stream in item]
+            if not chosen and self.samples is not None:
+                sample = self._build(name, stream, view, {"position": 0, stream: self.samples[stream]})
+                batch[name] = {key: values[None, :][:0] for key, values in sample.items()}
+                continue
+            batch[name] = pad(
+                [self._build(name, stream, view, item) for item in chosen],
+                pad_token_id=self.pad_token_id,
+                multiple=self.pad_to_multiple_of or 1,
+                view=name,
+            )
+        return batch
 
     def coin(self, stream: str, position: int) -> bool:
         """A fair coin per stream and position, by which views order an example's sides alike."""
         return bool(seed_for(self.seed, "coin", stream, position) & 1)
-
-    def _batch(
-        self, name: str, stream: str, view: View, items: Sequence[Mapping[str, Any]]
-    ) -> dict[str, Tensor]:
-        chosen = items if self.samples is None else [item for item in items if stream in item]
-        if not chosen and self.samples is not None:
-            built = self._build(name, stream, view, {"position": 0, stream: self.samples[stream]})
-            return {key: values[None, :][:0] for key, values in built.items()}
-        return pad(
-            [self._build(name, stream, view, item) for item in chosen],
-            pad_token_id=self.pad_token_id,
-            multiple=self.pad_to_multiple_of or 1,
-            view=name,
-        )
 
     def _build(self, name: str, stream: str, view: View, item: Mapping[str, Any]) -> dict[str, Tensor]:
         if lacking := [key for key in ("position", stream) if key not in item]:

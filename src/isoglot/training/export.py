@@ -43,15 +43,17 @@ def save_encoder(
     """
     Path(folder).mkdir(parents=True, exist_ok=True)
     if state is None:
-        own = plain_state(model)
+        weights = plain_state(model)
     else:
-        own = {name.removeprefix(_PREFIX): value for name, value in state.items() if name.startswith(_PREFIX)}
-    if wrong := non_finite(own.items()):
+        weights = {
+            name.removeprefix(_PREFIX): value for name, value in state.items() if name.startswith(_PREFIX)
+        }
+    if wrong := non_finite(weights.items()):
         raise TrainingError(
             f"{few(wrong)} of the encoder became NaN or infinite; a checkpoint of finite numbers is needed. Lower "
             "train.learning_rate, raise train.warmup_steps or set train.max_grad_norm=1.0, then run again with --resume"
         )
-    save_plain(model, Path(folder), {**own, **left_out(model)})
+    save_plain(model, Path(folder), {**weights, **left_out(model)})
     if rates := own_dropout(model):
         config = copy.deepcopy(model.config)
         config.update(rates)
@@ -78,13 +80,13 @@ def export_encoder(
         save_encoder(trained.model, folder, tokenizer=tokenizer, state=state)
         (folder / "README.md").write_text(model_card(card, model=trained.model), encoding="utf-8")
         choices = [o.aligner_options() for o in trained.objectives.values() if isinstance(o, Objective)]
-        wanted = [dict(options) for options in choices if options is not None]
-        if wanted and all(options == wanted[0] for options in wanted):
-            keep_choice(folder, wanted[0])
-        elif wanted:
+        aligners = [dict(options) for options in choices if options is not None]
+        if aligners and all(options == aligners[0] for options in aligners):
+            keep_choice(folder, aligners[0])
+        elif aligners:
             _LOGGER.warning(
                 "%s: %d objectives were trained for different aligners, so no %s is written; choose one with "
-                "`isoglot tune %s --gold FILE`", out, len(wanted), ALIGNER_FILE, out,
+                "`isoglot tune %s --gold FILE`", out, len(aligners), ALIGNER_FILE, out,
             )  # fmt: skip
     return out
 
@@ -107,7 +109,7 @@ def model_card(card: Mapping[str, Any], *, model: PreTrainedModel) -> str:
         config=model.config,
         size=own_size(model),
         sections={title: card[title] for title in _SECTIONS if title in card} | {"versions": versions()},
-        yaml=_yaml,
+        yaml=lambda value: dump_yaml(json.loads(json.dumps(value, default=str))),
         cell_text=_cell,
     )
 
@@ -118,7 +120,3 @@ _SECTIONS = ("base_model", "objectives", "data", "steps", "seed", "recipe")
 def _cell(value: Any) -> str:
     text = ", ".join(f"{k}: {v}" for k, v in value.items()) if isinstance(value, Mapping) else str(value)
     return text.replace("|", "\\|").replace("\n", " ")
-
-
-def _yaml(value: Any) -> str:
-    return dump_yaml(json.loads(json.dumps(value, default=str)))

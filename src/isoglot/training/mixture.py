@@ -57,7 +57,14 @@ class Mixture(torch.utils.data.Dataset[dict[str, Any]]):
         least: int = 1,
         concatenate: bool = False,
     ) -> None:
-        _check(streams, primary)
+        if primary not in streams:
+            raise ConfigurationError(
+                f"epochs of stream {primary!r} requested, but the streams are {sorted(streams)}; name one of them"
+            )
+        if empty := [name for name, stream in streams.items() if not len(stream)]:
+            raise ConfigurationError(
+                f"stream {name!r} has no examples; look at what its filters dropped" for name in empty
+            )
         self.streams = {name: stream.with_format("arrow") for name, stream in streams.items()}
         self.primary, self.seed, self.bucket, self.concatenate = primary, seed, bucket, concatenate
         self.sizes = {name: len(stream) for name, stream in streams.items()}
@@ -82,10 +89,10 @@ class Mixture(torch.utils.data.Dataset[dict[str, Any]]):
                 raise IndexError(f"position {position} of a mixture with positions 0 to {len(self) - 1}")
         items: list[dict[str, Any]] = [{"position": int(position)} for position in positions]
         for name, rows in self.rows(positions).items():
-            places = np.flatnonzero(rows != _NONE)
-            examples = self._read(name, rows[places])
-            for place, example in zip(places, examples, strict=True):
-                items[place][name] = example
+            filled = np.flatnonzero(rows != _NONE)
+            examples = self._read(name, rows[filled])
+            for index, example in zip(filled, examples, strict=True):
+                items[index][name] = example
         return items
 
     def samples(self) -> dict[str, dict[str, Any]]:
@@ -94,7 +101,7 @@ class Mixture(torch.utils.data.Dataset[dict[str, Any]]):
 
     def rows(self, positions: Sequence[int]) -> dict[str, RowNumbers]:
         """Row numbers of each stream at the given positions, −1 where a position has no example of it."""
-        found: dict[str, list[int]] = {name: [] for name in self.streams}
+        numbers: dict[str, list[int]] = {name: [] for name in self.streams}
         for position in map(int, positions):
             if self.bucket is None:
                 offset, table = 0, self._drawn(position, position + 1)
@@ -102,8 +109,8 @@ class Mixture(torch.utils.data.Dataset[dict[str, Any]]):
                 index = self.window_of(position)
                 offset, table = position - self.window(index)[0], self._window(index)
             for name, rows in table.items():
-                found[name].append(rows[offset])
-        return {name: np.array(rows, dtype=np.int64) for name, rows in found.items()}
+                numbers[name].append(rows[offset])
+        return {name: np.array(rows, dtype=np.int64) for name, rows in numbers.items()}
 
     def window(self, index: int) -> tuple[int, int]:
         """First position of a window and the first one after it; the run's last window may be shorter."""
@@ -133,13 +140,15 @@ class Mixture(torch.utils.data.Dataset[dict[str, Any]]):
 
     def _window(self, index: int) -> dict[str, RowNumbers]:
         if index not in self._windows:
-            found = self._drawn(*self.window(index))
+            rows_by_stream = self._drawn(*self.window(index))
             if self.bucket is not None:
-                lengths = {name: self._lengths_of(name, rows) for name, rows in found.items()}
+                lengths = {name: self._lengths_of(name, rows) for name, rows in rows_by_stream.items()}
                 if self.concatenate:  # a position has one example: the longest of its lengths is that one's
                     lengths = dict.fromkeys(lengths, np.max([*lengths.values()], axis=0))
-                found = {n: rows[np.argsort(lengths[n], kind="stable")] for n, rows in found.items()}
-            self._windows[index] = found
+                rows_by_stream = {
+                    n: rows[np.argsort(lengths[n], kind="stable")] for n, rows in rows_by_stream.items()
+                }
+            self._windows[index] = rows_by_stream
             while len(self._windows) > 2:  # a batch lies in one window, the next one's begins the other
                 self._windows.popitem(last=False)
         self._windows.move_to_end(index)
@@ -153,21 +162,21 @@ class Mixture(torch.utils.data.Dataset[dict[str, Any]]):
         if not self.concatenate:
             return {name: self._strung(name, size, start, stop) for name, size in self.sizes.items()}
         together, before = self._strung(_TOGETHER, self.epoch_size, start, stop), 0
-        found = {}
+        rows_of = {}
         for name, size in self.sizes.items():
             inside = (before <= together) & (together < before + size)
-            found[name] = np.where(inside, together - before, _NONE)
+            rows_of[name] = np.where(inside, together - before, _NONE)
             before += size
-        return found
+        return rows_of
 
     def _strung(self, name: str, size: int, start: int, stop: int) -> RowNumbers:
         """Places ``[start, stop)`` of the orders of all epochs of ``size`` examples, strung together."""
         parts = []
         while start < stop:
             epoch, offset = divmod(start, size)
-            taken = min(stop - start, size - offset)
-            parts.append(self._order(name, size, epoch)[offset : offset + taken])
-            start += taken
+            count = min(stop - start, size - offset)
+            parts.append(self._order(name, size, epoch)[offset : offset + count])
+            start += count
         return np.concatenate(parts).astype(np.int64)
 
     def _order(self, name: str, size: int, epoch: int) -> NDArray[np.int32 | np.int64]:
@@ -188,20 +197,6 @@ class Mixture(torch.utils.data.Dataset[dict[str, Any]]):
         table = self.streams[stream][rows]
         columns = {name: _values(table.column(name)) for name in table.column_names}
         return [{name: values[i] for name, values in columns.items()} for i in range(rows.size)]
-
-
-def _check(streams: Mapping[str, datasets.Dataset], primary: str) -> None:
-    if primary not in streams:
-        raise ConfigurationError(
-            f"epochs of stream {primary!r} requested, but the streams are {sorted(streams)}; name one of them"
-        )
-    problems = [
-        f"stream {n!r} has no examples; look at what its filters dropped"
-        for n, s in streams.items()
-        if not len(s)
-    ]
-    if problems:
-        raise ConfigurationError(problems)
 
 
 def _lengths(stream: datasets.Dataset) -> NDArray[np.int32]:

@@ -133,7 +133,7 @@ class AlignmentModel(nn.Module):
         device = next(self.model.parameters()).device
         for batch in batches:
             if objective.count(batch) is None:
-                moved = {v: {n: t.to(device) for n, t in own.items()} for v, own in batch.items()}
+                moved = {v: {n: t.to(device) for n, t in tensors.items()} for v, tensors in batch.items()}
                 objective.look_ahead(
                     Encodings(self.model, moved, language_embeddings=self.language_embeddings), batch
                 )
@@ -158,7 +158,8 @@ class AlignmentModel(nn.Module):
             objective, detached: ``totals``, ``counts`` and ``metrics`` (``objective/name`` to a mean and its items).
         """
         batch = views if batch is None else batch
-        if self.training and torch.is_grad_enabled():
+        learning = self.training and torch.is_grad_enabled()
+        if learning:
             self._watch_steps()
         active = self.active()
         tops = [objective.top_layer for objective in active.values()]
@@ -166,12 +167,18 @@ class AlignmentModel(nn.Module):
         encodings = Encodings(self.model, batch, language_embeddings=self.language_embeddings, top=top)
         outputs = {name: objective(encodings, batch) for name, objective in active.items()}
         loss = self._combined(outputs, counts or {}, accumulation)
-        if self.training and torch.is_grad_enabled() and not loss.requires_grad:
+        if learning and not loss.requires_grad:
             raise ConfigurationError(
                 f"nothing is trained at step {self.step}: {', '.join(active)} is frozen; raise a part's rate"
             )
-        if self.training and torch.is_grad_enabled():
-            self._require_gradients(outputs)
+        waits = not any(parameter.requires_grad for parameter in base_of(self.model).parameters())
+        for name, output in outputs.items() if learning and not waits else ():
+            if not output.total.requires_grad and output.count > 0:
+                raise ConfigurationError(
+                    f"objective {name!r}: its loss carries no gradient, so it trains nothing. Read the encoder with "
+                    "`encodings.last(view)` or `encodings.hidden(view, layer)`; `encodings.layer` gives states without "
+                    "gradient. If the parts that it reads are frozen (parts:), remove the objective"
+                )
         return {
             "loss": loss,
             "totals": {n: o.total.detach().float() for n, o in outputs.items()},
@@ -202,17 +209,6 @@ class AlignmentModel(nn.Module):
                 "model.step and call model.after_step() in your own loop",
                 ", ".join(dict.fromkeys(names)),
             )
-
-    def _require_gradients(self, outputs: Mapping[str, LossOutput]) -> None:
-        """Refuse a loss that trains nothing, unless the encoder waits frozen."""
-        waits = not any(parameter.requires_grad for parameter in base_of(self.model).parameters())
-        for name, output in outputs.items():
-            if not output.total.requires_grad and not waits and output.count > 0:
-                raise ConfigurationError(
-                    f"objective {name!r}: its loss carries no gradient, so it trains nothing. Read the encoder with "
-                    "`encodings.last(view)` or `encodings.hidden(view, layer)`; `encodings.layer` gives states without "
-                    "gradient. If the parts that it reads are frozen (parts:), remove the objective"
-                )
 
     def expect_steps(self) -> None:
         """Trust that :meth:`after_step` follows every optimiser step, which is watched for until its first call."""

@@ -18,11 +18,11 @@ _WAITS = "waits"
 
 def part_rates(model: AlignmentModel, parts: PartsSection) -> dict[nn.Parameter, tuple[bool, float]]:
     """Of each parameter whether it is the encoder's, and its rate as a multiple of the run's."""
-    found: dict[nn.Parameter, tuple[bool, float]] = {}
+    rates: dict[nn.Parameter, tuple[bool, float]] = {}
 
     def claim(module: nn.Module, rate: float, *, encoder: bool) -> None:
         for parameter in module.parameters():
-            found.setdefault(parameter, (encoder, rate))
+            rates.setdefault(parameter, (encoder, rate))
 
     base = base_of(model.model)
     layers = layer_modules(model.model)
@@ -39,7 +39,7 @@ def part_rates(model: AlignmentModel, parts: PartsSection) -> dict[nn.Parameter,
     claim(base, parts.encoder, encoder=True)  # what is neither, such as a last normalisation
     claim(model.model, parts.head, encoder=False)
     claim(model, parts.objectives, encoder=False)
-    return found
+    return rates
 
 
 def frozen_layers(encoder: PreTrainedModel, parts: PartsSection) -> set[int]:
@@ -48,14 +48,14 @@ def frozen_layers(encoder: PreTrainedModel, parts: PartsSection) -> set[int]:
     Raises:
         ConfigurationError: The encoder has no such layer, or its layers share their weights.
     """
-    given, layers = parts.freeze_layers, num_layers(encoder)
-    if isinstance(given, int):
-        frozen = set(range(1, given + 1) if given >= 0 else range(layers + 1 + given, layers + 1))
+    setting, layers = parts.freeze_layers, num_layers(encoder)
+    if isinstance(setting, int):
+        frozen = set(range(1, setting + 1) if setting >= 0 else range(layers + 1 + setting, layers + 1))
     else:
-        frozen = {number + layers + 1 if number < 0 else number for number in given}
-    least = 1 if isinstance(given, int) else 0
+        frozen = {number + layers + 1 if number < 0 else number for number in setting}
+    least = 1 if isinstance(setting, int) else 0
     if any(not least <= number <= layers for number in frozen):
-        text = f"got {given}, but this encoder has layers 1 to {layers}"
+        text = f"got {setting}, but this encoder has layers 1 to {layers}"
         raise ConfigurationError(Problem(text, ("parts", "freeze_layers")))
     if frozen - {0} and layer_modules(encoder) is None:
         raise _not_separate(encoder, "freeze_layers")
@@ -83,12 +83,12 @@ def split_groups(optimizer: torch.optim.Optimizer, model: AlignmentModel, parts:
     rates, rate_of_run = part_rates(model, parts), optimizer.defaults["lr"]
     groups: list[dict[str, Any]] = []
     for group in optimizer.param_groups:
-        found: dict[tuple[bool, float], list[nn.Parameter]] = {}
+        by_part: dict[tuple[bool, float], list[nn.Parameter]] = {}
         for parameter in group["params"]:
-            found.setdefault(rates[parameter], []).append(parameter)
+            by_part.setdefault(rates[parameter], []).append(parameter)
         groups += [
-            {**group, "params": own, "lr": group["lr"] * rate, _WAITS: encoder}
-            for (encoder, rate), own in found.items()
+            {**group, "params": members, "lr": group["lr"] * rate, _WAITS: encoder}
+            for (encoder, rate), members in by_part.items()
         ]
     # The first group's rate is the one that is logged.
     groups.sort(key=lambda group: (group["lr"] != rate_of_run, group[_WAITS]))

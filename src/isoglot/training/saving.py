@@ -38,15 +38,15 @@ class StagedTrainer(Trainer):
 
     def train(self, resume_from_checkpoint: str | bool | None = None, **kwargs: Any) -> TrainOutput:  # type: ignore[override]
         """Train, or go on training; ``True`` finds the newest complete checkpoint."""
-        found = checkpoints.chosen(
+        checkpoint = checkpoints.chosen(
             resume_from_checkpoint, self.folder, plan=self.plan(), main=self.is_world_process_zero()
         )
         try:
             with freed_memory_kept(self.args.device.type):
-                return super().train(resume_from_checkpoint=found, **kwargs)
+                return super().train(resume_from_checkpoint=checkpoint, **kwargs)
         except UnpicklingError as error:
             raise TrainingError(
-                f"{found}: optimizer, schedule or random state cannot be loaded ({reason(error)}); delete this "
+                f"{checkpoint}: optimizer, schedule or random state cannot be loaded ({reason(error)}); delete this "
                 "checkpoint to resume from the one before it, or the run's folder to train again"
             ) from error
 

@@ -6,7 +6,7 @@ from isoglot.views.base import IGNORE_INDEX, View
 from isoglot.views.code_switched_text import CodeSwitchedText
 from isoglot.views.masked_pair import MaskedPair
 from isoglot.views.masked_text import MaskedText
-from isoglot.views.sentence_pair import SentencePair
+from isoglot.views.sentence_pair import SentencePairView
 
 __all__ = [
     "IGNORE_INDEX",
@@ -14,7 +14,7 @@ __all__ = [
     "CodeSwitchedText",
     "MaskedPair",
     "MaskedText",
-    "SentencePair",
+    "SentencePairView",
     "View",
 ]
 
@@ -22,6 +22,6 @@ VIEWS: dict[str, type[Any]] = {
     "code_switched_text": CodeSwitchedText,
     "masked_pair": MaskedPair,
     "masked_text": MaskedText,
-    "sentence_pair": SentencePair,
+    "sentence_pair": SentencePairView,
 }
 """Views by the name that a recipe gives as ``type``."""

@@ -106,7 +106,7 @@ class MaskedPair(MaskingOptions):
         first, second = (as_array(example[f"{side}_ids"]) for side in sides)
         m, n = truncated_lengths(first.size, second.size, self._limit - template.size)
         first, second = first[:m], second[:n]
-        ids = template.place(first, second)
+        ids = template.sequence(first, second)
         start = template.prefix.size, template.prefix.size + m + template.middle.size
         side_ids = np.zeros(ids.size, dtype=np.int64)
         side_ids[start[0] : start[0] + m] = 2 if swapped else 1

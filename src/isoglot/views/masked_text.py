@@ -74,7 +74,7 @@ class TextOptions(MaskingOptions):
             return packed_instance(example, language_ids=self.language_ids, max_length=self._limit)
         prefix, room = self.prefix(coin), self._limit - self._template.size
         ids = as_array(example[f"{prefix}ids" if prefix else "input_ids"])[:room]
-        instance = Instance(self._template.place(ids))
+        instance = Instance(self._template.sequence(ids))
         words = example.get(f"{prefix}word_ids")
         if words is not None:
             instance.word_ids = self._template.surround(as_array(words)[:room], fill=-1)

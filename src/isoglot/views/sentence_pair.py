@@ -18,7 +18,7 @@ from isoglot.views.instance import length_limit, target_first, to_tensors
 
 
 @dataclass(eq=False)
-class SentencePair:
+class SentencePairView:
     """A query and a key: the two sides of a pair, unmasked, each with its own specials.
 
     Args:
@@ -88,7 +88,7 @@ class SentencePair:
         template = self._template
         room = self._limit - template.size
         pieces = as_array(example[f"{side}_ids"])[:room]
-        ids = template.place(pieces)
+        ids = template.sequence(pieces)
         number = np.full(pieces.size, 1 if side == "source" else 2, dtype=np.int64)
         arrays = {
             "input_ids": ids,

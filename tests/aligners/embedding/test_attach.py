@@ -6,13 +6,11 @@ import random
 
 import pytest
 
-from isoglot.aligners.alignment import PairLinks
 from isoglot.aligners.embedding.aligner import EmbeddingAligner, attach
 from isoglot.aligners.embedding.choice import ATTACHED
 from isoglot.aligners.embedding.layer_error import best_choice
 from isoglot.aligners.embedding.options import EmbeddingOptions
-from isoglot.aligners.files.gold import GoldPairs
-from isoglot.aligners.scoring import GoldAlignment
+from isoglot.corpus.sentence_pair import SentencePair
 from isoglot.errors import ConfigurationError
 from isoglot.testing import tiny_model, tiny_tokenizer
 
@@ -43,8 +41,8 @@ def test_all_four_are_one_rule_seen_from_each_end(seed):
     wanted = naive(links, target)
 
     def found(links, source, target, how):
-        given = PairLinks(sorted(links), [links[link] for link in sorted(links)], 0.5)
-        got = attach(given, (source, target), how)
+        values = [links[link] for link in sorted(links)]
+        got = attach(SentencePair(("", ""), (source, target), sorted(links), values, 0.5), how)
         assert got.links == sorted(got.links)
         assert got.score == 0.5
         return dict(zip(got.links, got.probabilities, strict=True))
@@ -63,7 +61,8 @@ def test_all_four_are_one_rule_seen_from_each_end(seed):
 
 def test_only_an_unlinked_shorter_word_takes_links_over():
     english, spanish = ["teams", "of", "Madrid"], ["los", "equipos", ",", "de", "la", "capital"]
-    found = attach(PairLinks([(0, 1), (2, 5)], [0.9, 0.8], 0.4), (english, spanish), "target_next")
+    pair = SentencePair.of(english, spanish, links=[(0, 1), (2, 5)], probabilities=[0.9, 0.8])
+    found = attach(pair, "target_next")
     assert found.links == [(0, 0), (0, 1), (2, 4), (2, 5)], "and de, whose neighbour la had no link"
     assert found.probabilities == [0.9, 0.9, 0.8, 0.8]
 
@@ -80,11 +79,11 @@ HOW = {"method": "argmax", "layer": 2, "level": "word", "dtype": "float32"}
 def test_the_aligner_attaches_what_it_left(aligner):
     options = EmbeddingOptions.build(**HOW, attach="source_next")
     plain = list(aligner.align_pairs(PAIRS))
-    found = list(aligner.with_options(options).align_pairs(PAIRS))
-    for pair, one, other in zip(PAIRS, plain, found, strict=True):
-        assert other.links == attach(one, pair, "source_next").links
-        assert other.score == one.score
-    assert sum(map(len, found)) > sum(map(len, plain))
+    attached = list(aligner.with_options(options).align_pairs(PAIRS))
+    assert sum(map(len, attached)) > sum(map(len, plain))
+    for before, after in zip(plain, attached, strict=True):
+        assert after.links == attach(before, "source_next").links
+        assert after.score == before.score
 
 
 def test_an_unknown_neighbour_is_named():
@@ -94,9 +93,9 @@ def test_an_unknown_neighbour_is_named():
 
 def test_tuning_finds_where_an_annotator_puts_the_words_that_are_left(aligner):
     def tuned(like, **how):
-        gold = [GoldAlignment.of(links.links) for links in like.align_pairs(PAIRS)]
+        gold = [SentencePair.of(*pair.words, sure=pair.links) for pair in like.align_pairs(PAIRS)]
         how = {"with_best": ATTACHED, "candidates": [{"method": "argmax"}], **how}
-        sets = {"dev": GoldPairs(PAIRS, gold)}
+        sets = {"dev": gold}
         return best_choice(aligner.model, sets, tokenizer=aligner.tokenizer, layers=[2], level="word", **how)
 
     chosen = {"method": "argmax", "level": "word", "layer": 2}

@@ -15,12 +15,12 @@ from isoglot.aligners.embedding.aligner import EmbeddingAligner
 from isoglot.aligners.embedding.choice import CANDIDATES, keep_choice, kept_choice
 from isoglot.aligners.embedding.layer_error import best_choice
 from isoglot.aligners.embedding.options import EmbeddingOptions
-from isoglot.aligners.files.gold import GoldPairs, gold_pairs
+from isoglot.aligners.files.gold import gold_pairs
 from isoglot.aligners.options import aligner_of
-from isoglot.aligners.scoring import GoldAlignment
 from isoglot.checkpoints.reading import ALIGNER_FILE
 from isoglot.cli import app
-from isoglot.corpus.labelled.places import DataSource
+from isoglot.corpus.labelled.sources import DataSource
+from isoglot.corpus.sentence_pair import SentencePair
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.evaluation.evaluate import evaluate
 from isoglot.evaluation.options import EvaluateOptions
@@ -287,8 +287,8 @@ def test_statistical_links_stand_in_for_gold_ones(tmp_path, encoder):
     arguments = ["align", str(bitext), "-m", "fast_align", "-q", "--format", "corpus", "--out", str(folder)]
     assert CliRunner().invoke(app, arguments).exit_code == 0
     pairs = gold_pairs(folder, limit=4)
-    assert pairs.words == [*WORDS, *WORDS]
-    assert all(gold.sure == gold.possible for gold in pairs.gold)
+    assert [pair.words for pair in pairs] == [*WORDS, *WORDS]
+    assert all(pair.sure == pair.possible for pair in pairs)
     assert gold_pairs(folder, limit=4, languages=("src", "tgt")) == pairs
     with pytest.raises(InputError, match="holds no row from 'en' to 'de'; the pairs there are src-tgt"):
         WordAlignmentTask(DataSource([str(folder)])).load("en-de", "test")
@@ -334,7 +334,7 @@ def test_a_task_measures_against_sure_links_of_a_file(tmp_path):
 
 def test_candidates_that_encode_otherwise_are_measured_as_they_encode(encoder, tmp_path):
     found = list(EmbeddingAligner(encoder, method="ot", layer=2, dtype="float32").align_pairs(LONG))
-    gold = GoldPairs(LONG, [GoldAlignment.of(links.links, []) for links in found])
+    gold = [SentencePair.of(*pair.words, sure=pair.links) for pair in found]
     tried = best_choice(
         encoder,
         {"dev": gold},

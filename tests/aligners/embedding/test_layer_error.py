@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import pytest
 
-from isoglot.aligners.alignment import Alignment
 from isoglot.aligners.embedding.aligner import EmbeddingAligner
 from isoglot.aligners.embedding.layer_error import layer_error, layer_errors
 from isoglot.aligners.embedding.options import EmbeddingOptions
-from isoglot.aligners.files.gold import GoldPairs
-from isoglot.aligners.scoring import GoldAlignment, score
+from isoglot.aligners.scoring import score
+from isoglot.corpus.links import Alignment
+from isoglot.corpus.sentence_pair import SentencePair
 from isoglot.errors import ConfigurationError
 from isoglot.testing import tiny_aligned, tiny_model, tiny_tokenizer
 
 
-def gold_pairs(size: int = 12) -> GoldPairs:
+def gold_pairs(size: int = 12) -> list[SentencePair]:
     corpus = tiny_aligned(size)
-    words = list(zip(corpus["source_words"], corpus["target_words"], strict=True))
-    return GoldPairs(words, [GoldAlignment.of(links[1:], links) for links in corpus["links"]])
+    rows = zip(corpus["source_words"], corpus["target_words"], corpus["links"], strict=True)
+    return [SentencePair.of(s, t, sure=links[1:], possible=links) for s, t, links in rows]
 
 
 @pytest.mark.parametrize(
@@ -37,8 +37,8 @@ def test_one_run_of_the_encoder_scores_as_an_aligner_a_layer(family: str, option
     assert list(found) == [0, 1, 2, 3]
     for layer, total in found.items():
         own = EmbeddingAligner(model, tokenizer=tokenizer, layer=layer, **options)
-        links = [Alignment(frozenset(own.align_words(s, t).links)) for s, t in pairs.words]
-        assert total == score(links, pairs.gold)
+        links = [Alignment(frozenset(own.align_words(s, t).links)) for s, t in (pair.words for pair in pairs)]
+        assert total == score(links, pairs)
     assert sum(total.links for total in found.values()) > 0
 
 
@@ -57,17 +57,15 @@ def test_mistakes_are_told() -> None:
     pairs = gold_pairs(3)
     with pytest.raises(ConfigurationError, match="layers 0"):
         layer_error(aligner, pairs, layers=[4])
-    with pytest.raises(ConfigurationError, match="give one per pair"):
-        layer_error(aligner, GoldPairs(pairs.words, pairs.gold[:2]))
 
 
 def test_long_sentences_are_read_by_each_method_in_its_own_windows() -> None:
     pairs = gold_pairs()
-    words = [[word for pair in pairs.words for word in pair[side]] * 3 for side in (0, 1)]
-    long = GoldPairs([*pairs.words, (words[0], words[1])], [*pairs.gold, pairs.gold[0]])
+    words = [[word for pair in pairs for word in pair.words[side]] * 3 for side in (0, 1)]
+    long = [*pairs, SentencePair.of(*words, sure=pairs[0].sure, possible=pairs[0].possible)]
     encoder = EmbeddingAligner(tiny_model("bert"), tokenizer=tiny_tokenizer("bert"))
     ways = ({"method": "argmax"}, {"method": "softmax", "compare": "cosine", "temperature": 0.1})
     aligners = [encoder.with_options(EmbeddingOptions.build(**way)) for way in ways]
     together = layer_errors(aligners, long, layers=[2])
     assert together == [layer_errors([own], long, layers=[2])[0] for own in aligners]
-    assert max(map(len, aligners[0].encode(long.words, (2,))[1])) > 126
+    assert max(map(len, aligners[0].encode([pair.words for pair in long], (2,))[1])) > 126

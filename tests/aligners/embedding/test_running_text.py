@@ -13,9 +13,10 @@ import isoglot as iso
 from isoglot.aligners.align_file import align_file
 from isoglot.aligners.embedding.aligner import EmbeddingAligner
 from isoglot.aligners.embedding.running_text import align_running
-from isoglot.aligners.options import AlignRequest, aligner_of
+from isoglot.aligners.options import LinkFormat, aligner_of
 from isoglot.corpus.encode.words import split_words
 from isoglot.corpus.open_corpus import corpus_sources
+from isoglot.corpus.sentence_pair import SentencePair
 
 TEXT = ("Beijing sees 漢字", "北京在x漢字。 北京")
 PIECES = ["Beijing", "sees", "漢字"], ["北京", "在", "x", "漢字", "。", "北京"]
@@ -30,7 +31,7 @@ def chinese(tmp_path: Path, encoder: Path) -> Path:
     return with_pieces(encoder, tmp_path / "chinese", pieces)
 
 
-def naive(found: iso.AlignedPair) -> dict[tuple[int, int], float]:
+def naive(found: iso.SentencePair) -> dict[tuple[int, int], float]:
     """The links of units as links of words, one loop after the other."""
     return {
         (source, target): value
@@ -49,7 +50,7 @@ def test_characters_have_the_links_of_their_piece(chinese: Path, tmp_path: Path,
     assert len(wanted) > len(units.links)
 
     words = split_words(TEXT[0]), split_words(TEXT[1])
-    (own,) = align_running(aligner, [(TEXT, words)])
+    (own,) = align_running(aligner, [SentencePair(TEXT, words)])
     assert own.links == sorted(wanted) and dict(zip(own.links, own.probabilities, strict=True)) == wanted
     assert own.score == units.score
 
@@ -62,8 +63,8 @@ def test_characters_have_the_links_of_their_piece(chinese: Path, tmp_path: Path,
     (tmp_path / "pairs.tsv").write_text("\t".join(TEXT) + "\n", encoding="utf-8")
     out = tmp_path / "links.jsonl"
     encoder = aligner_of(model=str(chinese), **options)
-    request = AlignRequest(aligner=encoder, words="unicode", output="jsonl")
-    align_file(corpus_sources([str(tmp_path / "pairs.tsv")], languages=["en", "zh"]), out, request)
+    chosen = encoder, LinkFormat(words="unicode", output="jsonl")
+    align_file(corpus_sources([str(tmp_path / "pairs.tsv")], languages=["en", "zh"]), out, *chosen)
     row = json.loads(out.read_text(encoding="utf-8"))
     assert [tuple(link) for link in row["links"]] == own.links and row["tgt"] == words[1]
 
@@ -71,8 +72,9 @@ def test_characters_have_the_links_of_their_piece(chinese: Path, tmp_path: Path,
 def test_words_that_are_given_stay_as_they_are(chinese: Path) -> None:
     aligner = EmbeddingAligner(chinese, layer=2)
     words = (["Beijing"], ["北", "京"])
-    (own,) = align_running(aligner, [(("Beijing", "北 京"), words)])
+    (own,) = align_running(aligner, [SentencePair(("Beijing", "北 京"), words)])
     assert own.links == aligner.align_words(*words).links
     assert iso.align(*words, model=str(chinese), layer=2).links == own.links
-    (other,) = align_running(aligner, [(("Beijing sees", "x sees"), (["Beijing", "sees"], ["x", "sees"]))])
-    assert other.links == aligner.align_words(["Beijing", "sees"], ["x", "sees"]).links
+    words = (["Beijing", "sees"], ["x", "sees"])
+    (pair,) = align_running(aligner, [SentencePair(("Beijing sees", "x sees"), words)])
+    assert pair.links == aligner.align_words(*words).links

@@ -27,7 +27,6 @@ WAYS = [
     {"method": "ot", "links": "printed"},
     {"method": "itermax", "compare": "dot", "distortion": 0.5},
 ]
-pytestmark = pytest.mark.filterwarnings("ignore::isoglot.errors.UnknownWordsWarning")
 
 
 def built(family: str, **options: Any) -> EmbeddingAligner:

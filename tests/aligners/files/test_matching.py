@@ -13,7 +13,8 @@ import pytest
 from isoglot.aligners.files.formats import LinkReader
 from isoglot.aligners.files.matching import matched
 from isoglot.aligners.options import FileScoring, Gold
-from isoglot.aligners.score_file import ScoreReport, score_file
+from isoglot.aligners.score_file import score_file
+from isoglot.aligners.scoring import ScoreReport
 from isoglot.errors import InputError
 
 
@@ -105,7 +106,7 @@ def test_rows_may_lack_the_last_sentences_and_others_may_not(tmp_path: Path) -> 
     for found, gold, pairs in ((lines, rows, 4), (rows, lines, 4), (rows, rows, 3)):
         every = list(matched(LinkReader(found), LinkReader(gold)))
         assert len(every) == pairs
-        assert all(own.gold == right.gold for own, right in every)
+        assert all(own.links == right.links for own, right in every)
     (tmp_path / "short.txt").write_text("0-0\n")
     for wrong, other, said in (
         ("short.txt", "lines.txt", "1 sentences, .*lines.txt has 4"),

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from commands import run
 
-from isoglot.aligners.alignment import PairLinks
 from isoglot.aligners.files.output import write_lines
-from isoglot.corpus.text_pairs import TextPair
+from isoglot.corpus.sentence_pair import SentencePair
 from isoglot.errors import ConfigurationError, InputError
 
 
@@ -29,17 +29,17 @@ def test_a_folder_in_place_of_the_file_is_told_before_the_work(tmp_path: Path) -
     assert not began and not list(tmp_path.iterdir())
 
 
-def written(folder: Path, pairs: list[TextPair], **how: Any) -> list[dict[str, Any]]:
-    links = PairLinks([(0, 1), (1, 0)], [0.5, 0.25], 0.375)
-    write_lines(((pair, links) for pair in pairs), folder / "out.jsonl", name="jsonl", **how)
+def written(folder: Path, pairs: list[SentencePair], **how: Any) -> list[dict[str, Any]]:
+    links = {"links": [(0, 1), (1, 0)], "probabilities": [0.5, 0.25], "score": 0.375}
+    write_lines((replace(pair, **links) for pair in pairs), folder / "out.jsonl", name="jsonl", **how)
     return [json.loads(line) for line in (folder / "out.jsonl").read_text().splitlines()]
 
 
 def test_objects_have_ids_texts_spans_and_tags(tmp_path: Path) -> None:
     tags = ((), ((4, "<ph></ph>"),))
     pairs = [
-        TextPair(("a  b", "c, d"), (["a", "b"], ["c,", "d"]), id="u", tags=tags),
-        TextPair(("ab", "c d"), (["x", "y"], ["c", "d"])),  # words that do not spell the text
+        SentencePair(("a  b", "c, d"), (["a", "b"], ["c,", "d"]), id="u", tags=tags),
+        SentencePair(("ab", "c d"), (["x", "y"], ["c", "d"])),  # words that do not spell the text
     ]
     first, second = written(tmp_path, pairs)
     assert first == {

@@ -8,10 +8,10 @@ import pytest
 
 from isoglot.aligners.align_file import align_file
 from isoglot.aligners.files.pairs import more_bitext, read_pairs
-from isoglot.aligners.options import AlignRequest, FastAlign, Hmm
+from isoglot.aligners.options import FastAlign, Hmm
 from isoglot.corpus.open_corpus import corpus_sources, open_corpus
 from isoglot.corpus.read import line_files
-from isoglot.corpus.text_pairs import TextPair
+from isoglot.corpus.sentence_pair import SentencePair
 from isoglot.errors import ConfigurationError, InputError
 
 TAGS = ("en", "de")
@@ -71,7 +71,7 @@ def test_a_file_with_one_side_alone_is_a_mistake(tmp_path: Path, name: str, sepa
     path = write(tmp_path / name, "the house\n" * 3)
     out = tmp_path / "links.txt"
     with pytest.raises(InputError, match=rf"{name}:1: no line has '{separator}' between two sentences"):
-        align_file(corpus_sources([path], languages=TAGS), out, AlignRequest(aligner=FastAlign()))
+        align_file(corpus_sources([path], languages=TAGS), out, FastAlign())
     assert [p.name for p in tmp_path.iterdir()] == [name]
 
 
@@ -84,9 +84,7 @@ def test_blank_lines_of_objects_keep_their_place(
     path = write(tmp_path / "a.jsonl", f"\n{row}\n\n \n{row}\n\n{row}")
     for name, method in (("links", FastAlign()), ("again", Hmm())):
         with caplog.at_level("WARNING", logger="isoglot"):
-            done = align_file(
-                corpus_sources([path], languages=TAGS), tmp_path / name, AlignRequest(aligner=method)
-            )
+            done = align_file(corpus_sources([path], languages=TAGS), tmp_path / name, method)
         lines = (tmp_path / name).read_text().split("\n")
         assert done == 7 and [bool(line) for line in lines] == [
             False,
@@ -111,7 +109,7 @@ def test_of_very_many_odd_lines_the_first_are_told(tmp_path: Path, caplog: pytes
             align_file(
                 corpus_sources([path], languages=TAGS),
                 tmp_path / "links.txt",
-                AlignRequest(aligner=FastAlign()),
+                FastAlign(),
             )
             == 51
         )
@@ -123,7 +121,7 @@ def test_of_very_many_odd_lines_the_first_are_told(tmp_path: Path, caplog: pytes
     assert (tmp_path / "links.txt").read_text().count("\n") == 51
 
 
-def pairs_of(path: str) -> list[TextPair]:
+def pairs_of(path: str) -> list[SentencePair]:
     return list(read_pairs(open_corpus([path], "bitext", languages=TAGS), mode="whitespace"))
 
 
@@ -139,7 +137,7 @@ def test_objects_keep_their_ids_and_lists_of_words(tmp_path: Path) -> None:
         (["New York", "!"], ["neu"]), ([], []), (["two", "words"], ["zwei"]), (["x"], ["y"])
     ]  # fmt: skip
     assert [pair.id for pair in found] == ["a-1", None, 7, None]
-    assert found[0].placed == (("New York !", "neu"), ([(0, 8), (9, 10)], [(0, 3)]))
+    assert found[0].texts_and_spans == (("New York !", "neu"), ([(0, 8), (9, 10)], [(0, 3)]))
 
 
 def test_what_is_neither_text_nor_words_is_a_mistake(tmp_path: Path) -> None:

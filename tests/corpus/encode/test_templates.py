@@ -17,14 +17,14 @@ def test_templates_are_the_tokenizers_own(family):
     tokenizer = tiny_tokenizer(family)
     first, second = "the old river sees", "every quiet garden again."
     plain = [np.array(tokenizer(t, add_special_tokens=False)["input_ids"]) for t in (first, second)]
-    assert single_template(tokenizer).place(plain[0]).tolist() == tokenizer(first)["input_ids"]
-    assert pair_template(tokenizer).place(*plain).tolist() == tokenizer(first, second)["input_ids"]
+    assert single_template(tokenizer).sequence(plain[0]).tolist() == tokenizer(first)["input_ids"]
+    assert pair_template(tokenizer).sequence(*plain).tolist() == tokenizer(first, second)["input_ids"]
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_single_separator(family):
     tokenizer = tiny_tokenizer(family)
-    placed = pair_template(tokenizer, "single").place(np.array([9]), np.array([10, 11]))
+    placed = pair_template(tokenizer, "single").sequence(np.array([9]), np.array([10, 11]))
     cls, sep = tokenizer.cls_token_id, tokenizer.sep_token_id
     assert placed.tolist() == [cls, 9, sep, 10, 11, sep]
 
@@ -44,8 +44,8 @@ def bare_tokenizer(**names):
 
 def test_a_tokenizer_without_template_gets_cls_and_sep():
     tokenizer = bare_tokenizer(cls_token="[CLS]", sep_token="[SEP]")
-    assert single_template(tokenizer).place(np.array([4])).tolist() == [0, 4, 1]
-    assert pair_template(tokenizer).place(np.array([4]), np.array([4])).tolist() == [0, 4, 1, 4, 1]
+    assert single_template(tokenizer).sequence(np.array([4])).tolist() == [0, 4, 1]
+    assert pair_template(tokenizer).sequence(np.array([4]), np.array([4])).tolist() == [0, 4, 1, 4, 1]
 
 
 def test_a_tokenizer_without_separator_has_no_pairs():
@@ -57,6 +57,6 @@ def test_a_tokenizer_without_separator_has_no_pairs():
 
 def test_earlier_truncation_does_not_matter():
     tokenizer, words = tiny_tokenizer("bert"), np.array([4])
-    expected = pair_template(tokenizer).place(words, words).tolist()
+    expected = pair_template(tokenizer).sequence(words, words).tolist()
     tokenizer("the river", truncation=True, max_length=3, padding="max_length")
-    assert pair_template(tokenizer).place(words, words).tolist() == expected
+    assert pair_template(tokenizer).sequence(words, words).tolist() == expected

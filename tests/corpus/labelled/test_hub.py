@@ -8,7 +8,7 @@ import pytest
 from datasets import ClassLabel, Dataset, Features, List, Value
 
 from isoglot.corpus.labelled.hub import HubSpec, read_hub
-from isoglot.corpus.labelled.places import Place
+from isoglot.corpus.labelled.sources import Location
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.schema import BITEXT, PAIR, SPAN, TAGGED
 from isoglot.tasks import build_task
@@ -130,7 +130,7 @@ def test_hub_layout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "set" / "README.md").write_text(
         "---\nconfigs:\n- config_name: x.de\n  data_files:\n  - {split: validation, path: de/validation.parquet}\n---\n"
     )
-    place = Place(f"hub:{tmp_path / 'set'}:x.{{language}}")
+    place = Location(f"hub:{tmp_path / 'set'}:x.{{language}}")
     found = read_hub(
         place, HubSpec("none", None, {}, {"test": "validation"}), SPAN, language="de", split="test"
     )

@@ -5,8 +5,8 @@ from datasets import Dataset
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isoglot.corpus.labelled.places import SPLITS, DataSource
-from isoglot.corpus.labelled.splits import rows_of_split
+from isoglot.corpus.labelled.sources import DataSource
+from isoglot.corpus.labelled.splits import SPLITS, rows_of_split
 from isoglot.errors import ConfigurationError
 
 KNOWN = [name for names in SPLITS.values() for name in names]

@@ -10,7 +10,7 @@ import pytest
 from reading import rows, write
 
 from isoglot.aligners.align_file import align_file
-from isoglot.aligners.options import AlignRequest, FastAlign
+from isoglot.aligners.options import FastAlign
 from isoglot.corpus.open_corpus import corpus_sources
 from isoglot.corpus.read import line_files as streams
 from isoglot.corpus.read.sources import ROLES
@@ -84,7 +84,7 @@ def test_of_lines_to_align_one_with_another_number_of_columns_gets_no_links(
 ) -> None:
     path, out = write(tmp_path, "a.tsv", "a b\tc d\na\tb\tc d\na b\tc d\n"), tmp_path / "links"
     with caplog.at_level("WARNING", logger="isoglot"):
-        assert align_file(corpus_sources([path], languages=TAGS), out, AlignRequest(aligner=FastAlign())) == 3
+        assert align_file(corpus_sources([path], languages=TAGS), out, FastAlign()) == 3
     first, second, third = out.read_text().split("\n")[:-1]
     assert first == third != second == ""
     assert caplog.records[0].getMessage() == (
@@ -129,7 +129,7 @@ def test_words_that_name_columns_too_are_data(tmp_path: Path, text: str) -> None
 def test_what_is_aligned_has_no_header_either(tmp_path: Path) -> None:
     path, out = write(tmp_path, "a.tsv", "source\ttarget\na b\tc d\n"), tmp_path / "links"
     with pytest.raises(InputError, match=r"a\.tsv:1: .* looks like a header"):
-        align_file(corpus_sources([path], languages=TAGS), out, AlignRequest(aligner=FastAlign()))
+        align_file(corpus_sources([path], languages=TAGS), out, FastAlign())
     assert not out.exists()
 
 
@@ -156,9 +156,7 @@ def test_lines_to_align_that_end_in_carriage_returns_alone_are_refused(tmp_path:
     path = tmp_path / "a.txt"
     path.write_bytes(b"a ||| b\rc ||| d\r")
     with pytest.raises(InputError, match=r"a\.txt:1: lines end in carriage returns"):
-        align_file(
-            corpus_sources([str(path)], languages=TAGS), tmp_path / "links", AlignRequest(aligner=FastAlign())
-        )
+        align_file(corpus_sources([str(path)], languages=TAGS), tmp_path / "links", FastAlign())
 
 
 def test_a_carriage_return_inside_a_line_is_text(tmp_path: Path) -> None:

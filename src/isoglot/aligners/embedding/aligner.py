@@ -14,15 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from isoglot.aligners.alignment import (
-    MOST_ENTRIES,
-    AlignedPair,
-    LinkTable,
-    PairLinks,
-    WordPair,
-    pair_links,
-    require_words,
-)
+from isoglot.aligners.alignment import MOST_ENTRIES, LinkTable, with_links
 from isoglot.aligners.embedding.choice import with_kept
 from isoglot.aligners.embedding.loading import load_for_aligning, load_pointer
 from isoglot.aligners.embedding.options import Attach, EmbeddingOptions
@@ -36,6 +28,7 @@ from isoglot.aligners.embedding.piece_states import (
 )
 from isoglot.aligners.embedding.scores import Scorer, Side, build_scorer, prepared_states
 from isoglot.corpus.encode.unknown import KnownPieces, OnUnknown, counted
+from isoglot.corpus.sentence_pair import SentencePair, WordPair, require_words
 from isoglot.errors import ConfigurationError
 from isoglot.modules.allocator import return_free_memory
 from isoglot.modules.encoder import layer_number, num_layers
@@ -143,7 +136,8 @@ class EmbeddingAligner:
 
         def run(source: list[list[str]], target: list[list[str]]) -> dict[str, list[Any]]:
             nonlocal number
-            pairs = list(self._links(list(zip(source, target, strict=True)), unknown, number))
+            unlinked = [SentencePair(words=words) for words in zip(source, target, strict=True)]
+            pairs = list(self._links(unlinked, unknown, number))
             number += len(pairs)
             return {
                 "links": [[list(pair) for pair in f.links] for f in pairs],
@@ -155,21 +149,20 @@ class EmbeddingAligner:
         with counted(None, UNLINKED) as unknown:
             return add_links(bitext, run, batch_size=batch_size, key=uuid.uuid4().hex)
 
-    def align_words(self, source: Sequence[str], target: Sequence[str]) -> AlignedPair:
+    def align_words(self, source: Sequence[str], target: Sequence[str]) -> SentencePair:
         """Link one sentence pair given as words."""
-        pair = require_words((source, target))
         with counted(None, UNLINKED) as unknown:
-            return AlignedPair.of(pair, next(self._links([pair], unknown)))
+            return next(self._links([require_words((source, target))], unknown))
 
     def align_pairs(
         self,
-        pairs: Iterable[WordPair],
+        pairs: Iterable[SentencePair | WordPair],
         *,
         window: int | None = None,
         first: int = 0,
         unknown: OnUnknown | None = None,
-    ) -> Iterator[AlignedPair]:
-        """Link any number of pairs given as words, in order, at most ``window`` of them in memory at a time.
+    ) -> Iterator[SentencePair]:
+        """Link any number of pairs with words, in order, at most ``window`` of them in memory at a time.
 
         ``first`` is how many pairs came before these, for the numbers in warnings. ``unknown`` receives the words that
         the vocabulary does not know; by default one warning at the end counts them.
@@ -177,7 +170,7 @@ class EmbeddingAligner:
         iterator = map(require_words, pairs)
         with counted(unknown, UNLINKED) as receive:
             while chunk := list(itertools.islice(iterator, window or self.window)):
-                yield from map(AlignedPair.of, chunk, self._links(chunk, receive, first))
+                yield from self._links(chunk, receive, first)
                 first += len(chunk)
                 return_free_memory()
 
@@ -216,25 +209,28 @@ class EmbeddingAligner:
         units = word_states if self.options.level == "word" else known_states
         return {layer: self._extract(*units(table, pieces)) for layer, table in states.items()}
 
-    def pair_links(
-        self, table: LinkTable, pairs: Sequence[WordPair], pieces: Sequence[Pieces]
-    ) -> Iterator[PairLinks]:
-        """A table of :meth:`extract` pair by pair; pairs below the least score get no links."""
-        lengths = [len(s) for s, _ in pairs], [len(t) for _, t in pairs]
-        linked = pair_links(table, *lengths, min_score=self.options.min_score)
+    def with_links(
+        self, pairs: Sequence[SentencePair], table: LinkTable, pieces: Sequence[Pieces]
+    ) -> Iterator[SentencePair]:
+        """The pairs with their links of a table of :meth:`extract`; those below the least score get none."""
+        lengths = ([len(pair.words[side]) for pair in pairs] for side in (0, 1))
+        linked = with_links(pairs, table, *lengths, min_score=self.options.min_score)
         if (how := self.options.attach) is None:
             yield from linked
             return
-        for row, (links, pair) in enumerate(zip(linked, pairs, strict=True)):
+        for row, pair in enumerate(linked):
             source, target = (  # those without a known piece are empty
                 [word if number in cut.words else "" for number, word in enumerate(words)]
-                for words, cut in zip(pair, pieces[2 * row : 2 * row + 2], strict=True)
+                for words, cut in zip(pair.words, pieces[2 * row : 2 * row + 2], strict=True)
             )
-            yield attach(links, (source, target), how)
+            yield attach(pair, how, words=(source, target))
 
-    def _links(self, pairs: Sequence[WordPair], unknown: OnUnknown, first: int = 0) -> Iterator[PairLinks]:
-        states, pieces = self.encode(pairs, (self.layer,), first=first, unknown=unknown)
-        return self.pair_links(self.extract(states, pieces)[self.layer], pairs, pieces)
+    def _links(
+        self, pairs: Sequence[SentencePair], unknown: OnUnknown, first: int = 0
+    ) -> Iterator[SentencePair]:
+        words = [pair.words for pair in pairs]
+        states, pieces = self.encode(words, (self.layer,), first=first, unknown=unknown)
+        return self.with_links(pairs, self.extract(states, pieces)[self.layer], pieces)
 
     def _extract(self, states: PieceStates, pieces: list[Pieces]) -> LinkTable:
         """Similarities, links and their words, for batches of pairs of like size."""
@@ -274,30 +270,33 @@ class EmbeddingAligner:
             self._warn(number, f"{n:,} × {m:,} pieces are too long for one pair; it gets no links: split it")
 
 
-def attach(aligned: PairLinks, pair: WordPair, how: Attach) -> PairLinks:
+def attach(pair: SentencePair, how: Attach, *, words: WordPair | None = None) -> SentencePair:
     """Give words without a link those of a longer neighbour: an article or a preposition has its noun's.
 
     For English *teams* and Spanish *los equipos* an aligner links the nouns, and annotators differ on *los*. That a
     word is shorter than its neighbour stands for a function word beside its head, and needs no list of words.
     Punctuation stays without links. A link that is taken over has the probability of the neighbour's; the pair's
-    score remains that of the links that were found.
+    score remains that of the links that were found. ``words``: Those of the pair, or an empty one for each that gets no
+    link.
 
     Example:
-        >>> attach(PairLinks([(0, 1)], [0.9], 0.6), (["teams"], ["los", "equipos"]), "target_next").links
+        >>> pair = SentencePair.of(["teams"], ["los", "equipos"], links=[(0, 1)], probabilities=[0.9])
+        >>> attach(pair, "target_next").links
         [(0, 0), (0, 1)]
     """
     side, step = int(how.startswith("target")), 1 if how.endswith("next") else -1
-    words = pair[side]
-    linked = {link[side] for link in aligned.links}
-    links = [*zip(aligned.links, aligned.probabilities, strict=True)]
-    for link, probability in zip(aligned.links, aligned.probabilities, strict=True):
-        word = link[side] - step
-        if not 0 <= word < len(words) or word in linked or not words[word][:1].isalnum():
+    candidates = (words or pair.words)[side]
+    linked = {link[side] for link in pair.links}
+    more = []
+    for link, probability in zip(pair.links, pair.probabilities, strict=True):
+        number = link[side] - step
+        if not 0 <= number < len(candidates) or number in linked or not candidates[number][:1].isalnum():
             continue
-        if len(words[word]) < len(words[link[side]]):
-            links.append(((link[0], word) if side else (word, link[1]), probability))
-    links.sort()
-    return PairLinks([link for link, _ in links], [value for _, value in links], aligned.score)
+        if len(candidates[number]) < len(candidates[link[side]]):
+            more.append(((link[0], number) if side else (number, link[1]), probability))
+    links = sorted([*zip(pair.links, pair.probabilities, strict=True), *more])
+    pair.links, pair.probabilities = [link for link, _ in links], [value for _, value in links]
+    return pair
 
 
 def _matrix_batches(

@@ -13,10 +13,10 @@ from isoglot.aligners.embedding.aligner import UNLINKED, EmbeddingAligner
 from isoglot.aligners.embedding.choice import CANDIDATES, WHERE, Choice, RatedChoice
 from isoglot.aligners.embedding.options import MEASURED, EmbeddingOptions
 from isoglot.aligners.embedding.piece_states import Pieces
-from isoglot.aligners.files.gold import GoldPairs
 from isoglot.aligners.scoring import score_pair
 from isoglot.checks import shortened
 from isoglot.corpus.encode.unknown import OnUnknown, UnknownWords, counted, ignored
+from isoglot.corpus.sentence_pair import SentencePair
 from isoglot.errors import ConfigurationError
 from isoglot.link_counts import AlignmentScore
 from isoglot.modules.encoder import layer_number, num_layers
@@ -25,14 +25,16 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 
-def layer_error(aligner: EmbeddingAligner, pairs: GoldPairs, **how: Any) -> dict[int, AlignmentScore]:
+def layer_error(
+    aligner: EmbeddingAligner, pairs: Sequence[SentencePair], **how: Any
+) -> dict[int, AlignmentScore]:
     """Score the aligner's links at each layer; see :func:`layer_errors`, whose options it takes."""
     return layer_errors([aligner], pairs, **how)[0]
 
 
 def layer_errors(
     aligners: Sequence[EmbeddingAligner],
-    pairs: GoldPairs,
+    pairs: Sequence[SentencePair],
     *,
     layers: Sequence[int] | None = None,
     window: int = 128,
@@ -47,9 +49,9 @@ def layer_errors(
     numbers = wanted_layers(aligners[0].model, layers)
     totals = [dict.fromkeys(numbers, AlignmentScore()) for _ in aligners]
     with counted(unknown, UNLINKED) as receive:
-        for start in range(0, len(pairs.words), window):
-            words = pairs.words[start : start + window]
-            gold = pairs.gold[start : start + window]
+        for start in range(0, len(pairs), window):
+            gold = pairs[start : start + window]
+            words = [pair.words for pair in gold]
             encoded: list[
                 tuple[EmbeddingOptions, Any]
             ] = []  # options with the states and pieces that they give
@@ -60,16 +62,19 @@ def layer_errors(
                     states = aligner.encode(words, numbers, first=start, unknown=receiver)
                     encoded.append((aligner.options, states))
                 for layer, table in aligner.extract(*states).items():
-                    for links, answer in zip(aligner.pair_links(table, words, states[1]), gold, strict=True):
-                        total[layer] += score_pair(frozenset(links.links), answer)
+                    linked = aligner.with_links(
+                        [SentencePair(words=pair) for pair in words], table, states[1]
+                    )
+                    for pair, answer in zip(linked, gold, strict=True):
+                        total[layer] += score_pair(frozenset(pair.links), answer)
             if progress is not None:
-                progress(min(start + window, len(pairs.words)), len(pairs.words))
+                progress(min(start + window, len(pairs)), len(pairs))
     return totals
 
 
 def best_choice(
     model: str | Path | PreTrainedModel,
-    gold: Mapping[str, GoldPairs],
+    gold: Mapping[str, Sequence[SentencePair]],
     *,
     tokenizer: PreTrainedTokenizerBase | None = None,
     layers: Sequence[int] | None = None,

@@ -14,7 +14,7 @@ from torch import nn
 
 from isoglot.checkpoints.folder import checkpoint_folder, packed_file
 from isoglot.checkpoints.packed_file import CONFIG, TOKENIZER_CONFIG, build_tokenizer, read_packed
-from isoglot.corpus.encode.plain_tokenizer import PlainTokenizer
+from isoglot.corpus.encode.load_tokenizer import PlainTokenizer, load_tokenizer
 from isoglot.errors import ConfigurationError
 from isoglot.modules.allocator import return_free_memory
 from isoglot.modules.devices import resolve_device
@@ -71,7 +71,6 @@ def load_encoder(
     # They load transformers.
     from transformers import AutoModel  # noqa: PLC0415
 
-    from isoglot.corpus.encode.load_tokenizer import load_tokenizer  # noqa: PLC0415
     from isoglot.modules.checkpoint import load_checkpoint, require_fitting  # noqa: PLC0415
 
     if not isinstance(model, str | Path):

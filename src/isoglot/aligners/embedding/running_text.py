@@ -6,9 +6,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import product, repeat, tee
 from typing import TYPE_CHECKING, Any
 
-from isoglot.aligners.alignment import PairLinks, WordPair
 from isoglot.corpus.encode.unknown import OnUnknown, piece_spans
 from isoglot.corpus.encode.words import WordMode, has_unspaced, joined_spans, word_spans
+from isoglot.corpus.links import Link
+from isoglot.corpus.sentence_pair import SentencePair
 
 if TYPE_CHECKING:
     from isoglot.aligners.embedding.aligner import EmbeddingAligner
@@ -19,32 +20,31 @@ _Groups = list[tuple[int, int]]
 
 def align_running(
     aligner: EmbeddingAligner,
-    pairs: Iterable[tuple[tuple[str, str], WordPair]],
+    pairs: Iterable[SentencePair],
     *,
     mode: WordMode = "unicode",
     first: int = 0,
     unknown: OnUnknown | None = None,
-) -> Iterator[PairLinks]:
-    """As ``aligner.align_pairs`` of the words; ``pairs`` hold the texts that ``mode`` cut them from too.
+) -> Iterator[SentencePair]:
+    """As ``aligner.align_pairs``, of pairs with words and the texts that ``mode`` cut them from.
 
     An encoder that was trained on running text knows Chinese, Japanese or Thai by pieces of several characters, and
     links these better than single characters. Every character gets the links of its piece. In mode ``whitespace``, of
     tokenised text, words are as they were cut. ``unknown`` as in ``align_pairs``.
     """
     if mode != "unicode":
-        yield from aligner.align_pairs((words for _, words in pairs), first=first, unknown=unknown)
+        yield from aligner.align_pairs(pairs, first=first, unknown=unknown)
         return
-    cut, cut_again = tee(
-        [_units(text, words, aligner.tokenizer) for text, words in zip(texts, pair, strict=True)]
-        for texts, pair in pairs
+    cut, unchanged = tee(
+        (pair, [_units(*side, aligner.tokenizer) for side in zip(pair.texts, pair.words, strict=True)])
+        for pair in pairs
     )
-    units = ((source, target) for (source, _), (target, _) in cut)
+    units = (SentencePair(words=(source[0], target[0])) for _, (source, target) in cut)
     linked = aligner.align_pairs(units, first=first, unknown=unknown)
-    for ((_, source_groups), (_, target_groups)), links in zip(cut_again, linked, strict=True):
-        if source_groups is None and target_groups is None:
-            yield links
-        else:
-            yield _spread(links, source_groups, target_groups)
+    for (pair, ((_, source), (_, target))), unit in zip(unchanged, linked, strict=True):
+        pair.score = unit.score
+        pair.links, pair.probabilities = _spread(unit, source, target)
+        yield pair
 
 
 def _units(text: str, words: Sequence[str], tokenizer: Any) -> tuple[Sequence[str], _Groups | None]:
@@ -66,16 +66,19 @@ def _units(text: str, words: Sequence[str], tokenizer: Any) -> tuple[Sequence[st
     return [text[a:b] for a, b in joined], groups
 
 
-def _spread(units: PairLinks, source: _Groups | None, target: _Groups | None) -> PairLinks:
-    """Links of units as links of each of their words."""
+def _spread(
+    unit: SentencePair, source: _Groups | None, target: _Groups | None
+) -> tuple[list[Link], list[float]]:
+    """Links of units as links of each of their words, with their probabilities."""
+    if source is None and target is None:
+        return unit.links, unit.probabilities
 
-    def members(groups: _Groups | None, unit: int) -> range:
-        return range(unit, unit + 1) if groups is None else range(*groups[unit])
+    def members(groups: _Groups | None, number: int) -> range:
+        return range(number, number + 1) if groups is None else range(*groups[number])
 
     links = sorted(
         (link, value)
-        for (i, j), value in zip(units.links, units.probabilities or repeat(0.0), strict=False)
+        for (i, j), value in zip(unit.links, unit.probabilities or repeat(0.0), strict=False)
         for link in product(members(source, i), members(target, j))
     )
-    values = [value for _, value in links] if units.probabilities else []
-    return PairLinks([link for link, _ in links], values, units.score)
+    return [link for link, _ in links], [value for _, value in links] if unit.probabilities else []

@@ -1,64 +1,44 @@
 """Sentence pairs with the links that an aligner is measured against."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
-from isoglot.aligners.alignment import require_words
 from isoglot.aligners.files.formats import read_links
-from isoglot.aligners.scoring import GoldAlignment, require_sure
 from isoglot.checks import shortened
 from isoglot.corpus.labelled.splits import split_column
 from isoglot.corpus.labelled.tables import in_languages
+from isoglot.corpus.links import link_outside
 from isoglot.corpus.manifest import load_corpus
+from isoglot.corpus.sentence_pair import SentencePair, require_words
 from isoglot.errors import ConfigurationError
+from isoglot.link_counts import require_sure
 from isoglot.schema import ALIGNED, require
 
 
-@dataclass(frozen=True)
-class GoldPairs:
-    """Sentence pairs with gold links.
-
-    Raises:
-        ConfigurationError: Not one gold alignment per pair.
-    """
-
-    words: Sequence[tuple[Sequence[str], Sequence[str]]]
-    gold: Sequence[GoldAlignment]
-    ids: Sequence[str] = ()
-    splits: Sequence[Any] | None = None
-    """What each pair's row calls its split, where rows do."""
-
-    def __post_init__(self) -> None:
-        if len(self.words) != len(self.gold):
-            raise ConfigurationError(
-                f"got {len(self.words)} sentence pairs but {len(self.gold)} gold alignments; give one per pair"
-            )
-
-    @property
-    def size(self) -> float:
-        """Words of a side, the mean of both sides' sums."""
-        return sum(len(source) + len(target) for source, target in self.words) / 2
+def side_length(pairs: Sequence[SentencePair]) -> float:
+    """Words of a side, the mean of both sides' sums."""
+    return sum(len(side) for pair in pairs for side in pair.words) / 2
 
 
-def require_usable(pairs: GoldPairs, name: str) -> GoldPairs:
+def require_usable(pairs: Sequence[SentencePair], name: str) -> Sequence[SentencePair]:
     """Refuse pairs in memory that nothing can be measured against: no sure link, links of words that are not there.
 
     Raises:
         ConfigurationError: with the number of the first such pair, from 1.
     """
-    for number, (words, own) in enumerate(zip(pairs.words, pairs.gold, strict=True), 1):
-        if not isinstance(own, GoldAlignment):
+    for number, pair in enumerate(pairs, 1):
+        if not isinstance(pair, SentencePair) or pair.sure is None:
             raise ConfigurationError(
-                f"{name}: pair {number}: expected GoldAlignment.of(LINKS), got {shortened(own)}"
+                f"{name}: pair {number}: expected SentencePair.of(SOURCE, TARGET, sure=LINKS), got {shortened(pair)}"
             )
-        source, target = map(len, require_words(words))
-        if outside := own.outside(source, target):
+        source, target = map(len, require_words(pair.words).words)
+        if outside := link_outside(pair.possible, source, target):
             raise ConfigurationError(
                 f"{name}: pair {number} has the link {outside}, counted from 0, but {source} and {target} words"
             )
-    require_sure(any(own.sure for own in pairs.gold), name)
+    require_sure(any(pair.sure for pair in pairs), name)
     return pairs
 
 
@@ -69,7 +49,7 @@ def gold_pairs(
     sure: bool = True,
     languages: tuple[str, str] | None = None,
     **reading: Any,
-) -> GoldPairs:
+) -> list[SentencePair]:
     """Sentence pairs and links to measure an aligner by.
 
     They are JSON lines with ``src``, ``tgt``, ``sure`` and ``possible``, read as ``name`` and ``base`` say; or the
@@ -77,28 +57,39 @@ def gold_pairs(
     with ``languages`` of those from the one to the other.
     """
     if Path(path).is_dir():
-        if given := sorted(name for name, value in reading.items() if value is not None):
+        if set_options := sorted(name for name, value in reading.items() if value is not None):
             raise ConfigurationError(
-                f"{path} is a folder, which is read without {' or '.join(given)}; leave it out"
+                f"{path} is a folder, which is read without {' or '.join(set_options)}; leave it out"
             )
-        return _of_corpus(path, limit, languages)
-    found = read_links(path, **reading)
-    if found.words is None:
-        raise ConfigurationError(
-            f"{path}: has no words to align; use JSON lines with src and tgt, sure and possible"
-        )
+        pairs = _of_corpus(path, limit, languages)
+    else:
+        pairs = list(_with_words(path, **reading))
     if sure:
-        require_sure(any(own.sure for own in found.gold), path)
-    return GoldPairs(found.words, found.gold, found.ids or (), found.splits)
+        require_sure(any(pair.sure for pair in pairs), path)
+    return pairs
 
 
-def _of_corpus(path: str | Path, limit: int | None, languages: tuple[str, str] | None) -> GoldPairs:
+def _with_words(path: str | Path, **reading: Any) -> Iterator[SentencePair]:
+    for number, pair in enumerate(read_links(path, **reading), 1):
+        if not pair.has_words:
+            raise ConfigurationError(
+                f"{path}: has no words to align; use JSON lines with src and tgt, sure and possible"
+            )
+        pair.id = str(number) if pair.id is None else pair.id
+        yield pair
+
+
+def _of_corpus(path: str | Path, limit: int | None, languages: tuple[str, str] | None) -> list[SentencePair]:
     corpus = require(load_corpus(path), ALIGNED, role=str(path))
     if languages is not None:
         corpus = in_languages(corpus, *languages, str(path))
     rows = corpus.select(range(len(corpus) if limit is None else min(limit, len(corpus))))
-    words = list(zip(rows["source_words"], rows["target_words"], strict=True))
-    gold = [GoldAlignment.of(links, []) for links in rows["links"]]
-    require_sure(any(own.sure for own in gold), path)
+    columns = rows["source_words"], rows["target_words"], rows["links"]
     column = split_column(rows)
-    return GoldPairs(words, gold, splits=None if column is None else list(rows[column]))
+    splits: Iterable[dict[str, Any]] = (
+        repeat({}) if column is None else ({column: name} for name in rows[column])
+    )
+    return [
+        SentencePair.of(source, target, sure=links, id=str(number), more=more)
+        for number, (source, target, links, more) in enumerate(zip(*columns, splits, strict=False), 1)
+    ]

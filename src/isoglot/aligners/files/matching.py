@@ -7,11 +7,10 @@ from itertools import chain, starmap, zip_longest
 from pathlib import Path
 from typing import Any, NoReturn, Protocol, TypeVar
 
-from isoglot.aligners.files.formats import LinkedSentence, LinkReader
-from isoglot.aligners.scoring import GoldAlignment
+from isoglot.aligners.files.formats import LinkReader
+from isoglot.corpus.sentence_pair import SentencePair
 from isoglot.errors import InputError
 
-_EMPTY = LinkedSentence(GoldAlignment(frozenset()))
 _MOST_NAMED = 3
 
 
@@ -44,29 +43,32 @@ class RowFile(Protocol[Row_co]):
         """The row of a line."""
 
 
-def matched(found: LinkReader, gold: LinkReader) -> Iterator[tuple[LinkedSentence, LinkedSentence]]:
+def matched(links: LinkReader, gold: LinkReader) -> Iterator[tuple[SentencePair, SentencePair]]:
     """The sentences of a file of links, each with its gold links.
 
     JSON lines match as :func:`matched_rows` says, everything else by its place. Ids that only number the lines of
-    ``found``, as `isoglot align` writes them, do not count where those of the gold links differ.
+    ``links``, as `isoglot align` writes them, do not count where those of the gold links differ.
 
     Raises:
         InputError: A file has more sentences, or ids as :func:`matched_rows` refuses them.
     """
-    pairs: Iterator[tuple[LinkedSentence | None, LinkedSentence | None]]
-    if found.name == gold.name == "jsonl":
-        pairs = matched_rows(found, gold, needed="score the links of the same sentences", numbered=found)
+    pairs: Iterator[tuple[SentencePair | None, SentencePair | None]]
+    if links.name == gold.name == "jsonl":
+        pairs = matched_rows(links, gold, needed="score the links of the same sentences", numbered=links)
     else:
-        pairs = zip_longest(found.sentences(first=gold.first if gold.rows else 1), gold.sentences())
-    for number, (own, right) in enumerate(pairs):
-        if (own is None and not found.rows) or (right is None and not gold.rows):
+        pairs = zip_longest(links.sentences(first=gold.first if gold.rows else 1), gold.sentences())
+    for number, (pair, answer) in enumerate(pairs):
+        if (pair is None and not links.rows) or (answer is None and not gold.rows):
             more = number + 1 + sum(1 for _ in pairs)
-            counts = (number, more) if own is None else (more, number)
+            counts = (number, more) if pair is None else (more, number)
             raise InputError(
                 f"{counts[0]} sentences, {gold.path} has {counts[1]}; one without links is an empty line",
-                path=found.path,
+                path=links.path,
             )
-        yield own or _EMPTY, right or _EMPTY
+        yield (
+            SentencePair() if pair is None else pair,
+            SentencePair(sure=frozenset()) if answer is None else answer,
+        )
 
 
 def matched_rows(
@@ -89,10 +91,10 @@ def matched_rows(
     """
     ours, theirs = first.lines(), second.lines()
     counts_from, number = [0, 1], 0  # what ids that only number the rows may count from
-    for number, (own, right) in enumerate(zip_longest(ours, theirs)):
-        if own is None or right is None:
+    for number, (line, second_line) in enumerate(zip_longest(ours, theirs)):
+        if line is None or second_line is None:
             break
-        pair = first.parse(*own), second.parse(*right)
+        pair = first.parse(*line), second.parse(*second_line)
         if number == 0 and None in (pair[0].id, pair[1].id):
             yield pair
             yield from zip_longest(_rest(first, pair[0], ours), _rest(second, pair[1], theirs))
@@ -103,11 +105,18 @@ def matched_rows(
         yield pair
     else:
         return
-    left = [line for line in chain([own], ours) if line], [line for line in chain([right], theirs) if line]
-    names, others = [first.parse(*line).id for line in left[0]], [second.parse(*line).id for line in left[1]]
-    counted = names if numbered is first else others
-    if set(names) == set(others) and len(set(names)) == len(names) == len(others) and None not in names:
-        line_of = dict(zip(others, left[1], strict=True))
+    left = [row for row in chain([line], ours) if row], [row for row in chain([second_line], theirs) if row]
+    names, second_names = (
+        [first.parse(*line).id for line in left[0]],
+        [second.parse(*line).id for line in left[1]],
+    )
+    counted = names if numbered is first else second_names
+    if (
+        set(names) == set(second_names)
+        and len(set(names)) == len(names) == len(second_names)
+        and None not in names
+    ):
+        line_of = dict(zip(second_names, left[1], strict=True))
         for name, line in zip(names, left[0], strict=True):
             yield first.parse(*line), second.parse(*line_of[name])
     elif numbered is not None and any(
@@ -116,20 +125,20 @@ def matched_rows(
         yield from zip_longest(starmap(first.parse, left[0]), starmap(second.parse, left[1]))
     else:
         _refuse(first, names, left[0])
-        _refuse(second, others, left[1])
-        _refuse_others(first, dict.fromkeys(names), second, dict.fromkeys(others), needed)
+        _refuse(second, second_names, left[1])
+        _refuse_others(first, dict.fromkeys(names), second, dict.fromkeys(second_names), needed)
 
 
 def _rest(file: RowFile[Row], before: Row, lines: Iterable[tuple[int, Any]]) -> Iterator[Row]:
     """The rows after the first; refused is one with an id after a first one without."""
-    for own in starmap(file.parse, lines):
-        if before.id is None and own.id is not None:
+    for row in starmap(file.parse, lines):
+        if before.id is None and row.id is not None:
             raise InputError(
                 f"has an id, and line {before.line} has none; give every sentence its own, or none",
                 path=file.path,
-                line=own.line,
+                line=row.line,
             )
-        yield own
+        yield row
 
 
 def _refuse(file: RowFile[Any], names: list[str | None], lines: list[tuple[int, Any]]) -> None:

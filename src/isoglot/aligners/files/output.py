@@ -4,21 +4,21 @@ import json
 import math
 import tempfile
 from collections.abc import Iterable
-from itertools import chain, groupby
+from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
-from isoglot.aligners.alignment import PairLinks, column
+from isoglot.aligners.alignment import column
 from isoglot.aligners.files.formats import FORMATS
-from isoglot.aligners.options import AlignRequest
+from isoglot.aligners.options import LinkFormat
 from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.read.sources import Source
-from isoglot.corpus.text_pairs import TextPair
+from isoglot.corpus.sentence_pair import SentencePair
 from isoglot.errors import ConfigurationError
 from isoglot.runs.files import text_output
 from isoglot.runs.records import json_line
 
-Found = Iterable[tuple[TextPair, PairLinks]]
 NUMBERED = ("pharaoh", "talp", "alignv2", "naacl")
 """Formats of :mod:`isoglot.aligners.files.formats` that hold word numbers alone, for which no words are needed."""
 _OF_LINKS = frozenset(["links", "probabilities", "similarities", "spans", "score", "src", "tgt", "src_text", "tgt_text",
@@ -26,13 +26,13 @@ _OF_LINKS = frozenset(["links", "probabilities", "similarities", "spans", "score
 """What JSON lines of links say: an input's values of these names are of other links, or of other words."""
 
 
-def shows_words(request: AlignRequest) -> bool:
+def shows_words(form: LinkFormat) -> bool:
     """Whether the words of a pair are needed beside its links."""
-    return request.output not in NUMBERED or bool(request.phrases or request.pieces)
+    return form.output not in NUMBERED or bool(form.phrases or form.pieces)
 
 
 def write_lines(
-    found: Iterable[tuple[Any, PairLinks]],
+    pairs: Iterable[SentencePair],
     out: str | Path,
     *,
     name: str = "pharaoh",
@@ -46,50 +46,44 @@ def write_lines(
     end, target start, end]`` in the text as given; ``words`` with the linked words. ``values`` is the name of what
     JSON lines have for each link; they also have what else the row of a pair says.
     """
-    pairs = 0
+    first, count = FORMATS.get(name, 0) if base is None else base, 0
     with text_output(out) as file:
-        for pair, links in found:
-            file.write(_text(pairs, pair, links, name, base, reverse, values))
-            pairs += 1
-    return pairs
+        for pair in pairs:
+            file.write(_lines(pair.transpose() if reverse else pair, count, name, first, values))
+            count += 1
+    return count
 
 
-def _text(
-    number: int, pair: Any, found: PairLinks, name: str, base: int | None, reverse: bool, values: str
-) -> str:
-    """A pair's lines."""
-    start = FORMATS.get(name, 0) if base is None else base
-    turn = -1 if reverse else 1
+def _lines(pair: SentencePair, number: int, name: str, first: int, values: str) -> str:
+    """A pair's lines; ``first`` is what the first word counts as."""
+    if name in ("alignv2", "naacl"):
+        width = 4 if name == "naacl" else 1
+        return "".join(f"{number + 1:0{width}d} {i + first} {j + first} S\n" for i, j in sorted(pair.links))
     if name in NUMBERED:
-        links = sorted((j, i) for i, j in found.links) if reverse else found.links
-        if name in ("alignv2", "naacl"):
-            width = 4 if name == "naacl" else 1
-            return "".join(f"{number + 1:0{width}d} {i + start} {j + start} S\n" for i, j in links)
-        return " ".join([f"{i + start}-{j + start}" for i, j in links]) + "\n"
+        return " ".join([f"{i + first}-{j + first}" for i, j in sorted(pair.links)]) + "\n"
     if name == "words":
         source, target = ([*map(column, side)] for side in pair.words)
-        return "\t".join("|||".join((source[i], target[j])[::turn]) for i, j in found.links) + "\n"
+        return "\t".join(f"{source[i]}|||{target[j]}" for i, j in pair.links) + "\n"
     row: dict[str, Any] = {"id": number if pair.id is None else pair.id}
-    texts, (one, other) = pair.placed
+    texts, (source_spans, target_spans) = pair.texts_and_spans
     if name == "offsets":
-        row["source"], row["target"] = texts[::turn]
-        row["spans"] = [[*chain(*(one[i], other[j])[::turn])] for i, j in found.links]
+        row["source"], row["target"] = texts
+        row["spans"] = [[*source_spans[i], *target_spans[j]] for i, j in pair.links]
     else:
-        row["src"], row["tgt"] = pair.words[::turn]
-        row["src_text"], row["tgt_text"] = texts[::turn]
-        row["src_spans"], row["tgt_spans"] = (one, other)[::turn]
+        row["src"], row["tgt"] = pair.words
+        row["src_text"], row["tgt_text"] = texts
+        row["src_spans"], row["tgt_spans"] = source_spans, target_spans
         if any(pair.tags):
-            row["src_tags"], row["tgt_tags"] = pair.tags[::turn]
-        row["links"] = [[i + start, j + start][::turn] for i, j in found.links]
-    row[values] = [round(p, 6) for p in found.probabilities]
+            row["src_tags"], row["tgt_tags"] = pair.tags
+        row["links"] = [[i + first, j + first] for i, j in pair.links]
+    row[values] = [round(p, 6) for p in pair.probabilities]
     if name == "jsonl":
-        row["score"] = None if math.isnan(found.score) else round(found.score, 6)
-    others = pair.others(reverse=reverse).items()
-    row |= {key: value for key, value in others if key not in row and key not in _OF_LINKS}
+        row["score"] = None if math.isnan(pair.score) else round(pair.score, 6)
+    row |= {key: value for key, value in pair.row_values().items() if key not in row and key not in _OF_LINKS}
     return json_line(row)
 
 
-def write_corpus(found: Found, out: Path) -> int:
+def write_corpus(linked: Iterable[SentencePair], out: Path) -> int:
     """Write an ALIGNED corpus folder, as ``isoglot prepare`` does; recipes take it with ``kind: aligned``.
 
     Probabilities and scores are not kept: links that training should not see are left out before, by
@@ -102,15 +96,15 @@ def write_corpus(found: Found, out: Path) -> int:
     with tempfile.TemporaryDirectory(dir=out.parent, prefix=f".{out.name}.") as folder:
         sources = []
         # One file for each run of pairs of the same languages, so that the rows keep their order.
-        for number, (languages, run) in enumerate(groupby(found, key=lambda item: item[0].languages)):
+        for number, (languages, run) in enumerate(groupby(linked, key=attrgetter("languages"))):
             if not all(languages):
                 raise ConfigurationError(
                     "an ALIGNED corpus names the languages of its pairs; give --source-lang and --target-lang"
                 )
             path = Path(folder) / f"{number:06d}.jsonl"
             with path.open("w", encoding="utf-8") as file:
-                for pair, links in run:
-                    row = {"source": pair.words[0], "target": pair.words[1], "links": links.links}
+                for pair in run:
+                    row = {"source": pair.words[0], "target": pair.words[1], "links": pair.links}
                     file.write(json.dumps(row, ensure_ascii=False) + "\n")
                     pairs += 1
             named = dict(zip(("source_language", "target_language"), languages, strict=True))

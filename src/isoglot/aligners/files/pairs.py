@@ -6,18 +6,22 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from isoglot.aligners.alignment import LINK_ITEM, WINDOW
-from isoglot.corpus.encode.words import WordMode, note_of_spaces, other_space, sentence_words, split_words
+from isoglot.aligners.alignment import WINDOW
+from isoglot.corpus.encode.words import WordMode, note_of_spaces, other_space, split_words
+from isoglot.corpus.links import LINK_ITEM
 from isoglot.corpus.open_corpus import Corpus, CorpusInput, corpus_sources, open_corpus
 from isoglot.corpus.read.cells import wrong_width
 from isoglot.corpus.read.line_files import bar_fields, refuse_bare_returns
 from isoglot.corpus.read.readers import PAIR_READERS
 from isoglot.corpus.read.sources import UNNAMED, Source, by_suffix
-from isoglot.corpus.text_pairs import TextPair, chunk_pairs, input_pairs, source_pairs
+from isoglot.corpus.sentence_pair import SentencePair
+from isoglot.corpus.text_pairs import chunk_pairs, input_pairs, source_pairs
 from isoglot.errors import ConfigurationError, InputError
 
 _LOG = logging.getLogger(__name__)
 Warn = Callable[[int, str], None]
+ReadPairs = Callable[[WordMode, Warn | None], Iterator[SentencePair]]
+"""Reads pairs from the first one on, cut into words as the mode says; what is wrong with them is reported if asked."""
 
 _MOST_WARNINGS = 20
 _LINE_FORMATS = ("bars", "moses", "tsv")
@@ -31,7 +35,7 @@ _GLUED = re.compile(r"\w[.,;:!?…。，！？।؟]+(?:\s|$)")
 
 def read_pairs(
     corpus: Corpus, *, mode: WordMode, warn: Warn | None = None, split: bool = False
-) -> Iterator[TextPair]:
+) -> Iterator[SentencePair]:
     """Sentence pairs in the order of the inputs, in bounded memory.
 
     A line of a Moses pair, a TSV or a ``source ||| target`` file that cannot be read (invalid UTF-8, a missing
@@ -54,7 +58,7 @@ def read_pairs(
                 noticed.look(pair.texts)
             if isinstance(warn, Warnings):
                 warn.places.append((number, pair.path, pair.line))
-            yield _with_words(pair, mode)
+            yield pair.cut(mode)
     if noticed is not None:
         noticed.end()
 
@@ -71,7 +75,7 @@ def more_bitext(paths: Sequence[str], languages: Sequence[str]) -> Corpus:
 
 def prepared_pairs(
     given: CorpusInput, *, mode: WordMode, start: int = 0, stop: int | None = None, split: bool = False
-) -> Iterator[TextPair]:
+) -> Iterator[SentencePair]:
     """The pairs ``start`` to ``stop`` − 1 of a prepared folder; ``split`` as in :func:`read_pairs`."""
     aligned = given.manifest is not None and given.manifest.kind == "aligned"
     if mode == "unicode" and aligned and not split:
@@ -79,10 +83,10 @@ def prepared_pairs(
         raise InputError(
             "is already split into words, and its links count them; leave --words out", path=path
         )
-    return (_with_words(pair, mode) for pair in input_pairs(given, start, stop))
+    return (pair.cut(mode) for pair in input_pairs(given, start, stop))
 
 
-def _rows(source: Source, before: int, warn: Warn, mode: WordMode, split: bool) -> Iterator[TextPair]:
+def _rows(source: Source, before: int, warn: Warn, mode: WordMode, split: bool) -> Iterator[SentencePair]:
     """Each row, in its place; ``before`` pairs have been read of other inputs."""
     if source.format in _LINE_FORMATS and not (source.header or _named(source)):
         return _tolerant(source, before, warn)
@@ -148,20 +152,12 @@ class _Notices:
             )
 
 
-def _with_words(pair: TextPair, mode: WordMode) -> TextPair:
-    source, target = (
-        words or sentence_words(text, mode=mode) for text, words in zip(pair.texts, pair.words, strict=True)
-    )
-    pair.words = source, target
-    return pair
-
-
 def _named(source: Source) -> bool:
     """Whether columns are named, which requires a header."""
     return any(isinstance(source.columns.get(role), str) for role in ("source", "target"))
 
 
-def _tolerant(source: Source, before: int, warn: Warn) -> Iterator[TextPair]:
+def _tolerant(source: Source, before: int, warn: Warn) -> Iterator[SentencePair]:
     """The pair of each line, of two files or cut at a separator; what cannot be read keeps its place."""
     separator = {"bars": "|||", "tsv": "\t"}.get(str(source.format))
     columns = [int(source.columns.get(role, at)) for role, at in (("source", 0), ("target", 1))]
@@ -176,7 +172,7 @@ def _tolerant(source: Source, before: int, warn: Warn) -> Iterator[TextPair]:
             fields = (
                 bar_fields(texts[0]) if separator == "|||" else texts[0].split("\t") if separator else texts
             )
-            pair = TextPair(
+            pair = SentencePair(
                 ("", ""), languages=(source_language, target_language), path=source.path, line=line
             )
             problem = ""
@@ -203,10 +199,10 @@ def _tolerant(source: Source, before: int, warn: Warn) -> Iterator[TextPair]:
         )
 
 
-def _objects(source: Source, *, refuse_split: bool) -> Iterator[TextPair]:
+def _objects(source: Source, *, refuse_split: bool) -> Iterator[SentencePair]:
     """Each line of JSON, of which a side may be a list of words; of a blank one both are empty: it keeps its place."""
     source_language, target_language = source.languages("bitext")
-    blank = TextPair(("", ""), languages=(source_language, target_language), path=source.path)
+    blank = SentencePair(("", ""), languages=(source_language, target_language), path=source.path)
     for chunk in PAIR_READERS["jsonl"].chunks(source, "bitext", None):
         pairs = {pair.line: pair for pair in chunk_pairs(source, chunk)}
         for line, pair in pairs.items():
@@ -215,10 +211,10 @@ def _objects(source: Source, *, refuse_split: bool) -> Iterator[TextPair]:
         data = chunk.payload[0]
         lines = data.count(b"\n") + (not data.endswith(b"\n"))
         for line in range(chunk.first_line, chunk.first_line + lines):
-            yield pairs.get(line) or replace(blank, line=line)
+            yield pairs[line] if line in pairs else replace(blank, line=line)
 
 
-def _problem(pair: TextPair, refuse_split: bool) -> str | None:
+def _problem(pair: SentencePair, refuse_split: bool) -> str | None:
     """What is wrong with a line of JSON whose sides can be read."""
     if any(pair.words) and refuse_split:
         return "is already split into words; leave --words out"

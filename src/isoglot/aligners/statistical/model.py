@@ -14,13 +14,10 @@ import numpy.typing as npt
 
 from isoglot.aligners.alignment import (
     WINDOW,
-    AlignedPair,
     LinkTable,
-    WordPair,
-    pair_links,
-    require_words,
     usable_words,
     windows,
+    with_links,
 )
 from isoglot.aligners.statistical.bitext import BitextSide, ForeignText, WordNumbers, encode
 from isoglot.aligners.statistical.decoding import BestWords
@@ -30,6 +27,7 @@ from isoglot.aligners.symmetrise import check_symmetriser, symmetrise_table
 from isoglot.checks import did_you_mean, shortened, validated
 from isoglot.corpus.encode.words import WordMode, require_mode
 from isoglot.corpus.read.sources import UNNAMED
+from isoglot.corpus.sentence_pair import SentencePair, WordPair, require_words
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.languages import same_language
 
@@ -191,11 +189,11 @@ class StatisticalAligner:
         self._estimate(*self._encode(source, target), start)
         return self
 
-    def fit_pairs(self, pairs: Iterable[WordPair]) -> Self:
+    def fit_pairs(self, pairs: Iterable[SentencePair | WordPair]) -> Self:
         """Estimate the model from pairs given as words, which are read once and not kept."""
         source, target = (WordNumbers(lowercase=self.lowercase) for _ in range(2))
         for number, pair in enumerate(map(require_words, pairs), 1):
-            words = usable_words(pair, number, lambda *_: None)  # aligning them warns
+            words = usable_words(pair.words, number, lambda *_: None)  # aligning them warns
             source.add(words[0])
             target.add(words[1])
         self.model = METHODS[self.method].estimate(source.side(), target.side(), self.options)
@@ -260,24 +258,26 @@ class StatisticalAligner:
         key = f"{self.trained().digest()} {self.method} {decoding} {self.options} {self.words}"
         return add_links(bitext, run, batch_size=batch_size, key=key, mode=self._mode)
 
-    def align_words(self, source: Sequence[str], target: Sequence[str]) -> AlignedPair:
+    def align_words(self, source: Sequence[str], target: Sequence[str]) -> SentencePair:
         """Link one sentence pair, given as words, with the model as it is."""
         return next(self.align_pairs([(source, target)]))
 
-    def align_pairs(self, pairs: Iterable[WordPair], *, window: int = WINDOW) -> Iterator[AlignedPair]:
-        """Link any number of pairs given as words, in order, at most ``window`` of them in memory at a time."""
+    def align_pairs(
+        self, pairs: Iterable[SentencePair | WordPair], *, window: int = WINDOW
+    ) -> Iterator[SentencePair]:
+        """Link any number of pairs with words, in order, at most ``window`` of them in memory at a time."""
         self.trained()
         return self._aligned(map(require_words, pairs), window)
 
-    def _aligned(self, pairs: Iterator[WordPair], window: int) -> Iterator[AlignedPair]:
+    def _aligned(self, pairs: Iterator[SentencePair], window: int) -> Iterator[SentencePair]:
         first, unknown = 0, ForeignText(self.trained().known, lowercase=self.lowercase)
         while chunk := list(islice(pairs, window)):
-            usable = [usable_words(pair, number, _warn) for number, pair in enumerate(chunk, first + 1)]
+            usable = [usable_words(pair.words, number, _warn) for number, pair in enumerate(chunk, first + 1)]
             sides = [[pair[side] for pair in usable] for side in (0, 1)]
             unknown.look(*sides)
             table = self.tables(*sides).links
             lengths = ([len(words) for words in side] for side in sides)
-            yield from map(AlignedPair.of, chunk, pair_links(table, *lengths))
+            yield from with_links(chunk, table, *lengths)
             first += len(chunk)
 
     def tables(self, source: Sentences, target: Sentences) -> SentenceAlignments:

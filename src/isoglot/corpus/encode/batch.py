@@ -65,7 +65,13 @@ class BatchEncoder:
         text = self.kind == "text"
         names = ("text",) if text else ("source", "target")
         sides = [self._side(columns, name, "words" if text else f"{name}_words") for name in names]
-        fitted = self._fitted([side.lengths for side in sides])
+        longest, most = self.options.max_length, self.options.max_side
+        budget = None if longest is None else max(longest - self.specials, 0)
+        limits = [limit for limit in (most, budget) if limit is not None]
+        if not text:
+            fitted = list(fit_pair(sides[0].lengths, sides[1].lengths, side=most, budget=budget))
+        else:
+            fitted = [np.minimum(sides[0].lengths, min(limits)) if limits else sides[0].lengths]
         filled = np.all([side.lengths > 0 for side in sides], axis=0)
         cut = filled & np.any([n != side.lengths for side, n in zip(sides, fitted, strict=True)], axis=0)
         drop = self.options.overlong == "drop"
@@ -81,12 +87,15 @@ class BatchEncoder:
             "pieces": int(sum(length.sum() for length in lengths)),
             "words_not_located": sum(side.not_located for side in sides),
         }
-        found = {"length": pa.array(np.sum(lengths, axis=0)[rows]), "row": pa.array(rows + first_row)}
+        stream = {"length": pa.array(np.sum(lengths, axis=0)[rows]), "row": pa.array(rows + first_row)}
         for name, side, length in zip(names, sides, lengths, strict=True):
-            prefix, chosen = "" if text else f"{name}_", _cut(side, length)
-            found[f"{prefix}language"] = columns[f"{prefix}language"].take(pa.array(rows))
-            found[f"{prefix or 'input_'}ids"] = list_array(side.ids[chosen], length[rows])
-            found[f"{prefix}word_ids"] = list_array(side.word_ids[chosen], length[rows])
+            prefix = "" if text else f"{name}_"
+            first = np.cumsum(side.lengths) - side.lengths
+            local = np.arange(len(side.ids)) - np.repeat(first, side.lengths)
+            chosen = local < np.repeat(length, side.lengths)  # each sentence keeps its first pieces
+            stream[f"{prefix}language"] = columns[f"{prefix}language"].take(pa.array(rows))
+            stream[f"{prefix or 'input_'}ids"] = list_array(side.ids[chosen], length[rows])
+            stream[f"{prefix}word_ids"] = list_array(side.word_ids[chosen], length[rows])
         if self.kind == "aligned":
             source, target = sides
             links = self._piece_links(columns, source, target, first_row, counts)
@@ -95,17 +104,8 @@ class BatchEncoder:
             counts["links_cut"] = int((~inside & keep[row]).sum())
             counts["piece_links"] = int(inside.sum())
             per_row = np.bincount(row[inside], minlength=len(keep))
-            found["links"] = list_array(links[inside, 1:], per_row[rows], width=2)
-        return found, counts
-
-    def _fitted(self, lengths: list[_Int]) -> list[_Int]:
-        """How much of each side to keep at most."""
-        longest, most = self.options.max_length, self.options.max_side
-        budget = None if longest is None else max(longest - self.specials, 0)
-        if len(lengths) == 2:
-            return list(fit_pair(*lengths, side=most, budget=budget))
-        limits = [n for n in (most, budget) if n is not None]
-        return [np.minimum(lengths[0], min(limits))] if limits else lengths
+            stream["links"] = list_array(links[inside, 1:], per_row[rows], width=2)
+        return stream, counts
 
     def _side(self, columns: Mapping[str, Any], text: str, words: str) -> SidePieces:
         texts = columns[text].to_pylist() if text in columns else None
@@ -130,16 +130,18 @@ class BatchEncoder:
         links = sort_links(links)
         counts["links"] = len(links)
         if self.options.drop_identical and on_words:
-            links = links[~_identical(links, columns)]
+            words = columns["source_words"].to_pylist(), columns["target_words"].to_pylist()
+            alike = (words[0][row][i] == words[1][row][j] for row, i, j in links.tolist())
+            links = links[~np.fromiter(alike, dtype=bool, count=len(links))]
         counts["links_filtered"] = counts["links"] - len(links)
         if not on_words:
             counts["links_without_pieces"] = 0
             return links
-        words = [index_words(side.word_ids, side.lengths, side.word_counts) for side in (source, target)]
-        ends = zip(words, links[:, 1:].T, strict=True)
-        bare = [side.counts[side.rows[links[:, 0]] + own] == 0 for side, own in ends]
+        index = [index_words(side.word_ids, side.lengths, side.word_counts) for side in (source, target)]
+        ends = zip(index, links[:, 1:].T, strict=True)
+        bare = [side.counts[side.rows[links[:, 0]] + word] == 0 for side, word in ends]
         counts["links_without_pieces"] = int(np.any(bare, axis=0).sum())
-        return project_links(links, *words, subword=self.options.subword)
+        return project_links(links, *index, subword=self.options.subword)
 
 
 def fit_pair(source: _Int, target: _Int, *, side: int | None, budget: int | None) -> tuple[_Int, _Int]:
@@ -153,14 +155,6 @@ def fit_pair(source: _Int, target: _Int, *, side: int | None, budget: int | None
         return source, target
     source = np.minimum(source, np.maximum(budget - target, budget - budget // 2))
     return source, np.minimum(target, budget - source)
-
-
-def _cut(side: SidePieces, lengths: _Int) -> NDArray[np.bool_]:
-    """Which pieces stay when each sentence keeps its first ``lengths`` ones."""
-    first = np.cumsum(side.lengths) - side.lengths
-    local = np.arange(len(side.ids)) - np.repeat(first, side.lengths)
-    chosen: NDArray[np.bool_] = local < np.repeat(lengths, side.lengths)
-    return chosen
 
 
 def _read_links(column: Any, first_row: int) -> _Int:
@@ -187,9 +181,3 @@ def _check_links(links: _Int, sizes: tuple[_Int, _Int], *, unit: str, first_row:
                 f"corpus row {row + first_row}: link {link} is too high, the {name} side has {int(size[row])} {unit}s "
                 f"(0-based); check that links and {unit}s belong together"
             )
-
-
-def _identical(links: _Int, columns: Mapping[str, Any]) -> NDArray[np.bool_]:
-    source, target = columns["source_words"].to_pylist(), columns["target_words"].to_pylist()
-    same = (source[row][i] == target[row][j] for row, i, j in links.tolist())
-    return np.fromiter(same, dtype=bool, count=len(links))

@@ -89,7 +89,10 @@ def encode_stream(
     """
     options = options or EncodeOptions()
     kind = options.kind or detect_kind(corpus)
-    corpus = _chosen_columns(corpus, kind)
+    needed = {"text": TEXT, "bitext": BITEXT, "lexicon": LEXICON, "aligned": ALIGNED}[kind]
+    if kind == "text" and "text" not in corpus.column_names:
+        needed = Features({"words": List(Value("string")), "language": Value("string")})
+    corpus = require(corpus, needed, role=f"{kind} corpus to encode").select_columns(list(needed))
     pieces, text = PieceEncoder(tokenizer, words=options.words), kind == "text"
     specials = (single_template(tokenizer) if text else pair_template(tokenizer, options.pair_template)).size
     if options.max_length is not None and options.max_length < specials + 2:
@@ -109,9 +112,9 @@ def encode_stream(
     def batches(counts: Counter[str]) -> Iterator[dict[str, Any]]:
         for table in corpus.with_format("arrow").iter(batch_size=_BATCH):
             columns = {column: flat_array(table.column(column)) for column in table.column_names}
-            encoded, found = encoder.encode(columns, first_row=counts["examples"])
+            encoded, counted = encoder.encode(columns, first_row=counts["examples"])
             yield encoded
-            counts.update(found)
+            counts.update(counted)
             if progress is not None:
                 progress(counts["examples"], len(corpus))
 
@@ -128,13 +131,3 @@ def encode_stream(
         return {"kind": kind, "options": made_with, "specials": specials, "counts": counts}
 
     return cached_stream(kind, parts, make, cache_dir=cache_dir)
-
-
-def _chosen_columns(corpus: Dataset, kind: Kind) -> Dataset:
-    """The columns that the stream depends on, checked."""
-    if kind == "text" and "text" not in corpus.column_names:
-        needed = Features({"words": List(Value("string")), "language": Value("string")})
-    else:
-        needed = {"text": TEXT, "bitext": BITEXT, "lexicon": LEXICON, "aligned": ALIGNED}[kind]
-    chosen: Dataset = require(corpus, needed, role=f"{kind} corpus to encode").select_columns(list(needed))
-    return chosen

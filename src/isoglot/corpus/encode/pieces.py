@@ -40,9 +40,7 @@ def fast_backend(tokenizer: PreTrainedTokenizerBase, *, shared: bool = False) ->
             f"{type(tokenizer).__name__} is a slow tokenizer; load a fast one (tokenizer.json) with AutoTokenizer"
         )
     backend = backend if shared else copy.deepcopy(backend)
-    with (
-        _LOCK
-    ):  # a tokenizer that another thread is using cannot be changed, and need not be: its first user did
+    with _LOCK:  # a tokenizer that another thread uses cannot be changed, and need not be: its first user did
         if backend.truncation is not None:
             backend.no_truncation()
         if backend.padding is not None:
@@ -74,7 +72,13 @@ class PieceEncoder:
     ) -> None:
         self.backend = fast_backend(tokenizer, shared=shared)
         self.words: WordMode = words
-        self.space_before_word = self._lacks_space()
+        # whether a word inside a sentence has other pieces than the same word alone, for want of a space
+        running = self.backend.encode("a a", add_special_tokens=False).ids
+        alone, spaced = (
+            self.backend.encode(["a", word], is_pretokenized=True, add_special_tokens=False).ids
+            for word in ("a", " a")
+        )
+        self.space_before_word = bool(running != alone and running == spaced)
 
     def inside(self, texts: Sequence[str]) -> list[str]:
         """Dictionary entries as they are written inside a sentence (with the space a tokenizer may want)."""
@@ -93,40 +97,38 @@ class PieceEncoder:
         spans: list[_Spans | None] = [None] * len(words)
         if texts is not None:
             spans = [locate_words(text, sentence) for text, sentence in zip(texts, words, strict=True)]
-        raw = [row for row, found in enumerate(spans) if found is not None]
-        listed = [row for row, found in enumerate(spans) if found is None]
+        raw = [row for row, located in enumerate(spans) if located is not None]
+        listed = [row for row, located in enumerate(spans) if located is None]
         counts = np.array([len(sentence) for sentence in words], dtype=np.int64)
         parts = []
         if raw and texts is not None:
             chosen = [texts[row] for row in raw]
             parts.append((raw, _by_offsets(self._encode(chosen), chosen, [spans[row] or [] for row in raw])))
         if listed or not raw:
-            encodings = self._encode([self._spaced(words[row]) for row in listed], pretokenized=True)
+            space = " " if self.space_before_word else ""
+            sentences = [
+                [f"{space}{word}" if i and word else word for i, word in enumerate(words[row])]
+                for row in listed
+            ]
+            encodings = self._encode(sentences, pretokenized=True)
             numbers = (-1 if w is None else w for e in encodings for w in e.word_ids)
             word_ids = np.fromiter(numbers, dtype=np.int32)
             lengths = np.array([len(e) for e in encodings], dtype=np.int64)
             parts.append((listed, SidePieces(_ids(encodings), word_ids, lengths, counts[listed], 0)))
         not_located = 0 if texts is None else len(listed)
-        return _merge(parts, counts, not_located)
+        # sentences that were encoded apart go back into their order
+        rows = np.concatenate([np.asarray(numbers, dtype=np.int64) for numbers, _ in parts])
+        lengths = np.concatenate([side.lengths for _, side in parts])
+        order = np.argsort(np.repeat(rows, lengths), kind="stable")
+        ids, word_ids = (np.concatenate([side[field] for _, side in parts])[order] for field in (0, 1))
+        return SidePieces(ids, word_ids, lengths[np.argsort(rows)], counts, not_located)
 
     def _encode(self, texts: Sequence[Any], *, pretokenized: bool = False) -> list[Any]:
         # encode_batch_fast would be quicker by a few percent, but its encodings have no word ids and no offsets.
-        found: list[Any] = self.backend.encode_batch(
+        encodings: list[Any] = self.backend.encode_batch(
             list(texts), is_pretokenized=pretokenized, add_special_tokens=False
         )
-        return found
-
-    def _spaced(self, words: Sequence[str]) -> list[str]:
-        if not self.space_before_word:
-            return list(words)
-        return [word if i == 0 or not word else f" {word}" for i, word in enumerate(words)]
-
-    def _lacks_space(self) -> bool:
-        """Whether a word inside a sentence has other pieces than the same word alone, for want of a space."""
-        running = self.backend.encode("a a", add_special_tokens=False).ids
-        alone = self.backend.encode(["a", "a"], is_pretokenized=True, add_special_tokens=False).ids
-        spaced = self.backend.encode(["a", " a"], is_pretokenized=True, add_special_tokens=False).ids
-        return bool(running != alone and running == spaced)
+        return encodings
 
 
 def _ids(encodings: Sequence[Any]) -> NDArray[np.int32]:
@@ -169,18 +171,7 @@ def _join_bare_spaces(
         if flat + 1 >= ends[row] or word_ids[flat + 1] < 0 or texts[row][start:end].strip():
             continue
         if offsets[flat + 1, 0] != end or not texts[row][end : end + 1].strip():
-            place, own = flat - ends[row] + lengths[row], encodings[row].word_ids
-            if own[place] != own[place + 1]:
+            index, pre_tokens = flat - ends[row] + lengths[row], encodings[row].word_ids
+            if pre_tokens[index] != pre_tokens[index + 1]:
                 continue
         word_ids[flat] = word_ids[flat + 1]
-
-
-def _merge(
-    parts: Sequence[tuple[list[int], SidePieces]], counts: NDArray[np.int64], not_located: int
-) -> SidePieces:
-    """Put sentences encoded apart back into their order."""
-    rows = np.concatenate([np.asarray(own, dtype=np.int64) for own, _ in parts])
-    lengths = np.concatenate([side.lengths for _, side in parts])
-    order = np.argsort(np.repeat(rows, lengths), kind="stable")
-    ids, word_ids = (np.concatenate([side[field] for _, side in parts])[order] for field in (0, 1))
-    return SidePieces(ids, word_ids, lengths[np.argsort(rows)], counts, not_located)

@@ -102,9 +102,9 @@ def cached_stream(
     ``cache_dir``: Where streams are kept; by default :func:`~isoglot.runs.cache.cache_folder`.
     """
     root = cache_folder() if cache_dir is None else Path(cache_dir)
-    place = root / f"{kind}-{hashlib.blake2b('|'.join(parts).encode(), digest_size=10).hexdigest()}"
-    make_once(place, {}, make, what="stream", name=MANIFEST, cached=True)
-    return open_stream(place)
+    folder = root / f"{kind}-{hashlib.blake2b('|'.join(parts).encode(), digest_size=10).hexdigest()}"
+    make_once(folder, {}, make, what="stream", name=MANIFEST, cached=True)
+    return open_stream(folder)
 
 
 def open_stream(folder: Path) -> Dataset:
@@ -118,6 +118,6 @@ def stream_manifest(stream: Dataset) -> dict[str, Any]:
     for entry in stream.cache_files:
         manifest = Path(entry["filename"]).parent / MANIFEST
         if manifest.is_file():
-            found: dict[str, Any] = json.loads(manifest.read_text(encoding="utf-8"))
-            return found
+            values: dict[str, Any] = json.loads(manifest.read_text(encoding="utf-8"))
+            return values
     raise InputError("this dataset has no manifest; one made by encode_stream or pack_stream is needed")

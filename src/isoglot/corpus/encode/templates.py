@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -39,7 +38,7 @@ class Template:
         """Where the second sentence's part begins, if the first has ``first`` pieces."""
         return self.prefix.size + first + (self.middle.size + 1) // 2
 
-    def place(self, first: IntArray, second: IntArray | None = None) -> IntArray:
+    def sequence(self, first: IntArray, second: IntArray | None = None) -> IntArray:
         """The sequence of ids with its specials."""
         if second is None:
             return np.concatenate((self.prefix, first, self.suffix))
@@ -48,7 +47,7 @@ class Template:
     def surround(self, first: IntArray, second: IntArray | None = None, *, fill: int) -> IntArray:
         """Values per piece laid out as :meth:`place` lays out the ids, ``fill`` at the specials."""
         special = Template(*(np.full_like(part, fill) for part in (self.prefix, self.middle, self.suffix)))
-        return special.place(first, second)
+        return special.sequence(first, second)
 
 
 def single_template(tokenizer: PreTrainedTokenizerBase) -> Template:
@@ -83,27 +82,26 @@ def as_array(values: Any) -> IntArray:
     return np.asarray(values, dtype=np.int64)
 
 
-def _texts(tokenizer: PreTrainedTokenizerBase) -> Iterator[str]:
-    """Short texts, one of which any tokenizer cuts into at least one piece."""
-    yield from ("a", "0", ".")
-    special = set(tokenizer.all_special_tokens)
-    yield from (token for token in tokenizer.get_vocab() if token not in special)
-
-
 def _specials(tokenizer: PreTrainedTokenizerBase, *, sides: int) -> list[list[int]]:
     """The ids before, between and behind the sides of a trial input that has at least one piece a side."""
     if not tokenizer.is_fast:
         raise ConfigurationError(
             f"tokenizer: {type(tokenizer).__name__} is a slow tokenizer; load a fast one with AutoTokenizer"
         )
-    for text in islice(_texts(tokenizer), 1000):
+    special = set(tokenizer.all_special_tokens)
+    tokens = (token for token in tokenizer.get_vocab() if token not in special)
+    for text in islice(chain(("a", "0", "."), tokens), 1000):  # any tokenizer cuts one of them into a piece
         encoding = tokenizer(text, text if sides == 2 else None, truncation=False, padding=False)
-        places = [
-            [i for i, own in enumerate(encoding.sequence_ids(0)) if own == side] for side in range(sides)
+        positions = [
+            [i for i, of_side in enumerate(encoding.sequence_ids(0)) if of_side == side]
+            for side in range(sides)
         ]
-        if all(places):
+        if all(positions):
             ids = list(encoding["input_ids"])
-            starts, stops = [0, *(own[-1] + 1 for own in places)], [*(own[0] for own in places), len(ids)]
+            starts, stops = (
+                [0, *(of_side[-1] + 1 for of_side in positions)],
+                [*(of_side[0] for of_side in positions), len(ids)],
+            )
             return [ids[a:b] for a, b in zip(starts, stops, strict=True)]
     raise ConfigurationError(
         "tokenizer: it produces no pieces; check its vocabulary with tokenizer.tokenize('a')"

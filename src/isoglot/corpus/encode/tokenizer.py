@@ -100,7 +100,14 @@ def train_tokenizer(
             f"vocab_size={options.vocab_size} is too small, special tokens and characters alone are {size}; raise it"
         )
     core.post_processor = _post_processor(options, core)
-    return _wrapped(core, options)
+    names = {f"{name}_token": token for name, token in _SPECIALS[options.family].items()}
+    inputs = ["input_ids", "token_type_ids", "attention_mask"]
+    if options.family == "roberta":
+        names |= {"bos_token": names["cls_token"], "eos_token": names["sep_token"]}
+        inputs.remove("token_type_ids")
+    return PreTrainedTokenizerFast(
+        tokenizer_object=core, model_input_names=inputs, model_max_length=options.model_max_length, **names
+    )
 
 
 class _CountedTexts:
@@ -253,15 +260,3 @@ def _post_processor(options: TokenizerOptions, core: Tokenizer) -> Any:
         return template
     # Without this step a byte-level piece's characters would include the space before its word.
     return processors.Sequence([processors.ByteLevel(trim_offsets=True), template])
-
-
-def _wrapped(core: Tokenizer, options: TokenizerOptions) -> PreTrainedTokenizerFast:
-    named = {f"{name}_token": token for name, token in _SPECIALS[options.family].items()}
-    inputs = ["input_ids", "attention_mask"]
-    if options.family == "roberta":
-        named |= {"bos_token": named["cls_token"], "eos_token": named["sep_token"]}
-    else:
-        inputs.insert(1, "token_type_ids")
-    return PreTrainedTokenizerFast(
-        tokenizer_object=core, model_input_names=inputs, model_max_length=options.model_max_length, **named
-    )

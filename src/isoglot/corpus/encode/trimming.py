@@ -63,13 +63,13 @@ def count_pieces(backend: Tokenizer, texts: Iterable[str]) -> Usage:
         for batch in _batches(texts)
         for reading in zip(counts, _readings(backend, batch, unknown), strict=True)
     )
-    for own, batch in batches:
+    for row, batch in batches:
         encoded = backend.encode_batch_fast(batch, add_special_tokens=False)
-        _add(own, encoded)
+        _add(row, encoded)
         literal = [text for text in batch if spelled.search(text)]
         if literal:
             backend.encode_special_tokens = True
-            _add(own, backend.encode_batch_fast(literal, add_special_tokens=False))
+            _add(row, backend.encode_batch_fast(literal, add_special_tokens=False))
             backend.encode_special_tokens = False
         for text, encoding in zip(batch, encoded, strict=True) if model["type"] != "Unigram" else ():
             if unknown in encoding.ids:
@@ -114,41 +114,25 @@ def pieces_at(usage: Usage, times: float) -> int:
     return int(min(len(usage.counts), round(used * times ** (once / max(1, used)))))
 
 
-def chosen_pieces(
-    backend: Tokenizer,
-    usage: Usage,
-    *,
-    always: Collection[int] = (),
-    min_count: int = 1,
-    limit: int | None = None,
-) -> NDArray[np.int64]:
+def chosen_pieces(backend: Tokenizer, usage: Usage, *, always: Collection[int] = ()) -> NDArray[np.int64]:
     """Ids of the pieces to keep, ascending."""
     pieces = backend.get_vocab(with_added_tokens=True)
     texts = {number: text for text, number in pieces.items()}
     model = json.loads(backend.to_str())["model"]
-    kept = {number for number in always if number in texts} | usage.tried
-    kept.update(pieces[text] for text in _indispensable(backend, model, usage, texts) if text in pieces)
-    if limit is not None and limit < len(kept):
-        raise ConfigurationError(
-            f"--keep-pieces {limit}: specials and the text's characters alone are {len(kept)} pieces; raise it"
-        )
-    ancestors = _Merges(model) if model["type"] == "BPE" else None
-    order = np.argsort(-usage.counts, kind="stable")
-    for number in order[usage.counts[order] >= min_count].tolist():
-        family = {number}
-        if ancestors is not None:
-            family.update(pieces[t] for t in ancestors.of(texts[number]) if t in pieces)
-        if limit is not None and len(kept | family) > limit:
-            break
-        kept |= family
-    return np.array(sorted(kept), dtype=np.int64)
+    used = np.flatnonzero(usage.counts).tolist()
+    chosen = {*used, *usage.tried, *(number for number in always if number in texts)}
+    chosen.update(pieces[text] for text in _indispensable(backend, model, usage, texts) if text in pieces)
+    if model["type"] == "BPE":
+        merges = _Merges(model)
+        chosen.update(pieces[t] for number in used for t in merges.of(texts[number]) if t in pieces)
+    return np.array(sorted(chosen), dtype=np.int64)
 
 
-def trimmed_tokenizer(backend: Tokenizer, kept: NDArray[np.int64]) -> Tokenizer:
+def trimmed_tokenizer(backend: Tokenizer, pieces: NDArray[np.int64]) -> Tokenizer:
     """A tokenizer with some of the pieces, numbered anew in the same order."""
     values = json.loads(backend.to_str())
     old = backend.get_vocab(with_added_tokens=True)
-    number = {int(before): after for after, before in enumerate(kept)}
+    number = {int(before): after for after, before in enumerate(pieces)}
     _trim_model(values["model"], number)
     values["added_tokens"] = [{**t, "id": number[t["id"]]} for t in values["added_tokens"]]
     if values["post_processor"] is not None:
@@ -168,11 +152,11 @@ def cut_differences(before: Tokenizer, after: Tokenizer, texts: Iterable[str]) -
     for batch in _batches(texts):
         old = before.encode_batch(batch, add_special_tokens=False)
         new = after.encode_batch(batch, add_special_tokens=False)
-        for one, other in zip(old, new, strict=True):
-            total += len(one)
-            if one.tokens != other.tokens:
-                held = Counter(zip(one.tokens, one.offsets, strict=True))
-                changed += (held - Counter(zip(other.tokens, other.offsets, strict=True))).total()
+        for first, second in zip(old, new, strict=True):
+            total += len(first)
+            if first.tokens != second.tokens:
+                spans = Counter(zip(first.tokens, first.offsets, strict=True))
+                changed += (spans - Counter(zip(second.tokens, second.offsets, strict=True))).total()
     return total, changed
 
 
@@ -247,19 +231,19 @@ class _Merges:
         """Every piece on the way from the characters of a piece to the piece."""
         body = piece.removeprefix(self.prefix).removesuffix(self.suffix)
         inner = bool(self.prefix) and piece.startswith(self.prefix)
-        parts = [(self.prefix if inner or place else "") + letter for place, letter in enumerate(body)]
+        parts = [(self.prefix if inner or at else "") + letter for at, letter in enumerate(body)]
         if parts and self.suffix and piece.endswith(self.suffix):
             parts[-1] += self.suffix
-        found = set(parts)
+        ancestors = set(parts)
         while len(parts) > 1:
-            rank, place = min(
+            rank, at = min(
                 (self.ranks.get(pair, len(self.ranks)), i) for i, pair in enumerate(pairwise(parts))
             )
             if rank == len(self.ranks):
                 break
-            parts[place : place + 2] = [self.join(*parts[place : place + 2])]
-            found.add(parts[place])
-        return found
+            parts[at : at + 2] = [self.join(*parts[at : at + 2])]
+            ancestors.add(parts[at])
+        return ancestors
 
 
 def _trim_model(model: dict[str, Any], number: Mapping[int, int]) -> None:
@@ -272,11 +256,13 @@ def _trim_model(model: dict[str, Any], number: Mapping[int, int]) -> None:
         raise ConfigurationError(
             f"a {model['type']} tokenizer cannot be trimmed; give one of Unigram, WordPiece or BPE"
         )
-    kept = model["vocab"] = {text: number[i] for text, i in model["vocab"].items() if i in number}
+    vocabulary = model["vocab"] = {text: number[i] for text, i in model["vocab"].items() if i in number}
     if model["type"] == "BPE":
         join = _Merges(model).join
         model["merges"] = [
-            (a, b) for a, b in model["merges"] if a in kept and b in kept and join(a, b) in kept
+            (a, b)
+            for a, b in model["merges"]
+            if a in vocabulary and b in vocabulary and join(a, b) in vocabulary
         ]
 
 

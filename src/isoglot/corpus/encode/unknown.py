@@ -80,11 +80,9 @@ class KnownPieces:
         pieces = list(zip(encoding.ids, known, encoding.offsets, strict=True))
         counted = {word for word, counts in zip(encoding.word_ids, known, strict=True) if counts}
         spans: dict[int, tuple[int, int]] = {}
-        for column, ((piece, _, (first, end)), word) in enumerate(
-            zip(pieces, encoding.word_ids, strict=True)
-        ):
+        for index, ((piece, _, (first, end)), word) in enumerate(zip(pieces, encoding.word_ids, strict=True)):
             if word not in counted and (piece == self.unknown or self.letters(piece)):
-                key = -1 - column if word is None else word
+                key = -1 - index if word is None else word
                 spans[key] = spans.get(key, (first, end))[0], end
         words = [word for first, end in spans.values() for word in split_words(text[first:end])]
         whole = bool(words) and not any(
@@ -111,10 +109,10 @@ class UnknownWords:
     scripts: dict[str, int] = field(default_factory=dict)
     first: str = ""
 
-    def add(self, place: str, words: Sequence[str], whole: bool) -> None:
+    def add(self, location: str, words: Sequence[str], whole: bool) -> None:
         """Count the unknown words of a text that stands in this place; ``whole``: it has none that is known."""
         if words:
-            self.first = self.first or f"{place}: {words[0][:60]!r}"
+            self.first = self.first or f"{location}: {words[0][:60]!r}"
             self.count += len(words)
             self.texts += whole
             self._add_scripts(Counter(map(script_of, words)))
@@ -123,11 +121,11 @@ class UnknownWords:
         """Count the unknown words of a side of the pair of this number."""
         self.add(f"pair {number}", words, whole)
 
-    def join(self, other: UnknownWords) -> None:
+    def join(self, later: UnknownWords) -> None:
         """Count those of a later part of the same run."""
-        self.first = self.first or other.first
-        self.count, self.texts = self.count + other.count, self.texts + other.texts
-        self._add_scripts(other.scripts)
+        self.first = self.first or later.first
+        self.count, self.texts = self.count + later.count, self.texts + later.texts
+        self._add_scripts(later.scripts)
 
     def _add_scripts(self, counts: Mapping[str, int]) -> None:
         for name, count in counts.items():
@@ -153,10 +151,10 @@ def letters(text: str) -> int:
 
 def piece_spans(encoding: Any, unknown: int | None) -> list[tuple[int, int]]:
     """Characters of each piece of an encoding; those of an unknown piece one by one."""
-    found: list[tuple[int, int]] = []
+    spans: list[tuple[int, int]] = []
     for piece, (start, end) in zip(encoding.ids, encoding.offsets, strict=True):
-        found += [(at, at + 1) for at in range(start, end)] if piece == unknown else [(start, end)]
-    return found
+        spans += [(at, at + 1) for at in range(start, end)] if piece == unknown else [(start, end)]
+    return spans
 
 
 @contextmanager
@@ -165,11 +163,11 @@ def counted(unknown: OnUnknown | None, effect: str, unit: str = "pair") -> Itera
     if unknown is not None:
         yield unknown
         return
-    own = UnknownWords(effect)
+    tally = UnknownWords(effect)
     try:
-        yield lambda number, words, whole: own.add(f"{unit} {number}", words, whole)
+        yield lambda number, words, whole: tally.add(f"{unit} {number}", words, whole)
     finally:
-        own.warn()
+        tally.warn()
 
 
 def ignored(number: int, words: Sequence[str], whole: bool) -> None:

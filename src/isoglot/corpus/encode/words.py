@@ -98,12 +98,12 @@ def joined_spans(
     joined: list[tuple[int, int]] = []
     single = False  # whether the word before consists of such characters
     for start, end in spans:
-        own = _ONE.match(text, start) is not None
-        if own and single and joined[-1][1] == start and start not in starts:
+        is_single = _ONE.match(text, start) is not None
+        if is_single and single and joined[-1][1] == start and start not in starts:
             joined[-1] = joined[-1][0], end
         else:
             joined.append((start, end))
-        single = own
+        single = is_single
     return joined
 
 
@@ -140,8 +140,8 @@ def other_space(*texts: str) -> str | None:
     """The first space of texts that ends no word in mode ``whitespace``, such as U+00A0; None without one."""
     for text in texts:
         # most text is printable, which is quick to tell
-        if not text.isprintable() and (found := _OTHER_SPACE.search(text)):
-            return found[0]
+        if not text.isprintable() and (match := _OTHER_SPACE.search(text)):
+            return match[0]
     return None
 
 
@@ -189,10 +189,10 @@ def word_of_piece(
 
     **Shape**: pieces (n,), words (m,), result (n,).
     """
-    kept = np.flatnonzero(word_ends > word_starts)
-    if len(kept) == 0:
+    nonempty = np.flatnonzero(word_ends > word_starts)
+    if len(nonempty) == 0:
         return np.full(len(starts), -1, dtype=np.int32)
-    found = np.searchsorted(word_ends[kept], starts, side="right")
-    inside = np.minimum(found, len(kept) - 1)
-    overlaps = (found < len(kept)) & (word_starts[kept][inside] < ends) & (ends > starts)
-    return np.where(overlaps, kept[inside], -1).astype(np.int32)
+    first = np.searchsorted(word_ends[nonempty], starts, side="right")
+    inside = np.minimum(first, len(nonempty) - 1)
+    overlaps = (first < len(nonempty)) & (word_starts[nonempty][inside] < ends) & (ends > starts)
+    return np.where(overlaps, nonempty[inside], -1).astype(np.int32)

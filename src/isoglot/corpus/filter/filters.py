@@ -3,19 +3,25 @@
 import hashlib
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, product
+from pathlib import Path
+from typing import Self
 
 import numpy as np
 import regex
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
+from isoglot.checkpoints.reading import reading
 from isoglot.corpus.encode.words import is_blank
 from isoglot.corpus.filter.scripts import script_share, scripts_of
 from isoglot.corpus.options import FILTERS, PrepareOptions, RowRules
+from isoglot.corpus.read.line_files import numbered_lines
 from isoglot.corpus.read.records import Records
+from isoglot.corpus.read.sources import FORMATS, Kind, Source, by_suffix
+from isoglot.errors import ConfigurationError, InputError, Problem
 
 _CONTROL = regex.compile(r"[\p{Cc}\uFEFF--\s]+", regex.V1)
 _NOT_WORD = regex.compile(r"[^\p{L}\p{M}\p{N}]+")
@@ -73,7 +79,7 @@ class Part:
 
 
 class RowTests:
-    """All filters that look at one row alone."""
+    """The rules that look at one row alone; ``tokenizer`` is its JSON, ``held_out`` are :func:`held_out_hashes`."""
 
     def __init__(
         self,
@@ -89,85 +95,82 @@ class RowTests:
             self._tokenizer.no_truncation()
             self._tokenizer.no_padding()
 
+    @classmethod
+    def load(cls, rules: RowRules) -> Self:
+        """The tests with the tokenizer and the held-out sentences that the rules name."""
+        tokenizer, path = None, tokenizer_path(rules)
+        if path is not None and Path(path).is_file():
+            with reading(Path(path).parent, Path(path).name):
+                tokenizer = Path(path).read_text(encoding="utf-8")
+                Tokenizer.from_str(tokenizer)
+        elif path is not None:
+            from isoglot.corpus.encode.load_tokenizer import load_tokenizer  # noqa: PLC0415 (seconds of import that a tokenizer.json does not need)
+
+            tokenizer = load_tokenizer(path).backend_tokenizer.to_str()
+        return cls(rules, tokenizer=tokenizer, held_out=held_out_hashes(rules))
+
     def reasons(self, records: Records, languages: Sequence[str]) -> NDArray[np.object_]:
         """The name of the filter that drops each row, empty for rows that stay. **Shape**: (rows,)."""
         sides = records.sides()
-        keep = np.arange(len(records))
+        rows = np.arange(len(records))
         reasons = np.full(len(records), "", object)
-        tests: list[tuple[str, Callable[[list[list[str]], NDArray[np.int64]], Mask]]] = [
-            ("empty", lambda texts, _: self._not_empty(texts)),
-            ("held_out", lambda texts, rows: self._not_held_out(texts, rows, records.flags)),
-            ("script", lambda texts, _: self._right_script(texts, languages)),
-            ("length", lambda texts, _: self._right_length(texts)),
-            ("ratio", lambda texts, _: self._right_ratio(texts)),
-        ]
-        for name, test in tests:
-            if not len(keep):
+        for name in ("empty", "held_out", "script", "length", "ratio"):
+            if not len(rows):
                 break
-            passed = test([[side[i] for i in keep] for side in sides], keep)
-            reasons[keep[~passed]] = name
-            keep = keep[passed]
+            texts = [[side[row] for row in rows] for side in sides]
+            passed = np.ones(len(rows), dtype=bool)
+            if name == "empty":
+                passed = np.all([[not is_blank(text) for text in side] for side in texts], axis=0)
+            elif name == "held_out":
+                passed = self._not_held_out(texts, records.flags and [records.flags[row] for row in rows])
+            elif name == "script" and self._rules.min_script_share is not None:
+                scripts = [scripts_of(language, self._rules.scripts) for language in languages]
+                shares = [script_share(*side) for side in zip(texts, scripts, strict=True)]
+                passed = np.min(shares, axis=0) >= self._rules.min_script_share
+            elif name == "length":
+                passed = self._right_length(texts)
+            elif name == "ratio" and self._rules.max_length_ratio is not None:
+                lengths = np.array([list(map(len, side)) for side in texts])
+                shorter = np.maximum(lengths.min(axis=0), 1)
+                passed = lengths.max(axis=0) <= self._rules.max_length_ratio * shorter
+            reasons[rows[~passed]] = name
+            rows = rows[passed]
         return reasons
 
-    def _not_empty(self, texts: list[list[str]]) -> Mask:
-        passed: Mask = np.all([[not is_blank(text) for text in side] for side in texts], axis=0)
-        return passed
-
-    def _not_held_out(self, texts: list[list[str]], rows: NDArray[np.int64], flags: list[str] | None) -> Mask:
-        passed = np.ones(len(rows), dtype=bool)
+    def _not_held_out(self, texts: list[list[str]], flags: list[str] | None) -> Mask:
+        """Which rows name no held-out set in their flags, and have no held-out text or line of one."""
+        passed = np.ones(len(texts[0]), dtype=bool)
         names = set(self._rules.held_out_flags if isinstance(self._rules, PrepareOptions) else ())
         if names and flags is not None:
-            found = (split_flags(flags[i]) for i in rows)
-            passed &= np.fromiter(
-                (not names.intersection(f) and not ("*" in names and f) for f in found), bool
-            )
+            for row, row_flags in enumerate(map(split_flags, flags)):
+                passed[row] = not names.intersection(row_flags) and not ("*" in names and row_flags)
         if self._held_out is not None:
             for side in texts:
                 parts = [[text, *text.split("\n")] if "\n" in text else [text] for text in side]
                 hashes = hash_texts(map(held_out_key, chain.from_iterable(parts)))
-                places = np.minimum(np.searchsorted(self._held_out, hashes), len(self._held_out) - 1)
-                row = np.repeat(np.arange(len(parts)), [len(own) for own in parts])
-                passed[row[self._held_out[places] == hashes]] = False
-        return passed
-
-    def _right_script(self, texts: list[list[str]], languages: Sequence[str]) -> Mask:
-        least = self._rules.min_script_share
-        if least is None:
-            return np.ones(len(texts[0]), dtype=bool)
-        scripts = [scripts_of(language, self._rules.scripts) for language in languages]
-        shares = [script_share(side, own) for side, own in zip(texts, scripts, strict=True)]
-        passed: Mask = np.min(shares, axis=0) >= least
+                nearest = np.minimum(np.searchsorted(self._held_out, hashes), len(self._held_out) - 1)
+                row_of_part = np.repeat(np.arange(len(parts)), list(map(len, parts)))
+                passed[row_of_part[self._held_out[nearest] == hashes]] = False
         return passed
 
     def _right_length(self, texts: list[list[str]]) -> Mask:
         """PPA: `min_pieces` 10 for either side, `max_pair_pieces` 128 for both and their special tokens."""
-        least, most, together = (
-            getattr(self._rules, name) for name in ("min_pieces", "max_pieces", "max_pair_pieces")
-        )
-        if (least, most, together) == (None, None, None):
-            return np.ones(len(texts[0]), dtype=bool)
-        pieces = np.array([self._count_pieces(side) for side in texts])
-        passed: Mask = pieces.min(axis=0) >= (least or 0)
-        for limit, counts, pair in ((most, pieces.max(axis=0), False), (together, pieces.sum(axis=0), True)):
-            if limit is not None:
-                passed &= counts + self._tokenizer.num_special_tokens_to_add(is_pair=pair) <= limit
-        return passed
-
-    def _right_ratio(self, texts: list[list[str]]) -> Mask:
-        if self._rules.max_length_ratio is None:
-            return np.ones(len(texts[0]), dtype=bool)
-        lengths = np.array([list(map(len, side)) for side in texts])
-        shorter = np.maximum(lengths.min(axis=0), 1)
-        passed: Mask = lengths.max(axis=0) <= self._rules.max_length_ratio * shorter
-        return passed
-
-    def _count_pieces(self, texts: list[str]) -> NDArray[np.int64]:
-        counts = np.empty(len(texts), np.int64)
-        for start in range(0, len(texts), 1024):
-            batch = texts[start : start + 1024]
+        rules, passed = self._rules, np.ones(len(texts[0]), dtype=bool)
+        if (rules.min_pieces, rules.max_pieces, rules.max_pair_pieces) == (None, None, None):
+            return passed
+        pieces = np.empty((len(texts), len(passed)), np.int64)
+        for side, start in product(range(len(texts)), range(0, len(passed), 1024)):
+            batch = texts[side][start : start + 1024]
             encodings = self._tokenizer.encode_batch_fast(batch, add_special_tokens=False)
-            counts[start : start + len(batch)] = [len(e) for e in encodings]
-        return counts
+            pieces[side, start : start + len(batch)] = [len(encoding) for encoding in encodings]
+        passed &= pieces.min(axis=0) >= (rules.min_pieces or 0)
+        for limit, counts, is_pair in (
+            (rules.max_pieces, pieces.max(axis=0), False),
+            (rules.max_pair_pieces, pieces.sum(axis=0), True),
+        ):
+            if limit is not None:
+                passed &= counts + self._tokenizer.num_special_tokens_to_add(is_pair=is_pair) <= limit
+        return passed
 
 
 def filter_rows(records: Records, tests: RowTests, options: PrepareOptions, languages: Sequence[str]) -> Part:
@@ -178,14 +181,67 @@ def filter_rows(records: Records, tests: RowTests, options: PrepareOptions, lang
         if "text" in records.columns:
             records.columns["text"] = list(map(clean, records.columns["text"]))
     read, reasons = len(records) + records.incomplete, tests.reasons(records, languages)
-    keep = np.flatnonzero(reasons == "")
-    found = Counter({"incomplete": records.incomplete}) + Counter(reasons[reasons != ""].tolist())
-    removed = {name: found[name] for name in FILTERS if name in found}
-    flags = sorted({f for text in set(records.flags or ()) for f in split_flags(text)})
-    records.columns = {name: [values[i] for i in keep] for name, values in records.columns.items()}
+    passed = np.flatnonzero(reasons == "")
+    counts = Counter({"incomplete": records.incomplete}) + Counter(reasons[reasons != ""].tolist())
+    removed = {name: counts[name] for name in FILTERS if name in counts}
+    flags = sorted({flag for text in set(records.flags or ()) for flag in split_flags(text)})
+    records.columns = {name: [values[row] for row in passed] for name, values in records.columns.items()}
     keys = None
     if options.duplicates != "keep":
         sides = {"source": slice(0, 1), "target": slice(1, 2), "pair": slice(None)}[options.duplicates]
         texts = map("\x00".join, zip(*records.sides()[sides], strict=True))
         keys = hash_texts(texts, salt="\t".join(languages))
-    return Part(read, len(keep), removed, flags, keys, records.spaces, records.possible)
+    return Part(read, len(passed), removed, flags, keys, records.spaces, records.possible)
+
+
+def check_rules(sources: Sequence[Source], rules: RowRules, kind: Kind) -> None:
+    """Refuse rules that cannot work for these sources, all of them at once.
+
+    Raises:
+        ConfigurationError: Flags without a column, a language whose script is unknown, files that are not there.
+    """
+    problems: list[str | Problem] = []
+    if isinstance(rules, PrepareOptions) and rules.held_out_flags:
+        problems = [
+            f"{source.path}: held_out_flags is set, and no column holds the flags; set --column flags=3"
+            for source in sources
+            if "flags" not in source.columns or "columns" not in FORMATS[source.format or ""].options
+        ]
+    if rules.min_script_share is not None:
+        for language in sorted({tag for source in sources for tag in source.languages(kind)}):
+            try:
+                scripts_of(language, rules.scripts)
+            except ConfigurationError as error:
+                problems.extend(error.problems)
+    for path in rules.held_out_files:
+        if not Path(path).is_file():
+            problems.append(
+                f"held_out_files: {path}: no such file; a file of sentences is needed: check the name"
+            )
+        if (form := by_suffix(path)) is not None:
+            needed = "but one sentence per line is needed; cut the sentences out"
+            problems.append(f"held_out_files: {path}: got {form}, {needed}")
+    if problems:
+        raise ConfigurationError(problems)
+
+
+def tokenizer_path(rules: RowRules) -> str | None:
+    """The file, or the name on the hub, of the tokenizer that measures length."""
+    if rules.tokenizer is not None and (file := Path(rules.tokenizer) / "tokenizer.json").is_file():
+        return str(file)
+    return rules.tokenizer
+
+
+def held_out_hashes(rules: RowRules) -> NDArray[np.uint64]:
+    """Sorted hashes of all held-out sentences."""
+    keys: set[str] = set()
+    for path in rules.held_out_files:
+        for number, line in numbered_lines(path):
+            if "\t" in line:
+                raise InputError(
+                    "found a tab, but one sentence per line is needed; cut the sentences out (`cut -f 1`)",
+                    path=path,
+                    line=number,
+                )
+            keys.add(held_out_key(line))
+    return np.unique(hash_texts(keys - {""}))

@@ -87,11 +87,11 @@ def script_share(texts: Sequence[str], scripts: tuple[str, ...]) -> NDArray[np.f
     classes = _classes(scripts)
     lengths = np.fromiter((len(t) for t in texts), np.int64, len(texts))
     points = np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), np.uint32)
-    found = classes[points]
+    letter_classes = classes[points]
     ends = np.cumsum(lengths)
     letters, inside = (
         np.concatenate([[0], np.cumsum(mask)])[np.stack([ends - lengths, ends])]
-        for mask in (found > 0, found == 2)
+        for mask in (letter_classes > 0, letter_classes == 2)
     )
     total = letters[1] - letters[0]
     return np.where(total == 0, 1.0, (inside[1] - inside[0]) / np.maximum(total, 1))

@@ -11,7 +11,8 @@ from typing import Any
 import datasets
 from datasets import ClassLabel, Dataset, Features, Value
 
-from isoglot.corpus.labelled.places import Place, filled, split_names
+from isoglot.corpus.labelled.sources import Location, filled
+from isoglot.corpus.labelled.splits import split_names
 from isoglot.errors import ConfigurationError, InputError, reason
 from isoglot.languages import same_language
 
@@ -35,17 +36,16 @@ class HubSpec:
     splits: Mapping[str, str] = field(default_factory=dict)  # ours to theirs, where the usual names do not do
 
 
-def read_hub(place: Place, spec: HubSpec, schema: Features, *, language: str, split: str) -> Dataset:
+def read_hub(location: Location, spec: HubSpec, schema: Features, *, language: str, split: str) -> Dataset:
     """Load a data set of the hub and give it the schema's columns; class numbers become their names."""
-    name, config = _named(place)
-    rows = _load(name, spec, config or (None if name else spec.config), language, split)
+    name, rows = _load(location, spec, language, split)
     if "language" in schema and "language" in rows.features:
         tags = column_values(rows, "language")
         rows = rows.select([i for i, tag in enumerate(tags) if same_language(str(tag), language)])
         if not len(rows):
             raise InputError(
                 f"holds no row in {language!r}; the languages there are {', '.join(sorted({*map(str, tags)}))}",
-                path=name or spec.name,
+                path=name,
             )
     columns: dict[str, Any] = {}
     for column in schema:
@@ -55,7 +55,7 @@ def read_hub(place: Place, spec: HubSpec, schema: Features, *, language: str, sp
         source = next((c for c in (spec.columns.get(column, column), column) if c in rows.features), None)
         if source is None:
             raise ConfigurationError(
-                f"{name or spec.name}: {spec.columns.get(column, column)!r} is needed for {column!r}; it has "
+                f"{name}: {spec.columns.get(column, column)!r} is needed for {column!r}; it has "
                 f"{', '.join(rows.features)}; give another data set"
             )
         values = column_values(rows, source)
@@ -64,43 +64,42 @@ def read_hub(place: Place, spec: HubSpec, schema: Features, *, language: str, sp
 
 
 def read_hub_sides(
-    place: Place, spec: HubSpec, *, languages: tuple[str, str], split: str
+    location: Location, spec: HubSpec, *, languages: tuple[str, str], split: str
 ) -> tuple[list[str], list[str]]:
     """The texts of two languages, line by line."""
-    name, config = _named(place)
     sides = []
     for language in languages:
-        rows = _load(name, spec, config or spec.config, language, split)
+        name, rows = _load(location, spec, language, split, sides=True)
         candidates = [*filled(spec.columns["text"], language, split), "text", "sentence"]
         column = next((c for c in candidates if c in rows.features), None)
         if column is None:
             raise InputError(
-                f"hub data set {name or spec.name} has no column {' or '.join(candidates)} for {language!r}; there are "
+                f"hub data set {name} has no column {' or '.join(candidates)} for {language!r}; there are "
                 f"{', '.join(list(rows.features)[:8])}: give another data set, or download it and give its files"
             )
         sides.append([str(text) for text in column_values(rows, column)])
     if len(sides[0]) != len(sides[1]):
         raise InputError(
-            f"hub data set {name or spec.name}: {len(sides[0])} and {len(sides[1])} lines; line i must translate line i"
+            f"hub data set {name}: {len(sides[0])} and {len(sides[1])} lines; line i must translate line i"
         )
     return sides[0], sides[1]
 
 
-def _named(place: Place) -> tuple[str, str]:
-    """Name and configuration of ``hub:NAME:CONFIG``, empty where they are not given."""
-    _, _, rest = place.path.partition(":")
-    name, _, config = rest.partition(":")
-    return name, config
+def _load(
+    location: Location, spec: HubSpec, language: str, split: str, *, sides: bool = False
+) -> tuple[str, Dataset]:
+    """The name of ``hub:NAME:CONFIG``, by default the spec's, and the first configuration and split that the hub has.
 
-
-def _load(name: str, spec: HubSpec, template: str | None, language: str, split: str) -> Dataset:
-    """The first configuration and split that the hub has."""
-    name, why = name or spec.name, ""
+    ``sides``: Another data set has the spec's configurations too.
+    """
+    named, _, named_config = location.path.partition(":")[2].partition(":")
+    name, why = named or spec.name, ""
+    template = named_config or (spec.config if sides or not named else None)
     configs: list[str | None] = [*filled(template, language, split)] if template else [None]
     for config in configs:
-        for own in dict.fromkeys([spec.splits.get(split, split), *split_names(split)]):
+        for split_there in dict.fromkeys([spec.splits.get(split, split), *split_names(split)]):
             try:
-                return datasets.load_dataset(name, config, split=own)
+                return name, datasets.load_dataset(name, config, split=split_there)
             except (OSError, ValueError, KeyError, RuntimeError) as error:
                 why = why or reason(error)
     tried = " or ".join(config or "default" for config in configs)

@@ -7,7 +7,7 @@ from typing import Any
 from datasets import Dataset, Features, Value
 
 from isoglot.corpus.encode.words import is_blank
-from isoglot.corpus.labelled.places import SPLIT, SPLIT_COLUMNS
+from isoglot.corpus.labelled.splits import SPLIT, SPLIT_COLUMNS
 from isoglot.corpus.read.line_files import csv_rows, numbered_lines, numbered_objects
 from isoglot.errors import InputError
 from isoglot.languages import codes
@@ -64,10 +64,10 @@ def read_pairs(
     ``labels`` has every spelling of a label and its name, ``allowed`` the names that the model knows.
     """
     columns: dict[str, list[str | None]] = {name: [] for name in (*PAIR_WITH_ID, SPLIT)}
-    others: set[str] = set()
+    languages: set[str] = set()
     for seen, (line, fields) in enumerate(labelled_rows(path, _NAMES), start=1):
         if fields.get("language", language).lower() not in codes(language):
-            others.add(fields["language"])
+            languages.add(fields["language"])
             continue
         label = fields["label"].strip()
         if label == _NO_CONSENSUS or untranslated in (fields["first"].strip(), fields["second"].strip()):
@@ -76,12 +76,12 @@ def read_pairs(
             known = ", ".join(sorted(set(labels) if allowed is None else allowed))
             problem = f"unknown label {label!r}, the labels here are {known}; fix the line"
             raise InputError(problem, path=path, line=line)
-        own = {"label": labels[label], "language": language, "id": fields.get("id") or str(seen)}
+        fields |= {"label": labels[label], "language": language, "id": fields.get("id") or str(seen)}
         for name, values in columns.items():
-            values.append((fields | own).get(name))
+            values.append(fields.get(name))
     if not columns["label"]:
-        there = f"the languages there are {', '.join(sorted(others))}"
-        hint = there if others else "check the path and the format"
+        there = f"the languages there are {', '.join(sorted(languages))}"
+        hint = there if languages else "check the path and the format"
         raise InputError(f"holds no labelled pair in {language!r}; {hint}", path=path)
     features = Features(PAIR_WITH_ID)
     if any(columns[SPLIT]):
@@ -136,7 +136,7 @@ def _rows(path: str | Path, known: Names) -> Iterator[tuple[int, dict[str, Any]]
         if not names:
             names = [cell.strip().lower().removeprefix("\ufeff") for cell in cells]
             if any(name in names for name in known["label"]):
-                if twice := [n for own in known.values() for n in own if names.count(n) > 1]:
+                if twice := [n for usual in known.values() for n in usual if names.count(n) > 1]:
                     problem = f"the header has column {twice[0]!r} twice; rename one of them"
                     raise InputError(problem, path=path, line=number)
                 continue

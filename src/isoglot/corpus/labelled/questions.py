@@ -36,12 +36,12 @@ def read_questions(path: str | Path, *, language: str) -> Dataset:
     """
     features = Features({**SPAN, ARTICLE: Value("string")})
     rows: dict[str, list[Any]] = {name: [] for name in features}
-    others: set[str] = set()
+    languages: set[str] = set()
     moved = 0
     for question in squad_questions(path, _question):
-        own = language_of_id(question["id"])
-        if own is not None and own != two_letters(language):
-            others.add(own)
+        tag = language_of_id(question["id"])
+        if tag is not None and tag != two_letters(language):
+            languages.add(tag)
             continue
         moved += question[_MOVED]
         for name in features:
@@ -58,7 +58,7 @@ def read_questions(path: str | Path, *, language: str) -> Dataset:
             path, lost, len(rows["id"]),
         )  # fmt: skip
     if not rows["id"]:
-        hint = f"; the languages there are {', '.join(sorted(others))}" if others else ""
+        hint = f"; the languages there are {', '.join(sorted(languages))}" if languages else ""
         raise InputError(f"holds no question in {language!r}{hint}; check the path", path=path)
     return Dataset.from_dict(rows, features=features)
 
@@ -100,11 +100,14 @@ def _question(context: str, qa: Mapping[str, Any]) -> dict[str, Any]:
             raise ValueError(
                 f"an answer_start is {shortened(start)}, outside the context of {len(context)} characters; or give -1"
             )
-    found = [_nearest(context, text, start) for text, start in zip(texts, starts, strict=True)]
-    answered = {"text": texts, "start": found}
-    moved = sum(NOT_FOUND != place != start for place, start in zip(found, starts, strict=True))
-    named = {"id": question_id(qa), "question": qa["question"], "context": context}
-    return {**named, "answers": answered, _MOVED: moved}
+    nearest = [_nearest(context, text, start) for text, start in zip(texts, starts, strict=True)]
+    return {
+        "id": question_id(qa),
+        "question": qa["question"],
+        "context": context,
+        "answers": {"text": texts, "start": nearest},
+        _MOVED: sum(NOT_FOUND != there != start for there, start in zip(nearest, starts, strict=True)),
+    }
 
 
 def question_id(row: Mapping[str, Any]) -> str:
@@ -122,8 +125,8 @@ def _nearest(context: str, text: str, start: int) -> int:
     if context.startswith(text, start) and start >= 0:
         return start
     after, before = context.find(text, max(start, 0)), context.rfind(text, 0, max(start, 0) + len(text))
-    found = [place for place in (before, after) if place >= 0]
-    return min(found, key=lambda place: abs(place - start)) if found else NOT_FOUND
+    positions = [position for position in (before, after) if position >= 0]
+    return min(positions, key=lambda position: abs(position - start), default=NOT_FOUND)
 
 
 def language_of_id(name: str) -> str | None:

@@ -1,14 +1,55 @@
-"""Rows that name their split, in a column of a file or of data in memory."""
+"""Splits of labelled data: their names, and rows that name theirs, in a column of a file or of data in memory."""
+
+from __future__ import annotations
 
 from collections import Counter
-
-from datasets import Dataset
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from isoglot.checks import shortened
-from isoglot.corpus.labelled.places import KNOWN_SPLITS, SPLIT_COLUMNS, split_of
 from isoglot.errors import ConfigurationError
 
+if TYPE_CHECKING:  # files are found without the libraries
+    from datasets import Dataset
+
+SPLITS: dict[str, tuple[str, ...]] = {
+    "train": ("train", "training"),
+    "dev": ("dev", "val", "valid", "validation"),
+    "test": ("test", "devtest", "tst"),
+}
+"""Names that files give to each split."""
+
+KNOWN_SPLITS = "known: " + ", ".join(f"{split} ({', '.join(names[1:])})" for split, names in SPLITS.items())
+"""The end of a message about an unknown split."""
+
+SPLIT = "split"
+SPLIT_COLUMNS = (SPLIT, "partition")
+"""Names of a column that says which split each row is of; the first one that is there counts."""
+
+_SPLIT_OF = {name: split for split, names in SPLITS.items() for name in names}
 _MOST_NAMED = 8
+
+
+def split_of(name: object) -> str | None:
+    """The split that a name stands for; ``None`` for an unknown one.
+
+    Example:
+        >>> split_of("validation"), split_of("Test "), split_of("tset")
+        ('dev', 'test', None)
+    """
+    return _SPLIT_OF.get(str(name).strip().lower())
+
+
+def split_names(split: str) -> tuple[str, ...]:
+    """The names that a split goes by."""
+    if split not in SPLITS:
+        raise ConfigurationError(f"unknown split {split!r}; {KNOWN_SPLITS}")
+    return SPLITS[split]
+
+
+def split_name(row: Mapping[str, Any]) -> Any:
+    """What a row calls its split; ``None`` where it does not say."""
+    return next((row[name] for name in SPLIT_COLUMNS if name in row), None)
 
 
 def split_column(rows: Dataset) -> str | None:
@@ -31,19 +72,19 @@ def split_mask(rows: Dataset, split: str, *, source: str) -> list[bool] | None:
     if column is None:
         return None
     names = list(rows[column])
-    parts = [split_of(name) for name in names]
-    if None in parts:
-        unknown = Counter(shortened(name) for name, part in zip(names, parts, strict=True) if part is None)
+    splits = [split_of(name) for name in names]
+    if None in splits:
+        unknown = Counter(shortened(name) for name, part in zip(names, splits, strict=True) if part is None)
         listed = ", ".join(f"{name} ({count:,} rows)" for name, count in unknown.most_common(_MOST_NAMED))
         more = f" and {len(unknown) - _MOST_NAMED:,} more" if len(unknown) > _MOST_NAMED else ""
         raise ConfigurationError(
             f"{source}: unknown splits {listed}{more}; {KNOWN_SPLITS}. Correct the names, remove these rows, or rename "
             f"the column ({' or '.join(SPLIT_COLUMNS)}) if it is not about splits"
         )
-    return [part == split for part in parts]
+    return [part == split for part in splits]
 
 
 def rows_of_split(rows: Dataset, split: str, *, source: str) -> Dataset:
     """The rows of a split, where a column names one for each, else all of them; as :func:`split_mask`."""
-    chosen = split_mask(rows, split, source=source)
-    return rows if chosen is None else rows.select([n for n, own in enumerate(chosen) if own])
+    mask = split_mask(rows, split, source=source)
+    return rows if mask is None else rows.select([number for number, chosen in enumerate(mask) if chosen])

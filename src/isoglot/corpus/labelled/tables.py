@@ -8,21 +8,22 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from datasets import Dataset, Features, Value
 
-from isoglot.corpus.labelled.places import SPLIT, SPLIT_COLUMNS, split_name, split_names
 from isoglot.corpus.labelled.questions import ARTICLE
+from isoglot.corpus.labelled.splits import SPLIT, SPLIT_COLUMNS, split_name, split_names
 from isoglot.corpus.manifest import is_prepared, load_corpus
 from isoglot.corpus.read.line_files import each, numbered_objects
 from isoglot.errors import InputError, reason
 from isoglot.languages import codes
 from isoglot.schema import require
 
-_ALSO = {"tags": "upos", "first": "premise", "second": "hypothesis"}
+_ALIASES = {"tags": "upos", "first": "premise", "second": "hypothesis"}
+_SIDES = {"source": "target", "target": "source"}
+_TURNED = _SIDES | {f"{side}_language": f"{turned}_language" for side, turned in _SIDES.items()}
 
 
 def is_table(path: str) -> bool:
     """Whether a path holds a data set with named columns rather than a raw format."""
-    place = Path(path)
-    return place.is_dir() or place.suffix in (".parquet", ".jsonl", ".ndjson", ".arrow")
+    return Path(path).is_dir() or Path(path).suffix in (".parquet", ".jsonl", ".ndjson", ".arrow")
 
 
 def read_table(
@@ -33,32 +34,26 @@ def read_table(
     ``rows``: What was read already; the path only describes it then.
     """
     if rows is None and Path(path).suffix in (".jsonl", ".ndjson"):
-        found = _from_jsonl(path, schema, language)
+        table = _from_jsonl(path, schema, language)
     else:
-        found = open_table(path, split) if rows is None else rows
-        for column, other in _ALSO.items():
-            if column in schema and column not in found.features and other in found.features:
-                found = found.rename_column(other, column)
-        if "language" in schema and "language" not in found.features:
-            found = found.add_column("language", [language] * len(found))
-        require(found, schema, role=f"{role} {path}")
-    _check_cells(found, schema, path)
-    if "answers" in schema:
-        _check_answers(found, path)
-    known = set(found.unique("language")) if "language" in schema else {language}
+        table = open_table(path, split) if rows is None else rows
+        for column, alias in _ALIASES.items():
+            if column in schema and column not in table.features and alias in table.features:
+                table = table.rename_column(alias, column)
+        if "language" in schema and "language" not in table.features:
+            table = table.add_column("language", [language] * len(table))
+        require(table, schema, role=f"{role} {path}")
+    _check_cells(table, schema, path)
+    known = set(table.unique("language")) if "language" in schema else {language}
     if known - {language}:
-        kept = [i for i, code in enumerate(found["language"]) if code.lower() in codes(language)]
-        if not kept:
+        chosen = [i for i, code in enumerate(table["language"]) if code.lower() in codes(language)]
+        if not chosen:
             raise InputError(
                 f"holds no row in {language!r}; the languages there are {', '.join(sorted(known))}", path=path
             )
-        own = found.select(kept).remove_columns("language")
-        found = own.add_column("language", [language] * len(kept))
-    return found
-
-
-_TURNED = {"source": "target", "target": "source"}
-_TURNED |= {f"{one}_language": f"{other}_language" for one, other in _TURNED.items()}
+        table = table.select(chosen).remove_columns("language")
+        table = table.add_column("language", [language] * len(chosen))
+    return table
 
 
 def in_languages(table: Dataset, source: str, target: str, path: str, *, turn: bool = False) -> Dataset:
@@ -69,22 +64,24 @@ def in_languages(table: Dataset, source: str, target: str, path: str, *, turn: b
     pairs = list(zip(table["source_language"], table["target_language"], strict=True))
     known = set(pairs)
 
-    def of(one: str, other: str) -> set[tuple[str, str]]:
-        return {(a, b) for a, b in known if a.lower() in codes(one) and b.lower() in codes(other)}
+    def between(first: str, second: str) -> set[tuple[str, str]]:
+        return {(a, b) for a, b in known if a.lower() in codes(first) and b.lower() in codes(second)}
 
-    wanted = of(source, target)
-    if not wanted and turn and of(target, source):
+    matching = between(source, target)
+    if not matching and turn and between(target, source):
         return in_languages(table.rename_columns(_TURNED), source, target, path)
-    if not wanted:
+    if not matching:
         listed = ", ".join("-".join(pair) for pair in sorted(known))
         raise InputError(
             f"holds no row from {source!r} to {target!r}; the pairs there are {listed}", path=path
         )
-    return table if wanted == known else table.select([i for i, pair in enumerate(pairs) if pair in wanted])
+    if matching == known:
+        return table
+    return table.select([i for i, pair in enumerate(pairs) if pair in matching])
 
 
 def _check_cells(dataset: Dataset, schema: Features, path: str) -> None:
-    """No cell is null, and every word has a tag."""
+    """No cell is null, every word has a tag, and answers stand where their starts say or nowhere (a negative start)."""
     table = dataset.with_format("arrow")[:]
     for name in schema:
         cells = table[name]
@@ -98,10 +95,8 @@ def _check_cells(dataset: Dataset, schema: Features, path: str) -> None:
                 f"row {row + 1} has {words} words and {tags} tags; one tag for every word is needed",
                 path=path,
             )
-
-
-def _check_answers(dataset: Dataset, path: str) -> None:
-    """Answers stand where their starts say, or nowhere (a negative start)."""
+    if "answers" not in schema:
+        return
     for name, context, answers in zip(dataset["id"], dataset["context"], dataset["answers"], strict=True):
         parts = [answers and answers[name] for name in ("text", "start")]
         if None in parts or any(None in part for part in parts):
@@ -147,38 +142,29 @@ def open_table(path: str, split: str) -> Dataset:
     )
 
 
-def _answers(given: Any) -> dict[str, list[Any]]:
-    """Answers as lists of texts and starts; Hugging Face's ``answer_start`` is accepted."""
-    named = given if isinstance(given, dict) else {}
-    text, start = named.get("text"), named.get("start", named.get("answer_start"))
-    if not (isinstance(text, list) and isinstance(start, list)) or not (
-        all(isinstance(one, str) for one in text) and all(isinstance(one, int) for one in start)
-    ):
-        raise InputError('answers are {"text": ["..."], "start": [0]}; correct them')
-    return {"text": text, "start": start}
-
-
 def _from_jsonl(path: str, schema: Features, language: str) -> Dataset:
-    def row(own: dict[str, Any]) -> dict[str, Any]:
-        given = {"language": language, **own}
-        found = {}
+    """The rows of JSON lines, each checked where its line is known."""
+
+    def row(values: dict[str, Any]) -> dict[str, Any]:
+        values = {"language": language, **values}
+        cells: dict[str, Any] = {}
         for column in schema:
-            name = next((n for n in (column, _ALSO.get(column)) if n in given), None)
+            name = next((n for n in (column, _ALIASES.get(column)) if n in values), None)
             if name is None:
-                raise InputError(f"field {column!r} is missing, found {', '.join(sorted(given))}; add it")
-            found[column] = given[name]
-        if "answers" in found:
-            found["answers"] = _answers(found["answers"])
-            if given.get(ARTICLE) is not None:
-                found[ARTICLE] = str(given[ARTICLE])
-        if not given.keys().isdisjoint(SPLIT_COLUMNS):
-            found[SPLIT] = str(split_name(given))
-        if not all(isinstance(found[name], list) for name in ("words", "tags") if name in found):
+                raise InputError(f"field {column!r} is missing, found {', '.join(sorted(values))}; add it")
+            cells[column] = values[name]
+        if "answers" in cells:
+            cells["answers"] = _answers(cells["answers"])
+            if values.get(ARTICLE) is not None:
+                cells[ARTICLE] = str(values[ARTICLE])
+        if not values.keys().isdisjoint(SPLIT_COLUMNS):
+            cells[SPLIT] = str(split_name(values))
+        if not all(isinstance(cells[name], list) for name in ("words", "tags") if name in cells):
             raise InputError("words and tags are lists; correct them")
-        words, tags = (len(found.get(name, ())) for name in ("words", "tags"))
-        if "tags" in found and words != tags:
+        words, tags = (len(cells.get(name, ())) for name in ("words", "tags"))
+        if "tags" in cells and words != tags:
             raise InputError(f"{words} words and {tags} tags; one tag for every word is needed")
-        return found
+        return cells
 
     rows = each(row, numbered_objects(path), path)
     features = Features(schema)
@@ -194,3 +180,16 @@ def _from_jsonl(path: str, schema: Features, language: str) -> Dataset:
         raise InputError(
             f"the columns do not have the schema's types ({error}); fix them", path=path
         ) from error
+
+
+def _answers(value: Any) -> dict[str, list[Any]]:
+    """Answers as lists of texts and starts; Hugging Face's ``answer_start`` is accepted."""
+    fields = value if isinstance(value, dict) else {}
+    texts, starts = fields.get("text"), fields.get("start", fields.get("answer_start"))
+    if (
+        not (isinstance(texts, list) and isinstance(starts, list))
+        or not all(isinstance(text, str) for text in texts)
+        or not all(isinstance(start, int) for start in starts)
+    ):
+        raise InputError('answers are {"text": ["..."], "start": [0]}; correct them')
+    return {"text": texts, "start": starts}

@@ -49,9 +49,10 @@ def read_tags(
     for form, rows in tagged_rows(path, language=language, name=name, surface=surface):
         allowed = UPOS if labels is None and form == "conllu" else labels
         each(lambda row, allowed=allowed: check_tag(row[1], allowed), rows, path)  # type: ignore[misc]
-        own = [tag for _, (_, tag) in rows]
         words.append([word for _, (word, _) in rows])
-        tags.append(_iob2(own) if form == "columns" else own)
+        tags.append([tag for _, (_, tag) in rows])
+        if form == "columns":
+            tags[-1] = _iob2(tags[-1])
     if not words:
         raise InputError("holds no tagged sentence; check the path and the format", path=path)
     return Dataset.from_dict(
@@ -124,9 +125,11 @@ def check_tag(tag: str, allowed: Collection[str] | None) -> None:
 
 def _check_prefix(line: str, language: str) -> None:
     """PAN-X marks each token with the code of its language, which must not be another one that we know."""
-    found = _PREFIXED.match(line)
-    if found and {found[1], two_letters(language)} <= SCRIPTS.keys() and found[1] not in codes(language):
-        raise InputError(f"the token is marked {found[1]}:, but {language!r} is requested; give its own file")
+    prefix = _PREFIXED.match(line)
+    if prefix and {prefix[1], two_letters(language)} <= SCRIPTS.keys() and prefix[1] not in codes(language):
+        raise InputError(
+            f"the token is marked {prefix[1]}:, but {language!r} is requested; give its own file"
+        )
 
 
 def _conllu(text: str) -> Row | None:
@@ -200,11 +203,11 @@ def surface_rows(block: Sequence[Line], *, language: str) -> list[tuple[int, tup
     """
     rows = [(number, text.split("\t")) for number, text in block if not text.startswith("#")]
     nodes = {int(columns[0]): (number, columns) for number, columns in rows if _NODE.fullmatch(columns[0])}
-    words = {place: (number, columns[1], columns[3]) for place, (number, columns) in nodes.items()}
+    words = {node: (number, columns[1], columns[3]) for node, (number, columns) in nodes.items()}
     ranges = [(match, columns) for _, columns in rows if (match := _RANGE.fullmatch(columns[0]))]
     rank = {tag: n for n, tag in enumerate(_FIRST.get(two_letters(language), _FIRST[""]).split())}
     # Most sentences have no multiword token, and need no walk through their graph.
-    above = _above({place: columns for place, (_, columns) in nodes.items()}) if ranges else {}
+    above = _above({node: columns for node, (_, columns) in nodes.items()}) if ranges else {}
     for match, columns in ranges:
         parts = sorted(p for p in words if int(match[1]) <= p <= int(match[2]))
         if not parts:
@@ -215,23 +218,23 @@ def surface_rows(block: Sequence[Line], *, language: str) -> list[tuple[int, tup
         for part in parts:
             del words[part]
         words[head] = (number, columns[1], tag)
-    found = [(n, (_UNWRITTEN.sub("", word), tag)) for _, (n, word, tag) in sorted(words.items())]
-    blanks = sum(word == _EMPTY for _, (word, _) in found)
-    return [] if blanks and blanks >= len(found) - 1 else found
+    written = [(n, (_UNWRITTEN.sub("", word), tag)) for _, (n, word, tag) in sorted(words.items())]
+    blanks = sum(word == _EMPTY for _, (word, _) in written)
+    return [] if blanks and blanks >= len(written) - 1 else written
 
 
 def _above(nodes: Mapping[int, Sequence[str]]) -> dict[int, int]:
     """How many nodes each one can be reached from."""
     heads: dict[int, set[int]] = defaultdict(set)
-    for place, columns in nodes.items():
+    for node, columns in nodes.items():
         named = [columns[6], *(pair.partition(":")[0] for pair in columns[8].split("|"))]
-        heads[place] = {int(name) for name in named if _NODE.fullmatch(name)}
-    found = {}
-    for place in nodes:
-        seen, left = set[int](), [place]
+        heads[node] = {int(name) for name in named if _NODE.fullmatch(name)}
+    counts = {}
+    for node in nodes:
+        seen, left = set[int](), [node]
         while left:
             new = heads[left.pop()] - seen
             seen |= new
             left += new
-        found[place] = len(seen - {place})
-    return found
+        counts[node] = len(seen - {node})
+    return counts

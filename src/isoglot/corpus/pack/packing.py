@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import chain, islice
 from pathlib import Path
@@ -116,6 +116,15 @@ def pack_stream(
         repr((template.prefix.tolist(), template.suffix.tolist(), tokenizer.pad_token_id)),
     )
 
+    def batch(blocks: list[dict[str, Any]]) -> dict[str, Any]:
+        columns: dict[str, Any] = {"length": [len(block["input_ids"]) for block in blocks]}
+        for name, first in blocks[0].items():
+            values = [block[name] for block in blocks]
+            if isinstance(first, np.ndarray):
+                values = list_array(np.concatenate(values), np.array([len(v) for v in values]))
+            columns[name] = values
+        return columns
+
     def make(folder: Path) -> dict[str, Any]:
         blocks = packer.blocks(stream)
         if (first := next(blocks, None)) is None:
@@ -130,9 +139,8 @@ def pack_stream(
             | {"length": Value("int32")}
         )
         every = chain([first], blocks)
-        held = iter(lambda: list(islice(every, _WRITE_ROWS)), [])
-        batches = (_batched(some, features) for some in held)
-        written = write_batches(batches, folder / "data-00000.arrow", features)
+        groups = iter(lambda: list(islice(every, _WRITE_ROWS)), [])
+        written = write_batches((batch(group) for group in groups), folder / "data-00000.arrow", features)
         counts = packer.counts | {"blocks": written}
         return {"kind": "packed", "options": options.model_dump(), "counts": counts}
 
@@ -176,16 +184,18 @@ class _Packer:
         if self.options.mode == "group_texts":
             yield from map(self._finished, self._chunks(stream))
         elif self.options.mode == "xlm_pairs":
-            yield from map(self._joined, _filled(self._pairs(stream), self.options.block // 2))
+            half = self.options.block // 2
+            rows = zip(rows_of(stream, "source_"), rows_of(stream, "target_"), strict=True)
+            yield from map(self._joined, _filled(self._short(rows, half), half))
         else:
             texts = ((text,) for text in self._sized(rows_of(stream)))
             yield from (self._finished(block) for (block,) in _filled(texts, self.options.block))
 
-    def _pairs(self, stream: Dataset) -> Iterator[tuple[Text, ...]]:
+    def _short(self, rows: Iterable[tuple[Text, Text]], half: int) -> Iterator[tuple[Text, ...]]:
         """Both sides of each pair, with specials, neither longer than half a block."""
-        for row in zip(rows_of(stream, "source_"), rows_of(stream, "target_"), strict=True):
+        for row in rows:
             sides = tuple(map(self._surround, row))
-            if max(len(side.ids) for side in sides) >= self.options.block // 2:
+            if max(len(side.ids) for side in sides) >= half:
                 self.counts["dropped"] += 1
             else:
                 yield sides
@@ -203,7 +213,7 @@ class _Packer:
 
     def _surround(self, text: Text) -> Text:
         words = self.template.surround(text.words, fill=-1)
-        return text._replace(ids=self.template.place(text.ids), words=words)
+        return text._replace(ids=self.template.sequence(text.ids), words=words)
 
     def _chunks(self, stream: Dataset) -> Iterator[Block]:
         """Equal chunks of the concatenated texts."""
@@ -224,21 +234,21 @@ class _Packer:
         """One block's columns."""
         sizes = np.array([len(text.ids) for text in block.texts])
         number = np.repeat(np.arange(len(sizes)), sizes)
-        found: dict[str, Any] = {
+        columns: dict[str, Any] = {
             "input_ids": np.concatenate([text.ids for text in block.texts]),
             "word_ids": renumbered(block.texts, number),
             "language": block.texts[0].language,
         }
         if self.options.isolated:
-            found["document_ids"] = number + 1
-            found["position_ids"] = np.arange(block.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+            columns["document_ids"] = number + 1
+            columns["position_ids"] = np.arange(block.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
         else:
-            found["attention_mask"] = np.ones(block.size, dtype=np.int64)
-            found["position_ids"] = np.arange(block.size)
+            columns["attention_mask"] = np.ones(block.size, dtype=np.int64)
+            columns["position_ids"] = np.arange(block.size)
         if self.options.language_ids is not None:
             ids = [language_id(self.options.language_ids, text.language) for text in block.texts]
-            found["language_ids"] = np.repeat(ids, sizes)
-        return self._padded(found, self.options.block) if self.options.mode == "xlm_text" else found
+            columns["language_ids"] = np.repeat(ids, sizes)
+        return self._padded(columns, self.options.block) if self.options.mode == "xlm_text" else columns
 
     def _joined(self, blocks: tuple[Block, ...]) -> dict[str, Any]:
         """One XLM instance's columns from its two halves."""
@@ -277,16 +287,6 @@ def _filled(rows: Iterator[tuple[Text, ...]], room: int) -> Iterator[tuple[Block
         for block, side in zip(blocks, sides, strict=True):
             block.add(side)
     yield from opened.values()
-
-
-def _batched(blocks: list[dict[str, Any]], features: Features) -> dict[str, Any]:
-    found: dict[str, Any] = {"length": [len(block["input_ids"]) for block in blocks]}
-    for name in features.keys() - {"length"}:
-        values = [block[name] for block in blocks]
-        if isinstance(features[name], List):
-            values = list_array(np.concatenate(values), np.array([len(v) for v in values]))
-        found[name] = values
-    return found
 
 
 def rows_of(stream: Dataset, side: str = "") -> Iterator[Text]:

@@ -16,8 +16,6 @@ _MOST_NAMED = 8
 _CODES = frozenset({"bpt", "ept", "ph", "it", "ut", "sub"})
 _NAMED = frozenset({"tuid", "xml:lang", "lang"})
 """Attributes that have a place of their own."""
-Tags = tuple[tuple[int, str], ...]
-"""In-line tags of a segment: the character of its text before which each stands, and its XML."""
 
 
 def tmx_chunks(source: Source, kind: Kind, meter: Meter | None) -> Iterator[Chunk]:

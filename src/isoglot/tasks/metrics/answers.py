@@ -76,16 +76,15 @@ def answer_score(
         normalise_squad if mlqa_language is None else partial(normalise_mlqa, language=mlqa_language)
     )
     exact, f1 = np.zeros(len(gold)), np.zeros(len(gold))
-    for place, (name, answers) in enumerate(gold.items()):
+    for number, (name, answers) in enumerate(gold.items()):
         if name not in predicted:
             continue
-        own = normalise(predicted[name])
-        others = [normalise(a) for a in answers] or [""]
-        exact[place] = own in others
-        f1[place] = max(_f1(own.split(), other.split()) for other in others) if answers else own == ""
+        answer, right = normalise(predicted[name]), [normalise(text) for text in answers] or [""]
+        exact[number] = answer in right
+        f1[number] = max(_f1(answer.split(), text.split()) for text in right) if answers else answer == ""
     return {"f1": shares(f1), "exact_match": shares(exact)}
 
 
-def _f1(own: list[str], other: list[str]) -> float:
-    common = sum((Counter(own) & Counter(other)).values())
-    return 2 * common / (len(own) + len(other)) if common else 0.0
+def _f1(words: list[str], gold: list[str]) -> float:
+    common = sum((Counter(words) & Counter(gold)).values())
+    return 2 * common / (len(words) + len(gold)) if common else 0.0

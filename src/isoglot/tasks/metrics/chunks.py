@@ -33,17 +33,17 @@ def chunks(tags: Sequence[str], type_of: Callable[[str], str]) -> list[tuple[str
         >>> chunks(["B-PER", "I-PER", "O", "I-LOC"], lambda tag: tag.partition("-")[2])
         [('PER', 0, 1), ('LOC', 3, 3)]
     """
-    found = []
+    spans = []
     before, type_before, first = "O", "", 0
     for position, tag in enumerate((*tags, "O")):
         prefix, kind = tag[:1], type_of(tag)
         changes = kind != type_before
         if before in ("E", "S") or (before, prefix) in _CLOSED_BEFORE or (changes and before not in _OUTSIDE):
-            found.append((type_before, first, position - 1))
+            spans.append((type_before, first, position - 1))
         if prefix in ("B", "S") or (before, prefix) in _OPENED_AFTER or (changes and prefix not in _OUTSIDE):
             first = position
         before, type_before = prefix, kind
-    return found
+    return spans
 
 
 def entity_score(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]) -> ChunkScores:
@@ -80,8 +80,8 @@ def _score(
     gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]], type_of: Callable[[str], str]
 ) -> ChunkScores:
     _require_parallel(gold, predicted)
-    found = [[{*chunks(tags, type_of)} for tags in pair] for pair in zip(gold, predicted, strict=True)]
-    counts = [(len(right & guessed), len(guessed), len(right)) for right, guessed in found]
+    sentences = [[{*chunks(tags, type_of)} for tags in pair] for pair in zip(gold, predicted, strict=True)]
+    counts = [(len(right & guessed), len(guessed), len(right)) for right, guessed in sentences]
     both, guessed, right = np.array(counts, np.float64).reshape(-1, 3).T
     return {
         "f1": ExampleCounts(2 * both, guessed + right),

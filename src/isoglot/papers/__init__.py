@@ -1,0 +1,1 @@
+"""The papers' tables and figures, and the demo: programs that import `isoglot` and `isoglot.studies` alone."""

@@ -1,0 +1,160 @@
+"""ALIGN-MLM's data: English and its derived copies, text and tasks, at each scale."""
+
+from typing import Any
+
+from isoglot.papers.languages import CORPORA, DATA, files_of, inputs_of
+from isoglot.studies import (
+    CollectText,
+    Derive,
+    Lab,
+    MakeWorld,
+    StudyTask,
+    TrainTokenizer,
+    UnavailableError,
+    Work,
+)
+
+_AUTHORS_REPAIR = {"trans": "none", "inv": "flip", "syn": "consistent"}
+"""Last step of a transformation to what the authors' code does to entity tags; transliterated ones stay."""
+
+
+def task_of(lab: Lab, task: str, order: str, overlap: float) -> StudyTask:
+    """A task in English and the derived language; the development sets are reported, as by the authors' scripts."""
+    if reason := absence_of(lab, task, order):
+        raise UnavailableError(reason)
+    size, copy, nli = lab.size, derived(lab, order, overlap), task == "xnli"
+    train = {
+        "precision": size["precision"],
+        "learning_rate": size["tuning_rate_nli" if nli else "tuning_rate"],
+        "batch_size": size["tuning_batch"],
+        "epochs": size["tuning_epochs_nli" if nli else "tuning_epochs"],
+        "warmup": size["tuning_warmup"],
+        "bucket": size["bucket"],
+        "max_train_examples": size["tuning_examples_nli" if nli else "tuning_examples"],
+    }
+    if lab.scale == "small":
+        data = _small_data(task, copy)
+    else:
+        english, (original, file) = _world(lab) if lab.scale == "tiny" else CORPORA, files_of(task)
+        data = [f"{english}/{original}", copy / f"{{language}}/{file}"]
+    spoken = [language_of(order)]
+    return StudyTask(task, data, spoken, preset="align_mlm", train=train, split="dev")
+
+
+def absence_of(lab: Lab, task: str, order: str) -> str:
+    """Why a task is not measured in a derived language; empty where it is."""
+    if lab.scale == "small" and order == "trans+syn" and task != "pos":
+        return "the inference data have no trees" if task == "xnli" else "WikiANN has no trees"
+    return ""
+
+
+def _small_data(task: str, copy: Work) -> list[str]:
+    folder = copy / "{language}"
+    if task == "ner":
+        return [f"{DATA}/wikiann/{{language}}/{{split}}", f"{folder}/ner.{{split}}/derived.jsonl"]
+    if task == "pos":
+        return [
+            f"train={DATA}/ud/{{language}}_ewt-ud-train.conllu.gz",
+            f"dev={DATA}/ud/{{language}}_ewt-ud-dev.conllu",
+            f"train={folder}/pos.train/derived.conllu",
+            f"dev={folder}/pos.dev/derived.conllu",
+        ]
+    files = [
+        *(f"{DATA}/nli/{name}.{{language}}.dev.csv" for name in ("mnli", "snli")),
+        *(f"{folder}/{name}/derived.jsonl" for name in ("mnli", "snli")),
+    ]
+    parts = {"train": "0:90%", "dev": "90:100%"}
+    return [f"{split}={file}#{part}" for split, part in parts.items() for file in files]
+
+
+def language_of(order: str) -> str:
+    """The tag of a derived language."""
+    return f"en-x-{order}"
+
+
+def _world(lab: Lab) -> Work:
+    size = lab.size
+    kinds = {kind: size[kind] for kind in ("text", "pos", "ner", "nli", "dev")}
+    options = {"seed": size["world_seed"], "size": size["lexemes"], **kinds, "paws": 0, "qa": 0, "test": 0}
+    return lab.make("english", MakeWorld, options=options)
+
+
+def _text(lab: Lab) -> Work:
+    """English, small and paper."""
+    if lab.scale == "paper":
+        return lab.make("english", CollectText, sources=[{"path": f"{CORPORA}/wikitext103.txt"}])
+    sources: list[dict[str, Any]] = [
+        {"path": f"{DATA}/text/wikitext2.valid.txt"},
+        {"path": f"{DATA}/text/wikitext2.test.txt"},
+        {"path": f"{DATA}/parallel/en-de.tsv.gz", "columns": {"text": 0}},
+        {"path": f"{DATA}/parallel/en-fr.tsv.gz", "columns": {"text": 0}},
+        {"path": f"{DATA}/ud/en_ewt-ud-train.conllu.gz", "kind": "treebank"},
+    ]
+    return lab.make("english", CollectText, sources=sources, words="unicode", drop_headings=True, min_words=4)
+
+
+def derived(lab: Lab, order: str, overlap: float = 0.0) -> Work:
+    """Text and task data in the derived language."""
+    size, syntax = lab.size, order.endswith("syn")
+    inputs: dict[str, dict[str, Any]]
+    options: dict[str, Any] = {"overlap": overlap, "with_replacement": size["with_replacement"]}
+    if size["script"] != "tangut":
+        options["script"] = size["script"]
+    kinds = ("pos", "nli") if lab.scale == "tiny" and not size["ner"] else ("pos", "ner", "nli")
+    names = [f"{kind}.{split}" for split in ("train", "dev") for kind in kinds]
+    if lab.scale == "tiny":
+        world = _world(lab)
+        text, inputs = world / "text/en.train.txt", {"text": {"path": world / "trees/text.train.conllu"}}
+        inputs |= inputs_of(world, names, trees=syntax)
+        models: dict[str, Any] = {"syntax": "en~head-final@N~head-final@V", "models": "built-in"}
+    else:
+        text = _text(lab) / "text.txt"
+        inputs = {"text": {"path": text, "kind": "text", "rows": {"split": True}}}
+        if lab.scale == "paper":
+            inputs["text"] |= {"parses": f"{CORPORA}/trees/text.conllu"} if syntax else {}
+            inputs |= inputs_of(CORPORA, names, trees=syntax)
+        else:
+            inputs |= _small_inputs(syntax=syntax)
+        folder = lab.at("", f"{DATA}/galactic", "${ISOGLOT_GALACTIC}")
+        models = {"syntax": "en~fr@N~fr@V", "models": folder, "rate": 0.05}  # the rate: not given
+    if syntax:
+        options |= {**models, "ud_labels": size["ud_labels"]}
+    inverted = order.endswith("inv")
+    if inverted:
+        options["end_marks"] = size["end_marks"]
+    for name, fields in inputs.items():
+        if fields.get("parses"):
+            fields["first_parse_only"] = size["first_parse_only"]
+        if inverted and name != "text":
+            literal = {"literal": True} if size["literal_nli"] and fields.get("kind") == "nli" else {}
+            fields["options"] = {"split": size["split_tasks"], **literal}
+    repair = size["repair"]
+    if repair == "authors":
+        repair = _AUTHORS_REPAIR[order.rpartition("+")[2]]
+    shape = {"algorithm": size["algorithm"], "family": "roberta", "vocab_size": size["vocabulary"]}
+    return lab.make(
+        f"derived {order}",
+        Derive,
+        inputs=inputs,
+        transform=order,
+        tokenizer=lab.make("tokenizer", TrainTokenizer, text=[text], options=shape),
+        language=language_of(order),
+        options=options,
+        rows={"repair": repair, **({"labels": size["labels"]} if syntax else {})},
+    )
+
+
+def _small_inputs(*, syntax: bool) -> dict[str, dict[str, Any]]:
+    inputs: dict[str, dict[str, Any]] = {
+        "pos.train": {"path": f"{DATA}/ud/en_ewt-ud-train.conllu.gz"},
+        "pos.dev": {"path": f"{DATA}/ud/en_ewt-ud-dev.conllu"},
+    }
+    if syntax:
+        return {"text": {"path": f"{DATA}/ud/en_ewt-ud-train.conllu.gz", "kind": "treebank"}, **inputs}
+    return {
+        **inputs,
+        "ner.train": {"path": f"{DATA}/wikiann/en/train", "kind": "tagged"},
+        "ner.dev": {"path": f"{DATA}/wikiann/en/dev", "kind": "tagged", "limit": 2000},
+        "mnli": {"path": f"{DATA}/nli/mnli.en.dev.csv", "kind": "nli"},
+        "snli": {"path": f"{DATA}/nli/snli.en.dev.csv", "kind": "nli"},
+    }

@@ -1,0 +1,179 @@
+"""PPA (Pan et al. 2021): one model of all languages, multilingual BERT continued by sentence contrast (MoCo) and TLM.
+
+``tableN`` are the paper's. Translate-train is a model a language (inferred: its English column does not change),
+code-switched with English (§2); English itself is zero-shot.
+"""
+
+from functools import partial
+from typing import Any
+
+from isoglot.papers import languages
+from isoglot.studies import External, Lab, PaperColumn, PaperRow, StudyTask, UnavailableError, Work
+
+#        name: (tiny, small, paper), or one value for all scales
+SIZES: dict[str, Any] = {
+    "seeds": ([1, 2, 3], [1, 2, 3], [1]),  # not given
+    "ablation_seeds": ([1], [1, 2, 3], [1]),  # of Table 5: 87 fine-tuned models a seed
+    "pairs_250k": (750, 3_000, 250_000),  # Table 1: sentence pairs a language
+    "pairs_600k": (1_800, 9_000, 600_000),
+    "pairs_2M": (6_000, 60_000, 2_000_000),
+    "epochs": 10,  # §3.3
+    "epochs_2M": 5,  # §3.3
+    "masking": 0.15,  # §2.2
+    "length": (64, 128, 128),  # §3.3
+    "batch": (64, 64, 128),  # §3.3
+    "learning_rate": (5e-4, 5e-4, 3e-5),  # §3.3
+    "min_pieces": (None, 5, 10),  # §3.1: of a side
+    "projection": (128, 128, 300),  # §2.1
+    "queue": (4_096, 4_096, 32_000),  # §3.3
+    "momentum": (0.99, 0.99, 0.999),  # §3.3; in a short run the keys have to follow
+    "normalize_z": (True, True, False),  # not given; MoCo's code: true. The literal form moves late
+    "bias": False,  # of the projection; Eq. 2 writes none, MoCo's code has one
+    "positive_in_denominator": True,  # MoCo's code; Eq. 3: false
+    "mask_duplicates": ("same_source_id", "same_source_id", "none"),  # not given
+    "cao_pairs": (750, 9_000, 250_000),  # Cao et al. 2020: pairs a language
+    "cao_rate": (2e-4, 1e-4, 5e-5),
+    "cao_batch": (32, 32, 8),
+    "cao_epochs": (5, 1, 1),
+    "xnli_epochs": (5, 4, 2),  # §3.3, of fine-tuning
+    "xnli_rate": (3e-4, 2e-4, 5e-5),  # §3.3
+    "xnli_switched": (3, 4, 2),  # epochs with code-switching, which makes twice as many examples
+    "mlqa_epochs": (6, 10, 2),  # §3.3
+    "mlqa_rate": (5e-4, 2e-4, 3e-5),  # §3.3
+    "mlqa_switched": (3, 5, 2),
+    "warmup": (0.1, 0.1, 1_000),  # §3.3, of fine-tuning
+    **languages.SIZES,
+}
+VARIANTS: dict[str, Any] = {  # docs/reference/variants.md
+    "literal": {
+        "normalize_z": False,
+        "positive_in_denominator": False,
+        "mask_duplicates": "none",
+        "bucket": 1,
+    },
+    "authors": {  # MoCo's code, which the paper builds on; PPA's own is not published
+        "normalize_z": True,
+        "bias": True,
+        "mask_duplicates": "none",
+        "bucket": 1,
+    },
+}
+ABOUT = {
+    "tiny": (
+        "The miniature world; derived copies of it play German, Spanish, French, Hindi and Chinese. mBERT is an "
+        "encoder trained on all of them. 250k, 600k and 2M pairs a language are 750, 1,800 and 6,000, of which the "
+        "last are all sentences that the encoder knows."
+    ),
+    "small": (
+        "Real text in five languages, and an encoder of 4 layers trained on both sides of the bitext in place of "
+        "mBERT. 250k, 600k and 2M pairs a language are 3,000, 9,000 and all of them (9,600 to 57,000). "
+        f"{languages.REAL_SMALL}"
+    ),
+    "paper": "The paper's sizes. "
+    "ISOGLOT_CHECKPOINTS holds mBERT, XLM and XLM-R, ISOGLOT_CORPORA bitext and the tasks' data, translations too.",
+}
+_MBERT = "bert-base-multilingual-cased"
+_RECIPES = {
+    "ppa": "ppa",
+    "ppa_no_moco": "ppa_no_moco",
+    "ppa_no_tlm": "moco",
+    "ppa_mlm": "ppa_mlm",
+}  # Table 5's rows
+_OTHERS = {
+    "xlm_mlm": ("xlm-mlm-xnli15-1024", "sacremoses"),
+    "xlm_mlm_tlm": ("xlm-mlm-tlm-xnli15-1024", "sacremoses"),
+    "xlmr_base": ("xlm-roberta-base", ""),
+}
+_COPIES = {"xnli": ("fr", "es", "de", "zh", "hi"), "mlqa": ("es", "de", "zh", "hi")}
+
+
+def table2(lab: Lab) -> None:
+    """XNLI by the number of sentence pairs: zero-shot and translate-train."""
+    note = "The paper's rows of mBERT, Cao, XLM and LASER are others' numbers; our mBERT and Cao are trained here."
+    languages.fill(lab, "ppa:Table2", partial(_cell, lab, "xnli"), note=note)
+
+
+def table4(lab: Lab) -> None:
+    """MLQA (XLT) by the number of sentence pairs: zero-shot and translate-train."""
+    note = "The paper's rows of mBERT, XLM and XLM-R are other papers' numbers; ours in all rows of mBERT are one run."
+    languages.fill(lab, "ppa:Table4", partial(_cell, lab, "mlqa"), note=note)
+
+
+def table5(lab: Lab) -> None:
+    """Ablations on XNLI: without MoCo, without TLM, with MLM in place of TLM, without code-switching."""
+    languages.fill(lab, "ppa:Table5", partial(_cell, lab, "xnli"), seeds=lab.size["ablation_seeds"])
+
+
+def _cell(lab: Lab, kind: str, row: PaperRow, column: PaperColumn, seed: int) -> float:
+    task, language = _task(lab, kind), column.language
+    encoder = _encoder(lab, row.system, str(row.attributes.get("pairs", "")), seed)
+    if row.setting == "zero-shot":
+        return languages.zero_shot(lab, encoder, task, seed).value(language, column.metric)
+    if lab.scale == "small" and kind == "xnli":
+        raise UnavailableError("no translated training data here")
+    if language == "en" or language not in task.languages:
+        return languages.zero_shot(lab, encoder, task, seed).value(language, column.metric)
+    settings: dict[str, Any] = {"setting": "translate_train"}
+    if row.attributes.get("code_switch"):
+        settings = {"setting": "code_switch", "epochs": lab.size[f"{kind}_switched"]}
+    scores = lab.evaluate(encoder, task, [language], trained_on=language, seed=seed, **settings)
+    return scores.value(language, column.metric)
+
+
+def _encoder(lab: Lab, system: str, pairs: str, seed: int) -> Work | External:
+    if system == "mbert":
+        return languages.start(lab, _MBERT)
+    if system == "laser":
+        raise UnavailableError("LASER, another paper's sentence encoder: table only")
+    if system == "cao2020":
+        few = ("fr", "es", "de")
+        return languages.cao2020(lab, _MBERT, lab.at(few, few, ("bg", "de", "el", "es", "fr")), seed)
+    if system in _OTHERS:
+        return languages.external(lab, system, *_OTHERS[system])
+    return _ppa(lab, system, pairs, seed)
+
+
+def _ppa(lab: Lab, system: str, pairs: str, seed: int) -> Work:
+    """PPA, or a row of its ablation."""
+    size = lab.size
+    # filters count the encoder's own pieces
+    stream: dict[str, Any] = {"tokenizer": None, "limit": size[f"pairs_{pairs}"]}
+    masked = {"probability": size["masking"], "max_length": size["length"]}
+    views: dict[str, Any] = {"first": masked, "second": masked} if system == "ppa_mlm" else {"pair": masked}
+    views |= {"sentences": {"max_length": size["length"]}}
+    train: dict[str, Any] = {"learning_rate": size["learning_rate"]}
+    same = ("normalize_z", "bias", "positive_in_denominator", "mask_duplicates", "momentum")
+    contrast = {
+        "projection_size": size["projection"],
+        "queue_size": size["queue"],
+        **{name: size[name] for name in same},
+    }
+    if lab.scale != "paper":
+        stream |= {
+            "min_pieces": size["min_pieces"],
+            "sources": [languages.bitext(lab, code) for code in _COPIES["xnli"]],
+        }
+        stream |= lab.at({"max_pair_pieces": None}, {}, {})
+        train["fp16"] = None
+    left_out = {"ppa_no_moco": "sentences", "ppa_no_tlm": "pair"}.get(system)
+    sections = {
+        "streams": {"bitext": stream},
+        "views": {name: view for name, view in views.items() if name != left_out},
+        "objectives": {} if system == "ppa_no_moco" else {"contrast": contrast},
+        "batch": {"examples": size["batch"]},
+        "epochs": {"count": size["epochs_2M" if pairs == "2M" else "epochs"]},
+        "train": train,
+    }
+    run = system if pairs == "250k" else f"{system} pairs={pairs}"
+    return languages.continued(lab, run, _RECIPES[system], languages.start(lab, _MBERT), sections, seed=seed)
+
+
+def _task(lab: Lab, kind: str) -> StudyTask:
+    copies = _COPIES[kind]
+    if kind == "xnli":
+        spoken = lab.at(copies, ("es", "de"), ("fr", "es", "de", "bg", "ar", "zh", "hi"))
+    else:
+        spoken = lab.at(copies, copies, ("ar", "de", "es", "hi", "zh"))
+    last = {} if lab.scale == "paper" else {"select": "last"}
+    train = languages.tuning(lab, kind, warmup=lab.size["warmup"], **last)
+    return StudyTask(kind, languages.task_data(lab, kind, copies), spoken, preset="ppa", train=train)

@@ -1,0 +1,302 @@
+"""XLM-Align (Chi et al. 2021): MLM, TLM and denoising word alignment, continued from XLM-R.
+
+``tableN`` and ``figureN`` are the paper's. Tables 1, 2 and 13-19 are the full model, Tables 3-7 a shorter run. Rows
+that are one model are one run: XLM-Align of Table 3 and layer 10, "Enable" and "masked" of Tables 4, 6 and 7; -DWA and
+"no-query"; layers 12 and 12 of Tables 4 and 5. What the paper does not give is in the recipe xlm_align.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import isoglot as iso
+from isoglot.papers import languages
+from isoglot.papers.languages import CORPORA, DATA, METRICS, aligned, gold_links
+from isoglot.studies import (
+    DrawFigure,
+    External,
+    Lab,
+    PaperColumn,
+    PaperRow,
+    StatisticalAlignment,
+    StudyTask,
+    UnavailableError,
+    Work,
+    paper_table,
+)
+
+#        name: (tiny, small, paper), or one value for all scales
+SIZES: dict[str, Any] = {
+    "seeds": ([1, 2, 3], [1, 2, 3], [1, 2, 3, 4, 5]),  # Table 1: five runs, of fine-tuning (inferred)
+    "ablation_seeds": ([1], [1, 2, 3], [1, 2, 3, 4, 5]),  # 48 fine-tuned models of 12 encoders a seed
+    "steps": (800, 3_000, 150_000),  # Table 11
+    "accumulation": (1, 1, 64),  # of batches of 32: 2,048 (Table 11)
+    "ablation_steps": (800, 3_000, 50_000),  # §5
+    "ablation_accumulation": (1, 1, 8),  # of batches of 32: 256 (§5)
+    "warmup": (80, 200, 10_000),  # Table 11
+    "learning_rate": (5e-4, 5e-4, 2e-4),  # Table 11
+    "masking": (0.3, 0.2, 0.15),  # not given
+    "order": "official",  # the authors' code: columns first; Eq. 6: paper, rows first
+    "filter": "itermax",  # the authors' code, SimAlign's; Eq. 7-9: printed
+    "links": "intersection",  # of optimal transport; §4.3 has those of §3.1: printed
+    "floor": 1e-6,  # of its similarities, not given; the released aligner's has no effect: 0
+    "self_after": (400, 1_500, None),  # steps labelled by the corpus: an encoder this small cannot at first
+    "tag_rate": (5e-4, 3e-4, None),  # of fine-tuning; the paper's grids are the preset's (Table 12)
+    "pair_rate": (3e-4, 2e-4, None),
+    "question_rate": (5e-4, 2e-4, None),
+    "tag_epochs": (3, 4, None),
+    "pair_epochs": (5, 4, None),
+    "question_epochs": (6, 10, None),
+    **languages.SIZES,
+}
+VARIANTS: dict[str, Any] = {  # docs/reference/variants.md
+    "literal": {"order": "paper", "filter": "printed", "links": "printed", "bucket": 1},
+    "authors": {"steps": (800, 3_000, 200_000), "floor": 0.0, "bucket": 1},
+}
+ABOUT = {
+    "tiny": (
+        "The miniature world; derived copies of it play German, Spanish, French, Hindi and Chinese. XLM-R is an "
+        "encoder of 4 layers trained on all of them: where layers label and point, its 2, 3 and 4 stand for 8, 10 "
+        "and 12. The first half "
+        "of the steps is labelled by the links of construction, the second half by the model itself (an encoder "
+        "this small cannot at first). XQuAD, MLQA and TyDiQA are the same stories, with their own metrics and "
+        "random numbers."
+    ),
+    "small": (
+        "Real text in English, German, Spanish, French, Hindi and Chinese, and an encoder of 4 layers trained on it "
+        "in place of XLM-R: where layers label and point, its 2, 3 and 4 stand for 8, 10 and 12. The first half of "
+        "the steps is labelled "
+        "by a statistical aligner's links, the second half by the model itself. POS is trained on EWT and tested on "
+        "PUD, NER is WikiANN; XQuAD's first four fifths of articles to train on and its last to test serve for "
+        "XQuAD and MLQA (no SQuAD here); NLI is trained on MNLI's and SNLI's development sets. fast_align learns "
+        "from the test sentences alone."
+    ),
+    "paper": "The paper's sizes. TyDiQA-GoldP has no test data of its own: the data that are reported also choose "
+    "checkpoint and settings of fine-tuning on it, as they must in the paper. "
+    "ISOGLOT_CHECKPOINTS holds XLM-R, mBERT and XLM, ISOGLOT_CORPORA text, bitext, XTREME's data and gold links.",
+}
+_LINK_LAYER = 3
+"""Layer of Table 2 in an encoder of 4 layers; the paper's is 8 of 12."""
+_COPIES = ("de", "es", "fr", "hi", "zh")
+XLMR = "xlm-roberta-base"
+_KINDS = {"udpos": "pos", "panx": "ner"}
+_TABLES = {"pos": 13, "ner": 14, "xquad": 15, "mlqa": 16, "tydiqa": 17, "xnli": 18, "pawsx": 19}
+"""Task -> the paper's table by language."""
+_TEXT = (  # Tables 8 and 9
+    "af am ar as az ba be bg bn ca ckb cs cy da de el en eo es et eu fa fi fr ga gl gu he hi hr hu hy id is it ja ka "
+    "kk km kn ko ky la lo lt lv mk ml mn mr ms mt my ne nl nn no or pa pl ps pt ro ru sa sd si sk sl sq sr sv sw ta te "
+    "tg th tl tr tt ug uk ur uz vi yi zh"
+)
+_USUAL = {  # Table 11, Tables 5 to 7
+    "self_label_layer": 10, "dwa_layer": 12, "filtering": "itermax", "query": "masked",
+}  # fmt: skip
+_OPTIONS = {  # scale paper
+    "pos": {"words": "written"},  # as XTREME's data have them
+    "pawsx": {"untranslated": "keep"},  # XTREME counts them
+}
+_SMALL = {  # languages with data, scale small
+    "pos": ("en", "de", "es", "fr", "hi", "zh"),
+    "ner": ("en", "de", "es", "fr"),
+    "xnli": ("en", "de", "es"),
+    "xquad": ("en", "de", "es", "hi", "zh"),
+    "mlqa": ("en", "de", "es", "hi", "zh"),
+}
+_ABSENT = {"tydiqa": "no TyDiQA here", "pawsx": "no English training pairs here"}
+
+
+def table1(lab: Lab) -> None:
+    """XTREME, mean over languages."""
+    note = "Rows with a star are other papers' numbers, and so is mT5's."
+    languages.fill(lab, "xlm_align:Table1", partial(_by_language, lab), note=note)
+
+
+def table2(lab: Lab) -> None:
+    """Alignment error rate of SimAlign and optimal transport, before and after; and of fast_align."""
+    quoted = "SimAlign's first two rows are its own paper's numbers, fast_align's are not the paper's own."
+    here = f"; here layer {_LINK_LAYER} of 4, the nearest to two thirds of the depth"
+    note = f"{quoted} The paper reads links at layer 8 of 12{'' if lab.scale == 'paper' else here}."
+    languages.fill(lab, "xlm_align:Table2", partial(_error_rate, lab), note=note)
+
+
+def _table(number: int, title: str, *, short: bool = False) -> Callable[[Lab], None]:
+    """The study of a table by task and language; the ablations are ``short`` runs."""
+
+    def study(lab: Lab) -> None:
+        seeds = lab.size["ablation_seeds" if short else "seeds"]
+        languages.fill(lab, f"xlm_align:Table{number}", partial(_by_language, lab, short=short), seeds=seeds)
+
+    study.__name__, study.__doc__ = f"table{number}", title
+    return study
+
+
+table3 = _table(3, "MLM, TLM and word alignment.", short=True)
+table4 = _table(4, "The layer that labels.", short=True)
+table5 = _table(5, "The layer of the pointer network.", short=True)
+table6 = _table(6, "Filtering of the labels.", short=True)
+table7 = _table(7, "Which words are queries.", short=True)
+table13 = _table(13, "POS tagging by language.")
+table14 = _table(14, "NER by language.")
+table15 = _table(15, "XQuAD by language.")
+table16 = _table(16, "MLQA by language.")
+table17 = _table(17, "TyDiQA-GoldP by language.")
+table18 = _table(18, "XNLI by language.")
+table19 = _table(19, "PAWS-X by language.")
+
+
+def figure2(lab: Lab) -> None:
+    """Alignment error rate by layer, mean over the language pairs, before and after, by two methods."""
+
+    def draw() -> Work:
+        after = _continued(lab, "xlm_align", lab.seeds[0])
+        panels = {"XLM-R": lab.checkpoint(languages.start(lab, XLMR)), "XLM-Align": lab.checkpoint(after)}
+        gold = [_gold(lab, pair) for pair in _gold_pairs(lab).values()]
+        options = {"methods": ["itermax", "ot"], "layers": "all", "gold": gold}
+        fields: dict[str, Any] = {"type": "layers", "name": "figure2", "panels": panels, "options": options}
+        return lab.make("xlm_align figure2", DrawFigure, **fields)
+
+    lab.figure("xlm_align figure2", draw)
+
+
+def _by_language(lab: Lab, row: PaperRow, column: PaperColumn, seed: int, *, short: bool = False) -> float:
+    """A number in the column's language; the mean over the task's languages where it has none."""
+    task, metric = _task(lab, _KINDS.get(column.task, column.task)), METRICS.get(column.metric, column.metric)
+    system, changes = row.system, {name: row.attributes[name] for name in _USUAL if name in row.attributes}
+    if changes.get("query") == "none":  # without queries there is no loss: the same run
+        system, changes = "xlm_align_no_dwa", {}
+    encoder = _encoder(lab, system, seed, short=short, **changes)
+    scores = lab.evaluate(encoder, task, trained_on="en", seed=seed, setting="zero_shot")
+    return scores.value(column.language, metric) if column.language else scores.mean(metric)
+
+
+def _error_rate(lab: Lab, row: PaperRow, column: PaperColumn, seed: int) -> float:
+    pairs = _gold_pairs(lab)
+    if column.id not in pairs:
+        raise UnavailableError(f"no gold links of {column.id} at this scale")
+    pair = pairs[column.id]
+    if row.system == "fast_align":
+        path = f"{CORPORA}/wordalign/train.{pair}.tsv"
+        train = lab.at(None, None, {"path": path, "source_language": "xx", "target_language": "yy"})
+        fields = {"gold": _gold(lab, pair), "train": train, "label": "fast_align"}
+        work = lab.make(f"fast_align {pair}", StatisticalAlignment, **fields)
+        return work.value("aer", row=("word_alignment", pair, "aer"))
+    method = str(row.attributes["aligner"]).removeprefix("simalign_")
+    options: dict[str, Any] = {"method": method, "layer": lab.at(_LINK_LAYER, _LINK_LAYER, 8)}
+    if method == "ot":
+        size = {name: lab.size[name] for name in ("links", "order")}
+        aligner = iso.EmbeddingOptions.build(method=method, **size, epsilon=lab.size["floor"] or None)
+        changed = aligner.model_dump(exclude_defaults=True, exclude={"method"})
+        options |= {"aligner": changed} if changed else {}
+    task = StudyTask("word_alignment", [_gold(lab, "{language}")], list(pairs.values()), options=options)
+    return lab.evaluate(_encoder(lab, row.system, seed), task).value(pair, "aer")
+
+
+def _gold_pairs(lab: Lab) -> dict[str, str]:
+    """The table's pairs and what the files of gold links are called."""
+    if lab.scale == "tiny":
+        return {pair: pair for pair in ("en-de", "en-fr", "en-hi")}
+    real = {"en-de": "de-en", "en-fr": "en-fr", "en-hi": "en-hi"}
+    return real | ({"en-ro": "ro-en"} if lab.scale == "paper" else {})
+
+
+def _gold(lab: Lab, pair: str) -> str:
+    if lab.scale == "tiny":
+        return gold_links(lab, ("de", "fr", "hi")) / f"{pair}.jsonl"
+    return f"{lab.at('', DATA, CORPORA)}/wordalign/{pair}.jsonl"
+
+
+def _encoder(lab: Lab, system: str, seed: int, **changes: Any) -> Work | External:
+    if system == "xlmr_base":
+        return languages.start(lab, XLMR)
+    if system == "mt5_base":
+        raise UnavailableError("mT5, an encoder-decoder: table only")
+    if system == "mbert":
+        return languages.external(lab, system, "bert-base-multilingual-cased")
+    if system == "xlm":
+        return languages.external(lab, system, "xlm-mlm-100-1280", "sacremoses")
+    return _continued(lab, system, seed, **changes)
+
+
+def _continued(lab: Lab, system: str, seed: int, *, short: bool = False, **changes: Any) -> Work:
+    """XLM-R continued by MLM (Table 3: XLM-R*), by MLM and TLM, or by XLM-Align, with changes of what is usual.
+
+    At scale paper the seed is 1 (the paper's five runs are of fine-tuning).
+    """
+    size, kind, choice = lab.size, "ablation_" if short else "", {**_USUAL, **changes}
+    real, masked = lab.scale == "small", {"probability": size["masking"]}
+    streams: dict[str, Any] = {"text": {"sources": _text(lab)}}
+    views: dict[str, Any] = {"text": {**masked, **({"max_length": 128} if real else {})}}
+    objectives: dict[str, Any] = {}
+    train: dict[str, Any] = {
+        "learning_rate": size["learning_rate"],
+        "warmup_steps": size["warmup"],
+        "gradient_accumulation_steps": size[f"{kind}accumulation"],
+    }
+    if system != "xlmr_continued_mlm":
+        views["pair"] = {**masked, **({"max_length": 256} if real else {})}
+    if system in ("xlm_align", "xlm_align_no_tlm"):
+        layers = {8: 8, 10: 10, 12: 12} if lab.scale == "paper" else {8: 2, 10: 3, 12: 4}
+        objectives["word_alignment"] = {
+            "label_layer": layers[choice["self_label_layer"]],
+            "layer": layers[choice["dwa_layer"]],
+            "order": size["order"],
+            "filtering": size["filter"] if choice["filtering"] == "itermax" else choice["filtering"],
+            "queries": choice["query"].replace("-", "_"),
+        }
+    if lab.scale != "paper":
+        streams["text"] |= {"sampling_exponent": None, "pack": None}
+        train["fp16"] = None
+        if "pair" in views:
+            order = _COPIES if real else ("es", "de", "fr", "hi", "zh")
+            sources = [{"path": f"{aligned(lab, c)}/data-*.parquet", "target_language": c} for c in order]
+            streams["bitext"] = {"kind": "aligned", "sampling_exponent": None, "sources": sources}
+            streams["bitext"] |= {"encode": {"max_length": 256, "max_side": 126}} if real else {}
+        if objectives:
+            objectives["word_alignment"] |= {
+                "labels": "corpus_then_self",
+                "self_after_step": size["self_after"],
+            }
+    sections = {
+        "streams": streams,
+        "views": views,
+        "objectives": objectives,
+        "steps": size[f"{kind}steps"],
+        "train": train,
+    }
+    recipe = "mlm" if system == "xlmr_continued_mlm" else system
+    run = " ".join([system, *(f"{k}={v}" for k, v in choice.items() if v != _USUAL[k])])
+    if size[f"{kind}steps"] != size["steps"]:
+        run += f" {size[f'{kind}steps']} steps"
+    return languages.continued(
+        lab, run, recipe, languages.start(lab, XLMR), sections, seed=lab.at(seed, seed, 1)
+    )
+
+
+def _text(lab: Lab) -> list[dict[str, Any]]:
+    """Text in all languages, as a recipe's sources."""
+    if lab.scale == "paper":
+        return [{"path": f"{CORPORA}/text.{code}.txt", "language": code} for code in _TEXT.split()]
+    order = lab.at(("es", "de", "fr", "hi", "zh"), _COPIES, ())
+    return [languages.side(lab, order[0], "en"), *(languages.side(lab, code, code) for code in order)]
+
+
+def _task(lab: Lab, kind: str) -> StudyTask:
+    if lab.scale == "paper":
+        columns = paper_table(f"xlm_align:Table{_TABLES[kind]}").columns
+        spoken = list(dict.fromkeys(column.language for column in columns if column.language))
+        lacking = {"pos": ("kk", "th", "tl", "yo"), "xquad": spoken[1:]}.get(kind, ())  # no development data
+        chosen_by = [code for code in spoken if code not in lacking]
+        train: dict[str, Any] = {"bucket": lab.size["bucket"], "select_languages": chosen_by}
+        return StudyTask(
+            kind,
+            languages.task_data(lab, kind),
+            spoken,
+            preset="xlm_align",
+            train=train,
+            options=_OPTIONS.get(kind, {}),
+        )
+    if lab.scale == "small" and kind in _ABSENT:
+        return StudyTask(kind, unavailable=_ABSENT[kind])
+    group = {"pos": "tag", "ner": "tag", "xnli": "pair", "pawsx": "pair"}.get(kind, "question")
+    train = languages.tuning(lab, group, warmup=0.1, select="last")
+    spoken = ["en", *_COPIES] if lab.scale == "tiny" else list(_SMALL[kind])
+    return StudyTask(kind, languages.task_data(lab, kind, _COPIES), spoken, preset="xtreme", train=train)

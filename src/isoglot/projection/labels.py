@@ -1,0 +1,159 @@
+"""What all kinds of labels share: how they are read beside their translation, cut into words, counted and written."""
+
+from abc import ABC, abstractmethod
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+from isoglot.aligners.options import Encoder
+from isoglot.aligners.pieces import Cut, load_cut
+from isoglot.corpus.encode.words import has_unspaced, joined_spans, word_spans
+from isoglot.corpus.labelled.tags import UNLABELLED
+from isoglot.corpus.read.sources import UNNAMED
+from isoglot.corpus.sentence_pair import SentencePair
+from isoglot.errors import InputError
+from isoglot.projection.options import ProjectOptions
+from isoglot.projection.rule import ProjectedSpan, Words, project_spans
+from isoglot.runs.files import text_output
+
+Labelled = TypeVar("Labelled")
+Translated = TypeVar("Translated")
+
+
+class CutText(NamedTuple):
+    """A text and the characters ``[start, end)`` of each of its words, from left to right."""
+
+    text: str
+    spans: list[Words]
+
+    @property
+    def words(self) -> list[str]:
+        """The words themselves."""
+        return [self.text[start:end] for start, end in self.spans]
+
+    def word(self, number: int) -> str:
+        """A word by its number."""
+        start, end = self.spans[number]
+        return self.text[start:end]
+
+    def characters(self, words: Words) -> Words:
+        """Where some words begin and end."""
+        return self.spans[words[0]][0], self.spans[words[1] - 1][1]
+
+    def covered(self, start: int, end: int) -> Words:
+        """The words that share a character with ``[start, end)``; an empty span if there is no such word."""
+        first = bisect_right(self.spans, start, key=lambda span: span[1])
+        stop = bisect_left(self.spans, end, key=lambda span: span[0])
+        return (first, stop) if first < stop else (0, 0)
+
+
+@dataclass
+class ProjectionCounts:
+    """What became of the labels."""
+
+    examples: int = 0  # sentences, lines or questions
+    written: int = 0
+    words: int = 0  # of the translations that were written
+    labelled: int = 0  # of these, those that have a tag
+    fates: Counter[str] = field(default_factory=Counter)  # of spans: whole, shortened, split, lost
+
+    @property
+    def spans(self) -> int:
+        """Spans in all."""
+        return sum(self.fates.values())
+
+    def add_tags(self, tags: Sequence[str]) -> None:
+        """Count a sentence that is written with these tags."""
+        self.written += 1
+        self.words += len(tags)
+        self.labelled += sum(tag != UNLABELLED for tag in tags)
+
+    def summary(self) -> str:
+        """One line."""
+        parts = [f"{self.examples:,} examples, {self.written:,} written"]
+        if self.words:
+            parts.append(f"{self.labelled:,} of {self.words:,} words labelled")
+        if self.spans:
+            fates = (f"{self.fates[fate]:,} {fate}" for fate in ("lost", "split", "shortened"))
+            parts.append(f"{self.spans:,} spans: {', '.join(fates)}")
+        return "; ".join(parts)
+
+
+@dataclass
+class LabelKind(ABC):
+    """How one kind of labels is read and written."""
+
+    labels: str | Path
+    translation: str | Path
+    out: str | Path
+    options: ProjectOptions
+    counts: ProjectionCounts = field(default_factory=ProjectionCounts)
+    problems: list[tuple[int | None, str, str]] = field(default_factory=list)
+    """Line of a tag, whether it is lost, split or moved, and the tag."""
+
+    @abstractmethod
+    def pairs(self) -> Iterator[SentencePair]:
+        """Labelled sentences, lines or contexts with their translations, in their order, in words."""
+
+    def windows(self, pair: SentencePair) -> Iterable[tuple[Words, Words]]:
+        """Words of both sides that are aligned by themselves: all of a pair."""
+        return [((0, len(pair.source_words)), (0, len(pair.target_words)))]
+
+    @abstractmethod
+    def carried(self, pair: SentencePair) -> Any:
+        """What is written of a pair with links: lines with the labels, or nothing if it is left out."""
+
+    @contextmanager
+    def writer(self) -> Iterator[Callable[[Any], object]]:
+        """A function that writes what is :meth:`carried`."""
+        with text_output(self.out) as file:
+            yield file.write
+
+    @property
+    def languages(self) -> tuple[str, str]:
+        """Codes of the labelled text and of its translation."""
+        return self.options.source_language or UNNAMED[0], self.options.target_language or UNNAMED[1]
+
+    def paired(
+        self, pairs: Iterable[tuple[Labelled | None, Translated | None]]
+    ) -> Iterator[tuple[Labelled, Translated]]:
+        """Sentence and translation; both files have equally many."""
+        for number, (labelled, translated) in enumerate(pairs):
+            if labelled is None or translated is None:
+                paths = self.labels, self.translation
+                short, long = paths if labelled is None else paths[::-1]
+                raise InputError(
+                    f"ends after {number:,} sentences, but {long} continues; sentence i must translate sentence i",
+                    path=short,
+                )
+            yield labelled, translated
+
+    def project(
+        self, spans: Sequence[Words], pair: SentencePair, *, exclusive: bool = True
+    ) -> list[ProjectedSpan]:
+        """As :func:`project_spans`, and counted."""
+        length = len(pair.target_words)
+        projected = project_spans(spans, pair, length, exclusive=exclusive, gap=self.options.gap)
+        self.counts.fates.update(span.fate for span in projected)
+        return projected
+
+    def cut(self, text: str) -> CutText:
+        """Running text, cut as ``--words`` says.
+
+        Single characters of Chinese, Japanese, Thai and the like are joined where the encoder's tokenizer has a longer
+        piece: pieces are closer to words, and an encoder links them better.
+        """
+        spans = word_spans(text, mode=self.options.words)
+        if self.options.words == "unicode" and has_unspaced(text) and self._pieces is not None:
+            spans = joined_spans(text, spans, self._pieces(text)[1])
+        return CutText(text, spans)
+
+    @cached_property
+    def _pieces(self) -> Cut | None:  # loads transformers, which other text does without
+        links = self.options.links
+        return load_cut(links.model) if isinstance(links, Encoder) else None

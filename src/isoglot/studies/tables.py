@@ -1,0 +1,187 @@
+"""What is written of a study: its cells, results, tables and figures, as far as their numbers are known."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import isfinite, isnan
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from isoglot.results import CELLS, FILE_NAME, RUNS, Cell, Result, write_cells
+from isoglot.runs.files import read_json, write_json, write_text
+from isoglot.runs.folder import CHECKPOINT, RUN
+from isoglot.runs.pool import usable_cores
+from isoglot.runs.reporter import AnyReporter, reporter_of
+from isoglot.studies.lab import CellPlan
+from isoglot.studies.program import Program, Selection, StudyPart, inspect_programs, measure
+from isoglot.studies.step import Log, NumberSource, Work, with_leaves
+from isoglot.studies.training_steps import Evaluate
+
+if TYPE_CHECKING:
+    from isoglot.reports.table import Table
+
+_QUANTITIES = {
+    "sup": "_supervised",
+    "zs": "_zero_shot",
+    **dict.fromkeys(("delta", "DICT", "ALIGN"), "_delta"),
+}
+"""The last part of a column's label to the end of a metric's name in ``results.jsonl``."""
+_SETTINGS = {"translate_train": "translate-train, no-cs", "code_switch": "translate-train, code-switched"}
+"""How a model was fine-tuned, where neither the metric nor English says that."""
+
+
+@dataclass(frozen=True)
+class StudyTables:
+    """What was written of a study."""
+
+    program: Program
+    folder: Path
+    tables: Sequence[Table]
+    results: Sequence[Result]
+
+
+def run_studies(
+    names: Sequence[str],
+    *,
+    out: str | Path,
+    scale: str = "tiny",
+    changes: Mapping[str, Any] | None = None,
+    workers: int | None = None,
+    progress: AnyReporter | None = None,
+) -> list[StudyTables]:
+    """Make and measure studies by name, and write their tables; finished work is not repeated.
+
+    ``changes`` are sizes in place of the scale's; without ``workers`` a process per core, one an encoder at most.
+
+    Raises:
+        ConfigurationError: a wrong size, or what kept cells from being measured after all others were.
+    """
+    reporter, selection = reporter_of(progress), Selection(names, out, scale, changes or {})
+    programs = selection.programs(reporter)
+    plan = inspect_programs(programs)
+    workers = min(workers or usable_cores(), len({part.encoder for part in plan.parts}) or 1)
+    measure(programs, plan, selection, workers=workers, progress=reporter).require_all()
+    return [write_study(program) for program in programs]
+
+
+def write_study(program: Program) -> StudyTables:
+    """Write what there is of a study so far.
+
+    ``cells.jsonl``, ``results.jsonl`` with the runs' records in ``runs.json``, ``table.txt`` and ``figures``.
+    """
+    from isoglot.reports.compare import compare  # noqa: PLC0415 - loads scipy
+    from isoglot.reports.export import to_text  # noqa: PLC0415
+
+    folder, setting, program.lab.log = program.folder, program.lab.setting, Log()
+    rest = replace(program, cells=program.unselected, figures={})
+    parts = [part.rehearsed() for part in (*program.parts, *rest.parts)]
+    cells, results, selected = list[Cell](), dict[str, Result](), set(map(id, program.cells))
+    for part, cell, seed in _by_seed(parts):
+        value = None if isnan(part.content) else float(part.content)
+        reason = part.unavailable or (f"not there: {part.missing}" if part.missing else None)
+        if value is not None or id(cell) in selected:
+            cells.append(Cell(
+                table=cell.table, row=cell.row, column=cell.column, value=value, seed=seed,
+                unavailable=reason if value is None else None, scale=setting.scale, note=cell.note,
+                about=program.caption, setting=setting.name, sizes=setting.reported, paper_sizes=setting.paper,
+            ))  # fmt: skip
+        if value is not None and cell.is_result:
+            result = _result(program, part, cell, seed)
+            results[result.model_dump_json()] = result
+    write_cells(folder / CELLS, cells)
+    tables = compare(cells)
+    text = "\n".join(map(to_text, tables)) or f"{program.caption}\n"
+    write_text(folder / "table.txt", f"{program.study.title}\n\n{text}")
+    if results:
+        write_text(folder / FILE_NAME, "".join(f"{line}\n" for line in results))
+        works = dict.fromkeys(work for part in parts if part.cell is not None for work in part.steps)
+        write_json(folder / RUNS, {"runs": list(_records(works))})
+    else:
+        for name in (FILE_NAME, RUNS):
+            (folder / name).unlink(missing_ok=True)
+    for part in parts:
+        if part.cell is None:
+            _write_figure(part, folder / "figures")
+    return StudyTables(program, folder, tables, list(results.values()))
+
+
+def _by_seed(parts: Iterable[StudyPart]) -> Iterator[tuple[StudyPart, CellPlan, int | None]]:
+    """Cells with their seeds; where none of an address depends on its seed, one of them and none."""
+    addresses: dict[Any, list[tuple[StudyPart, CellPlan, int | None]]] = {}
+    for part in parts:
+        if (cell := part.cell) is not None:
+            addresses.setdefault((cell.table, cell.row, cell.column), []).append((part, cell, cell.seed))
+    for cells in addresses.values():
+        reasons = {(part.sources, part.unavailable or part.missing) for part, _, _ in cells}
+        yield from [(*cells[0][:2], None)] if len(reasons) == 1 < len(cells) else cells
+
+
+def _result(program: Program, part: StudyPart, cell: CellPlan, seed: int | None) -> Result:
+    """The row of a cell of a task or analysis; a mean over languages or models has the language ``mean``."""
+    rows = [_row(source) for source in part.sources]
+    first, work, languages = rows[0], part.sources[0].work, {row["language"] for row in rows}
+    quantity = _QUANTITIES.get(cell.column[-1].rpartition(".")[2], "")
+    tuning = work.step.finetune if isinstance(work.step, Evaluate) and not quantity else None
+    setting = "" if tuning is None else _SETTINGS.get(tuning.train.get("setting", ""), "")
+    return Result(
+        run=program.named(" / ".join(filter(None, [work.step.label or work.name, setting]))),
+        task=first["task"],
+        language=languages.pop() if len(languages) == 1 else "mean",
+        split=first["split"],
+        metric=first["metric"] + quantity,
+        value=part.content,
+        seed=seed,
+        examples=min(int(row["examples"]) for row in rows),
+        checkpoint_hash=str(first["checkpoint_hash"]) if len(rows) == 1 else "",
+        recipe_hash=str(first["recipe_hash"] or work.folder.name.rpartition("-")[2]),
+        options={
+            name: value
+            for name, value in first["options"].items()
+            if all(name in row["options"] and row["options"][name] == value for row in rows)
+        },
+    )
+
+
+def _row(source: NumberSource) -> dict[str, Any]:
+    """The row of results of a number that was measured: its evaluation's, or one that says what it is."""
+    language, _, metric = source.metric.rpartition("/")
+    task, language, metric = source.row or (source.work.step.kind, language, metric)
+    manifest = source.work.manifest
+    rows = manifest.get("rows", [])
+    evaluated = (row for row in rows if row["language"] == language and metric in ("", row["metric"]))
+    about = {"task": task, "language": language, "metric": metric, "split": "test", "options": {}}
+    examples = manifest.get("examples", {}).get(source.metric, 0)
+    return {**about, "examples": examples, "checkpoint_hash": "", "recipe_hash": "", **next(evaluated, {})}
+
+
+def _records(works: Iterable[Work]) -> Iterator[dict[str, Any]]:
+    """What the encoders that were trained recorded of themselves, with names in place of this machine's paths."""
+    encoders = [work for work in works if work.step.kind == "pretrain"]
+    names = {work / CHECKPOINT: work.step.label or work.name for work in encoders}
+    for work in encoders:
+        if (record := read_json(work.folder / RUN)) is not None:
+            model = record["values"].get("model") or {}
+            start = names.get(str(model.get("path")))
+            about = {key: record.get(key) for key in ("name", "recipe_hash", "seed", "encoder", "versions")}
+            yield {**about, "values": {"model": {**model, **({"path": start} if start else {})}}}
+
+
+def _write_figure(part: StudyPart, folder: Path) -> None:
+    """Copy a figure that is drawn, or write one of the numbers that are known."""
+    if isinstance(part.content, Work):
+        for path in sorted((part.content.folder / "figures").glob("*.json*")):
+            folder.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, folder / path.name)
+        return
+    content = {} if part.unavailable else part.content
+    values = with_leaves(content, lambda v: None if isinstance(v, float) and not isfinite(v) else v)
+    for key, entries in values.items():
+        if isinstance(entries, list):  # without those of which a number is not known
+            values[key] = [e for e in entries if not (isinstance(e, dict) and None in e.values())]
+    path = folder / f"{part.title}.json"
+    if values and all(entries for entries in values.values() if isinstance(entries, list)):
+        write_json(path, values)
+    else:
+        path.unlink(missing_ok=True)

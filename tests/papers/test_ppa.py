@@ -1,0 +1,65 @@
+"""PPA's studies: what its settings, sizes and variants stand for."""
+
+from __future__ import annotations
+
+import pytest
+from shipped_studies import STUDIES, parts, program, resolved, steps_of, trained, tunings, works_of
+
+from isoglot.reports.papers import paper_table
+from isoglot.studies.program import Selection
+from isoglot.studies.sizes import SCALES
+from isoglot.studies.training_steps import Finetune, Pretrain
+
+
+def test_ppas_code_switching_is_of_the_settings() -> None:
+    table = paper_table("ppa:Table5")
+    settings: dict[tuple[str, str], set[str]] = {}
+    own = program("ppa/table5")
+    for cell in own.cells:
+        row = table.row(*cell.row)
+        if cell.column[0] != "en":
+            used = {tuned.train["setting"] for tuned in tunings(own, cell)}
+            settings.setdefault((row.label, row.setting), set()).update(used)
+    assert settings["- CS", "translate-train"] == {"translate_train"}
+    assert settings["- TLM", "translate-train"] == {"code_switch"}
+    assert settings["- TLM", "zero-shot"] == {"zero_shot"}
+    sizes = ("250k", "600k", "2M")
+    full = trained("ppa/table5", "Our full system (250k)", "translate-train")
+    assert full == trained("ppa/table5", "- CS", "250k", "translate-train")
+    assert len({trained("ppa/table5", "- MoCo", "zero-shot", size).pop() for size in sizes}) == 3
+
+
+def test_ppa_masks_as_the_paper_and_fine_tunes_in_mixed_precision() -> None:
+    for scale in SCALES:
+        assert {
+            view["probability"]
+            for call in works_of("ppa/table5", scale, Pretrain)
+            if call.name.startswith("ppa")
+            for view in call.step.sections["views"].values()
+            if "probability" in view
+        } == {0.15}
+    assert {call.step.check()[1].precision for call in works_of("ppa/table2", "paper", Finetune)} == {"mixed"}
+
+
+def test_ppas_contrast_is_eq_3_or_mocos() -> None:
+    found = {}
+    for variant in ("isoglot", "literal", "authors"):
+        steps = steps_of("ppa/table5", "- TLM*:de", variant=variant)
+        contrast = resolved(steps["ppa_no_tlm s1"])["objectives"]["contrast"]
+        same = ("normalize_z", "bias", "positive_in_denominator", "mask_duplicates")
+        found[variant] = tuple(contrast[name] for name in same)
+    assert found == {
+        "isoglot": (False, False, True, "none"),
+        "literal": (False, False, False, "none"),
+        "authors": (True, True, True, "none"),
+    }
+
+
+def test_a_tokenizer_that_needs_another_package_leaves_its_rows_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("isoglot.studies.lab.find_spec", lambda name: None)
+    (own,) = Selection([STUDIES["ppa/table2"]], "nowhere", "paper").programs()
+    lost = {own.cells[p.number].row[0]: p.unavailable for p in parts(own) if "sacremoses" in p.unavailable}
+    assert set(lost) == {"XLM (MLM)", "XLM (MLM + TLM)", "XLM (Conneau and Lample, 2019)"}
+    assert lost["XLM (MLM)"] == "the tokenizer of xlm_mlm needs sacremoses; type `pip install sacremoses`"
+    monkeypatch.setattr("isoglot.studies.lab.find_spec", lambda name: name)
+    assert {p.unavailable for p in parts(own) if "XLM" in own.cells[p.number].row[0]} == {""}

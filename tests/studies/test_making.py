@@ -1,0 +1,156 @@
+"""Each step once, whatever asks for it and whoever makes it; what is lost is made again."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from isoglot.errors import ConfigurationError
+from isoglot.results import Cell, read_cells
+from isoglot.runs.reporter import Silent
+from isoglot.studies.program import Program, Selection, Tally, inspect_programs, measure
+from isoglot.studies.tables import write_study
+
+STUDY = '''"""Sums."""
+
+from isoglot.studies import UnavailableError
+from study_steps import Add, Breaks, DiesOnce, Fails, Trains
+
+KINDS = {{"add": Add, "breaks": Breaks, "dies": DiesOnce, "trains": Trains}}
+CELLS = {cells!r}
+
+
+def sums(lab):
+    """Sums."""
+    for name, numbers in CELLS.items():
+        lab.cell("mine", row=name, column="sum", value=lambda numbers=numbers: total(lab, numbers))
+
+
+def total(lab, numbers):
+    """Each number is added to the sum of those before it."""
+    work = ""
+    for number in numbers:
+        if number == "fails":
+            work = lab.make("fails", Fails, to=str(work))
+        else:
+            kind, value = number if isinstance(number, tuple) else ("add", number)
+            work = lab.make(f"add {{value:g}}", KINDS[kind], log={log!r}, number=value, to=str(work))
+    if work.value("sum") < 0:
+        raise UnavailableError("below 0")
+    return work.value("sum")
+'''
+
+
+class Sums:
+    """A study whose cells are sums, and a log of what was added."""
+
+    def __init__(self, folder: Path, **cells: Sequence[object]) -> None:
+        self.log, self.file, self.root = folder / "log", folder / "sums.py", folder / "out"
+        self.file.write_text(STUDY.format(cells=cells, log=str(self.log)))
+        self.log.touch()
+        self.selection = Selection([str(self.file)], self.root)
+
+    def made(self, **how: Any) -> Tally:
+        programs = self.selection.programs()
+        plan = inspect_programs(programs, check=False)  # the log is read, and changes
+        return measure(programs, plan, self.selection, progress=Silent(), **how)
+
+    def added(self) -> list[str]:
+        return sorted(line.split()[0] for line in self.log.read_text().splitlines())
+
+    def known(self) -> dict[str, float]:
+        (program,) = self.selection.programs()
+        return {cell.row[0]: cell.measure() for cell in program.cells}
+
+
+def test_each_step_is_made_once_and_a_stopped_study_goes_on(tmp_path: Path) -> None:
+    first = Sums(tmp_path, a=[1, 2])
+    assert first.made().made == {"analyse": 2}
+    both = Sums(tmp_path, a=[1, 2], b=[1, 3])
+    assert both.made().made == {"analyse": 1} and both.made().made == {}
+    assert both.known() == {"a": 3, "b": 4} and both.added() == ["1", "2", "3"]
+    (manifest,) = (m for m in both.root.glob("analyse/add-2-*/call.json"))
+    manifest.unlink()
+    assert both.made().made == {"analyse": 1}
+
+
+def test_a_step_that_is_made_again_deletes_nothing_of_the_users(tmp_path: Path) -> None:
+    sums = Sums(tmp_path, a=[1])
+    sums.made()
+    (folder,) = sums.root.glob("analyse/add-1-*")
+    (folder / "call.json").unlink()
+    (folder / "notes").touch()
+    assert "notes" in sums.made().failed["a: sum"] and (folder / "notes").exists()
+
+
+def test_a_mistake_leaves_the_other_cells_and_names_its_own(tmp_path: Path) -> None:
+    sums = Sums(tmp_path, bad=["fails", 1], worse=["fails", 2], good=[5])
+    tally = sums.made()
+    assert sums.known()["good"] == 5 and tally.made == {"analyse": 1}
+    assert tally.failed == dict.fromkeys(("bad: sum", "worse: sum"), "data fails: no such thing")
+    with pytest.raises(ZeroDivisionError) as caught:
+        Sums(tmp_path, broken=[("breaks", 1)]).made()
+    assert "while doing data add 1 in" in "".join(caught.value.__notes__)
+
+
+def test_a_number_that_turns_out_to_be_unavailable_leaves_the_other_cells(tmp_path: Path) -> None:
+    sums = Sums(tmp_path, below=[-1], good=[5])
+    tally = sums.made()
+    assert (tally.made, tally.failed) == ({"analyse": 2}, {})
+    (program,) = sums.selection.programs()
+    cells = {cell.row[0]: (cell.value, cell.unavailable) for cell in _cells(program)}
+    assert cells == {"below": (None, "below 0"), "good": (5, None)}
+
+
+def _cells(program: Program) -> list[Cell]:
+    return read_cells(write_study(program).folder / "cells.jsonl")
+
+
+def test_deleted_weights_are_made_again_for_what_reads_them_alone(tmp_path: Path) -> None:
+    first = Sums(tmp_path, a=[("trains", 1), 2])
+    assert first.made().made == {"pretrain": 1, "analyse": 1}
+    (checkpoint,) = first.root.glob("pretrain/*/checkpoint")
+    shutil.rmtree(checkpoint)
+    assert first.made().made == {}, "nothing reads them"
+    both = Sums(tmp_path, a=[("trains", 1), 2], b=[("trains", 1), 3])
+    assert both.made().made == {"pretrain": 1, "analyse": 1} and checkpoint.is_dir()
+    assert both.known() == {"a": 3, "b": 4} and both.added() == ["1", "1", "2", "3"]
+
+
+def test_several_processes_share_the_work(tmp_path: Path) -> None:
+    sums = Sums(tmp_path, a=[1, 2], b=[1, 3], c=[1, 4], bad=["fails"])
+    tally = sums.made(workers=2)
+    assert tally.made == {"analyse": 4} and tally.failed == {"bad: sum": "data fails: no such thing"}
+    assert {k: v for k, v in sums.known().items() if k != "bad"} == {"a": 3, "b": 4, "c": 5}
+    assert sums.added() == ["1", "2", "3", "4"]
+    assert str(os.getpid()) not in sums.log.read_text()
+
+
+def test_a_wrong_size_is_found_before_anything_is_made(tmp_path: Path) -> None:
+    sums = Sums(tmp_path, a=[("add", 1)])
+    with pytest.raises(ConfigurationError, match="unknown size 'stepps'"):
+        Selection([str(sums.file)], sums.root, changes={"stepps": 1}).programs()
+
+
+@pytest.mark.slow
+def test_ray_makes_the_cells_again_whose_worker_is_killed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ray = pytest.importorskip("ray")
+    support = Path(__file__).parents[1] / "support"
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(support), os.environ.get("PYTHONPATH", "")]))
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
+    try:
+        sums = Sums(tmp_path, top=[1, ("dies", 2), 3], other=[10], bad=["fails"])
+        tally = sums.made(engine="ray")
+        assert {k: v for k, v in sums.known().items() if k != "bad"} == {"top": 6, "other": 10}
+        assert tally.failed == {"bad: sum": "data fails: no such thing"}
+        assert sums.log.with_suffix(".killed").exists() and sums.added() == ["1", "10", "2", "3"]
+        assert sums.made(engine="ray").made == {}
+    finally:
+        ray.shutdown()
