@@ -17,7 +17,6 @@ MOST = 0.01
 """Share of a room's names that may be vague; the rooms below still have more."""
 CEILINGS: dict[str, int] = {
     "aligners": 26,
-    "aligners/files": 5,
     "corpus": 31,
     "corpus/read": 41,
     "mining": 16,
