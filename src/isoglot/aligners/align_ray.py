@@ -63,8 +63,8 @@ class RayJob:
     @classmethod
     def build(cls, corpus: str | Path, parts: Path, model: str, **fields: Any) -> RayJob:
         """A job whose paths mean the same in every process."""
-        place = str(Path(model).resolve()) if Path(model).exists() else model
-        return cls(str(Path(corpus).resolve()), str(parts.resolve()), place, **fields)
+        location = str(Path(model).resolve()) if Path(model).exists() else model
+        return cls(str(Path(corpus).resolve()), str(parts.resolve()), location, **fields)
 
     def part(self, number: int) -> Path:
         """The file of a part."""
@@ -118,8 +118,8 @@ def align_part(number: int) -> int:
         {name: [getattr(pair, name) for pair in linked] for name in _SCHEMA.names},
         schema=_SCHEMA.with_metadata(reports),
     )
-    with whole_path(job.part(number)) as place:
-        pq.write_table(table, place)
+    with whole_path(job.part(number)) as path:
+        pq.write_table(table, path)
     return len(linked)
 
 
@@ -128,9 +128,9 @@ def aligned_by_ray(
     corpus: Corpus, out: str | Path, encoder: Encoder, *, words: WordMode, progress: Reporter
 ) -> Iterator[Iterator[SentencePair]]:
     """The pairs of a prepared folder with their links, in order; the parts are removed after the block."""
-    given = corpus.inputs[0]
-    if len(corpus.inputs) > 1 or given.manifest is None:
-        paths = " ".join(path for one in corpus.inputs for path in one.source.files())
+    corpus_input = corpus.inputs[0]
+    if len(corpus.inputs) > 1 or corpus_input.manifest is None:
+        paths = " ".join(path for source_input in corpus.inputs for path in source_input.source.files())
         raise InputError(
             f"--engine ray reads one prepared folder; run `isoglot prepare {paths} --out FOLDER` first"
         )
@@ -141,14 +141,19 @@ def aligned_by_ray(
     parts = Path(out).with_name(f"{Path(out).name}.parts")
     options = encoder.options.model_dump()
     job = RayJob.build(
-        given.source.path, parts, encoder.model, options=options, words=words, part_pairs=encoder.part_pairs
+        corpus_input.source.path,
+        parts,
+        encoder.model,
+        options=options,
+        words=words,
+        part_pairs=encoder.part_pairs,
     )
-    total = given.manifest.rows
+    total = corpus_input.manifest.rows
     count = -(-total // job.part_pairs)
     with occupied(job.parts):
-        wanted = job.wanted(given.manifest)
-        if state_of(job.parts, wanted, what="alignment run") == "new":
-            begin(Path(job.parts), wanted)
+        manifest_values = job.wanted(corpus_input.manifest)
+        if state_of(job.parts, manifest_values, what="alignment run") == "new":
+            begin(Path(job.parts), manifest_values)
         todo = [number for number in range(count) if not job.part(number).is_file()]
         done = (count - len(todo)) * job.part_pairs
         if done:
@@ -159,7 +164,7 @@ def aligned_by_ray(
                 for pairs in pool.map_unordered(align_part, todo):
                     done += pairs
                     progress.progress("aligning", min(done, total), total)
-        yield _read_back(job, given, count)
+        yield _read_back(job, corpus_input, count)
         remove(Path(job.parts), RUN, *(job.part(number).name for number in range(count)))
 
 

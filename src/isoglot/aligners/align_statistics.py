@@ -76,9 +76,9 @@ def _aligned(
     keep = aligner.save is not None or aligner.lexicon is not None
     learned = [source.digest(), target.digest(), start and start.trained().digest()] if aligner.save else []
     made_from = _made_from(learner, aligner.save, learned, overwrite=overwrite)
-    found = learner.fit_align_sides(source, target, keep=keep, start=start)
+    result = learner.fit_align_sides(source, target, keep=keep, start=start)
     _keep(learner, aligner, made_from)
-    return found
+    return result
 
 
 def _unchanged(pairs: Iterator[SentencePair], text: _Text) -> Iterator[SentencePair]:
@@ -98,16 +98,16 @@ def _program(aligner: Eflomal) -> EflomalAligner:
 
 
 def _by_loaded(
-    wanted: SavedModel, read: ReadPairs, words: WordMode | None, warn: Warn, overwrite: bool
+    request: SavedModel, read: ReadPairs, words: WordMode | None, warn: Warn, overwrite: bool
 ) -> Iterator[SentencePair]:
     """Links by a saved model, a window of pairs at a time."""
-    aligner = _loaded(wanted.load, words, **wanted.decoding())
-    if wanted.threshold is not None and aligner.symmetrisation != AGREEMENT:
+    aligner = _loaded(request.load, words, **request.decoding())
+    if request.threshold is not None and aligner.symmetrisation != AGREEMENT:
         raise ConfigurationError(
-            f"--set threshold: {wanted.load} is read by {aligner.symmetrisation}, which has none; leave it out"
+            f"--set threshold: {request.load} is read by {aligner.symmetrisation}, which has none; leave it out"
         )
-    learned = [aligner.trained().digest()] if wanted.save else []
-    _keep(aligner, wanted, _made_from(aligner, wanted.save, learned, overwrite=overwrite))
+    learned = [aligner.trained().digest()] if request.save else []
+    _keep(aligner, request, _made_from(aligner, request.save, learned, overwrite=overwrite))
     pairs = read(_mode(words, aligner), warn)
     languages, unknown, first = (
         set[tuple[str, str]](),
@@ -117,14 +117,16 @@ def _by_loaded(
     while window := list(islice(pairs, WINDOW)):
         for tags in {pair.languages for pair in window} - languages:
             languages.add(tags)
-            if not wanted.any_language:
-                aligner.require_languages(tags, name=str(wanted.load), hint="add --any-language")
+            if not request.any_language:
+                aligner.require_languages(tags, name=str(request.load), hint="add --any-language")
         usable = [usable_words(pair.words, number, warn) for number, pair in enumerate(window, first + 1)]
         sides = [[pair[side] for pair in usable] for side in (0, 1)]
         unknown.look(*sides)
-        one, other = (np.array([len(words) for words in side], np.int64) for side in sides)
+        source_lengths, target_lengths = (
+            np.array([len(words) for words in side], np.int64) for side in sides
+        )
         tables = aligner.tables(*sides).windows(len(window))
-        yield from _linked(iter(window), tables, one, other, wanted)
+        yield from _linked(iter(window), tables, source_lengths, target_lengths, request)
         first += len(window)
 
 
@@ -211,9 +213,9 @@ def _made_from(aligner: StatisticalAligner, save: Path | None, learned: list[Any
     return made_from
 
 
-def _keep(aligner: StatisticalAligner, wanted: FastAlign | Hmm | SavedModel, made_from: str) -> None:
+def _keep(aligner: StatisticalAligner, settings: FastAlign | Hmm | SavedModel, made_from: str) -> None:
     """Write the model and the lexicon that were asked for."""
-    if wanted.save is not None:
-        aligner.save(wanted.save, made_from=made_from)
-    if wanted.lexicon is not None and aligner.model is not None:
-        aligner.model.write_lexicon(wanted.lexicon)
+    if settings.save is not None:
+        aligner.save(settings.save, made_from=made_from)
+    if settings.lexicon is not None and aligner.model is not None:
+        aligner.model.write_lexicon(settings.lexicon)

@@ -227,21 +227,21 @@ def _encoder_aligner(
             f"method {method!r} learns from many pairs; call isoglot.align_many(pairs, method='hmm') without a model, "
             "or give model=FOLDER of an aligner that `isoglot align BITEXT -m hmm --save FOLDER` kept"
         )
-    wanted = options if method is None else {"method": method, **options}
+    requested = options if method is None else {"method": method, **options}
     if model is None and tokenizer is not None:
         raise ConfigurationError(
             "got a tokenizer without its model; add model=, or leave it out: the aligner of the package has its own"
         )
     name = DEFAULT_MODEL if model is None else model
-    wanted = with_kept(name, wanted) if isinstance(name, (str, Path)) else untuned(wanted)
-    chosen = EmbeddingOptions.build(**wanted)
+    requested = with_kept(name, requested) if isinstance(name, (str, Path)) else untuned(requested)
+    chosen = EmbeddingOptions.build(**requested)
     if not isinstance(name, (str, Path)) or tokenizer is not None:
         from isoglot.aligners.embedding.aligner import EmbeddingAligner  # noqa: PLC0415 - loads torch
 
         return EmbeddingAligner(name, tokenizer=tokenizer, options=chosen)
-    place = packed_file(name) or checkpoint_folder(name)
+    path = packed_file(name) or checkpoint_folder(name)
     with _LOADING:
-        return _embedding(str(name), _identity(place) if isinstance(place, Path) else (), chosen)
+        return _embedding(str(name), _identity(path) if isinstance(path, Path) else (), chosen)
 
 
 def _refuse_tokenizer(tokenizer: object) -> None:
@@ -263,9 +263,9 @@ def _statistical(folder: Path, method: str | None, options: dict[str, Any]) -> S
     return aligner
 
 
-def _identity(place: Path) -> tuple[FileState, ...]:
+def _identity(path: Path) -> tuple[FileState, ...]:
     """What tells a model that is loaded from one that has replaced it in its place."""
-    return tuple(states(files_of(place)))
+    return tuple(states(files_of(path)))
 
 
 @lru_cache(_CAPACITY)

@@ -38,14 +38,14 @@ _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "no_cfunc_wra
 def compiled(loop: Callable[..., Any]) -> Any:
     """The compiled form of a function, kept on disk where a place for it can be written."""
     try:
-        made: Any = numba.njit(cache=True, **_OPTIONS)(loop)
+        jitted: Any = numba.njit(cache=True, **_OPTIONS)(loop)
     except RuntimeError:  # no folder can be written: compile anew in each process
         return numba.njit(**_OPTIONS)(loop)
     with suppress(AttributeError):  # of another numba, which reads its files as it likes
-        files = made._cache._cache_file
+        files = jitted._cache._cache_file
         files._load_index = partial(_readable, files._load_index)
         files.load = partial(_code, files.load)
-    return made
+    return jitted
 
 
 def helper(loop: Callable[..., Any]) -> Any:

@@ -59,21 +59,23 @@ def symmetrise_table(
     _unite(*sides[0], *sides[1], offsets, cells, ahead, back)
     united = slice(offsets[-1])
     cells, ahead, back = cells[united], ahead[united], back[united]
-    kept = (ahead >= 0) & (back >= 0)
+    shared = (ahead >= 0) & (back >= 0)
     if method == "union":
-        kept[:] = True
+        shared[:] = True
     elif method != "intersect":
         seen = (np.full(int(words.max(initial=0)) + 1, -1) for words in (cells >> 32, cells & _COLUMN))
-        _grow(offsets, cells, kept, np.zeros_like(kept), *seen, (ahead, back), _FINALS.get(method, -1))
+        _grow(offsets, cells, shared, np.zeros_like(shared), *seen, (ahead, back), _FINALS.get(method, -1))
     probability = None
     if forward.probability is not None and reverse.probability is not None:
-        one, other = (
+        first, second = (
             np.where(at >= 0, np.append(values, np.float32(0))[at], np.float32(0))
-            for at, values in ((ahead[kept], forward.probability), (back[kept], reverse.probability))
+            for at, values in ((ahead[shared], forward.probability), (back[shared], reverse.probability))
         )
-        probability = np.where((one > 0) & (other > 0), np.sqrt(one * other), np.maximum(one, other) / 2)
-    source, target = (cells[kept] >> 32).astype(np.int32), (cells[kept] & _COLUMN).astype(np.int32)
-    return LinkTable(starts_and_end(kept)[offsets], source, target, probability)
+        probability = np.where(
+            (first > 0) & (second > 0), np.sqrt(first * second), np.maximum(first, second) / 2
+        )
+    source, target = (cells[shared] >> 32).astype(np.int32), (cells[shared] & _COLUMN).astype(np.int32)
+    return LinkTable(starts_and_end(shared)[offsets], source, target, probability)
 
 
 _COLUMN = 0xFFFFFFFF
@@ -87,18 +89,18 @@ def _cells(table: LinkTable) -> npt.NDArray[np.int64]:
 
 
 @compiled
-def _unite(one_offsets, one, two_offsets, two, offsets, cells, ahead, back):
+def _unite(first_offsets, first, second_offsets, second, offsets, cells, ahead, back):
     """Each sentence's links of both tables into ``cells``, and their places in the tables where they are in them."""
     done = 0
     for s in range(len(offsets) - 1):
-        i, j = one_offsets[s], two_offsets[s]
-        while i < one_offsets[s + 1] or j < two_offsets[s + 1]:
-            if j == two_offsets[s + 1] or (i < one_offsets[s + 1] and one[i] <= two[j]):
-                cells[done], ahead[done] = one[i], i
+        i, j = first_offsets[s], second_offsets[s]
+        while i < first_offsets[s + 1] or j < second_offsets[s + 1]:
+            if j == second_offsets[s + 1] or (i < first_offsets[s + 1] and first[i] <= second[j]):
+                cells[done], ahead[done] = first[i], i
                 i += 1
             else:
-                cells[done] = two[j]
-            if j < two_offsets[s + 1] and two[j] == cells[done]:
+                cells[done] = second[j]
+            if j < second_offsets[s + 1] and second[j] == cells[done]:
                 back[done] = j
                 j += 1
             done += 1
@@ -106,8 +108,8 @@ def _unite(one_offsets, one, two_offsets, two, offsets, cells, ahead, back):
 
 
 @compiled
-def _grow(offsets, cells, kept, waking, source_seen, target_seen, places, most):
-    """Grow ``kept``, the common links, diagonally; then add each side's links of which ``most`` words are linked.
+def _grow(offsets, cells, chosen, waking, source_seen, target_seen, neighbours, most):
+    """Grow ``chosen``, the common links, diagonally; then add each side's links of which ``most`` words are linked.
 
     ``waking`` marks the candidates with a neighbour that has joined since they were visited; ``source_seen`` and
     ``target_seen`` hold the sentence in which each place was last linked.
@@ -115,28 +117,28 @@ def _grow(offsets, cells, kept, waking, source_seen, target_seen, places, most):
     for s in range(len(offsets) - 1):
         first, last = offsets[s], offsets[s + 1]
         for k in range(first, last):
-            if kept[k]:
+            if chosen[k]:
                 source_seen[cells[k] >> 32] = target_seen[cells[k] & _COLUMN] = s
                 _wake(cells, first, last, k, waking)
         behind = True
         while behind:
             behind = False
             for k in range(first, last):
-                if waking[k] and not kept[k]:
+                if waking[k] and not chosen[k]:
                     row, column = cells[k] >> 32, cells[k] & _COLUMN
                     if source_seen[row] != s or target_seen[column] != s:
-                        kept[k] = True
+                        chosen[k] = True
                         source_seen[row] = target_seen[column] = s
                         behind |= _wake(cells, first, last, k, waking)
                 waking[k] = False
         if most < 0:
             continue
-        for place in places:
+        for place in neighbours:
             for k in range(first, last):
                 row, column = cells[k] >> 32, cells[k] & _COLUMN
                 linked = int(source_seen[row] == s) + int(target_seen[column] == s)
-                if place[k] >= 0 and not kept[k] and linked <= most:
-                    kept[k] = True
+                if place[k] >= 0 and not chosen[k] and linked <= most:
+                    chosen[k] = True
                     source_seen[row] = target_seen[column] = s
 
 

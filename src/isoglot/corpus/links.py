@@ -67,14 +67,14 @@ class Alignment:
 
 
 def link_items(
-    text: str, wanted: str, *, marks: str = "-p?", path: str | Path | None = None, line: int | None = None
+    text: str, form: str, *, marks: str = "-p?", path: str | Path | None = None, line: int | None = None
 ) -> Iterator[tuple[int, str, int]]:
-    """The links of a line: source number, mark and target number; ``wanted`` is what the error says they are."""
+    """The links of a line: source number, mark and target number; ``form`` is what the error says they are."""
     for item in split_words(text, mode="whitespace"):
         match = LINK_ITEM.fullmatch(item)
         if match is None or match[2] not in marks:
             raise InputError(
-                f"invalid link {item[:60]!r}; links are {wanted}: correct the line, or name the file's format",
+                f"invalid link {item[:60]!r}; links are {form}: correct the line, or name the file's format",
                 path=path,
                 line=line,
             )

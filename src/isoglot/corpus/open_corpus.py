@@ -48,11 +48,11 @@ class Spool(Generic[T]):
         weakref.finalize(self, self._file.close)
 
     def __iter__(self) -> Iterator[T]:
-        place, end = 0, self._file.seek(0, os.SEEK_END)
-        while place < end:
-            self._file.seek(place)
+        position, end = 0, self._file.seek(0, os.SEEK_END)
+        while position < end:
+            self._file.seek(position)
             item: T = pickle.load(self._file)  # noqa: S301 - our own
-            place = self._file.tell()
+            position = self._file.tell()
             yield item
 
 
@@ -93,7 +93,7 @@ class Corpus:
     inputs: Sequence[CorpusInput]
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        return (row for one in self.inputs for row in one)
+        return (row for part in self.inputs for row in part)
 
 
 def open_corpus(
@@ -117,18 +117,18 @@ def open_corpus(
         >>> for row in open_corpus(["data/en-de"], "bitext"):  # doctest: +SKIP
         ...     print(row["source"], row["target"])
     """
-    paths = [str(one) for one in inputs if not isinstance(one, Source)]
-    sources = [one for one in inputs if isinstance(one, Source)]
+    paths = [str(part) for part in inputs if not isinstance(part, Source)]
+    sources = [part for part in inputs if isinstance(part, Source)]
     sources += corpus_sources(paths, kind, languages=languages, **reading)
     if raw := [source for source in sources if not is_prepared(source.path)]:
         expand(raw, kind)
-    found: list[CorpusInput] = []
+    opened: list[CorpusInput] = []
     for source in sources:
         if is_prepared(source.path):
-            found.append(prepared_input(source, kind, whole=True))
+            opened.append(prepared_input(source, kind, whole=True))
         else:
-            found += [CorpusInput(one, kind, again=again) for one in expand([source], kind)]
-    return Corpus(found)
+            opened += [CorpusInput(part, kind, again=again) for part in expand([source], kind)]
+    return Corpus(opened)
 
 
 def prepared_input(source: Source, kind: Kind, *, whole: bool = False) -> CorpusInput:
@@ -151,12 +151,16 @@ def prepared_input(source: Source, kind: Kind, *, whole: bool = False) -> Corpus
 
 def _language_problem(manifest: Manifest, languages: Sequence[str]) -> str | None:
     """What is wrong with languages that are given for a prepared folder; ``None`` if all of its rows are in them."""
-    given = ["" if tag in UNNAMED else tag for tag in languages]
-    held = [count.languages for count in manifest.languages]
-    if all(not tag or same_language(own, tag) for row in held for own, tag in zip(row, given, strict=True)):
+    tags = ["" if tag in UNNAMED else tag for tag in languages]
+    prepared_languages = [count.languages for count in manifest.languages]
+    if all(
+        not tag or same_language(prepared_language, tag)
+        for row in prepared_languages
+        for prepared_language, tag in zip(row, tags, strict=True)
+    ):
         return None
-    listed = ", ".join("-".join(row) for row in sorted(held))
-    return f"got language {'-'.join(filter(None, given))}, but it was prepared with {listed}; leave the languages out"
+    listed = ", ".join("-".join(row) for row in sorted(prepared_languages))
+    return f"got language {'-'.join(filter(None, tags))}, but it was prepared with {listed}; leave the languages out"
 
 
 def corpus_sources(
@@ -177,5 +181,7 @@ def corpus_sources(
         reading["format"] = "bars"
     if not folders:
         return sources_from(files, kind=kind, languages=languages, **reading)
-    own = {path: {} if path in folders else reading for path in paths}
-    return [one for p in paths for one in sources_from([p], kind=kind, languages=languages, **own[p])]
+    options = {path: {} if path in folders else reading for path in paths}
+    return [
+        opened for p in paths for opened in sources_from([p], kind=kind, languages=languages, **options[p])
+    ]

@@ -15,18 +15,18 @@ _WORD_NAMES = (("source_words", "target_words"), ("src", "tgt"))
 _TAG_NAMES = (("source_tags", "target_tags"), ("src_tags", "tgt_tags"))
 
 
-def input_pairs(given: CorpusInput, start: int = 0, stop: int | None = None) -> Iterator[SentencePair]:
+def input_pairs(corpus_input: CorpusInput, start: int = 0, stop: int | None = None) -> Iterator[SentencePair]:
     """The pairs of an input; of a prepared folder the rows ``start`` to ``stop`` − 1.
 
     Words and links of a folder that has word links are those of its rows.
     """
-    if given.manifest is None:
-        yield from given.loop(source_pairs(given.source))
+    if corpus_input.manifest is None:
+        yield from corpus_input.loop(source_pairs(corpus_input.source))
         return
-    for row in given.rows(start, stop):
+    for row in corpus_input.rows(start, stop):
         source, target = (row[name] or "" for name in LANGUAGES["bitext"])
         pair = SentencePair((row["source"], row["target"]), languages=(source, target))
-        if given.manifest.kind == "aligned":
+        if corpus_input.manifest.kind == "aligned":
             pair.words, pair.more = (row["source_words"], row["target_words"]), {"links": row["links"]}
         yield pair
 
@@ -85,11 +85,13 @@ def _tags(value: Any, text: str) -> Tags | None:
         case [*items] if all(
             isinstance(item, list) and list(map(type, item)) == [int, str] for item in items
         ):
-            tags = tuple((place, xml) for place, xml in items)
-            places = [place for place, _ in tags]
+            tags = tuple((position, xml) for position, xml in items)
+            positions = [position for position, _ in tags]
         case _:
             return None
-    if places != sorted(places) or not 0 <= min(places, default=0) <= max(places, default=0) <= len(text):
+    if positions != sorted(positions) or not 0 <= min(positions, default=0) <= max(
+        positions, default=0
+    ) <= len(text):
         return None
     try:
         ElementTree.fromstring(f"<seg>{''.join(xml for _, xml in tags)}</seg>")  # noqa: S314 - no declarations inside

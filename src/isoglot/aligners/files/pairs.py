@@ -46,13 +46,13 @@ def read_pairs(
     """
     number = 0
     noticed = _Notices() if warn is not None and mode == "whitespace" else None
-    for given in corpus.inputs:
-        if given.manifest is not None:
-            for pair in prepared_pairs(given, mode=mode, split=split):
+    for corpus_input in corpus.inputs:
+        if corpus_input.manifest is not None:
+            for pair in prepared_pairs(corpus_input, mode=mode, split=split):
                 number += 1
                 yield pair
             continue
-        for pair in given.loop(_rows(given.source, number, warn or silent, mode, split)):
+        for pair in corpus_input.loop(_rows(corpus_input.source, number, warn or silent, mode, split)):
             number += 1
             if noticed is not None and not any(pair.words):
                 noticed.look(pair.texts)
@@ -70,20 +70,22 @@ def more_bitext(paths: Sequence[str], languages: Sequence[str]) -> Corpus:
         raise ConfigurationError(
             f"{unsure[0]}: which of its languages is the source? Add --source-lang en --target-lang de"
         )
-    return open_corpus([one for path in paths for one in corpus_sources([path], languages=tags)], "bitext")
+    return open_corpus(
+        [source for path in paths for source in corpus_sources([path], languages=tags)], "bitext"
+    )
 
 
 def prepared_pairs(
-    given: CorpusInput, *, mode: WordMode, start: int = 0, stop: int | None = None, split: bool = False
+    corpus_input: CorpusInput, *, mode: WordMode, start: int = 0, stop: int | None = None, split: bool = False
 ) -> Iterator[SentencePair]:
     """The pairs ``start`` to ``stop`` − 1 of a prepared folder; ``split`` as in :func:`read_pairs`."""
-    aligned = given.manifest is not None and given.manifest.kind == "aligned"
+    aligned = corpus_input.manifest is not None and corpus_input.manifest.kind == "aligned"
     if mode == "unicode" and aligned and not split:
-        path = given.source.path
+        path = corpus_input.source.path
         raise InputError(
             "is already split into words, and its links count them; leave --words out", path=path
         )
-    return (pair.cut(mode) for pair in input_pairs(given, start, stop))
+    return (pair.cut(mode) for pair in input_pairs(corpus_input, start, stop))
 
 
 def _rows(source: Source, before: int, warn: Warn, mode: WordMode, split: bool) -> Iterator[SentencePair]:
@@ -115,8 +117,10 @@ class Warnings:
         if len(self._reported) > _MOST_WARNINGS:
             _LOG.warning("more warnings of this kind follow; check the input")
         else:
-            places = (f"{path}:{line}: " for n, path, line in self.places if n == number and line is not None)
-            _LOG.warning("pair %d: %s%s", number, next(places, ""), message)
+            positions = (
+                f"{path}:{line}: " for n, path, line in self.places if n == number and line is not None
+            )
+            _LOG.warning("pair %d: %s%s", number, next(positions, ""), message)
 
 
 class _Notices:

@@ -37,13 +37,13 @@ def first_row(source: Source, kind: Kind, rows: Iterable[tuple[int, list[str]]])
         return 0
     roles = ROLES[kind]
     by_place = " ".join(f"--column {role}={n}" for n, role in enumerate(roles))
-    shown, problem = ", ".join(map(repr, row)), ""
+    listed, problem = ", ".join(map(repr, row)), ""
     header = _is_header(row, source, kind)
     if source.columns and header:
-        _LOG.warning("%s:%d: %s looks like a header but counts as a row", source.path, line, shown)
+        _LOG.warning("%s:%d: %s looks like a header but counts as a row", source.path, line, listed)
     elif header:
         problem = (
-            f"{shown} looks like a header; set header: true (--header), or name the columns if it is a row"
+            f"{listed} looks like a header; set header: true (--header), or name the columns if it is a row"
         )
     elif source.format == "csv" and not source.columns and len(row) not in (1, len(roles)):
         read = f"{len(roles)} are read ({', '.join(roles)})"
@@ -85,14 +85,14 @@ def cell_fields(
     """
     plan = plan_columns(source, kind, names=names)
     columns = {r: names.index(c) if names and isinstance(c, str) else int(c) for r, c in plan.items()}
-    widest, wanted = max(columns.values()), width if names is None else len(names)
+    widest, expected = max(columns.values()), width if names is None else len(names)
     labels = language_columns(source, kind, names or ())
     check_languages((dict(zip(names or (), row, strict=False)) for row in rows), numbers, source, labels)
-    for place, row in enumerate(rows):
-        if widest < len(row) == wanted:
+    for index, row in enumerate(rows):
+        if widest < len(row) == expected:
             continue
         if all(map(is_blank, row)):
-            rows[place] = [""] * max(wanted, widest + 1)
+            rows[index] = [""] * max(expected, widest + 1)
             continue
         if len(row) <= widest:
             role = next(r for r, c in columns.items() if c >= len(row))
@@ -101,17 +101,17 @@ def cell_fields(
                 f"the line, or set columns: {{{role}: NUMBER}} (--column {role}=NUMBER)"
             )
         else:
-            problem = f"{len(row)} columns, but {wrong_width(wanted, source, header=names is not None)}"
-        raise InputError(problem, path=source.path, line=numbers[place])
+            problem = f"{len(row)} columns, but {wrong_width(expected, source, header=names is not None)}"
+        raise InputError(problem, path=source.path, line=numbers[index])
     fields: dict[str, list[Any]] = {role: [row[c] for row in rows] for role, c in columns.items()}
     if whole:
-        rest = [n for n in range(max(wanted, widest + 1)) if n not in columns.values()]
+        rest = [n for n in range(max(expected, widest + 1)) if n not in columns.values()]
         fields["cells"] = [[row[n] for n in rest] for row in rows]
         fields["more"] = [{names[n]: row[n] for n in rest} if names else {} for row in rows]
     return fields, numbers
 
 
-def wrong_width(wanted: int, source: Source, *, header: bool = False) -> str:
+def wrong_width(width: int, source: Source, *, header: bool = False) -> str:
     """What is wrong with a row that has another number of cells."""
     remedy = _REMEDY[str(source.format)]
-    return f"the {'header' if header else 'first line'} has {wanted}; {remedy}, or fix the line"
+    return f"the {'header' if header else 'first line'} has {width}; {remedy}, or fix the line"

@@ -273,8 +273,8 @@ def blocks(lines: Iterable[tuple[int, str]]) -> Iterator[list[tuple[int, str]]]:
 
 def empty(path: str, *, header: bool = False) -> InputError:
     """The error for a file without a line, or without one below its header."""
-    place = " below its header" if header else ""
-    return InputError(f"the file is empty{place}; at least one line is needed: check it", path=path, line=1)
+    where = " below its header" if header else ""
+    return InputError(f"the file is empty{where}; at least one line is needed: check it", path=path, line=1)
 
 
 def numbered_lines(path: str | Path) -> Iterator[tuple[int, str]]:

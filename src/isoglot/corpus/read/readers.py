@@ -65,14 +65,14 @@ def _line_chunks(source: Source, kind: Kind, meter: Meter | None) -> Iterator[Ch
         while True:
             first = files[0].lines + 1
             data, count = files[0].take()
-            others = [f.take(count, size=None) if count else f.take(1) for f in files[1:]]
-            if any(n != count for _, n in others):
+            rest = [f.take(count, size=None) if count else f.take(1) for f in files[1:]]
+            if any(n != count for _, n in rest):
                 raise _unequal(files)
             if not count:
                 break
             if source.format == "tsv" and names is None and not width:
                 width = first_row(source, kind, _first_cells(data, first))
-            yield Chunk(first, [data, *(d for d, _ in others)], names, width=width)
+            yield Chunk(first, [data, *(d for d, _ in rest)], names, width=width)
         header = names is not None
         if files[0].lines <= int(header):
             raise empty(source.path, header=header)
@@ -124,11 +124,11 @@ def _csv_chunks(source: Source, kind: Kind, meter: Meter | None) -> Iterator[Chu
         rows = csv_rows(source.path, lines)
         names = next(rows)[1] if source.header else None
         first = width = 0
-        while taken := list(islice(rows, CHUNK_LINES)):
-            first = taken[0][0]
+        while chunk := list(islice(rows, CHUNK_LINES)):
+            first = chunk[0][0]
             if names is None and not width:
-                width = first_row(source, kind, taken)
-            yield Chunk(first, taken, names, width=width)
+                width = first_row(source, kind, chunk)
+            yield Chunk(first, chunk, names, width=width)
         if not first:
             raise empty(source.path, header=source.header)
 
@@ -144,9 +144,9 @@ def _parquet_chunks(
         # Arrow's own handle: a thread of Arrow frees a Python one, perhaps after the interpreter's end, which aborts
         with pa.OSFile(source.path) as handle, pq.ParquetFile(handle) as file:
             names = file.schema_arrow.names
-            wanted = names if whole else wanted_columns(source, kind, names)
+            selected = names if whole else wanted_columns(source, kind, names)
             yield from _numbered(
-                source, names, file.iter_batches(CHUNK_LINES, columns=wanted, use_threads=False)
+                source, names, file.iter_batches(CHUNK_LINES, columns=selected, use_threads=False)
             )
     except (pa.ArrowInvalid, OSError) as error:
         raise InputError(f"cannot be read as Parquet ({error}); write it again", path=source.path) from error
@@ -161,13 +161,13 @@ def _huggingface_chunks(
     folder = Path(source.path)
     try:
         if (folder / "dataset_dict.json").exists():
-            found = datasets.load_from_disk(source.path)[source.split]
+            dataset = datasets.load_from_disk(source.path)[source.split]
         elif (folder / "state.json").exists():
-            found = datasets.load_from_disk(source.path)
-            if source.split not in (str(found.split), Source.model_fields["split"].default):
-                raise ValueError(f"it is the split {found.split} alone: leave split out")
+            dataset = datasets.load_from_disk(source.path)
+            if source.split not in (str(dataset.split), Source.model_fields["split"].default):
+                raise ValueError(f"it is the split {dataset.split} alone: leave split out")
         else:
-            found = datasets.load_dataset(
+            dataset = datasets.load_dataset(
                 source.path, source.subset, split=source.split, revision=source.revision, streaming=True
             )
     except (OSError, ValueError, KeyError, RuntimeError) as error:
@@ -176,12 +176,12 @@ def _huggingface_chunks(
             path=source.path,
         ) from error
     try:
-        tables = iter(found.with_format("arrow").iter(batch_size=CHUNK_LINES // 4))
+        tables = iter(dataset.with_format("arrow").iter(batch_size=CHUNK_LINES // 4))
         if (first := next(tables, None)) is None:
             raise empty(source.path)
-        wanted = first.column_names if whole else wanted_columns(source, kind, first.column_names)
+        columns = first.column_names if whole else wanted_columns(source, kind, first.column_names)
         yield from _numbered(
-            source, first.column_names, (table.select(wanted) for table in chain([first], tables))
+            source, first.column_names, (table.select(columns) for table in chain([first], tables))
         )
     except (OSError, ValueError, RuntimeError) as error:
         raise InputError(
@@ -220,9 +220,9 @@ def _text_fields(source: Source, kind: Kind, chunk: Chunk) -> Fields:
     (lines,), numbers = _decoded(source, chunk)
     if not source.documents:
         return {"text": lines}, numbers
-    found = list(blocks(zip(numbers, lines, strict=True)))
-    texts = ["\n".join(line for _, line in block) for block in found]
-    return {"text": texts}, [block[0][0] for block in found]
+    sentences = list(blocks(zip(numbers, lines, strict=True)))
+    texts = ["\n".join(line for _, line in block) for block in sentences]
+    return {"text": texts}, [block[0][0] for block in sentences]
 
 
 def _moses_fields(source: Source, kind: Kind, chunk: Chunk) -> Fields:

@@ -74,11 +74,11 @@ def assemble(kind: Kind, fields: Fields, source: Source, *, incomplete: int = 0)
         found_spaces = (other_space(*(text for text in pair if isinstance(text, str))) for pair in pairs)
         spaces.update(filter(None, found_spaces))
         rows = zip(lines, zip(*columns.values(), strict=True), strict=True)
-        found: list[tuple[Any, ...]] = each(
+        converted: list[tuple[Any, ...]] = each(
             lambda row: _aligned(*row, source=source), rows, source.files()[-1]
         )
-        source_words, target_words, links = ([row[i] for row in found] for i in range(3))
-        possible = sum(row[3] for row in found)
+        source_words, target_words, links = ([row[i] for row in converted] for i in range(3))
+        possible = sum(row[3] for row in converted)
         columns = {
             "source": list(map(" ".join, source_words)),
             "target": list(map(" ".join, target_words)),
@@ -101,16 +101,16 @@ def _aligned(
     words = _words(first, "source"), _words(second, "target")
     if not isinstance(links, str | list):
         raise InputError(f"the links are {links!r}; `0-0 1-2` or a list of pairs is needed: fix the line")
-    given = split_words(links, mode="whitespace") if isinstance(links, str) else links
-    read = [_link(item, source) for item in given]
-    found = sorted({link for link in read if link is not None})
-    for i, j in found:
+    items = split_words(links, mode="whitespace") if isinstance(links, str) else links
+    read = [_link(item, source) for item in items]
+    unique = sorted({link for link in read if link is not None})
+    for i, j in unique:
         if not (0 <= i < len(words[0]) and 0 <= j < len(words[1])):
             raise InputError(
                 f"word link {i}-{j} (counted from 0) is outside the sentence of {len(words[0])} source and "
                 f"{len(words[1])} target words; check one_based (--one-based): whether the file counts from 1"
             )
-    return words[0], words[1], list(map(list, found)), read.count(None)
+    return words[0], words[1], list(map(list, unique)), read.count(None)
 
 
 def _link(item: Any, source: Source) -> tuple[int, int] | None:
@@ -178,8 +178,8 @@ def language_columns(source: Source, kind: Kind, names: Sequence[str] | None = N
     pairs = (
         (field, name) for field in LANGUAGES[kind] for name in (field, field.replace("language", "lang"))
     )
-    taken = source.columns.values()
-    return [(f, name) for f, name in pairs if name not in taken and (names is None or name in names)]
+    used = source.columns.values()
+    return [(f, name) for f, name in pairs if name not in used and (names is None or name in names)]
 
 
 def check_languages(
@@ -195,11 +195,11 @@ def check_languages(
         return
     for line, row in zip(lines, rows, strict=True):
         for column, name, given in fields:
-            told = row.get(name)
-            if told != given and isinstance(told, str) and not same_language(told, given):
+            tag = row.get(name)
+            if tag != given and isinstance(tag, str) and not same_language(tag, given):
                 raise InputError(
-                    f"{name} is {told!r}, expected {given!r}; keep the rows of one language in a file, or set "
-                    f"{column}: {told} ({LANGUAGE_FLAGS[column]} {told})",
+                    f"{name} is {tag!r}, expected {given!r}; keep the rows of one language in a file, or set "
+                    f"{column}: {tag} ({LANGUAGE_FLAGS[column]} {tag})",
                     path=source.path,
                     line=line,
                 )
@@ -215,8 +215,8 @@ def _field(row: Mapping[str, Any], *, column: str, role: str, text: bool, words:
     if words and isinstance(value, list) and all(isinstance(word, str) for word in value):
         return value
     if text and not isinstance(value, str | None):
-        wanted = "neither text nor a list of words" if words else "not text"
-        raise InputError(f"the {role} is {json.dumps(value, default=str)[:60]}, {wanted}; {_set(role)}")
+        problem = "neither text nor a list of words" if words else "not text"
+        raise InputError(f"the {role} is {json.dumps(value, default=str)[:60]}, {problem}; {_set(role)}")
     return "" if text and value is None else value
 
 
@@ -237,13 +237,13 @@ def plan_columns(
         plan["flags"] = source.columns["flags"]
     problems = {role: _column_problem(column, role, names) for role, column in plan.items()}
     wrong = [role for role, problem in problems.items() if problem]
-    places = {names[c] if names and isinstance(c, int) and c < len(names) else c for c in plan.values()}
+    columns = {names[c] if names and isinstance(c, int) and c < len(names) else c for c in plan.values()}
     if wrong:
         advice = [_set(*wrong, value="NUMBER" if names is None else "NAME")]
         if set(UNNAMED) & {*source.languages(kind)}:
             advice += _naming(names or ())
         raise InputError(f"{problems[wrong[0]]}; {', or '.join(advice)}", path=source.path, line=line)
-    if len(places) < len(plan):
+    if len(columns) < len(plan):
         raise InputError(f"one column is read as two fields; {_set(*plan)}", path=source.path, line=line)
     return plan
 

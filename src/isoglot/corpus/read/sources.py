@@ -170,7 +170,7 @@ def resolve_format(source: Source, kind: Kind) -> str:
     if name is None:
         raise ConfigurationError(
             f"{source.path}: the format is not clear from its name; set format (--input-format) to one of "
-            f"{', '.join(n for n, own in FORMATS.items() if kind in own.kinds)}, or target_path for a Moses pair"
+            f"{', '.join(n for n, info in FORMATS.items() if kind in info.kinds)}, or target_path for a Moses pair"
         )
     if name not in FORMATS:
         raise ConfigurationError(f"{source.path}: unknown format {name!r}; {did_you_mean(name, FORMATS)}")
@@ -187,10 +187,10 @@ def expand(sources: Iterable[Source], kind: Kind) -> list[Source]:
     The languages of a TMX file that nobody names are read from it.
     """
     problems: list[str | Problem] = []
-    found: list[Source] = []
+    expanded: list[Source] = []
     completed: list[Source] = []  # of languages that nobody names
-    for given in sources:
-        for source in _globbed(given):
+    for part in sources:
+        for source in _globbed(part):
             try:
                 known = source.model_copy(update={"format": resolve_format(source, kind)})
                 complete = _with_languages(known)
@@ -198,24 +198,24 @@ def expand(sources: Iterable[Source], kind: Kind) -> list[Source]:
                 problems.extend(error.problems)
                 continue
             problems.extend(_problems(complete, kind))
-            found.append(complete)
+            expanded.append(complete)
             completed += [complete] * (complete is not known)
-    problems.extend(_idle(found, kind))
+    problems.extend(_idle(expanded, kind))
     problems.extend(_turned(completed))
-    if not found and not problems:
+    if not expanded and not problems:
         problems.append("no input; name at least one file")
-    if sum(s.files().count("-") for s in found) > 1:
+    if sum(s.files().count("-") for s in expanded) > 1:
         problems.append("standard input `-` appears more than once, but can be read only once; name a file")
     if problems:
         raise ConfigurationError(problems)
-    return found
+    return expanded
 
 
 def _with_languages(source: Source) -> Source:
     """A TMX file with its languages, where one of them is not named."""
     names = ("source_language", "target_language")
-    given = ["" if (tag := getattr(source, name)) in UNNAMED else tag or "" for name in names]
-    if source.format != "tmx" or all(given):
+    tags = ["" if (tag := getattr(source, name)) in UNNAMED else tag or "" for name in names]
+    if source.format != "tmx" or all(tags):
         return source
     if source.path == "-":
         raise ConfigurationError(
@@ -225,13 +225,13 @@ def _with_languages(source: Source) -> Source:
         return source
     from isoglot.corpus.read.tmx import tmx_languages  # noqa: PLC0415 - reads sources
 
-    return source.model_copy(update=dict(zip(names, tmx_languages(source.path, given), strict=True)))
+    return source.model_copy(update=dict(zip(names, tmx_languages(source.path, tags), strict=True)))
 
 
 def by_suffix(path: str) -> str | None:
     """The format that a file's name tells; none of lines of text."""
     suffix = bare_suffix(path)
-    return next((name for name, own in FORMATS.items() if suffix in own.suffixes), None)
+    return next((name for name, info in FORMATS.items() if suffix in info.suffixes), None)
 
 
 def bare_suffix(path: str) -> str:
@@ -245,9 +245,9 @@ def bare_suffix(path: str) -> str:
 def _guess(source: Source, kind: Kind) -> str | None:
     if source.target_path is not None:
         return "moses"
-    told = by_suffix(source.path)
-    if told is not None:
-        return told
+    name = by_suffix(source.path)
+    if name is not None:
+        return name
     path = Path(source.path)
     if path.is_dir() or (source.path != "-" and not path.exists() and not path.suffix and kind != "treebank"):
         return "huggingface"
@@ -307,19 +307,19 @@ def _problems(source: Source, kind: Kind) -> list[str | Problem]:
 
 def _turned(sources: Sequence[Source]) -> Iterator[str]:
     """Files that go from the target language of the first to its source language."""
-    for one in sources[1:]:
-        source, target = one.languages("bitext")
+    for part in sources[1:]:
+        source, target = part.languages("bitext")
         if (target, source) == sources[0].languages("bitext"):
             turn = f"add --source-lang {target} --target-lang {source}"
-            yield f"{one.path}: goes from {source} to {target}, and {sources[0].path} the other way; {turn}"
+            yield f"{part.path}: goes from {source} to {target}, and {sources[0].path} the other way; {turn}"
 
 
 def _idle(sources: Sequence[Source], kind: Kind) -> Iterator[str]:
     """Options that no input has a use for."""
     for field, info in Reading.model_fields.items():
-        formats = [name for name, own in FORMATS.items() if field in own.options]
-        given = [s for s in sources if getattr(s, field) != info.default]
-        if formats and given and not any(s.format in formats for s in given):
-            yield f"{given[0].path}: {field} is for {', '.join(formats)}, not for {given[0].format}; leave it out"
+        formats = [name for name, format_info in FORMATS.items() if field in format_info.options]
+        using = [s for s in sources if getattr(s, field) != info.default]
+        if formats and using and not any(s.format in formats for s in using):
+            yield f"{using[0].path}: {field} is for {', '.join(formats)}, not for {using[0].format}; leave it out"
     if kind != "aligned" and any(s.one_based for s in sources):
         yield f"{sources[0].path}: one_based is for word links, and a {kind} corpus has none: leave it out"

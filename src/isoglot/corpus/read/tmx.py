@@ -48,11 +48,11 @@ class _Units:
 
     def __init__(self, source: Source) -> None:
         self._path = source.path
-        self._wanted = [language_tag(tag) for tag in source.languages("bitext")]
+        self._languages = [language_tag(tag) for tag in source.languages("bitext")]
         self.pairs: list[tuple[int, str, str, dict[str, Any]]] = []
         self.incomplete = 0
         self._seen: set[str] = set()
-        self._found: set[str] = set()
+        self._complete: set[str] = set()
         self._unit: dict[str, tuple[str, dict[str, Any]]] = {}
         self._about: list[dict[str, Any]] = [
             {}
@@ -71,13 +71,13 @@ class _Units:
 
     def pop(self) -> Chunk:
         """The next pairs, and the units passed over before."""
-        taken, self.pairs = self.pairs[:CHUNK_LINES], self.pairs[CHUNK_LINES:]
+        chunk, self.pairs = self.pairs[:CHUNK_LINES], self.pairs[CHUNK_LINES:]
         incomplete, self.incomplete = self.incomplete, 0
-        return Chunk(taken[0][0] if taken else self._line, taken, incomplete=incomplete)
+        return Chunk(chunk[0][0] if chunk else self._line, chunk, incomplete=incomplete)
 
     def check_languages(self) -> None:
         """Fail if a language that is asked for never occurs, or has no sentence."""
-        missing = [w for w in self._wanted if w not in self._found]
+        missing = [w for w in self._languages if w not in self._complete]
         if mute := [w for w in missing if any(_is(tag, w) for tag in self._seen)]:
             raise self._wrong(
                 f"no <tuv> in {' and '.join(mute)} has a <seg>, which holds its sentence; correct the file"
@@ -113,7 +113,7 @@ class _Units:
         elif name == "tuv":
             self._about = self._about[:1]
         elif name == "tu":
-            source, target = (self._side(w) for w in self._wanted)
+            source, target = (self._side(w) for w in self._languages)
             if source is None or target is None:
                 self.incomplete += 1
             else:
@@ -153,18 +153,18 @@ class _Units:
     def _tag(self, xml: str) -> None:
         """A tag at the end of the text so far, or more of the in-line code that is open."""
         if self._codes:
-            place, begun = self._tags.pop()
-            self._tags.append((place, begun + xml))
+            position, begun = self._tags.pop()
+            self._tags.append((position, begun + xml))
         else:
             self._tags.append((sum(map(len, self._text or ())), xml))
 
-    def _side(self, wanted: str) -> tuple[str, dict[str, Any]] | None:
+    def _side(self, language: str) -> tuple[str, dict[str, Any]] | None:
         """The segment in a language: its exact tag first, then any variant of it."""
-        tags = [wanted, *(tag for tag in self._unit if tag.startswith(f"{wanted}-"))]
-        found = next((self._unit[tag] for tag in tags if tag in self._unit), None)
-        if found is not None:
-            self._found.add(wanted)
-        return found
+        tags = [language, *(tag for tag in self._unit if tag.startswith(f"{language}-"))]
+        side = next((self._unit[tag] for tag in tags if tag in self._unit), None)
+        if side is not None:
+            self._complete.add(language)
+        return side
 
     def _unknown(self, name: str, is_parameter: bool) -> None:
         """An entity of a file beside, which is not read: without this, it would vanish from the text."""
@@ -188,13 +188,13 @@ def _about(attributes: Mapping[str, str], **named: str | None) -> dict[str, Any]
     return known | ({"attributes": rest} if rest else {})
 
 
-def tmx_languages(path: str, given: Sequence[str]) -> tuple[str, str]:
+def tmx_languages(path: str, named: Sequence[str]) -> tuple[str, str]:
     """Source and target language of a file of exactly two languages, which is read to its end.
 
     The source is the one that the header names, else the one that comes first. ``en-GB`` counts as ``en``, unless both
     are variants of one language.
 
-    ``given``: Source and target language as the user names them; empty for one that is open.
+    ``named``: Source and target language as the user names them; empty for one that is open.
 
     Raises:
         InputError: There are more or fewer languages than two.
@@ -205,9 +205,10 @@ def tmx_languages(path: str, given: Sequence[str]) -> tuple[str, str]:
     if len(names) == 1:
         names = list(lines)
     if len(names) < 2:
-        held = f"only {names[0]}" if names else "no language"
+        content = f"only {names[0]}" if names else "no language"
         raise InputError(
-            f"holds {held}, but two languages are needed; check the xml:lang of its <tuv> elements", path=path
+            f"holds {content}, but two languages are needed; check the xml:lang of its <tuv> elements",
+            path=path,
         )
     if names[2:]:
         listed = ", ".join(names[:_MOST_NAMED]) + ", …" * (len(names) > _MOST_NAMED)
@@ -219,11 +220,11 @@ def tmx_languages(path: str, given: Sequence[str]) -> tuple[str, str]:
         )
     if _is(header, names[1]):
         names.reverse()
-    if not any(given):
+    if not any(named):
         return names[0], names[1]
-    own = language_tag("".join(given))
-    other = next((name for name in names if not _is(own, name)), names[0])
-    return given[0] or other, given[1] or other
+    named_tag = language_tag("".join(named))
+    rest = next((name for name in names if not _is(named_tag, name)), names[0])
+    return named[0] or rest, named[1] or rest
 
 
 def _is(tag: str, language: str) -> bool:

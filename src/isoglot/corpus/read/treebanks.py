@@ -18,20 +18,20 @@ def tree_fields(source: Source, kind: Kind, chunk: Chunk) -> Fields:
     lines = decode_lines(chunk.payload[0], source.path, chunk.first_line)
     for block in blocks(enumerate(lines, chunk.first_line)):
         words = list(zip(block, each(word_columns, block, source.path), strict=True))
-        found = [(number, columns) for (number, _), columns in words if columns]
-        if [int(columns[0]) for _, columns in found] != list(range(1, len(found) + 1)):
+        rows = [(number, columns) for (number, _), columns in words if columns]
+        if [int(columns[0]) for _, columns in rows] != list(range(1, len(rows) + 1)):
             raise InputError("the words are not numbered 1, 2, 3, ...: fix this tree").at(
                 source.path, block[0][0]
             )
-        for number, columns in found:
-            if not is_number(columns[6]) or int(columns[6]) > len(found):
+        for number, columns in rows:
+            if not is_number(columns[6]) or int(columns[6]) > len(rows):
                 raise InputError(
-                    f"head {columns[6]!r} is not 0 or a word of the sentence of {len(found)}: fix the line",
+                    f"head {columns[6]!r} is not 0 or a word of the sentence of {len(rows)}: fix the line",
                     path=source.path,
                     line=number,
                 )
-        if found:
-            trees.append([columns for _, columns in found])
+        if rows:
+            trees.append([columns for _, columns in rows])
             numbers.append(block[0][0])
     return {
         "words": [[columns[1] for columns in tree] for tree in trees],
