@@ -54,6 +54,24 @@ def test_running_text_comes_back_with_characters(encoder):
     assert split.target_spans == [(0, 2), (3, 6)]
 
 
+def test_sentence_pairs_keep_what_they_hold_and_get_links(encoder):
+    row = iso.SentencePair(("the river", "ta potamo"), id=7, more={"note": "x"}, tags=(((0, "<b/>"),), ()))
+    words = iso.SentencePair.of(["the", "river"], ["ta", "potamo"], links=[(1, 0)], sure=[(0, 0)])
+    linked = iso.align_many([row, words], model=encoder, layer=2, method="argmax")
+    assert [(pair.id, pair.more, pair.tags) for pair in linked] == [
+        (7, row.more, row.tags),
+        (None, {}, ((), ())),
+    ]
+    (direct,) = iso.align_many([("the river", "ta potamo")], model=encoder, layer=2, method="argmax")
+    assert linked[0].links == linked[1].links == direct.links
+    assert linked[1].sure == words.sure
+    assert not row.links and words.links == [(1, 0)], "and the pairs of the caller stay as they were"
+
+
+def test_a_pair_without_links_is_true():
+    assert iso.SentencePair.of("a", "b") and not len(iso.SentencePair.of("a", "b"))
+
+
 def test_the_same_encoder_is_loaded_once(encoder, monkeypatch):
     loads = []
     original = EmbeddingAligner.__init__

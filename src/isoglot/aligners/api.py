@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, cast, overload
 from isoglot.aligners.embedding.choice import untuned, with_kept
 from isoglot.aligners.embedding.options import EmbeddingOptions
 from isoglot.aligners.embedding.running_text import align_running
-from isoglot.aligners.given_pairs import Sentence, given_pairs, pair_of
 from isoglot.aligners.options import STATISTICAL
+from isoglot.aligners.pairs_in_memory import Sentence, pair_of, pairs_in_memory
 from isoglot.checkpoints.folder import BOX, checkpoint_folder, packed_file
 from isoglot.corpus.encode.words import WordMode, require_mode
 from isoglot.corpus.sentence_pair import SentencePair
@@ -89,7 +89,7 @@ def align(
 
 @overload
 def align_many(
-    pairs: Iterator[tuple[Sentence, Sentence]] | Iterator[Mapping[str, Any]],
+    pairs: Iterator[tuple[Sentence, Sentence]] | Iterator[Mapping[str, Any]] | Iterator[SentencePair],
     *,
     source: str | None = None,
     target: str | None = None,
@@ -133,8 +133,9 @@ def align_many(
     reads all of them first, and holds them.
 
     Args:
-        pairs: Pairs of sentences (each as text or as words); or a ``datasets.Dataset``, a pandas frame, a dictionary
-            of lists or any dictionaries, of which the columns ``source`` and ``target`` are read.
+        pairs: Pairs of sentences (each as text or as words) or of :class:`SentencePair`, which keep what they hold; or
+            a ``datasets.Dataset``, a pandas frame, a dictionary of lists or any dictionaries, of which the columns
+            ``source`` and ``target`` are read.
         source: Name of the source column; without ``pairs`` the source sentences.
         target: Name of the target column; without ``pairs`` the target sentences.
         model: As in :func:`align`.
@@ -159,7 +160,7 @@ def align_many(
         >>> align_many(frame, source="en", target="de", method="fast_align")[1].word_pairs
         [('a', 'ein'), ('house', 'Haus')]
     """
-    sentences = given_pairs(pairs, source, target)
+    sentences = pairs_in_memory(pairs, source, target)
     aligner: EmbeddingAligner | StatisticalAligner
     if method in STATISTICAL and model is None:
         _refuse_tokenizer(tokenizer)

@@ -94,6 +94,10 @@ class SentencePair:
     def __len__(self) -> int:
         return len(self.links)
 
+    def __bool__(self) -> bool:
+        """A pair without links is a pair too."""
+        return True
+
     @property
     def has_words(self) -> bool:
         """Whether the words are known; a side may have none."""

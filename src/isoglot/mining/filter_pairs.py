@@ -16,7 +16,7 @@ from typing import Any
 import regex
 
 from isoglot.aligners.embedding.aligner import EmbeddingAligner
-from isoglot.aligners.given_pairs import given_pairs
+from isoglot.aligners.pairs_in_memory import pairs_in_memory
 from isoglot.checkpoints.folder import BOX
 from isoglot.checks import validated
 from isoglot.corpus.encode.words import split_words
@@ -121,7 +121,7 @@ def filter_pairs(
     check_rules([Source(path="-", source_language=source, target_language=target)], chosen, "bitext")
     if pairs is None:
         raise ConfigurationError("expected sentence pairs, got None")
-    texts = given_pairs(pairs, None, None)
+    texts = pairs_in_memory(pairs, None, None)
 
     def rows() -> Iterator[SentencePair]:
         for number, pair in enumerate(texts, 1):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import replace
 from itertools import zip_longest
 from typing import Any
 
@@ -16,18 +18,25 @@ Sentence = str | Sequence[str]
 _MISSING = object()
 
 
-def given_pairs(pairs: Any, source: Any, target: Any) -> Iterator[SentencePair]:
+def pairs_in_memory(pairs: Any, source: Any, target: Any) -> Iterator[SentencePair]:
     """The pairs of an object, not cut into words; :func:`isoglot.aligners.api.align_many` says what may hold them.
 
+    A :class:`SentencePair` is copied without its links, so that whoever holds it keeps what it was.
+
     Example:
-        >>> [pair.texts for pair in given_pairs({"en": ["a house"], "de": ["ein Haus"]}, "en", "de")]
+        >>> [pair.texts for pair in pairs_in_memory({"en": ["a house"], "de": ["ein Haus"]}, "en", "de")]
         [('a house', 'ein Haus')]
     """
-    sides = enumerate(_sides(pairs, source, target), 1)
-    return (pair_of(*both, f"pair {number}: ") for number, both in sides)
+    rows = enumerate(_rows(pairs, source, target), 1)
+    return (
+        replace(row, links=[], probabilities=[], score=math.nan)
+        if isinstance(row, SentencePair)
+        else pair_of(*row, f"pair {number}: ")
+        for number, row in rows
+    )
 
 
-def _sides(pairs: Any, source: Any, target: Any) -> Iterator[tuple[Any, Any]]:
+def _rows(pairs: Any, source: Any, target: Any) -> Iterator[SentencePair | tuple[Any, Any]]:
     if pairs is None:
         if source is None or target is None or isinstance(source, str) or isinstance(target, str):
             raise ConfigurationError(
@@ -67,7 +76,9 @@ def _side_by_side(source: Iterable[Any], target: Iterable[Any]) -> Iterator[tupl
         yield both
 
 
-def _pair(row: Any, number: int, names: tuple[str, str]) -> tuple[Any, Any]:
+def _pair(row: Any, number: int, names: tuple[str, str]) -> SentencePair | tuple[Any, Any]:
+    if isinstance(row, SentencePair):
+        return row
     if isinstance(row, Mapping) and set(names) <= set(row):
         return row[names[0]], row[names[1]]
     if isinstance(row, tuple | list) and len(row) == 2:
