@@ -109,7 +109,7 @@ def test_all_pairs_of_a_folder_are_scored(tmp_path, encoder, monkeypatch):
     seen = []
 
     def layer_error(aligner, pairs, *, layers):
-        seen.append(len(pairs.words))
+        seen.append(len(pairs))
         return {}
 
     monkeypatch.setattr("isoglot.aligners.embedding.layer_error.layer_error", layer_error)
