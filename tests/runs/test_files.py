@@ -228,3 +228,13 @@ def test_an_output_may_not_be_an_input(tmp_path: Path) -> None:
     refuse_overwriting("-", [file])
     refuse_overwriting(tmp_path / "new", [file])
     refuse_overwriting("/dev/null", ["/dev/null"])
+
+
+def test_a_folder_named_by_dots_has_its_hidden_files_beside_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "run").mkdir()
+    monkeypatch.chdir(tmp_path / "run")
+    assert hidden(Path(), ".done") == tmp_path.resolve() / ".run.done"
+    assert hidden(Path(".."), ".done") == tmp_path.resolve().parent / f".{tmp_path.name}.done"
+    assert hidden(Path("/"), ".done") == Path("/.done")

@@ -80,3 +80,13 @@ def test_words_translations_are_those_of_a_loop(encoder: Path, tmp_path: Path, o
         )
     with pytest.raises(ConfigurationError, match="known: all, asked"):
         build_task("lexicon_induction", [], csls_over="some")
+
+
+def test_a_dictionary_of_unknown_words_is_no_figure(tmp_path: Path, encoder: Path) -> None:
+    for row, side in (("house\t𒀀\n", "target"), ("𒀀\thouse\n", "source")):
+        (tmp_path / "en-xx.txt").write_text(row, encoding="utf-8")
+        task = build_task("lexicon_induction", [str(tmp_path / "en-xx.txt")], words="0:0")
+        with pytest.raises(
+            ConfigurationError, match=f"its vocabulary knows no {side} word of the dictionary"
+        ):
+            task.measure(encoder, task.load("en-xx", "test"), language="en-xx")

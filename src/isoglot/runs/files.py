@@ -319,6 +319,10 @@ def _temporary(target: Path) -> Path:
 
 def hidden(target: Path, ending: str) -> Path:
     """A hidden path beside another one, of its name and an ending; a name that would be too long is shortened."""
+    if target.name in ("", ".."):  # of "." and the like the folder's own name
+        target = target.resolve()
+    if not target.name:
+        return target / ending
     name = f".{target.name}{ending}"
     return target.with_name(
         name if len(os.fsencode(name)) <= LONGEST_NAME else f".{_short(target.name)}{ending}"

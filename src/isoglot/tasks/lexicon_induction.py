@@ -116,6 +116,11 @@ class LexiconInductionTask:
         keys = unit(encoder(candidates, progress=progress))
         candidates = [word for word, known in zip(candidates, keys.any(1).tolist(), strict=True) if known]
         keys, source_vectors = keys[keys.any(1)], source_vectors[source_vectors.any(1)]
+        if not len(keys) or not len(source_vectors):
+            side = "source" if len(keys) else "target"
+            raise ConfigurationError(
+                f"{checkpoint}: its vocabulary knows no {side} word of the dictionary; choose an encoder that does"
+            )
         scores: dict[str, float] = {}
         nearest: list[str] = []
         for similarity, stem in (("cosine", ""), ("csls", "csls_")):
