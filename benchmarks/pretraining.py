@@ -131,7 +131,8 @@ def prepare(work: Path, args: argparse.Namespace) -> None:
     for shape in args.shapes:
         spec = SHAPES[shape]
         saved = AutoTokenizer.from_pretrained(work / f"tokenizer-{spec['architecture']}")
-        load_masked_lm(spec, tokenizer=saved, seed=1).save_pretrained(work / shape)
+        for part in (load_masked_lm(spec, tokenizer=saved, seed=1), saved):
+            part.save_pretrained(work / shape)
 
 
 def measure(work: Path, shape: str, args: argparse.Namespace) -> None:
@@ -198,7 +199,7 @@ def mean_length(work: Path, shape: str) -> float:
 
 def child(work: Path, shape: str, variant: str, precision: str, args: argparse.Namespace) -> dict[str, Any]:
     architecture = SHAPES[shape]["architecture"]
-    tokenizer = AutoTokenizer.from_pretrained(work / f"tokenizer-{architecture}")
+    tokenizer = AutoTokenizer.from_pretrained(work / shape)
     pairs = json.loads((work / f"pairs-{architecture}.json").read_text())
     model = load_masked_lm(work / shape, tokenizer=tokenizer)
     if variant.startswith("hf"):

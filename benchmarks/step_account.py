@@ -62,7 +62,7 @@ def main() -> None:
 
 def account(work: Path, args: argparse.Namespace) -> None:
     """Train a little and print both tables."""
-    tokenizer = AutoTokenizer.from_pretrained(work / "tokenizer-bert")
+    tokenizer = AutoTokenizer.from_pretrained(work / args.shape)
     pairs = json.loads((work / "pairs-bert.json").read_text())
     model = load_masked_lm(work / args.shape, tokenizer=tokenizer)
     tokens = pretraining.mean_length(work, args.shape) * args.batch
