@@ -68,6 +68,20 @@ def test_sentence_pairs_keep_what_they_hold_and_get_links(encoder):
     assert not row.links and words.links == [(1, 0)], "and the pairs of the caller stay as they were"
 
 
+@pytest.mark.parametrize("kind", ["embedding", "statistical"])
+def test_two_aligners_over_the_same_pairs_keep_their_links_apart(encoder, kind):
+    pairs = [iso.SentencePair.of(["the", "river"], ["ta", "potamo"], links=[(1, 0)], probabilities=[0.5])] * 2
+    if kind == "embedding":
+        aligners = [EmbeddingAligner(encoder, layer=2, method=method) for method in ("argmax", "forward")]
+    else:
+        rows = tiny_bitext(20)
+        sides = [[text.split() for text in rows[name]] for name in ("source", "target")]
+        aligners = [StatisticalAligner("fast_align").fit_words(*sides) for _ in range(2)]
+    first, second = (list(aligner.align_pairs(pairs)) for aligner in aligners)
+    assert len({id(pair) for pair in (*pairs[:1], *first, *second)}) == 5
+    assert pairs[0].links == [(1, 0)] and pairs[0].probabilities == [0.5]
+
+
 def test_a_pair_without_links_is_true():
     assert iso.SentencePair.of("a", "b") and not len(iso.SentencePair.of("a", "b"))
 

@@ -207,7 +207,9 @@ def _turned(name: str) -> str:
 
 
 def require_words(pair: SentencePair | WordPair) -> SentencePair:
-    """A pair whose words are known; text in the place of words, whose characters would be linked, is refused.
+    """A new pair whose words are known, to be given links; the caller's pair stays as it was.
+
+    Text in the place of words, whose characters would be linked, is refused.
 
     Raises:
         ConfigurationError: A side is a text, or a list of sentences.
@@ -219,4 +221,4 @@ def require_words(pair: SentencePair | WordPair) -> SentencePair:
                 f"got {shortened(side)}, but a sentence is a list of words here; call isoglot.align or "
                 "isoglot.align_many for text, align_pairs for many sentences"
             )
-    return pair if isinstance(pair, SentencePair) else SentencePair.of(*map(list, words))
+    return replace(pair) if isinstance(pair, SentencePair) else SentencePair.of(*map(list, words))
