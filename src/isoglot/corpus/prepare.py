@@ -12,6 +12,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import replace
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Literal
@@ -86,7 +87,7 @@ def prepare(
                     single_threaded=not local,
                     resumable=not local,
                 )
-                manifest = _written(settings, work, paths, processes, progress)
+                manifest = _written(work, paths, partial(_run, settings, work, paths, processes, progress))
     return PrepareSummary(**dict(manifest), path=folder, seconds=time.monotonic() - began, skipped=skipped)
 
 
@@ -122,20 +123,14 @@ def _parts_folder(
     (folder / RUN).unlink()
 
 
-def _written(
-    settings: Settings,
-    folder: Path,
-    paths: Sequence[str],
-    processes: int | None,
-    progress: Callable[[int, int], None] | None,
-) -> Manifest:
-    """Read, filter and write all sources, the manifest last; inputs are hashed on the side."""
+def _written(folder: Path, paths: Sequence[str], run: Callable[[], Manifest]) -> Manifest:
+    """Write all sources by ``run``, then the manifest; inputs are hashed on the side."""
     files = [file for path in paths for file in files_of(path)]
     before = states(files)
     with ThreadPoolExecutor(1) as hasher:
         hashes = [hasher.submit(InputFile.of, path) for path in paths]
         try:
-            manifest = _run(settings, folder, paths, processes, progress)
+            manifest = run()
         except BaseException:
             hasher.shutdown(cancel_futures=True)
             raise
