@@ -26,7 +26,7 @@ from isoglot.aligners.statistical.eflomal import EflomalAligner
 from isoglot.aligners.statistical.model import StatisticalAligner
 from isoglot.aligners.statistical.options import Symmetriser
 from isoglot.aligners.symmetrise import symmetrise_table
-from isoglot.corpus.sentence_pair import SentencePair
+from isoglot.formats.sentence_pair import SentencePair
 
 SETS = ("de-en", "en-fr", "ro-en", "en-hi")
 UNSEEN = ("en-es.xlwa.test", "en-it.xlwa.test", "en-nl.xlwa.test")

@@ -36,7 +36,7 @@ import limits
 from isoglot.aligners.embedding.aligner import EmbeddingAligner
 from isoglot.aligners.embedding.options import EmbeddingOptions
 from isoglot.aligners.embedding.piece_states import Pieces, PieceStates, cut_words, layer_states
-from isoglot.corpus.links import Alignment
+from isoglot.formats.links import Alignment
 
 Pair = tuple[list[str], list[str]]
 T = TypeVar("T")

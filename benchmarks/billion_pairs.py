@@ -21,7 +21,7 @@ from isoglot.corpus.encode.batch import EncodeOptions
 from isoglot.corpus.encode.encode import encode_stream
 from isoglot.corpus.manifest import load_corpus
 from isoglot.corpus.prepare import prepare
-from isoglot.corpus.read.sources import Source
+from isoglot.formats.sources import Source
 from isoglot.training.batches import BatchOptions, TokenBudgetBatches
 from isoglot.training.collate import Collator
 from isoglot.training.mixture import Mixture

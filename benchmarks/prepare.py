@@ -39,7 +39,7 @@ CHILD = """
 import json, sys
 from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.prepare import prepare
-from isoglot.corpus.read.sources import Source
+from isoglot.formats.sources import Source
 folder, out, processes, tokenizer, engine = sys.argv[1:]
 lengths = dict(tokenizer=tokenizer, min_pieces=10, max_pair_pieces=128) if tokenizer != "none" else {}
 options = PrepareOptions(max_length_ratio=3, min_script_share=0.5, duplicates="pair", **lengths)

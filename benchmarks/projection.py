@@ -19,9 +19,9 @@ from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
 
-from isoglot.corpus.encode.words import split_words
-from isoglot.corpus.labelled.questions import read_questions
-from isoglot.corpus.labelled.tags import UNLABELLED, tagged_rows
+from isoglot.formats.labelled.questions import read_questions
+from isoglot.formats.labelled.tags import UNLABELLED, tagged_rows
+from isoglot.formats.words import split_words
 from isoglot.projection.project import project
 from isoglot.tasks.metrics.answers import answer_score
 from isoglot.tasks.metrics.chunks import entity_score

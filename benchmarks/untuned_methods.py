@@ -16,10 +16,10 @@ from statistics import fmean
 from isoglot.aligners.embedding.aligner import EmbeddingAligner
 from isoglot.aligners.embedding.choice import untuned
 from isoglot.aligners.embedding.options import EmbeddingOptions
-from isoglot.aligners.files.gold import gold_pairs
+from isoglot.aligners.gold import gold_pairs
 from isoglot.aligners.scoring import score
-from isoglot.corpus.links import Alignment
-from isoglot.corpus.sentence_pair import SentencePair
+from isoglot.formats.links import Alignment
+from isoglot.formats.sentence_pair import SentencePair
 
 WAYS = {
     **{name: {"method": name} for name in ("argmax", "itermax", "match", "forward", "backward")},

@@ -24,8 +24,8 @@ from isoglot.cli.flags import RemakeFlags
 from isoglot.corpus.encode.batch import EncodeOptions
 from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.pack.packing import PackOptions
-from isoglot.corpus.read.sources import Source
 from isoglot.finetuning.options import FinetuneOptions
+from isoglot.formats.sources import Source
 from isoglot.modules.adapter_options import AdapterOptions
 from isoglot.options import Options
 from isoglot.pretraining.recipe import MADE

@@ -15,15 +15,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from plain_recipes import load
 
-from isoglot.aligners.files.formats import read_links
-from isoglot.corpus.labelled.pairs import read_pairs
-from isoglot.corpus.labelled.questions import read_questions
-from isoglot.corpus.labelled.tables import read_table
-from isoglot.corpus.labelled.tags import read_tags
-from isoglot.corpus.read.readers import read
-from isoglot.corpus.read.sources import Kind, Source
+from isoglot.corpus.labelled_tables import read_table
 from isoglot.derive.order_model import OrderModel
 from isoglot.errors import IsoglotError
+from isoglot.formats.labelled.pairs import read_pairs
+from isoglot.formats.labelled.questions import read_questions
+from isoglot.formats.labelled.tags import read_tags
+from isoglot.formats.link_files import read_links
+from isoglot.formats.readers import read
+from isoglot.formats.sources import Kind, Source
 from isoglot.results import read as read_results
 from isoglot.results import read_cells
 from isoglot.schema import LEXICON, TAGGED

@@ -16,9 +16,9 @@ from isoglot.aligners.embedding.choice import kept_choice, untuned
 from isoglot.aligners.embedding.options import EmbeddingOptions
 from isoglot.aligners.scoring import score
 from isoglot.corpus.encode.load_tokenizer import load_tokenizer
-from isoglot.corpus.encode.words import split_words
-from isoglot.corpus.links import Alignment
-from isoglot.corpus.sentence_pair import SentencePair
+from isoglot.formats.links import Alignment
+from isoglot.formats.sentence_pair import SentencePair
+from isoglot.formats.words import split_words
 from pairs import aligned, cut, rows, taught
 from retrieval import held_out
 

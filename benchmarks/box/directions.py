@@ -20,8 +20,8 @@ from isoglot.aligners.embedding.aligner import EmbeddingAligner
 from isoglot.aligners.embedding.choice import kept_choice
 from isoglot.aligners.embedding.options import EmbeddingOptions
 from isoglot.aligners.statistical.model import StatisticalAligner
-from isoglot.corpus.labelled.tags import tagged_rows
-from isoglot.corpus.sentence_pair import SentencePair
+from isoglot.formats.labelled.tags import tagged_rows
+from isoglot.formats.sentence_pair import SentencePair
 from isoglot.projection.rule import project_tags
 
 LANGUAGES = ("en", "de", "es", "fr", "hi", "zh")

@@ -19,10 +19,10 @@ import torch
 from isoglot.aligners.embedding.aligner import EmbeddingAligner
 from isoglot.aligners.embedding.choice import CANDIDATES, kept_choice
 from isoglot.aligners.embedding.options import EmbeddingOptions
-from isoglot.aligners.files.gold import gold_pairs
+from isoglot.aligners.gold import gold_pairs
 from isoglot.aligners.scoring import score
-from isoglot.corpus.links import Alignment
-from isoglot.corpus.sentence_pair import SentencePair
+from isoglot.formats.links import Alignment
+from isoglot.formats.sentence_pair import SentencePair
 from isoglot.link_counts import AlignmentScore
 
 DEVELOPMENT = ("en-es.xlwa.dev", "en-it.xlwa.dev", "en-nl.xlwa.dev", "en-zh.pud", "en-ja.pud", "en-ar.pud")

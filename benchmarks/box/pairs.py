@@ -19,7 +19,7 @@ from typing import Any
 
 from isoglot.aligners.statistical.model import StatisticalAligner
 from isoglot.corpus.encode.load_tokenizer import load_tokenizer
-from isoglot.corpus.encode.words import joined_spans, split_words, word_spans
+from isoglot.formats.words import joined_spans, split_words, word_spans
 
 ALLOWED = ("tatoeba/", "tico19/")
 HELD_OUT = {"laser_tatoeba", "flores", "ntrex"}

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from directions import composed, turned
-from isoglot.corpus.encode.words import split_words
-from isoglot.corpus.sentence_pair import SentencePair
+from isoglot.formats.sentence_pair import SentencePair
+from isoglot.formats.words import split_words
 from labels import LEAST, joined, teacher
 from pairs import LONGEST, cut, rows, taught, write
 

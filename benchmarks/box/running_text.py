@@ -13,11 +13,11 @@ from pathlib import Path
 
 from isoglot.aligners.embedding.aligner import EmbeddingAligner
 from isoglot.aligners.embedding.running_text import align_running
-from isoglot.aligners.files.gold import gold_pairs
+from isoglot.aligners.gold import gold_pairs
 from isoglot.aligners.options import Encoder, aligner_of
 from isoglot.aligners.scoring import score
-from isoglot.corpus.encode.words import split_words
-from isoglot.corpus.sentence_pair import SentencePair
+from isoglot.formats.sentence_pair import SentencePair
+from isoglot.formats.words import split_words
 from measure import content
 
 

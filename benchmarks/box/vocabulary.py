@@ -21,7 +21,7 @@ from safetensors.torch import load_file, save_file
 
 from isoglot.corpus.encode.load_tokenizer import load_tokenizer
 from isoglot.corpus.encode.trimming import chosen_pieces, count_pieces, trimmed_tokenizer
-from isoglot.corpus.encode.words import split_words
+from isoglot.formats.words import split_words
 from isoglot.runs.listed import whole_folder
 from weights import WEIGHTS
 

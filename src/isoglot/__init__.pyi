@@ -17,12 +17,9 @@ from isoglot.corpus.api import prepare as prepare
 from isoglot.corpus.encode.batch import EncodeOptions as EncodeOptions
 from isoglot.corpus.encode.encode import encode_stream as encode_stream
 from isoglot.corpus.encode.tokenizer import train_tokenizer as train_tokenizer
-from isoglot.corpus.links import Alignment as Alignment
 from isoglot.corpus.manifest import load_corpus as load_corpus
 from isoglot.corpus.options import PrepareOptions as PrepareOptions
 from isoglot.corpus.pack.packing import pack_stream as pack_stream
-from isoglot.corpus.read.sources import Source as Source
-from isoglot.corpus.sentence_pair import SentencePair as SentencePair
 from isoglot.errors import ConfigurationError as ConfigurationError
 from isoglot.errors import InputError as InputError
 from isoglot.errors import IsoglotError as IsoglotError
@@ -30,6 +27,9 @@ from isoglot.errors import TrainingError as TrainingError
 from isoglot.errors import UnknownWordsWarning as UnknownWordsWarning
 from isoglot.evaluation.api import evaluate as evaluate
 from isoglot.finetuning.api import finetune as finetune
+from isoglot.formats.links import Alignment as Alignment
+from isoglot.formats.sentence_pair import SentencePair as SentencePair
+from isoglot.formats.sources import Source as Source
 from isoglot.link_counts import AlignmentScore as AlignmentScore
 from isoglot.losses.base import LossOutput as LossOutput
 from isoglot.mining.align_sentences import align_sentences as align_sentences

@@ -12,16 +12,16 @@ from commands import run
 from typer.testing import CliRunner
 
 from isoglot.aligners.align_file import align_file
-from isoglot.aligners.files.pairs import prepared_pairs
 from isoglot.aligners.options import FastAlign, LinkFormat
+from isoglot.aligners.pairs_in_files import prepared_pairs
 from isoglot.aligners.statistical.model import StatisticalAligner
 from isoglot.cli import app
-from isoglot.corpus.links import Alignment
 from isoglot.corpus.manifest import load_corpus
 from isoglot.corpus.open_corpus import open_corpus
 from isoglot.corpus.prepare import prepare
-from isoglot.corpus.read.sources import Source
 from isoglot.errors import ConfigurationError, InputError
+from isoglot.formats.links import Alignment
+from isoglot.formats.sources import Source
 
 LINES = 40
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from commands import run
 
-from isoglot.aligners.files.pairs import read_pairs
+from isoglot.aligners.pairs_in_files import read_pairs
 from isoglot.corpus.open_corpus import open_corpus
-from isoglot.corpus.read.sources import Source
 from isoglot.errors import ConfigurationError, InputError
+from isoglot.formats.sources import Source
 
 LINES = 40
 

@@ -22,8 +22,8 @@ from isoglot.aligners.options import LinkFormat, aligner_of
 from isoglot.cli import app
 from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.prepare import prepare
-from isoglot.corpus.read.sources import Source
 from isoglot.errors import ConfigurationError, InputError, UnknownWordsWarning
+from isoglot.formats.sources import Source
 from isoglot.runs.pool import WorkPool
 from isoglot.testing import tiny_aligned
 
@@ -206,7 +206,7 @@ RUN = """
 import json, sys
 from isoglot.aligners.align_file import align_file
 from isoglot.aligners.options import LinkFormat, aligner_of
-from isoglot.corpus.read.sources import Source
+from isoglot.formats.sources import Source
 corpus, out, options = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
 align_file([Source(path=corpus)], out, aligner_of(**options), LinkFormat(output="jsonl"))
 """

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from isoglot.aligners.alignment import Aligner, LinkTable, with_links
 from isoglot.aligners.statistical.model import StatisticalAligner
-from isoglot.corpus.links import Alignment
-from isoglot.corpus.sentence_pair import SentencePair
 from isoglot.errors import InputError
+from isoglot.formats.links import Alignment
+from isoglot.formats.sentence_pair import SentencePair
 
 links = st.frozensets(st.tuples(st.integers(0, 120), st.integers(0, 120)), max_size=12)
 

@@ -14,8 +14,8 @@ import isoglot as iso
 from isoglot.aligners import api
 from isoglot.aligners.embedding.aligner import EmbeddingAligner
 from isoglot.aligners.statistical.model import StatisticalAligner
-from isoglot.corpus.encode.words import split_words
 from isoglot.errors import ConfigurationError
+from isoglot.formats.words import split_words
 from isoglot.testing import tiny_aligned, tiny_bitext, tiny_model, tiny_tokenizer
 
 

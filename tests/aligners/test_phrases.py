@@ -14,8 +14,8 @@ from pydantic import ValidationError
 from isoglot.aligners.align_file import align_file
 from isoglot.aligners.options import FastAlign, LinkFormat, aligner_of
 from isoglot.aligners.phrases import PairCounts, phrase_pairs
-from isoglot.corpus.links import Alignment
 from isoglot.corpus.open_corpus import corpus_sources
+from isoglot.formats.links import Alignment
 from isoglot.testing import tiny_bitext
 
 

@@ -11,10 +11,10 @@ from pydantic import ValidationError
 from isoglot.aligners.align_file import align_file
 from isoglot.aligners.options import LinkFormat, aligner_of
 from isoglot.aligners.pieces import load_cut, piece_links
-from isoglot.corpus.links import Alignment
 from isoglot.corpus.open_corpus import corpus_sources
-from isoglot.corpus.sentence_pair import SentencePair
 from isoglot.errors import ConfigurationError
+from isoglot.formats.links import Alignment
+from isoglot.formats.sentence_pair import SentencePair
 from isoglot.testing import tiny_bitext
 
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isoglot.aligners.scoring import Readings, score_pair
-from isoglot.corpus.links import Alignment
-from isoglot.corpus.sentence_pair import SentencePair
+from isoglot.formats.links import Alignment
+from isoglot.formats.sentence_pair import SentencePair
 from isoglot.link_counts import AlignmentScore
 
 

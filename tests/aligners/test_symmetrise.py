@@ -13,8 +13,8 @@ from references import fast_align_reference
 from isoglot.aligners.alignment import LinkTable
 from isoglot.aligners.statistical.options import SYMMETRISERS
 from isoglot.aligners.symmetrise import symmetrise_table
-from isoglot.corpus.links import Alignment
 from isoglot.errors import ConfigurationError
+from isoglot.formats.links import Alignment
 
 Links = frozenset[tuple[int, int]]
 links = st.frozensets(st.tuples(st.integers(0, 6), st.integers(0, 7)), max_size=14)

@@ -17,8 +17,8 @@ from isoglot.analysis.similarity import linear_cka
 from isoglot.analysis.vectors import sentence_vectors
 from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.prepare import prepare
-from isoglot.corpus.read.sources import Source
 from isoglot.errors import InputError
+from isoglot.formats.sources import Source
 from isoglot.testing import tiny_model, tiny_tokenizer
 
 

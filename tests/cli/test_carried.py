@@ -13,10 +13,9 @@ import pyarrow.parquet as pq
 import pytest
 from commands import run
 
-from isoglot.corpus.open_corpus import open_corpus
-from isoglot.corpus.sentence_pair import SentencePair
-from isoglot.corpus.text_pairs import input_pairs
+from isoglot.corpus.open_corpus import input_pairs, open_corpus
 from isoglot.errors import ConfigurationError, InputError
+from isoglot.formats.sentence_pair import SentencePair
 from isoglot.testing import tiny_bitext, tiny_model, tiny_tokenizer
 
 LANGUAGES = ("--source-lang", "en", "--target-lang", "xx")

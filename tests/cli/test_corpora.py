@@ -8,7 +8,7 @@ from commands import bitext_file
 
 from isoglot.cli import corpora
 from isoglot.corpus.options import PrepareOptions
-from isoglot.corpus.read.sources import Source
+from isoglot.formats.sources import Source
 
 
 def test_prepare_offers_every_option_of_the_library() -> None:

@@ -85,7 +85,7 @@ def test_a_script_beside_the_data(folder: Path) -> None:
     """Its own process imports what it likes; what the workers do is in the package alone."""
     (folder / "script.py").write_text(
         "import sys\nhere = sys.path.pop(0)\n"
-        "from isoglot.corpus.prepare import prepare\nfrom isoglot.corpus.read.sources import Source\n"
+        "from isoglot.corpus.prepare import prepare\nfrom isoglot.formats.sources import Source\n"
         "sys.path.insert(0, here)\n"
         "found = prepare(Source(path='pairs.tsv', source_language='en', target_language='xx'), '../out', processes=2)\n"
         "print(found.rows, sys.path[0] == here)\n"

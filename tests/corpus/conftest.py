@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from isoglot.corpus.read.line_files import LineFile
+from isoglot.formats.line_files import LineFile
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ from reading import PAIR, texts, tsv
 from isoglot.corpus.manifest import InputFile, load_corpus
 from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.prepare import prepare
-from isoglot.corpus.read.sources import Source
 from isoglot.errors import ConfigurationError, InputError
+from isoglot.formats.sources import Source
 
 
 def test_every_kind_loads_with_its_schema(tmp_path):

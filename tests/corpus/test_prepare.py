@@ -12,8 +12,8 @@ from tokenizers import Tokenizer, models
 from isoglot.corpus.manifest import load_corpus
 from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.prepare import prepare
-from isoglot.corpus.read.sources import Source
 from isoglot.errors import ConfigurationError, InputError
+from isoglot.formats.sources import Source
 
 
 def test_writes_a_corpus_with_a_manifest(tmp_path):

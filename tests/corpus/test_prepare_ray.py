@@ -18,10 +18,10 @@ from isoglot.corpus import prepare as module
 from isoglot.corpus.manifest import read_manifest
 from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.prepare import prepare
-from isoglot.corpus.read import line_files
-from isoglot.corpus.read.readers import READERS
-from isoglot.corpus.read.sources import Source
 from isoglot.errors import InputError
+from isoglot.formats import line_files
+from isoglot.formats.readers import READERS
+from isoglot.formats.sources import Source
 from isoglot.runs.pool import WorkPool
 
 OPTIONS = PrepareOptions(duplicates="pair", max_length_ratio=3, shard_rows=1000)

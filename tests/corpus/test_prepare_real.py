@@ -10,7 +10,7 @@ from reading import PAIR, texts
 from isoglot.corpus.manifest import load_corpus
 from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.prepare import prepare
-from isoglot.corpus.read.sources import Source
+from isoglot.formats.sources import Source
 
 DATA = os.environ.get("ISOGLOT_DATA")
 pytestmark = pytest.mark.skipif(DATA is None, reason="ISOGLOT_DATA is not set")

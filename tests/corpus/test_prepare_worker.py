@@ -17,7 +17,7 @@ import signal
 import sys
 from isoglot.corpus.prepare import prepare
 from isoglot.corpus.options import PrepareOptions
-from isoglot.corpus.read.sources import Source
+from isoglot.formats.sources import Source
 signal.signal(signal.SIGINT, signal.default_int_handler)  # what runs in the background inherits that it is ignored
 print("go", flush=True)
 try:

@@ -12,13 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_trees import SVO
 
-from isoglot.corpus.read.readers import read
-from isoglot.corpus.read.sources import Source
 from isoglot.derive.base import Sentence, Underivable, moved
 from isoglot.derive.options import TransformOptions
 from isoglot.derive.order_model import OrderModel
 from isoglot.derive.syntax import Syntax, is_projective, parse_spec, to_ud1
 from isoglot.errors import ConfigurationError
+from isoglot.formats.readers import read
+from isoglot.formats.sources import Source
 
 NOUN_FIRST = {"BI_@NOUN_ADJ": 30.0, "PRE_DET_@NOUN": 30.0}
 

@@ -14,8 +14,8 @@ from labelled_files import json_lines
 from transformers import AutoModelForMaskedLM, AutoTokenizer
 
 import isoglot as iso
-from isoglot.corpus.labelled.sources import DataSource
 from isoglot.errors import ConfigurationError, InputError
+from isoglot.formats.labelled.sources import DataSource
 from isoglot.results import read
 from isoglot.tasks import build_task
 from isoglot.tasks.retrieval import Tatoeba

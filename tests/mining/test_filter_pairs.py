@@ -17,9 +17,9 @@ from isoglot.aligners.embedding.aligner import EmbeddingAligner
 from isoglot.corpus.open_corpus import open_corpus
 from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.prepare import prepare
-from isoglot.corpus.read.readers import read
-from isoglot.corpus.read.sources import Source
 from isoglot.errors import ConfigurationError, InputError
+from isoglot.formats.readers import read
+from isoglot.formats.sources import Source
 from isoglot.mining.filter_pairs import filter_files, filter_pairs
 from isoglot.mining.options import FilterOptions
 from isoglot.mining.pair_scores import PairScorer

@@ -11,10 +11,10 @@ from shipped_studies import STUDIES, steps_of, trained, works_of
 from isoglot.aligners.embedding.aligner import EmbeddingAligner
 from isoglot.aligners.embedding.options import EmbeddingOptions
 from isoglot.aligners.scoring import score
-from isoglot.corpus.links import Alignment
-from isoglot.corpus.sentence_pair import SentencePair
 from isoglot.errors import ConfigurationError
 from isoglot.evaluation.evaluate import evaluate
+from isoglot.formats.links import Alignment
+from isoglot.formats.sentence_pair import SentencePair
 from isoglot.studies.program import Selection, inspect_programs
 from isoglot.studies.sizes import SCALES
 from isoglot.studies.training_steps import Evaluate, Finetune, Pretrain

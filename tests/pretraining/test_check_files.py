@@ -7,7 +7,7 @@ from recipe_world import complaints
 
 from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.prepare import prepare
-from isoglot.corpus.read.sources import Source
+from isoglot.formats.sources import Source
 from isoglot.pretraining.check import load_recipe
 
 

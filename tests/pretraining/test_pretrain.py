@@ -137,7 +137,7 @@ def test_the_seed_decides_all_weights(tiny_recipe: Path, tmp_path: Path) -> None
 
 def test_a_prepared_corpus_is_opened_as_it_is(tiny_recipe: Path, tmp_path: Path) -> None:
     from isoglot.corpus.prepare import prepare
-    from isoglot.corpus.read.sources import Source
+    from isoglot.formats.sources import Source
 
     bitext = load(tiny_recipe).streams["bitext"].inputs[0].path
     prepare(Source(path=bitext, source_language="en", target_language="xx"), tmp_path / "corpus")

@@ -19,10 +19,10 @@ from typer.testing import CliRunner
 import isoglot as iso
 from isoglot.cli import app
 from isoglot.corpus.encode.tokenizer import train_tokenizer
-from isoglot.corpus.encode.words import split_words
 from isoglot.corpus.prepare import prepare
-from isoglot.corpus.read.sources import Source
 from isoglot.errors import ConfigurationError, InputError
+from isoglot.formats.sources import Source
+from isoglot.formats.words import split_words
 from isoglot.pretraining.options import SentenceExport, TrimRequest
 from isoglot.pretraining.sentence_export import export_sentences
 from isoglot.pretraining.trim import trim

@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 import isoglot as iso
-from isoglot.corpus.encode.words import WordMode, word_spans
-from isoglot.corpus.sentence_pair import SentencePair
 from isoglot.errors import ConfigurationError, InputError
+from isoglot.formats.sentence_pair import SentencePair
+from isoglot.formats.words import WordMode, word_spans
 from isoglot.projection.elements import MarkupProjection, spans_of
 from isoglot.projection.labels import CutText
 from isoglot.projection.markup import marked_translation, parse_line, unescaped

@@ -14,10 +14,10 @@ from unspaced import with_pieces
 
 import isoglot as iso
 from isoglot.aligners.statistical.model import StatisticalAligner
-from isoglot.corpus.labelled.questions import read_questions
-from isoglot.corpus.labelled.tables import read_table
-from isoglot.corpus.labelled.tags import read_tags
+from isoglot.corpus.labelled_tables import read_table
 from isoglot.errors import ConfigurationError, InputError, IsoglotError, UnknownWordsWarning
+from isoglot.formats.labelled.questions import read_questions
+from isoglot.formats.labelled.tags import read_tags
 from isoglot.projection.options import ProjectOptions, project_options
 from isoglot.projection.questions import Answers
 from isoglot.schema import SPAN, TAGGED

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isoglot.corpus.sentence_pair import SentencePair
+from isoglot.formats.sentence_pair import SentencePair
 from isoglot.projection.rule import project_spans, project_tags
 
 LINKS = st.dictionaries(

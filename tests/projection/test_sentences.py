@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isoglot.corpus.encode.words import word_spans
+from isoglot.formats.words import word_spans
 from isoglot.projection.sentences import aligned_lengths, sentence_windows, sentences
 
 

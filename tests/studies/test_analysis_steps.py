@@ -10,10 +10,10 @@ import pytest
 
 from isoglot.aligners.embedding.aligner import EmbeddingAligner
 from isoglot.aligners.scoring import score
-from isoglot.corpus.links import Alignment
-from isoglot.corpus.read.sources import Source
-from isoglot.corpus.sentence_pair import SentencePair
 from isoglot.errors import ConfigurationError
+from isoglot.formats.links import Alignment
+from isoglot.formats.sentence_pair import SentencePair
+from isoglot.formats.sources import Source
 from isoglot.runs.reporter import Silent
 from isoglot.studies.analysis_steps import BestLinks, StatisticalAlignment
 from isoglot.testing import tiny_aligned, tiny_bitext, tiny_model, tiny_tokenizer

@@ -7,16 +7,16 @@ from pathlib import Path
 import pytest
 from labelled_files import tagged_words
 
-from isoglot.corpus.encode.words import split_words
-from isoglot.corpus.labelled.tags import UPOS, read_tags
 from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.prepare import prepare
-from isoglot.corpus.read.sources import Source
 from isoglot.errors import ConfigurationError
 from isoglot.evaluation.evaluate import evaluate
 from isoglot.evaluation.options import EvaluateOptions
 from isoglot.finetuning.finetune import finetune
 from isoglot.finetuning.options import FinetuneOptions
+from isoglot.formats.labelled.tags import UPOS, read_tags
+from isoglot.formats.sources import Source
+from isoglot.formats.words import split_words
 from isoglot.runs.reporter import Silent
 from isoglot.studies.steps import ProjectLabels, TagPairs
 from isoglot.tasks import build_task

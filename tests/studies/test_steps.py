@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from isoglot.aligners.files.formats import read_links
 from isoglot.corpus.manifest import load_corpus
 from isoglot.derive.derive_corpus import derive_corpus
 from isoglot.derive.options import DeriveRequest
 from isoglot.errors import ConfigurationError, InputError
+from isoglot.formats.link_files import read_links
 from isoglot.runs.reporter import Silent
 from isoglot.studies.lab import Lab
 from isoglot.studies.step import Step

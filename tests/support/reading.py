@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from isoglot.corpus.manifest import load_corpus
-from isoglot.corpus.read.readers import read
-from isoglot.corpus.read.sources import Source
+from isoglot.formats.readers import read
+from isoglot.formats.sources import Source
 
 PAIR = {"source_language": "en", "target_language": "de"}
 

@@ -10,8 +10,8 @@ import pytest
 
 from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.prepare import prepare
-from isoglot.corpus.read.sources import Source
 from isoglot.errors import ConfigurationError
+from isoglot.formats.sources import Source
 from isoglot.pretraining.check import load_recipe
 from isoglot.recipe.source import builtin_recipes, read_document
 from isoglot.testing import tiny_aligned, tiny_lexicon, tiny_model, tiny_tokenizer

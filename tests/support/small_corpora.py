@@ -3,7 +3,7 @@
 from datasets import Dataset
 
 from isoglot.corpus.encode.store import stream_manifest
-from isoglot.corpus.encode.words import split_words
+from isoglot.formats.words import split_words
 from isoglot.schema import ALIGNED
 
 

@@ -7,10 +7,10 @@ import pytest
 from datasets import Dataset
 from labelled_files import json_lines
 
-from isoglot.corpus.labelled.hub import NO_LABEL
-from isoglot.corpus.labelled.pairs import UNTRANSLATED
-from isoglot.corpus.labelled.sources import DataSource
 from isoglot.errors import ConfigurationError
+from isoglot.formats.labelled.hub import NO_LABEL
+from isoglot.formats.labelled.pairs import UNTRANSLATED
+from isoglot.formats.labelled.sources import DataSource
 from isoglot.schema import PAIR
 from isoglot.tasks.features import FIRST_LANGUAGE
 from isoglot.tasks.pairs import PAWSX, XNLI

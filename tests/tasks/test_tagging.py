@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from labelled_files import json_lines
 
-from isoglot.corpus.labelled.tags import read_tags
 from isoglot.errors import ConfigurationError, IsoglotError
+from isoglot.formats.labelled.tags import read_tags
 from isoglot.schema import TAGGED
 from isoglot.tasks import build_task
 from isoglot.tasks.tagging import TaggingTask, _windows

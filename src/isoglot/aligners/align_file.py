@@ -7,18 +7,18 @@ from typing import Any
 
 from isoglot.aligners.align_pairs import align_pairs, judged
 from isoglot.aligners.embedding.options import values_of
-from isoglot.aligners.files.output import shows_words, write_corpus, write_lines
-from isoglot.aligners.files.pairs import Warn, more_bitext, read_pairs
 from isoglot.aligners.options import AnyAligner, Encoder, LinkFormat, SavedModel, paths_of
+from isoglot.aligners.output import shows_words, write_corpus, write_lines
+from isoglot.aligners.pairs_in_files import Warn, more_bitext, read_pairs
 from isoglot.aligners.phrases import counted
 from isoglot.aligners.pieces import piece_links
 from isoglot.checkpoints.folder import checkpoint_folder
-from isoglot.corpus.encode.words import WordMode
 from isoglot.corpus.manifest import InputFile
 from isoglot.corpus.open_corpus import Corpus, open_corpus
-from isoglot.corpus.read.sources import Source
-from isoglot.corpus.sentence_pair import SentencePair
 from isoglot.errors import ConfigurationError
+from isoglot.formats.sentence_pair import SentencePair
+from isoglot.formats.sources import Source
+from isoglot.formats.words import WordMode
 from isoglot.runs.files import check_outputs
 from isoglot.runs.fingerprint import fingerprint
 from isoglot.runs.folder import MANIFEST, hash_checkpoint, make_once

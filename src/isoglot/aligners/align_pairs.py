@@ -5,11 +5,11 @@ from collections.abc import Iterator
 
 from isoglot.aligners.embedding.choice import kept_density
 from isoglot.aligners.embedding.taught import untaught
-from isoglot.aligners.files.pairs import ReadPairs, Warnings
 from isoglot.aligners.options import AnyAligner, Encoder
-from isoglot.corpus.encode.words import WordMode
-from isoglot.corpus.read.sources import UNNAMED
-from isoglot.corpus.sentence_pair import SentencePair
+from isoglot.aligners.pairs_in_files import ReadPairs, Warnings
+from isoglot.formats.sentence_pair import SentencePair
+from isoglot.formats.sources import UNNAMED
+from isoglot.formats.words import WordMode
 from isoglot.modules.allocator import keep_few_primitives
 
 _FEW, _ENOUGH_WORDS = 0.6, 400

@@ -21,16 +21,16 @@ import pyarrow.parquet as pq
 from isoglot.aligners.embedding.aligner import UNLINKED, EmbeddingAligner
 from isoglot.aligners.embedding.options import EmbeddingOptions
 from isoglot.aligners.embedding.running_text import align_running
-from isoglot.aligners.files.pairs import prepared_pairs
 from isoglot.aligners.options import Encoder
+from isoglot.aligners.pairs_in_files import prepared_pairs
 from isoglot.checkpoints.folder import checkpoint_folder
 from isoglot.corpus.encode.unknown import UnknownWords
-from isoglot.corpus.encode.words import WordMode
 from isoglot.corpus.manifest import Manifest
 from isoglot.corpus.open_corpus import Corpus, CorpusInput, prepared_input
-from isoglot.corpus.read.sources import Source
-from isoglot.corpus.sentence_pair import SentencePair
 from isoglot.errors import ConfigurationError, InputError
+from isoglot.formats.sentence_pair import SentencePair
+from isoglot.formats.sources import Source
+from isoglot.formats.words import WordMode
 from isoglot.modules.allocator import keep_few_primitives
 from isoglot.runs.cluster import ResidentPool
 from isoglot.runs.files import whole_path

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from isoglot.aligners.alignment import WINDOW, LinkTable, usable_words, with_links
-from isoglot.aligners.files.pairs import ReadPairs, Warn, Warnings, silent
 from isoglot.aligners.options import Eflomal, FastAlign, Hmm, SavedModel
+from isoglot.aligners.pairs_in_files import ReadPairs, Warn, Warnings, silent
 from isoglot.aligners.statistical.bitext import BitextSide, ForeignText, Ints, WordNumbers
 from isoglot.aligners.statistical.eflomal import EflomalAligner
 from isoglot.aligners.statistical.methods import require_room
@@ -21,10 +21,10 @@ from isoglot.aligners.statistical.model import (
     SentenceAlignments,
     StatisticalAligner,
 )
-from isoglot.corpus.encode.words import WordMode
-from isoglot.corpus.read.sources import UNNAMED
-from isoglot.corpus.sentence_pair import SentencePair
 from isoglot.errors import ConfigurationError, InputError
+from isoglot.formats.sentence_pair import SentencePair
+from isoglot.formats.sources import UNNAMED
+from isoglot.formats.words import WordMode
 from isoglot.modules.allocator import give_back_large_blocks
 from isoglot.runs.folder import key_of
 

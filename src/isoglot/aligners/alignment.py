@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Protocol, Self, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from isoglot.corpus.links import Alignment
-from isoglot.corpus.sentence_pair import SentencePair, WordPair
+from isoglot.formats.links import Alignment
+from isoglot.formats.sentence_pair import SentencePair, WordPair
 
 if TYPE_CHECKING:
     from datasets import Dataset

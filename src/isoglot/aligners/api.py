@@ -15,11 +15,11 @@ from isoglot.aligners.embedding.choice import untuned, with_kept
 from isoglot.aligners.embedding.options import EmbeddingOptions
 from isoglot.aligners.embedding.running_text import align_running
 from isoglot.aligners.options import STATISTICAL
-from isoglot.aligners.pairs_in_memory import Sentence, pair_of, pairs_in_memory
 from isoglot.checkpoints.folder import BOX, checkpoint_folder, packed_file
-from isoglot.corpus.encode.words import WordMode, require_mode
-from isoglot.corpus.sentence_pair import SentencePair
 from isoglot.errors import ConfigurationError
+from isoglot.formats.pairs_in_memory import Sentence, pair_of, pairs_in_memory
+from isoglot.formats.sentence_pair import SentencePair
+from isoglot.formats.words import WordMode, require_mode
 from isoglot.runs.fingerprint import FileState, files_of, states
 
 if TYPE_CHECKING:

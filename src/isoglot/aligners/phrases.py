@@ -9,7 +9,7 @@ from math import sqrt
 from pathlib import Path
 
 from isoglot.aligners.alignment import column
-from isoglot.corpus.sentence_pair import SentencePair
+from isoglot.formats.sentence_pair import SentencePair
 from isoglot.runs.files import whole_file
 
 Span = tuple[int, int]

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from isoglot.checks import missing_package
-from isoglot.corpus.encode.words import word_of_piece
-from isoglot.corpus.sentence_pair import SentencePair
 from isoglot.errors import ConfigurationError
+from isoglot.formats.sentence_pair import SentencePair
+from isoglot.formats.words import word_of_piece
 
 Cut = Callable[[str], tuple[list[str], list[tuple[int, int]]]]
 """A text to its pieces, and the characters ``[start, end)`` of each."""

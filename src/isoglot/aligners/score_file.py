@@ -3,10 +3,10 @@
 from pathlib import Path
 
 from isoglot.aligners.embedding.options import MEASURED
-from isoglot.aligners.files.formats import LinkReader
 from isoglot.aligners.options import FileScoring, Gold, LayerScoring
 from isoglot.aligners.scoring import FIGURES, ScoreReport, score_sentences
 from isoglot.errors import ConfigurationError
+from isoglot.formats.link_files import LinkReader
 from isoglot.link_counts import AlignmentScore
 from isoglot.runs.files import write_text
 
@@ -34,7 +34,7 @@ def score_layers(gold: Gold, chosen: LayerScoring) -> list[tuple[int, AlignmentS
     """AER of an encoder's layers on gold data that holds the words (XLM-Align, Fig. 2)."""
     from isoglot.aligners.embedding.aligner import EmbeddingAligner  # noqa: PLC0415 - loads torch
     from isoglot.aligners.embedding.layer_error import layer_error  # noqa: PLC0415
-    from isoglot.aligners.files.gold import gold_pairs  # noqa: PLC0415
+    from isoglot.aligners.gold import gold_pairs  # noqa: PLC0415
 
     pairs = gold_pairs(gold.gold, limit=None, name=gold.gold_format, base=gold.gold_base)
     unset = {name: value for name, value in MEASURED.items() if name not in chosen.options.model_fields_set}

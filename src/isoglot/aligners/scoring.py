@@ -13,11 +13,11 @@ from itertools import chain, product
 from pathlib import Path
 from typing import Any
 
-from isoglot.aligners.files.formats import LinkReader, LinksInMemory
-from isoglot.aligners.files.matching import matched
-from isoglot.corpus.links import Alignment, Link, link_outside
-from isoglot.corpus.sentence_pair import SentencePair
 from isoglot.errors import ConfigurationError, InputError
+from isoglot.formats.link_files import LinkReader, LinksInMemory
+from isoglot.formats.link_matching import matched
+from isoglot.formats.links import Alignment, Link, link_outside
+from isoglot.formats.sentence_pair import SentencePair
 from isoglot.link_counts import AlignmentScore, require_sure
 
 Links = frozenset[Link]

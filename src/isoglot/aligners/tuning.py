@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from isoglot.aligners.embedding.choice import ATTACHED, Choice, RatedChoice, keep_choice
-from isoglot.aligners.files.gold import gold_pairs, require_usable, side_length
+from isoglot.aligners.gold import gold_pairs, require_usable, side_length
 from isoglot.checks import shortened
-from isoglot.corpus.sentence_pair import SentencePair
 from isoglot.errors import ConfigurationError
+from isoglot.formats.sentence_pair import SentencePair
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -73,7 +73,7 @@ def tune(
         model: Folder or hub name of an encoder, or a loaded one.
         gold: Development links, one set or several (by name): a file of JSON lines with ``src``, ``tgt``, ``sure`` and
             ``possible``, a folder of ``isoglot align --format corpus``, whose first 500 pairs are taken, or
-            :class:`~isoglot.corpus.sentence_pair.SentencePair` objects with gold links.
+            :class:`~isoglot.formats.sentence_pair.SentencePair` objects with gold links.
         tokenizer: Tokenizer of a loaded encoder.
         layers: Numbers of the layers to try; by default all.
         weights: Weight of each set in the mean, by name; 1 by default.

@@ -6,7 +6,7 @@ from typing import Any
 
 from datasets import Dataset, Features, List, Value
 
-from isoglot.corpus.encode.words import WordMode, sentence_words
+from isoglot.formats.words import WordMode, sentence_words
 from isoglot.runs.code import code_hashes
 from isoglot.runs.reporter import bars_on_terminals
 from isoglot.schema import ALIGNED, BITEXT, require

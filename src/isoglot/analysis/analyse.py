@@ -19,11 +19,11 @@ from isoglot.aligners.score_file import layer_numbers
 from isoglot.analysis.checkpoint_score import checkpoint_alignment_score
 from isoglot.analysis.options import ALIGNMENT, AlignmentRequest
 from isoglot.checkpoints.folder import checkpoint_folder
-from isoglot.corpus.labelled.sources import DataSource
 from isoglot.corpus.open_corpus import open_corpus
-from isoglot.corpus.read.sources import UNNAMED, Kind
 from isoglot.derive.sharing import COPY_FILE
 from isoglot.errors import ConfigurationError, InputError
+from isoglot.formats.labelled.sources import DataSource
+from isoglot.formats.sources import UNNAMED, Kind
 from isoglot.modules.encoder import layer_number, num_layers
 from isoglot.reports.figure_files import ReportFigure
 from isoglot.results import FILE_NAME, Result, append

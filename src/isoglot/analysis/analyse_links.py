@@ -11,7 +11,7 @@ from isoglot.aligners.embedding.aligner import EmbeddingAligner
 from isoglot.aligners.embedding.choice import with_kept
 from isoglot.aligners.embedding.layer_error import layer_error
 from isoglot.aligners.embedding.options import MEASURED, EmbeddingOptions
-from isoglot.aligners.files.gold import gold_pairs
+from isoglot.aligners.gold import gold_pairs
 from isoglot.analysis.analyse import Job, asked_layers
 from isoglot.analysis.options import AlignmentsRequest, LayersRequest
 from isoglot.errors import ConfigurationError

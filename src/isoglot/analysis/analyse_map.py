@@ -14,9 +14,9 @@ from isoglot.analysis.analyse import Job, corpus_rows
 from isoglot.analysis.options import MapRequest
 from isoglot.checks import is_number
 from isoglot.corpus.encode.load_tokenizer import load_tokenizer
-from isoglot.corpus.read.line_files import numbered_lines
 from isoglot.derive.sharing import word_pairs
 from isoglot.errors import ConfigurationError
+from isoglot.formats.line_files import numbered_lines
 from isoglot.modules.encoder import layer_number
 from isoglot.reports.figure_files import EmbeddingMap, MapPanel, MapPoint
 

@@ -15,8 +15,8 @@ from isoglot.analysis.geometry import anisotropy, hubness, top_component_share
 from isoglot.analysis.options import GeometryRequest, SimilarityRequest
 from isoglot.analysis.similarity import linear_cka, neighbour_overlap, retrieval
 from isoglot.analysis.vectors import linked_vectors, sentence_vectors, unit_vectors
-from isoglot.corpus.read.sources import Kind
 from isoglot.errors import ConfigurationError
+from isoglot.formats.sources import Kind
 from isoglot.reports.figure_files import Lines, LineSeries
 from isoglot.seeding import generator_for
 

@@ -14,8 +14,8 @@ from isoglot.aligners.embedding.piece_states import (
     layer_states,
     word_states,
 )
-from isoglot.corpus.encode.words import split_words
 from isoglot.errors import ConfigurationError
+from isoglot.formats.words import split_words
 from isoglot.recipe.spec import require_options
 
 Unit = Literal["sentence", "word", "piece"]

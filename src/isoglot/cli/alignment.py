@@ -27,8 +27,8 @@ from isoglot.aligners.options import (
 )
 from isoglot.cli.console import Console
 from isoglot.cli.flags import RemakeFlags, ReplaceFlags, RunFlags, SideLanguages, with_flags
-from isoglot.corpus.read.sources import READING, Reading, TableReading
 from isoglot.errors import ConfigurationError
+from isoglot.formats.sources import READING, Reading, TableReading
 from isoglot.options import Options, option, settings_option
 from isoglot.runs.files import refuse_overwriting, require_writable
 
@@ -247,7 +247,7 @@ def tune(
 
     isoglot tune runs/aligner --gold dev.en-de.jsonl --gold dev.en-ja.jsonl
     """
-    from isoglot.aligners.files.gold import gold_pairs
+    from isoglot.aligners.gold import gold_pairs
     from isoglot.aligners.score_file import layer_numbers
     from isoglot.aligners.tuning import require_different
     from isoglot.aligners.tuning import tune as run

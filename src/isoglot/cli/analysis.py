@@ -20,7 +20,7 @@ from isoglot.cli.console import Console, print_table, printed
 from isoglot.cli.flags import RunFlags, with_flags
 from isoglot.cli.help import add_commands
 from isoglot.cli.tasks import Checkpoints
-from isoglot.corpus.read.sources import LinkReading
+from isoglot.formats.sources import LinkReading
 from isoglot.options import Label, Options, option
 
 Results = Annotated[

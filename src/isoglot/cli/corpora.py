@@ -12,8 +12,8 @@ import typer
 from isoglot.cli.console import Console, print_table
 from isoglot.cli.flags import RemakeFlags, SideLanguages, with_flags
 from isoglot.corpus.options import PrepareOptions
-from isoglot.corpus.read.sources import READING, Reading, sources_from
 from isoglot.errors import ConfigurationError
+from isoglot.formats.sources import READING, Reading, sources_from
 from isoglot.options import Workers, option
 
 

@@ -9,9 +9,9 @@ import typer
 
 from isoglot.cli.console import Console
 from isoglot.cli.flags import RemakeFlags, ReplaceFlags, given_fields, with_flags
-from isoglot.corpus.read.sources import READING, LinkReading, Reading
 from isoglot.derive.options import DeriveRequest, OrderFitRequest
 from isoglot.errors import ConfigurationError
+from isoglot.formats.sources import READING, LinkReading, Reading
 from isoglot.options import extra_of, flag_of, option
 from isoglot.synthetic.options import WorldRequest
 

@@ -13,8 +13,8 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from isoglot.checks import is_number, validated
-from isoglot.corpus.read.sources import READING
 from isoglot.errors import ConfigurationError, InputError
+from isoglot.formats.sources import READING
 from isoglot.options import Options, extra_of, fields_of, file_path, flag_of, option, without_none
 
 _WIDEST_METAVAR = 30

@@ -10,7 +10,7 @@ import typer
 from isoglot.cli.alignment import Bitext, BitextReading
 from isoglot.cli.console import Console
 from isoglot.cli.flags import RunFlags, SideLanguages, with_flags
-from isoglot.corpus.read.sources import UNNAMED
+from isoglot.formats.sources import UNNAMED
 from isoglot.mining.options import (
     FilterOptions,
     MineOptions,

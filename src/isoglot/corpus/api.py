@@ -14,9 +14,9 @@ from isoglot.checks import did_you_mean, shortened, validated
 from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.prepare import PrepareSummary
 from isoglot.corpus.prepare import prepare as prepare_sources
-from isoglot.corpus.read.readers import wanted_columns
-from isoglot.corpus.read.sources import LANGUAGES, ROLES, Kind, Reading, Source, sources_from
 from isoglot.errors import ConfigurationError, InputError
+from isoglot.formats.readers import wanted_columns
+from isoglot.formats.sources import LANGUAGES, ROLES, Kind, Reading, Source, sources_from
 from isoglot.runs.cache import cache_folder
 from isoglot.runs.files import whole_path
 from isoglot.runs.folder import key_of

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError
 
 from isoglot.corpus.options import PrepareOptions
-from isoglot.corpus.read.sources import Kind, Source
 from isoglot.errors import InputError
+from isoglot.formats.sources import Kind, Source
 from isoglot.options import FileName
 from isoglot.runs.cache import cache_folder
 from isoglot.runs.files import is_stream, write_text

@@ -14,9 +14,11 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from isoglot.corpus.manifest import Manifest, is_prepared, read_manifest, row_batches
-from isoglot.corpus.read.readers import read
-from isoglot.corpus.read.sources import UNNAMED, Kind, Source, expand, sources_from
 from isoglot.errors import ConfigurationError, InputError
+from isoglot.formats.pair_rows import source_pairs
+from isoglot.formats.readers import read
+from isoglot.formats.sentence_pair import SentencePair
+from isoglot.formats.sources import LANGUAGES, UNNAMED, Kind, Source, expand, sources_from
 from isoglot.languages import same_language
 from isoglot.runs.disk import full_disk_named
 
@@ -185,3 +187,19 @@ def corpus_sources(
     return [
         opened for p in paths for opened in sources_from([p], kind=kind, languages=languages, **options[p])
     ]
+
+
+def input_pairs(corpus_input: CorpusInput, start: int = 0, stop: int | None = None) -> Iterator[SentencePair]:
+    """The pairs of an input; of a prepared folder the rows ``start`` to ``stop`` − 1.
+
+    Words and links of a folder that has word links are those of its rows.
+    """
+    if corpus_input.manifest is None:
+        yield from corpus_input.loop(source_pairs(corpus_input.source))
+        return
+    for row in corpus_input.rows(start, stop):
+        source, target = (row[name] or "" for name in LANGUAGES["bitext"])
+        pair = SentencePair((row["source"], row["target"]), languages=(source, target))
+        if corpus_input.manifest.kind == "aligned":
+            pair.words, pair.more = (row["source_words"], row["target_words"]), {"links": row["links"]}
+        yield pair

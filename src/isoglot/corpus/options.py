@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BeforeValidator, field_validator, model_validator
 
-from isoglot.corpus.read.sources import READING, Kind
+from isoglot.formats.sources import READING, Kind
 from isoglot.options import Options, one_or_more, option
 
 FILTERS = ("incomplete", "empty", "held_out", "script", "length", "ratio", "duplicates", "limit")

@@ -25,11 +25,11 @@ from isoglot.corpus.filter.filters import Part, RowTests, check_rules, tokenizer
 from isoglot.corpus.manifest import InputFile, Manifest, read_manifest
 from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.prepare_worker import ChunkTask, Settings, filter_chunk, start, write_shard
-from isoglot.corpus.read.line_files import Meter
-from isoglot.corpus.read.readers import READERS
-from isoglot.corpus.read.sources import Source, expand
 from isoglot.corpus.shards import Ledger, shard_groups
 from isoglot.errors import ConfigurationError, InputError, IsoglotError
+from isoglot.formats.line_files import Meter
+from isoglot.formats.readers import READERS
+from isoglot.formats.sources import Source, expand
 from isoglot.runs.cluster import RayPool
 from isoglot.runs.files import refuse_overwriting
 from isoglot.runs.fingerprint import files_of, states

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from isoglot.columns import ARROW
 from isoglot.corpus.filter.filters import Part, RowTests, filter_rows
 from isoglot.corpus.options import PrepareOptions
-from isoglot.corpus.read.readers import READERS
-from isoglot.corpus.read.records import Chunk
-from isoglot.corpus.read.sources import LANGUAGES, Source
 from isoglot.errors import IsoglotError
+from isoglot.formats.readers import READERS
+from isoglot.formats.records import Chunk
+from isoglot.formats.sources import LANGUAGES, Source
 from isoglot.runs.files import whole_file, whole_path
 from isoglot.runs.fingerprint import fingerprint
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple, Protocol
 
-from isoglot.corpus.encode.words import split_words
+from isoglot.formats.words import split_words
 
 
 class Sentence(NamedTuple):

@@ -8,9 +8,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from isoglot.corpus.encode.words import split_words
 from isoglot.corpus.manifest import InputFile
-from isoglot.corpus.read.sources import LANGUAGE_TAG
 from isoglot.derive.input import INPUT_KINDS, kind_of, read_rows
 from isoglot.derive.options import DeriveRequest, TransformOptions
 from isoglot.derive.output import DerivedFolder
@@ -19,6 +17,8 @@ from isoglot.derive.rows import Deriver
 from isoglot.derive.sharing import COPY_FILE
 from isoglot.derive.spec import build, parse_names
 from isoglot.errors import ConfigurationError
+from isoglot.formats.sources import LANGUAGE_TAG
+from isoglot.formats.words import split_words
 from isoglot.runs.files import refuse_overwriting
 from isoglot.runs.folder import make_once
 from isoglot.runs.reporter import AnyReporter, Reporter, reporter_of

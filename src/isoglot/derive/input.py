@@ -6,9 +6,9 @@ from typing import Any
 
 from isoglot.corpus.manifest import is_prepared, read_manifest
 from isoglot.corpus.open_corpus import open_corpus
-from isoglot.corpus.read.line_files import jsonl_columns
-from isoglot.corpus.read.sources import Kind, bare_suffix
 from isoglot.errors import ConfigurationError
+from isoglot.formats.line_files import jsonl_columns
+from isoglot.formats.sources import Kind, bare_suffix
 
 INPUT_KINDS: dict[str, str] = {
     "text": "text",
@@ -60,7 +60,7 @@ def read_rows(
     """Rows of the schema that belongs to a kind.
 
     ``paths``: one file or folder; two files for a bitext, three with word links.
-    ``options``: further keys of :class:`isoglot.corpus.read.sources.Source`.
+    ``options``: further keys of :class:`isoglot.formats.sources.Source`.
     """
     if kind == "text" and is_prepared(paths[0]) and kind_of(paths[0]) == "treebank":
         kind = "treebank"  # whose sentences are text
@@ -79,10 +79,10 @@ def _task_rows(path: str, kind: str, language: str) -> Iterator[dict[str, Any]]:
     # They import `datasets`: a second that texts and treebanks do not need.
     from datasets import Features  # noqa: PLC0415
 
-    from isoglot.corpus.labelled.pairs import NLI_LABELS, PARAPHRASE_LABELS, read_pairs  # noqa: PLC0415
-    from isoglot.corpus.labelled.questions import NOT_FOUND, read_questions  # noqa: PLC0415
-    from isoglot.corpus.labelled.tables import is_table, read_table  # noqa: PLC0415
-    from isoglot.corpus.labelled.tags import read_tags  # noqa: PLC0415
+    from isoglot.corpus.labelled_tables import is_table, read_table  # noqa: PLC0415
+    from isoglot.formats.labelled.pairs import NLI_LABELS, PARAPHRASE_LABELS, read_pairs  # noqa: PLC0415
+    from isoglot.formats.labelled.questions import NOT_FOUND, read_questions  # noqa: PLC0415
+    from isoglot.formats.labelled.tags import read_tags  # noqa: PLC0415
     from isoglot.schema import PAIR, SPAN, TAGGED  # noqa: PLC0415
 
     kinds: dict[str, tuple[Features, str, Callable[..., Iterable[Any]]]] = {

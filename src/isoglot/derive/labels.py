@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
-from isoglot.corpus.encode.words import word_spans
 from isoglot.derive.base import DerivedSentence, Sentence
 from isoglot.derive.order import END_MARKS
+from isoglot.formats.words import word_spans
 
 
 def carry_entities(tags: Sequence[str], origin: Sequence[int]) -> list[str]:

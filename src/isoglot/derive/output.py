@@ -9,10 +9,10 @@ from typing import Any, TextIO
 
 from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.prepare import prepare
-from isoglot.corpus.read.sources import Kind, Source
-from isoglot.corpus.read.treebanks import conllu
 from isoglot.derive.rows import Image
 from isoglot.derive.sharing import gold_lexicon, word_pairs
+from isoglot.formats.sources import Kind, Source
+from isoglot.formats.treebanks import conllu
 
 Languages = tuple[str, str]
 """A language and the one derived from it."""

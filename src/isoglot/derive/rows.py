@@ -5,13 +5,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from isoglot.corpus.encode.words import is_blank, split_words
-from isoglot.corpus.labelled.splits import SPLIT_COLUMNS
 from isoglot.derive.base import DerivedSentence, Sentence, Transform, Underivable, moved
 from isoglot.derive.labels import Passage, carry_entities, flip_runs, make_tags_consistent, moved_answers
 from isoglot.derive.options import DeriverOptions
 from isoglot.derive.order import sentence_bounds
 from isoglot.errors import ConfigurationError
+from isoglot.formats.labelled.splits import SPLIT_COLUMNS
+from isoglot.formats.words import is_blank, split_words
 
 Row = Mapping[str, Any]
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from isoglot.corpus.labelled.memory import data_source
 from isoglot.finetuning import finetune as verb
 from isoglot.finetuning.options import settings_for, task_with_settings
+from isoglot.formats.labelled.memory import data_source
 from isoglot.modules.model_folder import model_folder
 from isoglot.tasks import task_class, task_with_data
 

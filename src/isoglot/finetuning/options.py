@@ -15,7 +15,7 @@ from isoglot.options import Count, Options, Positive, Precision, option
 from isoglot.tasks import TaskFacts, build_task, task_class, task_options
 
 if TYPE_CHECKING:  # --help imports nothing heavy
-    from isoglot.corpus.labelled.sources import DataSource
+    from isoglot.formats.labelled.sources import DataSource
 
 
 class FinetuneOptions(Options):

@@ -16,18 +16,17 @@ from typing import Any
 import regex
 
 from isoglot.aligners.embedding.aligner import EmbeddingAligner
-from isoglot.aligners.pairs_in_memory import pairs_in_memory
 from isoglot.checkpoints.folder import BOX
 from isoglot.checks import validated
-from isoglot.corpus.encode.words import split_words
 from isoglot.corpus.filter.filters import RowTests, check_rules, clean
-from isoglot.corpus.open_corpus import Corpus
-from isoglot.corpus.pair_writer import pair_writer
-from isoglot.corpus.read.records import Records
-from isoglot.corpus.read.sources import Source
-from isoglot.corpus.sentence_pair import SentencePair
-from isoglot.corpus.text_pairs import input_pairs
+from isoglot.corpus.open_corpus import Corpus, input_pairs
 from isoglot.errors import ConfigurationError
+from isoglot.formats.pair_writer import pair_writer
+from isoglot.formats.pairs_in_memory import pairs_in_memory
+from isoglot.formats.records import Records
+from isoglot.formats.sentence_pair import SentencePair
+from isoglot.formats.sources import Source
+from isoglot.formats.words import split_words
 from isoglot.mining.histogram import Histogram
 from isoglot.mining.options import FilterOptions
 from isoglot.mining.pair_scores import PairScorer

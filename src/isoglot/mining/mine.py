@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from isoglot.checkpoints.folder import BOX
 from isoglot.checks import given_texts, validated
 from isoglot.corpus.encode.unknown import UnknownWords
-from isoglot.corpus.encode.words import is_blank
-from isoglot.corpus.pair_writer import pair_writer
 from isoglot.errors import InputError
+from isoglot.formats.pair_writer import pair_writer
+from isoglot.formats.words import is_blank
 from isoglot.mining.histogram import Histogram
 from isoglot.mining.options import MineOptions
 from isoglot.mining.text_rows import TextRow, pair_of_rows, require_texts, text_rows

@@ -11,8 +11,8 @@ import torch
 from isoglot.aligners.embedding.aligner import UNLINKED, EmbeddingAligner
 from isoglot.aligners.embedding.running_text import align_running
 from isoglot.corpus.encode.unknown import UnknownWords
-from isoglot.corpus.sentence_pair import SentencePair
 from isoglot.errors import ConfigurationError
+from isoglot.formats.sentence_pair import SentencePair
 from isoglot.mining.options import FilterOptions, VectorOptions
 from isoglot.mining.vectors import SentenceEncoder, sentence_encoder, unit_vectors
 from isoglot.modules.neighbours import compared, nearest_both_ways

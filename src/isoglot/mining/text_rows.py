@@ -4,11 +4,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from isoglot.corpus.filter.filters import clean
-from isoglot.corpus.read.line_files import numbered_lines, numbered_objects
-from isoglot.corpus.read.sources import UNNAMED, by_suffix
-from isoglot.corpus.sentence_pair import SentencePair
-from isoglot.corpus.text_pairs import take_row_values
 from isoglot.errors import ConfigurationError, InputError
+from isoglot.formats.line_files import numbered_lines, numbered_objects
+from isoglot.formats.pair_rows import take_row_values
+from isoglot.formats.sentence_pair import SentencePair
+from isoglot.formats.sources import UNNAMED, by_suffix
 from isoglot.languages import same_language
 
 

@@ -9,8 +9,8 @@ from typing import Any
 from isoglot.corpus.manifest import is_prepared
 from isoglot.corpus.open_corpus import prepared_input
 from isoglot.corpus.options import PrepareOptions
-from isoglot.corpus.read.sources import Source, expand
 from isoglot.errors import MISSING_FILE, ConfigurationError, IsoglotError, Problem, collected
+from isoglot.formats.sources import Source, expand
 from isoglot.pretraining.recipe import StreamSection
 
 

@@ -11,9 +11,9 @@ import torch
 from jinja2 import Environment, StrictUndefined
 from transformers import AutoModelForMaskedLM
 
-from isoglot.corpus.read.readers import read
-from isoglot.corpus.read.sources import expand, sources_from
 from isoglot.errors import ConfigurationError
+from isoglot.formats.readers import read
+from isoglot.formats.sources import expand, sources_from
 from isoglot.modules.checkpoint import load_config, weight_names
 from isoglot.pretraining.check import load_recipe
 from isoglot.recipe.document import dump_yaml, parse_value
@@ -34,7 +34,7 @@ def new_recipe(
     """Write a recipe that continues an encoder on a bitext.
 
     ``paths``: Two files, of which line i translates line i, or files with both sides.
-    ``reading``: Options of :class:`isoglot.corpus.read.sources.Reading`, where the files need any.
+    ``reading``: Options of :class:`isoglot.formats.sources.Reading`, where the files need any.
     """
     out = Path(out)
     if out.exists() and not overwrite:

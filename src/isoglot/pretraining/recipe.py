@@ -16,8 +16,8 @@ from isoglot.corpus.encode.batch import EncodeOptions, Kind
 from isoglot.corpus.encode.tokenizer import TokenizerOptions
 from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.pack.packing import PackOptions
-from isoglot.corpus.read.sources import Source, sources_from
 from isoglot.errors import ConfigurationError, Location, Problem, collected, reported_together
+from isoglot.formats.sources import Source, sources_from
 from isoglot.modules.adapter_options import AdapterOptions
 from isoglot.modules.checkpoint import load_config
 from isoglot.modules.load import model_config

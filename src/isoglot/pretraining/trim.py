@@ -32,8 +32,8 @@ from isoglot.corpus.encode.trimming import (
     trimmed_tokenizer,
 )
 from isoglot.corpus.manifest import InputFile, load_corpus
-from isoglot.corpus.read.line_files import LineFile, Meter, decode_lines
 from isoglot.errors import ConfigurationError
+from isoglot.formats.line_files import LineFile, Meter, decode_lines
 from isoglot.modules.checkpoint import quiet, weight_files
 from isoglot.modules.load import masked_lm_config
 from isoglot.pretraining.options import TrimRequest

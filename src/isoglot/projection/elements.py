@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from isoglot.corpus.sentence_pair import SentencePair
+from isoglot.formats.sentence_pair import SentencePair
 from isoglot.projection.labels import CutText
 from isoglot.projection.rule import Fate, Words, project_spans
 from isoglot.projection.tags import MarkedText

@@ -12,11 +12,11 @@ from typing import Any, NamedTuple, TypeVar
 
 from isoglot.aligners.options import Encoder
 from isoglot.aligners.pieces import Cut, load_cut
-from isoglot.corpus.encode.words import has_unspaced, joined_spans, word_spans
-from isoglot.corpus.labelled.tags import UNLABELLED
-from isoglot.corpus.read.sources import UNNAMED
-from isoglot.corpus.sentence_pair import SentencePair
 from isoglot.errors import InputError
+from isoglot.formats.labelled.tags import UNLABELLED
+from isoglot.formats.sentence_pair import SentencePair
+from isoglot.formats.sources import UNNAMED
+from isoglot.formats.words import has_unspaced, joined_spans, word_spans
 from isoglot.projection.options import ProjectOptions
 from isoglot.projection.rule import ProjectedSpan, Words, project_spans
 from isoglot.runs.files import text_output

@@ -22,12 +22,11 @@ from typing import Any
 from unicodedata import category
 
 from isoglot.checks import shortened
-from isoglot.corpus.open_corpus import Corpus, open_corpus
-from isoglot.corpus.pair_writer import pair_writer, segment
-from isoglot.corpus.read.line_files import numbered_lines, parsed
-from isoglot.corpus.sentence_pair import SentencePair
-from isoglot.corpus.text_pairs import input_pairs
+from isoglot.corpus.open_corpus import Corpus, input_pairs, open_corpus
 from isoglot.errors import InputError
+from isoglot.formats.line_files import numbered_lines, parsed
+from isoglot.formats.pair_writer import pair_writer, segment
+from isoglot.formats.sentence_pair import SentencePair
 from isoglot.projection.elements import MarkupProjection, Position
 from isoglot.projection.labels import CutText, LabelKind
 from isoglot.projection.tags import MarkedText, Tag, first_tag, parse_markup, read_tags

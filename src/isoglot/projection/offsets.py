@@ -11,12 +11,12 @@ from itertools import starmap, zip_longest
 from pathlib import Path
 from typing import Any
 
-from isoglot.aligners.files.matching import matched_rows
 from isoglot.checks import shortened
-from isoglot.corpus.read.line_files import numbered_lines, numbered_objects
-from isoglot.corpus.read.sources import bare_suffix
-from isoglot.corpus.sentence_pair import SentencePair
 from isoglot.errors import InputError
+from isoglot.formats.line_files import numbered_lines, numbered_objects
+from isoglot.formats.link_matching import matched_rows
+from isoglot.formats.sentence_pair import SentencePair
+from isoglot.formats.sources import bare_suffix
 from isoglot.projection.labels import CutText, LabelKind
 from isoglot.projection.tagged import by_character, entity_tags
 from isoglot.runs.records import row_id

@@ -7,8 +7,8 @@ from pydantic import model_validator
 
 from isoglot.aligners.options import AnyAligner, Encoder, aligner_of
 from isoglot.checks import validated
-from isoglot.corpus.read.sources import READING, bare_suffix
 from isoglot.errors import ConfigurationError
+from isoglot.formats.sources import READING, bare_suffix
 from isoglot.options import Options, OutputFile, flag_of, option
 from isoglot.projection.rule import GAP
 

@@ -9,16 +9,16 @@ from pathlib import Path
 from typing import Any
 
 from isoglot.aligners.align_pairs import align_pairs
-from isoglot.aligners.files.formats import LinkReader
-from isoglot.aligners.files.matching import matched_rows
-from isoglot.aligners.files.pairs import Warn, Warnings, more_bitext, read_pairs
 from isoglot.aligners.options import AnyAligner, Encoder, SavedModel, paths_of
+from isoglot.aligners.pairs_in_files import Warn, Warnings, more_bitext, read_pairs
 from isoglot.aligners.phrases import counted
 from isoglot.checks import shortened
-from isoglot.corpus.encode.words import WordMode
-from isoglot.corpus.links import Link
-from isoglot.corpus.sentence_pair import SentencePair
 from isoglot.errors import ConfigurationError, InputError
+from isoglot.formats.link_files import LinkReader
+from isoglot.formats.link_matching import matched_rows
+from isoglot.formats.links import Link
+from isoglot.formats.sentence_pair import SentencePair
+from isoglot.formats.words import WordMode
 from isoglot.projection.labels import LabelKind, ProjectionCounts
 from isoglot.projection.markup import InlineTags, TranslationMemory
 from isoglot.projection.offsets import CharacterSpans

@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from isoglot.checks import shortened
-from isoglot.corpus.labelled.questions import ARTICLE, question_id, read_questions, squad_questions
-from isoglot.corpus.labelled.tables import read_table
-from isoglot.corpus.read.line_files import numbered_objects, parsed
-from isoglot.corpus.read.sources import bare_suffix
-from isoglot.corpus.sentence_pair import SentencePair
+from isoglot.corpus.labelled_tables import read_table
 from isoglot.errors import InputError
+from isoglot.formats.labelled.questions import ARTICLE, question_id, read_questions, squad_questions
+from isoglot.formats.line_files import numbered_objects, parsed
+from isoglot.formats.sentence_pair import SentencePair
+from isoglot.formats.sources import bare_suffix
 from isoglot.projection.labels import CutText, LabelKind
 from isoglot.projection.rule import Words
 from isoglot.projection.sentences import sentence_windows

@@ -20,7 +20,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 if TYPE_CHECKING:  # it imports numpy, which --help does without
-    from isoglot.corpus.sentence_pair import SentencePair
+    from isoglot.formats.sentence_pair import SentencePair
 
 GAP = 3
 """Longest gap in a span that is filled in, in words."""
@@ -46,7 +46,7 @@ def project_tags(tags: Sequence[str], pair: SentencePair, length: int) -> list[s
     """A tag for each of ``length`` words of the translation, none where a word has no link.
 
     Example:
-        >>> from isoglot.corpus.sentence_pair import SentencePair
+        >>> from isoglot.formats.sentence_pair import SentencePair
         >>> project_tags(["DET", "NOUN"], SentencePair(links=[(0, 0), (1, 1)]), 3)
         ['DET', 'NOUN', None]
     """
@@ -82,7 +82,7 @@ def project_spans(
         unlinked: Words without links are filled in whatever their number.
 
     Example:
-        >>> from isoglot.corpus.sentence_pair import SentencePair
+        >>> from isoglot.formats.sentence_pair import SentencePair
         >>> links = SentencePair(links=[(0, 1), (1, 3)])
         >>> project_spans([(0, 2)], links, 5)[0].words, project_spans([(0, 2)], links, 5, gap=0)[0].words
         ((1, 4), (1, 2))

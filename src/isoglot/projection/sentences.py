@@ -25,7 +25,7 @@ def sentence_windows(source: Side, target: Side) -> list[tuple[Words, Words]]:
     """Words of both sides that belong together, sentence by sentence.
 
     Example:
-        >>> from isoglot.corpus.encode.words import word_spans
+        >>> from isoglot.formats.words import word_spans
         >>> sides = [(text, word_spans(text)) for text in ("It rains. We stay in.", "Es regnet. Wir bleiben drin.")]
         >>> sentence_windows(*sides)
         [((0, 3), (0, 3)), ((3, 7), (3, 7))]

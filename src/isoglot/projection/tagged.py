@@ -4,11 +4,11 @@ import json
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 
-from isoglot.corpus.encode.words import WordMode, split_words
-from isoglot.corpus.labelled.tags import UNLABELLED, UPOS, check_tag, tagged_rows
-from isoglot.corpus.read.line_files import each, numbered_lines
-from isoglot.corpus.read.sources import bare_suffix
-from isoglot.corpus.sentence_pair import SentencePair
+from isoglot.formats.labelled.tags import UNLABELLED, UPOS, check_tag, tagged_rows
+from isoglot.formats.line_files import each, numbered_lines
+from isoglot.formats.sentence_pair import SentencePair
+from isoglot.formats.sources import bare_suffix
+from isoglot.formats.words import WordMode, split_words
 from isoglot.projection.labels import LabelKind
 from isoglot.projection.rule import ProjectedSpan, project_tags
 from isoglot.tasks.metrics.chunks import chunks

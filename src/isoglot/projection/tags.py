@@ -8,8 +8,8 @@ from itertools import groupby, pairwise
 from typing import Literal, NamedTuple
 
 from isoglot.checks import shortened
-from isoglot.corpus.encode.words import has_unspaced
 from isoglot.errors import InputError
+from isoglot.formats.words import has_unspaced
 from isoglot.projection.rule import Words
 
 Role = Literal["open", "close", "alone"]

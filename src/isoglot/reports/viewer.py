@@ -20,10 +20,10 @@ from pydantic import (
     model_validator,
 )
 
-from isoglot.aligners.files.formats import LinkReader
-from isoglot.aligners.files.matching import matched
 from isoglot.checks import problems_of
 from isoglot.errors import InputError
+from isoglot.formats.link_files import LinkReader
+from isoglot.formats.link_matching import matched
 from isoglot.link_counts import AlignmentScore
 from isoglot.reports.table import figure
 from isoglot.runs.records import parse_object, read_records

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from isoglot.aligners.embedding.options import MEASURED, EmbeddingOptions
 from isoglot.analysis.options import AlignmentsRequest, LayersRequest, MapRequest, ScoreOptions
 from isoglot.checks import validated
-from isoglot.corpus.read.sources import Source
+from isoglot.formats.sources import Source
 from isoglot.runs.reporter import Reporter
 from isoglot.studies.step import Step
 
@@ -34,8 +34,8 @@ class StatisticalAlignment(Step):
 
     def run(self, folder: Path, report: Reporter) -> Mapping[str, Any]:
         """Train, align, score."""
-        from isoglot.aligners.files.gold import gold_pairs  # noqa: PLC0415 - loads the libraries
-        from isoglot.aligners.files.pairs import read_pairs  # noqa: PLC0415
+        from isoglot.aligners.gold import gold_pairs  # noqa: PLC0415 - loads the libraries
+        from isoglot.aligners.pairs_in_files import read_pairs  # noqa: PLC0415
         from isoglot.aligners.scoring import score  # noqa: PLC0415
         from isoglot.corpus.open_corpus import open_corpus  # noqa: PLC0415
 
@@ -73,7 +73,7 @@ class BestLinks(Step):
         """Choose, then measure."""
         from isoglot.aligners.embedding.aligner import EmbeddingAligner  # noqa: PLC0415 - loads the libraries
         from isoglot.aligners.embedding.layer_error import best_choice, layer_error  # noqa: PLC0415
-        from isoglot.aligners.files.gold import gold_pairs  # noqa: PLC0415
+        from isoglot.aligners.gold import gold_pairs  # noqa: PLC0415
 
         tried = best_choice(
             self.checkpoint,

@@ -10,9 +10,9 @@ from pydantic import Field
 from isoglot.aligners.options import AnyAligner, LinkFormat, aligner_of
 from isoglot.checks import checked
 from isoglot.corpus.options import PrepareOptions
-from isoglot.corpus.read.sources import Source
 from isoglot.derive.options import DeriveRequest
 from isoglot.errors import ConfigurationError
+from isoglot.formats.sources import Source
 from isoglot.options import Count, PositiveShare, Precision
 from isoglot.projection.options import ProjectOptions, project_options
 from isoglot.runs.files import write_text
@@ -68,8 +68,8 @@ class CollectText(Step):
         return {"lines": lines}
 
     def _texts(self, source: TextSource) -> Iterator[str]:
-        from isoglot.corpus.encode.words import split_words  # noqa: PLC0415
-        from isoglot.corpus.read.readers import read  # noqa: PLC0415
+        from isoglot.formats.readers import read  # noqa: PLC0415
+        from isoglot.formats.words import split_words  # noqa: PLC0415
 
         for row in read(source, kind=source.kind):
             words = list(row["words"]) if "words" in row else split_words(row["text"], mode="whitespace")
@@ -284,8 +284,8 @@ def _tagged(model: "FinetunedModel", texts: Sequence[str], language: str) -> str
     """The words of texts, each with its tag on a line."""
     from datasets import Dataset  # noqa: PLC0415 - loads the libraries
 
-    from isoglot.corpus.encode.words import split_words  # noqa: PLC0415
-    from isoglot.corpus.labelled.tags import UNLABELLED  # noqa: PLC0415
+    from isoglot.formats.labelled.tags import UNLABELLED  # noqa: PLC0415
+    from isoglot.formats.words import split_words  # noqa: PLC0415
     from isoglot.schema import TAGGED  # noqa: PLC0415
 
     words = [split_words(text) for text in texts]
@@ -326,6 +326,6 @@ class _TextLines:
         self.paths = paths
 
     def __iter__(self) -> Iterator[str]:
-        from isoglot.corpus.read.line_files import numbered_lines  # noqa: PLC0415 - loads the libraries
+        from isoglot.formats.line_files import numbered_lines  # noqa: PLC0415 - loads the libraries
 
         return (line for path in self.paths for _, line in numbered_lines(path))

@@ -117,7 +117,7 @@ class TaskSpec(BaseModel):
 
 def data_files(task: TaskSpec, languages: Sequence[str], split: str, studies: str) -> Iterator[Input]:
     """The files from outside of a task's split, or what was looked for where there is none."""
-    from isoglot.corpus.labelled.sources import DataSource  # noqa: PLC0415
+    from isoglot.formats.labelled.sources import DataSource  # noqa: PLC0415
 
     specs = DataSource(task.data).of_split(split)
     outer = [read.path for read in outside(specs, studies)]

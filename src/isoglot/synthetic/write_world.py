@@ -7,8 +7,8 @@ from typing import Any
 
 from datasets import Dataset
 
-from isoglot.corpus.read.treebanks import conllu
 from isoglot.errors import ConfigurationError
+from isoglot.formats.treebanks import conllu
 from isoglot.runs.folder import make_once
 from isoglot.runs.reporter import AnyReporter, reporter_of
 from isoglot.synthetic.options import WorldRequest

@@ -11,7 +11,7 @@ from isoglot.checks import given_texts, resolve
 from isoglot.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from isoglot.corpus.labelled.sources import DataSource
+    from isoglot.formats.labelled.sources import DataSource
     from isoglot.recipe.spec import Spec
     from isoglot.tasks.base import Task
 
@@ -74,7 +74,7 @@ def build_task(name: str, data: Sequence[str] | DataSource, /, **options: Any) -
         >>> build_task("pos", ["ud/{language}-ud-{split}.conllu"]).primary_metric
         'f1'
     """
-    from isoglot.corpus.labelled.sources import DataSource  # noqa: PLC0415 - the names above load no libraries
+    from isoglot.formats.labelled.sources import DataSource  # noqa: PLC0415 - the names above load no libraries
 
     try:
         spec = task_options(name).of(options)
@@ -90,11 +90,11 @@ def build_task(name: str, data: Sequence[str] | DataSource, /, **options: Any) -
 def task_with_data(
     task: str | Task, data: Any, columns: Mapping[str, str] | None = None, /, **options: Any
 ) -> Task:
-    """A task by its name, or a copy of one, that reads data as :func:`isoglot.corpus.labelled.memory.data_source`.
+    """A task by its name, or a copy of one, that reads data as :func:`isoglot.formats.labelled.memory.data_source`.
 
     ``options``: Of the task; one that is built already keeps its own.
     """
-    from isoglot.corpus.labelled.memory import data_source  # noqa: PLC0415 - loads the libraries
+    from isoglot.formats.labelled.memory import data_source  # noqa: PLC0415 - loads the libraries
 
     if isinstance(task, str):
         kind = task_class(task)  # an unknown name is the first to report

@@ -9,9 +9,9 @@ import numpy as np
 from datasets import Dataset
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from isoglot.corpus.labelled.sources import DataSource, Location
-from isoglot.corpus.labelled.splits import split_names
 from isoglot.errors import ConfigurationError, Problem
+from isoglot.formats.labelled.sources import DataSource, Location
+from isoglot.formats.labelled.splits import split_names
 from isoglot.runs.folder import key_of
 from isoglot.tasks.features import EncodedRow, RowOutput, StepProgress
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from isoglot.corpus.encode.store import content_hash
-from isoglot.corpus.labelled.sources import Location
+from isoglot.formats.labelled.sources import Location
 from isoglot.runs.code import code_hashes
 from isoglot.runs.fingerprint import fingerprint
 from isoglot.tasks import TaskFacts

@@ -11,12 +11,12 @@ import torch
 from datasets import Dataset, Features, concatenate_datasets
 from transformers import PretrainedConfig, PreTrainedModel
 
-from isoglot.corpus.labelled.hub import HubSpec, read_hub
-from isoglot.corpus.labelled.sources import DataSource, Location
-from isoglot.corpus.labelled.splits import rows_of_split
-from isoglot.corpus.labelled.tables import is_table, read_table
+from isoglot.corpus.labelled_tables import is_table, read_table
 from isoglot.errors import ConfigurationError
 from isoglot.example_counts import ExampleCounts
+from isoglot.formats.labelled.hub import HubSpec, read_hub
+from isoglot.formats.labelled.sources import DataSource, Location
+from isoglot.formats.labelled.splits import rows_of_split
 from isoglot.modules.checkpoint import load_checkpoint, load_config
 from isoglot.modules.encoder import max_length
 from isoglot.runs.reporter import Reporter

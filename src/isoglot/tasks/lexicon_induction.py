@@ -7,13 +7,13 @@ from typing import ClassVar, Literal
 
 from datasets import Dataset, Features
 
-from isoglot.corpus.labelled.memory import with_languages
-from isoglot.corpus.labelled.sources import DataSource, Location, is_data_set
-from isoglot.corpus.labelled.splits import split_mask
-from isoglot.corpus.labelled.tables import in_languages, is_table, read_table
-from isoglot.corpus.read.line_files import filled_lines, lexicon_entries, numbered_lines
+from isoglot.corpus.labelled_tables import in_languages, is_table, read_table
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.example_counts import ExampleCounts, shares
+from isoglot.formats.labelled.memory import with_languages
+from isoglot.formats.labelled.sources import DataSource, Location, is_data_set
+from isoglot.formats.labelled.splits import split_mask
+from isoglot.formats.line_files import filled_lines, lexicon_entries, numbered_lines
 from isoglot.modules.neighbours import top_neighbours, unit
 from isoglot.schema import LEXICON
 from isoglot.tasks.base import Predictions

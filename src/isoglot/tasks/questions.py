@@ -10,11 +10,11 @@ import numpy as np
 from datasets import Dataset
 from transformers import AutoModelForQuestionAnswering, PreTrainedModel, PreTrainedTokenizerBase
 
-from isoglot.corpus.labelled.hub import HubSpec
-from isoglot.corpus.labelled.questions import ARTICLE, language_of_id, read_questions
-from isoglot.corpus.labelled.sources import Location
 from isoglot.errors import ConfigurationError
 from isoglot.example_counts import ExampleCounts
+from isoglot.formats.labelled.hub import HubSpec
+from isoglot.formats.labelled.questions import ARTICLE, language_of_id, read_questions
+from isoglot.formats.labelled.sources import Location
 from isoglot.languages import two_letters
 from isoglot.schema import SPAN
 from isoglot.tasks.base import Predictions

@@ -6,13 +6,13 @@ from typing import ClassVar
 
 from datasets import Dataset, Features
 
-from isoglot.corpus.labelled.hub import HubSpec, read_hub, read_hub_sides
-from isoglot.corpus.labelled.memory import MemorySource, with_languages
-from isoglot.corpus.labelled.sources import DataSource, Location, find_sides, is_data_set, read_sides
-from isoglot.corpus.labelled.splits import rows_of_split
-from isoglot.corpus.labelled.tables import in_languages, is_table, read_table
+from isoglot.corpus.labelled_tables import in_languages, is_table, read_table
 from isoglot.errors import ConfigurationError
 from isoglot.example_counts import ExampleCounts, shares
+from isoglot.formats.labelled.hub import HubSpec, read_hub, read_hub_sides
+from isoglot.formats.labelled.memory import MemorySource, with_languages
+from isoglot.formats.labelled.sources import DataSource, Location, find_sides, is_data_set, read_sides
+from isoglot.formats.labelled.splits import rows_of_split
 from isoglot.modules.neighbours import SIMILARITIES, gold_ranks, unit
 from isoglot.schema import BITEXT
 from isoglot.tasks.base import Predictions

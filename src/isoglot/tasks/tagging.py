@@ -11,11 +11,11 @@ from transformers import AutoModelForTokenClassification, PreTrainedModel, PreTr
 
 from isoglot.aligners.embedding.piece_states import cut_words
 from isoglot.corpus.encode.templates import single_template
-from isoglot.corpus.labelled.hub import HubSpec
-from isoglot.corpus.labelled.sources import Location
-from isoglot.corpus.labelled.tags import UNLABELLED, UPOS, check_tag, read_tags
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.example_counts import ExampleCounts
+from isoglot.formats.labelled.hub import HubSpec
+from isoglot.formats.labelled.sources import Location
+from isoglot.formats.labelled.tags import UNLABELLED, UPOS, check_tag, read_tags
 from isoglot.schema import TAGGED
 from isoglot.tasks.base import Predictions
 from isoglot.tasks.features import IGNORED, EncodedRow, RowOutput, takes_segments

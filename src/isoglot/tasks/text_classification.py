@@ -7,14 +7,14 @@ from typing import ClassVar
 import numpy as np
 from datasets import Dataset, Features, Value
 
-from isoglot.corpus.labelled.hub import HubSpec
-from isoglot.corpus.labelled.memory import ALIASES, with_schema
-from isoglot.corpus.labelled.pairs import labelled_rows
-from isoglot.corpus.labelled.sources import Location
-from isoglot.corpus.labelled.splits import SPLIT
-from isoglot.corpus.labelled.tables import open_table, read_table
+from isoglot.corpus.labelled_tables import open_table, read_table
 from isoglot.errors import InputError
 from isoglot.example_counts import ExampleCounts
+from isoglot.formats.labelled.hub import HubSpec
+from isoglot.formats.labelled.memory import ALIASES, with_schema
+from isoglot.formats.labelled.pairs import labelled_rows
+from isoglot.formats.labelled.sources import Location
+from isoglot.formats.labelled.splits import SPLIT
 from isoglot.schema import LABELLED
 from isoglot.tasks.base import Predictions
 from isoglot.tasks.classification import ClassificationTask

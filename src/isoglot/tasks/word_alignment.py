@@ -10,14 +10,14 @@ from datasets import Dataset, Features
 from isoglot.aligners.embedding.aligner import EmbeddingAligner
 from isoglot.aligners.embedding.choice import with_kept
 from isoglot.aligners.embedding.options import MEASURED, EmbeddingOptions
-from isoglot.aligners.files.gold import gold_pairs
+from isoglot.aligners.gold import gold_pairs
 from isoglot.aligners.scoring import score, score_pair
-from isoglot.corpus.labelled.sources import DataSource, Location
-from isoglot.corpus.labelled.splits import SPLIT, rows_of_split, split_name
-from isoglot.corpus.links import Alignment, link_outside
-from isoglot.corpus.sentence_pair import SentencePair
 from isoglot.errors import ConfigurationError
 from isoglot.example_counts import ExampleCounts
+from isoglot.formats.labelled.sources import DataSource, Location
+from isoglot.formats.labelled.splits import SPLIT, rows_of_split, split_name
+from isoglot.formats.links import Alignment, link_outside
+from isoglot.formats.sentence_pair import SentencePair
 from isoglot.link_counts import require_sure
 from isoglot.schema import ALIGNED
 from isoglot.tasks.base import Predictions

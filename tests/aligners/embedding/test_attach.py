@@ -10,8 +10,8 @@ from isoglot.aligners.embedding.aligner import EmbeddingAligner, attach
 from isoglot.aligners.embedding.choice import ATTACHED
 from isoglot.aligners.embedding.layer_error import best_choice
 from isoglot.aligners.embedding.options import EmbeddingOptions
-from isoglot.corpus.sentence_pair import SentencePair
 from isoglot.errors import ConfigurationError
+from isoglot.formats.sentence_pair import SentencePair
 from isoglot.testing import tiny_model, tiny_tokenizer
 
 WORDS = ["a", "of", "the", "houses", ",", "«", "größere", "के", "x1"]

@@ -15,15 +15,15 @@ from isoglot.aligners.embedding.aligner import EmbeddingAligner
 from isoglot.aligners.embedding.choice import CANDIDATES, keep_choice, kept_choice
 from isoglot.aligners.embedding.layer_error import best_choice
 from isoglot.aligners.embedding.options import EmbeddingOptions
-from isoglot.aligners.files.gold import gold_pairs
+from isoglot.aligners.gold import gold_pairs
 from isoglot.aligners.options import aligner_of
 from isoglot.checkpoints.reading import ALIGNER_FILE
 from isoglot.cli import app
-from isoglot.corpus.labelled.sources import DataSource
-from isoglot.corpus.sentence_pair import SentencePair
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.evaluation.evaluate import evaluate
 from isoglot.evaluation.options import EvaluateOptions
+from isoglot.formats.labelled.sources import DataSource
+from isoglot.formats.sentence_pair import SentencePair
 from isoglot.objectives.self_training import SelfTrainingObjective
 from isoglot.tasks.word_alignment import WordAlignmentTask
 from isoglot.testing import tiny_model, tiny_tokenizer

@@ -14,9 +14,9 @@ from isoglot.aligners.align_file import align_file
 from isoglot.aligners.embedding.aligner import EmbeddingAligner
 from isoglot.aligners.embedding.running_text import align_running
 from isoglot.aligners.options import LinkFormat, aligner_of
-from isoglot.corpus.encode.words import split_words
 from isoglot.corpus.open_corpus import corpus_sources
-from isoglot.corpus.sentence_pair import SentencePair
+from isoglot.formats.sentence_pair import SentencePair
+from isoglot.formats.words import split_words
 
 TEXT = ("Beijing sees 漢字", "北京在x漢字。 北京")
 PIECES = ["Beijing", "sees", "漢字"], ["北京", "在", "x", "漢字", "。", "北京"]

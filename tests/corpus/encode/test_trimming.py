@@ -21,9 +21,9 @@ from isoglot.corpus.encode.trimming import (
     pieces_at,
     trimmed_tokenizer,
 )
-from isoglot.corpus.encode.words import split_words
-from isoglot.corpus.read.line_files import LineFile, decode_lines
 from isoglot.errors import ConfigurationError
+from isoglot.formats.line_files import LineFile, decode_lines
+from isoglot.formats.words import split_words
 from isoglot.testing import tiny_bitext
 
 TEXTS = list(tiny_bitext(300)["source"])

@@ -11,7 +11,7 @@ from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
 from isoglot.corpus.filter.filters import RowTests, clean, filter_rows, hash_texts, held_out_key
 from isoglot.corpus.options import FILTERS, PrepareOptions
-from isoglot.corpus.read.records import Records
+from isoglot.formats.records import Records
 
 
 def word_tokenizer() -> str:

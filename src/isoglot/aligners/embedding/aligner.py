@@ -28,8 +28,8 @@ from isoglot.aligners.embedding.piece_states import (
 )
 from isoglot.aligners.embedding.scores import Scorer, Side, build_scorer, prepared_states
 from isoglot.corpus.encode.unknown import KnownPieces, OnUnknown, counted
-from isoglot.corpus.sentence_pair import SentencePair, WordPair, require_words
 from isoglot.errors import ConfigurationError
+from isoglot.formats.sentence_pair import SentencePair, WordPair, require_words
 from isoglot.modules.allocator import return_free_memory
 from isoglot.modules.encoder import layer_number, num_layers
 from isoglot.modules.extraction import pair_mask

@@ -16,8 +16,8 @@ from isoglot.aligners.embedding.piece_states import Pieces
 from isoglot.aligners.scoring import score_pair
 from isoglot.checks import shortened
 from isoglot.corpus.encode.unknown import OnUnknown, UnknownWords, counted, ignored
-from isoglot.corpus.sentence_pair import SentencePair
 from isoglot.errors import ConfigurationError
+from isoglot.formats.sentence_pair import SentencePair
 from isoglot.link_counts import AlignmentScore
 from isoglot.modules.encoder import layer_number, num_layers
 

@@ -7,9 +7,9 @@ from itertools import product, repeat, tee
 from typing import TYPE_CHECKING, Any
 
 from isoglot.corpus.encode.unknown import OnUnknown, piece_spans
-from isoglot.corpus.encode.words import WordMode, has_unspaced, joined_spans, word_spans
-from isoglot.corpus.links import Link
-from isoglot.corpus.sentence_pair import SentencePair
+from isoglot.formats.links import Link
+from isoglot.formats.sentence_pair import SentencePair
+from isoglot.formats.words import WordMode, has_unspaced, joined_spans, word_spans
 
 if TYPE_CHECKING:
     from isoglot.aligners.embedding.aligner import EmbeddingAligner

@@ -25,10 +25,10 @@ from isoglot.aligners.statistical.methods import METHODS, TranslationModel, load
 from isoglot.aligners.statistical.options import Symmetrisation
 from isoglot.aligners.symmetrise import check_symmetriser, symmetrise_table
 from isoglot.checks import did_you_mean, shortened, validated
-from isoglot.corpus.encode.words import WordMode, require_mode
-from isoglot.corpus.read.sources import UNNAMED
-from isoglot.corpus.sentence_pair import SentencePair, WordPair, require_words
 from isoglot.errors import ConfigurationError, InputError
+from isoglot.formats.sentence_pair import SentencePair, WordPair, require_words
+from isoglot.formats.sources import UNNAMED
+from isoglot.formats.words import WordMode, require_mode
 from isoglot.languages import same_language
 
 if TYPE_CHECKING:

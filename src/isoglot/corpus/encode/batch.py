@@ -12,8 +12,8 @@ from pydantic import Field
 from isoglot.corpus.encode.links import Subword, index_words, project_links, sort_links
 from isoglot.corpus.encode.pieces import PieceEncoder, SidePieces
 from isoglot.corpus.encode.store import list_array
-from isoglot.corpus.encode.words import WordMode
 from isoglot.errors import InputError
+from isoglot.formats.words import WordMode
 from isoglot.options import Options
 
 Kind = Literal["text", "bitext", "aligned", "lexicon"]

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from isoglot.corpus.encode.words import WordMode, locate_words, word_of_piece, word_spans
 from isoglot.errors import ConfigurationError
+from isoglot.formats.words import WordMode, locate_words, word_of_piece, word_spans
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase

@@ -28,8 +28,8 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer, pre_tokenizers
 
 from isoglot.corpus.encode.unknown import piece_spans
-from isoglot.corpus.encode.words import has_unspaced, joined_spans, split_words, word_spans
 from isoglot.errors import ConfigurationError
+from isoglot.formats.words import has_unspaced, joined_spans, split_words, word_spans
 
 _BATCH = 8192
 _READINGS = 5

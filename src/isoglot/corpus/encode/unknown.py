@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from isoglot.corpus.encode.pieces import fast_backend
-from isoglot.corpus.encode.words import split_words
 from isoglot.errors import UnknownWordsWarning
+from isoglot.formats.words import split_words
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase

@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from isoglot.checkpoints.reading import reading
-from isoglot.corpus.encode.words import is_blank
 from isoglot.corpus.filter.scripts import script_share, scripts_of
 from isoglot.corpus.options import FILTERS, PrepareOptions, RowRules
-from isoglot.corpus.read.line_files import numbered_lines
-from isoglot.corpus.read.records import Records
-from isoglot.corpus.read.sources import FORMATS, Kind, Source, by_suffix
 from isoglot.errors import ConfigurationError, InputError, Problem
+from isoglot.formats.line_files import numbered_lines
+from isoglot.formats.records import Records
+from isoglot.formats.sources import FORMATS, Kind, Source, by_suffix
+from isoglot.formats.words import is_blank
 
 _CONTROL = regex.compile(r"[\p{Cc}\uFEFF--\s]+", regex.V1)
 _NOT_WORD = regex.compile(r"[^\p{L}\p{M}\p{N}]+")

@@ -1,1 +1,0 @@
-"""Word links and sentence pairs in files."""

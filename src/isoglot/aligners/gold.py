@@ -1,0 +1,95 @@
+"""Sentence pairs with the links that an aligner is measured against."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import repeat
+from pathlib import Path
+from typing import Any
+
+from isoglot.checks import shortened
+from isoglot.corpus.labelled_tables import in_languages
+from isoglot.corpus.manifest import load_corpus
+from isoglot.errors import ConfigurationError
+from isoglot.formats.labelled.splits import split_column
+from isoglot.formats.link_files import read_links
+from isoglot.formats.links import link_outside
+from isoglot.formats.sentence_pair import SentencePair, require_words
+from isoglot.link_counts import require_sure
+from isoglot.schema import ALIGNED, require
+
+
+def side_length(pairs: Sequence[SentencePair]) -> float:
+    """Words of a side, the mean of both sides' sums."""
+    return sum(len(side) for pair in pairs for side in pair.words) / 2
+
+
+def require_usable(pairs: Sequence[SentencePair], name: str) -> Sequence[SentencePair]:
+    """Refuse pairs in memory that nothing can be measured against: no sure link, links of words that are not there.
+
+    Raises:
+        ConfigurationError: with the number of the first such pair, from 1.
+    """
+    for number, pair in enumerate(pairs, 1):
+        if not isinstance(pair, SentencePair) or pair.sure is None:
+            raise ConfigurationError(
+                f"{name}: pair {number}: expected SentencePair.of(SOURCE, TARGET, sure=LINKS), got {shortened(pair)}"
+            )
+        source, target = map(len, require_words(pair.words).words)
+        if outside := link_outside(pair.possible, source, target):
+            raise ConfigurationError(
+                f"{name}: pair {number} has the link {outside}, counted from 0, but {source} and {target} words"
+            )
+    require_sure(any(pair.sure for pair in pairs), name)
+    return pairs
+
+
+def gold_pairs(
+    path: str | Path,
+    *,
+    limit: int | None = 500,
+    sure: bool = True,
+    languages: tuple[str, str] | None = None,
+    **reading: Any,
+) -> list[SentencePair]:
+    """Sentence pairs and links to measure an aligner by.
+
+    They are JSON lines with ``src``, ``tgt``, ``sure`` and ``possible``, read as ``name`` and ``base`` say; or the
+    first ``limit`` pairs of a folder of ``isoglot align --format corpus``, whose links then count as ``sure`` ones;
+    with ``languages`` of those from the one to the other.
+    """
+    if Path(path).is_dir():
+        if set_options := sorted(name for name, value in reading.items() if value is not None):
+            raise ConfigurationError(
+                f"{path} is a folder, which is read without {' or '.join(set_options)}; leave it out"
+            )
+        pairs = _of_corpus(path, limit, languages)
+    else:
+        pairs = list(_with_words(path, **reading))
+    if sure:
+        require_sure(any(pair.sure for pair in pairs), path)
+    return pairs
+
+
+def _with_words(path: str | Path, **reading: Any) -> Iterator[SentencePair]:
+    for number, pair in enumerate(read_links(path, **reading), 1):
+        if not pair.has_words:
+            raise ConfigurationError(
+                f"{path}: has no words to align; use JSON lines with src and tgt, sure and possible"
+            )
+        pair.id = str(number) if pair.id is None else pair.id
+        yield pair
+
+
+def _of_corpus(path: str | Path, limit: int | None, languages: tuple[str, str] | None) -> list[SentencePair]:
+    corpus = require(load_corpus(path), ALIGNED, role=str(path))
+    if languages is not None:
+        corpus = in_languages(corpus, *languages, str(path))
+    rows = corpus.select(range(len(corpus) if limit is None else min(limit, len(corpus))))
+    columns = rows["source_words"], rows["target_words"], rows["links"]
+    column = split_column(rows)
+    splits: Iterable[dict[str, Any]] = (
+        repeat({}) if column is None else ({column: name} for name in rows[column])
+    )
+    return [
+        SentencePair.of(source, target, sure=links, id=str(number), more=more)
+        for number, (source, target, links, more) in enumerate(zip(*columns, splits, strict=False), 1)
+    ]

@@ -1,0 +1,113 @@
+"""What an aligner found, as lines of a format or as an ALIGNED corpus, complete or not there at all."""
+
+import json
+import math
+import tempfile
+from collections.abc import Iterable
+from itertools import groupby
+from operator import attrgetter
+from pathlib import Path
+from typing import Any
+
+from isoglot.aligners.alignment import column
+from isoglot.aligners.options import LinkFormat
+from isoglot.corpus.options import PrepareOptions
+from isoglot.errors import ConfigurationError
+from isoglot.formats.link_files import FORMATS
+from isoglot.formats.sentence_pair import SentencePair
+from isoglot.formats.sources import Source
+from isoglot.runs.files import text_output
+from isoglot.runs.records import json_line
+
+NUMBERED = ("pharaoh", "talp", "alignv2", "naacl")
+"""Formats of :mod:`isoglot.formats.link_files` that hold word numbers alone, for which no words are needed."""
+_OF_LINKS = frozenset(["links", "probabilities", "similarities", "spans", "score", "src", "tgt", "src_text", "tgt_text",
+                       "src_spans", "tgt_spans", "sure", "possible"])  # fmt: skip
+"""What JSON lines of links say: an input's values of these names are of other links, or of other words."""
+
+
+def shows_words(form: LinkFormat) -> bool:
+    """Whether the words of a pair are needed beside its links."""
+    return form.output not in NUMBERED or bool(form.phrases or form.pieces)
+
+
+def write_lines(
+    pairs: Iterable[SentencePair],
+    out: str | Path,
+    *,
+    name: str = "pharaoh",
+    base: int | None = None,
+    reverse: bool = False,
+    values: str = "probabilities",
+) -> int:
+    """Write one line (or, in ``alignv2`` and ``naacl``, one line a link) a pair; ``-`` is standard output.
+
+    The formats are those of :mod:`isoglot.formats.link_files`; ``offsets`` with character spans ``[source start,
+    end, target start, end]`` in the text as given; ``words`` with the linked words. ``values`` is the name of what
+    JSON lines have for each link; they also have what else the row of a pair says.
+    """
+    first, count = FORMATS.get(name, 0) if base is None else base, 0
+    with text_output(out) as file:
+        for pair in pairs:
+            file.write(_lines(pair.transpose() if reverse else pair, count, name, first, values))
+            count += 1
+    return count
+
+
+def _lines(pair: SentencePair, number: int, name: str, first: int, values: str) -> str:
+    """A pair's lines; ``first`` is what the first word counts as."""
+    if name in ("alignv2", "naacl"):
+        width = 4 if name == "naacl" else 1
+        return "".join(f"{number + 1:0{width}d} {i + first} {j + first} S\n" for i, j in sorted(pair.links))
+    if name in NUMBERED:
+        return " ".join([f"{i + first}-{j + first}" for i, j in sorted(pair.links)]) + "\n"
+    if name == "words":
+        source, target = ([*map(column, side)] for side in pair.words)
+        return "\t".join(f"{source[i]}|||{target[j]}" for i, j in pair.links) + "\n"
+    row: dict[str, Any] = {"id": number if pair.id is None else pair.id}
+    texts, (source_spans, target_spans) = pair.texts_and_spans
+    if name == "offsets":
+        row["source"], row["target"] = texts
+        row["spans"] = [[*source_spans[i], *target_spans[j]] for i, j in pair.links]
+    else:
+        row["src"], row["tgt"] = pair.words
+        row["src_text"], row["tgt_text"] = texts
+        row["src_spans"], row["tgt_spans"] = source_spans, target_spans
+        if any(pair.tags):
+            row["src_tags"], row["tgt_tags"] = pair.tags
+        row["links"] = [[i + first, j + first] for i, j in pair.links]
+    row[values] = [round(p, 6) for p in pair.probabilities]
+    if name == "jsonl":
+        row["score"] = None if math.isnan(pair.score) else round(pair.score, 6)
+    row |= {key: value for key, value in pair.row_values().items() if key not in row and key not in _OF_LINKS}
+    return json_line(row)
+
+
+def write_corpus(linked: Iterable[SentencePair], out: Path) -> int:
+    """Write an ALIGNED corpus folder, as ``isoglot prepare`` does; recipes take it with ``kind: aligned``.
+
+    Probabilities and scores are not kept: links that training should not see are left out before, by
+    ``min_probability`` and ``min_score``. Pairs with an empty side have no row.
+    """
+    from isoglot.corpus.prepare import prepare  # noqa: PLC0415 - `datasets` is slow to import
+
+    pairs = 0
+    out.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=out.parent, prefix=f".{out.name}.") as folder:
+        sources = []
+        # One file for each run of pairs of the same languages, so that the rows keep their order.
+        for number, (languages, run) in enumerate(groupby(linked, key=attrgetter("languages"))):
+            if not all(languages):
+                raise ConfigurationError(
+                    "an ALIGNED corpus names the languages of its pairs; give --source-lang and --target-lang"
+                )
+            path = Path(folder) / f"{number:06d}.jsonl"
+            with path.open("w", encoding="utf-8") as file:
+                for pair in run:
+                    row = {"source": pair.words[0], "target": pair.words[1], "links": pair.links}
+                    file.write(json.dumps(row, ensure_ascii=False) + "\n")
+                    pairs += 1
+            named = dict(zip(("source_language", "target_language"), languages, strict=True))
+            sources.append(Source(path=str(path), format="jsonl", **named))
+        prepare(sources, out, options=PrepareOptions(kind="aligned"))
+    return pairs

@@ -1,1 +1,0 @@
-"""Readers: raw files of any format as rows of a corpus."""

@@ -1,0 +1,148 @@
+"""Labelled sentence pairs: XNLI's, MultiNLI's, SNLI's and PAWS-X's files, with and without headers."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from datasets import Dataset, Features, Value
+
+from isoglot.errors import InputError
+from isoglot.formats.labelled.splits import SPLIT, SPLIT_COLUMNS
+from isoglot.formats.line_files import csv_rows, numbered_lines, numbered_objects
+from isoglot.formats.words import is_blank
+from isoglot.languages import codes
+from isoglot.schema import PAIR
+
+NLI_LABELS: dict[str, str] = {
+    "entailment": "entailment",
+    "neutral": "neutral",
+    "contradiction": "contradiction",
+    "contradictory": "contradiction",  # in XNLI's machine-translated training data
+    "0": "entailment",
+    "1": "neutral",
+    "2": "contradiction",
+}
+"""Spellings of natural language inference's labels."""
+
+PARAPHRASE_LABELS: dict[str, str] = {"0": "0", "1": "1"}
+"""PAWS-X: 1 is a paraphrase."""
+
+PAIR_WITH_ID = Features({**PAIR, "id": Value("string")})
+"""PAIR and what a row is called, or its number in the file: translations share it."""
+
+Names = Mapping[str, Sequence[str]]
+"""Fields of a row, and the columns that may hold each, in lower case; the first one that is there counts."""
+_NAMES: Names = {
+    "first": ("premise", "sentence1", "first"),
+    "second": ("hypothesis", "hypo", "sentence2", "second"),
+    "label": ("gold_label", "label"),
+    "language": ("language",),
+    "id": ("pairid", "id"),
+    SPLIT: SPLIT_COLUMNS,
+}
+_OPTIONAL = ("language", "id", SPLIT)
+_NO_CONSENSUS = "-"
+UNTRANSLATED = "NS"
+"""PAWS-X: a sentence that has no translation."""
+
+
+def read_pairs(
+    path: str | Path,
+    *,
+    language: str,
+    labels: Mapping[str, str],
+    allowed: Sequence[str] | None = None,
+    untranslated: str | None = UNTRANSLATED,
+) -> Dataset:
+    """Read labelled pairs.
+
+    ``.csv`` is comma-separated and quoted, ``.jsonl`` JSON lines, everything else tab-separated without quotes. A
+    first line that names a label column is a header; without one a line is first, second, label. In files of several
+    languages (a ``language`` column) only rows of the one asked for are kept. Rows without consensus (label ``-``)
+    and PAWS-X's untranslated ones (a sentence ``NS``) are left out. A column ``split`` or ``partition`` is kept.
+
+    ``labels`` has every spelling of a label and its name, ``allowed`` the names that the model knows.
+    """
+    columns: dict[str, list[str | None]] = {name: [] for name in (*PAIR_WITH_ID, SPLIT)}
+    languages: set[str] = set()
+    for seen, (line, fields) in enumerate(labelled_rows(path, _NAMES), start=1):
+        if fields.get("language", language).lower() not in codes(language):
+            languages.add(fields["language"])
+            continue
+        label = fields["label"].strip()
+        if label == _NO_CONSENSUS or untranslated in (fields["first"].strip(), fields["second"].strip()):
+            continue
+        if label not in labels or (allowed is not None and labels[label] not in allowed):
+            known = ", ".join(sorted(set(labels) if allowed is None else allowed))
+            problem = f"unknown label {label!r}, the labels here are {known}; fix the line"
+            raise InputError(problem, path=path, line=line)
+        fields |= {"label": labels[label], "language": language, "id": fields.get("id") or str(seen)}
+        for name, values in columns.items():
+            values.append(fields.get(name))
+    if not columns["label"]:
+        there = f"the languages there are {', '.join(sorted(languages))}"
+        hint = there if languages else "check the path and the format"
+        raise InputError(f"holds no labelled pair in {language!r}; {hint}", path=path)
+    features = Features(PAIR_WITH_ID)
+    if any(columns[SPLIT]):
+        features[SPLIT] = Value("string")
+    return Dataset.from_dict({name: columns[name] for name in features}, features=features)
+
+
+def labelled_rows(path: str | Path, names: Names) -> Iterator[tuple[int, dict[str, str]]]:
+    """The fields of each row of CSV, JSON lines or tab-separated lines, with its line.
+
+    All but ``language``, ``id`` and ``split`` are needed. Lines without a header have these fields, in their order.
+    """
+    columns: list[str] = []
+    plan: dict[str, str] = {}
+    for number, row in _rows(path, names):
+        problem = ""
+        if list(row) != columns:
+            columns = list(row)
+            plan = {field: name for field, usual in names.items() for name in usual[::-1] if name in row}
+            if missing := [f for f in _needed(names) if f not in plan]:
+                needed = ", ".join(f"{f} ({' or '.join(names[f])})" for f in missing)
+                problem = f"column {needed} is missing, found {', '.join(columns)}; rename a column"
+        for name in plan.values():
+            if not isinstance(row[name], str | int):
+                problem = (
+                    problem or f"{name} is {row[name]!r}, but text or a label's number is needed; fix it"
+                )
+        if problem:
+            raise InputError(problem, path=path, line=number)
+        yield number, {field: str(row[name]) for field, name in plan.items()}
+
+
+def _needed(names: Names) -> list[str]:
+    return [field for field in names if field not in _OPTIONAL]
+
+
+def _rows(path: str | Path, known: Names) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Each row by the names of its columns, in lower case, with its line."""
+    suffixes, lines = {s.lower() for s in Path(path).suffixes}, numbered_lines(path)
+    if {".jsonl", ".ndjson"} & suffixes:
+        for number, row in numbered_objects(path):
+            yield number, {key.lower(): value for key, value in row.items()}
+        return
+    if ".csv" in suffixes:
+        rows: Iterator[tuple[int, list[str]]] = csv_rows(str(path), (text for _, text in lines))
+    else:
+        rows = ((number, text.split("\t")) for number, text in lines)
+    names: list[str] = []
+    for number, cells in rows:
+        if all(map(is_blank, cells)):
+            continue
+        if not names:
+            names = [cell.strip().lower().removeprefix("\ufeff") for cell in cells]
+            if any(name in names for name in known["label"]):
+                if twice := [n for usual in known.values() for n in usual if names.count(n) > 1]:
+                    problem = f"the header has column {twice[0]!r} twice; rename one of them"
+                    raise InputError(problem, path=path, line=number)
+                continue
+            names = _needed(known)
+        if len(cells) != len(names):
+            needed = f"{len(names)} are needed ({', '.join(names)})"
+            problem = f"{len(cells)} columns, but {needed}; fix the line or the header"
+            raise InputError(problem, path=path, line=number)
+        yield number, dict(zip(names, cells, strict=True))

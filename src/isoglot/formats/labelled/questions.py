@@ -1,0 +1,134 @@
+"""Extractive questions: SQuAD's JSON, in which XQuAD, MLQA and TyDiQA-GoldP come too."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from datasets import Dataset, Features, Value
+
+from isoglot.checks import shortened
+from isoglot.errors import InputError
+from isoglot.formats.line_files import numbered_lines
+from isoglot.languages import NAMES, two_letters
+from isoglot.runs.records import parse_json, row_id
+from isoglot.schema import SPAN
+
+ARTICLE = "article"
+"""Column beside the schema's: number of the article that a context is from."""
+
+_MOVED = "moved"  # of a question: answers that do not stand where they say
+
+_LOGGER = logging.getLogger(__name__)
+
+NOT_FOUND = -1
+"""Start of an answer that does not stand in its context: it counts for scoring, not for training."""
+
+
+def read_questions(path: str | Path, *, language: str) -> Dataset:
+    """Read a SQuAD file.
+
+    An answer that is not found at its offset is looked for nearby, then anywhere: the nearest place counts, and how
+    many answers moved is logged. In TyDiQA's file of all languages (ids such as ``finnish-…``) only questions of the
+    one asked for are kept.
+    """
+    features = Features({**SPAN, ARTICLE: Value("string")})
+    rows: dict[str, list[Any]] = {name: [] for name in features}
+    languages: set[str] = set()
+    moved = 0
+    for question in squad_questions(path, _question):
+        tag = language_of_id(question["id"])
+        if tag is not None and tag != two_letters(language):
+            languages.add(tag)
+            continue
+        moved += question[_MOVED]
+        for name in features:
+            rows[name].append(language if name == "language" else question[name])
+    if moved:
+        _LOGGER.warning(
+            "%s: %d of %d answers are not at their answer_start; the nearest place in the context is used",
+            path, moved, sum(len(answers["text"]) for answers in rows["answers"]),
+        )  # fmt: skip
+    lost = sum(NOT_FOUND in answers["start"] for answers in rows["answers"])
+    if lost:
+        _LOGGER.warning(
+            "%s: %d of %d questions have an answer that is not in the context; it counts for scoring, not for training",
+            path, lost, len(rows["id"]),
+        )  # fmt: skip
+    if not rows["id"]:
+        hint = f"; the languages there are {', '.join(sorted(languages))}" if languages else ""
+        raise InputError(f"holds no question in {language!r}{hint}; check the path", path=path)
+    return Dataset.from_dict(rows, features=features)
+
+
+def squad_questions(
+    path: str | Path, read: Callable[[str, Mapping[str, Any]], dict[str, Any]]
+) -> Iterator[dict[str, Any]]:
+    """What ``read`` makes of each context and question of a SQuAD file, with the number of its article.
+
+    Raises:
+        InputError: A file that is not SQuAD's JSON, or a question that ``read`` refuses by a KeyError, TypeError or
+            ValueError.
+    """
+    document = parse_json("\n".join(line for _, line in numbered_lines(path)), path=path)
+    number = -1
+    try:
+        for number, article in enumerate(document if isinstance(document, list) else document["data"]):
+            for paragraph in article["paragraphs"]:
+                for qa in paragraph["qas"]:
+                    yield {**read(paragraph["context"], qa), ARTICLE: str(number)}
+    except (KeyError, TypeError, AttributeError) as error:
+        problem = f"no {error}" if isinstance(error, KeyError) else str(error)
+        raise InputError(
+            f"is not a SQuAD file ({f'article {number}: ' if number >= 0 else ''}{problem}); fix or replace it",
+            path=path,
+        ) from error
+    except (ValueError, InputError) as error:
+        raise InputError(f"article {number}: {error}", path=path) from error
+
+
+def _question(context: str, qa: Mapping[str, Any]) -> dict[str, Any]:
+    answers = [] if qa.get("is_impossible") else qa["answers"]
+    texts, starts = ([answer[name] for answer in answers] for name in ("text", "answer_start"))
+    for text in (context, qa["question"], *texts):
+        if not isinstance(text, str):
+            raise TypeError(f"expected text, got {shortened(text)}")
+    for start in starts:
+        if not isinstance(start, int) or not NOT_FOUND <= start < max(len(context), 1):
+            raise ValueError(
+                f"an answer_start is {shortened(start)}, outside the context of {len(context)} characters; or give -1"
+            )
+    nearest = [_nearest(context, text, start) for text, start in zip(texts, starts, strict=True)]
+    return {
+        "id": question_id(qa),
+        "question": qa["question"],
+        "context": context,
+        "answers": {"text": texts, "start": nearest},
+        _MOVED: sum(NOT_FOUND != there != start for there, start in zip(nearest, starts, strict=True)),
+    }
+
+
+def question_id(row: Mapping[str, Any]) -> str:
+    """A question's id, which every question has."""
+    name = row_id(row)
+    if name is None:
+        raise InputError("a question has no id; add one")
+    return name
+
+
+def _nearest(context: str, text: str, start: int) -> int:
+    """Where the answer stands: at ``start``, or nearest to it."""
+    if not text:
+        return NOT_FOUND
+    if context.startswith(text, start) and start >= 0:
+        return start
+    after, before = context.find(text, max(start, 0)), context.rfind(text, 0, max(start, 0) + len(text))
+    positions = [position for position in (before, after) if position >= 0]
+    return min(positions, key=lambda position: abs(position - start), default=NOT_FOUND)
+
+
+def language_of_id(name: str) -> str | None:
+    """The language of a TyDiQA question, whose id begins with its English name; ``None`` for other ids."""
+    return NAMES.get(name.partition("-")[0])

@@ -1,0 +1,292 @@
+"""Where the data of a task are: files, folders, templates, parts of files, and data sets of the hub."""
+
+from __future__ import annotations
+
+import glob
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fnmatch import translate
+from itertools import product
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from isoglot.errors import ConfigurationError, InputError
+from isoglot.formats.labelled.splits import KNOWN_SPLITS, split_names, split_of
+from isoglot.formats.line_files import numbered_lines
+from isoglot.languages import codes, name_of, script_codes
+from isoglot.runs.files import refuse_pipe
+
+if TYPE_CHECKING:  # it imports the libraries, which files are found without
+    from datasets import Dataset
+
+HUB = "hub"
+_PART = re.compile(r"#(\d+(?:\.\d+)?):(\d+(?:\.\d+)?)(%?)$")
+_DATASET_FILES = ("state.json", "dataset_dict.json", "manifest.json")
+_EXTENSION = re.compile(
+    r"(\.(tsv|csv|json|jsonl|ndjson|txt|conllu?|iob2?|bio|parquet|arrow))?(\.(gz|xz|zst|bz2))?$",
+    re.IGNORECASE,
+)
+_MOST_NAMED = 8
+
+OF_LANGUAGE = ("{split} *-ud-{split}",)
+"""What files and data sets at any depth of a language's folder are called, but for extensions such as ``.tsv.gz``.
+
+Of several groups of names the first counts that is there.
+"""
+OF_LANGUAGES = (
+    "{language}.{split} *.{language}.{split} {language}-{split} {split}-{language} {language}_*-{split} "
+    "{language}/{split} {language}/*-ud-{split} {split}-context-{context}-question-{question}",
+    "{language} xquad.{language}",  # one file for all splits
+)
+"""Those in a folder of several languages: of `isoglot world`, XTREME, TyDiQA, Universal Dependencies, WikiANN, MLQA."""
+OF_SIDES = (
+    "{pair}.{language} *.{pair}.{language}",  # Tatoeba
+    "{code}.{split} {language}.{split} {split}.{language} {split}_*.{language}",  # FLORES, Multi30k
+    "{language} *.{language}",
+)
+"""Those of one side of a bitext."""
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """One file, folder or data set to read."""
+
+    path: str  # a file or folder; for the hub ``hub`` or ``hub:NAME[:CONFIG]``
+    start: float = 0.0  # first part to take, in % of the groups
+    stop: float = 100.0  # where to end, in %
+    rows: Dataset | None = None  # data in memory, which the path only describes
+
+    @property
+    def on_hub(self) -> bool:
+        """Whether a hub data set is meant."""
+        return self.path == HUB or self.path.startswith(f"{HUB}:")
+
+    @property
+    def divided(self) -> bool:
+        """Whether it has its own splits: a data set of the hub, or a ``DatasetDict`` on disk."""
+        return self.on_hub or (Path(self.path) / "dataset_dict.json").is_file()
+
+    @property
+    def whole(self) -> bool:
+        """Whether all of it is taken."""
+        return (self.start, self.stop) == (0.0, 100.0)
+
+
+@dataclass(frozen=True)
+class DataSource:
+    """Finds the data of a language and split.
+
+    Each of ``specs`` is a file; a folder whose files are named as :data:`OF_LANGUAGES` has it; a template with
+    ``{language}``, ``{language3}``, ``{code}`` or ``{split}``, wildcards allowed; or ``hub``,
+    ``hub:NAME`` or ``hub:NAME:CONFIG``. ``train=``, ``dev=`` or ``test=`` in front limits it to one split. ``#0:80%``
+    behind takes a part: of whole groups (articles or contexts, premises, sentences) in their order, so that equal
+    parts of parallel files are parallel.
+
+    Example:
+        >>> DataSource(["test=xquad.{language}.json#80:100%"]).describe()
+        'test=xquad.{language}.json#80:100%'
+    """
+
+    specs: Sequence[str]
+
+    def __post_init__(self) -> None:
+        """Refuse an invalid part, and an unknown split in front."""
+        for spec in self.specs:
+            _location(spec)
+            name, separator, _ = spec.partition("=")
+            if separator and name.isidentifier() and split_of(name) is None:
+                # Hive names folders with = too
+                if "{" in spec or glob.has_magic(spec) or Path(spec.partition("/")[0]).exists():
+                    continue
+                raise ConfigurationError(f"{spec}: unknown split {name!r}; {KNOWN_SPLITS}")
+
+    def of_split(self, split: str) -> list[str]:
+        """The specifications for one split: those for it alone, if there are any, else the ones for all."""
+        specific, general = [], []
+        for spec in self.specs:
+            name, separator, rest = spec.partition("=")
+            if not separator or split_of(name) is None:
+                general.append(spec)
+            elif split_of(name) == split:
+                specific.append(rest)
+        return specific or general
+
+    def describe(self) -> str:
+        """The specifications in one line."""
+        return " ".join(self.specs)
+
+    def find(self, language: str, split: str) -> list[Location]:
+        """What there is to read of one language and split."""
+        locations = []
+        for location in map(_location, self.of_split(split)):
+            paths = [location.path] if location.on_hub else _paths(location.path, language, split)
+            locations += [replace(location, path=path) for path in paths]
+        if not locations:
+            raise ConfigurationError(
+                f"no {split} data for {language!r}, got {self.describe() or 'nothing'}; add --data {split}=PATH, or "
+                "give a template such as --data 'FOLDER/{language}-{split}.tsv'"
+            )
+        return locations
+
+    def single_file(self, language: str, split: str) -> Location:
+        """The location of a language and split whose data are one whole file."""
+        locations = self.find(language, split)
+        if len(locations) > 1 or not locations[0].whole:
+            raise ConfigurationError(
+                f"got {self.describe()} for {language!r}, but only one whole file can be read; name one file per "
+                "language with {language}, or join the files"
+            )
+        return locations[0]
+
+    def has_dev(self, language: str) -> bool:
+        """Whether there are development data: named as such, or others than the training data."""
+        dev, train = self._any(language, "dev"), self._any(language, "train")
+        named = any("=" in spec and split_of(spec.partition("=")[0]) == "dev" for spec in self.specs)
+        return bool(dev) and (named or dev != train or all(location.divided for location in dev))
+
+    def has_data(self, language: str, split: str) -> bool:
+        """Whether there are data to read for a language and split."""
+        return bool(self._any(language, split))
+
+    def _any(self, language: str, split: str) -> list[Location]:
+        try:
+            return self.find(language, split)
+        except ConfigurationError:
+            return []
+
+
+def _location(spec: str) -> Location:
+    """A specification, and the part of it that is taken."""
+    part = _PART.search(spec)
+    if part is None:
+        return Location(spec)
+    start, stop = float(part[1]), float(part[2])
+    if not part[3] or not 0 <= start < stop <= 100:
+        wrong = f"the part {start:g}:{stop:g}% is empty" if part[3] else "a part must lie between 0 and 100 %"
+        raise ConfigurationError(f"{spec}: {wrong}; write for example #0:80%")
+    return Location(spec[: part.start()], start, stop)
+
+
+def is_data_set(path: str | Path) -> bool:
+    """Whether a folder is a data set rather than a folder of files."""
+    return any((Path(path) / name).exists() for name in _DATASET_FILES)
+
+
+def _paths(spec: str, language: str, split: str) -> list[str]:
+    """The files that a specification without its split and part names."""
+    path = Path(spec).expanduser()
+    if "{" in spec:
+        matches: list[str] = []
+        for pattern in dict.fromkeys(_fill(spec, values) for values in _values(language, split)):
+            matches = matches or sorted(glob.glob(pattern))  # noqa: PTH207
+    elif path.exists():
+        matches = [str(path)]
+    elif glob.has_magic(spec) and (matches := sorted(glob.glob(spec))):  # noqa: PTH207
+        return matches
+    else:
+        raise ConfigurationError(
+            f"{spec}: no such file or folder; check --data (hub data sets are written hub:NAME)"
+        )
+    paths: list[str] = []
+    for path in map(Path, matches):
+        refuse_pipe(path)
+        if not path.is_dir() or is_data_set(path):
+            paths.append(str(path))
+            continue
+        layouts = OF_LANGUAGE if "{language" in spec else OF_LANGUAGES
+        files = _in_folder(path, layouts, _values(language, split))
+        if len(files) > 1:
+            raise ConfigurationError(
+                f"{path} has {len(files)} {split} files of {language!r} ({_listed(files)}); say which: "
+                f"--data '{split}={files[0]}', with {{language}} in place of a code"
+            )
+        paths += map(str, files)
+    return paths
+
+
+def filled(template: str, language: str, split: str) -> list[str]:
+    """What a template may stand for, where ``{language}`` is the language as it is named; the likeliest first."""
+    values = (fields | {"language": language} for fields in _values(language, split))
+    return list(dict.fromkeys(_fill(template, fields) for fields in values))
+
+
+def _values(language: str, split: str, pivot: str = "") -> list[dict[str, str]]:
+    """What the fields of a template stand for: all names that the language, the split and a pair go by."""
+    three = [code for code in codes(language) if len(code) == 3] or [language]
+    context, _, question = language.partition("-")
+    shared = {"context": context, "question": question or context, "name": name_of(language)}
+    names = product(split_names(split), codes(language), three, script_codes(language))
+    values = [
+        dict(zip(("split", "language", "language3", "code"), combination, strict=True)) | shared
+        for combination in names
+    ]
+    if not pivot:
+        return values
+    sides = list(product(codes(language), codes(pivot)))
+    pairs = [f"{first}-{second}" for first, second in (*sides, *(side[::-1] for side in sides))]
+    return [fields | {"pair": pair} for fields in values for pair in pairs]
+
+
+def _fill(template: str, values: Mapping[str, str]) -> str:
+    for name, value in values.items():
+        template = template.replace(f"{{{name}}}", value)
+    return template
+
+
+def _in_folder(folder: Path, layouts: Sequence[str], values: Sequence[Mapping[str, str]]) -> list[Path]:
+    """What is named as the first group of layouts that is there has it."""
+    below = [path for path in sorted(folder.rglob("*")) if path.is_file() or is_data_set(path)]
+    names = {path: _EXTENSION.sub("", path.relative_to(folder).as_posix()) for path in below}
+    for group in layouts:
+        patterns = {translate(_fill(layout, fields)) for layout in group.split() for fields in values}
+        pattern = re.compile(f"(.*/)?({'|'.join(patterns)})", re.IGNORECASE)
+        if matches := [path for path, name in names.items() if pattern.match(name)]:
+            return matches
+    return []
+
+
+def _listed(paths: Sequence[Path]) -> str:
+    return ", ".join(path.name for path in paths[:_MOST_NAMED]) or "none"
+
+
+def find_sides(specs: Sequence[str], languages: tuple[str, str], split: str) -> tuple[Path, Path]:
+    """The files of two languages.
+
+    ``specs``: Both files, folders that have them, or one template with ``{language}``, ``{language3}``, ``{code}``
+    (``deu_Latn``) and ``{split}``.
+    """
+    return _side(specs, *languages, split), _side(specs, *languages[::-1], split)
+
+
+def read_sides(paths: tuple[Path, Path]) -> tuple[list[str], list[str]]:
+    """The lines of both."""
+    first, second = ([line for _, line in numbered_lines(path)] for path in paths)
+    if len(first) != len(second):
+        raise InputError(
+            f"{len(first)} lines, {paths[1]} has {len(second)}; line i must translate line i", path=paths[0]
+        )
+    return first, second
+
+
+def _side(specs: Sequence[str], language: str, pivot: str, split: str) -> Path:
+    """The file of lines of one language."""
+    values = _values(language, split, pivot)
+    if len(specs) == 1 and "{" in specs[0]:
+        names = dict.fromkeys(_fill(specs[0], fields) for fields in values)
+        files = [Path(name) for name in names if Path(name).is_file()]
+    elif len(specs) == 1 and Path(specs[0]).is_dir():
+        files = _in_folder(Path(specs[0]), OF_SIDES, values)
+    else:
+        # a file is in the one of the two languages whose code its name has last
+        known = {code: tag for tag in (language, pivot) for code in codes(tag)}
+        tokens = {spec: re.split(r"[^a-z0-9]+", Path(spec).name.lower()) for spec in specs}
+        tags = {spec: [known[token] for token in parts if token in known] for spec, parts in tokens.items()}
+        files = [Path(spec) for spec in specs if tags[spec] and tags[spec][-1] == language]
+    if len(files) != 1:
+        raise ConfigurationError(
+            f"one file of lines in {language!r} beside one in {pivot!r} is needed, {len(files)} found "
+            f"({_listed(files)}); give two files whose names end in "
+            "the languages' codes: --data FILE.deu --data FILE.eng"
+        )
+    return files[0]

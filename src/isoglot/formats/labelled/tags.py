@@ -1,0 +1,240 @@
+"""Sentences of words with tags: CoNLL-U, PAN-X, indexed tokens, CoNLL-2002/2003 columns, tab-separated pairs."""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from itertools import chain, islice
+from pathlib import Path
+
+from datasets import Dataset
+
+from isoglot.checks import is_number
+from isoglot.errors import InputError
+from isoglot.formats.line_files import blocks, each, numbered_lines
+from isoglot.formats.treebanks import word_columns
+from isoglot.languages import SCRIPTS, codes, two_letters
+from isoglot.schema import TAGGED
+
+UPOS = ("ADJ", "ADP", "ADV", "AUX", "CCONJ", "DET", "INTJ", "NOUN", "NUM", "PART", "PRON", "PROPN", "PUNCT", "SCONJ",
+        "SYM", "VERB", "X")  # fmt: skip
+"""Universal Dependencies' parts of speech."""
+
+UNLABELLED = "_"
+"""Tag of a word that has none: it is neither learned from nor scored."""
+
+_ENTITY = re.compile(r"O|[BI]-.+")
+_PREFIXED = re.compile(r"([a-z][a-z-]{1,11}):")
+_BLANKS = re.compile(r"[ \t]+")
+_GUESSED_LINES = 200
+
+Row = tuple[str, str]
+
+
+def read_tags(
+    path: str | Path,
+    *,
+    language: str,
+    labels: Collection[str] | None = None,
+    name: str | None = None,
+    surface: bool = False,
+) -> Dataset:
+    """Read tagged sentences. In column files IOB1 is turned into IOB2 (an ``I-`` that opens an entity becomes ``B-``).
+
+    ``labels``: Tags that may occur; by default those of an IOB2 scheme or, in CoNLL-U, :data:`UPOS`.
+    ``name``: One of :data:`TAG_FORMATS`; detected from the first lines by default.
+    ``surface``: Of CoNLL-U, the words as they are written.
+    """
+    words: list[list[str]] = []
+    tags: list[list[str]] = []
+    for form, rows in tagged_rows(path, language=language, name=name, surface=surface):
+        allowed = UPOS if labels is None and form == "conllu" else labels
+        each(lambda row, allowed=allowed: check_tag(row[1], allowed), rows, path)  # type: ignore[misc]
+        words.append([word for _, (word, _) in rows])
+        tags.append([tag for _, (_, tag) in rows])
+        if form == "columns":
+            tags[-1] = _iob2(tags[-1])
+    if not words:
+        raise InputError("holds no tagged sentence; check the path and the format", path=path)
+    return Dataset.from_dict(
+        {"words": words, "tags": tags, "language": [language] * len(words)}, features=TAGGED
+    )
+
+
+def tagged_rows(
+    path: str | Path, *, language: str, name: str | None = None, surface: bool = False
+) -> Iterator[tuple[str, list[tuple[int, Row]]]]:
+    """The format, and the numbered lines as word and tag, of one sentence after another; tags are not checked.
+
+    The arguments are those of :func:`read_tags`. One sentence is in memory at a time.
+    """
+    lines = numbered_lines(path)
+    first = list(islice(lines, 5 * _GUESSED_LINES))
+    name = name or tell_format([text for _, text in first])
+    if name not in TAG_FORMATS:
+        raise InputError(f"unknown format {name!r}; tagged files are {', '.join(TAG_FORMATS)}", path=path)
+    if surface and name != "conllu":
+        raise InputError(
+            f"words=written needs CoNLL-U, but this is {name}; leave words out",
+            path=path,
+        )
+    for block in blocks(chain(first, lines)):
+        if name == "panx":
+            each(lambda line: _check_prefix(line, language), block, path)
+        parsed = zip(block, each(TAG_FORMATS[name], block, path), strict=True)
+        rows = [(number, row) for (number, _), row in parsed if row is not None]
+        if surface:
+            rows = surface_rows(block, language=language)
+        if rows:
+            yield name, rows
+
+
+def tell_format(lines: Sequence[str]) -> str:
+    r"""The format that most of the first lines are in, so that reading names those that are broken.
+
+    Example:
+        >>> tell_format(["de:Anton\tB-PER"]), tell_format(["0\tAnton\tB-PER"]), tell_format(["Anton\tPROPN"])
+        ('panx', 'indexed', 'pairs')
+    """
+    full = [line for line in lines if line.strip() and not (line.startswith("#") and "\t" not in line)][
+        :_GUESSED_LINES
+    ]
+    rows = [line.split("\t") for line in full]
+    pairs = [row for row in rows if len(row) == 2]
+    prefixes = Counter(m[1] for row in pairs if (m := _PREFIXED.match(row[0])))
+    counts = {
+        "conllu": sum(len(row) == 10 for row in rows),
+        "indexed": sum(len(row) == 3 and is_number(row[0]) for row in rows),
+        "panx": max(prefixes.values(), default=0),
+        "pairs": len(pairs),
+    }
+    return next((name for name, count in counts.items() if 2 * count > len(rows)), "columns")
+
+
+def check_tag(tag: str, allowed: Collection[str] | None) -> None:
+    """Refuse a tag that is not one of those allowed; ``None``: of IOB2. :data:`UNLABELLED` always is."""
+    if tag == UNLABELLED:
+        return
+    if allowed is None and not _ENTITY.fullmatch(tag):
+        raise InputError(
+            f"unknown tag {tag!r}, entity tags are O, B-TYPE or I-TYPE; fix the line, or name the tags "
+            "(finetune --set allowed=[...], project --allowed ...)"
+        )
+    if allowed is not None and tag not in allowed:
+        raise InputError(f"unknown tag {tag!r}, the tags here are {', '.join(sorted(allowed))}; fix the line")
+
+
+def _check_prefix(line: str, language: str) -> None:
+    """PAN-X marks each token with the code of its language, which must not be another one that we know."""
+    prefix = _PREFIXED.match(line)
+    if prefix and {prefix[1], two_letters(language)} <= SCRIPTS.keys() and prefix[1] not in codes(language):
+        raise InputError(
+            f"the token is marked {prefix[1]}:, but {language!r} is requested; give its own file"
+        )
+
+
+def _conllu(text: str) -> Row | None:
+    """A word's form and UPOS."""
+    columns = word_columns(text)
+    return None if columns is None else (columns[1], columns[3])
+
+
+def _tabbed(pattern: str, needed: str) -> Callable[[str], Row]:
+    """A reader of lines with tabs, of which the pattern's groups are token and tag."""
+
+    def parse(text: str) -> Row:
+        match = re.fullmatch(pattern, text)
+        if match is None:
+            columns = text.count("\t") + 1
+            raise InputError(f"{columns} columns between tabs, but {needed}; fix the line")
+        return match[1], match[2].strip()
+
+    return parse
+
+
+def _columns(text: str) -> Row | None:
+    """CoNLL-2002 and 2003: the token first, the tag last."""
+    columns = _BLANKS.split(text.strip(" \t"))  # a no-break space stands inside tokens: 10 000
+    if columns[0] == "-DOCSTART-":
+        return None
+    if len(columns) < 2:
+        raise InputError("one column, but a token and, last, its tag are needed; fix the line")
+    return columns[0], columns[-1]
+
+
+TAG_FORMATS: dict[str, Callable[[str], Row | None]] = {
+    "conllu": _conllu,
+    "panx": _tabbed(r"[a-z][a-z-]{1,11}:([^\t]*)\t([^\t]*)", "PAN-X has `language:token` and a tag"),
+    "indexed": _tabbed(r"[0-9]{1,9}\t([^\t]*)\t([^\t]*)", "a number, a token and a tag are needed"),
+    "pairs": _tabbed(r"([^\t]*)\t([^\t]*)", "a token and a tag are needed"),
+    "columns": _columns,
+}
+"""Formats of tagged files: how a line is read."""
+
+
+def _iob2(tags: Sequence[str]) -> list[str]:
+    """An ``I-`` that continues nothing of its type opens an entity."""
+    result = []
+    for position, tag in enumerate(tags):
+        before = tags[position - 1] if position else "O"
+        opens = tag.startswith("I-") and (before == "O" or before[2:] != tag[2:])
+        result.append(f"B-{tag[2:]}" if opens else tag)
+    return result
+
+
+_NODE, _RANGE = re.compile(r"[0-9]{1,9}"), re.compile(r"([0-9]{1,9})-([0-9]{1,9})")
+_UNWRITTEN = re.compile("[ \u200c]")
+_EMPTY = "_"
+_FIRST: Mapping[str, str] = {
+    "": "VERB NOUN PROPN PRON ADJ NUM ADV INTJ AUX ADP DET PART CCONJ SCONJ X PUNCT",
+    "es": "VERB AUX PRON ADP DET",
+    "fr": "VERB AUX PRON NOUN ADJ ADV ADP DET PART SCONJ CONJ",
+    "it": "VERB AUX ADV PRON ADP DET INTJ",
+}
+"""Tags by precedence; those that are not named come last."""
+
+Line = tuple[int, str]
+
+
+def surface_rows(block: Sequence[Line], *, language: str) -> list[tuple[int, tuple[str, str]]]:
+    """Number of the line, and word and tag, of each written word of a sentence.
+
+    Words are without spaces and zero-width non-joiners. A sentence whose words are blanks (``_``) but for one at most,
+    as in treebanks without their texts, has none.
+    """
+    rows = [(number, text.split("\t")) for number, text in block if not text.startswith("#")]
+    nodes = {int(columns[0]): (number, columns) for number, columns in rows if _NODE.fullmatch(columns[0])}
+    words = {node: (number, columns[1], columns[3]) for node, (number, columns) in nodes.items()}
+    ranges = [(match, columns) for _, columns in rows if (match := _RANGE.fullmatch(columns[0]))]
+    rank = {tag: n for n, tag in enumerate(_FIRST.get(two_letters(language), _FIRST[""]).split())}
+    # Most sentences have no multiword token, and need no walk through their graph.
+    above = _above({node: columns for node, (_, columns) in nodes.items()}) if ranges else {}
+    for match, columns in ranges:
+        parts = sorted(p for p in words if int(match[1]) <= p <= int(match[2]))
+        if not parts:
+            continue
+        highest = min(above[p] for p in parts)
+        head = min((p for p in parts if above[p] == highest), key=lambda p: rank.get(words[p][2], len(rank)))
+        number, _, tag = words[head]
+        for part in parts:
+            del words[part]
+        words[head] = (number, columns[1], tag)
+    written = [(n, (_UNWRITTEN.sub("", word), tag)) for _, (n, word, tag) in sorted(words.items())]
+    blanks = sum(word == _EMPTY for _, (word, _) in written)
+    return [] if blanks and blanks >= len(written) - 1 else written
+
+
+def _above(nodes: Mapping[int, Sequence[str]]) -> dict[int, int]:
+    """How many nodes each one can be reached from."""
+    heads: dict[int, set[int]] = defaultdict(set)
+    for node, columns in nodes.items():
+        named = [columns[6], *(pair.partition(":")[0] for pair in columns[8].split("|"))]
+        heads[node] = {int(name) for name in named if _NODE.fullmatch(name)}
+    counts = {}
+    for node in nodes:
+        seen, left = set[int](), [node]
+        while left:
+            new = heads[left.pop()] - seen
+            seen |= new
+            left += new
+        counts[node] = len(seen - {node})
+    return counts

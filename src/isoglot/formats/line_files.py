@@ -1,0 +1,320 @@
+r"""Files as bounded chunks of whole lines of UTF-8, unpacked and converted on the way.
+
+Only ``\n`` ends a line (and a ``\r`` before it is dropped): ``str.splitlines`` would also split at U+2028, U+0085 and
+form feeds, which stand inside sentences of web corpora and would shift one side of a bitext against the other.
+"""
+
+from __future__ import annotations
+
+import bz2
+import codecs
+import csv
+import gzip
+import io
+import lzma
+import re
+import sys
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import IO, Any, TypeVar, cast
+
+import numpy as np
+
+from isoglot.errors import InputError
+from isoglot.formats.text_encoding import encoding_of
+from isoglot.formats.words import is_blank, split_words
+from isoglot.runs.records import parse_object
+
+Item = TypeVar("Item")
+Parsed = TypeVar("Parsed")
+
+CHUNK_LINES = 16_384
+CHUNK_BYTES = 4 << 20
+_BLOCK = 1 << 20
+_LONGEST = 64 << 20
+_BARS = re.compile(r" ?\|\|\| ?")
+_BLANK = re.compile(rb"\n[^\S\n]*\n")
+
+
+def _zstandard(handle: IO[bytes]) -> Any:
+    import pyarrow as pa  # noqa: PLC0415 - slow to import, and few files are packed so
+
+    return pa.CompressedInputStream(pa.PythonFile(handle, "r"), "zstd")
+
+
+_PACKED: dict[str, tuple[bytes, Callable[[IO[bytes]], Any], str]] = {
+    ".gz": (b"\x1f\x8b", lambda handle: gzip.GzipFile(fileobj=handle), "gzip"),
+    ".bz2": (b"BZh", bz2.BZ2File, "bzip2"),
+    ".xz": (b"\xfd7zXZ\x00", lzma.LZMAFile, "xz"),
+    ".zst": (b"\x28\xb5\x2f\xfd", _zstandard, "zstd"),
+}
+"""First bytes of each kind of packed file, what unpacks it, and its program."""
+
+
+Meter = list[int]
+"""Bytes that have been read of each file, as they lie on disk (packed), for a progress bar."""
+
+
+def open_bytes(path: str) -> tuple[IO[bytes], IO[bytes]]:
+    """A file to read, unpacked if its first bytes say that it is packed, and the handle on disk to close after it."""
+    try:
+        # closed by whoever reads it
+        handle = cast("io.BufferedReader", sys.stdin.buffer if path == "-" else Path(path).open("rb"))  # noqa: SIM115
+    except OSError as error:
+        raise InputError(f"cannot be opened ({error.strerror}); name a readable file", path=path) from error
+    head = handle.peek(6)[:6]
+    unpack = next((unpack for magic, unpack, _ in _PACKED.values() if head.startswith(magic)), None)
+    return handle if unpack is None else unpack(handle), handle
+
+
+class LineFile:
+    """A file, read in chunks of whole lines. Use as a context manager."""
+
+    def __init__(self, path: str, meter: Meter | None = None) -> None:
+        self.path = path
+        self.lines = 0
+        """Lines handed out so far."""
+        self._meter, self._number = meter, len(meter or ())
+        if meter is not None:
+            meter.append(0)
+        self._carry = b""
+        self._ended = False
+        self._encoding, self._decoder = "", cast("codecs.IncrementalDecoder | None", None)
+        self._stream, self._handle = open_bytes(path)
+
+    def __enter__(self) -> LineFile:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.path != "-":
+            self._stream.close()
+            self._handle.close()
+
+    def take(self, most: int = CHUNK_LINES, size: int | None = CHUNK_BYTES) -> tuple[bytes, int]:
+        """The next whole lines, at most ``most``, and their number; ``(b"", 0)`` at the end.
+
+        ``size``: Stop after about this many bytes; None for exactly ``most`` lines unless the file ends.
+        """
+        blocks = [self._carry]
+        total, ends = len(self._carry), self._carry.count(b"\n")
+        while not self._ended and ends < most and (size is None or total < size or not ends):
+            block = self._read(self.lines + ends + 1)
+            if not block:
+                self._ended = True
+            elif not ends and total > _LONGEST:
+                raise InputError(
+                    f"a line of more than {_LONGEST >> 20} MiB; check that this is a text file",
+                    path=self.path,
+                    line=self.lines + 1,
+                )
+            blocks.append(block)
+            total += len(block)
+            ends += block.count(b"\n")
+        data = b"".join(blocks)
+        count, cut = self._cut(data, ends, most)
+        self._carry = data[cut:]
+        self.lines += count
+        return data[:cut], count
+
+    def _cut(self, data: bytes, ends: int, most: int) -> tuple[int, int]:
+        """How many lines to hand out, and where they end."""
+        if ends > most:
+            return most, int(np.flatnonzero(np.frombuffer(data, np.uint8) == 10)[most - 1]) + 1
+        if self._ended and ends < most and data and not data.endswith(b"\n"):
+            return ends + 1, len(data)
+        return ends, data.rfind(b"\n") + 1
+
+    def chunks(self) -> Iterator[tuple[int, bytes]]:
+        """All chunks of lines, each with the number of its first line."""
+        while True:
+            first = self.lines + 1
+            data, count = self.take()
+            if not count:
+                break
+            yield first, data
+        if not self.lines:
+            raise empty(self.path)
+
+    def blocks(self) -> Iterator[tuple[int, bytes]]:
+        """Chunks that end at a blank line, so that no document or tree is cut in two."""
+        rest, first = b"", 1
+        for start, data in self.chunks():
+            rest += data
+            if cut := max((match.end() for match in _BLANK.finditer(rest)), default=0):
+                yield first, rest[:cut]
+                first += rest.count(b"\n", 0, cut)
+                rest = rest[cut:]
+            elif len(rest) > _LONGEST:
+                raise InputError(
+                    f"no blank line in {_LONGEST >> 20} MiB; blank lines must separate blocks here: check the format",
+                    path=self.path,
+                    line=start,
+                )
+        if rest:
+            yield first, rest
+
+    def _read(self, line: int) -> bytes:
+        """More bytes, in UTF-8, of the file from this line on; none at its end."""
+        block = self._unpacked(line)
+        if self._decoder is None:
+            while 0 < len(block) < 4 and (more := self._unpacked(line)):  # the longest byte order mark
+                block += more
+            try:
+                self._encoding = encoding_of(block)
+            except InputError as error:
+                raise error.at(self.path, line) from error.__cause__
+            self._decoder = codecs.getincrementaldecoder(self._encoding)()
+        while self._encoding != "utf-8":
+            try:
+                data = self._decoder.decode(block, final=not block).encode()
+            except UnicodeDecodeError as error:
+                before = error.object[: error.start].decode(self._encoding, "ignore").count("\n")
+                raise InputError(
+                    f"is not valid {self._encoding.upper()} ({error.reason}); save the file as UTF-8",
+                    path=self.path,
+                    line=line + before,
+                ) from error
+            if data or not block:
+                return data
+            block = self._unpacked(line)
+        return block
+
+    def _unpacked(self, line: int) -> bytes:
+        try:
+            # not read(): a damaged file would take with it all that was unpacked before the damage
+            size = _BLOCK if isinstance(self._stream, io.BufferedIOBase) else min(_BLOCK, 1 << 16)
+            block = cast("bytes", self._stream.read1(size))  # type: ignore[attr-defined]
+        except (EOFError, OSError, zlib.error, lzma.LZMAError) as error:
+            program = _PACKED.get(Path(self.path).suffix.lower(), _PACKED[".gz"])[2]
+            raise InputError(
+                f"the compressed file is cut off or damaged here ({error}); check it with `{program} -t {self.path}`",
+                path=self.path,
+                line=line,
+            ) from error
+        if self._meter is not None and self.path != "-":
+            self._meter[self._number] = self._handle.tell()
+        return block
+
+
+def decode_lines(data: bytes, path: str, first_line: int) -> list[str]:
+    """Lines of a chunk as text, without their ends."""
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = first_line + data.count(b"\n", 0, error.start)
+        raise InputError(
+            f"byte 0x{data[error.start]:02x} is not valid UTF-8 ({error.reason}); `iconv -f latin1 -t utf-8`",
+            path=path,
+            line=line,
+        ) from error
+    if first_line == 1:
+        refuse_bare_returns(data, path)
+        text = text.removeprefix("\ufeff")
+    lines = text.split("\n")
+    if not lines[-1]:
+        lines.pop()
+    return [x[:-1] if x.endswith("\r") else x for x in lines] if "\r" in text else lines
+
+
+def refuse_bare_returns(data: bytes, path: str) -> None:
+    r"""Refuse the first chunk of a file whose lines end in ``\r`` alone, which would count as one line."""
+    if b"\r" in data.removesuffix(b"\r") and b"\n" not in data:
+        raise InputError(
+            "lines end in carriage returns, but line feeds are needed; convert it: tr '\\r' '\\n'",
+            path=path,
+            line=1,
+        )
+
+
+def parsed(
+    parse: Callable[[Item], Parsed], items: Iterable[tuple[int | None, Item]], path: str | Path
+) -> Iterator[Parsed]:
+    """What a parser makes of each numbered item, one by one; a mistake is located at the item's number."""
+    for number, item in items:
+        try:
+            yield parse(item)
+        except InputError as error:
+            raise error.at(path, number) from error.__cause__
+
+
+def each(
+    parse: Callable[[Item], Parsed], items: Iterable[tuple[int, Item]], path: str | Path
+) -> list[Parsed]:
+    """As :func:`parsed`, all at once."""
+    return list(parsed(parse, items, path))
+
+
+def csv_rows(path: str, lines: Iterable[str]) -> Iterator[tuple[int, list[str]]]:
+    """Rows of comma-separated fields, each with the number of its first line: a quoted field may hold line ends."""
+    csv.field_size_limit(_LONGEST)
+    rows = csv.reader((f"{line}\n" for line in lines), strict=True)
+    first = 1
+    try:
+        for row in rows:
+            yield first, row
+            first = rows.line_num + 1
+    except csv.Error as error:
+        raise InputError(f"broken CSV ({error}): fix the quotes", path=path, line=first) from error
+
+
+def blocks(lines: Iterable[tuple[int, str]]) -> Iterator[list[tuple[int, str]]]:
+    """Groups of numbered lines between blank ones."""
+    block: list[tuple[int, str]] = []
+    for number, line in lines:
+        if not is_blank(line):
+            block.append((number, line))
+        elif block:
+            yield block
+            block = []
+    if block:
+        yield block
+
+
+def empty(path: str, *, header: bool = False) -> InputError:
+    """The error for a file without a line, or without one below its header."""
+    where = " below its header" if header else ""
+    return InputError(f"the file is empty{where}; at least one line is needed: check it", path=path, line=1)
+
+
+def numbered_lines(path: str | Path) -> Iterator[tuple[int, str]]:
+    """1-based number and text of each line; ``.gz .xz .zst .bz2`` are unpacked."""
+    with LineFile(str(path)) as file:
+        for first, data in file.chunks():
+            yield from enumerate(decode_lines(data, str(path), first), first)
+
+
+def numbered_objects(path: str | Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """1-based line and object of each line of JSON; blank lines are passed over.
+
+    Raises:
+        InputError: A line is not an object, or there is none.
+    """
+    number = 0
+    for number, text in filled_lines(numbered_lines(path)):
+        yield number, parse_object(text, path=path, line=number)
+    if not number:
+        raise empty(str(path))
+
+
+def filled_lines(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+    """The numbered lines that are not blank."""
+    return ((number, text) for number, text in lines if not is_blank(text))
+
+
+def bar_fields(line: str) -> list[str]:
+    """The fields of a ``source ||| target`` line; one space on either side of the bars belongs to them."""
+    return _BARS.split(line)
+
+
+def lexicon_entries(line: str) -> list[str]:
+    """The entries of a line as MUSE writes it, by a tab or by spaces; only a tab allows entries of several words."""
+    return line.split("\t") if "\t" in line else split_words(line, mode="whitespace")
+
+
+def jsonl_columns(path: str) -> set[str]:
+    """The names in the first object of a file of JSON lines; none if it is not an object."""
+    try:
+        return set(next(numbered_objects(path))[1])
+    except InputError:
+        return set()

@@ -1,0 +1,83 @@
+"""The sentence pairs of a raw file, each with all that its row says."""
+
+from collections.abc import Iterable, Iterator
+from itertools import repeat
+from typing import Any
+from xml.etree import ElementTree
+
+from isoglot.formats.readers import PAIR_READERS
+from isoglot.formats.records import Chunk
+from isoglot.formats.sentence_pair import SentencePair, Tags
+from isoglot.formats.sources import Source
+
+_WORD_NAMES = (("source_words", "target_words"), ("src", "tgt"))
+_TAG_NAMES = (("source_tags", "target_tags"), ("src_tags", "tgt_tags"))
+
+
+def source_pairs(source: Source) -> Iterator[SentencePair]:
+    """The pairs of a raw source, in bounded memory."""
+    for chunk in PAIR_READERS[str(source.format)].chunks(source, "bitext", None):
+        yield from chunk_pairs(source, chunk)
+
+
+def chunk_pairs(source: Source, chunk: Chunk) -> list[SentencePair]:
+    """The pairs of a chunk of a source."""
+    fields, lines = PAIR_READERS[str(source.format)].fields(source, "bitext", chunk)
+    rest: list[Iterable[Any]] = [fields.get("more", repeat({})), fields.get("cells", repeat(()))]
+    rows = zip(lines, fields["source"], fields["target"], *rest, strict=False)
+    source_language, target_language = source.languages("bitext")
+    pairs = []
+    for line, first, second, more, cells in rows:
+        pair = SentencePair((first, second), languages=(source_language, target_language))
+        pair.path, pair.line, pair.cells = source.path, line, cells
+        if not (isinstance(first, str) and isinstance(second, str)):
+            sides = (("", side) if isinstance(side, list) else (side, ()) for side in (first, second))
+            texts, words = zip(*((text or " ".join(words), words) for text, words in sides), strict=True)
+            pair.texts, pair.words = texts, words
+        if more:
+            take_row_values(pair, dict(more))
+        elif cells:
+            pair.more = {"columns": cells}
+        pairs.append(pair)
+    return pairs
+
+
+def take_row_values(pair: SentencePair, more: dict[str, Any]) -> None:
+    """Give a pair what its row says beside both sides: id, words and in-line tags, and the rest by name."""
+    pair.id, pair.more = more.pop("id", None), more
+    for names in _WORD_NAMES:
+        if not any(pair.words) and all(_is_words(more.get(name)) for name in names):
+            pair.words = more.pop(names[0]), more.pop(names[1])
+    for names in _TAG_NAMES:
+        if names[0] in more and names[1] in more:
+            first, second = (_tags(more[name], text) for name, text in zip(names, pair.texts, strict=True))
+            if first is not None and second is not None:
+                pair.tags = first, second
+                del more[names[0]], more[names[1]]
+
+
+def _is_words(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(word, str) for word in value)
+
+
+def _tags(value: Any, text: str) -> Tags | None:
+    """In-line tags of a text; None for what is not."""
+    if isinstance(value, tuple):  # of the reader of TMX
+        return value
+    match value:
+        case [*items] if all(
+            isinstance(item, list) and list(map(type, item)) == [int, str] for item in items
+        ):
+            tags = tuple((position, xml) for position, xml in items)
+            positions = [position for position, _ in tags]
+        case _:
+            return None
+    if positions != sorted(positions) or not 0 <= min(positions, default=0) <= max(
+        positions, default=0
+    ) <= len(text):
+        return None
+    try:
+        ElementTree.fromstring(f"<seg>{''.join(xml for _, xml in tags)}</seg>")  # noqa: S314 - no declarations inside
+    except ElementTree.ParseError:
+        return None
+    return tags

@@ -1,0 +1,187 @@
+"""Sentence pairs written in the formats that every verb reads, with what their rows say and what is known of them."""
+
+import json
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import IO, Any
+from xml.sax.saxutils import escape, quoteattr
+
+from isoglot.errors import ConfigurationError, InputError
+from isoglot.formats.sentence_pair import SentencePair, Tags
+from isoglot.formats.sources import LANGUAGE_TAG, UNNAMED, bare_suffix, by_suffix
+from isoglot.runs.files import text_output
+from isoglot.runs.records import json_line
+from isoglot.runs.xml_text import XmlText
+
+WritePair = Callable[[SentencePair, Mapping[str, Any]], None]
+"""Takes a pair and what is known of it, by name, in the same order for every pair."""
+_LOG = logging.getLogger(__name__)
+_TMX = (
+    '<?xml version="1.0" encoding="UTF-8"?>\n<!DOCTYPE tmx SYSTEM "tmx14.dtd">\n<tmx version="1.4">\n'
+    '<header creationtool="isoglot" creationtoolversion="1" segtype="sentence" o-tmf="isoglot" adminlang="en" '
+    'srclang={source} datatype="plaintext"/>\n<body>\n'
+)
+_ATTRIBUTES = frozenset(
+    ["changedate", "changeid", "creationdate", "creationid", "creationtool", "creationtoolversion", "datatype",
+     "lastusagedate", "o-encoding", "o-tmf", "segtype", "srclang", "usagecount"]
+)  # fmt: skip
+"""Attributes of TMX's units and translations, beside their ids and languages."""
+_ENDS = str.maketrans("\t\n\r", "   ")
+_NO_LANGUAGE = "a TMX file names its languages; add --source-lang en --target-lang de"
+
+
+def _format(paths: Sequence[str]) -> str:
+    """The format of pairs in one file, by its name, or of the two files of a Moses pair."""
+    if len(paths) == 2 and "-" not in paths:
+        return "moses"
+    name = "tsv" if paths[0] == "-" else by_suffix(paths[0])
+    packed = Path(paths[0]).suffix if bare_suffix(paths[0]) != Path(paths[0]).suffix.lower() else ".gz"
+    if len(paths) != 1 or name not in ("tsv", "jsonl", "tmx") or packed != ".gz":
+        raise ConfigurationError(
+            f"{' '.join(paths)}: the format is not clear from its name; name a .tsv, .jsonl or .tmx file (or .gz), "
+            "or two files, one per side"
+        )
+    return name
+
+
+@contextmanager
+def pair_writer(paths: Sequence[str], languages: Sequence[str] = ("", "")) -> Iterator[WritePair]:
+    """Write pairs; the files take their places when the block ends without an error.
+
+    ``.jsonl``: an object with all that the row says, and the values by name; ``.tsv``: source, target, the row's other
+    columns, then the values, numbers with four digits; ``.tmx``: what the row says, as in-line tags, notes, properties
+    and attributes, without characters that XML forbids, which are counted; the two files of a Moses pair: the
+    sentences alone. ``-`` is TSV on standard output.
+
+    ``languages``: What the header of a TMX file names, which it has to.
+    """
+    form, legal = _format(paths), XmlText()
+    if form == "tmx" and not all(map(_is_language, languages)):
+        raise ConfigurationError(f"{paths[0]}: {_NO_LANGUAGE}")
+    writer = _Tables(paths) if form in ("moses", "tsv") else None
+    with ExitStack() as stack:
+        files: list[IO[str]] = [stack.enter_context(text_output(path)) for path in paths]
+
+        def write(pair: SentencePair, values: Mapping[str, Any]) -> None:
+            if writer is not None:
+                lines = writer.lines(pair, values)
+            elif form == "jsonl":
+                lines = [json_line({**pair.row(), **values})]
+            else:
+                lines = [legal(_unit(pair, paths[0]))]
+            for file, line in zip(files, lines, strict=True):
+                file.write(line)
+
+        if form == "tmx":
+            files[0].write(_TMX.format(source=quoteattr(languages[0])))
+        yield write
+        if form == "tmx":
+            files[0].write("</body>\n</tmx>\n")
+            legal.warn(paths[0])
+
+
+def _is_language(tag: str) -> bool:
+    return tag not in UNNAMED and LANGUAGE_TAG.fullmatch(tag.lower()) is not None
+
+
+class _Tables:
+    """Lines of the two files of a Moses pair, or of a TSV, all of the same number of columns."""
+
+    def __init__(self, paths: Sequence[str]) -> None:
+        self._paths, self._width, self._warned = paths, -1, False
+
+    def lines(self, pair: SentencePair, values: Mapping[str, Any]) -> list[str]:
+        """The lines of a pair."""
+        texts, cells = [*map(_column, pair.texts)], [*map(_column, pair.cells)]
+        tsv = len(self._paths) == 1
+        if self._width < 0:
+            self._width = len(cells)
+        if not (self._warned or (tsv and cells)) and (
+            pair.more or pair.tags != ((), ()) or pair.id is not None
+        ):
+            self._warn(pair)
+        if not tsv:
+            return [f"{text}\n" for text in texts]
+        if len(cells) != self._width:
+            raise InputError(
+                f"{len(cells) + 2} columns, but the first pair has {self._width + 2}, and so has each row of a .tsv; "
+                "write a .jsonl file",
+                path=pair.path,
+                line=pair.line,
+            )
+        known = [f"{value:.4f}" if isinstance(value, float) else str(value) for value in values.values()]
+        return ["\t".join([*texts, *cells, *known]) + "\n"]
+
+    def _warn(self, pair: SentencePair) -> None:
+        """Name what is left out, once."""
+        named = [name for name in pair.more if not name.endswith("_language")]
+        lost = ["id"] * (pair.id is not None) + named + ["in-line tags"] * any(pair.tags)
+        if lost:
+            paths, names = " ".join(self._paths), ", ".join(lost)
+            _LOG.warning("%s: has no room for %s; write a .jsonl file to keep them", paths, names)
+            self._warned = True
+
+
+def _column(text: str) -> str:
+    """A text without what ends columns and lines."""
+    return text if text.isprintable() else text.translate(_ENDS)
+
+
+def _unit(pair: SentencePair, path: str) -> str:
+    """The line of a translation unit; what TMX has no place for is a property of its name."""
+    rest = pair.row_values()
+    name = "" if pair.id is None else f" tuid={quoteattr(str(pair.id))}"
+    sides = []
+    for side, text, tags, tag in zip(
+        ("source", "target"), pair.texts, pair.tags, pair.languages, strict=True
+    ):
+        label = str(rest.pop(f"{side}_language", tag))
+        language = label if _is_language(label) else tag
+        if not _is_language(language):
+            raise ConfigurationError(f"{path}: {_NO_LANGUAGE}")
+        attributes, notes = _about(rest, f"{side}_")
+        attributes = f"xml:lang={quoteattr(language)}{attributes}"
+        sides.append(f"<tuv {attributes}>{notes}<seg>{segment(text, tags)}</seg></tuv>")
+    attributes, notes = _about(rest, "")
+    properties = "".join(_property(key, value) for key, value in rest.items())
+    return f"<tu{name}{attributes}>{notes}{properties}{''.join(sides)}</tu>\n"
+
+
+def _about(rest: dict[str, Any], prefix: str) -> tuple[str, str]:
+    """Attributes, and notes and properties, taken from what a row says of its unit or of a side."""
+    attributes = notes = ""
+    match rest.get(name := f"{prefix}attributes"):
+        case dict(values):
+            known = {
+                key: value for key, value in values.items() if key in _ATTRIBUTES and isinstance(value, str)
+            }
+            attributes = "".join(f" {key}={quoteattr(value)}" for key, value in known.items())
+            rest[name] = {key: value for key, value in values.items() if key not in known}
+            if not rest[name]:
+                del rest[name]
+    match rest.get(name := f"{prefix}notes"):
+        case list(texts) if all(isinstance(text, str) for text in texts):
+            notes = "".join(f"<note>{escape(text)}</note>" for text in texts)
+            del rest[name]
+    match rest.get(name := f"{prefix}properties"):
+        case dict(values):
+            several = ((key, value if isinstance(value, list) else [value]) for key, value in values.items())
+            notes += "".join(_property(key, text) for key, texts in several for text in texts)
+            del rest[name]
+    return attributes, notes
+
+
+def _property(name: str, value: Any) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    return f"<prop type={quoteattr(name)}>{escape(text)}</prop>"
+
+
+def segment(text: str, tags: Tags = ()) -> str:
+    """A text with its in-line tags."""
+    parts, end = [], 0
+    for offset, tag in tags:
+        parts += [escape(text[end:offset]), tag]
+        end = offset
+    return "".join([*parts, escape(text[end:])])

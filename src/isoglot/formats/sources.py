@@ -1,0 +1,325 @@
+"""What to read: one input, its format, its columns and its languages."""
+
+import glob
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import zip_longest
+from pathlib import Path
+from typing import Literal, NamedTuple, get_args
+
+from pydantic import field_validator
+
+from isoglot.checks import did_you_mean
+from isoglot.errors import MISSING_FILE, ConfigurationError, Problem
+from isoglot.options import Options, option, text_of_path
+
+Kind = Literal["text", "bitext", "lexicon", "aligned", "treebank"]
+"""What a prepared corpus can hold: the name of a schema in :mod:`isoglot.schema`."""
+
+LANGUAGES: dict[Kind, tuple[str, ...]] = {
+    kind: ("language",) if kind in ("text", "treebank") else ("source_language", "target_language")
+    for kind in get_args(Kind)
+}
+"""The columns and options that name the languages of each kind."""
+
+
+class Format(NamedTuple):
+    """What is known of a format before anything is read."""
+
+    kinds: tuple[Kind, ...]  # of corpora that it can hold
+    suffixes: tuple[str, ...] = ()  # of files in it
+    options: tuple[str, ...] = ()  # of :class:`Reading` that only it and others like it have a use for
+    streamed: bool = True  # whether it can be read from standard input
+
+
+_PAIRS: tuple[Kind, ...] = ("bitext", "lexicon", "aligned")
+_ALL: tuple[Kind, ...] = ("text", *_PAIRS)
+FORMATS = {
+    "moses": Format(_PAIRS),
+    "bars": Format(_PAIRS, (".src-tgt",)),
+    "tsv": Format(_ALL, (".tsv", ".tab"), ("columns", "header")),
+    "csv": Format(_ALL, (".csv",), ("columns", "header")),
+    "jsonl": Format(_ALL, (".jsonl", ".ndjson"), ("columns",)),
+    "parquet": Format(_ALL, (".parquet",), ("columns",), streamed=False),
+    "huggingface": Format(_ALL, (), ("columns", "subset", "split", "revision"), streamed=False),
+    "tmx": Format(("bitext", "lexicon"), (".tmx",)),
+    "text": Format(("text",), options=("documents",)),
+    "lexicon": Format(("lexicon",)),
+    "conllu": Format(("treebank",), (".conllu",)),
+}
+"""Formats that can be read; ``bars`` is ``source ||| target`` with optional ``||| 0-0 1-2`` links."""
+
+_COMPRESSED = (".gz", ".xz", ".zst", ".bz2")
+LANGUAGE_FLAGS = {
+    "language": "--lang",
+    "source_language": "--source-lang",
+    "target_language": "--target-lang",
+}
+_DEFAULTS: dict[Kind, str] = {"text": "text", "lexicon": "lexicon", "treebank": "conllu"}
+ROLES: dict[Kind, tuple[str, ...]] = {
+    "text": ("text",),
+    "bitext": ("source", "target"),
+    "lexicon": ("source", "target"),
+    "aligned": ("source", "target", "links"),
+    "treebank": ("words", "upos", "heads", "deprels"),
+}
+"""The fields that a format must deliver for each kind of corpus."""
+UNNAMED = ("src", "tgt", "und")
+"""Tags for languages that a command need not know."""
+LANGUAGE_TAG = re.compile(r"[a-z]{2,3}([-_]\S+)?")  # what stands behind the code is free: en-x-trans+inv
+
+
+READING = "How to read"
+"""Heading of the flags that say how inputs are read."""
+
+
+class TableReading(Options):
+    """How the columns of an input are read."""
+
+    columns: dict[str, int | str] = option(
+        {},
+        "Column of a field: source=0, target=1, links=2, text=body, source=translation.de.",
+        flags=["--column"],
+        metavar="FIELD=COLUMN",
+        group=READING,
+    )
+    header: bool = option(False, "TSV and CSV: the first line names the columns.", group=READING)
+
+
+class LinkReading(TableReading):
+    """How the columns and word links of an input are read."""
+
+    one_based: bool = option(False, "Word links count from 1, as in most gold files.", group=READING)
+
+
+class Reading(LinkReading):
+    """How an input is read."""
+
+    format: str | None = option(
+        None,
+        f"{', '.join(FORMATS)}; by default from the file's name.",
+        flags=["--format", "--input-format"],
+        group=READING,
+    )
+    documents: bool = option(
+        False, "Text: blank lines separate documents; a document is one row.", group=READING
+    )
+    subset: str | None = option(None, "Configuration name of a Hugging Face dataset.", group=READING)
+    split: str = option("train", "Split of a Hugging Face dataset.", group=READING)
+    revision: str | None = option(None, "Revision of a Hugging Face dataset.", group=READING)
+
+
+class Source(Reading):
+    """One input of :func:`isoglot.corpus.prepare`.
+
+    Columns are numbers from 0 for TSV and CSV, names for JSONL, Parquet, datasets and TSV or CSV with a header
+    (``translation.de`` reaches into a record). Fields: text; source, target; links; flags.
+
+    Example:
+        >>> Source(path="europarl.en.gz", target_path="europarl.de.gz", source_language="en", target_language="de")
+        ... # doctest: +SKIP
+    """
+
+    path: str = option(
+        ...,
+        "File (a glob pattern stands for all matching files), `-` for standard input, a dataset folder, or a Hugging "
+        "Face dataset name. `.gz .xz .zst .bz2` are unpacked while reading.",
+    )
+    target_path: str | None = option(
+        None, "Target side of a Moses pair of files: line i is the translation of line i of `path`."
+    )
+    links_path: str | None = option(
+        None, "Pharaoh links (`0-0 1-2`), line i for pair i; makes an aligned corpus."
+    )
+    language: str | None = option(None, "Language of a text or treebank, for example `en`.")
+    source_language: str | None = option(None, "Language of the source side, for example `en`.")
+    target_language: str | None = option(None, "Language of the target side, for example `de`.")
+
+    _paths = field_validator("path", "target_path", "links_path", mode="before")(text_of_path)
+
+    def languages(self, kind: Kind) -> tuple[str, ...]:
+        """The languages of a row: one for text and treebanks, source and target for pairs."""
+        return tuple(getattr(self, name) or "" for name in LANGUAGES[kind])
+
+    def files(self) -> list[str]:
+        """Every path that this source reads, first `path`."""
+        return [p for p in (self.path, self.target_path, self.links_path) if p is not None]
+
+
+def sources_from(
+    paths: Sequence[str | Path], *, kind: Kind = "bitext", languages: Sequence[str] = (), **options: object
+) -> list[Source]:
+    """Sources from bare paths, as the command line gives them.
+
+    Two paths of a bitext without a format of their own are a Moses pair; three are a pair and its word links. Any
+    other list is one source a path.
+    """
+    names = [str(p) for p in paths]
+    fields = {**dict(zip_longest(LANGUAGES[kind], languages[: len(LANGUAGES[kind])])), **options}
+    plain = all(by_suffix(n) is None for n in names) and not options.get("format")
+    paired = kind in ("bitext", "lexicon", "aligned") and (plain or options.get("format") == "moses")
+    if paired and len(names) in (2, 3):
+        extra = dict(zip(("target_path", "links_path"), names[1:], strict=False))
+        return [Source.model_validate({"path": names[0], **extra, **fields})]
+    return [Source.model_validate({"path": n, **fields}) for n in names]
+
+
+def resolve_format(source: Source, kind: Kind) -> str:
+    """The format of a source: the one it names, or the one its file name tells."""
+    name = source.format or _guess(source, kind)
+    if name is None:
+        raise ConfigurationError(
+            f"{source.path}: the format is not clear from its name; set format (--input-format) to one of "
+            f"{', '.join(n for n, info in FORMATS.items() if kind in info.kinds)}, or target_path for a Moses pair"
+        )
+    if name not in FORMATS:
+        raise ConfigurationError(f"{source.path}: unknown format {name!r}; {did_you_mean(name, FORMATS)}")
+    if kind not in (kinds := FORMATS[name].kinds):
+        raise ConfigurationError(
+            f"{source.path}: format {name!r} holds {' or '.join(kinds)}, not a {kind} corpus; set another"
+        )
+    return name
+
+
+def expand(sources: Iterable[Source], kind: Kind) -> list[Source]:
+    """Sources with their format filled in, globs replaced by the files that match, and all mistakes found at once.
+
+    The languages of a TMX file that nobody names are read from it.
+    """
+    problems: list[str | Problem] = []
+    expanded: list[Source] = []
+    completed: list[Source] = []  # of languages that nobody names
+    for part in sources:
+        for source in _globbed(part):
+            try:
+                known = source.model_copy(update={"format": resolve_format(source, kind)})
+                complete = _with_languages(known)
+            except ConfigurationError as error:
+                problems.extend(error.problems)
+                continue
+            problems.extend(_problems(complete, kind))
+            expanded.append(complete)
+            completed += [complete] * (complete is not known)
+    problems.extend(_idle(expanded, kind))
+    problems.extend(_turned(completed))
+    if not expanded and not problems:
+        problems.append("no input; name at least one file")
+    if sum(s.files().count("-") for s in expanded) > 1:
+        problems.append("standard input `-` appears more than once, but can be read only once; name a file")
+    if problems:
+        raise ConfigurationError(problems)
+    return expanded
+
+
+def _with_languages(source: Source) -> Source:
+    """A TMX file with its languages, where one of them is not named."""
+    names = ("source_language", "target_language")
+    tags = ["" if (tag := getattr(source, name)) in UNNAMED else tag or "" for name in names]
+    if source.format != "tmx" or all(tags):
+        return source
+    if source.path == "-":
+        raise ConfigurationError(
+            "-: of a TMX file on standard input the languages must be named: --source-lang en --target-lang de"
+        )
+    if not Path(source.path).is_file():
+        return source
+    from isoglot.formats.tmx import tmx_languages  # noqa: PLC0415 - reads sources
+
+    return source.model_copy(update=dict(zip(names, tmx_languages(source.path, tags), strict=True)))
+
+
+def by_suffix(path: str) -> str | None:
+    """The format that a file's name tells; none of lines of text."""
+    suffix = bare_suffix(path)
+    return next((name for name, info in FORMATS.items() if suffix in info.suffixes), None)
+
+
+def bare_suffix(path: str) -> str:
+    """The ending of a file's name, in lower case and without that of its compression: ``.tsv`` of ``a.TSV.gz``."""
+    name = Path(path).name.lower()
+    for suffix in _COMPRESSED:
+        name = name.removesuffix(suffix)
+    return Path(name).suffix
+
+
+def _guess(source: Source, kind: Kind) -> str | None:
+    if source.target_path is not None:
+        return "moses"
+    name = by_suffix(source.path)
+    if name is not None:
+        return name
+    path = Path(source.path)
+    if path.is_dir() or (source.path != "-" and not path.exists() and not path.suffix and kind != "treebank"):
+        return "huggingface"
+    if kind == "aligned" and source.links_path is not None:
+        return "bars"
+    return _DEFAULTS.get(kind)
+
+
+def _globbed(source: Source) -> list[Source]:
+    if source.target_path or Path(source.path).exists() or not glob.has_magic(source.path):
+        return [source]
+    matches = sorted(glob.glob(source.path, recursive=True))  # noqa: PTH207 (the pattern may be absolute)
+    return [source.model_copy(update={"path": m}) for m in matches] or [source]
+
+
+def _problems(source: Source, kind: Kind) -> list[str | Problem]:
+    """Mistakes in one source that can be seen before it is read."""
+    problems: list[str | Problem] = []
+    for path in source.files():
+        if path and (source.format == "huggingface" or path == "-"):  # an empty name is the current folder
+            continue
+        if not Path(path).exists():
+            text = f"{path}: no such file; a path of a readable file is needed: check the name"
+            problems.append(Problem(text, kind=MISSING_FILE))
+        elif not Path(path).is_file():
+            problems.append(
+                f"{path or '.'}: is not a regular file; name one, pass the content of a pipe on standard input (-), or "
+                "set format: huggingface for a saved data set"
+            )
+    if "-" in source.files() and not FORMATS[source.format or ""].streamed:
+        problems.append(f"-: {source.format} cannot be read from standard input; name a file")
+    for field in LANGUAGES[kind]:
+        tag = getattr(source, field)
+        if not tag or not LANGUAGE_TAG.fullmatch(tag):
+            problems.append(
+                f"{source.path}: {field} {f'is {tag!r}' if tag else 'is missing'}; a code such as en, deu, pt-BR "
+                f"or en-x-trans is needed: set {field}: en ({LANGUAGE_FLAGS[field]} en)"
+            )
+    fields = () if kind == "treebank" else (*ROLES[kind], "flags")
+    problems += [
+        f"{source.path}: columns: unknown column {field!r}; {did_you_mean(field, fields)}"
+        for field in source.columns
+        if field not in fields
+    ]
+    if source.format == "moses" and source.target_path is None:
+        problems.append(f"{source.path}: a Moses corpus is two files, found one; set target_path: ...")
+    if kind == "aligned" and source.format == "moses" and source.links_path is None:
+        problems.append(
+            f"{source.path}: an aligned corpus needs word links; set links_path: a file of `0-0 1-2` lines"
+        )
+    if kind != "aligned" and source.links_path is not None:
+        problems.append(
+            f"{source.links_path}: word links do not belong to a {kind} corpus; set kind: aligned"
+        )
+    return problems
+
+
+def _turned(sources: Sequence[Source]) -> Iterator[str]:
+    """Files that go from the target language of the first to its source language."""
+    for part in sources[1:]:
+        source, target = part.languages("bitext")
+        if (target, source) == sources[0].languages("bitext"):
+            turn = f"add --source-lang {target} --target-lang {source}"
+            yield f"{part.path}: goes from {source} to {target}, and {sources[0].path} the other way; {turn}"
+
+
+def _idle(sources: Sequence[Source], kind: Kind) -> Iterator[str]:
+    """Options that no input has a use for."""
+    for field, info in Reading.model_fields.items():
+        formats = [name for name, format_info in FORMATS.items() if field in format_info.options]
+        using = [s for s in sources if getattr(s, field) != info.default]
+        if formats and using and not any(s.format in formats for s in using):
+            yield f"{using[0].path}: {field} is for {', '.join(formats)}, not for {using[0].format}; leave it out"
+    if kind != "aligned" and any(s.one_based for s in sources):
+        yield f"{sources[0].path}: one_based is for word links, and a {kind} corpus has none: leave it out"

@@ -1,0 +1,63 @@
+"""CoNLL-U treebanks."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from isoglot.checks import is_number
+from isoglot.errors import InputError
+from isoglot.formats.line_files import blocks, decode_lines, each
+from isoglot.formats.records import Chunk, Fields
+from isoglot.formats.sources import Kind, Source
+
+_COLUMNS = 10
+
+
+def tree_fields(source: Source, kind: Kind, chunk: Chunk) -> Fields:
+    """Dependency trees. Multi-word ranges (`1-2`) and empty nodes (`8.1`) are left out."""
+    trees, numbers = [], []
+    lines = decode_lines(chunk.payload[0], source.path, chunk.first_line)
+    for block in blocks(enumerate(lines, chunk.first_line)):
+        words = list(zip(block, each(word_columns, block, source.path), strict=True))
+        rows = [(number, columns) for (number, _), columns in words if columns]
+        if [int(columns[0]) for _, columns in rows] != list(range(1, len(rows) + 1)):
+            raise InputError("the words are not numbered 1, 2, 3, ...: fix this tree").at(
+                source.path, block[0][0]
+            )
+        for number, columns in rows:
+            if not is_number(columns[6]) or int(columns[6]) > len(rows):
+                raise InputError(
+                    f"head {columns[6]!r} is not 0 or a word of the sentence of {len(rows)}: fix the line",
+                    path=source.path,
+                    line=number,
+                )
+        if rows:
+            trees.append([columns for _, columns in rows])
+            numbers.append(block[0][0])
+    return {
+        "words": [[columns[1] for columns in tree] for tree in trees],
+        "upos": [[columns[3] or "_" for columns in tree] for tree in trees],
+        "heads": [[int(columns[6]) for columns in tree] for tree in trees],
+        "deprels": [[columns[7] or "_" for columns in tree] for tree in trees],
+    }, numbers
+
+
+def word_columns(line: str) -> list[str] | None:
+    """The columns of a word's line; ``None`` for a comment, a range (`1-2`) and an empty node (`8.1`)."""
+    if line.startswith("#"):
+        return None
+    columns = line.split("\t")
+    if len(columns) != _COLUMNS:
+        raise InputError(f"{len(columns)} columns between tabs, but CoNLL-U has {_COLUMNS}; fix the line")
+    parts = columns[0].replace("-", ".").split(".")
+    if not all(map(is_number, parts)) or len(parts) > 2:
+        raise InputError(f"{columns[0]!r} is not a number of a word, `1-2` or `8.1`; fix the line")
+    return columns if len(parts) == 1 else None
+
+
+def conllu(row: Mapping[str, Any], number: int, *, text: str, notes: Sequence[str] | None = None) -> str:
+    """The lines of a tree, the last one blank; ``notes`` are of its words."""
+    columns = (row["words"], row["upos"], row["heads"], row["deprels"], notes or ["_"] * len(row["words"]))
+    lines = [f"# sent_id = {number}", f"# text = {text}"]
+    for i, (word, tag, head, relation, note) in enumerate(zip(*columns, strict=True), 1):
+        lines.append(f"{i}\t{word}\t_\t{tag}\t_\t_\t{head}\t{relation}\t_\t{note}")
+    return "\n".join([*lines, ""])

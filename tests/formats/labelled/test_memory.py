@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+import pytest
+from datasets import ClassLabel, Dataset, DatasetDict
+
+from isoglot.errors import ConfigurationError
+from isoglot.formats.labelled.memory import memory_source, with_schema
+from isoglot.schema import LABELLED, SPAN, TAGGED
+
+
+def _rows(*texts: str, **more: Any) -> Dataset:
+    return Dataset.from_dict({"text": texts, "label": ["a"] * len(texts), **more})
+
+
+def test_what_is_of_one_language_or_split_comes_before_what_is_of_any() -> None:
+    data = {"de": {"test": _rows("own")}, "train": _rows("all train"), "fr": _rows("any split")}
+    given = memory_source(data, LABELLED)
+
+    def found(language: str, split: str) -> list[str]:
+        (place,) = given.find(language, split)
+        assert place.rows is not None
+        return list(place.rows["text"])
+
+    assert (found("deu", "test"), found("fr", "test"), found("fr", "train")) == (
+        ["own"],
+        ["any split"],
+        ["any split"],
+    )
+    assert found("de", "train") == ["all train"]
+    with pytest.raises(ConfigurationError, match=r"no test data for 'it', got de test \(1 rows\) "):
+        given.find("it", "test")
+    assert not given.has_dev("fr"), "the same rows are not development data"
+    splits = DatasetDict(train=_rows("a"), validation=_rows("b"))
+    assert memory_source(splits, LABELLED).has_dev("de")
+
+
+def test_columns_take_the_schemas_names_and_types() -> None:
+    rows = (
+        _rows("x", "y", stars=[5, 1], note=[None, None]).rename_column("text", "body").remove_columns("label")
+    )
+    found = with_schema(rows, LABELLED, {"text": "body", "label": "stars"})
+    assert found.to_list() == [{"text": "x", "label": "5"}, {"text": "y", "label": "1"}]
+    named = Dataset.from_dict({"tokens": [["a", "b"]], "pos_tags": [[1, 0]]})
+    with pytest.raises(ConfigurationError, match=r"column 'words' is Value.*, but a list is needed"):
+        with_schema(Dataset.from_dict({"words": ["a b"], "tags": ["DET NOUN"]}), TAGGED)
+    feature = type(named.features["pos_tags"])(ClassLabel(names=["DET", "NOUN"]))
+    assert with_schema(named.cast_column("pos_tags", feature), TAGGED)["tags"][:] == [["NOUN", "DET"]]
+    asked = Dataset.from_list(
+        [{"question": "q", "context": "c", "answers": {"text": ["c"], "answer_start": [0]}}] * 2
+    )
+    assert with_schema(asked, SPAN)["id"][:] == ["0", "1"]
+    with pytest.raises(
+        ConfigurationError, match=r"column 'text' is missing, found question, context, answers"
+    ):
+        with_schema(asked, LABELLED)
+    with pytest.raises(
+        ConfigurationError, match="columns: unknown column txt; the task's columns are text, label, language"
+    ):
+        with_schema(_rows("x"), LABELLED, {"txt": "text"})
+
+
+def test_data_without_rows_are_refused() -> None:
+    empty = _rows()
+    for data in (
+        empty,
+        empty.to_pandas(),
+        pd.DataFrame(),
+        {"de": empty},
+        {"train": _rows("a"), "dev": empty},
+    ):
+        with pytest.raises(ConfigurationError, match="data: no rows"):
+            memory_source(data, LABELLED)

@@ -1,0 +1,135 @@
+"""Sentences matched by id or place, in memory that does not grow with the files, and words that must be the same."""
+
+from __future__ import annotations
+
+import json
+import random
+import tracemalloc
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from isoglot.aligners.options import FileScoring, Gold
+from isoglot.aligners.score_file import score_file
+from isoglot.aligners.scoring import ScoreReport
+from isoglot.errors import InputError
+from isoglot.formats.link_files import LinkReader
+from isoglot.formats.link_matching import matched
+
+
+def write(path: Path, rows: list[dict[str, Any]]) -> Path:
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def sentence(number: int, name: object, links: str = "sure", *, words: bool = False) -> dict[str, Any]:
+    """Another link a sentence, so that no two sentences have the same."""
+    row: dict[str, Any] = {} if name is None else {"id": name}
+    if words:
+        row |= {"src": [f"s{number}"] * 60, "tgt": [f"t{number}"] * 60}
+    return row | {links: [[number, 2 * number % 7]]}
+
+
+def scored(folder: Path, found: list[dict[str, Any]], gold: list[dict[str, Any]]) -> ScoreReport:
+    paths = write(folder / "found.jsonl", found), write(folder / "gold.jsonl", gold)
+    return score_file(Gold(gold=paths[1]), FileScoring(links=str(paths[0])))
+
+
+@pytest.mark.parametrize("words", [False, True])
+@pytest.mark.parametrize("start", [0, 1, "s"])
+def test_links_in_another_order_match_by_id(tmp_path: Path, start: int | str, words: bool) -> None:
+    names = [f"s{n}" if start == "s" else n + int(start) for n in range(40)]
+    gold = [sentence(n, name, words=words) for n, name in enumerate(names)]
+    found = [sentence(n, name, "links", words=words) for n, name in enumerate(names)]
+    for mixed in (found[::-1], random.Random(1).sample(found, 40), found[:20] + found[20:][::-1]):
+        assert scored(tmp_path, mixed, gold).total.aer == 0
+        turned = [{**row, "sure": row["links"]} for row in mixed]
+        assert scored(tmp_path, found, turned).total.aer == 0
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "message"),
+    [
+        (
+            "abc",
+            "abd",
+            r"found\.jsonl: 1 ids of .*gold\.jsonl are missing \('d'\); 1 ids are none of its .*\('c'\)",
+        ),
+        ("acb", "abcdefg", r"4 ids of .* are missing \('d', 'e', 'f', …\)"),
+        ("ab", "abc", r"1 ids of .* are missing \('c'\); score the links of the same sentences"),
+        ("cabb", "abcd", r"found\.jsonl:4: id 'b' stands in line 3 too"),
+        ("bca", "abb", r"gold\.jsonl:3: id 'b' stands in line 2 too"),
+        (["a", "c", None], "abc", r"found\.jsonl:3: has no id, and other lines have one"),
+        ("cab", ["a", "b", None], r"gold\.jsonl:3: has no id, and other lines have one"),
+        ([None, "c", "b"], "abc", r"found\.jsonl:2: has an id, and line 1 has none"),
+        ([None, None, "a"], "abc", r"found\.jsonl:3: has an id, and line 1 has none"),
+        ("abc", [None, None, "a"], r"gold\.jsonl:3: has an id, and line 1 has none"),
+        (["a", 1, "1"], "abc", r"found\.jsonl:3: id '1' stands in line 2 too"),
+        ("abc", ["a", True, "b"], r"gold\.jsonl:2: the id is True, but a whole number or a text is needed"),
+    ],
+)
+def test_missing_and_repeated_ids_are_refused(tmp_path: Path, ours: Any, theirs: Any, message: str) -> None:
+    gold = [sentence(n, name) for n, name in enumerate(theirs)]
+    with pytest.raises(InputError, match=message):
+        scored(tmp_path, [sentence(n, name, "links") for n, name in enumerate(ours)], gold)
+
+
+@pytest.mark.parametrize("start", [0, 1])
+@pytest.mark.parametrize("names", ["cab", [None] * 3, [5, 6, 7], [1, 2, 3]])
+def test_ids_that_only_number_the_lines_are_no_names(tmp_path: Path, start: int, names: Any) -> None:
+    gold = [sentence(n, name) for n, name in enumerate(names)]
+    found = [sentence(n, n + start, "links") for n in range(3)]
+    assert scored(tmp_path, found, gold).total.aer == 0
+    assert scored(tmp_path, [sentence(n, None, "links") for n in range(3)], gold).total.aer == 0
+    with pytest.raises(
+        InputError, match=r"2 sentences, .*gold\.jsonl has 3; one without links is an empty line"
+    ):
+        scored(tmp_path, found[:2], gold)
+
+
+def test_other_words_are_refused_though_their_numbers_agree(tmp_path: Path) -> None:
+    gold = [{"src": ["Das", "\ufb01n"], "tgt": ["x"], "sure": [[0, 0]]}] * 2
+    same = [{"src": ["das", "fin"], "tgt": ["X"], "links": [[0, 0]]}] * 2
+    assert scored(tmp_path, same, gold).total.aer == 0
+    other = [same[0], {**same[0], "src": ["das", "fun"]}]
+    with pytest.raises(
+        InputError, match=r"found\.jsonl:2: sentence 2 has the word 'fun', where .*gold\.jsonl has '\ufb01n'"
+    ):
+        scored(tmp_path, other, gold)
+
+
+def test_rows_may_lack_the_last_sentences_and_others_may_not(tmp_path: Path) -> None:
+    lines, rows = tmp_path / "lines.txt", tmp_path / "rows.wa"
+    lines.write_text("0-0\n\n1-1\n\n")
+    rows.write_text("3 2 2\n1 1 1\n")
+    for found, gold, pairs in ((lines, rows, 4), (rows, lines, 4), (rows, rows, 3)):
+        every = list(matched(LinkReader(found), LinkReader(gold)))
+        assert len(every) == pairs
+        assert all(own.links == right.links for own, right in every)
+    (tmp_path / "short.txt").write_text("0-0\n")
+    for wrong, other, said in (
+        ("short.txt", "lines.txt", "1 sentences, .*lines.txt has 4"),
+        ("lines.txt", "short.txt", "4 sentences, .*short.txt has 1"),
+        ("rows.wa", "short.txt", "3 sentences, .*short.txt has 1"),
+    ):
+        with pytest.raises(InputError, match=f"{wrong}: {said};"):
+            list(matched(LinkReader(tmp_path / wrong), LinkReader(tmp_path / other)))
+
+
+@pytest.mark.parametrize("suffix", ["jsonl", "txt"])
+def test_no_more_than_some_lines_are_held(tmp_path: Path, suffix: str) -> None:
+    """Links as objects take fifty times as much memory as in their file."""
+    links, count, size = [[n % 60, (7 * n) % 60] for n in range(100)], 400, 0
+    for name in ("gold", "found"):
+        row = json.dumps({"id": "s", "sure" if name == "gold" else "links": links})
+        text = row if suffix == "jsonl" else " ".join(f"{i}-{j}" for i, j in links)
+        size += (tmp_path / f"{name}.{suffix}").write_text(f"{text}\n" * count)
+    tracemalloc.start()
+    report = score_file(
+        Gold(gold=tmp_path / f"gold.{suffix}"), FileScoring(links=str(tmp_path / f"found.{suffix}"))
+    )
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert (report.count, report.sentences, report.total.aer) == (count, [], 0)
+    assert peak < 4 * size + (1 << 20)

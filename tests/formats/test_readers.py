@@ -1,0 +1,263 @@
+"""Every format: what it reads, and that every mistake names its file and line."""
+
+import io
+import json
+import re
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from reading import PAIR, rows, write
+
+from isoglot.errors import ConfigurationError, InputError
+from isoglot.formats import line_files as streams
+from isoglot.formats.readers import read
+from isoglot.formats.sources import Source, resolve_format, sources_from
+
+
+def test_moses(tmp_path):
+    en, de = write(tmp_path, "a.en", "one\ntwo\n"), write(tmp_path, "a.de", "eins\nzwei")
+    assert rows(en, target_path=de) == [
+        {"source": "one", "target": "eins", **PAIR},
+        {"source": "two", "target": "zwei", **PAIR},
+    ]
+
+
+@pytest.mark.parametrize("short", ["source", "target"])
+def test_moses_of_different_lengths(tmp_path, short, monkeypatch):
+    monkeypatch.setattr(streams.LineFile.take, "__defaults__", (2, 1 << 20))
+    long_, short_ = write(tmp_path, "long", "a\n" * 7), write(tmp_path, "short", "b\n" * 4)
+    first, second = (short_, long_) if short == "source" else (long_, short_)
+    with pytest.raises(InputError, match=r"short:5: the file ends here.*long continues") as caught:
+        rows(first, target_path=second)
+    assert caught.value.line == 5
+
+
+def test_moses_with_an_empty_side(tmp_path):
+    with pytest.raises(InputError, match=r"b:1: "):
+        rows(write(tmp_path, "a", "x\n"), target_path=write(tmp_path, "b", ""))
+    with pytest.raises(InputError, match=r"c:1: the file is empty"):
+        rows(write(tmp_path, "c", ""), target_path=write(tmp_path, "b", ""))
+
+
+def test_moses_invalid_utf8_names_the_side(tmp_path):
+    (tmp_path / "b").write_bytes(b"ok\n\xe9\n")
+    with pytest.raises(InputError, match=r"b:2: byte 0xe9"):
+        rows(write(tmp_path, "a", "x\ny\n"), target_path=str(tmp_path / "b"))
+
+
+def test_tsv_columns_by_number_and_name(tmp_path):
+    path = write(tmp_path, "a.tsv", "n\tone\teins\nn\ttwo\tzwei\n")
+    assert [(r["source"], r["target"]) for r in rows(path, columns={"source": 1, "target": 2})] == [
+        ("one", "eins"),
+        ("two", "zwei"),
+    ]
+    named = write(tmp_path, "b.tsv", "id\ten\tde\n1\tone\teins\n")
+    assert rows(named, header=True)[0]["target"] == "eins"
+    assert rows(named, header=True, columns={"source": "id"})[0]["source"] == "1"
+
+
+def test_tsv_missing_column(tmp_path):
+    path = write(tmp_path, "a.tsv", "one\teins\n\ntwo\n")
+    with pytest.raises(InputError, match=r"a\.tsv:3: 1 columns, but column 1 .* for the target"):
+        rows(path)
+    with pytest.raises(InputError, match=r"a\.tsv:1: .* no header"):
+        rows(path, columns={"target": "de"})
+    named = write(tmp_path, "b.tsv", "english\tgerman\none\teins\n")
+    with pytest.raises(InputError, match=r"b\.tsv:1: no column 'germn' for the target"):
+        rows(named, header=True, columns={"source": "english", "target": "germn"})
+
+
+def test_text_lines_and_documents(tmp_path):
+    path = write(tmp_path, "a.txt", "one\ntwo\n\n \nthree\n")
+    assert [r["text"] for r in rows(path, "text")] == ["one", "two", "", " ", "three"]
+    assert [r["text"] for r in rows(path, "text", documents=True)] == ["one\ntwo", "three"]
+
+
+def test_lexicon(tmp_path):
+    path = write(tmp_path, "a.txt", "the die\nnew york\tNew York\n\n")
+    assert [(r["source"], r["target"]) for r in rows(path, "lexicon")] == [
+        ("the", "die"),
+        ("new york", "New York"),
+        ("", ""),
+    ]
+    with pytest.raises(InputError, match=r"b\.txt:2: 3 entries"):
+        rows(write(tmp_path, "b.txt", "a b\na b c\n"), "lexicon")
+
+
+def labelled(folder: Path, name: str, tags: list[str]) -> str:
+    """Texts with a column of languages."""
+    if name.endswith(".jsonl"):
+        return write(folder, name, "".join(json.dumps({"text": t, "language": t}) + "\n" for t in tags))
+    if name.endswith(".parquet"):
+        pq.write_table(pa.table({"text": tags, "language": tags}), folder / name)
+        return str(folder / name)
+    return write(folder, name, "text,lang\n" + "".join(f"{t},{t}\n" for t in tags))
+
+
+@pytest.mark.parametrize(("name", "line"), [("a.jsonl", 4), ("a.parquet", 4), ("a.csv", 5)])
+def test_a_row_labelled_with_another_language_is_refused(tmp_path, name, line):
+    header = name == "a.csv"
+    fine = ["en", "eng_Latn", "en-GB", "English"]
+    path = labelled(tmp_path, name, fine)
+    assert [r["text"] for r in rows(path, "text", header=header)] == fine
+    path = labelled(tmp_path, name, ["en", "en", "en", "de"])
+    with pytest.raises(InputError, match=rf":{line}: lang\w* is 'de', expected 'en'"):
+        rows(path, "text", header=header)
+    assert len(rows(path, "text", header=header, language="und")) == 4
+    with pytest.raises(InputError, match="is 'en', expected 'en-x-inv'"):
+        rows(path, "text", header=header, language="en-x-inv")
+
+
+def test_standard_input(monkeypatch):
+    class Stream:
+        buffer = io.BufferedReader(io.BytesIO(b"one\teins\n"))
+
+    monkeypatch.setattr(sys, "stdin", Stream)
+    assert rows("-", format="tsv")[0]["target"] == "eins"
+
+
+def test_formats_are_told_by_name_or_refused(tmp_path):
+    assert resolve_format(Source(path="x.tsv.gz"), "bitext") == "tsv"
+    assert resolve_format(Source(path="x.en.xz", target_path="x.de.xz"), "bitext") == "moses"
+    assert resolve_format(Source(path="x.txt.zst"), "lexicon") == "lexicon"
+    with pytest.raises(ConfigurationError, match=r"format 'jsnl'; did you mean 'jsonl'"):
+        resolve_format(Source(path="x", format="jsnl"), "bitext")
+    with pytest.raises(ConfigurationError, match="holds treebank, not a bitext"):
+        resolve_format(Source(path="x.conllu"), "bitext")
+    with pytest.raises(ConfigurationError, match="the format is not clear"):
+        resolve_format(Source(path="x.txt"), "bitext")
+
+
+def test_all_mistakes_in_a_source_are_told_at_once(tmp_path):
+    with pytest.raises(ConfigurationError) as caught:
+        list(read(Source(path=str(tmp_path / "no.tsv"), source_language="en")))
+    assert len(caught.value.problems) == 2
+    assert "no such file" in str(caught.value)
+    assert "target_language" in str(caught.value)
+
+
+def test_globs_stand_for_files(tmp_path):
+    write(tmp_path, "a-2.tsv", "c\td\n")
+    write(tmp_path, "a-1.tsv", "a\tb\n")
+    assert [r["source"] for r in rows(tmp_path / "a-*.tsv")] == ["a", "c"]
+
+
+def test_paths_of_the_command_line():
+    (pair,) = sources_from(["a.en.gz", "a.de.gz"], languages=["en", "de"])
+    assert (pair.target_path, pair.target_language) == ("a.de.gz", "de")
+    assert len(sources_from(["a.tsv", "b.tsv"], languages=["en", "de"])) == 2
+    (aligned,) = sources_from(["a.en", "a.de", "a.links"], kind="aligned", languages=["en", "de"])
+    assert aligned.links_path == "a.links"
+    assert [s.language for s in sources_from(["a.txt", "b.txt"], kind="text", languages=["en"])] == [
+        "en",
+        "en",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "options", "message"),
+    [
+        ("a.tsv", "a\tb\n", {"columns": {"target": 0}}, "one column is read as two fields"),
+        (
+            "a.csv",
+            "x,y\na,b\n",
+            {"header": True, "columns": {"source": "x", "target": 0}},
+            "one column is read as two fields",
+        ),
+        (
+            "a.jsonl",
+            '{"x": "a"}\n',
+            {"columns": {"source": "x", "target": "x"}},
+            "one column is read as two fields",
+        ),
+        (
+            "a.tsv",
+            "a\tb\n",
+            {"columns": {"source": -1}},
+            "got column -1 for the source, but columns count from 0; set columns: {source: NUMBER} (--column",
+        ),
+        ("a.csv", "source,source,target\na,b,c\n", {"header": True}, "2 columns are called 'source'"),
+    ],
+)
+def test_columns_that_cannot_be_meant(tmp_path, name, text, options, message):
+    path = write(tmp_path, name, text)
+    with pytest.raises(InputError, match=re.escape(message)):
+        list(read(Source(path=str(path), source_language="en", target_language="de", **options)))
+
+
+def test_aligned_three_ways(tmp_path):
+    pairs = write(tmp_path, "a.txt", "a b ||| c\nd ||| e f\n")
+    links = write(tmp_path, "a.links", "1-0 0-0 1-0\n\n")
+    beside = rows(pairs, "aligned", links_path=links)
+    assert beside[0] == {
+        "source": "a b",
+        "target": "c",
+        "source_words": ["a", "b"],
+        "target_words": ["c"],
+        "links": [[0, 0], [1, 0]],
+        **PAIR,
+    }
+    assert beside[1]["links"] == []
+    inside = write(tmp_path, "b.txt", "a b ||| c ||| 0-0 1-0\nd ||| e f |||\n")
+    assert rows(inside, "aligned", format="bars") == beside
+    moses = rows(
+        write(tmp_path, "c.en", "a b\nd\n"),
+        "aligned",
+        target_path=write(tmp_path, "c.de", "c\ne f\n"),
+        links_path=links,
+    )
+    assert moses == beside
+    gold = {"src": ["a", "b"], "tgt": ["c"], "sure": [[0, 0], [1, 0]], "possible": []}
+    assert rows(write(tmp_path, "d.jsonl", json.dumps(gold)), "aligned") == beside[:1]
+
+
+def test_words_that_links_count_end_at_spaces_alone(tmp_path):
+    bars = write(tmp_path, "a.txt", "10\u00a0000 b ||| \u2009 c ||| 1-1 0-0\n")
+    (found,) = rows(bars, "aligned", format="bars")
+    assert (found["source_words"], found["target_words"]) == (["10\u00a0000", "b"], ["\u2009", "c"])
+    assert found["links"] == [[0, 0], [1, 1]]
+    with pytest.raises(InputError, match=r"b\.txt:1: word link '0-0\\xa01-1' cannot be read"):
+        rows(write(tmp_path, "b.txt", "a b ||| c d ||| 0-0\u00a01-1\n"), "aligned", format="bars")
+
+
+def test_gold_links_count_from_one_and_possible_ones_are_left_out(tmp_path):
+    pairs, links = write(tmp_path, "a.txt", "a b ||| c d\n"), write(tmp_path, "g", "1-1 2p2 2?1\n")
+    assert rows(pairs, "aligned", links_path=links, one_based=True)[0]["links"] == [[0, 0]]
+
+
+@pytest.mark.parametrize(
+    ("links", "message"),
+    [
+        (
+            "0-0\n0-1\n",
+            "links:2: word link 0-1 .* outside the sentence of 1 source and 1 target words; .* one_based",
+        ),
+        ("0-0\n0:x\n", "links:2: word link '0:x' cannot be read"),
+        ("0-0\n", "links:2: the file ends here"),
+    ],
+)
+def test_aligned_mistakes(tmp_path, links, message):
+    pairs = write(tmp_path, "a.txt", "a ||| b\na ||| b\n")
+    with pytest.raises(InputError, match=message):
+        rows(pairs, "aligned", links_path=write(tmp_path, "links", links))
+    with pytest.raises(InputError, match=r"x\.txt:1: 1 fields, but 3 are needed"):
+        rows(write(tmp_path, "x.txt", "a b\n"), "aligned", format="bars")
+
+
+@pytest.mark.parametrize("links", [None, 5, [[0.9, 0]], [[0, 0, 1]]])
+def test_links_that_are_no_pairs_of_numbers(tmp_path, links):
+    path = write(tmp_path, "a.jsonl", json.dumps({"source": "a", "target": "b", "links": links}))
+    with pytest.raises(InputError, match=r"a\.jsonl:1: (the links are|word link)"):
+        rows(path, "aligned")
+
+
+def test_aligned_rows_keep_the_words_that_their_links_count(tmp_path):
+    """A text may be cut otherwise at its blanks: French writes 10 000 as one word."""
+    row = {"source": "10 000 francs", "target": "10,000 francs", "links": [[0, 0], [1, 1]],
+           "source_words": ["10 000", "francs"], "target_words": ["10,000", "francs"]}  # fmt: skip
+    (found,) = rows(write(tmp_path, "a.jsonl", json.dumps(row)), "aligned")
+    assert (found["source_words"], found["target_words"]) == (row["source_words"], row["target_words"])
+    assert found["links"] == row["links"]

@@ -1,0 +1,92 @@
+from xml.sax.saxutils import escape
+
+import pytest
+from reading import PAIR, rows, write
+
+from isoglot.errors import InputError
+from isoglot.formats.readers import READERS
+from isoglot.formats.sources import Source
+
+TMX = """<?xml version="1.0" encoding="UTF-8"?>
+<!DOCTYPE tmx SYSTEM "tmx14.dtd">
+<tmx version="1.4"><header srclang="en"/><body>
+<tu><tuv xml:lang="EN-us"><seg>one <bpt i="1">&lt;b&gt;</bpt>&amp; <hi>two</hi><ept i="1"/></seg></tuv>
+<tuv xml:lang="de"><seg>eins &amp; zwei</seg></tuv></tu>
+<tu><tuv xml:lang="en"><seg>alone</seg></tuv><tuv xml:lang="fr"><seg>seul</seg></tuv></tu>
+<tu><tuv lang="de_AT"><seg>Jänner</seg></tuv><tuv xml:lang="en-GB"><seg>January</seg></tuv></tu>
+</body></tmx>
+"""
+
+
+def test_tmx(tmp_path):
+    path = write(tmp_path, "a.tmx", TMX)
+    assert [(r["source"], r["target"]) for r in rows(path)] == [
+        ("one & two", "eins & zwei"),
+        ("January", "Jänner"),
+    ]
+    only = rows(path, source_language="en-GB")
+    assert [r["source"] for r in only] == ["January"]
+
+
+def test_tmx_mistakes(tmp_path):
+    with pytest.raises(InputError, match=r"a\.tmx:9: no unit in it; the languages are de, de-at, en, en-gb"):
+        rows(write(tmp_path, "a.tmx", TMX), target_language="it")
+    with pytest.raises(InputError, match=r"b\.tmx:7: not well-formed"):
+        rows(write(tmp_path, "b.tmx", TMX.replace("</seg></tuv></tu>\n</body>", "</tuv></tu>\n</body>")))
+    with pytest.raises(InputError, match=r"c\.tmx:4: not well-formed"):
+        rows(write(tmp_path, "c.tmx", "\n".join(TMX.split("\n")[:3]) + "\n"))
+    with pytest.raises(InputError, match=r"d\.tmx:1: no unit in en and de; the languages are none"):
+        rows(write(tmp_path, "d.tmx", "<html/>"))
+
+
+@pytest.mark.parametrize("languages", [("en", "de"), ("en-US", "de"), ("en", "de-AT")])
+def test_a_language_without_sentences_is_not_called_missing(tmp_path, languages):
+    tags = dict(zip(("source_language", "target_language"), languages, strict=True))
+    text = TMX.replace("<seg>", "<sag>").replace("</seg>", "</sag>")
+    with pytest.raises(InputError, match=rf"a\.tmx:9: no <tuv> in {languages[0].lower()} and .* has a <seg>"):
+        rows(write(tmp_path, "a.tmx", text), **tags)
+
+
+def test_units_that_lack_a_language_behind_the_last_pair_are_counted(tmp_path):
+    head, tail = TMX.split("<body>", maxsplit=1)[0] + "<body>", "</body></tmx>"
+    units = [f'<tu><tuv xml:lang="{tag}"><seg>alone</seg></tuv></tu>' for tag in ("en", "de")]
+    source = Source(path=write(tmp_path, "a.tmx", head + "".join(units) + tail), format="tmx", **PAIR)
+    assert [chunk.incomplete for chunk in READERS["tmx"].chunks(source, "bitext", None)] == [2]
+    assert rows(source.path) == []
+
+
+def test_tmx_refuses_entities(tmp_path):
+    secret = write(tmp_path, "secret", "do not read")
+    text = TMX.replace('SYSTEM "tmx14.dtd">', f'[<!ENTITY x SYSTEM "file://{secret}">]>').replace(
+        "alone", "&x;"
+    )
+    with pytest.raises(InputError, match=r"a\.tmx:2: declares the entity 'x'"):
+        rows(write(tmp_path, "a.tmx", text))
+
+
+def test_tmx_entities_of_another_file_do_not_vanish(tmp_path):
+    inside = TMX.replace("January", "January&nbsp;1")
+    with pytest.raises(InputError, match=r"a\.tmx:7: &nbsp; is not one of XML's own entities"):
+        rows(write(tmp_path, "a.tmx", inside))
+    code = TMX.replace('<bpt i="1">', '<bpt i="1">&nbsp;')
+    assert [r["source"] for r in rows(write(tmp_path, "b.tmx", code))] == ["one & two", "January"]
+
+
+def test_ids_and_tags_are_kept(tmp_path):
+    segments = {
+        "en": '<bpt i="1">&lt;b&gt;</bpt>A &amp; <hi type="x">B</hi> <ph>&nbsp;<sub>in</sub></ph>C<ept i="1"/>',
+        "de": "D",
+    }
+    unit = "".join(f'<tuv xml:lang="{tag}"><seg>{text}</seg></tuv>' for tag, text in segments.items())
+    head = TMX.split("<tu>", maxsplit=1)[0]
+    text = f'{head}<tu tuid="7-x">{unit}</tu><tu>{unit}</tu></body></tmx>'
+    source = Source(path=write(tmp_path, "a.tmx", text), format="tmx", **PAIR)
+    [chunk] = READERS["tmx"].chunks(source, "bitext", None)
+    values, _ = READERS["tmx"].fields(source, "bitext", chunk)
+    assert [row.get("id") for row in values["more"]] == ["7-x", None]
+    assert [row["target_tags"] for row in values["more"]] == [(), ()]
+    assert values["source"] == ["A & B C"] * 2
+    rebuilt, end = "", 0  # the segment again, of the text and the tags before its characters
+    for place, tag in values["more"][0]["source_tags"]:
+        rebuilt, end = rebuilt + escape("A & B C"[end:place]) + tag, place
+    assert rebuilt == segments["en"].replace('<ept i="1"/>', '<ept i="1"></ept>')
