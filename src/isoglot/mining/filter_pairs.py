@@ -19,7 +19,7 @@ from isoglot.aligners.embedding.aligner import EmbeddingAligner
 from isoglot.checkpoints.folder import BOX
 from isoglot.checks import validated
 from isoglot.corpus.filter.filters import RowTests, check_rules, clean
-from isoglot.corpus.open_corpus import Corpus, input_pairs
+from isoglot.corpus.open_corpus import Corpus
 from isoglot.errors import ConfigurationError
 from isoglot.formats.pair_writer import pair_writer
 from isoglot.formats.pairs_in_memory import pairs_in_memory
@@ -158,8 +158,7 @@ def filter_files(
         write_dropped = stack.enter_context(pair_writer([str(dropped)], languages)) if dropped else None
         pair_scorer = scorer()
         blank = dict.fromkeys(pair_scorer.names, "")
-        pairs = (pair for corpus_input in corpus.inputs for pair in input_pairs(corpus_input))
-        for judged in _judged(pairs, pair_scorer, options):
+        for judged in _judged(corpus.pairs(), pair_scorer, options):
             counts.add(judged)
             if not judged.reason:
                 write(judged.pair, judged.scores)

@@ -22,7 +22,7 @@ from typing import Any
 from unicodedata import category
 
 from isoglot.checks import shortened
-from isoglot.corpus.open_corpus import Corpus, input_pairs, open_corpus
+from isoglot.corpus.open_corpus import Corpus, open_corpus
 from isoglot.errors import InputError
 from isoglot.formats.line_files import numbered_lines, parsed
 from isoglot.formats.pair_writer import pair_writer, segment
@@ -70,14 +70,13 @@ class TranslationMemory(InlineTags):
 
     def pairs(self) -> Iterator[SentencePair]:
         """One pair per unit."""
-        for memory in self._corpus.inputs:
-            for pair in input_pairs(memory):
-                lines = [(pair.line, segment(pair.source, pair.tags[0]))]
-                ((marked, source),) = parsed(partial(parse_line, cut=self.cut), lines, self.labels)
-                target = self.cut(pair.target)
-                pair.words = source.words, target.words
-                pair.labels = marked, source, target, segment(pair.target)
-                yield pair
+        for pair in self._corpus.pairs():
+            lines = [(pair.line, segment(pair.source, pair.tags[0]))]
+            ((marked, source),) = parsed(partial(parse_line, cut=self.cut), lines, self.labels)
+            target = self.cut(pair.target)
+            pair.words = source.words, target.words
+            pair.labels = marked, source, target, segment(pair.target)
+            yield pair
 
     def carried(self, pair: SentencePair) -> SentencePair:
         """The unit with the tags in both segments."""
