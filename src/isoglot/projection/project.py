@@ -161,14 +161,14 @@ def _parts(kind: LabelKind, pair: SentencePair) -> Iterator[tuple[int, int, Sent
 def _with_links_of_file(kind: LabelKind, links: ReadyLinks) -> Iterator[SentencePair]:
     """The pairs with the links of a file that has one sentence for each.
 
-    JSON lines match by their ids where the labels have some too, unless those of the links only number the lines.
+    JSON lines match by their ids where the labels have some too.
     """
     path = links.links_file
     reader = LinkReader(path)
     rows: Iterator[tuple[SentencePair | None, SentencePair | None]]
     if reader.name == "jsonl":
         needed = "give the links of the same texts"
-        rows = matched_rows(_PairRows(kind), reader, needed=needed, numbered=reader)
+        rows = matched_rows(_PairRows(kind), reader, needed=needed)
     else:
         rows = zip_longest(_translated(kind), reader.sentences())
     for number, (pair, sentence) in enumerate(rows):
