@@ -274,7 +274,9 @@ def _bars_fields(reader: Reader, chunk: Chunk) -> Fields:
         line = numbers[index]
         problems.setdefault(line, InputError(problem, path=reader.source.path, line=line))
         rows[index] = row[:2] if len(row) > 2 else ["", ""]
-    values = {role: [row[n] for row in rows] for n, role in enumerate(("source", "target"))}
+    values: dict[str, list[Any]] = {
+        role: [row[n] for row in rows] for n, role in enumerate(("source", "target"))
+    }
     values["links"] = beside[0] if beside else [row[2] if row[2:] else "" for row in rows]
     if reader.whole:
         values["more"] = [{"links": row[2]} if row[2:] else {} for row in rows]

@@ -29,7 +29,7 @@ def tree_fields(path: str, chunk: Chunk) -> Fields:
         if rows:
             trees.append([columns for _, columns in rows])
             numbers.append(block[0][0])
-    values = {
+    values: dict[str, list[Any]] = {
         "words": [[columns[1] for columns in tree] for tree in trees],
         "upos": [[columns[3] or "_" for columns in tree] for tree in trees],
         "heads": [[int(columns[6]) for columns in tree] for tree in trees],
