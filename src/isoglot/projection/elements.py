@@ -9,7 +9,7 @@ the nearest words count most.
 
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -109,6 +109,42 @@ class MarkupProjection:
     def linked(self, source: int, target: int) -> bool:
         """Whether two words are linked."""
         return target in self._targets.get(source, ())
+
+    def tags(self) -> Iterator[tuple[Position, int]]:
+        """The tags in their order, each with its position; codes of a pair that cross elements keep their order."""
+        children = defaultdict[int | None, list[tuple[int, bool, int]]](list)
+        for number, element in enumerate(self.marked.elements):
+            if number in self.words:
+                children[element.parent].append((self.words[number][0], True, number))
+            elif number in self.gaps:  # the others are inside such a one, and written with it
+                children[element.parent].append((self.gaps[number], False, number))
+        nested: list[tuple[Position, int]] = []
+        left = [(number, True) for *_, number in sorted(children[None], reverse=True)]
+        while left:
+            number, begins = left.pop()
+            element = self.marked.elements[number]
+            if number in self.gaps:
+                nested += [
+                    ((self.gaps[number], 0), tag) for tag in range(element.opening, element.closing + 1)
+                ]
+            elif begins:
+                nested.append((self.opening(number), element.opening))
+                left.append((number, False))
+                left += [(child, True) for *_, child in sorted(children[number], reverse=True)]
+            else:
+                nested.append((self.closing(number), element.closing))
+        openings = {closing: opening for opening, closing in self.marked.crossing}
+        latest: Position = (0, 0)
+        written, waiting = set[int](), dict[int, int]()
+        for position, tag in nested:
+            if tag in openings and openings[tag] not in written:
+                waiting[openings[tag]] = tag
+                continue
+            latest = max(latest, position)
+            written.add(tag)
+            yield latest, tag
+            if tag in waiting:
+                yield latest, waiting.pop(tag)
 
     def opening(self, element: int) -> Position:
         """Where an element that has words begins."""

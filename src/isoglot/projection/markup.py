@@ -11,7 +11,6 @@ The text is read and written with ``&lt;`` and ``&amp;``; references to characte
 
 import html
 import re
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
@@ -27,10 +26,10 @@ from isoglot.errors import InputError
 from isoglot.formats.line_files import numbered_lines, parsed
 from isoglot.formats.pair_writer import pair_writer, segment
 from isoglot.formats.sentence_pair import SentencePair
-from isoglot.projection.elements import MarkupProjection, Position
+from isoglot.projection.elements import MarkupProjection
 from isoglot.projection.labels import LabelKind
 from isoglot.projection.rule import Words
-from isoglot.projection.tags import MarkedText, Tag, first_tag, parse_markup, read_tags
+from isoglot.projection.tags import MarkedText, first_tag, parse_markup, read_tags
 
 _REFERENCE = re.compile(r"&(?:#[0-9]+|#[xX][0-9a-fA-F]+|[A-Za-z][A-Za-z0-9]*);|.", re.DOTALL)
 _DOCUMENT = re.compile(r"\s*(<\?xml|<!DOCTYPE|<tmx|<xliff|<html|<body)\b", re.IGNORECASE)
@@ -176,7 +175,7 @@ class _Translation:
     def parts(self) -> Iterator[str]:
         """The parts of the line."""
         spans, done = self._words, 0
-        for (word, characters), group in groupby(self._tags(), key=itemgetter(0)):
+        for (word, characters), group in groupby(self._projection.tags(), key=itemgetter(0)):
             tags = [tag for _, tag in group]
             if characters:
                 start = end = spans[word][0] + characters
@@ -192,43 +191,6 @@ class _Translation:
             yield spaces[-1]
             done = end
         yield from self._written[done:]
-
-    def _tags(self) -> Iterator[tuple[Position, int]]:
-        """The tags in their order, each with its position; codes of a pair that cross elements keep their order."""
-        openings = {closing: opening for opening, closing in self._marked.crossing}
-        latest: Position = (0, 0)
-        written, waiting = set[int](), dict[int, int]()
-        for position, tag in self._nested():
-            if tag in openings and openings[tag] not in written:
-                waiting[openings[tag]] = tag
-                continue
-            latest = max(latest, position)
-            written.add(tag)
-            yield latest, tag
-            if tag in waiting:
-                yield latest, waiting.pop(tag)
-
-    def _nested(self) -> Iterator[tuple[Position, int]]:
-        """The tags in the order of their elements."""
-        words, gaps = self._projection.words, self._projection.gaps
-        children = defaultdict[int | None, list[tuple[int, bool, int]]](list)
-        for number, element in enumerate(self._marked.elements):
-            if number in words:
-                children[element.parent].append((words[number][0], True, number))
-            elif number in gaps:  # the others are inside such a one, and written with it
-                children[element.parent].append((gaps[number], False, number))
-        left = [(number, True) for *_, number in sorted(children[None], reverse=True)]
-        while left:
-            number, begins = left.pop()
-            element = self._marked.elements[number]
-            if number in gaps:
-                yield from (((gaps[number], 0), tag) for tag in range(element.opening, element.closing + 1))
-            elif begins:
-                yield self._projection.opening(number), element.opening
-                left.append((number, False))
-                left += [(child, True) for *_, child in sorted(children[number], reverse=True)]
-            else:
-                yield self._projection.closing(number), element.closing
 
     def _spaces(self, numbers: Sequence[int], gap: int, start: int, end: int) -> list[str]:
         """The white space before each of the tags in a gap, and after the last.
@@ -254,7 +216,11 @@ class _Translation:
         spaces = [""] * len(slots)
         touching = all(alone) and slots[0] == "" == slots[-1] and not any(slots)
         if space and not (touching and self._glued(numbers, gap, space, left + right)):
-            spaces[_slot(slots, tags)] = "".join(self._written[start:end])
+            # where the source has space, else behind ends and before beginnings
+            ends = next((n for n, tag in enumerate(tags) if tag.role != "close"), len(tags))
+            spaced = [n for n, slot in enumerate(slots) if slot]
+            choice = spaced or [n for n, slot in enumerate(slots) if slot is None] or [ends]
+            spaces[ends if ends in choice else choice[0]] = "".join(self._written[start:end])
         for rank, slot in enumerate(slots):
             beside = any(alone[max(rank - 1, 0) : rank + 1])
             before = rank > 0 or (left and category(left) not in ("Ps", "Pi"))
@@ -272,12 +238,3 @@ class _Translation:
         linked = self._projection.linked
         as_in_source = linked(elements[0][0] - 1, gap - 1) or linked(elements[1][1], gap)
         return as_in_source and space.isspace() and not beside.isalnum()
-
-
-def _slot(slots: Sequence[str | None], tags: Sequence[Tag]) -> int:
-    """Where the space of the translation goes: where the source has space, else behind ends and before beginnings."""
-    ends = next((n for n, tag in enumerate(tags) if tag.role != "close"), len(tags))
-    spaced = [n for n, slot in enumerate(slots) if slot]
-    free = [n for n, slot in enumerate(slots) if slot is None]
-    choice = spaced or free or [ends]
-    return ends if ends in choice else choice[0]
