@@ -185,7 +185,10 @@ def _linked_by_file(kind: LabelKind, links: ReadyLinks) -> Iterator[SentencePair
                 "needed"
             )
         elif links.min_probability and pair.links and not values:
-            problem = "has no probabilities, which --min-probability needs; leave it out, or read `isoglot align -f jsonl`"
+            problem = (
+                "has no probabilities, which --min-probability needs; leave it out, or read `isoglot align -f "
+                "jsonl`"
+            )
         elif outside := [(i, j) for i, j in pair.links if i >= source or j >= target]:
             problem = (
                 f"link {outside[0][0]}-{outside[0][1]} of {source} and {target} words; use links that count the words "
