@@ -66,7 +66,7 @@ def finetune(  # noqa: PLR0913 - the face names what it takes
     train: FinetuneOptions | None = None,
     preset: str = "xtreme",
     resume: bool = True,
-    progress: AnyReporter | None = None,
+    progress: AnyReporter = True,
     **settings: Any,
 ) -> Path:
     """Fine-tune an encoder on a task, as ``isoglot finetune`` does; a finished run with the same inputs is kept.
@@ -88,7 +88,7 @@ def finetune(  # noqa: PLR0913 - the face names what it takes
         train: All settings as one object, in place of ``preset`` and ``settings``.
         preset: Paper whose settings hold where no other is given.
         resume: Whether to go on with an unfinished run.
-        progress: Receives progress reports.
+        progress: Bars in notebooks and on terminals (``True``), or none; a function such as ``print`` gets lines.
         **settings: Settings of :class:`isoglot.FinetuneOptions`, such as ``epochs=3``, and options of the task.
 
     Returns:

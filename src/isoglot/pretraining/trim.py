@@ -77,7 +77,7 @@ def trim(
     *,
     texts: Iterable[str] | None = None,
     overwrite: bool = False,
-    progress: AnyReporter | None = None,
+    progress: AnyReporter = True,
 ) -> TrimSummary:
     """Write a copy of an encoder (with a masked-LM head or without) that has only the pieces that text uses.
 
@@ -92,7 +92,7 @@ def trim(
         request: Files of text.
         texts: More text to keep the pieces of, such as a column of a data set.
         overwrite: Replace an encoder that was trimmed otherwise.
-        progress: Receives progress reports; ``print`` shows them as lines.
+        progress: Bars in notebooks and on terminals (``True``), or none; a function such as ``print`` gets lines.
 
     Raises:
         ConfigurationError: No text, a checkpoint that cannot be read, or a folder that holds something else.
