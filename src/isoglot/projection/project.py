@@ -42,7 +42,7 @@ def project(
     translation: str | Path | None,
     out: str | Path,
     *,
-    progress: AnyReporter | None = None,
+    progress: AnyReporter = True,
     **options: Any,
 ) -> ProjectionCounts:
     """Carry the labels of a text to its translation; the rule is that of :mod:`isoglot.projection.rule`.
