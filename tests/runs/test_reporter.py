@@ -10,7 +10,7 @@ import pytest
 from datasets import are_progress_bars_disabled, disable_progress_bars, enable_progress_bars
 
 from isoglot.errors import ConfigurationError
-from isoglot.runs.reporter import Bars, Silent, bars_on_terminals, reporter_of
+from isoglot.runs.reporter import ProgressBars, Silent, bars_on_terminals, reporter_of
 
 
 @pytest.mark.parametrize(("terminal", "off"), [(False, True), (True, False)])
@@ -65,8 +65,8 @@ class Kernel:
 @pytest.mark.parametrize(
     ("terminal", "kernel", "progress", "kind"),
     [
-        (True, False, True, Bars),
-        (False, True, True, Bars),
+        (True, False, True, ProgressBars),
+        (False, True, True, ProgressBars),
         (False, False, True, Silent),
         (True, True, False, Silent),
     ],
