@@ -26,7 +26,8 @@ from isoglot.errors import IsoglotError as IsoglotError
 from isoglot.errors import TrainingError as TrainingError
 from isoglot.errors import UnknownWordsWarning as UnknownWordsWarning
 from isoglot.evaluation.api import evaluate as evaluate
-from isoglot.finetuning.api import finetune as finetune
+from isoglot.finetuning.finetune import finetune as finetune
+from isoglot.finetuning.options import FinetuneOptions as FinetuneOptions
 from isoglot.formats.links import Alignment as Alignment
 from isoglot.formats.sentence_pair import SentencePair as SentencePair
 from isoglot.formats.sources import Source as Source

@@ -48,7 +48,7 @@ def pretrain(
     *,
     streams: Mapping[str, Dataset] | None = None,
     resume: bool = False,
-    progress: AnyReporter | None = None,
+    progress: AnyReporter = True,
     cache: str | Path | None = None,
 ) -> Path:
     """Prepare what the recipe names, train, write the run folder, and return its ``checkpoint``.
@@ -65,7 +65,8 @@ def pretrain(
         streams: Data sets by the name of the stream that they take the place of, whatever ``path`` it has; kept in the
             cache, where they are read from as files are.
         resume: go on with an unfinished run; starts one where there is none.
-        progress: Receives progress reports, losses among them.
+        progress: Bars in notebooks and on terminals (``True``), or none; a function such as ``print`` gets lines,
+            losses among them.
         cache: where prepared corpora, tokenizers and streams are kept; by default
             :func:`~isoglot.runs.cache.cache_folder`.
 
