@@ -10,7 +10,7 @@ import pytest
 from datasets import are_progress_bars_disabled, disable_progress_bars, enable_progress_bars
 
 from isoglot.errors import ConfigurationError
-from isoglot.runs.reporter import Bars, Silent, bars_on_terminals, reporter_of
+from isoglot.runs.reporter import ProgressBars, Silent, bars_on_terminals, reporter_of
 
 
 @pytest.mark.parametrize(("terminal", "off"), [(False, True), (True, False)])
@@ -65,8 +65,8 @@ class Kernel:
 @pytest.mark.parametrize(
     ("terminal", "kernel", "progress", "kind"),
     [
-        (True, False, True, Bars),
-        (False, True, True, Bars),
+        (True, False, True, ProgressBars),
+        (False, True, True, ProgressBars),
         (False, False, True, Silent),
         (True, True, False, Silent),
     ],
@@ -85,7 +85,7 @@ def test_a_bar_is_shown_for_a_step_that_takes_long(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("isoglot.runs.reporter._DELAY", 0)
-    bars = Bars()
+    bars = ProgressBars()
     for done in (0, 5, 10):
         bars.progress("train", done, 10)
     bars.progress("train", 1, 10)  # the next one of this name
@@ -94,5 +94,5 @@ def test_a_bar_is_shown_for_a_step_that_takes_long(
     assert shown.count("0/10") == 3, "one at the beginning of each, and the end"
     monkeypatch.setattr("isoglot.runs.reporter._DELAY", 60)
     for done in range(3):
-        Bars().progress("short", done, 2)
+        ProgressBars().progress("short", done, 2)
     assert "short" not in capsys.readouterr().err

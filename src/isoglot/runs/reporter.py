@@ -31,7 +31,7 @@ class Silent:
         """Drop a step's progress."""
 
 
-class Bars(Silent):
+class ProgressBars(Silent):
     """Shows a bar for each step that takes longer than a second; lines are dropped."""
 
     def __init__(self) -> None:
@@ -82,7 +82,7 @@ def reporter_of(progress: AnyReporter | None) -> Reporter:
         ConfigurationError: It is neither true or false, nor a reporter, nor a function.
     """
     if progress is True and _shows_bars():
-        return Bars()
+        return ProgressBars()
     if progress is None or isinstance(progress, bool):
         return Silent()
     if hasattr(progress, "note") and hasattr(progress, "progress"):
