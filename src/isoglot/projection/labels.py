@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from isoglot.aligners.options import Encoder
 from isoglot.aligners.pieces import Cut, load_cut
@@ -25,31 +25,16 @@ Labelled = TypeVar("Labelled")
 Translated = TypeVar("Translated")
 
 
-class CutText(NamedTuple):
-    """A text and the characters ``[start, end)`` of each of its words, from left to right."""
+def characters(spans: Sequence[Words], words: Words) -> Words:
+    """Where some words begin and end, if ``spans`` are the characters ``[start, end)`` of each word."""
+    return spans[words[0]][0], spans[words[1] - 1][1]
 
-    text: str
-    spans: list[Words]
 
-    @property
-    def words(self) -> list[str]:
-        """The words themselves."""
-        return [self.text[start:end] for start, end in self.spans]
-
-    def word(self, number: int) -> str:
-        """A word by its number."""
-        start, end = self.spans[number]
-        return self.text[start:end]
-
-    def characters(self, words: Words) -> Words:
-        """Where some words begin and end."""
-        return self.spans[words[0]][0], self.spans[words[1] - 1][1]
-
-    def covered(self, start: int, end: int) -> Words:
-        """The words that share a character with ``[start, end)``; an empty span if there is no such word."""
-        first = bisect_right(self.spans, start, key=lambda span: span[1])
-        stop = bisect_left(self.spans, end, key=lambda span: span[0])
-        return (first, stop) if first < stop else (0, 0)
+def covered(spans: Sequence[Words], start: int, end: int) -> Words:
+    """The words that share a character with ``[start, end)``; an empty span if there is no such word."""
+    first = bisect_right(spans, start, key=lambda span: span[1])
+    stop = bisect_left(spans, end, key=lambda span: span[0])
+    return (first, stop) if first < stop else (0, 0)
 
 
 @dataclass
@@ -142,8 +127,8 @@ class LabelKind(ABC):
         self.counts.fates.update(span.fate for span in projected)
         return projected
 
-    def cut(self, text: str) -> CutText:
-        """Running text, cut as ``--words`` says.
+    def cut(self, text: str) -> tuple[list[str], list[Words]]:
+        """The words of running text as ``--words`` says, and the characters of each.
 
         Single characters of Chinese, Japanese, Thai and the like are joined where the encoder's tokenizer has a longer
         piece: pieces are closer to words, and an encoder links them better.
@@ -151,7 +136,7 @@ class LabelKind(ABC):
         spans = word_spans(text, mode=self.options.words)
         if self.options.words == "unicode" and has_unspaced(text) and self._pieces is not None:
             spans = joined_spans(text, spans, self._pieces(text)[1])
-        return CutText(text, spans)
+        return [text[start:end] for start, end in spans], spans
 
     @cached_property
     def _pieces(self) -> Cut | None:  # loads transformers, which other text does without
