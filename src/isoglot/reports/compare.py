@@ -88,7 +88,27 @@ class _Comparison:
         for reason, printed in self.wrong.items():
             text = f"Recomputed: {reason}. Printed: {'; '.join(dict.fromkeys(printed))}."
             table.notes[table.note(reason) - 1] = text
-        self._note_orderings()
+        ids = [column.id for column in self.columns if not column.average]
+        rows = [
+            replace(line.row, attributes={**line.row.attributes, "changed": line.setting})
+            for line in self.lines
+        ]
+        scores = {(i, c): score for i, line in enumerate(self.lines) for c in ids if (score := line.score(c))}
+        counts = orderings(rows, ids, scores)
+        each = [
+            f"{name} {n['kept']} of {sure}" for name, n in counts.items() if (sure := n["kept"] + n["broken"])
+        ]
+        notes = []
+        if each:
+            notes.append(
+                f"Pairs of rows of one setting that are in the paper's order here too: {', '.join(each)}."
+            )
+        if close := sum(n["close"] for n in counts.values()):
+            notes.append(
+                f"Too close to order: {close} pair{'s' * (close > 1)} (Welch's t at 95 %, seeds unpaired)."
+            )
+        if notes:
+            table.note(" ".join(notes))
         again = [
             cell
             for line in self.lines
@@ -216,29 +236,6 @@ class _Comparison:
         self.wrong[value.reason].append(f"{row.name}, {column.id}: {value.printed:g}")
         note, title = self.table.note(value.reason), f"printed as {value.printed:g}"
         return TableCell.of(value.value, column.metric, note=note, title=title)
-
-    def _note_orderings(self) -> None:
-        ids = [column.id for column in self.columns if not column.average]
-        rows = [
-            replace(line.row, attributes={**line.row.attributes, "changed": line.setting})
-            for line in self.lines
-        ]
-        scores = {(i, c): score for i, line in enumerate(self.lines) for c in ids if (score := line.score(c))}
-        counts = orderings(rows, ids, scores)
-        each = [
-            f"{name} {n['kept']} of {sure}" for name, n in counts.items() if (sure := n["kept"] + n["broken"])
-        ]
-        notes = []
-        if each:
-            notes.append(
-                f"Pairs of rows of one setting that are in the paper's order here too: {', '.join(each)}."
-            )
-        if close := sum(n["close"] for n in counts.values()):
-            notes.append(
-                f"Too close to order: {close} pair{'s' * (close > 1)} (Welch's t at 95 %, seeds unpaired)."
-            )
-        if notes:
-            self.table.note(" ".join(notes))
 
 
 def _over(columns: Sequence[str]) -> str:

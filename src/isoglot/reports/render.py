@@ -15,6 +15,7 @@ from markupsafe import Markup
 from isoglot import __version__
 from isoglot.checks import shortened
 from isoglot.errors import ConfigurationError
+from isoglot.languages import common_code
 from isoglot.reports.compare import compare
 from isoglot.reports.curves import curve_figures
 from isoglot.reports.export import to_csv, to_latex, write_tables
@@ -22,7 +23,6 @@ from isoglot.reports.figure_files import ReportFigure
 from isoglot.reports.grid import overview, result_tables
 from isoglot.reports.headline import headlines
 from isoglot.reports.labels import labelled
-from isoglot.reports.languages import common_code
 from isoglot.reports.options import CompareOptions, ReportOptions
 from isoglot.reports.paired_table import paired_table
 from isoglot.reports.runs import Material, gather
