@@ -59,11 +59,15 @@ class _Comparison:
     def __init__(self, name: str, scale: str, cells: Sequence[Cell]) -> None:
         self.is_paper = name.partition(":")[0] in PAPERS
         if self.is_paper:
-            self.paper = paper_table(name)
+            self.paper = self.printed = paper_table(name)
+            for cell in cells:
+                if cell.added:
+                    self.paper = self.paper.extended(cell.row, cell.column)
         else:  # rows and columns that the cells name
             rows = [PaperRow(" / ".join(labels), {}) for labels in dict.fromkeys(cell.row for cell in cells)]
             ids = dict.fromkeys(" / ".join(cell.column) for cell in cells)
             self.paper = PaperTable("", name, name, "results", tuple(map(PaperColumn, ids)), tuple(rows))
+            self.printed = self.paper
         self.scale, self.cells = scale, cells
         self.lines, self.columns = self._lines()
         self.wrong: dict[str, list[str]] = defaultdict(list)  # reason to the figures that were printed wrong
@@ -154,7 +158,7 @@ class _Comparison:
         for line in lines.values():
             for column in paper.columns:
                 if column.average and column.id not in line.cells:
-                    _average(paper, line, column)
+                    _average(self.printed, line, column)
         filled |= {column for line in lines.values() for column in line.values}
         order = sorted(lines.values(), key=lambda line: paper.rows.index(line.row))
         return order, [column for column in paper.columns if column.id in filled]
