@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from isoglot.aligners.compiled import compiled
-from isoglot.aligners.statistical.bitext import Vocabularies
+from isoglot.aligners.statistical.bitext import Vocabularies, Vocabulary
 from isoglot.aligners.statistical.pair_table import EMPTY, PairTable, find
 
 Doubles = npt.NDArray[np.float64]
@@ -53,7 +53,7 @@ class CountSum:
     @property
     def words(self) -> Vocabularies:
         """Source and target words, in the order in which the models name them."""
-        return tuple(self._numbers[0]), tuple(self._numbers[1])
+        return Vocabulary(self._numbers[0]), Vocabulary(self._numbers[1])
 
     @property
     def types(self) -> Pairs:
