@@ -8,7 +8,7 @@ from typing import Any
 from isoglot.aligners.align_pairs import align_pairs, judged
 from isoglot.aligners.embedding.options import values_of
 from isoglot.aligners.options import AnyAligner, Encoder, LinkFormat, SavedModel, paths_of
-from isoglot.aligners.output import shows_words, write_corpus, write_lines
+from isoglot.aligners.output import write_corpus, write_lines
 from isoglot.aligners.pairs_in_files import Warn, more_bitext, read_pairs
 from isoglot.aligners.phrases import counted
 from isoglot.aligners.pieces import piece_links
@@ -43,8 +43,9 @@ def align_file(
     """
     form, progress = form or LinkFormat(), reporter_of(progress)
     beside = [*paths_of(aligner, "save", "lexicon"), *([form.phrases] if form.phrases else [])]
-    inputs = [path for source in sources for path in source.files()]
     reads = paths_of(aligner, "train_on", "load", "start", "model")
+    again = form.shows_words and not isinstance(aligner, Encoder | SavedModel)
+    inputs = [path for source in sources for path in source.files()]
     saved = getattr(aligner, "save", None)
     check_outputs(
         [out, *beside],
@@ -55,7 +56,6 @@ def align_file(
         from isoglot.aligners.statistical.methods import require_room  # noqa: PLC0415 - loads numba
 
         require_room(saved)
-    again = shows_words(form) and not isinstance(aligner, Encoder | SavedModel)
     corpus = open_corpus(sources, "bitext", again=again)
     if form.output != "corpus":
         return _align(corpus, out, aligner, form, progress, overwrite, out)
@@ -134,7 +134,7 @@ def _align(
                 aligner,
                 more=more,
                 words=form.words,
-                shown=shows_words(form),
+                shown=form.shows_words,
                 overwrite=overwrite,
             )
         lexicon = aligner.lexicon if isinstance(aligner, Encoder) else None  # a statistical model has its own
@@ -142,21 +142,14 @@ def _align(
             linked = counted(linked, lexicon=lexicon, phrases=form.phrases, longest=form.phrase_length)
         if form.pieces:
             linked = piece_links(linked, form.pieces)
-        linked = _with_progress(linked, progress)
         if form.output == "corpus":
-            return write_corpus(linked, Path(path))
+            return write_corpus(linked, Path(path), progress)
         return write_lines(
             linked,
             path,
+            progress,
             name=form.output,
             base=form.base,
             reverse=form.reverse,
             values=values_of(aligner.options) if isinstance(aligner, Encoder) else "probabilities",
         )
-
-
-def _with_progress(pairs: Iterator[SentencePair], progress: Reporter) -> Iterator[SentencePair]:
-    for done, pair in enumerate(pairs, 1):
-        if done % 512 == 0:
-            progress.progress("aligning", done, 0)
-        yield pair

@@ -145,6 +145,10 @@ _KINDS: dict[str, type[Options]] = {
 }
 
 
+NUMBERED = ("pharaoh", "talp", "alignv2", "naacl")
+"""Formats of :mod:`isoglot.formats.link_files` that hold word numbers alone, for which no words are needed."""
+
+
 class LinkFormat(Options):
     """How ``isoglot align`` cuts words and writes links."""
 
@@ -173,6 +177,11 @@ class LinkFormat(Options):
         (), "Link pieces of this tokenizer, not words: a folder, hub name or SentencePiece file; twice for both sides.",
         metavar="TOKENIZER", group=_WRITING, max_length=2,
     )  # fmt: skip
+
+    @property
+    def shows_words(self) -> bool:
+        """Whether the words of a pair are needed beside its links."""
+        return self.output not in NUMBERED or bool(self.phrases or self.pieces)
 
     @model_validator(mode="after")
     def _numbers_are_written(self) -> Self:

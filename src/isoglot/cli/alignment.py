@@ -145,9 +145,10 @@ def align(
     from isoglot.aligners.align_file import align_file
     from isoglot.corpus.open_corpus import corpus_sources
 
-    aligner = aligner_of(**options)
     languages = [pairs.source_language or "src", pairs.target_language or "tgt"]
-    sources = corpus_sources(inputs, languages=languages, **pairs.reading)
+    reading = pairs.reading
+    aligner = aligner_of(**options)
+    sources = corpus_sources(inputs, languages=languages, **reading)
     with Console(quiet=running.quiet) as console:
         if isinstance(aligner, Encoder) and "method" not in options:
             console.note(f"method: {aligner.options.method} (--method chooses another; --methods lists them)")
