@@ -59,11 +59,17 @@ def align_file(
     corpus = open_corpus(sources, "bitext", again=again)
     if form.output != "corpus":
         return _align(corpus, out, aligner, form, progress, overwrite, out)
+    # What is read, by its content: of a prepared folder by its manifest, of an encoder by its weights.
+    prepared = [str(Path(part.source.path) / MANIFEST) for part in corpus.inputs if part.manifest is not None]
+    raw = [path for part in corpus.inputs if part.manifest is None for path in part.source.files()]
+    paths = [*prepared, *raw, *map(str, paths_of(aligner, "train_on", "load", "start"))]
     recorded = {
         "request": {"aligner": aligner.model_dump(mode="json"), **form.model_dump(mode="json")},
         "sources": [source.model_dump(mode="json") for source in sources],
-        **_read_by(corpus, aligner),
+        "inputs": [InputFile.of(path).recorded() for path in dict.fromkeys(paths)],
     }
+    if isinstance(aligner, Encoder):
+        recorded["encoder"] = hash_checkpoint(checkpoint_folder(aligner.model))
 
     def make(folder: Path) -> dict[str, Any]:
         pairs = _align(corpus, out, aligner, form, progress, overwrite, folder)
@@ -91,17 +97,6 @@ def align_file(
 def _contents(paths: Sequence[Path]) -> dict[str, str | None]:
     """Fingerprints; ``None`` for what is missing."""
     return {str(path): fingerprint(path) if path.exists() else None for path in paths}
-
-
-def _read_by(corpus: Corpus, aligner: AnyAligner) -> dict[str, Any]:
-    """What is read, by its content: of a prepared folder by its manifest, of an encoder by its weights."""
-    prepared = [str(Path(part.source.path) / MANIFEST) for part in corpus.inputs if part.manifest is not None]
-    raw = [path for part in corpus.inputs if part.manifest is None for path in part.source.files()]
-    paths = [*prepared, *raw, *map(str, paths_of(aligner, "train_on", "load", "start"))]
-    read: dict[str, Any] = {}
-    if isinstance(aligner, Encoder):
-        read = {"encoder": hash_checkpoint(checkpoint_folder(aligner.model))}
-    return {**read, "inputs": [InputFile.of(path).recorded() for path in dict.fromkeys(paths)]}
 
 
 def _align(

@@ -222,7 +222,10 @@ def aligner_of(**values: Any) -> AnyAligner:
     if "load" in values:
         return validated(SavedModel, values, what="a saved model", called=_flag)
     method = values.get("method")
-    if method is None and (learning := [name for name in values if name in _learning()]):
+    learns = fields_of(*(_KINDS[name] for name in STATISTICAL))
+    encoders = {name for name, _, _ in fields_of(Encoder)}
+    only_learning = {name for name, _, _ in learns} - encoders
+    if method is None and (learning := [name for name in values if name in only_learning]):
         raise ConfigurationError(
             f"{', '.join(map(_flag, learning))}: only a method that learns from the bitext reads this; add "
             "--method hmm (the most accurate) or --method fast_align (the fastest)"
@@ -240,12 +243,6 @@ def aligner_of(**values: Any) -> AnyAligner:
     if kind is Encoder:
         options["method"] = method
     return validated(kind, options, what=f"method {method}", called=_flag)  # type: ignore[return-value]
-
-
-def _learning() -> set[str]:
-    """Options that only aligners which learn from the bitext have."""
-    learning, encoding = fields_of(*(_KINDS[name] for name in STATISTICAL)), fields_of(Encoder)
-    return {name for name, _, _ in learning} - {name for name, _, _ in encoding}
 
 
 def _flag(name: str) -> str:

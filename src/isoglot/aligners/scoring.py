@@ -72,8 +72,16 @@ def score(links: GivenLinks, gold: GivenLinks) -> AlignmentScore:
     if isinstance(links, list | tuple) and isinstance(gold, list | tuple):
         alignments = [sentence for sentence in links if isinstance(sentence, Alignment)]
         answers = [pair for pair in gold if isinstance(pair, SentencePair) and pair.sure is not None]
-        if len(alignments) == len(links) and len(answers) == len(gold):
-            return _total(alignments, answers)
+        if len(alignments) == len(links) and len(answers) == len(gold):  # without a look at other readings
+            if len(alignments) != len(answers):
+                raise ConfigurationError(
+                    f"got {len(alignments)} alignments but {len(answers)} gold alignments; keep empty lines for empty "
+                    "alignments"
+                )
+            pairs = zip(alignments, answers, strict=True)
+            total = sum((score_pair(found.links, answer) for found, answer in pairs), AlignmentScore())
+            require_sure(total.sure > 0, "gold")
+            return total
     report = score_sentences(
         LinkReader(links) if isinstance(links, str | Path) else LinksInMemory(links, "links"),
         LinkReader(gold, gold=True)
@@ -83,18 +91,6 @@ def score(links: GivenLinks, gold: GivenLinks) -> AlignmentScore:
     if report.hint:
         _LOG.warning("%s", report.hint)
     return report.total
-
-
-def _total(alignments: list[Alignment], gold: list[SentencePair]) -> AlignmentScore:
-    """The score of links in memory alone, without a look at other readings of them."""
-    if len(alignments) != len(gold):
-        raise ConfigurationError(
-            f"got {len(alignments)} alignments but {len(gold)} gold alignments; keep empty lines for empty alignments"
-        )
-    pairs = zip(alignments, gold, strict=True)
-    total = sum((score_pair(alignment.links, pair) for alignment, pair in pairs), AlignmentScore())
-    require_sure(total.sure > 0, "gold")
-    return total
 
 
 def score_sentences(links: LinkReader, gold: LinkReader, *, each: bool = False) -> ScoreReport:

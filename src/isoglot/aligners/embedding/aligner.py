@@ -253,9 +253,16 @@ class EmbeddingAligner:
         sentence, source_word, target_word, value = (
             np.concatenate(part) for part in zip(*columns, strict=True)
         )
-        return _merge(
-            len(pieces) // 2, sentence, source_word, target_word, value, self.options.min_probability
-        )
+        # Piece links as word links: a word is linked if any of its pieces is, with the best piece link's probability.
+        order = np.lexsort((-value, target_word, source_word, sentence))
+        real = (source_word >= 0) & (target_word >= 0) & (value >= self.options.min_probability)
+        order = order[real[order]]
+        sentence, source_word, target_word = sentence[order], source_word[order], target_word[order]
+        new = np.ones(len(order), bool)
+        new[1:] = (np.diff(sentence) != 0) | (np.diff(source_word) != 0) | (np.diff(target_word) != 0)
+        offsets = starts_and_end(np.bincount(sentence[new], minlength=len(pieces) // 2))
+        ends = source_word[new].astype(np.int32), target_word[new].astype(np.int32)
+        return LinkTable(offsets, *ends, value[order][new])
 
     def _check(self, number: int, pair: WordPair, pieces: list[Pieces], row: int, unknown: OnUnknown) -> None:
         """Warn of empty sides, report unknown words; a pair that is too long loses its pieces."""
@@ -328,22 +335,3 @@ def _gather(states: PieceStates, words: np.ndarray[Any, Any], sentences: np.ndar
     of_word = np.where(mask, words[rows], -1)
     index, real, word = (torch.from_numpy(a).to(states.table.device) for a in (rows, mask, of_word))
     return Side(states.table[index], real, word)
-
-
-def _merge(
-    count: int,
-    sentence: np.ndarray[Any, Any],
-    source: np.ndarray[Any, Any],
-    target: np.ndarray[Any, Any],
-    value: np.ndarray[Any, Any],
-    minimum: float,
-) -> LinkTable:
-    """Piece links as word links: a word is linked if any of its pieces is; the best piece link's probability."""
-    real = (source >= 0) & (target >= 0) & (value >= minimum)
-    sentence, source, target, value = sentence[real], source[real], target[real], value[real]
-    order = np.lexsort((-value, target, source, sentence))
-    sentence, source, target, value = sentence[order], source[order], target[order], value[order]
-    new = np.ones(len(order), bool)
-    new[1:] = (np.diff(sentence) != 0) | (np.diff(source) != 0) | (np.diff(target) != 0)
-    ends = source[new].astype(np.int32), target[new].astype(np.int32)
-    return LinkTable(starts_and_end(np.bincount(sentence[new], minlength=count)), *ends, value[new])
