@@ -274,6 +274,14 @@ class FileScoring(Options):
     sentences: OutputFile | None = option(None, "Write the rates of each sentence here, from 0 to 1, as TSV.")
 
 
+def layer_numbers(text: str) -> list[int] | None:
+    """Layers as the command line gives them: ``None`` for ``all``."""
+    try:
+        return None if text == "all" else [int(part) for part in text.split(",")]
+    except ValueError:
+        raise ConfigurationError(f"--layers must be `all` or numbers such as 4,8,12, got {text!r}") from None
+
+
 class LayerScoring(Options):
     """An encoder's layers against gold links."""
 

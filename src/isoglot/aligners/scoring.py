@@ -13,12 +13,14 @@ from itertools import chain, product
 from pathlib import Path
 from typing import Any
 
+from isoglot.aligners.options import FileScoring, Gold
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.formats.link_files import LinkReader, LinksInMemory
 from isoglot.formats.link_matching import matched
 from isoglot.formats.links import Alignment, Link, link_outside
 from isoglot.formats.sentence_pair import SentencePair
 from isoglot.link_counts import AlignmentScore, require_sure
+from isoglot.runs.files import write_text
 
 Links = frozenset[Link]
 GivenLinks = str | Path | Iterable[SentencePair | Alignment | str | Iterable[Link]]
@@ -91,6 +93,25 @@ def score(links: GivenLinks, gold: GivenLinks) -> AlignmentScore:
     if report.hint:
         _LOG.warning("%s", report.hint)
     return report.total
+
+
+def score_file(gold: Gold, options: FileScoring) -> ScoreReport:
+    """Score a file of links, one sentence at a time."""
+    return score_sentences(
+        LinkReader(options.links, name=options.format, base=options.base, reverse=options.reverse),
+        LinkReader(gold.gold, name=gold.gold_format, base=gold.gold_base, gold=True),
+        each=options.sentences is not None,
+    )
+
+
+def write_sentences(report: ScoreReport, path: Path) -> None:
+    """One sentence a line: name, precision, recall, F1, AER, links, sure links; tab-separated, with a header."""
+    lines = ["\t".join(("sentence", *FIGURES))]
+    lines += [
+        f"{name}\t{s.precision:.4f}\t{s.recall:.4f}\t{s.f1:.4f}\t{s.aer:.4f}\t{s.links}\t{s.sure}"
+        for name, s in report.sentences
+    ]
+    write_text(path, "\n".join(lines) + "\n")
 
 
 def score_sentences(links: LinkReader, gold: LinkReader, *, each: bool = False) -> ScoreReport:
