@@ -32,9 +32,6 @@ class Records:
     )  # rows with spaces that do not end a word, by the first one
     possible: int = 0  # word links that were left out because they are marked as possible
 
-    def __len__(self) -> int:
-        return len(next(iter(self.columns.values())))
-
     def sides(self) -> list[list[str]]:
         """The running text of each side: one list of strings for text and trees, two for pairs."""
         if "text" in self.columns:

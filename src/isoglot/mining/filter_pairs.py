@@ -23,7 +23,6 @@ from isoglot.corpus.open_corpus import Corpus
 from isoglot.errors import ConfigurationError
 from isoglot.formats.pair_writer import pair_writer
 from isoglot.formats.pairs_in_memory import pairs_in_memory
-from isoglot.formats.records import Records
 from isoglot.formats.sentence_pair import SentencePair
 from isoglot.formats.sources import Source
 from isoglot.formats.words import split_words
@@ -184,8 +183,8 @@ def _judged(
                 if not (any(pair.tags) or any(pair.words)):
                     source, target = (clean(text.replace("\n", " ")) for text in pair.texts)
                     pair.texts = source, target
-            columns = {name: [getattr(pair, name) for pair in chunk] for name in ("source", "target")}
-            for pair, rule in zip(chunk, tests.reasons(Records(columns), languages).tolist(), strict=True):
+            sides = [[pair.texts[side] for pair in chunk] for side in (0, 1)]
+            for pair, rule in zip(chunk, tests.reasons(sides, languages).tolist(), strict=True):
                 copied = options.max_copied is not None and copied_share(*pair.texts) > options.max_copied
                 reason = rule or ("copied" if copied else "")
                 waiting.append((pair, reason))

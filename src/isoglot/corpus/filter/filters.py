@@ -109,11 +109,12 @@ class RowTests:
             tokenizer = load_tokenizer(path).backend_tokenizer.to_str()
         return cls(rules, tokenizer=tokenizer, held_out=held_out_hashes(rules))
 
-    def reasons(self, records: Records, languages: Sequence[str]) -> NDArray[np.object_]:
+    def reasons(
+        self, sides: Sequence[Sequence[str]], languages: Sequence[str], flags: Sequence[str] | None = None
+    ) -> NDArray[np.object_]:
         """The name of the filter that drops each row, empty for rows that stay. **Shape**: (rows,)."""
-        sides = records.sides()
-        rows = np.arange(len(records))
-        reasons = np.full(len(records), "", object)
+        rows = np.arange(len(sides[0]))
+        reasons = np.full(len(rows), "", object)
         for name in ("empty", "held_out", "script", "length", "ratio"):
             if not len(rows):
                 break
@@ -122,7 +123,7 @@ class RowTests:
             if name == "empty":
                 passed = np.all([[not is_blank(text) for text in side] for side in texts], axis=0)
             elif name == "held_out":
-                passed = self._not_held_out(texts, records.flags and [records.flags[row] for row in rows])
+                passed = self._not_held_out(texts, flags and [flags[row] for row in rows])
             elif name == "script" and self._rules.min_script_share is not None:
                 scripts = [scripts_of(language, self._rules.scripts) for language in languages]
                 shares = [script_share(*side) for side in zip(texts, scripts, strict=True)]
@@ -180,7 +181,8 @@ def filter_rows(records: Records, tests: RowTests, options: PrepareOptions, lang
             records.columns[name] = [clean(text.replace("\n", " ")) for text in records.columns[name]]
         if "text" in records.columns:
             records.columns["text"] = list(map(clean, records.columns["text"]))
-    read, reasons = len(records) + records.incomplete, tests.reasons(records, languages)
+    sides = records.sides()
+    read, reasons = len(sides[0]) + records.incomplete, tests.reasons(sides, languages, records.flags)
     passed = np.flatnonzero(reasons == "")
     counts = Counter({"incomplete": records.incomplete}) + Counter(reasons[reasons != ""].tolist())
     removed = {name: counts[name] for name in FILTERS if name in counts}
