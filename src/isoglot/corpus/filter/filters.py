@@ -110,7 +110,7 @@ class RowTests:
         return cls(rules, tokenizer=tokenizer, held_out=held_out_hashes(rules))
 
     def reasons(
-        self, sides: Sequence[Sequence[str]], languages: Sequence[str], flags: Sequence[str] | None = None
+        self, sides: list[list[str]], languages: Sequence[str], flags: list[str] | None = None
     ) -> NDArray[np.object_]:
         """The name of the filter that drops each row, empty for rows that stay. **Shape**: (rows,)."""
         rows = np.arange(len(sides[0]))
@@ -190,8 +190,8 @@ def filter_rows(records: Records, tests: RowTests, options: PrepareOptions, lang
     records.columns = {name: [values[row] for row in passed] for name, values in records.columns.items()}
     keys = None
     if options.duplicates != "keep":
-        sides = {"source": slice(0, 1), "target": slice(1, 2), "pair": slice(None)}[options.duplicates]
-        texts = map("\x00".join, zip(*records.sides()[sides], strict=True))
+        compared = {"source": slice(0, 1), "target": slice(1, 2), "pair": slice(None)}[options.duplicates]
+        texts = map("\x00".join, zip(*records.sides()[compared], strict=True))
         keys = hash_texts(texts, salt="\t".join(languages))
     return Part(read, len(passed), removed, flags, keys, records.spaces, records.possible)
 
