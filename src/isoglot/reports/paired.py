@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from isoglot.checks import shortened
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.example_counts import ENDING, CountsFile, ExampleCounts, combined
-from isoglot.reports.languages import common_code
+from isoglot.languages import common_code
 from isoglot.reports.stats import shown_p
 from isoglot.reports.table import figure
 from isoglot.seeding import seed_for

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -256,6 +257,10 @@ class StatisticalAligner:
         """Link one sentence pair, given as words, with the model as it is."""
         return next(self.align_pairs([(source, target)]))
 
+    def foreign_text(self) -> ForeignText:
+        """What warns of text whose words are mostly unknown."""
+        return ForeignText(self.trained().known, lowercase=self.lowercase)
+
     def align_pairs(
         self,
         pairs: Iterable[SentencePair | WordPair],
@@ -268,21 +273,13 @@ class StatisticalAligner:
         Pairs of other languages than the model's are refused. ``unknown``: What counted the unknown words of the text
         before these pairs.
         """
-        return self._aligned(map(require_words, pairs), window, unknown or self.foreign_text())
-
-    def foreign_text(self) -> ForeignText:
-        """What warns of text whose words are mostly unknown."""
-        return ForeignText(self.trained().known, lowercase=self.lowercase)
-
-    def _aligned(
-        self, pairs: Iterator[SentencePair], window: int, unknown: ForeignText
-    ) -> Iterator[SentencePair]:
-        first, languages = 0, set[tuple[str, str]]()
-        while chunk := list(islice(pairs, window)):
+        iterator, warn = map(require_words, pairs), partial(_LOG.warning, "pair %d: %s")
+        first, unknown, languages = 0, unknown or self.foreign_text(), set[tuple[str, str]]()
+        while chunk := list(islice(iterator, window)):
             for tags in {pair.languages for pair in chunk} - languages:
                 languages.add(tags)
                 self.require_languages(tags)
-            usable = [usable_words(pair.words, number, _warn) for number, pair in enumerate(chunk, first + 1)]
+            usable = [usable_words(pair.words, number, warn) for number, pair in enumerate(chunk, first + 1)]
             sides = [[pair[side] for pair in usable] for side in (0, 1)]
             unknown.look(*sides)
             table = self.tables(*sides).links
@@ -392,7 +389,3 @@ class StatisticalAligner:
     def _agreement(self) -> float | None:
         """The threshold of the links that agree, where those are wanted."""
         return self.threshold if self.symmetrisation == AGREEMENT else None
-
-
-def _warn(number: int, message: str) -> None:
-    _LOG.warning("pair %d: %s", number, message)
