@@ -68,16 +68,16 @@ LINK = '{"links": [[0, 0]]}\n'
 
 def test_texts_match_by_their_ids(tmp_path: Path) -> None:
     """Der Hund is no person, wherever it stands."""
-    labels, translation, links, named, numbered = written(
+    labels, translation, links, named, unnamed = written(
         tmp_path,
         en_jsonl=people(("a", "Anna runs"), (7, "Bert runs")),
         de_jsonl=texts(("7", "läuft Bert"), ("a", "Anna läuft")),
         links="0-0\n0-1\n",
         named_jsonl='{"id": "7", "links": [[0, 1]]}\n{"id": "a", "links": [[0, 0]]}\n',
-        numbered_jsonl='{"id": 0, "links": [[0, 0]]}\n{"id": 1, "links": [[0, 1]]}\n',
+        unnamed_jsonl='{"links": [[0, 0]]}\n{"links": [[0, 1]]}\n',
     )
     out = tmp_path / "o.jsonl"
-    for path in (links, named, numbered):
+    for path in (links, named, unnamed):
         iso.project(labels, translation, out, links_file=path)
         rows = list(map(json.loads, out.read_text().splitlines()))
         marked = [row["text"][slice(*(row["spans"][0][key] for key in ("start", "end")))] for row in rows]

@@ -21,7 +21,7 @@ from typing import Any
 from unicodedata import category
 
 from isoglot.checks import shortened
-from isoglot.corpus.open_corpus import Corpus, input_pairs, open_corpus
+from isoglot.corpus.open_corpus import Corpus, open_corpus
 from isoglot.errors import InputError
 from isoglot.formats.line_files import numbered_lines, parsed
 from isoglot.formats.pair_writer import pair_writer, segment
@@ -67,11 +67,10 @@ class TranslationMemory(InlineTags):
 
     def pairs(self) -> Iterator[SentencePair]:
         """One pair per unit."""
-        for memory in self._corpus.inputs:
-            for pair in input_pairs(memory):
-                lines = [(pair.line, segment(pair.source, pair.tags[0]))]
-                (marked,) = parsed(parse_markup, lines, self.labels)
-                yield cut_marked(pair, marked, unescaped(segment(pair.target))[1], self.cut)
+        for pair in self._corpus.pairs():
+            lines = [(pair.line, segment(pair.source, pair.tags[0]))]
+            (marked,) = parsed(parse_markup, lines, self.labels)
+            yield cut_marked(pair, marked, unescaped(segment(pair.target))[1], self.cut)
 
     def carried(self, pair: SentencePair) -> SentencePair:
         """The unit with the tags in both segments."""

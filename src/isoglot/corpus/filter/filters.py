@@ -27,6 +27,8 @@ _CONTROL = regex.compile(r"[\p{Cc}\uFEFF--\s]+", regex.V1)
 _NOT_WORD = regex.compile(r"[^\p{L}\p{M}\p{N}]+")
 _FLAG_ENDS = regex.compile(r"[,;|\s]+")
 
+ROW_RULES = ("empty", "held_out", "script", "length", "ratio")
+"""Filters that look at one row alone, in their order."""
 Mask = NDArray[np.bool_]
 
 
@@ -114,30 +116,42 @@ class RowTests:
         sides = records.sides()
         rows = np.arange(len(records))
         reasons = np.full(len(records), "", object)
-        for name in ("empty", "held_out", "script", "length", "ratio"):
+        for name in ROW_RULES:
             if not len(rows):
                 break
             texts = [[side[row] for row in rows] for side in sides]
-            passed = np.ones(len(rows), dtype=bool)
-            if name == "empty":
-                passed = np.all([[not is_blank(text) for text in side] for side in texts], axis=0)
-            elif name == "held_out":
-                passed = self._not_held_out(texts, records.flags and [records.flags[row] for row in rows])
-            elif name == "script" and self._rules.min_script_share is not None:
-                scripts = [scripts_of(language, self._rules.scripts) for language in languages]
-                shares = [script_share(*side) for side in zip(texts, scripts, strict=True)]
-                passed = np.min(shares, axis=0) >= self._rules.min_script_share
-            elif name == "length":
-                passed = self._right_length(texts)
-            elif name == "ratio" and self._rules.max_length_ratio is not None:
-                lengths = np.array([list(map(len, side)) for side in texts])
-                shorter = np.maximum(lengths.min(axis=0), 1)
-                passed = lengths.max(axis=0) <= self._rules.max_length_ratio * shorter
+            flags = records.flags and [records.flags[row] for row in rows]
+            passed = self._passed(name, texts, flags, languages)
             reasons[rows[~passed]] = name
             rows = rows[passed]
         return reasons
 
-    def _not_held_out(self, texts: list[list[str]], flags: list[str] | None) -> Mask:
+    def every_reason(self, records: Records, languages: Sequence[str]) -> list[list[str]]:
+        """The names of all filters that drop each row."""
+        texts = [list(side) for side in records.sides()]
+        masks = [(name, self._passed(name, texts, records.flags, languages)) for name in ROW_RULES]
+        return [[name for name, passed in masks if not passed[row]] for row in range(len(records))]
+
+    def _passed(
+        self, name: str, texts: list[list[str]], flags: Sequence[str] | None, languages: Sequence[str]
+    ) -> Mask:
+        """Which rows pass a filter."""
+        if name == "empty":
+            return np.all([[not is_blank(text) for text in side] for side in texts], axis=0)
+        if name == "held_out":
+            return self._not_held_out(texts, flags)
+        if name == "script" and self._rules.min_script_share is not None:
+            scripts = [scripts_of(language, self._rules.scripts) for language in languages]
+            shares = [script_share(*side) for side in zip(texts, scripts, strict=True)]
+            return np.min(shares, axis=0) >= self._rules.min_script_share
+        if name == "length":
+            return self._right_length(texts)
+        if name == "ratio" and self._rules.max_length_ratio is not None:
+            lengths = np.array([list(map(len, side)) for side in texts])
+            return lengths.max(axis=0) <= self._rules.max_length_ratio * np.maximum(lengths.min(axis=0), 1)
+        return np.ones(len(texts[0]), dtype=bool)
+
+    def _not_held_out(self, texts: list[list[str]], flags: Sequence[str] | None) -> Mask:
         """Which rows name no held-out set in their flags, and have no held-out text or line of one."""
         passed = np.ones(len(texts[0]), dtype=bool)
         names = set(self._rules.held_out_flags if isinstance(self._rules, PrepareOptions) else ())
