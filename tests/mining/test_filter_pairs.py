@@ -184,8 +184,8 @@ def test_mistakes_are_named_and_leave_nothing(tmp_path: Path) -> None:
             lambda: run(good, [kept], ("src", "de"), min_script_share=0.5),
         ),
         (ConfigurationError, "no such file", lambda: run(tmp_path / "none.tsv", [kept])),
-        (ConfigurationError, "add --model", lambda: filter_pairs([], aligner=None, min_margin=1.0)),
-        (ConfigurationError, "--aligner is none", lambda: filter_pairs([], aligner=None, min_coverage=0.1)),
+        (ConfigurationError, 'add model="box"', lambda: filter_pairs([], aligner=None, min_margin=1.0)),
+        (ConfigurationError, "`aligner` is none", lambda: filter_pairs([], aligner=None, min_coverage=0.1)),
         (ConfigurationError, "did you mean 'min_margin'", lambda: filter_pairs([], min_margins=1.0)),
     ):
         with pytest.raises(error, match=text):

@@ -28,6 +28,7 @@ from isoglot.mining.options import FilterOptions
 from isoglot.mining.pair_rules import PairRules, check_pair_rules
 from isoglot.mining.pair_scores import PairScorer
 from isoglot.mining.vectors import SentenceEncoder
+from isoglot.python_messages import names_arguments
 from isoglot.runs.files import check_outputs, write_json
 from isoglot.runs.reporter import AnyReporter, reporter_of
 
@@ -87,6 +88,7 @@ class FilterReport:
         return {"read": self.read, "kept": self.kept, "dropped": dict(self.dropped), "histograms": spread}
 
 
+@names_arguments
 def filter_pairs(
     pairs: Any,
     *,

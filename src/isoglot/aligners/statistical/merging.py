@@ -12,10 +12,12 @@ from isoglot.aligners.statistical.model import StatisticalAligner
 from isoglot.checks import shortened
 from isoglot.errors import ConfigurationError
 from isoglot.languages import same_language
+from isoglot.python_messages import names_arguments
 
 _FEWEST = 2
 
 
+@names_arguments
 def merge(models: Iterable[str | Path | StatisticalAligner]) -> StatisticalAligner:
     """Merge statistical aligners that were trained on parts of a text into one.
 
