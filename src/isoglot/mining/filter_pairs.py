@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from itertools import groupby, islice
+from itertools import chain, groupby, islice
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -162,15 +162,18 @@ def filter_files(
         write_dropped = stack.enter_context(pair_writer([str(dropped)], languages)) if dropped else None
         pair_scorer = scorer()
         blank = dict.fromkeys(pair_scorer.names, "")
-        pairs = (pair for corpus_input in corpus.inputs for pair in input_pairs(corpus_input))
+        pairs = chain.from_iterable(map(input_pairs, corpus.inputs))
         for judged in _judged(pairs, pair_scorer, options):
             counts.add(judged)
             if not judged.reason:
                 write(judged.pair, judged.scores)
             elif write_dropped is not None:
-                row, line = judged.pair, "" if judged.pair.line is None else judged.pair.line
-                place = {"line": line} if len(inputs) == 1 else {"line": line, "path": row.path or ""}
-                write_dropped(row, {"reasons": ",".join(judged.reasons), **place, **blank, **judged.scores})
+                pair = judged.pair
+                position = {"line": "" if pair.line is None else pair.line}
+                if len(corpus.inputs) > 1:
+                    position["path"] = pair.path or ""
+                reasons = {"reasons": ",".join(judged.reasons), **position}
+                write_dropped(pair, {**reasons, **blank, **judged.scores})
             if counts.read % 1024 == 0:
                 progress.progress("filtering", counts.read, 0)
         if report is not None:
