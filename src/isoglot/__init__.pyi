@@ -26,7 +26,8 @@ from isoglot.errors import IsoglotError as IsoglotError
 from isoglot.errors import TrainingError as TrainingError
 from isoglot.errors import UnknownWordsWarning as UnknownWordsWarning
 from isoglot.evaluation.api import evaluate as evaluate
-from isoglot.finetuning.api import finetune as finetune
+from isoglot.finetuning.finetune import finetune as finetune
+from isoglot.finetuning.options import FinetuneOptions as FinetuneOptions
 from isoglot.formats.links import Alignment as Alignment
 from isoglot.formats.sentence_pair import SentencePair as SentencePair
 from isoglot.formats.sources import Source as Source
@@ -50,6 +51,7 @@ from isoglot.reports.paired import Comparison as Comparison
 from isoglot.reports.paired import compare as compare
 from isoglot.reports.render import report as report
 from isoglot.results import Result as Result
+from isoglot.runs.history import Checkpoint as Checkpoint
 from isoglot.schema import require as require
 from isoglot.seeding import generator_for as generator_for
 from isoglot.tasks.text_vectors import TextEncoder as TextEncoder

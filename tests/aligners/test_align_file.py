@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from isoglot.aligners.align_file import align_file
 from isoglot.aligners.options import FastAlign, LinkFormat
-from isoglot.aligners.pairs_in_files import prepared_pairs
+from isoglot.aligners.pairs_in_files import read_pairs
 from isoglot.aligners.statistical.model import StatisticalAligner
 from isoglot.cli import app
 from isoglot.corpus.manifest import load_corpus
@@ -156,12 +156,12 @@ def test_a_range_of_a_prepared_folder_is_its_rows(tmp_path, bitext):
         "--target-lang",
         "xx",
     )
-    folder = open_corpus([tmp_path / "one"], "bitext").inputs[0]
-    every = list(prepared_pairs(folder, mode="whitespace"))
+    folder = open_corpus([tmp_path / "one"], "bitext")
+    every = list(read_pairs(folder, mode="whitespace"))
     assert len(every) == LINES
     assert every[0].languages == ("en", "xx")
     for start, stop in ((0, 7), (7, 8), (8, LINES), (LINES - 3, LINES + 9), (5, 5)):
-        assert list(prepared_pairs(folder, mode="whitespace", start=start, stop=stop)) == every[start:stop]
+        assert list(read_pairs(folder, mode="whitespace", start=start, stop=stop)) == every[start:stop]
 
 
 @pytest.mark.parametrize("command", ["align", "score"])

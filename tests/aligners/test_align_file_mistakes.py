@@ -135,7 +135,7 @@ def test_odd_lines_keep_their_place(tmp_path, caplog):
     assert lines[1] == lines[3] == ""
     numbered = [record.getMessage() for record in caplog.records]
     assert any(f"pair 2: {path}:2: no '|||'" in m for m in numbered)
-    assert any("pair 3" in m and "odd.txt:3: invalid UTF-8" in m for m in numbered)
+    assert any("pair 3" in m and "odd.txt:3: byte 0xff is not valid UTF-8" in m for m in numbered)
     assert any(f"pair 4: {path}:4: the source side is empty" in m for m in numbered)
 
 

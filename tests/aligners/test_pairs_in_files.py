@@ -115,7 +115,9 @@ def test_of_very_many_odd_lines_the_first_are_told(tmp_path: Path, caplog: pytes
         )
     told = [record.getMessage() for record in caplog.records]
     assert told[:20] == [
-        f"pair {n}: {path}:{n}: no '|||' between two sentences; it gets no links" for n in range(2, 22)
+        f"pair {n}: {path}:{n}: no '|||' between two sentences, but `source ||| target` is needed; fix the line; "
+        "it gets no links"
+        for n in range(2, 22)
     ]
     assert len(told) == 21 and told[-1].endswith("more warnings of this kind follow; check the input")
     assert (tmp_path / "links.txt").read_text().count("\n") == 51

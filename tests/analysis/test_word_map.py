@@ -21,7 +21,6 @@ from isoglot.analysis.word_map import (
     project,
     static_vectors,
 )
-from isoglot.derive.sharing import word_pairs
 from isoglot.errors import ConfigurationError
 from isoglot.testing import tiny_aligned, tiny_model, tiny_tokenizer
 
@@ -92,7 +91,10 @@ def test_words_have_the_pieces_they_have_inside_a_sentence() -> None:
 def test_contextual_vectors_are_means_over_the_first_occurrences(monkeypatch: pytest.MonkeyPatch) -> None:
     model, tokenizer = tiny_model("bert"), tiny_tokenizer("bert")
     corpus = list(tiny_aligned(30))
-    pairs = frequent_pairs(word_pairs(corpus), count=4)
+    words = Counter(
+        (row["source_words"][i], row["target_words"][j]) for row in corpus for i, j in row["links"]
+    )
+    pairs = frequent_pairs(words, count=4)
     monkeypatch.setattr("isoglot.analysis.word_map._OCCURRENCES", 3)
     source, target = contextual_vectors(model, tokenizer, corpus, pairs, layer=2)
     for k, pair in enumerate(pairs):

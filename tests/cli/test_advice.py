@@ -20,11 +20,8 @@ SIDES = [
     "".join(f'<tuv xml:lang="{tag}"><seg>{tag} {n}</seg></tuv>' for tag in ("en", "de", "fr"))
     for n in range(4)
 ]
-READERS = Path(isoglot.__file__).parent / "corpus" / "read"
+READERS = Path(isoglot.__file__).parent / "formats"
 FILES = {
-    "header.tsv": f"source\ttarget\n{TSV}",
-    "codes.tsv": f"en\tde\n{TSV}",
-    "names.csv": "English,German\n" + TSV.replace("\t", ","),
     "unlike.csv": "id,x,y\n" + "".join(f"the river,{one},{other}\n" for one, other in PAIRS),
     "keys.jsonl": "".join(f'{{"en": "{one}", "de": "{other}"}}\n' for one, other in PAIRS),
     "x.jsonl": "".join(f'{{"x": "{one}", "y": "{other}"}}\n' for one, other in PAIRS),
@@ -35,6 +32,7 @@ FILES = {
 }
 NUMBERS = "numbers.parquet"
 VALUES = {
+    "unlike.csv": {"source=NAME": "source=x", "target=NAME": "target=y"},
     "x.jsonl": {"source=NAME": "source=x", "target=NAME": "target=y"},
     NUMBERS: {"source=NAME": "source=text"},
 }

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from commands import run
 
-from isoglot.corpus.open_corpus import input_pairs, open_corpus
+from isoglot.corpus.open_corpus import open_corpus
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.formats.sentence_pair import SentencePair
 from isoglot.testing import tiny_bitext, tiny_model, tiny_tokenizer
@@ -35,7 +35,7 @@ type="x">1</prop><prop type="x">2</prop>
 
 def pairs_of(path: Path, languages: tuple[str, str] = ("en", "de")) -> list[SentencePair]:
     corpus = open_corpus([str(path)], "bitext", languages=languages)
-    return [pair for given in corpus.inputs for pair in input_pairs(given)]
+    return list(corpus.pairs())
 
 
 def said(pair: SentencePair) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.prepare import prepare
 from isoglot.errors import InputError
 from isoglot.formats import line_files
-from isoglot.formats.readers import READERS
+from isoglot.formats.readers import Reader
 from isoglot.formats.sources import Source
 from isoglot.runs.pool import WorkPool
 
@@ -90,8 +90,8 @@ def test_what_was_done_is_not_done_again(
         prepare(source, tmp_path / "out", options=OPTIONS, engine="ray")
     stopping.stop_after = 10**9
     parsed: list[Any] = []
-    parse = READERS["tsv"].parse
-    monkeypatch.setattr(READERS["tsv"], "parse", lambda *given: parsed.append(given) or parse(*given))
+    parse = Reader.parse
+    monkeypatch.setattr(Reader, "parse", lambda *given: parsed.append(given) or parse(*given))
     prepare(source, tmp_path / "out", options=OPTIONS, engine="ray")
     assert len(parsed) == 5
 

@@ -55,7 +55,7 @@ def test_words_keep_their_places() -> None:
     derived = Transliteration()(Sentence.of("I am Sam . I am"))
     assert derived.origin == (0, 1, 2, 3, 4, 5)
     assert derived.words[0] == derived.words[4]
-    assert derived.links() == [[i, i] for i in range(6)]
+    assert derived.links() == [(i, i) for i in range(6)]
 
 
 def test_mistakes_are_named() -> None:

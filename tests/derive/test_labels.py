@@ -154,8 +154,8 @@ def test_answers_that_fall_apart_are_dropped_and_counted() -> None:
     assert again.counts["answer dropped: not at the bounds of words"] == 1
     elsewhere = {**row, "answers": {"text": ["d  e", "b"], "start": [6, 4]}}
     third = Deriver(Inversion(TransformOptions()), "inv")
-    (kept,) = third.rows("span", [{**elsewhere, "context": "a b c d  e f g h"}])
-    assert kept.row["answers"] == {"text": ["e d"], "start": [6]}
+    ((kept, _),) = third.rows("span", [{**elsewhere, "context": "a b c d  e f g h"}])
+    assert kept["answers"] == {"text": ["e d"], "start": [6]}
     assert third.counts["answer dropped: not in the context as recorded"] == 1
     none = {**row, "answers": {"text": [], "start": []}}
     assert len(list(Deriver(Inversion(TransformOptions()), "inv").rows("span", [none]))) == 1

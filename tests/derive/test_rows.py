@@ -14,17 +14,17 @@ from isoglot.derive.spec import build
 def test_text_and_its_links() -> None:
     found = derived_row("text", {"text": "It  rains now .", "language": "en"}, "trans+inv")
     (pair,) = found.pairs
-    assert found.row == {"text": pair["target"], "language": "en-x-trans-inv"}
-    assert pair["source"] == "It rains now ."
-    assert pair["links"] == [[0, 2], [1, 1], [2, 0], [3, 3]]
+    assert found.row == {"text": pair.target, "language": "en-x-trans-inv"}
+    assert pair.source == "It rains now ."
+    assert pair.links == [(0, 2), (1, 1), (2, 0), (3, 3)]
     word = build("trans")(Sentence(("It",)), key=0).words[0]
-    assert pair["target_words"][2] == word
+    assert pair.target_words[2] == word
 
 
 def test_text_is_cut_into_sentences_on_request() -> None:
     deriver = Deriver(Inversion(TransformOptions()), "inv", options=DeriverOptions(split=True))
     rows = [{"text": "a b . c d ! e", "language": "en"}, {"text": " ", "language": "en"}]
-    assert [i.row["text"] for i in deriver.rows("text", rows)] == ["b a .", "d c !", "e"]
+    assert [row["text"] for row, _ in deriver.rows("text", rows)] == ["b a .", "d c !", "e"]
     assert deriver.counts == {"derived": 3}
 
 
@@ -41,7 +41,7 @@ def test_bitext_sides() -> None:
     assert (one.row["source"], one.row["target"], one.row["source_language"]) == ("b a", "c d", "en-x-inv")
     both = derived_row("bitext", row, side="both")
     assert (both.row["source"], both.row["target"]) == ("b a", "d c")
-    assert [p["target_language"] for p in both.pairs] == ["en-x-inv", "de-x-inv"]
+    assert [pair.languages[1] for pair in both.pairs] == ["en-x-inv", "de-x-inv"]
 
 
 def test_links_of_aligned_rows_follow() -> None:
@@ -88,7 +88,7 @@ def test_pairs_keep_their_label() -> None:
     assert (found.row["label"], found.row["id"], found.row["language"]) == ("neutral", "7", "en-x-inv")
     literal = derived_row("pair", row, transform=TransformOptions(literal=True), single_spaces=True)
     assert (literal.row["first"], literal.row["second"]) == ("barks dog A.", " No")
-    assert literal.pairs[1]["links"] == [[0, 0]]
+    assert literal.pairs[1].links == [(0, 0)]
 
 
 def test_both_sides_of_a_pair_are_permuted_each_for_itself() -> None:

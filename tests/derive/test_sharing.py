@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from transformers import AutoTokenizer, PreTrainedTokenizerBase
 from isoglot.derive.base import Sentence
 from isoglot.derive.options import TransformOptions
 from isoglot.derive.rows import Deriver
-from isoglot.derive.sharing import draw_shared, gold_lexicon, word_pairs
+from isoglot.derive.sharing import draw_shared, gold_lexicon
 from isoglot.derive.spec import build
 from isoglot.derive.vocabulary import TokenTransliteration, VocabularyCopy
 from isoglot.errors import ConfigurationError
@@ -86,7 +87,8 @@ TRANS = build("trans")
 def test_gold_lexicon_parts_are_exact_and_seeded() -> None:
     rows = [{"text": " ".join(f"w{'x' * i}" for i in range(40)), "language": "en"}] * 2
     deriver = Deriver(TRANS, "trans")
-    pairs = word_pairs(p for i in deriver.rows("text", rows) for p in i.pairs)
+    derived = deriver.rows("text", rows)
+    pairs = Counter(words for _, images in derived for pair in images for words in pair.word_pairs)
     whole = gold_lexicon(pairs)
     assert len(whole) == 40
     for share in (0.25, 0.5):

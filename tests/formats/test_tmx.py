@@ -4,7 +4,7 @@ import pytest
 from reading import PAIR, rows, write
 
 from isoglot.errors import InputError
-from isoglot.formats.readers import READERS
+from isoglot.formats.readers import Reader
 from isoglot.formats.sources import Source
 
 TMX = """<?xml version="1.0" encoding="UTF-8"?>
@@ -51,7 +51,7 @@ def test_units_that_lack_a_language_behind_the_last_pair_are_counted(tmp_path):
     head, tail = TMX.split("<body>", maxsplit=1)[0] + "<body>", "</body></tmx>"
     units = [f'<tu><tuv xml:lang="{tag}"><seg>alone</seg></tuv></tu>' for tag in ("en", "de")]
     source = Source(path=write(tmp_path, "a.tmx", head + "".join(units) + tail), format="tmx", **PAIR)
-    assert [chunk.incomplete for chunk in READERS["tmx"].chunks(source, "bitext", None)] == [2]
+    assert [chunk.incomplete for chunk in Reader(source).chunks()] == [2]
     assert rows(source.path) == []
 
 
@@ -81,8 +81,8 @@ def test_ids_and_tags_are_kept(tmp_path):
     head = TMX.split("<tu>", maxsplit=1)[0]
     text = f'{head}<tu tuid="7-x">{unit}</tu><tu>{unit}</tu></body></tmx>'
     source = Source(path=write(tmp_path, "a.tmx", text), format="tmx", **PAIR)
-    [chunk] = READERS["tmx"].chunks(source, "bitext", None)
-    values, _ = READERS["tmx"].fields(source, "bitext", chunk)
+    [chunk] = Reader(source).chunks()
+    values = Reader(source).fields(chunk).values
     assert [row.get("id") for row in values["more"]] == ["7-x", None]
     assert [row["target_tags"] for row in values["more"]] == [(), ()]
     assert values["source"] == ["A & B C"] * 2

@@ -10,34 +10,23 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from labelled_files import written
 from unspaced import with_pieces
 
 import isoglot as iso
 from isoglot.aligners.statistical.model import StatisticalAligner
 from isoglot.corpus.labelled_tables import read_table
 from isoglot.errors import ConfigurationError, InputError, IsoglotError, UnknownWordsWarning
-from isoglot.formats.labelled.questions import read_questions
 from isoglot.formats.labelled.tags import read_tags
 from isoglot.projection.options import ProjectOptions, project_options
 from isoglot.projection.questions import Answers
-from isoglot.schema import SPAN, TAGGED
-from isoglot.tasks import build_task
+from isoglot.schema import TAGGED
 from isoglot.testing import tiny_bitext
 
 CONLLU = (
     "1\tthe\t_\tDET\t_\t_\t0\troot\t_\t_\n2\thouse\t_\tNOUN\t_\t_\t1\tx\t_\t_\n\n"
     "1\tgo\t_\tVERB\t_\t_\t0\troot\t_\t_\n\n"
 )
-
-
-def written(folder: Path, **files: str) -> list[str]:
-    """Files of these contents, in their order; ``_`` in a name stands for a dot."""
-    paths = []
-    for name, text in files.items():
-        path = folder / name.replace("_", ".")
-        path.write_text(text, encoding="utf-8")
-        paths.append(str(path))
-    return paths
 
 
 def test_parts_of_speech(tmp_path: Path) -> None:
@@ -128,109 +117,6 @@ def test_a_span_that_is_split_leaves_its_other_pieces_unlabelled(tmp_path: Path)
     assert (tmp_path / "out").read_text().split()[1::2] == ["_", "O", "O", "O", "O", "B-X", "I-X"]
 
 
-def test_offsets_become_offsets_and_tags(tmp_path: Path) -> None:
-    row = {"id": 7, "text": "Anna is in Rome.", "spans": [{"start": 0, "end": 4, "label": "PER"}]}
-    other = {"text": "In Rome.", "label": [[3, 7, "LOC"]]}
-    labels, translation, links = written(
-        tmp_path,
-        en_jsonl=f"{json.dumps(row)}\n{json.dumps(other)}\n",
-        de_txt="In Rom ist Anna.\n„Rom“\n",
-        links="0-3 1-2 2-0 3-1\n1-1\n",
-    )
-    iso.project(labels, translation, tmp_path / "o.jsonl", links_file=links)
-    first, second = map(json.loads, (tmp_path / "o.jsonl").read_text().splitlines())
-    assert first["spans"] == [{"start": 11, "end": 15, "label": "PER"}] and first["id"] == 7
-    assert first["tags"] == ["O", "O", "O", "B-PER", "O"]
-    assert [second["text"][s["start"] : s["end"]] for s in second["spans"]] == ["Rom"]
-    found = read_table(str(tmp_path / "o.jsonl"), TAGGED, language="de", split="train", role="words")
-    assert found["words"][1] == ["„", "Rom", "“"]
-
-
-def test_blank_lines_of_json_are_passed_over(tmp_path: Path) -> None:
-    row = {"text": "Rome.", "spans": [[0, 4, "LOC"]]}
-    labels, translation, links = written(
-        tmp_path,
-        en_jsonl=f"{json.dumps(row)}\n\n{json.dumps(row)}\n",
-        de_ndjson='\n{"text": "Rom."}\n{"text": "In Rom."}\n',
-        links_jsonl='{"links": [[0, 0]]}\n\n{"links": [[0, 1]]}\n',
-    )
-    counts = iso.project(labels, translation, tmp_path / "o.jsonl", links_file=links)
-    assert counts.examples == counts.written == 2
-    found = [json.loads(line) for line in (tmp_path / "o.jsonl").read_text().splitlines()]
-    assert [row["text"][row["spans"][0]["start"] :] for row in found] == ["Rom.", "Rom."]
-    Path(translation).write_text('{"text": "Rom."}\n\n["Rom"]\n')
-    with pytest.raises(InputError, match=r"ndjson:3: is a JSON list"):
-        iso.project(labels, translation, tmp_path / "o.jsonl", links_file=links)
-
-
-def texts(*rows: tuple[object, str]) -> str:
-    """JSON lines; an id of ... is left out."""
-    objects = ({"text": text} if name is ... else {"id": name, "text": text} for name, text in rows)
-    return "".join(json.dumps(row) + "\n" for row in objects)
-
-
-def people(*rows: tuple[object, str]) -> str:
-    """The same with the first word labelled."""
-    labelled = (json.loads(line) for line in texts(*rows).splitlines())
-    spans = [[0, 4, "PER"]]
-    return "".join(json.dumps({**row, "spans": spans}) + "\n" for row in labelled)
-
-
-NAMES = ("a", "Anna runs"), ("b", "Bert runs")
-LINK = '{"links": [[0, 0]]}\n'
-
-
-def test_texts_match_by_their_ids(tmp_path: Path) -> None:
-    """Der Hund is no person, wherever it stands."""
-    labels, translation, links, named, numbered = written(
-        tmp_path,
-        en_jsonl=people(("a", "Anna runs"), (7, "Bert runs")),
-        de_jsonl=texts(("7", "läuft Bert"), ("a", "Anna läuft")),
-        links="0-0\n0-1\n",
-        named_jsonl='{"id": "7", "links": [[0, 1]]}\n{"id": "a", "links": [[0, 0]]}\n',
-        numbered_jsonl='{"id": 0, "links": [[0, 0]]}\n{"id": 1, "links": [[0, 1]]}\n',
-    )
-    out = tmp_path / "o.jsonl"
-    for path in (links, named, numbered):
-        iso.project(labels, translation, out, links_file=path)
-        rows = list(map(json.loads, out.read_text().splitlines()))
-        marked = [row["text"][slice(*(row["spans"][0][key] for key in ("start", "end")))] for row in rows]
-        assert ([row["id"] for row in rows], marked) == (["a", 7], ["Anna", "Bert"])
-
-
-@pytest.mark.parametrize(
-    ("labels", "translation", "links", "wanted"),
-    [
-        (people(*NAMES), texts(("a", "A"), ("c", "B")), LINK * 2, r"1 ids of .*de\.jsonl are missing \('c'\).*'b'"),
-        (people(*NAMES), texts(("b", "B"), ("b", "A")), LINK * 2, r"de\.jsonl:2: id 'b' stands in line 1 too"),
-        (people(*NAMES), texts((1, "B"), ("1", "A")), LINK * 2, r"de\.jsonl:2: id '1' stands in line 1 too"),
-        (people(*NAMES), texts(("b", "B"), (None, "A")), LINK * 2, r"de\.jsonl:2: has no id"),
-        (people(*NAMES), texts((..., "B"), ("b", "A")), LINK * 2, r"de\.jsonl:2: has an id, and line 1 has none"),
-        (people(*NAMES), texts((1, "B"), (2, "A")), LINK * 2, r"2 ids of .*de\.jsonl are missing"),
-        (people(*NAMES), texts((True, "B"), ("b", "A")), LINK * 2, r"de\.jsonl:1: the id is True, but"),
-        (people(*NAMES), texts((..., "A"), (..., "B")), '{"id": "b", "links": []}\n{"id": "x", "links": []}\n',
-         r"en\.jsonl: 1 ids of .*links\.jsonl are missing \('x'\)"),
-        (people(("a", "Anna"), ("a", "Bert")), texts(("b", "B"), ("a", "A")), LINK * 2, r"en\.jsonl:2: id 'a'"),
-    ],
-)  # fmt: skip
-def test_texts_whose_ids_do_not_match_are_refused(
-    tmp_path: Path, labels: str, translation: str, links: str, wanted: str
-) -> None:
-    paths = written(tmp_path, en_jsonl=labels, de_jsonl=translation, links_jsonl=links)
-    with pytest.raises(InputError, match=wanted):
-        iso.project(paths[0], paths[1], tmp_path / "o.jsonl", links_file=paths[2])
-
-
-def test_texts_match_by_their_place_where_a_file_has_no_ids(tmp_path: Path) -> None:
-    for translation in (texts((..., "A B"), (..., "C D")), texts((None, "A B"), (None, "C D"))):
-        labels, path, links = written(
-            tmp_path, en_jsonl=people(*NAMES), de_jsonl=translation, links="0-0\n0-1\n"
-        )
-        iso.project(labels, path, tmp_path / "o.jsonl", links_file=links)
-        rows = map(json.loads, (tmp_path / "o.jsonl").read_text().splitlines())
-        assert [(row["text"], row["spans"][0]["start"]) for row in rows] == [("A B", 0), ("C D", 2)]
-
-
 @pytest.mark.parametrize("row", [
     '{"links": [[0, 0]], "probabilities": 1}', '{"links": [[0, 0]], "probabilities": {"0": 1}}',
     '{"links": [[0, 0]], "probabilities": "1"}', '{"links": [[0, 0]], "probabilities": [1, 1]}',
@@ -253,7 +139,7 @@ def chinese(tmp_path: Path, encoder: Path) -> Path:
 
 def test_text_without_spaces_is_cut_as_the_encoder_cuts_it(chinese: Path) -> None:
     def cut_by(options: ProjectOptions) -> Callable[[str], list[str]]:
-        return lambda text: Answers("a.json", "b.json", "-", options).cut(text).words
+        return lambda text: Answers("a.json", "b.json", "-", options).cut(text)[0]
 
     cut = cut_by(project_options("a.json", model=str(chinese), target_language="zh"))
     text = "北京大学 在北京。x大2"
@@ -298,127 +184,6 @@ def test_offsets_in_text_without_spaces(tmp_path: Path, chinese: Path) -> None:
     found = json.loads((tmp_path / "o.jsonl").read_text(encoding="utf-8"))
     assert found["words"] == ["北", "京"] and found["tags"] == ["B-LOC", "I-LOC"]
     assert found["spans"] == [{"start": 0, "end": 2, "label": "LOC"}]
-
-
-def squad(context: str, **answers: str | None) -> str:
-    """SQuAD's JSON of one context; an id that has no answer is a question that has none."""
-    qas = [
-        {
-            "id": name,
-            "question": f"{name}?",
-            "answers": [{"text": a, "answer_start": context.index(a)}] if a else [],
-        }
-        for name, a in answers.items()
-    ]
-    return json.dumps({"data": [{"paragraphs": [{"context": context, "qas": qas}]}]})
-
-
-def test_answers_sentence_by_sentence(tmp_path: Path) -> None:
-    english, german = "Anna lives in Rome. Bob left.", "Anna lebt in Rom. Bob ging fort."
-    labels, translation = written(
-        tmp_path,
-        en_json=squad(english, a="Rome", b="Bob left", c=None),
-        de_json=squad(german, a=None, b=None, c=None),
-    )
-    out = tmp_path / "de.jsonl"
-    counts = iso.project(labels, translation, out, method="fast_align", train_on=(_dictionary(tmp_path),))
-    found = read_table(str(out), SPAN, language="de", split="train", role="questions")
-    assert found["context"][0] == german
-    assert found["id"][:] == ["a", "b", "c"] and found["answers"][2] == {"text": [], "start": []}
-    assert found["answers"][0] == {"text": ["Rom"], "start": [13]}
-    assert counts.examples == counts.written == 3
-
-
-@pytest.mark.parametrize(
-    ("file", "ids", "wanted"),
-    [
-        ("de.jsonl", ["a", "a"], r"de\.jsonl: id 'a' is used for several questions"),
-        ("de.jsonl", [1, "1"], r"de\.jsonl: id '1' is used for several questions"),
-        ("de.jsonl", ["None", None], r"de\.jsonl:2: a question has no id"),
-        ("de.jsonl", ["a", [1]], r"de\.jsonl:2: the id is \[1\], but a whole number or a text is needed"),
-        ("de.json", ["a", "a"], r"de\.json: id 'a' is used for several questions"),
-        ("en.json", ["a", "a"], r"en\.json: id 'a' is used for several questions"),
-        ("en.json", [1, "1"], r"en\.json: id '1' is used for several questions"),
-        ("en.json", ["None", None], r"en\.json: article 0: a question has no id"),
-    ],
-)
-def test_questions_have_ids_of_their_own(tmp_path: Path, file: str, ids: list[object], wanted: str) -> None:
-    """The last of two questions of one id is not the translation of both."""
-
-    def document(names: list[object]) -> str:
-        answers = [{"text": "Rome", "answer_start": 0}]
-        qas = [{"id": name, "question": "q?", "answers": answers} for name in names]
-        return json.dumps({"data": [{"paragraphs": [{"context": "Rome.", "qas": qas}]}]})
-
-    rows = ({"id": name, "question": "q?", "context": "Rome."} for name in ids)
-    files = {"en.json": document(["a", "b"]), "de.json": document(["a", "b"]), "de.jsonl": ""}
-    files[file] = "".join(json.dumps(row) + "\n" for row in rows) if file == "de.jsonl" else document(ids)
-    for name, text in files.items():
-        (tmp_path / name).write_text(text)
-    translation = tmp_path / ("de.jsonl" if file == "de.jsonl" else "de.json")
-    with pytest.raises(InputError, match=wanted):
-        iso.project(tmp_path / "en.json", translation, tmp_path / "o.jsonl", method="hmm")
-
-
-def test_equal_parts_of_questions_and_of_their_translation_are_parallel(tmp_path: Path) -> None:
-    """Articles have one to four contexts, and a context loses its only question."""
-    sides: dict[str, list[dict[str, object]]] = {"en": [], "de": []}
-    for article in range(4):
-        for language, answer in (("en", "Rome"), ("de", "Rom")):
-            contexts = [f"{answer} {'abcd'[n]}{article}" for n in range(article + 1)]
-            qas = [[{"id": f"{article}{n}", "question": "q?", "answers": [{"text": answer, "answer_start": 0}]}]
-                   for n in range(article + 1)]  # fmt: skip
-            paragraphs = [{"context": c, "qas": own} for c, own in zip(contexts, qas, strict=True)]
-            sides[language].append({"paragraphs": paragraphs})
-    labels, translation, links, fewer = written(
-        tmp_path,
-        en_json=json.dumps({"data": sides["en"]}),
-        de_json=json.dumps({"data": sides["de"]}),
-        links="0-0\n" * 2 + "\n" + "0-0\n" * 7,  # the third context has no link
-        fewer="0-0\n" * 9,
-    )
-    out = tmp_path / "de.jsonl"
-    assert iso.project(labels, translation, out, links_file=links).written == 9
-    parts = [
-        build_task("xquad", [f"{path}#0:75%"]).load(language, "train")["id"][:]
-        for path, language in ((labels, "en"), (out, "de"))
-    ]
-    assert parts[0] == ["00", "10", "11", "20", "21", "22"] and parts[1] == ["00", "10", "20", "21", "22"]
-    again = tmp_path / "again.jsonl"
-    iso.project(out, translation, again, kind="questions", links_file=fewer, source_language="de")
-    assert {json.loads(line)["article"] for line in again.read_text().splitlines()} == set("0123")
-
-
-def _dictionary(folder: Path) -> str:
-    pairs = {
-        "Anna": "Anna",
-        "lives": "lebt",
-        "in": "in",
-        "Rome": "Rom",
-        ".": ".",
-        "Bob": "Bob",
-        "left": "ging",
-    }
-    (path,) = written(folder, words_tsv="".join(f"{a}\t{b}\n" for a, b in pairs.items()) * 30)
-    return path
-
-
-def test_links_of_whole_contexts_and_lost_answers(tmp_path: Path) -> None:
-    labels, translation, links = written(
-        tmp_path,
-        en_json=squad("Anna lives. Bob left.", a="Anna", b="Bob", z="Anna"),
-        de_json=squad("Anna lebt. Bob ging.", a=None, b=None),
-        links="0-0\n",
-    )
-    out = tmp_path / "de.jsonl"
-    counts = iso.project(labels, translation, out, links_file=links)
-    assert [json.loads(line)["answers"] for line in out.read_text().splitlines()] == [
-        {"text": ["Anna"], "start": [0]}
-    ]
-    assert counts.fates["lost"] == 1 and counts.examples == 3 and counts.written == 1
-    with pytest.raises(ConfigurationError, match=r"name it \.jsonl"):
-        iso.project(labels, translation, tmp_path / "out.json", links_file=links)
-    assert len(read_questions(labels, language="en")) == 3
 
 
 @pytest.mark.parametrize("name", ["probabilities", "similarities"])
@@ -508,20 +273,6 @@ def test_nothing_is_written_to_be_read_back(
     counts = iso.project(labels, translation, tmp_path / "de.tsv", **how)
     assert counts.examples == 40
     assert sorted(path.name for path in tmp_path.iterdir()) == ["de.tsv", "de.txt", "en.conllu"]
-
-
-def test_an_aligner_that_learns_counts_every_question_once(tmp_path: Path) -> None:
-    labels, translation = written(
-        tmp_path,
-        en_json=squad("Anna lives. Bob left.", a="Anna", b="Bob", z="Anna"),
-        de_json=squad("Anna lebt. Bob ging.", a=None, b=None),
-    )
-    counts = iso.project(
-        labels, translation, tmp_path / "de.jsonl", method="fast_align", target_language="de"
-    )
-    assert counts.examples == 3
-    rows = [json.loads(line) for line in (tmp_path / "de.jsonl").read_text().splitlines()]
-    assert {row["language"] for row in rows} == {"de"}
 
 
 @pytest.mark.parametrize("how", [{"method": "fast_align"}, {"layer": 2}])

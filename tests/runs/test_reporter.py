@@ -1,12 +1,16 @@
 """Bars of the data-set library are for terminals."""
 
-from typing import Any
+from __future__ import annotations
+
+import sys
+from types import SimpleNamespace
+from typing import Any, ClassVar
 
 import pytest
 from datasets import are_progress_bars_disabled, disable_progress_bars, enable_progress_bars
 
 from isoglot.errors import ConfigurationError
-from isoglot.runs.reporter import bars_on_terminals, reporter_of
+from isoglot.runs.reporter import ProgressBars, Silent, bars_on_terminals, reporter_of
 
 
 @pytest.mark.parametrize(("terminal", "off"), [(False, True), (True, False)])
@@ -40,7 +44,55 @@ def test_a_function_of_one_line_is_a_reporter() -> None:
     reporter_of(None).note("nothing")
 
 
-@pytest.mark.parametrize("given", [True, "print", 3])
+@pytest.mark.parametrize("given", ["print", 3])
 def test_what_is_no_reporter_is_refused(given: Any) -> None:
-    with pytest.raises(ConfigurationError, match=r"progress: expected a function .* such as print, .* got "):
+    with pytest.raises(
+        ConfigurationError, match=r"progress: expected True, False, a function .* such as print, .* got "
+    ):
         reporter_of(given)
+
+
+class Kernel:
+    """What IPython gives in a notebook."""
+
+    config: ClassVar[dict[str, Any]] = {"IPKernelApp": {}}
+
+    @classmethod
+    def get_ipython(cls) -> type[Kernel]:
+        return cls
+
+
+@pytest.mark.parametrize(
+    ("terminal", "kernel", "progress", "kind"),
+    [
+        (True, False, True, ProgressBars),
+        (False, True, True, ProgressBars),
+        (False, False, True, Silent),
+        (True, True, False, Silent),
+    ],
+)
+def test_bars_are_the_default_where_they_can_move(
+    terminal: bool, kernel: bool, progress: bool, kind: type, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stderr.isatty", lambda: terminal)
+    monkeypatch.setitem(
+        sys.modules, "IPython", Kernel if kernel else SimpleNamespace(get_ipython=lambda: None)
+    )
+    assert type(reporter_of(progress)) is kind
+
+
+def test_a_bar_is_shown_for_a_step_that_takes_long(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("isoglot.runs.reporter._DELAY", 0)
+    bars = ProgressBars()
+    for done in (0, 5, 10):
+        bars.progress("train", done, 10)
+    bars.progress("train", 1, 10)  # the next one of this name
+    shown = capsys.readouterr().err
+    assert "train: 100%" in shown and "10/10" in shown
+    assert shown.count("0/10") == 3, "one at the beginning of each, and the end"
+    monkeypatch.setattr("isoglot.runs.reporter._DELAY", 60)
+    for done in range(3):
+        ProgressBars().progress("short", done, 2)
+    assert "short" not in capsys.readouterr().err

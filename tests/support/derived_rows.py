@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 from datasets import Dataset
@@ -9,16 +10,15 @@ from datasets import Dataset
 from isoglot.derive.options import DeriverOptions
 from isoglot.derive.rows import Deriver
 from isoglot.derive.spec import build
-from isoglot.schema import ALIGNED, SCHEMAS, require
+from isoglot.schema import SCHEMAS, require
 
 
 def derived_row(kind: str, row: dict[str, Any], spec: str = "inv", **options: Any) -> Any:
     transform = build(spec, options.pop("transform", None))
     deriver = Deriver(transform, spec.replace("+", "-"), options=DeriverOptions(**options))
-    (found,) = deriver.rows(kind, [row])
-    require(Dataset.from_list([found.row]), SCHEMAS[kind], role="derived")
-    for pair in found.pairs:
-        require(Dataset.from_list([pair]), ALIGNED, role="pairs")
-        for i, j in pair["links"]:
-            assert 0 <= i < len(pair["source_words"]) and 0 <= j < len(pair["target_words"])
-    return found
+    ((derived, pairs),) = deriver.rows(kind, [row])
+    require(Dataset.from_list([derived]), SCHEMAS[kind], role="derived")
+    for pair in pairs:
+        for i, j in pair.links:
+            assert 0 <= i < len(pair.source_words) and 0 <= j < len(pair.target_words)
+    return SimpleNamespace(row=derived, pairs=pairs)

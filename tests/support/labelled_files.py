@@ -30,3 +30,8 @@ def text_file(folder: Path, name: str, text: str) -> Path:
     path = folder / name
     path.write_text(text, encoding="utf-8")
     return path
+
+
+def written(folder: Path, **files: str) -> list[str]:
+    """New files of these texts, in their order; ``_`` in a name stands for a dot."""
+    return [str(text_file(folder, name.replace("_", "."), text)) for name, text in files.items()]

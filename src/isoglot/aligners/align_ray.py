@@ -22,7 +22,7 @@ from isoglot.aligners.embedding.aligner import UNLINKED, EmbeddingAligner
 from isoglot.aligners.embedding.options import EmbeddingOptions
 from isoglot.aligners.embedding.running_text import align_running
 from isoglot.aligners.options import Encoder
-from isoglot.aligners.pairs_in_files import prepared_pairs
+from isoglot.aligners.pairs_in_files import read_pairs
 from isoglot.checkpoints.folder import checkpoint_folder
 from isoglot.corpus.encode.unknown import UnknownWords
 from isoglot.corpus.manifest import Manifest
@@ -73,7 +73,7 @@ class RayJob:
     def pairs(self, corpus: CorpusInput, number: int) -> Iterator[SentencePair]:
         """The pairs of a part."""
         first = number * self.part_pairs
-        return prepared_pairs(corpus, mode=self.words, start=first, stop=first + self.part_pairs)
+        return read_pairs(Corpus([corpus]), mode=self.words, start=first, stop=first + self.part_pairs)
 
     def wanted(self, manifest: Manifest) -> dict[str, Any]:
         """All that the links depend on, the corpus and the checkpoint among it."""

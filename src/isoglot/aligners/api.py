@@ -21,6 +21,7 @@ from isoglot.formats.pairs_in_memory import Sentence, pair_of, pairs_in_memory
 from isoglot.formats.sentence_pair import SentencePair
 from isoglot.formats.words import WordMode, require_mode
 from isoglot.runs.fingerprint import FileState, files_of, states
+from isoglot.runs.reporter import AnyReporter, Reporter, reporter_of
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -97,6 +98,7 @@ def align_many(
     method: str | None = None,
     words: WordMode | None = None,
     tokenizer: PreTrainedTokenizerBase | None = None,
+    progress: AnyReporter = True,
     **options: Any,
 ) -> Iterator[SentencePair]: ...
 
@@ -111,6 +113,7 @@ def align_many(
     method: str | None = None,
     words: WordMode | None = None,
     tokenizer: PreTrainedTokenizerBase | None = None,
+    progress: AnyReporter = True,
     **options: Any,
 ) -> list[SentencePair]: ...
 
@@ -124,6 +127,7 @@ def align_many(
     method: str | None = None,
     words: WordMode | None = None,
     tokenizer: PreTrainedTokenizerBase | None = None,
+    progress: AnyReporter = True,
     **options: Any,
 ) -> list[SentencePair] | Iterator[SentencePair]:
     """Link the words of many sentence pairs, in batches.
@@ -142,6 +146,7 @@ def align_many(
         method: As in :func:`align`, or one that learns from the pairs: ``hmm`` or ``fast_align``.
         words: How text is cut, as in :func:`align`.
         tokenizer: Tokenizer of a loaded encoder.
+        progress: A bar in notebooks and on terminals (``True``), or none.
         **options: As in :func:`align`; of a method that learns, those of
             :class:`isoglot.aligners.statistical.model.StatisticalAligner`, such as ``lowercase=True``.
 
@@ -169,8 +174,18 @@ def align_many(
         aligner, mode = _learned(str(method), every, words, options)
     else:
         aligner, mode = _aligner(model, method, words, tokenizer, options)
-    linked = _linked(aligner, sentences, mode)
-    return list(linked) if hasattr(source if pairs is None else pairs, "__len__") else linked
+    linked, data = _linked(aligner, sentences, mode), source if pairs is None else pairs
+    if not hasattr(data, "__len__"):
+        return _counted(linked, 0, reporter_of(progress))
+    column = next(iter(data.values()), ()) if isinstance(data, Mapping) else data
+    return list(_counted(linked, len(column), reporter_of(progress)))
+
+
+def _counted(pairs: Iterator[SentencePair], total: int, report: Reporter) -> Iterator[SentencePair]:
+    """The pairs, counted as they pass."""
+    for number, pair in enumerate(pairs, 1):
+        report.progress("align", number, total)
+        yield pair
 
 
 def _linked(

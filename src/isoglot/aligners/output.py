@@ -64,7 +64,7 @@ def _lines(pair: SentencePair, number: int, name: str, first: int, values: str) 
     if name == "words":
         source, target = ([*map(column, side)] for side in pair.words)
         return "\t".join(f"{source[i]}|||{target[j]}" for i, j in pair.links) + "\n"
-    row: dict[str, Any] = {"id": number if pair.id is None else pair.id}
+    row: dict[str, Any] = {} if pair.id is None else {"id": pair.id}
     texts, (source_spans, target_spans) = pair.texts_and_spans
     if name == "offsets":
         row["source"], row["target"] = texts

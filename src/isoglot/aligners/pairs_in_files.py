@@ -4,19 +4,13 @@ import logging
 import re
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 
 from isoglot.aligners.alignment import WINDOW
-from isoglot.corpus.open_corpus import Corpus, CorpusInput, corpus_sources, input_pairs, open_corpus
+from isoglot.corpus.open_corpus import Corpus, corpus_sources, open_corpus
 from isoglot.errors import ConfigurationError, InputError
-from isoglot.formats.cells import wrong_width
-from isoglot.formats.line_files import bar_fields, refuse_bare_returns
-from isoglot.formats.links import LINK_ITEM
-from isoglot.formats.pair_rows import chunk_pairs, source_pairs
-from isoglot.formats.readers import PAIR_READERS
 from isoglot.formats.sentence_pair import SentencePair
-from isoglot.formats.sources import UNNAMED, Source, by_suffix
-from isoglot.formats.words import WordMode, note_of_spaces, other_space, split_words
+from isoglot.formats.sources import UNNAMED, by_suffix
+from isoglot.formats.words import WordMode, note_of_spaces, other_space
 
 _LOG = logging.getLogger(__name__)
 Warn = Callable[[int, str], None]
@@ -24,7 +18,6 @@ ReadPairs = Callable[[WordMode, Warn | None], Iterator[SentencePair]]
 """Reads pairs from the first one on, cut into words as the mode says; what is wrong with them is reported if asked."""
 
 _MOST_WARNINGS = 20
-_LINE_FORMATS = ("bars", "moses", "tsv")
 _SAMPLE, _GLUED_SHARE = 1000, 0.3
 """Pairs that decide whether text is tokenised, and the share of glued ones in running text.
 
@@ -34,31 +27,35 @@ _GLUED = re.compile(r"\w[.,;:!?…。，！？।؟]+(?:\s|$)")
 
 
 def read_pairs(
-    corpus: Corpus, *, mode: WordMode, warn: Warn | None = None, split: bool = False
+    corpus: Corpus,
+    *,
+    mode: WordMode,
+    warn: Warn | None = None,
+    split: bool = False,
+    start: int = 0,
+    stop: int | None = None,
 ) -> Iterator[SentencePair]:
-    """Sentence pairs in the order of the inputs, in bounded memory.
+    """Sentence pairs in the order of the inputs, cut into words, in bounded memory.
 
-    A line of a Moses pair, a TSV or a ``source ||| target`` file that cannot be read (invalid UTF-8, a missing
-    separator) keeps its place, and ``warn`` is called with its number. Other formats, and tables with a header, are
-    read strictly; a blank line of JSON lines or of a table is a pair without words. Words of a prepared folder that
-    has word links are kept, and lists of words in JSON lines. Without ``warn`` nothing is reported, as in a second
-    loop over a corpus. ``split`` takes what is split into words as it is, which ``mode`` unicode otherwise refuses.
+    A line that cannot be read (a missing separator, another number of columns, invalid UTF-8) keeps its place, and
+    ``warn`` is called with its number; without ``warn`` nothing is reported, as in a second loop over a corpus. Words
+    that a row has are kept; ``split`` takes them as they are, which ``mode`` unicode otherwise refuses.
+
+    ``start``, ``stop``: Rows of a prepared folder.
     """
-    number = 0
     noticed = _Notices() if warn is not None and mode == "whitespace" else None
-    for corpus_input in corpus.inputs:
-        if corpus_input.manifest is not None:
-            for pair in prepared_pairs(corpus_input, mode=mode, split=split):
-                number += 1
-                yield pair
-            continue
-        for pair in corpus_input.loop(_rows(corpus_input.source, number, warn or silent, mode, split)):
-            number += 1
-            if noticed is not None and not any(pair.words):
-                noticed.look(pair.texts)
-            if isinstance(warn, Warnings):
-                warn.places.append((number, pair.path, pair.line))
-            yield pair.cut(mode)
+    refuse_split = mode == "unicode" and not split
+    pairs = (pair for corpus_input in corpus.inputs for pair in corpus_input.pairs(start, stop))
+    for number, pair in enumerate(pairs, 1):
+        if pair.problem is not None and warn is not None:
+            warn(number, f"{pair.problem}{'' if any(pair.texts) else '; it gets no links'}")
+        if (pair.has_words or pair.id is not None) and (problem := _problem(pair, refuse_split)):
+            raise InputError(problem, path=pair.path, line=pair.line)
+        if noticed is not None and pair.line is not None and not any(pair.words):
+            noticed.look(pair.texts)
+        if isinstance(warn, Warnings):
+            warn.places.append((number, pair.path, pair.line))
+        yield pair.cut(mode)
     if noticed is not None:
         noticed.end()
 
@@ -73,28 +70,6 @@ def more_bitext(paths: Sequence[str], languages: Sequence[str]) -> Corpus:
     return open_corpus(
         [source for path in paths for source in corpus_sources([path], languages=tags)], "bitext"
     )
-
-
-def prepared_pairs(
-    corpus_input: CorpusInput, *, mode: WordMode, start: int = 0, stop: int | None = None, split: bool = False
-) -> Iterator[SentencePair]:
-    """The pairs ``start`` to ``stop`` − 1 of a prepared folder; ``split`` as in :func:`read_pairs`."""
-    aligned = corpus_input.manifest is not None and corpus_input.manifest.kind == "aligned"
-    if mode == "unicode" and aligned and not split:
-        path = corpus_input.source.path
-        raise InputError(
-            "is already split into words, and its links count them; leave --words out", path=path
-        )
-    return (pair.cut(mode) for pair in input_pairs(corpus_input, start, stop))
-
-
-def _rows(source: Source, before: int, warn: Warn, mode: WordMode, split: bool) -> Iterator[SentencePair]:
-    """Each row, in its place; ``before`` pairs have been read of other inputs."""
-    if source.format in _LINE_FORMATS and not (source.header or _named(source)):
-        return _tolerant(source, before, warn)
-    if source.format == "jsonl":
-        return _objects(source, refuse_split=mode == "unicode" and not split)
-    return source_pairs(source)
 
 
 def silent(number: int, message: str) -> None:
@@ -156,70 +131,8 @@ class _Notices:
             )
 
 
-def _named(source: Source) -> bool:
-    """Whether columns are named, which requires a header."""
-    return any(isinstance(source.columns.get(role), str) for role in ("source", "target"))
-
-
-def _tolerant(source: Source, before: int, warn: Warn) -> Iterator[SentencePair]:
-    """The pair of each line, of two files or cut at a separator; what cannot be read keeps its place."""
-    separator = {"bars": "|||", "tsv": "\t"}.get(str(source.format))
-    columns = [int(source.columns.get(role, at)) for role, at in (("source", 0), ("target", 1))]
-    source_language, target_language = source.languages("bitext")
-    whole = line = 0
-    for chunk in PAIR_READERS[str(source.format)].chunks(source, "bitext", None):
-        files = [
-            _texts(data, path, chunk.first_line, before, warn)
-            for data, path in zip(chunk.payload, source.files(), strict=True)
-        ]
-        for line, texts in enumerate(zip(*files, strict=True), chunk.first_line):
-            fields = (
-                bar_fields(texts[0]) if separator == "|||" else texts[0].split("\t") if separator else texts
-            )
-            pair = SentencePair(
-                ("", ""), languages=(source_language, target_language), path=source.path, line=line
-            )
-            problem = ""
-            if len(fields) <= max(columns):
-                problem = f"no {separator!r} between two sentences; it gets no links"
-            elif separator == "\t" and len(fields) != chunk.width:
-                problem = f"{len(fields)} columns, but {wrong_width(chunk.width, source)}; it gets no links"
-            else:
-                whole += 1
-                pair.texts = fields[columns[0]], fields[columns[1]]
-                rest = [field for n, field in enumerate(fields) if n not in columns]
-                if separator == "\t" and rest:
-                    pair.cells, pair.more = rest, {"columns": rest}
-                elif not all(map(LINK_ITEM.fullmatch, split_words(" ".join(rest), mode="whitespace"))):
-                    problem = "has more than two sentences; what follows the second is left out"
-            if problem:
-                warn(before + line, f"{source.path}:{line}: {problem}")
-            yield pair
-    if line and not whole:
-        raise InputError(
-            f"no line has {separator!r} between two sentences; give a second file, or name the --input-format",
-            path=source.path,
-            line=1,
-        )
-
-
-def _objects(source: Source, *, refuse_split: bool) -> Iterator[SentencePair]:
-    """Each line of JSON, of which a side may be a list of words; of a blank one both are empty: it keeps its place."""
-    source_language, target_language = source.languages("bitext")
-    blank = SentencePair(("", ""), languages=(source_language, target_language), path=source.path)
-    for chunk in PAIR_READERS["jsonl"].chunks(source, "bitext", None):
-        pairs = {pair.line: pair for pair in chunk_pairs(source, chunk)}
-        for line, pair in pairs.items():
-            if (problem := _problem(pair, refuse_split)) is not None:
-                raise InputError(problem, path=source.path, line=line)
-        data = chunk.payload[0]
-        lines = data.count(b"\n") + (not data.endswith(b"\n"))
-        for line in range(chunk.first_line, chunk.first_line + lines):
-            yield pairs[line] if line in pairs else replace(blank, line=line)
-
-
 def _problem(pair: SentencePair, refuse_split: bool) -> str | None:
-    """What is wrong with a line of JSON whose sides can be read."""
+    """What is wrong with a row that has words or an id, of which an aligner takes fewer than a row may have."""
     if any(pair.words) and refuse_split:
         return "is already split into words; leave --words out"
     if any(not word.strip() for words in pair.words for word in words):
@@ -227,15 +140,3 @@ def _problem(pair: SentencePair, refuse_split: bool) -> str | None:
     if pair.id is not None and type(pair.id) not in (int, str):
         return f"the id is {pair.id!r}, but a number or a text is needed"
     return None
-
-
-def _texts(data: bytes, path: str, first: int, before: int, warn: Warn) -> Iterator[str]:
-    if first == 1:
-        refuse_bare_returns(data, path)
-    for at, line in enumerate(data.removesuffix(b"\n").split(b"\n"), first):
-        try:
-            text = line.decode("utf-8")
-        except UnicodeDecodeError as error:
-            warn(before + at, f"{path}:{at}: invalid UTF-8 ({error.reason}); bad bytes are replaced")
-            text = line.decode("utf-8", errors="replace")
-        yield (text.removeprefix("\ufeff") if at == 1 else text).removesuffix("\r")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +12,7 @@ from isoglot.aligners.gold import gold_pairs, require_usable, side_length
 from isoglot.checks import shortened
 from isoglot.errors import ConfigurationError
 from isoglot.formats.sentence_pair import SentencePair
+from isoglot.runs.reporter import AnyReporter, reporter_of
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -60,7 +61,7 @@ def tune(
     tokenizer: PreTrainedTokenizerBase | None = None,
     layers: Sequence[int] | None = None,
     weights: Mapping[str, float] | None = None,
-    progress: Callable[[str, int, int], None] | None = None,
+    progress: AnyReporter = True,
     **options: Any,
 ) -> TuningResult:
     """Choose an encoder's layer and method for word alignment.
@@ -77,7 +78,7 @@ def tune(
         tokenizer: Tokenizer of a loaded encoder.
         layers: Numbers of the layers to try; by default all.
         weights: Weight of each set in the mean, by name; 1 by default.
-        progress: Called with the set that is measured, its number from 0, and how many there are.
+        progress: Bars in notebooks and on terminals (``True``), or none; a function such as ``print`` gets lines.
         **options: Options of all methods that are tried, such as ``level="word"``.
 
     Raises:
@@ -107,7 +108,7 @@ def tune(
         layers=layers,
         weights=weights,
         with_best=ATTACHED,
-        progress=progress,
+        progress=reporter_of(progress).progress,
         **options,
     )
     density = {name: score.links / max(1, side_length(sets[name])) for name, score in table[0].scores.items()}

@@ -14,7 +14,6 @@ from isoglot.analysis.analyse import Job, corpus_rows
 from isoglot.analysis.options import MapRequest
 from isoglot.checks import is_number
 from isoglot.corpus.encode.load_tokenizer import load_tokenizer
-from isoglot.derive.sharing import word_pairs
 from isoglot.errors import ConfigurationError
 from isoglot.formats.line_files import numbered_lines
 from isoglot.modules.encoder import layer_number
@@ -30,7 +29,8 @@ def analyse_map(job: Job, request: MapRequest) -> list[Path]:
     languages, sentences = ("", ""), 0
     for row in _rows(request):
         languages = languages if sentences else (str(row["source_language"]), str(row["target_language"]))
-        counts.update(word_pairs([row]))
+        source, target = row["source_words"], row["target_words"]
+        counts.update((source[i], target[j]) for i, j in row["links"])
         sentences += 1
     job.report.note(f"{sentences:,} sentence pairs, {len(counts):,} different word links")
     stops, said = _stop_words(request.stop_words, counts, languages)

@@ -107,7 +107,7 @@ def finetune(
 
     isoglot finetune RUN --task xnli --data xnli --set learning_rate=1e-5,2e-5 --seed 1,2,3 --out xnli
     """
-    from isoglot.finetuning.finetune import finetune as run
+    from isoglot.finetuning.finetune import FineTuning
 
     built, settings = task_with_settings(data.task, data.data, paper=train.preset, **train.changes())
     if train.keep_adapter:
@@ -116,10 +116,8 @@ def finetune(
     with Console(quiet=running.quiet) as console:
         for seed in train.seeds:
             folder = out if len(train.seeds) == 1 else out / f"seed-{seed}"
-            path = run(
-                checkpoint, built, language=language, seed=seed, train=settings, out=folder, resume=resume,
-                progress=console,
-            )  # fmt: skip
+            run = FineTuning(checkpoint, built, language, seed, settings, folder, console)
+            path = run.run(resume=resume)
             if os.environ.get("RANK", "0") == "0":  # under torchrun the first process speaks
                 typer.echo(str(path))
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import glob
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -20,7 +21,7 @@ from isoglot.formats.sources import LANGUAGES, ROLES, Kind, Reading, Source, sou
 from isoglot.runs.cache import cache_folder
 from isoglot.runs.files import whole_path
 from isoglot.runs.folder import key_of
-from isoglot.runs.reporter import bars_on_terminals
+from isoglot.runs.reporter import AnyReporter, bars_on_terminals, reporter_of
 
 
 def prepare(
@@ -29,7 +30,7 @@ def prepare(
     *,
     languages: str | Sequence[str] = (),
     options: PrepareOptions | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    progress: AnyReporter = True,
     processes: int | None = None,
     overwrite: bool = False,
     engine: Literal["local", "ray"] = "local",
@@ -48,7 +49,7 @@ def prepare(
         out: Folder to write.
         languages: Language of a text, or of source and target: ``("en", "de")``. A ``Source`` has its own.
         options: Filters and more; by default rows with an empty side are dropped and white space is cleaned.
-        progress: Called with the number of bytes read so far and in total (0 if unknown).
+        progress: Bars in notebooks and on terminals (``True``), or none; a function such as ``print`` gets lines.
         processes: Worker processes; by default one per core, or none for small inputs.
         overwrite: Replace a corpus that was made otherwise.
         engine: ``ray`` runs on a Ray cluster.
@@ -78,16 +79,19 @@ def prepare(
     reading = validated(Reading, how, what="prepare option")
     options = validated(PrepareOptions, dict(options or ()) | settings, what="prepare option")
     sources, spooled = _sources(inputs, languages, options.kind, reading, out)
+    report = reporter_of(progress)
     with _rows_named(spooled):
-        return prepare_sources(
+        summary = prepare_sources(
             sources,
             out,
             options=options,
-            progress=progress,
+            progress=partial(report.progress, "prepare"),
             processes=processes,
             overwrite=overwrite,
             engine=engine,
         )
+    report.note(f"{summary.path}: {summary.rows:,} rows of {summary.read:,}")
+    return summary
 
 
 def _sources(

@@ -11,12 +11,11 @@ from datasets import Dataset, Features, Value
 from isoglot.corpus.manifest import is_prepared, load_corpus
 from isoglot.errors import InputError, reason
 from isoglot.formats.labelled.questions import ARTICLE
-from isoglot.formats.labelled.splits import SPLIT, SPLIT_COLUMNS, split_name, split_names
+from isoglot.formats.labelled.splits import COLUMN_NAMES, SPLIT, SPLIT_COLUMNS, split_name, split_names
 from isoglot.formats.line_files import each, numbered_objects
 from isoglot.languages import codes
 from isoglot.schema import require
 
-_ALIASES = {"tags": "upos", "first": "premise", "second": "hypothesis"}
 _SIDES = {"source": "target", "target": "source"}
 _TURNED = _SIDES | {f"{side}_language": f"{turned}_language" for side, turned in _SIDES.items()}
 
@@ -37,9 +36,9 @@ def read_table(
         table = _from_jsonl(path, schema, language)
     else:
         table = open_table(path, split) if rows is None else rows
-        for column, alias in _ALIASES.items():
-            if column in schema and column not in table.features and alias in table.features:
-                table = table.rename_column(alias, column)
+        for column in schema.keys() - table.features.keys():
+            if name := next((n for n in COLUMN_NAMES.get(column, ()) if n in table.features), None):
+                table = table.rename_column(name, column)
         if "language" in schema and "language" not in table.features:
             table = table.add_column("language", [language] * len(table))
         require(table, schema, role=f"{role} {path}")
@@ -149,7 +148,7 @@ def _from_jsonl(path: str, schema: Features, language: str) -> Dataset:
         values = {"language": language, **values}
         cells: dict[str, Any] = {}
         for column in schema:
-            name = next((n for n in (column, _ALIASES.get(column)) if n in values), None)
+            name = next((n for n in COLUMN_NAMES.get(column, (column,)) if n in values), None)
             if name is None:
                 raise InputError(f"field {column!r} is missing, found {', '.join(sorted(values))}; add it")
             cells[column] = values[name]

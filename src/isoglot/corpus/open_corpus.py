@@ -87,6 +87,22 @@ class CorpusInput:
         self._spool = self._spool or Spool(items)
         return iter(self._spool)
 
+    def pairs(self, start: int = 0, stop: int | None = None) -> Iterator[SentencePair]:
+        """The sentence pairs; of a prepared folder the rows ``start`` to ``stop`` − 1.
+
+        Words and links of a folder that has word links are those of its rows.
+        """
+        if self.manifest is None:
+            yield from self.loop(source_pairs(self.source))
+            return
+        for row in self.rows(start, stop):
+            source, target = (row[name] or "" for name in LANGUAGES["bitext"])
+            texts = row["source"], row["target"]
+            pair = SentencePair(texts, languages=(source, target), path=self.source.path)
+            if self.manifest.kind == "aligned":
+                pair.words, pair.more = (row["source_words"], row["target_words"]), {"links": row["links"]}
+            yield pair
+
 
 @dataclass(frozen=True)
 class Corpus:
@@ -96,6 +112,18 @@ class Corpus:
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         return (row for part in self.inputs for row in part)
+
+    def pairs(self) -> Iterator[SentencePair]:
+        """The sentence pairs of all inputs in their order, in bounded memory.
+
+        Raises:
+            InputError: A row cannot be read, or not all of it.
+        """
+        for part in self.inputs:
+            for pair in part.pairs():
+                if pair.problem is not None:
+                    raise pair.problem
+                yield pair
 
 
 def open_corpus(
@@ -187,19 +215,3 @@ def corpus_sources(
     return [
         opened for p in paths for opened in sources_from([p], kind=kind, languages=languages, **options[p])
     ]
-
-
-def input_pairs(corpus_input: CorpusInput, start: int = 0, stop: int | None = None) -> Iterator[SentencePair]:
-    """The pairs of an input; of a prepared folder the rows ``start`` to ``stop`` − 1.
-
-    Words and links of a folder that has word links are those of its rows.
-    """
-    if corpus_input.manifest is None:
-        yield from corpus_input.loop(source_pairs(corpus_input.source))
-        return
-    for row in corpus_input.rows(start, stop):
-        source, target = (row[name] or "" for name in LANGUAGES["bitext"])
-        pair = SentencePair((row["source"], row["target"]), languages=(source, target))
-        if corpus_input.manifest.kind == "aligned":
-            pair.words, pair.more = (row["source_words"], row["target_words"]), {"links": row["links"]}
-        yield pair

@@ -28,7 +28,7 @@ from isoglot.corpus.prepare_worker import ChunkTask, Settings, filter_chunk, sta
 from isoglot.corpus.shards import Ledger, shard_groups
 from isoglot.errors import ConfigurationError, InputError, IsoglotError
 from isoglot.formats.line_files import Meter
-from isoglot.formats.readers import READERS
+from isoglot.formats.readers import Reader
 from isoglot.formats.sources import Source, expand
 from isoglot.runs.cluster import RayPool
 from isoglot.runs.files import refuse_overwriting
@@ -205,9 +205,8 @@ def _tasks(settings: Settings, ledger: Ledger, meter: Meter) -> Generator[ChunkT
     for index, source in enumerate(settings.sources):
         if ledger.full(index):
             continue
-        reader = READERS[source.format or ""]
         try:
-            for chunk in reader.chunks(source, settings.options.kind, meter):
+            for chunk in Reader(source, settings.options.kind).chunks(meter):
                 yield ChunkTask(next(numbers), index, chunk)
                 if ledger.full(index):
                     break

@@ -16,8 +16,8 @@ from isoglot.columns import ARROW
 from isoglot.corpus.filter.filters import Part, RowTests, filter_rows
 from isoglot.corpus.options import PrepareOptions
 from isoglot.errors import IsoglotError
-from isoglot.formats.readers import READERS
-from isoglot.formats.records import Chunk
+from isoglot.formats.line_files import Chunk
+from isoglot.formats.readers import Reader
 from isoglot.formats.sources import LANGUAGES, Source
 from isoglot.runs.files import whole_file, whole_path
 from isoglot.runs.fingerprint import fingerprint
@@ -72,7 +72,7 @@ def filter_chunk(task: ChunkTask) -> Part:
         return finished
     source, kind = settings.sources[task.source], settings.options.kind
     languages = source.languages(kind)
-    records = READERS[source.format or ""].parse(source, kind, task.chunk)
+    records = Reader(source, kind).parse(task.chunk)
     part = filter_rows(records, settings.tests, settings.options, languages)
     part.source = task.source
     if part.rows:

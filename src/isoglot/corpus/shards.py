@@ -35,11 +35,11 @@ def sampling_targets(counts: Sequence[int], exponent: float) -> list[int]:
     weights = np.where(numbers > 0, numbers**exponent, 0.0)
     if not weights.any():
         return [0] * len(counts)
-    wanted = weights / weights.sum() * int(numbers.sum())
-    whole = np.floor(wanted + 1e-9).astype(np.int64)
-    short = round(float(wanted.sum())) - int(whole.sum())
-    for place in np.argsort(whole - wanted, kind="stable")[:short]:  # largest remainders first
-        whole[place] += 1
+    shares = weights / weights.sum() * int(numbers.sum())
+    whole = np.floor(shares + 1e-9).astype(np.int64)
+    short = round(float(shares.sum())) - int(whole.sum())
+    for language in np.argsort(whole - shares, kind="stable")[:short]:  # largest remainders first
+        whole[language] += 1
     return [int(w) for w in whole]
 
 
@@ -58,8 +58,8 @@ class HashSet:
         unique, first = np.unique(hashes, return_index=True)
         new = np.ones(len(unique), dtype=bool)
         for run in self._runs:
-            places = np.minimum(np.searchsorted(run, unique), len(run) - 1)
-            new &= run[places] != unique
+            nearest = np.minimum(np.searchsorted(run, unique), len(run) - 1)
+            new &= run[nearest] != unique
         fresh = np.zeros(len(hashes), dtype=bool)
         fresh[first[new]] = True
         if new.any():
@@ -116,24 +116,24 @@ class Ledger:
         every = list(parts)
         targets = sampling_targets([count.passed for count in self._counts.values()], exponent)
         for count, target in zip(self._counts.values(), targets, strict=True):
-            held = [(part, rows) for part, rows in every if self._of_source[part.source] is count]
+            language_parts = [(part, rows) for part, rows in every if self._of_source[part.source] is count]
             count.kept = target
             if count.passed:
                 for _ in range(target // count.passed):
-                    yield from held
-                yield from self._chosen(count, held, target % count.passed)
+                    yield from language_parts
+                yield from self._chosen(count, language_parts, target % count.passed)
 
-    def _chosen(self, count: LanguageCount, held: Sequence[Chosen], size: int) -> Iterator[Chosen]:
+    def _chosen(self, count: LanguageCount, language_parts: Sequence[Chosen], size: int) -> Iterator[Chosen]:
         if not size:
             return
         generator = np.random.default_rng(seed_for(self._options.seed, "sampling", *count.languages))
         chosen = np.zeros(count.passed, dtype=bool)
         chosen[generator.choice(count.passed, size, replace=False)] = True
-        place = 0
-        for part, rows in held:
+        start = 0
+        for part, rows in language_parts:
             every = np.arange(part.rows, dtype=np.int32) if rows is None else rows
-            yield part, every[chosen[place : place + len(every)]]
-            place += len(every)
+            yield part, every[chosen[start : start + len(every)]]
+            start += len(every)
 
     def counts(self) -> tuple[LanguageCount, ...]:
         """The counts of each language pair, filters in their order."""
@@ -163,10 +163,10 @@ def shard_groups(
     """Which rows of which part files (``None``: all) make up which shard."""
     waiting: list[tuple[str, Rows | None]] = []
     rows = size = number = 0
-    for part, taken in parts:
-        count = part.rows if taken is None else len(taken)
+    for part, chosen in parts:
+        count = part.rows if chosen is None else len(chosen)
         if count:
-            waiting.append((part.path, taken))
+            waiting.append((part.path, chosen))
             rows, size = rows + count, size + part.size
         elif part.path and options.sampling_exponent is None:
             Path(part.path).unlink(missing_ok=True)

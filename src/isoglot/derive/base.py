@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple, Protocol
 
+from isoglot.formats.links import Link
 from isoglot.formats.words import split_words
 
 
@@ -36,9 +37,9 @@ class DerivedSentence(NamedTuple):
     words: tuple[str, ...]
     origin: tuple[int, ...]  # of each word, the 0-based number of the word of the original that it renders
 
-    def links(self) -> list[list[int]]:
-        """Gold word links ``[original word, derived word]``, sorted."""
-        return sorted([source, target] for target, source in enumerate(self.origin))
+    def links(self) -> list[Link]:
+        """Gold word links ``(original word, derived word)``, sorted."""
+        return sorted((source, target) for target, source in enumerate(self.origin))
 
     def renderings(self) -> dict[int, list[int]]:
         """By word of the original, the derived words that render it."""

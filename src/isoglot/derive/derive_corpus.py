@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from isoglot.corpus.manifest import InputFile
 from isoglot.derive.input import INPUT_KINDS, kind_of, read_rows
-from isoglot.derive.options import DeriveRequest, TransformOptions
+from isoglot.derive.options import DeriveRequest
 from isoglot.derive.output import DerivedFolder
 from isoglot.derive.parses import Parses
 from isoglot.derive.rows import Deriver
@@ -100,7 +100,17 @@ def _write(
 
     steps = parse_names(request.transform)
     tokenizer, copy = _tokenizer(request, draw="trans" in steps)
-    options = _fitted(request, schema, tokenizer)
+    options = request.options
+    if options.literal and schema != "pair":
+        raise ConfigurationError(
+            f"the literal inversion is the paper's XNLI code, got {schema} data; use it with --kind nli or paws"
+        )
+    fitted = {
+        "tokenizer": options.tokenizer or tokenizer,
+        "attached": options.attached or (schema in ("bitext", "pair", "text") and not request.rows.split),
+        "split": options.split or schema == "span",
+    }
+    options = options.model_copy(update=fitted)
     transform = build(request.transform, options, vocabulary=copy, words=lambda: _words(rows()))
     with ExitStack() as stack:
         parse = None
@@ -117,8 +127,8 @@ def _write(
         }
         reading = request.rows.model_copy(update=settings)
         deriver = Deriver(transform, "-".join(steps), request.derived_language, reading, parse)
-        for image in deriver.rows(schema, rows()):
-            output.add(image)
+        for row, pairs in deriver.rows(schema, rows()):
+            output.add(row, pairs)
             if output.rows % _WINDOW == 0:
                 progress.progress("rows derived", output.rows, 0)
         if not output.rows:
@@ -144,25 +154,6 @@ def _tokenizer(
         return copy.original, copy
     tokenizer = load_tokenizer(request.tokenizer)
     return tokenizer, VocabularyCopy.draw(tokenizer, request.options) if draw else None
-
-
-def _fitted(
-    request: DeriveRequest, schema: str, tokenizer: PreTrainedTokenizerBase | None
-) -> TransformOptions:
-    """The options with what follows from the kind of rows."""
-    options = request.options
-    if options.literal and schema != "pair":
-        raise ConfigurationError(
-            f"the literal inversion is the paper's XNLI code, got {schema} data; use it with --kind nli or paws"
-        )
-    whole = schema in ("bitext", "pair", "text") and not request.rows.split
-    return options.model_copy(
-        update={
-            "tokenizer": options.tokenizer or tokenizer,
-            "attached": options.attached or whole,
-            "split": options.split or schema == "span",
-        }
-    )
 
 
 def _words(rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:

@@ -72,10 +72,7 @@ def read_rows(
         raise ConfigurationError(f"got {len(paths)} files of {kind}; derive them one at a time")
     if not languages or not languages[0]:
         raise ConfigurationError(f"{paths[0]}: its language is needed; give --lang en")
-    yield from _task_rows(paths[0], kind, languages[0])
-
-
-def _task_rows(path: str, kind: str, language: str) -> Iterator[dict[str, Any]]:
+    path, language = paths[0], languages[0]
     # They import `datasets`: a second that texts and treebanks do not need.
     from datasets import Features  # noqa: PLC0415
 

@@ -9,8 +9,8 @@ from typing import Any, TextIO
 
 from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.prepare import prepare
-from isoglot.derive.rows import Image
-from isoglot.derive.sharing import gold_lexicon, word_pairs
+from isoglot.derive.sharing import gold_lexicon
+from isoglot.formats.sentence_pair import SentencePair
 from isoglot.formats.sources import Kind, Source
 from isoglot.formats.treebanks import conllu
 
@@ -29,28 +29,22 @@ class DerivedFolder(ExitStack):
         self._words: dict[Languages, Counter[tuple[str, str]]] = {}  # word pairs for the gold lexicon
         self._open: dict[str, TextIO] = {}
 
-    def add(self, image: Image) -> None:
+    def add(self, row: dict[str, Any], pairs: list[SentencePair]) -> None:
         """Write a row and its sentence pairs."""
         self.rows += 1
         if self.kind in ("text", "treebank"):
-            pair = image.pairs[0]
-            self._line("derived.txt", pair["target"])
-            self._line("original.txt", pair["source"])
+            self._line("derived.txt", pairs[0].target)
+            self._line("original.txt", pairs[0].source)
         if self.kind == "treebank":
-            self._line("derived.conllu", conllu(image.row, self.rows, text=" ".join(image.row["words"])))
+            self._line("derived.conllu", conllu(row, self.rows, text=" ".join(row["words"])))
         elif self.kind != "text":
-            self._line("derived.jsonl", json.dumps(image.row, ensure_ascii=False))
-        for pair in image.pairs:
-            languages = pair["source_language"], pair["target_language"]
-            words = self._words.setdefault(languages, Counter())
-            row = {
-                "source": pair["source_words"],
-                "target": pair["target_words"],
-                "links": pair["links"],
-            }
-            self._line(self._temporary(languages), json.dumps(row, ensure_ascii=False))
+            self._line("derived.jsonl", json.dumps(row, ensure_ascii=False))
+        for pair in pairs:
+            words = self._words.setdefault(pair.languages, Counter())
+            linked = {"source": pair.source_words, "target": pair.target_words, "links": pair.links}
+            self._line(self._temporary(pair.languages), json.dumps(linked, ensure_ascii=False))
             if self._lexicon:
-                words.update(word_pairs([pair]))
+                words.update(pair.word_pairs)
 
     def finish(self, *, share: float, seed: int) -> dict[str, Any]:
         """Make the ALIGNED corpus of all sentence pairs, and the gold lexicon; what the manifest says about them.

@@ -1,9 +1,9 @@
 """Rows of every kind of corpus in the derived language: words move, and what is known about them moves along."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 from isoglot.derive.base import DerivedSentence, Sentence, Transform, Underivable, moved
 from isoglot.derive.labels import Passage, carry_entities, flip_runs, make_tags_consistent, moved_answers
@@ -11,16 +11,14 @@ from isoglot.derive.options import DeriverOptions
 from isoglot.derive.order import sentence_bounds
 from isoglot.errors import ConfigurationError
 from isoglot.formats.labelled.splits import SPLIT_COLUMNS
+from isoglot.formats.sentence_pair import SentencePair
 from isoglot.formats.words import is_blank, split_words
 
 Row = Mapping[str, Any]
 
 
-class Image(NamedTuple):
-    """A derived row."""
-
-    row: dict[str, Any]
-    pairs: list[dict[str, Any]]  # ALIGNED, from the original's sentences to the derived ones, with gold links
+DerivedRow = tuple[dict[str, Any], list[SentencePair]]
+"""A row, and its original sentences with the derived ones and gold links."""
 
 
 @dataclass
@@ -34,7 +32,7 @@ class Deriver:
     parse: Callable[[str], Sentence] | None = None  # finds the tree of a raw sentence, for syn
     counts: Counter[str] = field(default_factory=Counter)  # derived rows; rows or answers dropped, by reason
 
-    def rows(self, kind: str, rows: Iterable[Row]) -> Iterator[Image]:
+    def rows(self, kind: str, rows: Iterable[Row]) -> Iterator[DerivedRow]:
         """The rows' images, in order.
 
         Args:
@@ -42,7 +40,7 @@ class Deriver:
             rows: rows with the columns of that schema; with ``upos``, ``heads`` and ``deprels`` beside ``words``
                 where there are trees.
         """
-        derive: Callable[[Row, int], Image] = getattr(self, f"_{kind}")
+        derive: Callable[[Row, int], DerivedRow] = getattr(self, f"_{kind}")
         parts = (part for row in rows for part in self._cut(row)) if kind == "text" else rows
         for key, row in enumerate(parts):
             try:
@@ -76,12 +74,12 @@ class Deriver:
     def _read(self, text: str) -> Sentence:
         return Sentence.of(text) if self.parse is None else self.parse(text)
 
-    def _text(self, row: Row, key: int) -> Image:
+    def _text(self, row: Row, key: int) -> DerivedRow:
         sentence = Sentence.of_row(row) if "words" in row else self._read(row["text"])
         pair = self._pair_of(sentence, self.transform(sentence, key=key), row["language"])
-        return Image({"text": pair["target"], "language": pair["target_language"]}, [pair])
+        return {"text": pair.target, "language": pair.languages[1]}, [pair]
 
-    def _bitext(self, row: Row, key: int) -> Image:
+    def _bitext(self, row: Row, key: int) -> DerivedRow:
         out, pairs = dict(row), []
         both = self.options.side == "both"
         for number, side in enumerate(("source", "target") if both else (self.options.side,)):
@@ -90,25 +88,29 @@ class Deriver:
             derived = self.transform(sentence, key=2 * key + number if both else key)
             pair = self._pair_of(sentence, derived, row[f"{side}_language"])
             other = out["target_language" if side == "source" else "source_language"]
-            out |= {side: pair["target"], f"{side}_language": self.tag(row[f"{side}_language"], other)}
+            out |= {side: pair.target, f"{side}_language": self.tag(row[f"{side}_language"], other)}
             if words is not None:
-                out |= {
-                    f"{side}_words": list(derived.words),
-                    "links": _moved_links(out["links"], derived, side),
-                }
+                column = ("source", "target").index(side)
+                renders = derived.renderings()
+                out[f"{side}_words"] = list(derived.words)
+                out["links"] = sorted(
+                    [new if end == column else link[end] for end in (0, 1)]
+                    for link in out["links"]
+                    for new in renders.get(link[column], ())
+                )
             pairs.append(pair)
-        return Image(out, pairs)
+        return out, pairs
 
     _aligned = _bitext
 
-    def _treebank(self, row: Row, key: int) -> Image:
+    def _treebank(self, row: Row, key: int) -> DerivedRow:
         sentence = Sentence.of_row(row)
         derived = self._reordered(sentence, key)
         pair, tree = self._pair_of(sentence, derived, row["language"]), moved(sentence, derived)
         out = {name: list(getattr(tree, name)) for name in ("words", "upos", "heads", "deprels")}
-        return Image({**out, "language": pair["target_language"]}, [pair])
+        return {**out, "language": pair.languages[1]}, [pair]
 
-    def _tagged(self, row: Row, key: int) -> Image:
+    def _tagged(self, row: Row, key: int) -> DerivedRow:
         sentence = Sentence.of_row(row)
         if not sentence.heads and self.parse is not None:
             parsed = self.parse(" ".join(sentence.words))
@@ -117,24 +119,20 @@ class Deriver:
             sentence = parsed
         derived = self._reordered(sentence, key)
         pair = self._pair_of(sentence, derived, row["language"])
-        tags = self._tags(list(row["tags"]), sentence, derived)
-        out = {"words": list(derived.words), "tags": tags, "language": pair["target_language"]}
-        return Image(out | {name: row[name] for name in SPLIT_COLUMNS if name in row}, [pair])
-
-    def _tags(self, tags: Sequence[str], sentence: Sentence, derived: DerivedSentence) -> list[str]:
-        entities = any(t[:2] in ("B-", "I-") for t in tags)
+        tags, repair = list(row["tags"]), self.options.repair
+        moved_tags = [tags[o] for o in derived.origin]
         if self.options.labels == "first_match":
             first = dict(zip(reversed(sentence.words), reversed(tags), strict=True))
-            carried = [first[sentence.words[o]] for o in derived.origin]
-        elif entities and self.options.repair == "entities":
-            return carry_entities(tags, derived.origin)
-        else:
-            carried = [tags[o] for o in derived.origin]
-        if not entities or self.options.repair == "none":
-            return carried
-        return flip_runs(carried) if self.options.repair == "flip" else make_tags_consistent(carried)
+            moved_tags = [first[sentence.words[o]] for o in derived.origin]
+        if repair != "none" and any(tag[:2] in ("B-", "I-") for tag in tags):
+            if repair == "entities" and self.options.labels == "exact":
+                moved_tags = carry_entities(tags, derived.origin)
+            else:
+                moved_tags = flip_runs(moved_tags) if repair == "flip" else make_tags_consistent(moved_tags)
+        out = {"words": list(derived.words), "tags": moved_tags, "language": pair.languages[1]}
+        return out | {name: row[name] for name in SPLIT_COLUMNS if name in row}, [pair]
 
-    def _pair(self, row: Row, key: int) -> Image:
+    def _pair(self, row: Row, key: int) -> DerivedRow:
         out, pairs = dict(row), []
         for number, side in enumerate(("first", "second")):
             if self.options.single_spaces:
@@ -145,9 +143,9 @@ class Deriver:
             out[side] = " ".join(derived.words)
             pairs.append(self._pair_of(sentence, derived, row["language"]))
         out["language"] = self.tag(row["language"])
-        return Image(out, pairs)
+        return out, pairs
 
-    def _span(self, row: Row, key: int) -> Image:
+    def _span(self, row: Row, key: int) -> DerivedRow:
         context, question = (
             Passage.of(text) if self.parse is None else Passage.parsed(text, self.parse(text))
             for text in (row["context"], row["question"])
@@ -169,7 +167,7 @@ class Deriver:
             self._pair_of(p.sentence, d, row["language"])
             for p, d in zip((context, question), images, strict=True)
         ]
-        return Image(out, pairs)
+        return out, pairs
 
     def _reordered(self, sentence: Sentence, key: int) -> DerivedSentence:
         """The derived sentence, where labels need one derived word for each original one."""
@@ -180,34 +178,17 @@ class Deriver:
             )
         return derived
 
-    def _pair_of(self, sentence: Sentence, derived: DerivedSentence, language: str) -> dict[str, Any]:
-        """The ALIGNED row from a sentence to its image."""
-        words, out = sentence.words, derived.words
-        if "" in words or "" in out:  # the literal inversion has empty words; nothing is linked to them
-            places = [[i for i, w in enumerate(side) if w] for side in (words, out)]
-            numbers = [{old: new for new, old in enumerate(side)} for side in places]
-            links = sorted(
-                [numbers[0][o], numbers[1][t]]
-                for t, o in enumerate(derived.origin)
-                if o in numbers[0] and t in numbers[1]
-            )
-            words, out = tuple(words[i] for i in places[0]), tuple(out[i] for i in places[1])
-        else:
-            links = derived.links()
-        return {
-            "source": " ".join(words),
-            "target": " ".join(out),
-            "source_language": language,
-            "target_language": self.tag(language),
-            "source_words": list(words),
-            "target_words": list(out),
-            "links": links,
-        }
-
-
-def _moved_links(links: list[list[int]], derived: DerivedSentence, side: str) -> list[list[int]]:
-    """Word links after the words of one side have moved."""
-    renders = derived.renderings()
-    if side == "source":
-        return sorted([new, target] for source, target in links for new in renders.get(source, ()))
-    return sorted([source, new] for source, target in links for new in renders.get(target, ()))
+    def _pair_of(self, sentence: Sentence, derived: DerivedSentence, language: str) -> SentencePair:
+        """A sentence and its image with gold links."""
+        words, image = sentence.words, derived.words
+        links = derived.links()
+        if "" in words or "" in image:  # the literal inversion has empty words; nothing is linked to them
+            filled = [[i for i, word in enumerate(side) if word] for side in (words, image)]
+            numbers = [{old: new for new, old in enumerate(side)} for side in filled]
+            links = [
+                (numbers[0][old], numbers[1][new])
+                for old, new in links
+                if old in numbers[0] and new in numbers[1]
+            ]
+            words, image = tuple(words[i] for i in filled[0]), tuple(image[i] for i in filled[1])
+        return SentencePair.of(words, image, links=links, languages=(language, self.tag(language)))

@@ -1,8 +1,6 @@
 """Which part of a vocabulary the original and the derived language share, and which part a lexicon lists."""
 
-from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
-from typing import Any
+from collections.abc import Collection, Mapping
 
 import numpy as np
 
@@ -40,22 +38,13 @@ def draw_shared(
     return sorted(order[: round(overlap * size)])
 
 
-def word_pairs(aligned: Iterable[Mapping[str, Any]]) -> Counter[tuple[str, str]]:
-    """How often each word is linked to each word of the derived language, in ALIGNED rows."""
-    counts: Counter[tuple[str, str]] = Counter()
-    for row in aligned:
-        source, target = row["source_words"], row["target_words"]
-        counts.update([(source[i], target[j]) for i, j in row["links"]])
-    return counts
-
-
 def gold_lexicon(
     pairs: Mapping[tuple[str, str], int], *, share: float = 1.0, seed: int = 0
 ) -> list[tuple[str, str]]:
     """The word pairs, or a drawn part of them.
 
-    ``pairs``: word pairs with their counts, see :func:`word_pairs`. Words that are alike in both languages are left
-    out: they teach nothing.
+    ``pairs``: how often each word is linked to each word of the derived language. Words that are
+    alike in both languages are left out: they teach nothing.
     ``share``: the part that is drawn: 0.25, 0.5 and 1 in the paper.
 
     Returns:

@@ -65,30 +65,21 @@ def build(
             from isoglot.derive.syntax import Syntax  # noqa: PLC0415 - heavy
 
             return Syntax.load(options)
+        if vocabulary is None and options.tokenizer is None:
+            if not options.overlap:
+                return Transliteration(options.alphabet)
+            if words is None:
+                raise ConfigurationError(
+                    f"overlap {options.overlap} of words needs the words to draw from; give words=..., or a tokenizer"
+                )
+            types = sorted(set(words()))
+            shared = [types[i] for i in draw_shared(len(types), **options.sharing())]
+            return Transliteration(options.alphabet, shared=shared)
+        from isoglot.derive.vocabulary import TokenTransliteration, VocabularyCopy  # noqa: PLC0415 - heavy
+
         pieces = options.level == "token" and "inv" in names[names.index("trans") :]
-        return _transliteration(options, vocabulary, words, pieces=pieces)
+        return TokenTransliteration(
+            vocabulary or VocabularyCopy.draw(options.tokenizer, options), pieces=pieces
+        )
 
     return compose(*(build_one(name) for name in names))
-
-
-def _transliteration(
-    options: TransformOptions,
-    vocabulary: VocabularyCopy | None,
-    words: Callable[[], Iterable[str]] | None,
-    *,
-    pieces: bool,
-) -> Transform:
-    if vocabulary is None and options.tokenizer is None:
-        if not options.overlap:
-            return Transliteration(options.alphabet)
-        if words is None:
-            raise ConfigurationError(
-                f"overlap {options.overlap} of words needs the words to draw from; give words=..., or a tokenizer"
-            )
-        types = sorted(set(words()))
-        shared = [types[i] for i in draw_shared(len(types), **options.sharing())]
-        return Transliteration(options.alphabet, shared=shared)
-    from isoglot.derive.vocabulary import TokenTransliteration, VocabularyCopy  # noqa: PLC0415 - heavy
-
-    vocabulary = vocabulary or VocabularyCopy.draw(options.tokenizer, options)
-    return TokenTransliteration(vocabulary, pieces=pieces)

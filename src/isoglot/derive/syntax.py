@@ -113,6 +113,7 @@ class Syntax:
     def __init__(self, models: Mapping[str, OrderModel], options: TransformOptions) -> None:
         self.models, self.options = dict(models), options
         self._known: dict[tuple[str, ...], tuple[list[list[int]], list[float]]] = {}
+        """Orders of the members of each kind of group, and their cumulated probabilities."""
 
     @classmethod
     def load(cls, options: TransformOptions) -> Syntax:
@@ -161,21 +162,15 @@ class Syntax:
         # Equal dependents keep their order among the sorted ones; each of their orders is as probable.
         members = [node, *sorted(dependents, key=lambda i: (upos[i], deprels[i]))]
         names = (f"@{upos[node]}&@", *(f"{upos[i]}&{deprels[i]}" for i in members[1:]))
-        orders, cumulated = self._distribution(kind, names)
-        draw = 0 if self.options.best else bisect_right(cumulated, generator.random() * cumulated[-1])
-        return [members[i] for i in orders[min(draw, len(orders) - 1)]]
-
-    def _distribution(self, kind: str, names: tuple[str, ...]) -> tuple[list[list[int]], list[float]]:
-        """Orders from the most probable on, and their cumulated probabilities; the tail below 1e-12 is cut."""
-        known = self._known.get(names)
-        if known is None:
+        if names not in self._known:  # from the most probable on; the tail below 1e-12 is cut
             distribution = self.models[kind].distribution(names)
             rank = np.argsort(-distribution.probabilities, kind="stable")
-            cumulated = np.cumsum(distribution.probabilities[rank])
-            last = int(np.searchsorted(cumulated, 1 - 1e-12)) + 1
-            known = distribution.orders[rank[:last]].tolist(), cumulated[:last].tolist()
-            self._known[names] = known
-        return known
+            sums = np.cumsum(distribution.probabilities[rank])
+            last = int(np.searchsorted(sums, 1 - 1e-12)) + 1
+            self._known[names] = distribution.orders[rank[:last]].tolist(), sums[:last].tolist()
+        orders, cumulated = self._known[names]
+        draw = 0 if self.options.best else bisect_right(cumulated, generator.random() * cumulated[-1])
+        return [members[i] for i in orders[min(draw, len(orders) - 1)]]
 
 
 def to_ud1(sentence: Sentence) -> Sentence:

@@ -61,7 +61,20 @@ class VocabularyCopy:
         ids = {getattr(tokenizer, name, None) for name in frame}
         self.unshifted = tuple(sorted(i for i in ids if i is not None))
         self._tokens = list(tokenizer.convert_ids_to_tokens(list(range(self.size))))
-        _check(tokenizer, self._tokens, script)
+        if script not in SCRIPTS:
+            raise ConfigurationError(f"unknown script {script!r}; known: {', '.join(SCRIPTS)}")
+        if None in self._tokens or not getattr(tokenizer, "is_fast", False):
+            raise ConfigurationError(
+                f"got a {type(tokenizer).__name__} with {self.size} entries; a fast tokenizer with ids 0 to V − 1 is "
+                "needed"
+            )
+        first, count = SCRIPTS[script]
+        for token in self._tokens:
+            if SEPARATOR in token or any(first <= ord(letter) < first + count for letter in token):
+                second = next((name for name in SCRIPTS if name != script), script)
+                raise ConfigurationError(
+                    f"the tokenizer knows {token!r}, which is in the script of the copies; set script: {second}"
+                )
         self._table = np.arange(self.size, dtype=np.int64) + self.size
         fixed = [*self.shared, *self.unshifted]
         self._table[fixed] = fixed
@@ -230,22 +243,3 @@ class TokenTransliteration:
 
 def _is_wordpiece(tokenizer: PreTrainedTokenizerBase) -> bool:
     return type(tokenizer.backend_tokenizer.model).__name__ == "WordPiece"
-
-
-def _check(tokenizer: PreTrainedTokenizerBase, tokens: list[str], script: str) -> None:
-    if script not in SCRIPTS:
-        raise ConfigurationError(f"unknown script {script!r}; known: {', '.join(SCRIPTS)}")
-    if any(token is None for token in tokens) or not getattr(tokenizer, "is_fast", False):
-        raise ConfigurationError(
-            f"got a {type(tokenizer).__name__} with {len(tokens)} entries; a fast tokenizer with ids 0 to V − 1 is "
-            "needed"
-        )
-    first, count = SCRIPTS[script]
-    known = next(
-        (t for t in tokens if SEPARATOR in t or any(first <= ord(c) < first + count for c in t)), None
-    )
-    if known is not None:
-        second = next((s for s in SCRIPTS if s != script), script)
-        raise ConfigurationError(
-            f"the tokenizer knows {known!r}, which is in the script of the copies; set script: {second}"
-        )

@@ -29,7 +29,7 @@ def evaluate(
     columns: Mapping[str, str] | None = None,
     tokenizer: PreTrainedTokenizerBase | None = None,
     split: str = "test",
-    progress: AnyReporter | None = None,
+    progress: AnyReporter = True,
     **options: Any,
 ) -> list[Result]:
     """Measure a model on a task in any number of languages, as ``isoglot evaluate`` does.
@@ -44,7 +44,7 @@ def evaluate(
             as the task has them need not be named; others are left alone.
         tokenizer: Tokenizer of a model object.
         split: Split to test on.
-        progress: Receives progress reports; ``print`` shows them as lines.
+        progress: Bars in notebooks and on terminals (``True``), or none; a function such as ``print`` gets lines.
         **options: Options of the task, such as ``layer=8``, and of
             :class:`isoglot.evaluation.options.EvaluateOptions`: ``out=FILE`` keeps the rows, and what the file has of
             the same model and data is not measured again; ``predictions=FOLDER`` keeps what :func:`isoglot.compare`

@@ -1,12 +1,14 @@
 """``isoglot finetune``: a pre-trained checkpoint and a task in, a fine-tuned checkpoint out."""
 
+from __future__ import annotations
+
 import copy
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from accelerate import PartialState
@@ -15,12 +17,14 @@ from isoglot.checkpoints.folder import checkpoint_folder
 from isoglot.corpus.encode.load_tokenizer import load_tokenizer
 from isoglot.errors import ConfigurationError
 from isoglot.finetuning.data import dev_sets, training_rows
-from isoglot.finetuning.options import FinetuneOptions
+from isoglot.finetuning.options import FinetuneOptions, settings_for, task_with_settings
 from isoglot.finetuning.train import TrainingData, train_head
+from isoglot.formats.labelled.memory import data_source
 from isoglot.modules.adapter import add_adapter
 from isoglot.modules.checkpoint import require_fitting
 from isoglot.modules.isolation import isolated_state
-from isoglot.runs.files import read_json, require_writable, write_json
+from isoglot.modules.model_folder import model_folder
+from isoglot.runs.files import read_json, require_writable, write_json, write_text
 from isoglot.runs.folder import (
     CHECKPOINT,
     MANIFEST,
@@ -34,36 +38,83 @@ from isoglot.runs.folder import (
     require_checkpoint,
     state_of,
 )
+from isoglot.runs.history import HISTORY, Checkpoint
 from isoglot.runs.listed import add_to_list, remove, require_own, whole_folder
 from isoglot.runs.lock import occupied
 from isoglot.runs.reporter import AnyReporter, Silent, reporter_of
 from isoglot.seeding import seed_for
+from isoglot.tasks import task_class, task_with_data
 from isoglot.tasks.base import Task, TrainableTask, check_locations
 from isoglot.tasks.cards import TASK_FILE, origin
 from isoglot.tasks.description import code_of, describe_task, identify
 from isoglot.tasks.language_vectors import attach_chosen
+from isoglot.training.callbacks import require_callback
 from isoglot.training.checkpoints import checkpoints_in, discard
 
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase, TrainerCallback
 
-@isolated_state()
-def finetune(
-    checkpoint: str | Path,
-    task: Task,
+
+def finetune(  # noqa: PLR0913 - the face names what it takes
+    model: PreTrainedModel | str | Path,
+    task: str | Task,
     *,
-    language: str,
+    out: str | Path,
+    language: str = "en",
+    data: Any = None,
+    columns: Mapping[str, str] | None = None,
+    tokenizer: PreTrainedTokenizerBase | None = None,
     seed: int = 1,
     train: FinetuneOptions | None = None,
-    out: str | Path,
+    preset: str = "xtreme",
     resume: bool = True,
-    progress: AnyReporter | None = None,
-) -> Path:
-    """Fine-tune as :func:`isoglot.finetune` does, with a task and settings that are made already.
+    progress: AnyReporter = True,
+    callbacks: Sequence[TrainerCallback | type[TrainerCallback]] = (),
+    **settings: Any,
+) -> Checkpoint:
+    """Fine-tune an encoder on a task, as ``isoglot finetune`` does; a finished run with the same inputs is kept.
 
-    Language embeddings of a ``pretrain`` run are used and trained on, see ``train.language_ids``. With ``code_switch``,
-    ``language`` is the one whose translations are mixed with the originals in ``train.pivot``. The run's folder has
-    ``checkpoint/``, ``manifest.json``, and ``grid/`` where several settings were tried.
+    Language embeddings of a ``pretrain`` run are used and trained on, see the setting ``language_ids``. The run's
+    folder has ``checkpoint/``, ``manifest.json``, and ``grid/`` where several settings were tried.
+
+    Args:
+        model: Folder of a checkpoint or run, hub name, or a model object. The object stays as it is: a copy is trained.
+        task: One by name, or a task object.
+        out: Folder of the run.
+        language: Language of the training data; several with commas. With ``setting="code_switch"`` the language whose
+            translations are mixed with the originals in ``pivot``.
+        data: As for :func:`isoglot.evaluate`. ``{"train": rows, "dev": rows}`` gives development data, by which the
+            best checkpoint is chosen; without them, ``dev_fraction=0.1`` or ``select="last"`` is needed.
+        columns: Column of the task to its name in the data.
+        tokenizer: Tokenizer of a model object.
+        seed: Seed of the head, the order of examples and dropout.
+        train: All settings as one object, in place of ``preset`` and ``settings``.
+        preset: Paper whose settings hold where no other is given.
+        resume: Whether to go on with an unfinished run.
+        progress: Bars in notebooks and on terminals (``True``), or none; a function such as ``print`` gets lines.
+        callbacks: More callbacks of ``transformers``, which the trainer calls.
+        **settings: Settings of :class:`isoglot.FinetuneOptions`, such as ``epochs=3``, and options of the task.
+
+    Returns:
+        The checkpoint's folder, which :func:`isoglot.evaluate` and ``AutoModelFor...from_pretrained`` read.
+
+    Raises:
+        ConfigurationError: A task without a head, no data, another run in ``out``, or settings that do not fit.
+        InputError: Data that cannot be read.
     """
-    return FineTuning(checkpoint, task, language, seed, train, Path(out), progress).run(resume=resume)
+    if train is not None and settings:
+        raise ConfigurationError(
+            f"got train= and {', '.join(settings)}; pass train=options.changed(...) instead"
+        )
+    if train is None and isinstance(task, str) and data is not None:
+        source = data_source(data, task_class(task), columns)
+        built, train = task_with_settings(task, source, paper=preset, **settings)
+    else:
+        built = task_with_data(task, data, columns)
+        train = settings_for(built, paper=preset, **settings) if train is None else train
+    with model_folder(model, tokenizer) as checkpoint:
+        run = FineTuning(checkpoint, built, language, seed, train, Path(out), progress, callbacks)
+        return Checkpoint(run.run(resume=resume))
 
 
 class FineTuning:
@@ -78,13 +129,15 @@ class FineTuning:
         train: FinetuneOptions | None = None,
         out: Path = Path(),
         progress: AnyReporter | None = None,
+        callbacks: Sequence[TrainerCallback | type[TrainerCallback]] = (),
     ) -> None:
-        """Take the arguments of :func:`finetune`."""
+        """Take the arguments of :func:`finetune`, with a task and settings that are made already."""
         if not isinstance(task, TrainableTask):
             raise ConfigurationError(
                 f"task {getattr(task, 'name', task)} has no head to fine-tune: run `isoglot evaluate`"
             )
         self.options = train or FinetuneOptions.build()
+        self.callbacks = [require_callback(callback) for callback in callbacks]
         self.task: TrainableTask = copy.copy(task)  # the caller's keeps its length
         if self.options.max_length is not None:
             self.task.max_length = self.options.max_length
@@ -94,6 +147,7 @@ class FineTuning:
         check_locations(task, [(code, "train") for code in (*self.languages, *self.options.originals)])
         self.source, self.seed, self.folder = checkpoint_folder(checkpoint), seed, out
 
+    @isolated_state()
     def run(self, *, resume: bool = True) -> Path:
         """The checkpoint, trained unless it is there already."""
         existed, main = self.folder.exists(), self.ranks.is_main_process
@@ -190,7 +244,8 @@ class FineTuning:
                 if single.adapter is not None:
                     add_adapter(model, single.adapter, seed=seed_for(self.seed, "adapter"))
                 result = train_head(
-                    model, tokenizer, self.task, data, single, seed=self.seed, folder=folder, progress=self.report
+                    model, tokenizer, self.task, data, single, seed=self.seed, folder=folder, progress=self.report,
+                    callbacks=self.callbacks,
                 )  # fmt: skip
                 result["settings"] = single.model_dump(mode="json")
                 if self.ranks.is_main_process:
@@ -206,6 +261,8 @@ class FineTuning:
         if self.ranks.is_main_process and best != self.folder:
             with whole_folder(self.folder / CHECKPOINT) as checkpoint:
                 shutil.copytree(best / CHECKPOINT, checkpoint, dirs_exist_ok=True)
+            if (best / HISTORY).is_file():
+                write_text(self.folder / HISTORY, (best / HISTORY).read_text(encoding="utf-8"))
             _finish(self.folder, {name: tried[best][name] for name in ("selection", "steps", "settings")})
         self.ranks.wait_for_everyone()
         return self.folder / CHECKPOINT
@@ -233,4 +290,4 @@ def remove_weights(folder: Path) -> None:
     """Delete the fine-tuned weights in a run's folder; what is recorded of the run stays."""
     for run in (folder, *folder.glob("grid/*")):
         remove(run / CHECKPOINT)
-    remove(folder / "grid", f"*/{MANIFEST}")
+    remove(folder / "grid", f"*/{MANIFEST}", f"*/{HISTORY}")

@@ -15,7 +15,8 @@ import lzma
 import re
 import sys
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, TypeVar, cast
 
@@ -54,6 +55,27 @@ _PACKED: dict[str, tuple[bytes, Callable[[IO[bytes]], Any], str]] = {
 
 Meter = list[int]
 """Bytes that have been read of each file, as they lie on disk (packed), for a progress bar."""
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """A piece of one source, small enough to hold, that any process can parse by itself."""
+
+    first_line: int  # from 1; number of the first row, where a format has no lines
+    payload: Any  # the bytes or rows, as the format's own parser wants them
+    names: Sequence[str] | None = None  # of the columns, where the format has any
+    incomplete: int = 0  # units that were passed over because a language is missing in them (TMX)
+    width: int = 0  # cells of each row of a table without names
+
+
+@dataclass
+class Fields:
+    """The raw fields of a chunk by role, and the line of each row."""
+
+    values: dict[str, list[Any]]
+    lines: Sequence[int]
+    problems: dict[int, InputError] = field(default_factory=dict)
+    """What is wrong with the row of a line; fields that could not be read are empty."""
 
 
 def open_bytes(path: str) -> tuple[IO[bytes], IO[bytes]]:
@@ -197,34 +219,41 @@ class LineFile:
         return block
 
 
-def decode_lines(data: bytes, path: str, first_line: int) -> list[str]:
-    """Lines of a chunk as text, without their ends."""
+def decode_lines(
+    data: bytes, path: str, first_line: int, problems: dict[int, InputError] | None = None
+) -> list[str]:
+    """Lines of a chunk as text, without their ends.
+
+    ``problems`` receives lines that are not UTF-8, whose bad bytes are replaced then; without it they are errors.
+    """
     try:
         text = data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        line = first_line + data.count(b"\n", 0, error.start)
-        raise InputError(
-            f"byte 0x{data[error.start]:02x} is not valid UTF-8 ({error.reason}); `iconv -f latin1 -t utf-8`",
-            path=path,
-            line=line,
-        ) from error
+    except UnicodeDecodeError:
+        for number, line in enumerate(data.split(b"\n"), first_line):
+            try:
+                line.decode("utf-8")
+            except UnicodeDecodeError as error:
+                problem = InputError(
+                    f"byte 0x{line[error.start]:02x} is not valid UTF-8 ({error.reason}); `iconv -f latin1 -t utf-8`",
+                    path=path,
+                    line=number,
+                )
+                if problems is None:
+                    raise problem from error
+                problems[number] = problem
+        text = data.decode("utf-8", errors="replace")
     if first_line == 1:
-        refuse_bare_returns(data, path)
+        if b"\r" in data.removesuffix(b"\r") and b"\n" not in data:  # the whole file would count as one line
+            raise InputError(
+                "lines end in carriage returns, but line feeds are needed; convert it: tr '\\r' '\\n'",
+                path=path,
+                line=1,
+            )
         text = text.removeprefix("\ufeff")
     lines = text.split("\n")
     if not lines[-1]:
         lines.pop()
     return [x[:-1] if x.endswith("\r") else x for x in lines] if "\r" in text else lines
-
-
-def refuse_bare_returns(data: bytes, path: str) -> None:
-    r"""Refuse the first chunk of a file whose lines end in ``\r`` alone, which would count as one line."""
-    if b"\r" in data.removesuffix(b"\r") and b"\n" not in data:
-        raise InputError(
-            "lines end in carriage returns, but line feeds are needed; convert it: tr '\\r' '\\n'",
-            path=path,
-            line=1,
-        )
 
 
 def parsed(

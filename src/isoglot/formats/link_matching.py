@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain, starmap, zip_longest
 from pathlib import Path
-from typing import Any, NoReturn, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from isoglot.errors import InputError
 from isoglot.formats.link_files import LinkReader
@@ -46,15 +46,14 @@ class RowFile(Protocol[Row_co]):
 def matched(links: LinkReader, gold: LinkReader) -> Iterator[tuple[SentencePair, SentencePair]]:
     """The sentences of a file of links, each with its gold links.
 
-    JSON lines match as :func:`matched_rows` says, everything else by its place. Ids that only number the lines of
-    ``links``, as `isoglot align` writes them, do not count where those of the gold links differ.
+    JSON lines match as :func:`matched_rows` says, everything else by its place.
 
     Raises:
         InputError: A file has more sentences, or ids as :func:`matched_rows` refuses them.
     """
     pairs: Iterator[tuple[SentencePair | None, SentencePair | None]]
     if links.name == gold.name == "jsonl":
-        pairs = matched_rows(links, gold, needed="score the links of the same sentences", numbered=links)
+        pairs = matched_rows(links, gold, needed="score the links of the same sentences")
     else:
         pairs = zip_longest(links.sentences(first=gold.first if gold.rows else 1), gold.sentences())
     for number, (pair, answer) in enumerate(pairs):
@@ -72,7 +71,7 @@ def matched(links: LinkReader, gold: LinkReader) -> Iterator[tuple[SentencePair,
 
 
 def matched_rows(
-    first: RowFile[Row], second: RowFile[OtherRow], *, needed: str, numbered: object = None
+    first: RowFile[Row], second: RowFile[OtherRow], *, needed: str
 ) -> Iterator[tuple[Row | None, OtherRow | None]]:
     """The rows of a file, in its order, each with its row of another file.
 
@@ -84,49 +83,47 @@ def matched_rows(
         first: A file.
         second: The other one.
         needed: What to do about ids that only one file has.
-        numbered: The file whose ids may only number its rows; they do not count where those of the other differ.
 
     Raises:
         InputError: A file has ids on some rows alone, or an id that the other lacks or that it repeats.
     """
     ours, theirs = first.lines(), second.lines()
-    counts_from, number = [0, 1], 0  # what ids that only number the rows may count from
-    for number, (line, second_line) in enumerate(zip_longest(ours, theirs)):
+    before: tuple[Row, OtherRow] | None = None
+    for line, second_line in zip_longest(ours, theirs):
         if line is None or second_line is None:
             break
         pair = first.parse(*line), second.parse(*second_line)
-        if number == 0 and None in (pair[0].id, pair[1].id):
+        if before is None and None in (pair[0].id, pair[1].id):
             yield pair
             yield from zip_longest(_rest(first, pair[0], ours), _rest(second, pair[1], theirs))
             return
         if pair[0].id != pair[1].id:
             break
-        counts_from = [start for start in counts_from if pair[0].id == str(start + number)]
+        before = pair
         yield pair
     else:
         return
     left = [row for row in chain([line], ours) if row], [row for row in chain([second_line], theirs) if row]
-    names, second_names = (
-        [first.parse(*line).id for line in left[0]],
-        [second.parse(*line).id for line in left[1]],
-    )
-    counted = names if numbered is first else second_names
-    if (
-        set(names) == set(second_names)
-        and len(set(names)) == len(names) == len(second_names)
-        and None not in names
-    ):
-        line_of = dict(zip(second_names, left[1], strict=True))
-        for name, line in zip(names, left[0], strict=True):
-            yield first.parse(*line), second.parse(*line_of[name])
-    elif numbered is not None and any(
-        counted == [str(start + number + n) for n in range(len(counted))] for start in counts_from
-    ):
-        yield from zip_longest(starmap(first.parse, left[0]), starmap(second.parse, left[1]))
-    else:
-        _refuse(first, names, left[0])
-        _refuse(second, second_names, left[1])
-        _refuse_others(first, dict.fromkeys(names), second, dict.fromkeys(second_names), needed)
+    names = [first.parse(*row).id for row in left[0]]
+    second_names = [second.parse(*row).id for row in left[1]]
+    _refuse(first, names, left[0])
+    _refuse(second, second_names, left[1])
+    known, rows_of = set(names), dict(zip(second_names, left[1], strict=True))
+    unknown = [name for name in names if name not in rows_of]
+    missing = [name for name in second_names if name not in known]
+    problems = [
+        f"{len(ids)} ids {what} ({', '.join(map(repr, ids[:_MOST_NAMED]))}{', …' * (len(ids) > _MOST_NAMED)})"
+        for ids, what in (
+            (missing, f"of {second.path} are missing"),
+            (unknown, "are none of its or stand twice"),
+        )
+        if ids
+    ]
+    if problems:
+        advice = f"{needed}, or leave the ids out of one file: rows then match by their place"
+        raise InputError(f"{'; '.join(problems)}; {advice}", path=first.path)
+    for name, row in zip(names, left[0], strict=True):
+        yield first.parse(*row), second.parse(*rows_of[name])
 
 
 def _rest(file: RowFile[Row], before: Row, lines: Iterable[tuple[int, Any]]) -> Iterator[Row]:
@@ -151,23 +148,3 @@ def _refuse(file: RowFile[Any], names: list[str | None], lines: list[tuple[int, 
             raise InputError(
                 f"id {name!r} stands in line {seen[name]} too; correct it", path=file.path, line=line
             )
-
-
-def _refuse_others(
-    first: RowFile[Any],
-    ours: Collection[str | None],
-    second: RowFile[Any],
-    theirs: Collection[str | None],
-    needed: str,
-) -> NoReturn:
-    """Say which ids do not match."""
-    unknown, missing = ([name for name in ours if name not in theirs], [n for n in theirs if n not in ours])
-    problems = [
-        f"{len(names)} ids {what} ({', '.join(map(repr, names[:_MOST_NAMED]))}{', …' * (len(names) > _MOST_NAMED)})"
-        for names, what in (
-            (missing, f"of {second.path} are missing"),
-            (unknown, "are none of its or stand twice"),
-        )
-        if names
-    ]
-    raise InputError(f"{'; '.join(problems)}; {needed}", path=first.path)

@@ -5,8 +5,8 @@ from itertools import repeat
 from typing import Any
 from xml.etree import ElementTree
 
-from isoglot.formats.readers import PAIR_READERS
-from isoglot.formats.records import Chunk
+from isoglot.errors import InputError
+from isoglot.formats.readers import Reader
 from isoglot.formats.sentence_pair import SentencePair, Tags
 from isoglot.formats.sources import Source
 
@@ -15,31 +15,41 @@ _TAG_NAMES = (("source_tags", "target_tags"), ("src_tags", "tgt_tags"))
 
 
 def source_pairs(source: Source) -> Iterator[SentencePair]:
-    """The pairs of a raw source, in bounded memory."""
-    for chunk in PAIR_READERS[str(source.format)].chunks(source, "bitext", None):
-        yield from chunk_pairs(source, chunk)
+    """The pairs of a raw source, in bounded memory.
 
-
-def chunk_pairs(source: Source, chunk: Chunk) -> list[SentencePair]:
-    """The pairs of a chunk of a source."""
-    fields, lines = PAIR_READERS[str(source.format)].fields(source, "bitext", chunk)
-    rest: list[Iterable[Any]] = [fields.get("more", repeat({})), fields.get("cells", repeat(()))]
-    rows = zip(lines, fields["source"], fields["target"], *rest, strict=False)
+    A line that cannot be read is a pair without texts, so that every line keeps its place; ``problem`` says why.
+    """
+    reader, line, unread = Reader(source, whole=True), 0, True
     source_language, target_language = source.languages("bitext")
-    pairs = []
-    for line, first, second, more, cells in rows:
-        pair = SentencePair((first, second), languages=(source_language, target_language))
-        pair.path, pair.line, pair.cells = source.path, line, cells
-        if not (isinstance(first, str) and isinstance(second, str)):
-            sides = (("", side) if isinstance(side, list) else (side, ()) for side in (first, second))
-            texts, words = zip(*((text or " ".join(words), words) for text, words in sides), strict=True)
-            pair.texts, pair.words = texts, words
-        if more:
-            take_row_values(pair, dict(more))
-        elif cells:
-            pair.more = {"columns": cells}
-        pairs.append(pair)
-    return pairs
+    for chunk in reader.chunks():
+        fields = reader.fields(chunk)
+        rest: list[Iterable[Any]] = [
+            fields.values.get("more", repeat({})),
+            fields.values.get("cells", repeat(())),
+        ]
+        rows = zip(fields.lines, fields.values["source"], fields.values["target"], *rest, strict=False)
+        for line, first, second, more, cells in rows:
+            pair = SentencePair((first, second), languages=(source_language, target_language))
+            pair.path, pair.line, pair.cells = source.path, line, cells
+            if not (isinstance(first, str) and isinstance(second, str)):
+                sides = (("", side) if isinstance(side, list) else (side, ()) for side in (first, second))
+                texts, words = zip(*((text or " ".join(words), words) for text, words in sides), strict=True)
+                pair.texts, pair.words = texts, words
+            if more:
+                take_row_values(pair, dict(more))
+            elif cells:
+                pair.more = {"columns": cells}
+            if line in fields.problems:
+                pair.problem = fields.problems[line]
+            unread = unread and pair.problem is not None and not any(pair.texts)
+            yield pair
+    if line and unread:
+        separator = {"bars": "|||", "tsv": "\t"}.get(source.format or "", ",")
+        raise InputError(
+            f"no line has {separator!r} between two sentences; give a second file, or name the --input-format",
+            path=source.path,
+            line=1,
+        )
 
 
 def take_row_values(pair: SentencePair, more: dict[str, Any]) -> None:

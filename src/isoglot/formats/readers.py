@@ -7,15 +7,15 @@ a chunk is parsed into rows, in any process. Every error names ``file:line``.
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
 from isoglot.errors import InputError, reason
-from isoglot.formats.cells import cell_fields, first_row
 from isoglot.formats.line_files import (
     CHUNK_LINES,
+    Chunk,
+    Fields,
     LineFile,
     Meter,
     bar_fields,
@@ -27,36 +27,61 @@ from isoglot.formats.line_files import (
     filled_lines,
     lexicon_entries,
 )
+from isoglot.formats.links import LINK_ITEM
 from isoglot.formats.records import (
-    Chunk,
-    Fields,
+    REMEDY,
     Records,
     assemble,
+    cell_fields,
     from_rows,
     language_columns,
     plan_columns,
 )
-from isoglot.formats.sources import LANGUAGES, Kind, Source, expand
-from isoglot.formats.tmx import tmx_chunks, tmx_fields
+from isoglot.formats.sources import LANGUAGES, ROLES, Kind, Source, expand
+from isoglot.formats.tmx import tmx_chunks
 from isoglot.formats.treebanks import tree_fields
+from isoglot.formats.words import is_blank, split_words
 from isoglot.runs.records import parse_object
 
 
-@dataclass
+@dataclass(frozen=True)
 class Reader:
-    """How one format is read: cut into chunks, and a chunk parsed into the fields of rows."""
+    """Reads a source: cuts it into chunks, and parses a chunk into the fields of rows.
 
-    chunks: Callable[[Source, Kind, Meter | None], Iterator[Chunk]]
-    fields: Callable[[Source, Kind, Chunk], Fields]
+    Args:
+        source: What to read; its format is known.
+        kind: What the rows are read as.
+        whole: Read all that a row of sentence pairs says: ``cells`` are the further columns, ``more`` is the rest by
+            name, and a list of words may stand for a text.
+    """
 
-    def parse(self, source: Source, kind: Kind, chunk: Chunk) -> Records:
-        """The rows of one chunk."""
-        return assemble(kind, self.fields(source, kind, chunk), source, incomplete=chunk.incomplete)
+    source: Source
+    kind: Kind = "bitext"
+    whole: bool = False
+
+    def chunks(self, meter: Meter | None = None) -> Iterator[Chunk]:
+        """Pieces of the source."""
+        return _FORMATS[self.source.format or ""][0](self, meter)
+
+    def fields(self, chunk: Chunk) -> Fields:
+        """The fields of the rows of a piece, with what is wrong with them."""
+        return _FORMATS[self.source.format or ""][1](self, chunk)
+
+    def parse(self, chunk: Chunk) -> Records:
+        """The rows of a piece.
+
+        Raises:
+            InputError: Something is wrong with a row.
+        """
+        fields = self.fields(chunk)
+        for line in sorted(fields.problems):
+            raise fields.problems[line]
+        return assemble(self.kind, fields, self.source, incomplete=chunk.incomplete)
 
 
-def _line_chunks(source: Source, kind: Kind, meter: Meter | None) -> Iterator[Chunk]:
+def _line_chunks(reader: Reader, meter: Meter | None) -> Iterator[Chunk]:
     """Equal numbers of lines of every file; of a table with a header its names too."""
-    names, width = None, 0
+    source, names, width = reader.source, None, 0
     with ExitStack() as stack:
         files = [stack.enter_context(LineFile(path, meter)) for path in source.files()]
         if source.header and source.format == "tsv":
@@ -67,58 +92,48 @@ def _line_chunks(source: Source, kind: Kind, meter: Meter | None) -> Iterator[Ch
             data, count = files[0].take()
             rest = [f.take(count, size=None) if count else f.take(1) for f in files[1:]]
             if any(n != count for _, n in rest):
-                raise _unequal(files)
+                shortest, longest = (choose(files, key=lambda f: f.lines) for choose in (min, max))
+                raise InputError(
+                    f"the file ends here, but {longest.path} continues; find where the files diverge, or download "
+                    "them again",
+                    path=shortest.path,
+                    line=shortest.lines + 1,
+                )
             if not count:
                 break
             if source.format == "tsv" and names is None and not width:
-                width = first_row(source, kind, _first_cells(data, first))
+                lines = (line.decode("utf-8", errors="replace") for line in data.split(b"\n"))
+                width = next((line.count("\t") + 1 for line in lines if not is_blank(line)), 0)
             yield Chunk(first, [data, *(d for d, _ in rest)], names, width=width)
         header = names is not None
         if files[0].lines <= int(header):
             raise empty(source.path, header=header)
 
 
-def _first_cells(data: bytes, first: int) -> Iterator[tuple[int, list[str]]]:
-    """The cells of the first lines, of which some may not be UTF-8."""
-    for number, line in enumerate(data.split(b"\n"), first):
-        text = line.decode("utf-8", errors="replace").removeprefix("\ufeff").removesuffix("\r")
-        yield number, text.split("\t")
-
-
-def _jsonl_chunks(source: Source, kind: Kind, meter: Meter | None) -> Iterator[Chunk]:
+def _jsonl_chunks(reader: Reader, meter: Meter | None) -> Iterator[Chunk]:
     """Lines, and the names in the first object: which column is which is the same for all chunks."""
     names: list[str] = []
-    for chunk in _line_chunks(source, kind, meter):
+    for chunk in _line_chunks(reader, meter):
         if not names:
-            (lines,), numbers = _decoded(source, chunk)
+            (lines,), numbers = _decoded(reader, chunk)
             full = filled_lines(zip(numbers, lines, strict=True))
-            names = next((list(parse_object(t, path=source.path, line=n)) for n, t in full), [])
+            names = next((list(parse_object(t, path=reader.source.path, line=n)) for n, t in full), [])
         yield replace(chunk, names=names)
 
 
-def _unequal(files: list[LineFile]) -> InputError:
-    """The error for files of different lengths."""
-    shortest, longest = (choose(files, key=lambda f: f.lines) for choose in (min, max))
-    return InputError(
-        f"the file ends here, but {longest.path} continues; find where the files diverge, or download them again",
-        path=shortest.path,
-        line=shortest.lines + 1,
-    )
-
-
-def _block_chunks(source: Source, kind: Kind, meter: Meter | None) -> Iterator[Chunk]:
-    """Whole documents or trees, which blank lines separate."""
-    with LineFile(source.path, meter) as file:
+def _block_chunks(reader: Reader, meter: Meter | None) -> Iterator[Chunk]:
+    """Whole documents or trees, which blank lines separate; of text without documents lines."""
+    if reader.source.format == "text" and not reader.source.documents:
+        yield from _line_chunks(reader, meter)
+        return
+    with LineFile(reader.source.path, meter) as file:
         for first, data in file.blocks():
             yield Chunk(first, [data])
 
 
-def _text_chunks(source: Source, kind: Kind, meter: Meter | None) -> Iterator[Chunk]:
-    return (_block_chunks if source.documents else _line_chunks)(source, kind, meter)
-
-
-def _csv_chunks(source: Source, kind: Kind, meter: Meter | None) -> Iterator[Chunk]:
+def _csv_chunks(reader: Reader, meter: Meter | None) -> Iterator[Chunk]:
     """Parsed rows, since only parsing tells where a row ends."""
+    source, roles = reader.source, ROLES[reader.kind]
     with LineFile(source.path, meter) as file:
         lines = (line for first, data in file.chunks() for line in decode_lines(data, file.path, first))
         rows = csv_rows(source.path, lines)
@@ -127,37 +142,43 @@ def _csv_chunks(source: Source, kind: Kind, meter: Meter | None) -> Iterator[Chu
         while chunk := list(islice(rows, CHUNK_LINES)):
             first = chunk[0][0]
             if names is None and not width:
-                width = first_row(source, kind, chunk)
+                filled = ((n, len(row)) for n, row in chunk if not all(map(is_blank, row)))
+                line, width = next(filled, (0, 0))
+                if not source.columns and width not in (0, 1, len(roles)):
+                    by_number = " ".join(f"--column {role}={n}" for n, role in enumerate(roles))
+                    raise InputError(
+                        f"{width} columns, but {len(roles)} are read ({', '.join(roles)}); {REMEDY['csv']}, or name "
+                        f"the columns ({by_number}; --header if this line names them)",
+                        path=source.path,
+                        line=line,
+                    )
             yield Chunk(first, chunk, names, width=width)
         if not first:
             raise empty(source.path, header=source.header)
 
 
-def _parquet_chunks(
-    source: Source, kind: Kind, meter: Meter | None, *, whole: bool = False
-) -> Iterator[Chunk]:
-    """Batches of the columns that are asked for, or with ``whole`` of all; errors give the row for the line."""
+def _parquet_chunks(reader: Reader, meter: Meter | None) -> Iterator[Chunk]:
+    """Batches of the columns that are read; errors give the row for the line."""
     import pyarrow as pa  # noqa: PLC0415 - slow to import, and no other format needs it
     import pyarrow.parquet as pq  # noqa: PLC0415
 
+    source = reader.source
     try:
         # Arrow's own handle: a thread of Arrow frees a Python one, perhaps after the interpreter's end, which aborts
         with pa.OSFile(source.path) as handle, pq.ParquetFile(handle) as file:
             names = file.schema_arrow.names
-            selected = names if whole else wanted_columns(source, kind, names)
-            yield from _numbered(
-                source, names, file.iter_batches(CHUNK_LINES, columns=selected, use_threads=False)
-            )
+            columns = names if reader.whole else wanted_columns(source, reader.kind, names)
+            batches = file.iter_batches(CHUNK_LINES, columns=columns, use_threads=False)
+            yield from _numbered(source, names, batches)
     except (pa.ArrowInvalid, OSError) as error:
         raise InputError(f"cannot be read as Parquet ({error}); write it again", path=source.path) from error
 
 
-def _huggingface_chunks(
-    source: Source, kind: Kind, meter: Meter | None, *, whole: bool = False
-) -> Iterator[Chunk]:
+def _huggingface_chunks(reader: Reader, meter: Meter | None) -> Iterator[Chunk]:
     """Batches of a data set of the hub, streamed, or of a folder that ``save_to_disk`` wrote."""
     import datasets  # noqa: PLC0415 (a second of import that no other format needs)
 
+    source = reader.source
     folder = Path(source.path)
     try:
         if (folder / "dataset_dict.json").exists():
@@ -179,10 +200,9 @@ def _huggingface_chunks(
         tables = iter(dataset.with_format("arrow").iter(batch_size=CHUNK_LINES // 4))
         if (first := next(tables, None)) is None:
             raise empty(source.path)
-        columns = first.column_names if whole else wanted_columns(source, kind, first.column_names)
-        yield from _numbered(
-            source, first.column_names, (table.select(columns) for table in chain([first], tables))
-        )
+        names = first.column_names
+        columns = names if reader.whole else wanted_columns(source, reader.kind, names)
+        yield from _numbered(source, names, (table.select(columns) for table in chain([first], tables)))
     except (OSError, ValueError, RuntimeError) as error:
         raise InputError(
             f"was read as a data set, but one of its files cannot be read ({reason(error)}); fix that file",
@@ -206,54 +226,66 @@ def _numbered(source: Source, names: list[str], tables: Iterable[Any]) -> Iterat
         raise empty(source.path)
 
 
-def _decoded(source: Source, chunk: Chunk) -> tuple[list[list[str]], range]:
+def _decoded(
+    reader: Reader, chunk: Chunk, problems: dict[int, InputError] | None = None
+) -> tuple[list[list[str]], range]:
     """The lines of every file, and their numbers."""
     texts = [
-        decode_lines(data, path, chunk.first_line)
-        for data, path in zip(chunk.payload, source.files(), strict=True)
+        decode_lines(data, path, chunk.first_line, problems)
+        for data, path in zip(chunk.payload, reader.source.files(), strict=True)
     ]
     return texts, range(chunk.first_line, chunk.first_line + len(texts[0]))
 
 
-def _text_fields(source: Source, kind: Kind, chunk: Chunk) -> Fields:
+def _text_fields(reader: Reader, chunk: Chunk) -> Fields:
     """Lines, or documents with their inner line ends kept."""
-    (lines,), numbers = _decoded(source, chunk)
-    if not source.documents:
-        return {"text": lines}, numbers
-    sentences = list(blocks(zip(numbers, lines, strict=True)))
-    texts = ["\n".join(line for _, line in block) for block in sentences]
-    return {"text": texts}, [block[0][0] for block in sentences]
+    (lines,), numbers = _decoded(reader, chunk)
+    if not reader.source.documents:
+        return Fields({"text": lines}, numbers)
+    documents = list(blocks(zip(numbers, lines, strict=True)))
+    texts = ["\n".join(line for _, line in block) for block in documents]
+    return Fields({"text": texts}, [block[0][0] for block in documents])
 
 
-def _moses_fields(source: Source, kind: Kind, chunk: Chunk) -> Fields:
-    texts, numbers = _decoded(source, chunk)
-    return dict(zip(("source", "target", "links"), texts, strict=False)), numbers
+def _moses_fields(reader: Reader, chunk: Chunk) -> Fields:
+    problems: dict[int, InputError] = {}
+    texts, numbers = _decoded(reader, chunk, problems)
+    return Fields(dict(zip(("source", "target", "links"), texts, strict=False)), numbers, problems)
 
 
-def _bars_fields(source: Source, kind: Kind, chunk: Chunk) -> Fields:
+def _bars_fields(reader: Reader, chunk: Chunk) -> Fields:
     """`source ||| target` lines, as fast_align and awesome-align read them; links in a third field or a file beside."""
-    (lines, *beside), numbers = _decoded(source, chunk)
-    needed = (3,) if kind == "aligned" and not beside else (2, 3)
+    problems: dict[int, InputError] = {}
+    (lines, *beside), numbers = _decoded(reader, chunk, problems)
+    linked = reader.kind == "aligned" and not beside
+    rows = list(map(bar_fields, lines))
+    for index, row in enumerate(rows):
+        if len(row) == 2 + linked:
+            continue
+        if len(row) == 3 and all(map(LINK_ITEM.fullmatch, split_words(row[2], mode="whitespace"))):
+            continue
+        form = f"`source ||| target{' ||| 0-0 1-2' * linked}`"
+        if len(row) > 2:
+            problem = f"has more than two sentences, but {form} is needed; fix the line"
+        elif linked and len(row) == 2:
+            problem = f"has no links, but {form} is needed; fix the line"
+        else:
+            problem = f"no '|||' between two sentences, but {form} is needed; fix the line"
+        line = numbers[index]
+        problems.setdefault(line, InputError(problem, path=reader.source.path, line=line))
+        rows[index] = row[:2] if len(row) > 2 else ["", ""]
+    values: dict[str, list[Any]] = {
+        role: [row[n] for row in rows] for n, role in enumerate(("source", "target"))
+    }
+    values["links"] = beside[0] if beside else [row[2] if row[2:] else "" for row in rows]
+    if reader.whole:
+        values["more"] = [{"links": row[2]} if row[2:] else {} for row in rows]
+    return Fields(values, numbers, problems)
 
-    def split(line: str) -> list[str]:
-        parts = bar_fields(line)
-        if len(parts) not in needed:
-            links = " ||| 0-0 1-2" if needed[0] == 3 else ""
-            raise InputError(
-                f"{len(parts)} fields, but {needed[0]} are needed: `source ||| target{links}`; fix the line"
-            )
-        return parts
 
-    rows = each(split, zip(numbers, lines, strict=True), source.path)
-    links = beside[0] if beside else [row[2] for row in rows] if needed == (3,) else []
-    more = [dict(zip(("links",), row[2:], strict=False)) for row in rows]
-    sides = {"source": [row[0] for row in rows], "target": [row[1] for row in rows]}
-    return {**sides, "links": links, "more": more}, numbers
-
-
-def _lexicon_fields(source: Source, kind: Kind, chunk: Chunk) -> Fields:
+def _lexicon_fields(reader: Reader, chunk: Chunk) -> Fields:
     """Two entries a line."""
-    (lines,), numbers = _decoded(source, chunk)
+    (lines,), numbers = _decoded(reader, chunk)
 
     def split(line: str) -> list[str]:
         parts = lexicon_entries(line)
@@ -263,60 +295,82 @@ def _lexicon_fields(source: Source, kind: Kind, chunk: Chunk) -> Fields:
             )
         return parts or ["", ""]
 
-    rows = each(split, zip(numbers, lines, strict=True), source.path)
-    return {"source": [row[0] for row in rows], "target": [row[1] for row in rows]}, numbers
+    rows = each(split, zip(numbers, lines, strict=True), reader.source.path)
+    return Fields({"source": [row[0] for row in rows], "target": [row[1] for row in rows]}, numbers)
 
 
-def _tsv_fields(source: Source, kind: Kind, chunk: Chunk, *, whole: bool = False) -> Fields:
-    (lines,), numbers = _decoded(source, chunk)
-    rows = [line.split("\t") for line in lines]
-    return cell_fields(source, kind, chunk.names, chunk.width, rows, numbers, whole=whole)
+def _tsv_fields(reader: Reader, chunk: Chunk) -> Fields:
+    problems: dict[int, InputError] = {}
+    (lines,), numbers = _decoded(reader, chunk, problems)
+    return _cells(reader, chunk, [line.split("\t") for line in lines], Fields({}, numbers, problems))
 
 
-def _csv_fields(source: Source, kind: Kind, chunk: Chunk, *, whole: bool = False) -> Fields:
+def _csv_fields(reader: Reader, chunk: Chunk) -> Fields:
     numbers, rows = zip(*chunk.payload, strict=True)
-    return cell_fields(source, kind, chunk.names, chunk.width, list(rows), numbers, whole=whole)
+    return _cells(reader, chunk, list(rows), Fields({}, numbers))
 
 
-def _jsonl_fields(source: Source, kind: Kind, chunk: Chunk, *, whole: bool = False) -> Fields:
-    """Rows of the fields that are asked for; blank lines are passed over."""
-    (lines,), numbers = _decoded(source, chunk)
+def _cells(reader: Reader, chunk: Chunk, rows: list[list[str]], fields: Fields) -> Fields:
+    source, kind = reader.source, reader.kind
+    return cell_fields(source, kind, chunk.names, chunk.width, rows, fields, whole=reader.whole)
+
+
+def _jsonl_fields(reader: Reader, chunk: Chunk) -> Fields:
+    """Rows of the fields that are asked for; blank lines are passed over, but keep their place in ``whole``."""
+    (lines,), numbers = _decoded(reader, chunk)
     full = list(filled_lines(zip(numbers, lines, strict=True)))
-    if not full:
-        return {role: [] for role in ("text", "source", "target", "links")}, []
-    rows = each(parse_object, full, source.path)
-    return from_rows(rows, [number for number, _ in full], chunk.names or (), source, kind, whole=whole)
+    rows = each(parse_object, full, reader.source.path)
+    fields = Fields({role: [] for role in ("text", "source", "target", "links", "more")}, [])
+    if full:
+        filled, names = [number for number, _ in full], chunk.names or ()
+        fields = from_rows(rows, filled, names, reader.source, reader.kind, whole=reader.whole)
+    if reader.whole and len(full) < len(lines):
+        rows_of = {line: row for row, line in enumerate(fields.lines)}
+        blank: dict[str, Any] = {"more": {}}
+        fields.values = {
+            role: [values[rows_of[n]] if n in rows_of else blank.get(role, "") for n in numbers]
+            for role, values in fields.values.items()
+        }
+        fields.lines = numbers
+    return fields
 
 
-def _table_fields(source: Source, kind: Kind, chunk: Chunk, *, whole: bool = False) -> Fields:
+def _table_fields(reader: Reader, chunk: Chunk) -> Fields:
     rows = chunk.payload.to_pylist()
     numbers = range(chunk.first_line, chunk.first_line + len(rows))
-    return from_rows(rows, numbers, chunk.names or (), source, kind, whole=whole)
+    return from_rows(rows, numbers, chunk.names or (), reader.source, reader.kind, whole=reader.whole)
 
 
-READERS: dict[str, Reader] = {
-    "moses": Reader(_line_chunks, _moses_fields),
-    "bars": Reader(_line_chunks, _bars_fields),
-    "tsv": Reader(_line_chunks, _tsv_fields),
-    "csv": Reader(_csv_chunks, _csv_fields),
-    "jsonl": Reader(_jsonl_chunks, _jsonl_fields),
-    "parquet": Reader(_parquet_chunks, _table_fields),
-    "huggingface": Reader(_huggingface_chunks, _table_fields),
-    "tmx": Reader(tmx_chunks, tmx_fields),
-    "text": Reader(_text_chunks, _text_fields),
-    "lexicon": Reader(_line_chunks, _lexicon_fields),
-    "conllu": Reader(_block_chunks, tree_fields),
+def _tmx_chunks(reader: Reader, meter: Meter | None) -> Iterator[Chunk]:
+    return tmx_chunks(reader.source.path, reader.source.languages("bitext"), meter)
+
+
+def _tmx_fields(reader: Reader, chunk: Chunk) -> Fields:
+    """Pairs; ``more`` has ``id`` (``tuid``), in-line tags, notes, properties and attributes."""
+    lines, *columns = ([pair[n] for pair in chunk.payload] for n in range(4))
+    return Fields(dict(zip(("source", "target", "more"), columns, strict=True)), lines)
+
+
+def _conllu_fields(reader: Reader, chunk: Chunk) -> Fields:
+    return tree_fields(reader.source.path, chunk)
+
+
+_FORMATS: dict[
+    str, tuple[Callable[[Reader, Meter | None], Iterator[Chunk]], Callable[[Reader, Chunk], Fields]]
+] = {
+    "moses": (_line_chunks, _moses_fields),
+    "bars": (_line_chunks, _bars_fields),
+    "tsv": (_line_chunks, _tsv_fields),
+    "csv": (_csv_chunks, _csv_fields),
+    "jsonl": (_jsonl_chunks, _jsonl_fields),
+    "parquet": (_parquet_chunks, _table_fields),
+    "huggingface": (_huggingface_chunks, _table_fields),
+    "tmx": (_tmx_chunks, _tmx_fields),
+    "text": (_block_chunks, _text_fields),
+    "lexicon": (_line_chunks, _lexicon_fields),
+    "conllu": (_block_chunks, _conllu_fields),
 }
-"""Every format that can be read, by name."""
-PAIR_READERS = {
-    **READERS,
-    "tsv": Reader(_line_chunks, partial(_tsv_fields, whole=True)),
-    "csv": Reader(_csv_chunks, partial(_csv_fields, whole=True)),
-    "jsonl": Reader(_jsonl_chunks, partial(_jsonl_fields, whole=True)),
-    "parquet": Reader(partial(_parquet_chunks, whole=True), partial(_table_fields, whole=True)),
-    "huggingface": Reader(partial(_huggingface_chunks, whole=True), partial(_table_fields, whole=True)),
-}
-"""The same, reading all that a row of sentence pairs says."""
+"""How each format is cut into chunks, and its chunks are parsed."""
 
 
 def read(source: Source, *, kind: Kind = "bitext") -> Iterator[dict[str, Any]]:
@@ -327,7 +381,7 @@ def read(source: Source, *, kind: Kind = "bitext") -> Iterator[dict[str, Any]]:
     """
     for complete in expand([source], kind):
         languages = dict(zip(LANGUAGES[kind], complete.languages(kind), strict=True))
-        reader = READERS[complete.format or ""]
-        for chunk in reader.chunks(complete, kind, None):
-            for row in reader.parse(complete, kind, chunk).rows():
+        reader = Reader(complete, kind)
+        for chunk in reader.chunks():
+            for row in reader.parse(chunk).rows():
                 yield {**row, **languages}

@@ -10,26 +10,14 @@ from operator import index
 from typing import Any
 
 from isoglot.errors import InputError
-from isoglot.formats.line_files import each
+from isoglot.formats.line_files import Fields, each
 from isoglot.formats.sources import LANGUAGE_FLAGS, LANGUAGES, ROLES, UNNAMED, Kind, Source
-from isoglot.formats.words import other_space, split_words
+from isoglot.formats.words import is_blank, other_space, split_words
 from isoglot.languages import NAMES, SCRIPTS, name_of, same_language, two_letters
 
-Fields = tuple[dict[str, list[Any]], Sequence[int]]
-"""The raw fields of a chunk by role, and the line of each row."""
-
+REMEDY = {"csv": "put a field that holds commas in quotes", "tsv": "take the tab out of its text"}
+"""What to do about a row with too many cells."""
 _LINK = re.compile(r"(\d{1,9})([-p?:])(\d{1,9})", re.ASCII)
-
-
-@dataclass(frozen=True)
-class Chunk:
-    """A piece of one source, small enough to hold, that any process can parse by itself."""
-
-    first_line: int  # from 1; number of the first row, where a format has no lines
-    payload: Any  # the bytes or rows, as the format's own parser wants them
-    names: Sequence[str] | None = None  # of the columns, where the format has any
-    incomplete: int = 0  # units that were passed over because a language is missing in them (TMX)
-    width: int = 0  # cells of each row of a table without names
 
 
 @dataclass
@@ -64,7 +52,7 @@ class Records:
 
 def assemble(kind: Kind, fields: Fields, source: Source, *, incomplete: int = 0) -> Records:
     """Turn raw fields into the columns of a kind of corpus."""
-    values, lines = fields
+    values, lines = fields.values, fields.lines
     flags = list(map(_joined, values["flags"])) if "flags" in values else None
     columns = {role: values[role] for role in ROLES[kind]}
     spaces: Counter[str] = Counter()
@@ -154,7 +142,7 @@ def from_rows(
     """
     plan = plan_columns(source, kind, names=names, line=lines[0] if lines else 1)
     check_languages(rows, lines, source, language_columns(source, kind))
-    fields = {
+    values = {
         role: each(
             partial(
                 _field, column=str(column), role=role, text=kind != "aligned" and role != "flags", words=whole
@@ -166,8 +154,55 @@ def from_rows(
     }
     if whole:
         read = set(map(str, plan.values()))
-        fields["more"] = [{name: value for name, value in row.items() if name not in read} for row in rows]
-    return fields, lines
+        values["more"] = [{name: value for name, value in row.items() if name not in read} for row in rows]
+    return Fields(values, lines)
+
+
+def cell_fields(
+    source: Source,
+    kind: Kind,
+    names: Sequence[str] | None,
+    width: int,
+    rows: list[list[str]],
+    fields: Fields,
+    *,
+    whole: bool = False,
+) -> Fields:
+    """The columns of a table that are asked for, into ``fields``; a blank line is an empty row.
+
+    ``width``: How many cells a row has where no header says it.
+    ``whole``: ``cells`` are the other columns, and ``more`` holds them by name where a header names them.
+    """
+    plan, numbers = plan_columns(source, kind, names=names), fields.lines
+    columns = {r: names.index(c) if names and isinstance(c, str) else int(c) for r, c in plan.items()}
+    widest, expected = max(columns.values()), width if names is None else len(names)
+    labels = language_columns(source, kind, names or ())
+    check_languages((dict(zip(names or (), row, strict=False)) for row in rows), numbers, source, labels)
+    for number, row in enumerate(rows):
+        if widest < len(row) == expected:
+            continue
+        rows[number] = [""] * max(expected, widest + 1)
+        if all(map(is_blank, row)):
+            continue
+        if len(row) <= widest:
+            role = next(r for r, c in columns.items() if c >= len(row))
+            problem = (
+                f"{len(row)} columns, but column {columns[role]} (counted from 0) is needed for the {role}; fix "
+                f"the line, or set columns: {{{role}: NUMBER}} (--column {role}=NUMBER)"
+            )
+        else:
+            problem = (
+                f"{len(row)} columns, but the {'first line' if names is None else 'header'} has {expected}; "
+                f"{REMEDY[source.format or '']}, or fix the line"
+            )
+        line = numbers[number]
+        fields.problems.setdefault(line, InputError(problem, path=source.path, line=line))
+    fields.values = {role: [row[c] for row in rows] for role, c in columns.items()}
+    if whole:
+        rest = [n for n in range(max(expected, widest + 1)) if n not in columns.values()]
+        fields.values["cells"] = [[row[n] for n in rest] for row in rows]
+        fields.values["more"] = [{names[n]: row[n] for n in rest} if names else {} for row in rows]
+    return fields
 
 
 def language_columns(source: Source, kind: Kind, names: Sequence[str] | None = None) -> list[tuple[str, str]]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from isoglot.checks import shortened
-from isoglot.errors import ConfigurationError
+from isoglot.errors import ConfigurationError, InputError
 from isoglot.formats.links import Alignment, Link, link_set
 from isoglot.formats.sources import UNNAMED
 from isoglot.formats.words import WordMode, locate_words, sentence_words
@@ -44,6 +44,7 @@ class SentencePair:
         cells: Further columns of a table.
         more: What else the row says, by name: keys of JSON lines, columns, notes and properties of TMX.
         labels: Labels of the source side, in the form of their kind.
+        problem: Why its row could not be read, or not all of it.
 
     Raises:
         ConfigurationError: Gold links that are not pairs of whole numbers.
@@ -70,6 +71,7 @@ class SentencePair:
     cells: Sequence[str] = ()
     more: Mapping[str, Any] = field(default_factory=dict)
     labels: Any = None
+    problem: InputError | None = None
 
     def __post_init__(self) -> None:
         if self.sure is not None or self.possible:

@@ -223,7 +223,7 @@ def _with_languages(source: Source) -> Source:
         )
     if not Path(source.path).is_file():
         return source
-    from isoglot.formats.tmx import tmx_languages  # noqa: PLC0415 - reads sources
+    from isoglot.formats.tmx import tmx_languages  # noqa: PLC0415 - few inputs are XML
 
     return source.model_copy(update=dict(zip(names, tmx_languages(source.path, tags), strict=True)))
 

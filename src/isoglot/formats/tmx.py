@@ -8,9 +8,7 @@ from xml.parsers import expat
 from xml.sax.saxutils import escape, quoteattr
 
 from isoglot.errors import InputError
-from isoglot.formats.line_files import CHUNK_LINES, LineFile, Meter
-from isoglot.formats.records import Chunk, Fields
-from isoglot.formats.sources import Kind, Source
+from isoglot.formats.line_files import CHUNK_LINES, Chunk, LineFile, Meter
 
 _MOST_NAMED = 8
 _CODES = frozenset({"bpt", "ept", "ph", "it", "ut", "sub"})
@@ -18,37 +16,31 @@ _NAMED = frozenset({"tuid", "xml:lang", "lang"})
 """Attributes that have a place of their own."""
 
 
-def tmx_chunks(source: Source, kind: Kind, meter: Meter | None) -> Iterator[Chunk]:
+def tmx_chunks(path: str, languages: Sequence[str], meter: Meter | None = None) -> Iterator[Chunk]:
     """Translation units of two languages, a few thousand pairs at a time.
 
     ``xml:lang="en-GB"`` counts as ``en``, unless a variant is asked for by its own name. Text inside in-line codes
     (`bpt ept ph it ut`) is mark-up and left out; text inside `hi` is kept. Units that lack one of the languages are
     passed over and counted.
     """
-    units = _Units(source)
-    with LineFile(source.path, meter) as file:
+    units = _Units(path, languages)
+    with LineFile(path, meter) as file:
         for _, data in file.chunks():
-            feed(units.parser, data, source.path)
+            feed(units.parser, data, path)
             while len(units.pairs) >= CHUNK_LINES:
                 yield units.pop()
-        feed(units.parser, b"", source.path, last=True)
+        feed(units.parser, b"", path, last=True)
         while units.pairs or units.incomplete:
             yield units.pop()
     units.check_languages()
 
 
-def tmx_fields(source: Source, kind: Kind, chunk: Chunk) -> Fields:
-    """The pairs of one chunk; ``more`` has ``id`` (``tuid``), in-line tags, notes, properties and attributes."""
-    lines, source_texts, target_texts, more = ([pair[i] for pair in chunk.payload] for i in range(4))
-    return {"source": source_texts, "target": target_texts, "more": more}, lines
-
-
 class _Units:
     """Collects pairs from the events of one file."""
 
-    def __init__(self, source: Source) -> None:
-        self._path = source.path
-        self._languages = [language_tag(tag) for tag in source.languages("bitext")]
+    def __init__(self, path: str, languages: Sequence[str]) -> None:
+        self._path = path
+        self._languages = list(map(language_tag, languages))
         self.pairs: list[tuple[int, str, str, dict[str, Any]]] = []
         self.incomplete = 0
         self._seen: set[str] = set()
@@ -63,7 +55,7 @@ class _Units:
         self._text: list[str] | None = None
         self._tags: list[tuple[int, str]] = []
         self._codes = 0  # how many elements are open from the outermost in-line code on
-        self.parser = tmx_parser(source.path)
+        self.parser = tmx_parser(path)
         self.parser.SkippedEntityHandler = self._unknown
         self.parser.StartElementHandler = self._start
         self.parser.EndElementHandler = self._end

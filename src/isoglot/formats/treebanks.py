@@ -5,40 +5,37 @@ from typing import Any
 
 from isoglot.checks import is_number
 from isoglot.errors import InputError
-from isoglot.formats.line_files import blocks, decode_lines, each
-from isoglot.formats.records import Chunk, Fields
-from isoglot.formats.sources import Kind, Source
+from isoglot.formats.line_files import Chunk, Fields, blocks, decode_lines, each
 
 _COLUMNS = 10
 
 
-def tree_fields(source: Source, kind: Kind, chunk: Chunk) -> Fields:
+def tree_fields(path: str, chunk: Chunk) -> Fields:
     """Dependency trees. Multi-word ranges (`1-2`) and empty nodes (`8.1`) are left out."""
     trees, numbers = [], []
-    lines = decode_lines(chunk.payload[0], source.path, chunk.first_line)
+    lines = decode_lines(chunk.payload[0], path, chunk.first_line)
     for block in blocks(enumerate(lines, chunk.first_line)):
-        words = list(zip(block, each(word_columns, block, source.path), strict=True))
+        words = list(zip(block, each(word_columns, block, path), strict=True))
         rows = [(number, columns) for (number, _), columns in words if columns]
         if [int(columns[0]) for _, columns in rows] != list(range(1, len(rows) + 1)):
-            raise InputError("the words are not numbered 1, 2, 3, ...: fix this tree").at(
-                source.path, block[0][0]
-            )
+            raise InputError("the words are not numbered 1, 2, 3, ...: fix this tree").at(path, block[0][0])
         for number, columns in rows:
             if not is_number(columns[6]) or int(columns[6]) > len(rows):
                 raise InputError(
                     f"head {columns[6]!r} is not 0 or a word of the sentence of {len(rows)}: fix the line",
-                    path=source.path,
+                    path=path,
                     line=number,
                 )
         if rows:
             trees.append([columns for _, columns in rows])
             numbers.append(block[0][0])
-    return {
+    values: dict[str, list[Any]] = {
         "words": [[columns[1] for columns in tree] for tree in trees],
         "upos": [[columns[3] or "_" for columns in tree] for tree in trees],
         "heads": [[int(columns[6]) for columns in tree] for tree in trees],
         "deprels": [[columns[7] or "_" for columns in tree] for tree in trees],
-    }, numbers
+    }
+    return Fields(values, numbers)
 
 
 def word_columns(line: str) -> list[str] | None:

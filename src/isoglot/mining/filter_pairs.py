@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from itertools import chain, groupby, islice
+from itertools import groupby, islice
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from isoglot.aligners.embedding.aligner import EmbeddingAligner
 from isoglot.checkpoints.folder import BOX
 from isoglot.checks import validated
 from isoglot.corpus.filter.filters import clean
-from isoglot.corpus.open_corpus import Corpus, input_pairs
+from isoglot.corpus.open_corpus import Corpus
 from isoglot.errors import ConfigurationError
 from isoglot.formats.pair_writer import pair_writer
 from isoglot.formats.pairs_in_memory import pairs_in_memory
@@ -162,8 +162,7 @@ def filter_files(
         write_dropped = stack.enter_context(pair_writer([str(dropped)], languages)) if dropped else None
         pair_scorer = scorer()
         blank = dict.fromkeys(pair_scorer.names, "")
-        pairs = chain.from_iterable(map(input_pairs, corpus.inputs))
-        for judged in _judged(pairs, pair_scorer, options):
+        for judged in _judged(corpus.pairs(), pair_scorer, options):
             counts.add(judged)
             if not judged.reason:
                 write(judged.pair, judged.scores)

@@ -29,7 +29,7 @@ from isoglot.modules.large_search import by_faiss, by_parts, require_package
 from isoglot.modules.neighbours import Neighbours, compared, nearest_both_ways
 from isoglot.runs.cluster import RayPool
 from isoglot.runs.files import check_outputs
-from isoglot.runs.reporter import AnyReporter, Silent, reporter_of
+from isoglot.runs.reporter import AnyReporter, reporter_of
 from isoglot.tasks.text_vectors import LEFT_OUT
 
 
@@ -58,7 +58,7 @@ def mine(
     target: Sequence[str],
     model: str | Path | SentenceEncoder = BOX,
     *,
-    progress: Callable[[str, int, int], None] | None = None,
+    progress: AnyReporter = True,
     **options: Any,
 ) -> list[MinedPair]:
     """Find translations among the sentences of two languages.
@@ -71,7 +71,7 @@ def mine(
         target: Sentences of the other.
         model: Folder or hub name of an encoder (its last layer, mean pooling), by default ``box``; or any function from
             texts to vectors, such as a :class:`isoglot.tasks.text_vectors.TextEncoder` of another layer.
-        progress: Takes the name of a step, what is done, and of how much.
+        progress: Bars in notebooks and on terminals (``True``), or none; a function such as ``print`` gets lines.
         **options: Fields of :class:`isoglot.mining.options.MineOptions`, such as ``neighbours=16``.
 
     Returns:
@@ -93,7 +93,7 @@ def mine(
         _distinct(TextRow(line, text) for line, text in enumerate(given_texts(texts, name), 1))
         for name, texts in (("source", source), ("target", target))
     ]
-    mined = _mined(sides[0], sides[1], sentence_encoder(model), chosen, progress)
+    mined = _mined(sides[0], sides[1], sentence_encoder(model), chosen, reporter_of(progress).progress)
     return [MinedPair(score, s.text, t.text, s.line, t.line) for score, s, t in mined]
 
 
@@ -144,12 +144,12 @@ def _mined(
     target: Mapping[str, TextRow],
     encoder: SentenceEncoder,
     options: MineOptions,
-    progress: Callable[[str, int, int], None] | None,
+    step: Callable[[str, int, int], None],
 ) -> list[tuple[float, TextRow, TextRow]]:
     """Pairs of sentences with their scores, the best first."""
     if not source or not target:
         return []
-    step, unknown = progress or Silent().progress, UnknownWords(LEFT_OUT)
+    unknown = UnknownWords(LEFT_OUT)
     sides = {"source": source, "target": target}
     receive = [
         line_counter(unknown, side, {text: row.line for text, row in rows.items()})

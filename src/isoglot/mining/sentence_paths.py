@@ -62,27 +62,26 @@ class Runs(NamedTuple):
 
     def part(self, start: int, stop: int) -> "Runs":
         """Those that end at the lines from ``start`` to ``stop`` − 1."""
-        own = slice(start, stop)
-        return Runs(self.vectors[own], self.chance[own], self.lengths[own], self.present[own])
+        return Runs(*(values[start:stop] for values in self))
 
 
-def _side(vectors: Sequence[Vectors], others: Vectors, lengths: Lengths) -> list[Runs]:
+def _side(vectors: Sequence[Vectors], samples: Vectors, lengths: Lengths) -> list[Runs]:
     """The runs of 1, 2, … lines; from their vectors, some lines of the other side, and the length of each line."""
     sums = np.concatenate([[0.0], np.cumsum(lengths, dtype=np.float64)])
     ends = np.arange(1, len(sums))
-    found = []
-    for size, own in enumerate(vectors, 1):
+    runs = []
+    for size, run in enumerate(vectors, 1):
         long = sums[ends] - sums[np.maximum(ends - size, 0)]
-        found.append(Runs(own, _chance(own, others), long.astype(np.float32), _present(own)))
-    return found
+        runs.append(Runs(run, _chance(run, samples), long.astype(np.float32), _present(run)))
+    return runs
 
 
-def _chance(vectors: Vectors, others: Vectors) -> Lengths:
+def _chance(vectors: Vectors, samples: Vectors) -> Lengths:
     """The mean of 1 − cosine of each vector with some of the other side, without the nearest one."""
-    if len(others) < 2:
+    if len(samples) < 2:
         return np.ones(len(vectors), np.float32)
-    distances: Vectors = 1 - vectors @ others.T
-    return np.asarray((distances.sum(1) - distances.min(1)) / np.float32(len(others) - 1))
+    distances: Vectors = 1 - vectors @ samples.T
+    return np.asarray((distances.sum(1) - distances.min(1)) / np.float32(len(samples) - 1))
 
 
 def cheapest_groups(
@@ -116,13 +115,13 @@ def cheapest_groups(
     offsets = starts_and_end(high - low + 1)
     first, second = samples or (spaced(source[0]), spaced(target[0]))
     long = lengths or [np.ones(count, np.float32) for count in counts]
-    one, other = _side(source, second, long[0]), _side(target, first, long[1])
+    sides = _side(source, second, long[0]), _side(target, first, long[1])
     sizes = ((a, b) for a in range(1, max_size) for b in range(1, max_size - a + 1))
     groups = sorted(sizes, key=sum)  # of equal costs the first is taken
-    prices = _prices(one, other, groups, (low, high), offsets, weight=length_weight)
+    prices = _prices(*sides, groups, (low, high), offsets, weight=length_weight)
     rows, columns = (np.array(sizes, np.int64) for sizes in zip(*groups, strict=True))
-    found, costs = _search(prices, rows, columns, (low, high, offsets), skip)
-    return [(*step, float(cost)) for step, cost in zip(found.tolist(), costs, strict=True)]
+    steps, costs = _search(prices, rows, columns, (low, high, offsets), skip)
+    return [(*step, float(cost)) for step, cost in zip(steps.tolist(), costs, strict=True)]
 
 
 def mutual_lines(source: Vectors, target: Vectors) -> tuple[Numbers, Numbers]:
@@ -142,11 +141,11 @@ def usual_skip(source: Vectors, target: Vectors, pairs: tuple[Numbers, Numbers])
 
     Encoders differ in how alike they make translations, and so do languages: 0.2 to 0.6 of a pair of chance.
     """
-    one, other = source[pairs[0]], target[pairs[1]]
-    if not len(one):
+    first, second = source[pairs[0]], target[pairs[1]]
+    if not len(first):
         return _SKIP
-    usual = _chance(one, spaced(target)) + _chance(other, spaced(source))
-    prices = 2 * np.maximum(1 - (one * other).sum(1), 0) / np.maximum(usual, np.float32(1e-9))
+    usual = _chance(first, spaced(target)) + _chance(second, spaced(source))
+    prices = 2 * np.maximum(1 - (first * second).sum(1), 0) / np.maximum(usual, np.float32(1e-9))
     return _SKIP + _SHARE * float(np.median(prices))
 
 
@@ -226,18 +225,18 @@ def _prices(
         inside = column > 0
         row, cell, column = row[inside], cell[inside], column[inside] - left
         for number, (a, b) in enumerate(groups):
-            one, other = source[a - 1].part(top - 1, end - 1), target[b - 1].part(left - 1, right)
-            distance = 1 - one.vectors @ other.vectors.T
-            usual = one.chance[:, None] + other.chance[None]
+            rows, columns = source[a - 1].part(top - 1, end - 1), target[b - 1].part(left - 1, right)
+            distance = 1 - rows.vectors @ columns.vectors.T
+            usual = rows.chance[:, None] + columns.chance[None]
             price = 2 * distance / np.maximum(usual, np.float32(1e-9))
             price[price < _ROUNDING] = 0
             if weight:
-                long, wide = one.lengths[:, None], other.lengths[None]
+                long, wide = rows.lengths[:, None], columns.lengths[None]
                 shares = np.minimum(long, wide) / np.maximum(np.maximum(long, wide), np.float32(1e-9))
                 price += np.float32(weight) * (1 - np.log2(1 + shares))
             price *= a * b
-            price[~one.present] = np.inf
-            price[:, ~other.present] = np.inf
+            price[~rows.present] = np.inf
+            price[:, ~columns.present] = np.inf
             price[: max(0, a - top)] = np.inf  # a run does not begin before the document
             price[:, : max(0, b - left)] = np.inf
             prices[cell, number] = price[row, column]
@@ -250,7 +249,7 @@ def _search(prices, rows, columns, band, skip):
     low, high, offsets = band
     count = len(rows)
     total = np.full(len(prices), np.inf)
-    taken = np.full(len(prices), -1, np.int16)
+    choices = np.full(len(prices), -1, np.int16)
     for i in range(len(low)):
         for j in range(low[i], high[i] + 1):
             cell = offsets[i] + j - low[i]
@@ -269,17 +268,17 @@ def _search(prices, rows, columns, band, skip):
                 cost = total[cell - 1] + skip
                 if cost < best:
                     best, choice = cost, count + 1
-            total[cell], taken[cell] = best, choice
+            total[cell], choices[cell] = best, choice
     top, left = np.int64(len(low) - 1), high[len(low) - 1]
-    found, costs = np.empty((top + left, 4), np.int64), np.empty(top + left)
+    steps, costs = np.empty((top + left, 4), np.int64), np.empty(top + left)
     size = 0
     while top > 0 or left > 0:
         cell = offsets[top] + left - low[top]
-        choice = taken[cell]
+        choice = choices[cell]
         a = rows[choice] if choice < count else np.int64(choice == count)
         b = columns[choice] if choice < count else np.int64(choice == count + 1)
         costs[size] = prices[cell, choice] if choice < count else skip
         top, left = top - a, left - b
-        found[size, 0], found[size, 1], found[size, 2], found[size, 3] = top, left, a, b
+        steps[size, 0], steps[size, 1], steps[size, 2], steps[size, 3] = top, left, a, b
         size += 1
-    return found[:size][::-1].copy(), costs[:size][::-1].copy()
+    return steps[:size][::-1].copy(), costs[:size][::-1].copy()

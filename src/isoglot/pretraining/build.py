@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 from datasets import Dataset
-from torch import Tensor, nn
+from torch import nn
 from transformers import PreTrainedModel, PreTrainedTokenizerFast, TrainingArguments
 
 from isoglot.checkpoints.folder import checkpoint_folder
@@ -74,7 +74,12 @@ def build_model(
     """Encoder, views, objectives and language embeddings of a recipe; all new weights follow from its seed."""
     encoder = load_masked_lm(recipe.model.settings, tokenizer=tokenizer, seed=recipe.seed)
     if recipe.model.settings.get("new_head"):  # before the objectives, which may copy the head
-        start_new_head(encoder, _piece_counts(recipe, tokenizer, corpora))
+        pieces, counts = PieceEncoder(tokenizer), np.zeros(len(tokenizer), dtype=np.int64)
+        for name, corpus in corpora.items():
+            sample = corpus.select(range(0, len(corpus), 1 + len(corpus) // _COUNTED))
+            for column in text_columns(corpus) if recipe.streams[name].kind != "lexicon" else ():
+                counts += np.bincount(pieces.texts(list(sample[column])).ids, minlength=len(counts))
+        start_new_head(encoder, torch.from_numpy(counts))
     if recipe.model.adapter is not None:  # before the objectives, which may copy the encoder
         add_adapter(encoder, recipe.model.adapter, seed=seed_for(recipe.seed, "adapter"))
     views = build_views(recipe, tokenizer, corpora, longest=longest_input(encoder.config))
@@ -115,18 +120,6 @@ def explicit(recipe: Recipe, modules: Mapping[Location, Any]) -> dict[str, Any]:
                 if option not in entry and option != "seed" and isinstance(value, str | int | float | bool):
                     entry[option] = value
     return values
-
-
-def _piece_counts(
-    recipe: Recipe, tokenizer: PreTrainedTokenizerFast, corpora: Mapping[str, Dataset]
-) -> Tensor:
-    """How often each piece occurs in a sample of the recipe's corpora, rows at equal distances of each."""
-    encoder, counts = PieceEncoder(tokenizer), np.zeros(len(tokenizer), dtype=np.int64)
-    for name, corpus in corpora.items():
-        sample = corpus.select(range(0, len(corpus), 1 + len(corpus) // _COUNTED))
-        for column in text_columns(corpus) if recipe.streams[name].kind != "lexicon" else ():
-            counts += np.bincount(encoder.texts(list(sample[column])).ids, minlength=len(counts))
-    return torch.from_numpy(counts)
 
 
 def _language_table(recipe: Recipe, encoder: PreTrainedModel) -> nn.Embedding | None:

@@ -1,5 +1,6 @@
 """Load a recipe with every mistake listed, those included that only files, encoder or objectives show."""
 
+import glob
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -11,13 +12,31 @@ from torch import nn
 from transformers import PreTrainedConfig
 
 from isoglot.checks import did_you_mean
-from isoglot.errors import ConfigurationError, Location, Problem, collected
+from isoglot.corpus.manifest import is_prepared
+from isoglot.corpus.open_corpus import prepared_input
+from isoglot.corpus.options import PrepareOptions
+from isoglot.errors import (
+    MISSING_FILE,
+    ConfigurationError,
+    IsoglotError,
+    Location,
+    Problem,
+    collected,
+)
+from isoglot.formats.sources import Source, expand
 from isoglot.modules.adapter import add_adapter
 from isoglot.modules.load import empty_masked_lm, longest_input
 from isoglot.objectives.base import Objective
-from isoglot.pretraining.check_files import file_problems
 from isoglot.pretraining.check_train import train_problems
-from isoglot.pretraining.recipe import MADE, ModelSection, ObjectiveSection, Recipe, ViewSection, typed
+from isoglot.pretraining.recipe import (
+    MADE,
+    ModelSection,
+    ObjectiveSection,
+    Recipe,
+    StreamSection,
+    ViewSection,
+    typed,
+)
 from isoglot.recipe.sections import PartsSection
 from isoglot.recipe.source import read_document
 from isoglot.training.parts import frozen_layers, require_thaw
@@ -213,3 +232,56 @@ def settled(recipe: Recipe) -> dict[Location, Any]:
         objectives = on_shell(recipe.model, config, recipe.objectives)[0]
         modules |= {("objectives", name): objective for name, objective in objectives.items()}
     return modules
+
+
+def file_problems(stream: StreamSection | None, values: Mapping[str, Any]) -> Iterator[Problem]:
+    """The files exist, also those of a stream with mistakes; without mistakes, their format is detected too.
+
+    A prepared corpus is read as it is: filters that the stream names must be those that it was made with.
+
+    Args:
+        stream: The stream, ``None`` where it has mistakes.
+        values: The stream as it is written.
+    """
+    inputs = [] if stream is None else stream.inputs
+    if stream is None:
+        with suppress(ConfigurationError):  # reported already
+            inputs = StreamSection.sources_of(values)
+    if any(is_prepared(source.path) for source in inputs):
+        if len(inputs) > 1:
+            yield Problem("a prepared folder cannot be combined with other files; name it as the only path")
+            return
+        if stream is None:
+            return
+        try:
+            corpus = prepared_input(inputs[0], stream.kind)
+        except IsoglotError as error:
+            yield Problem(str(error), ("path",))
+            return
+        made_with = corpus.manifest and corpus.manifest.options
+        for key in (key for key in PrepareOptions.model_fields if key in stream.model_fields_set):
+            value, before = getattr(stream.prepare, key), getattr(made_with, key)
+            if key not in ("kind", "tokenizer", "seed", "shard_rows") and value != before:
+                text = f"got {getattr(stream, key)!r}, but {inputs[0].path} was prepared with {before!r}"
+                yield Problem(f"{text}; delete the key", (key,))
+        return
+    aligned = values.get("kind") == "aligned"
+    missing = [p for s in inputs for p in s.files() if _is_missing(p, s, aligned=aligned)]
+    for path in missing:
+        hint = f"make it with `isoglot align BITEXT --format corpus --out {path}`, or " if aligned else ""
+        yield Problem(f"{path}: no such file or folder; {hint}check the path", ("path",), MISSING_FILE)
+    if stream is not None and not missing:
+        problems: list[Problem] = []
+        with collected(problems):
+            expand(inputs, stream.kind)
+        yield from problems
+
+
+def _is_missing(path: str, source: Source, *, aligned: bool) -> bool:
+    """Whether a path names a file or folder that is not there, and not a data set of the hub (``owner/name``)."""
+    if path == "-" or glob.has_magic(path) or Path(path).exists():
+        return False
+    if source.format == "huggingface":
+        return False
+    rooted = bool(Path(path).suffix) or path.startswith((".", "/", "~")) or path.count("/") > 1
+    return rooted or aligned or ("/" in path and Path(path).parent.is_dir())

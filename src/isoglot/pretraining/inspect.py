@@ -69,7 +69,7 @@ def inspect_recipe(
     *,
     positions: int = 2,
     start: int = 0,
-    progress: AnyReporter | None = None,
+    progress: AnyReporter = True,
     cache: str | Path | None = None,
 ) -> list[InspectedInstance]:
     """One instance for each view and each of the first positions of a run, exactly as training will see them.
@@ -78,7 +78,7 @@ def inspect_recipe(
         recipe: from :func:`isoglot.pretraining.check.load_recipe`, or what it takes.
         positions: how many.
         start: the first one.
-        progress: Receives progress reports; ``print`` shows them as lines.
+        progress: Bars in notebooks and on terminals (``True``), or none; a function such as ``print`` gets lines.
         cache: as in :func:`isoglot.pretraining.pretrain.pretrain`.
     """
     if not isinstance(recipe, Recipe):

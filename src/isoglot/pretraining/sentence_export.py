@@ -83,42 +83,38 @@ def export_sentences(
         "encoder": {"path": str(checkpoint), "hash": hashed},
         "options": request.model_dump(mode="json"),
     }
-    _, is_new = make_once(
-        out,
-        inputs,
-        lambda folder: _write(source, folder, request),
-        what="exported encoder",
-        overwrite=overwrite,
-        name=_MANIFEST,
-    )
-    return is_new
 
+    def write(folder: Path) -> dict[str, Any]:
+        loaded, tokenizer = load_encoder(source, device="cpu")
+        layer = layer_number(loaded, request.layer)
+        model = encoder_up_to(loaded, layer)
+        longest = min(request.max_length, max_length(model) or 10**9)
+        tokenizer.model_max_length = longest
+        with quiet():
+            tokenizer.save_pretrained(str(folder))
+            model.config.save_pretrained(str(folder))
+        if request.to == "onnx":
+            _write_onnx(model, tokenizer, folder / "model.onnx", request)
+        else:
+            _write_modules(model, tokenizer, folder, request)
+        means = {
+            "mean": "the mean over a text's pieces without special tokens",
+            "cls": "at the first position",
+        }
+        values = {"layer": layer, "longest": longest, "size": hidden_size(model)}
+        card = _CARD.format(
+            **values,
+            library="sentence-transformers" if request.to != "onnx" else "onnx",
+            family=model.config.model_type,
+            pooling=means[request.pooling],
+            normalized=", scaled to length 1" if request.normalize else "",
+            use=_USE[request.to],
+        )
+        (folder / "README.md").write_text(card, encoding="utf-8")
+        return values
 
-def _write(source: str | Path, folder: Path, request: SentenceExport) -> dict[str, Any]:
-    loaded, tokenizer = load_encoder(source, device="cpu")
-    layer = layer_number(loaded, request.layer)
-    model = encoder_up_to(loaded, layer)
-    longest = min(request.max_length, max_length(model) or 10**9)
-    tokenizer.model_max_length = longest
-    with quiet():
-        tokenizer.save_pretrained(str(folder))
-        model.config.save_pretrained(str(folder))
-    if request.to == "onnx":
-        _write_onnx(model, tokenizer, folder / "model.onnx", request)
-    else:
-        _write_modules(model, tokenizer, folder, request)
-    means = {"mean": "the mean over a text's pieces without special tokens", "cls": "at the first position"}
-    values = {"layer": layer, "longest": longest, "size": hidden_size(model)}
-    card = _CARD.format(
-        **values,
-        library="sentence-transformers" if request.to != "onnx" else "onnx",
-        family=model.config.model_type,
-        pooling=means[request.pooling],
-        normalized=", scaled to length 1" if request.normalize else "",
-        use=_USE[request.to],
-    )
-    (folder / "README.md").write_text(card, encoding="utf-8")
-    return values
+    what = "exported encoder"
+    return make_once(out, inputs, write, what=what, overwrite=overwrite, name=_MANIFEST)[1]
 
 
 def encoder_up_to(model: PreTrainedModel, layer: int) -> PreTrainedModel:

@@ -15,7 +15,7 @@ from isoglot.corpus.encode.batch import EncodeOptions
 from isoglot.corpus.encode.encode import encode_stream
 from isoglot.corpus.encode.load_tokenizer import load_tokenizer as read_tokenizer
 from isoglot.corpus.encode.store import content_hash, stream_manifest
-from isoglot.corpus.encode.tokenizer import TokenizerOptions, train_tokenizer
+from isoglot.corpus.encode.tokenizer import train_tokenizer
 from isoglot.corpus.manifest import is_prepared, load_corpus
 from isoglot.corpus.pack.packing import pack_stream
 from isoglot.corpus.prepare import prepare
@@ -120,19 +120,31 @@ def load_tokenizer(
     *,
     checkpoint: Path | None = None,
 ) -> PreTrainedTokenizerFast:
-    """The run's tokenizer: the one named, the model's own, the one that a checkpoint ``kept``, or a new one."""
+    """The run's tokenizer: the one named, the model's own, the one that a ``checkpoint`` kept, or a new one."""
     training = None if recipe.tokenizer is None else recipe.tokenizer.training
-    if checkpoint is not None and training is not None:
+    if training is None:
+        path = recipe.tokenizer.path if recipe.tokenizer is not None else recipe.model.path
+        if path is None:
+            raise ConfigurationError(
+                "a model from scratch needs a tokenizer; add `tokenizer: {algorithm: wordpiece, vocab_size: 16000}`"
+            )
+        revision = recipe.model.settings.get("revision") if recipe.tokenizer is None else None
+        return read_tokenizer(path, **({} if revision is None else {"revision": revision}))
+    if checkpoint is not None:
         return read_tokenizer(checkpoint)
-    if training is not None:
-        return _trained(training, recipe, corpora, cache, report)
-    path = recipe.tokenizer.path if recipe.tokenizer is not None else recipe.model.path
-    if path is None:
-        raise ConfigurationError(
-            "a model from scratch needs a tokenizer; add `tokenizer: {algorithm: wordpiece, vocab_size: 16000}`"
-        )
-    revision = recipe.model.settings.get("revision") if recipe.tokenizer is None else None
-    return read_tokenizer(path, **({} if revision is None else {"revision": revision}))
+    used = {n: c for n, c in corpora.items() if recipe.streams[n].kind != "lexicon"}
+    content = [content_hash(corpus, text_columns(corpus)) for corpus in used.values()]
+    options = training.model_dump(mode="json")
+    key = key_of([options, sorted(content), version("tokenizers")])
+    folder = cache / "tokenizers" / f"{training.algorithm}-{key}"
+
+    def train(new: Path) -> dict[str, Any]:
+        report.note(f"tokenizer: training {training.algorithm} with {training.vocab_size:,} pieces")
+        train_tokenizer(Texts(used), training).save_pretrained(str(new))
+        return {"options": options}
+
+    make_once(folder, {}, train, what="tokenizer", cached=True)
+    return read_tokenizer(folder)
 
 
 def text_columns(corpus: Dataset) -> list[str]:
@@ -152,27 +164,6 @@ class Texts:
             for batch in corpus.select_columns(columns).iter(batch_size=1000):
                 for column in columns:
                     yield from batch[column]
-
-
-def _trained(
-    options: TokenizerOptions,
-    recipe: Recipe,
-    corpora: Mapping[str, Dataset],
-    cache: Path,
-    report: Reporter,
-) -> PreTrainedTokenizerFast:
-    used = {n: c for n, c in corpora.items() if recipe.streams[n].kind != "lexicon"}
-    content = [content_hash(corpus, text_columns(corpus)) for corpus in used.values()]
-    key = key_of([options.model_dump(mode="json"), sorted(content), version("tokenizers")])
-    folder = cache / "tokenizers" / f"{options.algorithm}-{key}"
-
-    def train(new: Path) -> dict[str, Any]:
-        report.note(f"tokenizer: training {options.algorithm} with {options.vocab_size:,} pieces")
-        train_tokenizer(Texts(used), options).save_pretrained(str(new))
-        return {"options": options.model_dump(mode="json")}
-
-    make_once(folder, {}, train, what="tokenizer", cached=True)
-    return read_tokenizer(folder)
 
 
 def encoded(

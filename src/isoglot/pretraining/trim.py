@@ -7,7 +7,7 @@ through Vocabulary Trimming".
 import copy
 import re
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -77,7 +77,7 @@ def trim(
     *,
     texts: Iterable[str] | None = None,
     overwrite: bool = False,
-    progress: AnyReporter | None = None,
+    progress: AnyReporter = True,
 ) -> TrimSummary:
     """Write a copy of an encoder (with a masked-LM head or without) that has only the pieces that text uses.
 
@@ -92,7 +92,7 @@ def trim(
         request: Files of text.
         texts: More text to keep the pieces of, such as a column of a data set.
         overwrite: Replace an encoder that was trimmed otherwise.
-        progress: Receives progress reports; ``print`` shows them as lines.
+        progress: Bars in notebooks and on terminals (``True``), or none; a function such as ``print`` gets lines.
 
     Raises:
         ConfigurationError: No text, a checkpoint that cannot be read, or a folder that holds something else.
@@ -144,14 +144,11 @@ def _write(
             f"{source}: holds no {SAFE_WEIGHTS_NAME}; convert the weights: "
             "AutoModelForMaskedLM.from_pretrained(...).save_pretrained(FOLDER)"
         )
-    axes, special = (
-        _vocabulary_axes(config),
-        {
-            name: value
-            for name, value in config.to_dict().items()
-            if name.endswith("_token_id") and isinstance(value, int)
-        },
-    )
+    special = {
+        name: value
+        for name, value in config.to_dict().items()
+        if name.endswith("_token_id") and isinstance(value, int)
+    }
     backend = fast_backend(tokenizer)
     usage = count_pieces(backend, chain(_texts(request.text, "count", progress), texts))
     pieces_kept = chosen_pieces(backend, usage, always=special.values())
@@ -170,7 +167,7 @@ def _write(
     with quiet():
         tokenizer.save_pretrained(str(folder))
     trimmed.save(str(folder / "tokenizer.json"))
-    parameters = _save_weights(files, folder / SAFE_WEIGHTS_NAME, axes, torch.from_numpy(pieces_kept))
+    parameters = _save_weights(files, folder / SAFE_WEIGHTS_NAME, config, torch.from_numpy(pieces_kept))
     number = {int(old): new for new, old in enumerate(pieces_kept)}
     for name, value in special.items():
         setattr(config, name, number.get(value, value))  # one outside the vocabulary stays what it is: unused
@@ -181,11 +178,13 @@ def _write(
     return {"pieces": pieces, "parameters": parameters, "tenfold": tenfold, "held_out": differences}
 
 
-def _vocabulary_axes(config: PreTrainedConfig) -> Callable[[str], int | None]:
-    """The axis of a tensor, named with or without the encoder's prefix, that has one place per vocabulary entry.
+def _save_weights(
+    files: Sequence[Path], out: Path, config: PreTrainedConfig, pieces: Tensor
+) -> tuple[int, int]:
+    """Write the weights with the kept entries; numbers in them before and after.
 
-    It is the one whose size changes when the vocabulary does: of word embeddings, of a head's rows and bias, and of
-    what else a family has.
+    Of each tensor the axis is cut whose size changes when the vocabulary does: that of word embeddings, of a head's
+    rows and bias, and of what else a family has. Names are with or without the encoder's prefix.
     """
     shapes: list[dict[str, torch.Size]] = []
     for size in (config.vocab_size, config.vocab_size + 1):
@@ -201,20 +200,13 @@ def _vocabulary_axes(config: PreTrainedConfig) -> Callable[[str], int | None]:
         for axis, (size, size_after) in enumerate(zip(shape, shapes[1][name], strict=True))
         if size != size_after
     }
-    return lambda name: axes.get(name.removeprefix(prefix))
-
-
-def _save_weights(
-    files: Sequence[Path], out: Path, axes: Callable[[str], int | None], pieces: Tensor
-) -> tuple[int, int]:
-    """Write the weights with the kept entries; numbers in them before and after."""
     before, weights = 0, {}
     for path in files:
         with reading(path.parent, path.name), safe_open(path, framework="pt") as tensors:
             for name in tensors.keys():  # noqa: SIM118 - not a mapping
                 tensor = tensors.get_tensor(name)
                 before += tensor.numel()
-                if (axis := axes(name)) is not None:
+                if (axis := axes.get(name.removeprefix(prefix))) is not None:
                     if tensor.shape[axis] <= int(pieces.max()):
                         raise ConfigurationError(
                             f"{path}: {name} has {tensor.shape[axis]} rows, and the tokenizer has an entry "

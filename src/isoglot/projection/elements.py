@@ -9,12 +9,11 @@ the nearest words count most.
 
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
 from isoglot.formats.sentence_pair import SentencePair
-from isoglot.projection.labels import CutText
 from isoglot.projection.rule import Fate, Words, project_spans
 from isoglot.projection.tags import MarkedText
 
@@ -67,17 +66,13 @@ class MarkupProjection:
 
     Args:
         marked: The line.
-        source: Its words.
-        target: Words of the translation.
-        pair: Their links.
+        pair: Its text and the translation, with their words and links.
         gap: Words that are filled in between two of an element.
     """
 
-    def __init__(
-        self, marked: MarkedText, source: CutText, target: CutText, pair: SentencePair, gap: int
-    ) -> None:
-        self.marked, self.source, self.target = marked, source, target
-        self.spans = spans_of(marked, source.spans)
+    def __init__(self, marked: MarkedText, pair: SentencePair, gap: int) -> None:
+        self.marked, self.pair = marked, pair
+        self.spans = spans_of(marked, pair.texts_and_spans[1][0])
         self.words: dict[int, Words] = {}
         """Words of the elements that have some in the translation."""
         self.fates: dict[int, Fate] = {}
@@ -91,7 +86,7 @@ class MarkupProjection:
             self._targets[word].append(translation)
         self._linked = sorted(self._targets)
         words, parents = [span.words for span in self.spans], [span.parent for span in self.spans]
-        count = len(target.spans)
+        count = len(pair.target_words)
         projected = project_spans(words, pair, count, gap=gap, parents=parents, unlinked=True)
         for number, (span, projection) in enumerate(zip(self.spans, projected, strict=True)):
             if not span.empty:
@@ -115,6 +110,42 @@ class MarkupProjection:
         """Whether two words are linked."""
         return target in self._targets.get(source, ())
 
+    def tags(self) -> Iterator[tuple[Position, int]]:
+        """The tags in their order, each with its position; codes of a pair that cross elements keep their order."""
+        children = defaultdict[int | None, list[tuple[int, bool, int]]](list)
+        for number, element in enumerate(self.marked.elements):
+            if number in self.words:
+                children[element.parent].append((self.words[number][0], True, number))
+            elif number in self.gaps:  # the others are inside such a one, and written with it
+                children[element.parent].append((self.gaps[number], False, number))
+        nested: list[tuple[Position, int]] = []
+        left = [(number, True) for *_, number in sorted(children[None], reverse=True)]
+        while left:
+            number, begins = left.pop()
+            element = self.marked.elements[number]
+            if number in self.gaps:
+                nested += [
+                    ((self.gaps[number], 0), tag) for tag in range(element.opening, element.closing + 1)
+                ]
+            elif begins:
+                nested.append((self.opening(number), element.opening))
+                left.append((number, False))
+                left += [(child, True) for *_, child in sorted(children[number], reverse=True)]
+            else:
+                nested.append((self.closing(number), element.closing))
+        openings = {closing: opening for opening, closing in self.marked.crossing}
+        latest: Position = (0, 0)
+        written, waiting = set[int](), dict[int, int]()
+        for position, tag in nested:
+            if tag in openings and openings[tag] not in written:
+                waiting[openings[tag]] = tag
+                continue
+            latest = max(latest, position)
+            written.add(tag)
+            yield latest, tag
+            if tag in waiting:
+                yield latest, waiting.pop(tag)
+
     def opening(self, element: int) -> Position:
         """Where an element that has words begins."""
         first = self.words[element][0]
@@ -130,7 +161,7 @@ class MarkupProjection:
         """Where a tag inside a word stands in its translation, if both are alike before or behind it; else 0."""
         if not characters or not self.linked(source, target):
             return 0
-        word, translation = self.source.word(source), self.target.word(target)
+        word, translation = self.pair.source_words[source], self.pair.target_words[target]
         if len(translation) > characters and translation.startswith(word[:characters]):
             return characters
         rest = len(word) - characters
@@ -141,7 +172,7 @@ class MarkupProjection:
     def bounds(self, element: int | None) -> tuple[Words, Words | None]:
         """The words of an element in the source and in the translation; without an element those of the line."""
         if element is None:
-            return (0, len(self.source.spans)), (0, len(self.target.spans))
+            return (0, len(self.pair.source_words)), (0, len(self.pair.target_words))
         return self.spans[element].words, self.words.get(element)
 
     def _cover(self, holder: int | None) -> None:
@@ -160,7 +191,7 @@ class MarkupProjection:
             begin = target[0] if left is None else self.words[left][1]
             end = target[1] if right is None else self.words[right][0]
             cut = begin
-            while left is not None and cut < end and not any(map(str.isalnum, self.target.word(cut))):
+            while left is not None and cut < end and not any(map(str.isalnum, self.pair.target_words[cut])):
                 cut += 1
             following = 0 if left is None else rank[left] + 1
             if left is not None:
@@ -176,14 +207,20 @@ class MarkupProjection:
         span = self.spans[number]
         (first, stop), target = self.bounds(span.parent)
         low, high = target or (0, 0)
+        # the nearest linked words on both sides, among those of the element that holds it
+        end, begin = (bisect_left(self._linked, word) for word in span.words)
+        near = (
+            [word for word in self._linked[max(end - _NEAR, 0) : end] if word >= first][::-1],
+            [word for word in self._linked[begin : begin + _NEAR] if word < stop],
+        )
         sides = [
             [
-                (1 / rank, word)
-                for rank, near in enumerate(self._neighbours(span.words, first, stop, before=before), 1)
-                for word in self._targets[near]
-                if low <= word < high
+                (1 / rank, translation)
+                for rank, word in enumerate(words, 1)
+                for translation in self._targets[word]
+                if low <= translation < high
             ]
-            for before in (True, False)
+            for words in near
         ]
         element, tags = self.marked.elements[number], self.marked.tags
         touches = tags[element.opening].before == "", tags[element.closing].after == ""
@@ -200,7 +237,7 @@ class MarkupProjection:
             return best[0]
         if span.words[1] == stop or not left:
             return best[1]
-        mark = not self.source.word(span.words[0] - 1)[-1].isalnum()
+        mark = not self.pair.source_words[span.words[0] - 1][-1].isalnum()
         return best[not (not right or (touches[0] if touches[0] != touches[1] else mark))]
 
     def _least_wrong(self, number: int, left: list[_Vote], right: list[_Vote], edges: list[int]) -> Words:
@@ -219,14 +256,6 @@ class MarkupProjection:
             self.moved.add(number)
         best = [gap for gap, cost in costs.items() if cost == least]
         return min(best), max(best)
-
-    def _neighbours(self, words: Words, first: int, stop: int, *, before: bool) -> list[int]:
-        """The nearest linked words on a side of an element, among those of the element that holds it."""
-        if before:
-            end = bisect_left(self._linked, words[0])
-            return [word for word in self._linked[max(end - _NEAR, 0) : end] if word >= first][::-1]
-        begin = bisect_left(self._linked, words[1])
-        return [word for word in self._linked[begin : begin + _NEAR] if word < stop]
 
     def _outside(self, holder: int | None, gap: int) -> Words | tuple[int]:
         """The gap, or where it is inside an element those around this."""

@@ -1,5 +1,6 @@
 """What all kinds of labels share: how they are read beside their translation, cut into words, counted and written."""
 
+import re
 from abc import ABC, abstractmethod
 from bisect import bisect_left, bisect_right
 from collections import Counter
@@ -8,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from isoglot.aligners.options import Encoder
 from isoglot.aligners.pieces import Cut, load_cut
@@ -21,35 +22,21 @@ from isoglot.projection.options import ProjectOptions
 from isoglot.projection.rule import ProjectedSpan, Words, project_spans
 from isoglot.runs.files import text_output
 
+_SPACE = re.compile(r"[\s\u200b]+")
 Labelled = TypeVar("Labelled")
 Translated = TypeVar("Translated")
 
 
-class CutText(NamedTuple):
-    """A text and the characters ``[start, end)`` of each of its words, from left to right."""
+def characters(spans: Sequence[Words], words: Words) -> Words:
+    """Where some words begin and end, if ``spans`` are the characters ``[start, end)`` of each word."""
+    return spans[words[0]][0], spans[words[1] - 1][1]
 
-    text: str
-    spans: list[Words]
 
-    @property
-    def words(self) -> list[str]:
-        """The words themselves."""
-        return [self.text[start:end] for start, end in self.spans]
-
-    def word(self, number: int) -> str:
-        """A word by its number."""
-        start, end = self.spans[number]
-        return self.text[start:end]
-
-    def characters(self, words: Words) -> Words:
-        """Where some words begin and end."""
-        return self.spans[words[0]][0], self.spans[words[1] - 1][1]
-
-    def covered(self, start: int, end: int) -> Words:
-        """The words that share a character with ``[start, end)``; an empty span if there is no such word."""
-        first = bisect_right(self.spans, start, key=lambda span: span[1])
-        stop = bisect_left(self.spans, end, key=lambda span: span[0])
-        return (first, stop) if first < stop else (0, 0)
+def covered(spans: Sequence[Words], start: int, end: int) -> Words:
+    """The words that share a character with ``[start, end)``; an empty span if there is no such word."""
+    first = bisect_right(spans, start, key=lambda span: span[1])
+    stop = bisect_left(spans, end, key=lambda span: span[0])
+    return (first, stop) if first < stop else (0, 0)
 
 
 @dataclass
@@ -102,7 +89,16 @@ class LabelKind(ABC):
 
     def windows(self, pair: SentencePair) -> Iterable[tuple[Words, Words]]:
         """Words of both sides that are aligned by themselves: all of a pair."""
-        return [((0, len(pair.source_words)), (0, len(pair.target_words)))]
+        source, target = pair.words
+        return [((0, len(source)), (0, len(target)))]
+
+    def parts(self, pair: SentencePair) -> Iterator[tuple[int, int, SentencePair]]:
+        """The :meth:`windows` of a pair as pairs, with the numbers of their first words on both sides."""
+        for (first, stop), (target_first, target_stop) in self.windows(pair):
+            words = pair.words[0][first:stop], pair.words[1][target_first:target_stop]
+            if all(words):
+                source, target = ([_SPACE.sub("", word) or "_" for word in side] for side in words)
+                yield first, target_first, SentencePair.of(source, target, languages=self.languages)
 
     @abstractmethod
     def carried(self, pair: SentencePair) -> Any:
@@ -142,8 +138,8 @@ class LabelKind(ABC):
         self.counts.fates.update(span.fate for span in projected)
         return projected
 
-    def cut(self, text: str) -> CutText:
-        """Running text, cut as ``--words`` says.
+    def cut(self, text: str) -> tuple[list[str], list[Words]]:
+        """The words of running text as ``--words`` says, and the characters of each.
 
         Single characters of Chinese, Japanese, Thai and the like are joined where the encoder's tokenizer has a longer
         piece: pieces are closer to words, and an encoder links them better.
@@ -151,7 +147,7 @@ class LabelKind(ABC):
         spans = word_spans(text, mode=self.options.words)
         if self.options.words == "unicode" and has_unspaced(text) and self._pieces is not None:
             spans = joined_spans(text, spans, self._pieces(text)[1])
-        return CutText(text, spans)
+        return [text[start:end] for start, end in spans], spans
 
     @cached_property
     def _pieces(self) -> Cut | None:  # loads transformers, which other text does without

@@ -11,10 +11,9 @@ The text is read and written with ``&lt;`` and ``&amp;``; references to characte
 
 import html
 import re
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import accumulate, groupby, pairwise, zip_longest
 from operator import itemgetter
 from pathlib import Path
@@ -22,14 +21,15 @@ from typing import Any
 from unicodedata import category
 
 from isoglot.checks import shortened
-from isoglot.corpus.open_corpus import Corpus, input_pairs, open_corpus
+from isoglot.corpus.open_corpus import Corpus, open_corpus
 from isoglot.errors import InputError
 from isoglot.formats.line_files import numbered_lines, parsed
 from isoglot.formats.pair_writer import pair_writer, segment
 from isoglot.formats.sentence_pair import SentencePair
-from isoglot.projection.elements import MarkupProjection, Position
-from isoglot.projection.labels import CutText, LabelKind
-from isoglot.projection.tags import MarkedText, Tag, first_tag, parse_markup, read_tags
+from isoglot.projection.elements import MarkupProjection
+from isoglot.projection.labels import LabelKind
+from isoglot.projection.rule import Words
+from isoglot.projection.tags import MarkedText, first_tag, parse_markup, read_tags
 
 _REFERENCE = re.compile(r"&(?:#[0-9]+|#[xX][0-9a-fA-F]+|[A-Za-z][A-Za-z0-9]*);|.", re.DOTALL)
 _DOCUMENT = re.compile(r"\s*(<\?xml|<!DOCTYPE|<tmx|<xliff|<html|<body)\b", re.IGNORECASE)
@@ -41,28 +41,25 @@ class InlineTags(LabelKind):
     """Lines with inline tags, and their translations."""
 
     def pairs(self) -> Iterator[SentencePair]:
-        """One pair per line, labelled with its tags and with the translation as it is written."""
-        sources = parsed(partial(parse_line, cut=self.cut), _segments(self.labels), self.labels)
-        translations = parsed(_without_tags, _segments(self.translation), self.translation)
-        for line, ((marked, source), text) in enumerate(self.paired(zip_longest(sources, translations)), 1):
-            target = self.cut(unescaped(text)[0])
-            yield SentencePair(
-                words=(source.words, target.words), line=line, labels=(marked, source, target, text)
-            )
+        """One pair per line, labelled with its tags and with how the translation is written."""
+        sources = parsed(parse_markup, _segments(self.labels), self.labels)
+        translations = parsed(unescaped, _segments(self.translation), self.translation)
+        for line, (marked, (text, written)) in enumerate(self.paired(zip_longest(sources, translations)), 1):
+            yield cut_marked(SentencePair((marked.text, text), line=line), marked, written, self.cut)
 
     def carried(self, pair: SentencePair) -> Any:
         """The translation with the tags."""
-        marked, source, target, text = pair.labels
+        marked, written = pair.labels
         self.counts.examples += 1
         self.counts.written += 1
-        projection = MarkupProjection(marked, source, target, pair, self.options.gap)
+        projection = MarkupProjection(marked, pair, self.options.gap)
         self.counts.fates.update(projection.fates.values())
         changes = {**dict.fromkeys(projection.moved, "moved"), **projection.fates}
         for number, change in sorted(changes.items()):
             if change in ("lost", "split", "moved"):
                 tag = marked.tags[marked.elements[number].opening].text
                 self.problems.append((pair.line, change, tag.replace("\t", " ")))
-        return marked_translation(projection, text) + "\n"
+        return marked_translation(projection, written) + "\n"
 
 
 class TranslationMemory(InlineTags):
@@ -70,14 +67,10 @@ class TranslationMemory(InlineTags):
 
     def pairs(self) -> Iterator[SentencePair]:
         """One pair per unit."""
-        for memory in self._corpus.inputs:
-            for pair in input_pairs(memory):
-                lines = [(pair.line, segment(pair.source, pair.tags[0]))]
-                ((marked, source),) = parsed(partial(parse_line, cut=self.cut), lines, self.labels)
-                target = self.cut(pair.target)
-                pair.words = source.words, target.words
-                pair.labels = marked, source, target, segment(pair.target)
-                yield pair
+        for pair in self._corpus.pairs():
+            lines = [(pair.line, segment(pair.source, pair.tags[0]))]
+            (marked,) = parsed(parse_markup, lines, self.labels)
+            yield cut_marked(pair, marked, unescaped(segment(pair.target))[1], self.cut)
 
     def carried(self, pair: SentencePair) -> SentencePair:
         """The unit with the tags in both segments."""
@@ -88,7 +81,7 @@ class TranslationMemory(InlineTags):
         else:
             self.counts.examples += 1
             self.counts.written += 1
-        pair.words = (), ()
+        pair.words, pair.spans = ((), ()), None
         return pair
 
     @contextmanager
@@ -115,29 +108,31 @@ def _segments(path: str | Path) -> Iterator[tuple[int, str]]:
         yield number, line
 
 
-def parse_line(line: str, cut: Callable[[str], CutText]) -> tuple[MarkedText, CutText]:
-    """A line with tags, and its words as ``cut`` says those of text without tags."""
-    marked = parse_markup(line)
-    segments = ((start, cut(marked.text[start:end]).spans) for start, end in marked.segments())
-    words = [(start + first, start + stop) for start, spans in segments for first, stop in spans]
-    return marked, CutText(marked.text, words)
+def cut_marked(
+    pair: SentencePair,
+    marked: MarkedText,
+    written: Sequence[str],
+    cut: Callable[[str], tuple[list[str], list[Words]]],
+) -> SentencePair:
+    """The pair with the words of a line with tags and of its translation, as ``cut`` has those of plain text."""
+    segments = ((start, cut(marked.text[start:end])[1]) for start, end in marked.segments())
+    source = [(start + first, start + stop) for start, spans in segments for first, stop in spans]
+    words, target = cut(pair.target)
+    pair.words, pair.spans = ([marked.text[start:end] for start, end in source], words), (source, target)
+    pair.labels = marked, written
+    return pair
 
 
-def marked_translation(projection: MarkupProjection, text: str) -> str:
-    """A translation with the tags of its source."""
-    return "".join(_Translation(projection, unescaped(text)[1]).parts())
-
-
-def _without_tags(text: str) -> str:
-    if (tag := first_tag(text)) is not None:
-        raise InputError(
-            f"{shortened(tag)} is in the translation; remove its tags, or write &lt; for a < of the text"
-        )
-    return text
+def marked_translation(projection: MarkupProjection, written: Sequence[str]) -> str:
+    """A translation with the tags of its source; ``written``: its characters as they stand in markup."""
+    return "".join(_Translation(projection, written).parts())
 
 
 def unescaped(text: str) -> tuple[str, Sequence[str]]:
     """A text with its references to characters resolved, and how each of its characters is written in markup.
+
+    Raises:
+        InputError: The text has a tag.
 
     Example:
         >>> unescaped("Tom &amp; R&D")
@@ -145,6 +140,10 @@ def unescaped(text: str) -> tuple[str, Sequence[str]]:
     """
     if "&" not in text and "<" not in text:
         return text, text
+    if (tag := first_tag(text)) is not None:
+        raise InputError(
+            f"{shortened(tag)} is in the translation; remove its tags, or write &lt; for a < of the text"
+        )
     characters, written = "", list[str]()
     for match in _REFERENCE.finditer(text):
         resolved = html.unescape(match[0])
@@ -161,7 +160,8 @@ class _Translation:
 
     def __init__(self, projection: MarkupProjection, written: Sequence[str]) -> None:
         self._projection, self._written = projection, written
-        self._marked, self._target = projection.marked, projection.target
+        self._marked = projection.marked
+        (_, self._text), (_, self._words) = projection.pair.texts_and_spans
         crossing = {tag for pair in self._marked.crossing for tag in pair}
         self._alone = {
             tag: number
@@ -173,15 +173,15 @@ class _Translation:
 
     def parts(self) -> Iterator[str]:
         """The parts of the line."""
-        spans, done = self._target.spans, 0
-        for (word, characters), group in groupby(self._tags(), key=itemgetter(0)):
+        spans, done = self._words, 0
+        for (word, characters), group in groupby(self._projection.tags(), key=itemgetter(0)):
             tags = [tag for _, tag in group]
             if characters:
                 start = end = spans[word][0] + characters
                 spaces = [""] * (len(tags) + 1)
             else:
                 start = spans[word - 1][1] if word else 0
-                end = spans[word][0] if word < len(spans) else len(self._target.text)
+                end = spans[word][0] if word < len(spans) else len(self._text)
                 spaces = self._spaces(tags, word, start, end)
             yield from self._written[done:start]
             for space, tag in zip(spaces, tags, strict=False):
@@ -191,52 +191,19 @@ class _Translation:
             done = end
         yield from self._written[done:]
 
-    def _tags(self) -> Iterator[tuple[Position, int]]:
-        """The tags in their order, each with its position; codes of a pair that cross elements keep their order."""
-        openings = {closing: opening for opening, closing in self._marked.crossing}
-        latest: Position = (0, 0)
-        written, waiting = set[int](), dict[int, int]()
-        for position, tag in self._nested():
-            if tag in openings and openings[tag] not in written:
-                waiting[openings[tag]] = tag
-                continue
-            latest = max(latest, position)
-            written.add(tag)
-            yield latest, tag
-            if tag in waiting:
-                yield latest, waiting.pop(tag)
-
-    def _nested(self) -> Iterator[tuple[Position, int]]:
-        """The tags in the order of their elements."""
-        words, gaps = self._projection.words, self._projection.gaps
-        children = defaultdict[int | None, list[tuple[int, bool, int]]](list)
-        for number, element in enumerate(self._marked.elements):
-            if number in words:
-                children[element.parent].append((words[number][0], True, number))
-            elif number in gaps:  # the others are inside such a one, and written with it
-                children[element.parent].append((gaps[number], False, number))
-        left = [(number, True) for *_, number in sorted(children[None], reverse=True)]
-        while left:
-            number, begins = left.pop()
-            element = self._marked.elements[number]
-            if number in gaps:
-                yield from (((gaps[number], 0), tag) for tag in range(element.opening, element.closing + 1))
-            elif begins:
-                yield self._projection.opening(number), element.opening
-                left.append((number, False))
-                left += [(child, True) for *_, child in sorted(children[number], reverse=True)]
-            else:
-                yield self._projection.closing(number), element.closing
-
     def _spaces(self, numbers: Sequence[int], gap: int, start: int, end: int) -> list[str]:
         """The white space before each of the tags in a gap, and after the last.
 
         It is that of the source where the translation has the same there. Else the translation's is where the source
         has some; beside tags that stand alone, more is added where the source has some too.
         """
-        text, tags = self._target.text, [self._marked.tags[number] for number in numbers]
+        text, tags = self._text, [self._marked.tags[number] for number in numbers]
         space, left, right = text[start:end], text[start - 1 : start] if start else "", text[end : end + 1]
-        slots = [tags[0].before, *(_either(a.after, b.before) for a, b in pairwise(tags)), tags[-1].after]
+        slots = [tags[0].before]  # as the source has it; none where both stand beside other tags
+        slots += [
+            a.after or b.before or ("" if "" in (a.after, b.before) else None) for a, b in pairwise(tags)
+        ]
+        slots.append(tags[-1].after)
         if "".join(slot or "" for slot in slots) == space:
             bounds = [*accumulate((len(slot or "") for slot in slots), initial=start)]
             return ["".join(self._written[a:b]) for a, b in pairwise(bounds)]
@@ -248,7 +215,11 @@ class _Translation:
         spaces = [""] * len(slots)
         touching = all(alone) and slots[0] == "" == slots[-1] and not any(slots)
         if space and not (touching and self._glued(numbers, gap, space, left + right)):
-            spaces[_slot(slots, tags)] = "".join(self._written[start:end])
+            # where the source has space, else behind ends and before beginnings
+            ends = next((n for n, tag in enumerate(tags) if tag.role != "close"), len(tags))
+            spaced = [n for n, slot in enumerate(slots) if slot]
+            choice = spaced or [n for n, slot in enumerate(slots) if slot is None] or [ends]
+            spaces[ends if ends in choice else choice[0]] = "".join(self._written[start:end])
         for rank, slot in enumerate(slots):
             beside = any(alone[max(rank - 1, 0) : rank + 1])
             before = rank > 0 or (left and category(left) not in ("Ps", "Pi"))
@@ -266,17 +237,3 @@ class _Translation:
         linked = self._projection.linked
         as_in_source = linked(elements[0][0] - 1, gap - 1) or linked(elements[1][1], gap)
         return as_in_source and space.isspace() and not beside.isalnum()
-
-
-def _either(after: str | None, before: str | None) -> str | None:
-    """White space between two tags as one of them has it in the source; none where both stand beside other tags."""
-    return after or before or ("" if "" in (after, before) else None)
-
-
-def _slot(slots: Sequence[str | None], tags: Sequence[Tag]) -> int:
-    """Where the space of the translation goes: where the source has space, else behind ends and before beginnings."""
-    ends = next((n for n, tag in enumerate(tags) if tag.role != "close"), len(tags))
-    spaced = [n for n, slot in enumerate(slots) if slot]
-    free = [n for n, slot in enumerate(slots) if slot is None]
-    choice = spaced or free or [ends]
-    return ends if ends in choice else choice[0]

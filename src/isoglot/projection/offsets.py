@@ -17,7 +17,7 @@ from isoglot.formats.line_files import numbered_lines, numbered_objects
 from isoglot.formats.link_matching import matched_rows
 from isoglot.formats.sentence_pair import SentencePair
 from isoglot.formats.sources import bare_suffix
-from isoglot.projection.labels import CutText, LabelKind
+from isoglot.projection.labels import LabelKind, characters, covered
 from isoglot.projection.tagged import by_character, entity_tags
 from isoglot.runs.records import row_id
 
@@ -62,10 +62,9 @@ class CharacterSpans(LabelKind):
             lines = (SentencePair(("", text)) for _, text in numbered_lines(self.translation))
             rows = zip_longest(starmap(labelled.parse, labelled.lines()), lines)
         for pair, translation in self.paired(rows):
-            source, target = self.cut(pair.source), self.cut(translation.target)
-            pair.texts, pair.words = (source.text, target.text), (source.words, target.words)
-            pair.spans = source.spans, target.spans
-            pair.labels = [(kind, source.covered(start, end)) for start, end, kind in pair.labels]
+            pair.texts = pair.source, translation.target
+            pair.words, pair.spans = zip(*map(self.cut, pair.texts), strict=True)
+            pair.labels = [(kind, covered(pair.spans[0], start, end)) for start, end, kind in pair.labels]
             pair.more = {**pair.more, **translation.more}
             yield pair
 
@@ -79,12 +78,14 @@ class CharacterSpans(LabelKind):
             return ""
         words, tags = by_character(pair.target_words, tags, self.options.words)
         self.counts.add_tags(tags)
-        target, spans = CutText(pair.target, pair.texts_and_spans[1][1]), []
-        for kind, span in zip(kinds, projected, strict=True):
-            if span.words is not None:
-                start, end = target.characters(span.words)
-                spans.append({"start": start, "end": end, "label": kind})
-        row = {**pair.more, "text": target.text, "spans": spans, "words": words, "tags": tags}
+        (_, text), (_, cut) = pair.texts_and_spans
+        located = [
+            (kind, *characters(cut, span.words))
+            for kind, span in zip(kinds, projected, strict=True)
+            if span.words is not None
+        ]
+        spans = [{"start": start, "end": end, "label": kind} for kind, start, end in located]
+        row = {**pair.more, "text": text, "spans": spans, "words": words, "tags": tags}
         if self.options.target_language:
             row["language"] = self.options.target_language
         return json.dumps(row, ensure_ascii=False) + "\n"

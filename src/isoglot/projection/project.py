@@ -1,7 +1,6 @@
 """``isoglot project``: labels of one language carried to translations of the text, over word links."""
 
 import math
-import re
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import tee, zip_longest
@@ -16,13 +15,12 @@ from isoglot.checks import shortened
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.formats.link_files import LinkReader
 from isoglot.formats.link_matching import matched_rows
-from isoglot.formats.links import Link
 from isoglot.formats.sentence_pair import SentencePair
 from isoglot.formats.words import WordMode
 from isoglot.projection.labels import LabelKind, ProjectionCounts
 from isoglot.projection.markup import InlineTags, TranslationMemory
 from isoglot.projection.offsets import CharacterSpans
-from isoglot.projection.options import ProjectOptions, ReadyLinks, project_options
+from isoglot.projection.options import ReadyLinks, project_options
 from isoglot.projection.questions import Answers
 from isoglot.projection.tagged import TaggedWords
 from isoglot.runs.files import check_outputs, write_text
@@ -35,7 +33,6 @@ _KINDS: dict[str, type[LabelKind]] = {
     "offsets": CharacterSpans,
     "markup": InlineTags,
 }
-_SPACE = re.compile(r"[\s\u200b]+")
 
 
 def project(
@@ -43,7 +40,7 @@ def project(
     translation: str | Path | None,
     out: str | Path,
     *,
-    progress: AnyReporter | None = None,
+    progress: AnyReporter = True,
     **options: Any,
 ) -> ProjectionCounts:
     """Carry the labels of a text to its translation; the rule is that of :mod:`isoglot.projection.rule`.
@@ -69,7 +66,15 @@ def project(
         ConfigurationError: An unknown option, or an output that cannot be written.
     """
     chosen = project_options(labels, **options)
-    _check_outputs(out, [labels, translation], chosen)
+    links = chosen.links
+    reads = [labels, translation, *paths_of(links, "links_file", "train_on", "load", "start", "model")]
+    saved = paths_of(links, "save")
+    outputs = [out, *saved, *paths_of(links, "lexicon"), *([chosen.problems] if chosen.problems else [])]
+    check_outputs(outputs, reads, folders=saved)
+    if str(out) != "-" and chosen.kind in ("questions", "offsets") and Path(out).suffix != ".jsonl":
+        raise ConfigurationError(
+            f"{out}: {chosen.kind} are written as JSON lines, which finetune knows by the suffix; name it .jsonl"
+        )
     if translation is not None:
         kind = _KINDS[chosen.kind](labels, translation, out, chosen)
     elif chosen.kind == "markup":
@@ -77,8 +82,7 @@ def project(
     else:
         raise ConfigurationError(f"{labels}: name its translation; only a .tmx file holds both")
     report = reporter_of(progress).progress
-    links = chosen.links
-    linked = _with_links_of_file(kind, links) if isinstance(links, ReadyLinks) else _aligned(kind, links)
+    linked = _linked_by_file(kind, links) if isinstance(links, ReadyLinks) else _aligned(kind, links)
     with kind.writer() as write:
         for done, pair in enumerate(linked):
             if carried := kind.carried(pair):
@@ -92,18 +96,6 @@ def project(
             rows = [("line", "problem", "tag"), *kind.problems]
             write_text(chosen.problems, "".join("\t".join(map(str, row)) + "\n" for row in rows))
     return kind.counts
-
-
-def _check_outputs(out: str | Path, inputs: list[str | Path | None], options: ProjectOptions) -> None:
-    links = options.links
-    reads = [*inputs, *paths_of(links, "links_file", "train_on", "load", "start", "model")]
-    saved = paths_of(links, "save")
-    beside = [*paths_of(links, "lexicon"), *([options.problems] if options.problems else [])]
-    check_outputs([out, *saved, *beside], reads, folders=saved)
-    if str(out) != "-" and options.kind in ("questions", "offsets") and Path(out).suffix != ".jsonl":
-        raise ConfigurationError(
-            f"{out}: {options.kind} are written as JSON lines, which finetune knows by the suffix; name it .jsonl"
-        )
 
 
 def _translated(kind: LabelKind) -> Iterator[SentencePair]:
@@ -127,7 +119,7 @@ def _aligned(kind: LabelKind, aligner: AnyAligner) -> Iterator[SentencePair]:
     def parts(mode: WordMode, warn: Warn | None) -> Iterator[SentencePair]:
         number = 0
         for pair in pairs() if learns and warn is not None else ahead:
-            for _, _, part in _parts(kind, pair):
+            for _, _, part in kind.parts(pair):
                 number += 1
                 if isinstance(warn, Warnings):
                     warn.places.append((number, str(kind.labels), pair.line))
@@ -141,7 +133,7 @@ def _aligned(kind: LabelKind, aligner: AnyAligner) -> Iterator[SentencePair]:
     if isinstance(aligner, Encoder) and aligner.lexicon is not None:
         linked = counted(linked, lexicon=aligner.lexicon)
     for pair in left:
-        for first, target_first, _ in _parts(kind, pair):
+        for first, target_first, _ in kind.parts(pair):
             part = next(linked)
             pair.links += [(first + i, target_first + j) for i, j in part.links]
             pair.probabilities += part.probabilities
@@ -149,26 +141,17 @@ def _aligned(kind: LabelKind, aligner: AnyAligner) -> Iterator[SentencePair]:
     next(linked, None)  # what is reported, and the lexicon, come after the last pair
 
 
-def _parts(kind: LabelKind, pair: SentencePair) -> Iterator[tuple[int, int, SentencePair]]:
-    """The parts of a pair that are aligned by themselves, with the numbers of their first words on both sides."""
-    for (first, stop), (target_first, target_stop) in kind.windows(pair):
-        words = pair.source_words[first:stop], pair.target_words[target_first:target_stop]
-        if all(words):
-            source, target = ([_SPACE.sub("", word) or "_" for word in side] for side in words)
-            yield first, target_first, SentencePair.of(source, target, languages=kind.languages)
-
-
-def _with_links_of_file(kind: LabelKind, links: ReadyLinks) -> Iterator[SentencePair]:
+def _linked_by_file(kind: LabelKind, links: ReadyLinks) -> Iterator[SentencePair]:
     """The pairs with the links of a file that has one sentence for each.
 
-    JSON lines match by their ids where the labels have some too, unless those of the links only number the lines.
+    JSON lines match by their ids where the labels have some too.
     """
     path = links.links_file
     reader = LinkReader(path)
     rows: Iterator[tuple[SentencePair | None, SentencePair | None]]
     if reader.name == "jsonl":
         needed = "give the links of the same texts"
-        rows = matched_rows(_PairRows(kind), reader, needed=needed, numbered=reader)
+        rows = matched_rows(_PairRows(kind), reader, needed=needed)
     else:
         rows = zip_longest(_translated(kind), reader.sentences())
     for number, (pair, sentence) in enumerate(rows):
@@ -177,18 +160,38 @@ def _with_links_of_file(kind: LabelKind, links: ReadyLinks) -> Iterator[Sentence
             raise InputError(problem, path=path)
         if sentence is None:
             raise InputError(f"ends before sentence {number + 1:,}; one line for each is needed", path=path)
-        try:
-            probable = _probable(sentence, links.min_probability)
+        values = sentence.more.get("probabilities") or sentence.more.get("similarities")
+        pair.links = sentence.more.get("links", []) if values else sentence.links
+        source, target = map(len, pair.words)
+        numbers = isinstance(values, list) and all(
+            isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+            for value in values
+        )
+        problem = ""
+        if values and not (numbers and len(values) == len(pair.links)):
+            problem = (
+                f"{len(pair.links)} links, but their values are {shortened(values)}; a list of one number per link is "
+                "needed"
+            )
+        elif links.min_probability and pair.links and not values:
+            problem = (
+                "has no probabilities, which --min-probability needs; leave it out, or read `isoglot align -f "
+                "jsonl`"
+            )
+        elif outside := [(i, j) for i, j in pair.links if i >= source or j >= target]:
+            problem = (
+                f"link {outside[0][0]}-{outside[0][1]} of {source} and {target} words; use links that count the words "
+                "of this text (--words)"
+            )
+        if problem:
+            raise InputError(problem, path=path, line=sentence.line)
+        if values:
+            probable = sorted(
+                ((i, j), value)
+                for (i, j), value in zip(pair.links, values, strict=True)
+                if value >= links.min_probability
+            )
             pair.links, pair.probabilities = [link for link, _ in probable], [value for _, value in probable]
-            source, target = map(len, pair.words)
-            outside = next(((i, j) for i, j in pair.links if i >= source or j >= target), None)
-            if outside is not None:
-                raise InputError(
-                    f"link {outside[0]}-{outside[1]} of {source} and {target} words; use links that count the words of "
-                    "this text (--words)"
-                )
-        except InputError as error:
-            raise error.at(path, sentence.line) from error.__cause__
         yield pair
 
 
@@ -204,24 +207,3 @@ class _PairRows:
 
     def parse(self, line: int, pair: SentencePair) -> SentencePair:
         return pair
-
-
-def _probable(sentence: SentencePair, least: float) -> list[tuple[Link, float]]:
-    """The links of a sentence in a file that have at least this probability, with it."""
-    row = sentence.more
-    values = row.get("probabilities") or row.get("similarities")
-    links = row.get("links", []) if values else sentence.links
-    if least and links and not values:
-        raise InputError(
-            "has no probabilities, which --min-probability needs; leave it out, or read `isoglot align -f jsonl`"
-        )
-    values = values or [1.0] * len(links)
-    numbers = isinstance(values, list) and all(
-        isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-        for value in values
-    )
-    if not numbers or len(links) != len(values):
-        raise InputError(
-            f"{len(links)} links, but their values are {shortened(values)}; a list of one number per link is needed"
-        )
-    return sorted(((i, j), value) for (i, j), value in zip(links, values, strict=True) if value >= least)

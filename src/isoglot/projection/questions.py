@@ -18,7 +18,7 @@ from isoglot.formats.labelled.questions import ARTICLE, question_id, read_questi
 from isoglot.formats.line_files import numbered_objects, parsed
 from isoglot.formats.sentence_pair import SentencePair
 from isoglot.formats.sources import bare_suffix
-from isoglot.projection.labels import CutText, LabelKind
+from isoglot.projection.labels import LabelKind, characters, covered
 from isoglot.projection.rule import Words
 from isoglot.projection.sentences import sentence_windows
 from isoglot.schema import SPAN
@@ -54,20 +54,18 @@ class Answers(LabelKind):
             if translated_context is None:
                 self.counts.examples += len(list(questions))
                 continue
-            source, target = self.cut(context), self.cut(translated_context)
-            labels = []
+            pair = SentencePair((context, translated_context), labels=[])
+            pair.words, pair.spans = zip(*map(self.cut, pair.texts), strict=True)
             for question in questions:
                 row = {"id": question["id"], **translations[question["id"]], "answers": None}
-                if (
-                    question.get(ARTICLE) is not None
-                ):  # data are split by it: parts of both languages stay parallel
+                # Data are split by it: parts of both languages stay parallel.
+                if question.get(ARTICLE) is not None:
                     row[ARTICLE] = question[ARTICLE]
                 answers = zip(question["answers"]["text"], question["answers"]["start"], strict=True)
-                labels.append(  # with an empty span for an answer that is not in the context
-                    (row, [source.covered(n, n + len(text)) if n >= 0 else (0, 0) for text, n in answers])
-                )
-            pair = SentencePair((source.text, target.text), (source.words, target.words), labels=labels)
-            pair.spans = source.spans, target.spans
+                words = [  # an empty span for an answer that is not in the context
+                    covered(pair.spans[0], n, n + len(text)) if n >= 0 else (0, 0) for text, n in answers
+                ]
+                pair.labels.append((row, words))
             yield pair
 
     def windows(self, pair: SentencePair) -> Iterable[tuple[Words, Words]]:
@@ -79,18 +77,18 @@ class Answers(LabelKind):
 
     def carried(self, pair: SentencePair) -> str:
         """One row per question; one that had an answer and has none any more is left out."""
-        context = CutText(pair.target, pair.texts_and_spans[1][1])
+        _, (_, words) = pair.texts_and_spans
         lines = []
         for row, answers in pair.labels:
             self.counts.examples += 1
             projected = self.project(answers, pair, exclusive=False)
             if self.options.uncertain == "drop":
                 projected = [span for span in projected if span.fate != "split"]
-            spans = dict.fromkeys(context.characters(span.words) for span in projected if span.words)
+            spans = dict.fromkeys(characters(words, span.words) for span in projected if span.words)
             if answers and not spans:
                 continue
-            texts, starts = [context.text[start:end] for start, end in spans], [start for start, _ in spans]
-            row["answers"] = {"text": texts, "start": starts}
+            texts = [pair.target[start:end] for start, end in spans]
+            row["answers"] = {"text": texts, "start": [start for start, _ in spans]}
             if self.options.target_language:
                 row["language"] = self.options.target_language
             lines.append(json.dumps(row, ensure_ascii=False) + "\n")

@@ -24,31 +24,22 @@ class TaggedWords(LabelKind):
 
     def pairs(self) -> Iterator[SentencePair]:
         """One pair per sentence, labelled with its tags."""
-        return (
-            SentencePair(words=(sentence.source_words, words), line=sentence.line, labels=sentence.labels)
-            for sentence, words in self.paired(zip_longest(self._sentences(), self._translations()))
-        )
-
-    def _sentences(self) -> Iterator[SentencePair]:
         options = self.options
         allowed = options.allowed or (UPOS if options.kind == "pos" else None)
-        for _, rows in tagged_rows(
-            self.labels,
-            language=options.source_language,
-            name=options.format,
-            surface=options.written,
-        ):
+        sentences = tagged_rows(
+            self.labels, language=options.source_language, name=options.format, surface=options.written
+        )
+        translations: Iterator[Sequence[str]]
+        if self.treebank:
+            language = options.target_language or "und"
+            tagged = tagged_rows(self.translation, language=language, surface=options.written)
+            translations = ([word for _, (word, _) in rows] for _, rows in tagged)
+        else:
+            translations = (self.cut(line)[0] for _, line in numbered_lines(self.translation))
+        for (_, rows), translated in self.paired(zip_longest(sentences, translations)):
             each(lambda row: check_tag(row[1], allowed), rows, self.labels)
             words, tags = zip(*(row for _, row in rows), strict=True)
-            yield SentencePair(words=(words, ()), line=rows[0][0], labels=tags)
-
-    def _translations(self) -> Iterator[Sequence[str]]:
-        if not self.treebank:
-            return (self.cut(line).words for _, line in numbered_lines(self.translation))
-        sentences = tagged_rows(
-            self.translation, language=self.options.target_language or "und", surface=self.options.written
-        )
-        return ([word for _, (word, _) in rows] for _, rows in sentences)
+            yield SentencePair(words=(words, translated), line=rows[0][0], labels=tags)
 
     def carried(self, pair: SentencePair) -> str:
         """The words with their tags; a sentence without a translation, or without any tag, is left out."""

@@ -171,24 +171,19 @@ def construct(node: Node, location: Location, file: str, document: Document) -> 
             text = f"got {shortened(node.value)}; a finite number is needed"
             document.add([Problem(text, location, NOT_FINITE)])
         return value
-    return _expand(str(node.value), location, document, plain=node.style is None)
+    text = str(node.value)
+    if not VARIABLE.search(text):
+        return text
+    document.raw[location] = text
+    expanded = expand(text)
+    if node.style is None and VARIABLE.fullmatch(text) and re.fullmatch(r"[-+.\w]+", expanded):
+        return parse_value(expanded)  # a plain scalar that is one variable is typed by its value
+    return expanded
 
 
 def expand(text: str) -> str:
     """A text with environment variables replaced; one that is not set stays as it is."""
     return VARIABLE.sub(lambda match: os.environ.get(match[1], match[0]), text)
-
-
-def _expand(text: str, location: Location, document: Document, *, plain: bool) -> Any:
-    """Replace ``${NAME}``; a plain scalar that consists of one variable is typed by its value."""
-    names = VARIABLE.findall(text)
-    if not names:
-        return text
-    document.raw[location] = text
-    expanded = expand(text)
-    if plain and VARIABLE.fullmatch(text) and re.fullmatch(r"[-+.\w]+", expanded):
-        return parse_value(expanded)
-    return expanded
 
 
 def lay_over(base: Document, over: Document, *, replaced: Location = ()) -> Document:

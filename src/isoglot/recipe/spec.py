@@ -98,7 +98,11 @@ def spec_of(maker: Any, *supplied: str) -> type[Spec]:
             corpora.add(name)
             hint = str if parameter.default is parameter.empty else str | None
         default = ... if parameter.default is parameter.empty else parameter.default
-        fields[name] = (_plain(hint), Field(default, description=meanings.get(name)))
+        try:
+            TypeAdapter(hint)
+        except (PydanticSchemaGenerationError, PydanticUserError):
+            hint = Any  # not a plain value's: it is not checked
+        fields[name] = (_written(hint), Field(default, description=meanings.get(name)))
     is_open = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # an option may have the name of a model's method
@@ -168,16 +172,8 @@ def _hints(maker: Callable[..., Any]) -> dict[str, Any]:
     return {name: hint.type if isinstance(hint, InitVar) else hint for name, hint in hints.items()}
 
 
-def _plain(hint: Any) -> Any:
-    """A type for values as YAML has them, where a list may be a tuple; ``Any`` for one that has no schema."""
-    try:
-        TypeAdapter(hint)
-    except (PydanticSchemaGenerationError, PydanticUserError):
-        return Any
-    return _written(hint)
-
-
 def _written(hint: Any) -> Any:
+    """A type for values as YAML has them, where a list may be a tuple."""
     origin, inner = get_origin(hint), get_args(hint)
     if origin is Annotated:
         return Annotated[_written(inner[0]), *inner[1:]]

@@ -1,8 +1,8 @@
-"""What a verb tells while it works; the command line shows it, the library stays silent."""
+"""What a verb reports while it works: lines and bars on the command line, bars in notebooks and on terminals."""
 
 import sys
 from collections.abc import Callable
-from typing import Protocol
+from typing import Any, Protocol
 
 from isoglot.checks import shortened
 from isoglot.errors import ConfigurationError
@@ -31,6 +31,27 @@ class Silent:
         """Drop a step's progress."""
 
 
+class ProgressBars(Silent):
+    """Shows a bar for each step that takes longer than a second; lines are dropped."""
+
+    def __init__(self) -> None:
+        self._bars: dict[str, Any] = {}
+
+    def progress(self, label: str, done: int, total: int) -> None:
+        """Move the step's bar; a step that is done, and begins anew, gets another."""
+        from tqdm.auto import tqdm  # noqa: PLC0415 - not for those who ask for no bar
+
+        if label not in self._bars:
+            self._bars[label] = tqdm(
+                desc=label, total=total or None, delay=_DELAY, unit_scale=total >= _LARGE
+            )
+        bar = self._bars[label]
+        bar.total = total or None
+        bar.update(done - bar.n)
+        if done >= total > 0:
+            self._bars.pop(label).close()
+
+
 class _LineReporter(Silent):
     """Hands lines to a function."""
 
@@ -42,26 +63,44 @@ class _LineReporter(Silent):
         self._write(text)
 
 
-AnyReporter = Reporter | Callable[[str], object]
-"""A reporter, or a function that is called with each line on what was done, such as ``print``."""
+AnyReporter = bool | Reporter | Callable[[str], object]
+"""How a verb shows its progress.
+
+``True`` shows bars in notebooks and on terminals, ``False`` nothing; a function such as ``print`` is called with each
+line on what was done; an object has the methods of :class:`Reporter`.
+"""
+_DELAY = 1.0
+"""Seconds without a bar."""
+_LARGE = 1_000_000
+"""From here on numbers are shown as 1.2M."""
 
 
 def reporter_of(progress: AnyReporter | None) -> Reporter:
     """What takes a verb's reports; nothing does without one.
 
     Raises:
-        ConfigurationError: It is neither a reporter nor a function.
+        ConfigurationError: It is neither true or false, nor a reporter, nor a function.
     """
-    if progress is None:
+    if progress is True and _shows_bars():
+        return ProgressBars()
+    if progress is None or isinstance(progress, bool):
         return Silent()
     if hasattr(progress, "note") and hasattr(progress, "progress"):
         return progress
     if callable(progress):
         return _LineReporter(progress)
     raise ConfigurationError(
-        f"progress: expected a function of one line of text, such as print, or an object with note(text) and "
-        f"progress(label, done, total), got {shortened(progress)}"
+        f"progress: expected True, False, a function of one line of text, such as print, or an object with note(text) "
+        f"and progress(label, done, total), got {shortened(progress)}"
     )
+
+
+def _shows_bars() -> bool:
+    """Whether bars move in place here: on a terminal or in a notebook, not in a log file."""
+    if sys.stderr is not None and sys.stderr.isatty():
+        return True
+    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+    return shell is not None and "IPKernelApp" in shell.config
 
 
 def _hide_bars() -> Restore:

@@ -11,10 +11,10 @@ from isoglot.corpus.labelled_tables import open_table, read_table
 from isoglot.errors import InputError
 from isoglot.example_counts import ExampleCounts
 from isoglot.formats.labelled.hub import HubSpec
-from isoglot.formats.labelled.memory import ALIASES, with_schema
+from isoglot.formats.labelled.memory import with_schema
 from isoglot.formats.labelled.pairs import labelled_rows
 from isoglot.formats.labelled.sources import Location
-from isoglot.formats.labelled.splits import SPLIT
+from isoglot.formats.labelled.splits import COLUMN_NAMES, SPLIT
 from isoglot.schema import LABELLED
 from isoglot.tasks.base import Predictions
 from isoglot.tasks.classification import ClassificationTask
@@ -67,7 +67,7 @@ class TextClassification(ClassificationTask):
         if _LINE_FILES.isdisjoint(suffix.lower() for suffix in Path(location.path).suffixes):
             rows = with_schema(open_table(location.path, split), LABELLED, self._named)
         else:
-            names = {name: (name, *ALIASES.get(name, ())) for name in _COLUMNS}
+            names = {name: COLUMN_NAMES[name] for name in _COLUMNS}
             names |= {name: (column.lower(),) for name, column in self._named.items()}
             fields = [row for _, row in labelled_rows(location.path, names)]
             if not fields:

@@ -12,24 +12,9 @@ from datasets import Dataset, Features, LargeList, List, Value
 from isoglot.errors import ConfigurationError
 from isoglot.formats.labelled.hub import column_values
 from isoglot.formats.labelled.sources import DataSource, Location
-from isoglot.formats.labelled.splits import SPLIT, SPLIT_COLUMNS, split_of
+from isoglot.formats.labelled.splits import COLUMN_NAMES, SPLIT, split_of
 from isoglot.languages import codes
 
-ALIASES: Mapping[str, tuple[str, ...]] = {
-    "words": ("tokens",),
-    "tags": ("upos", "pos_tags", "ner_tags"),
-    "first": ("premise", "sentence1"),
-    "second": ("hypothesis", "sentence2"),
-    "text": ("sentence", "utterance", "utt"),
-    "label": ("label_text", "category", "intent", "topic"),
-    "language": ("lang",),
-    "source_words": ("src",),
-    "target_words": ("tgt",),
-    "sure": ("links",),
-    "id": ("index_id",),
-    SPLIT: SPLIT_COLUMNS[1:],
-}
-"""Column of a task schema to the other names that data sets have for it."""
 _EXTRA = ("id", "article", SPLIT)
 """Columns that are read where they are there: translations share an id, questions an article."""
 _OPTIONAL = ("language", "source_language", "target_language", "possible")
@@ -133,7 +118,7 @@ def with_schema(rows: Dataset, schema: Features, columns: Mapping[str, str] | No
         )
     table: dict[str, Any] = {}
     for name, feature in known.items():
-        names = (columns[name],) if name in columns else (name, *ALIASES.get(name, ()))
+        names = (columns[name],) if name in columns else COLUMN_NAMES.get(name, (name,))
         column = next((n for n in names if n in rows.features), None)
         if column is not None:
             if isinstance(feature, List) and not isinstance(rows.features[column], List | LargeList):

@@ -7,7 +7,7 @@ from typing import Any
 from datasets import Dataset, Features, Value
 
 from isoglot.errors import InputError
-from isoglot.formats.labelled.splits import SPLIT, SPLIT_COLUMNS
+from isoglot.formats.labelled.splits import COLUMN_NAMES, SPLIT
 from isoglot.formats.line_files import csv_rows, numbered_lines, numbered_objects
 from isoglot.formats.words import is_blank
 from isoglot.languages import codes
@@ -32,15 +32,8 @@ PAIR_WITH_ID = Features({**PAIR, "id": Value("string")})
 
 Names = Mapping[str, Sequence[str]]
 """Fields of a row, and the columns that may hold each, in lower case; the first one that is there counts."""
-_NAMES: Names = {
-    "first": ("premise", "sentence1", "first"),
-    "second": ("hypothesis", "hypo", "sentence2", "second"),
-    "label": ("gold_label", "label"),
-    "language": ("language",),
-    "id": ("pairid", "id"),
-    SPLIT: SPLIT_COLUMNS,
-}
 _OPTIONAL = ("language", "id", SPLIT)
+_NAMES: Names = {name: COLUMN_NAMES[name] for name in ("first", "second", "label", *_OPTIONAL)}
 _NO_CONSENSUS = "-"
 UNTRANSLATED = "NS"
 """PAWS-X: a sentence that has no translation."""

@@ -1,4 +1,4 @@
-"""Splits of labelled data: their names, and rows that name theirs, in a column of a file or of data in memory."""
+"""Columns and splits of labelled data: their names, and rows that name their split, in files and in memory."""
 
 from __future__ import annotations
 
@@ -23,8 +23,22 @@ KNOWN_SPLITS = "known: " + ", ".join(f"{split} ({', '.join(names[1:])})" for spl
 """The end of a message about an unknown split."""
 
 SPLIT = "split"
-SPLIT_COLUMNS = (SPLIT, "partition")
-"""Names of a column that says which split each row is of; the first one that is there counts."""
+COLUMN_NAMES: dict[str, tuple[str, ...]] = {
+    "words": ("words", "tokens"),
+    "tags": ("tags", "upos", "pos_tags", "ner_tags"),
+    "first": ("first", "premise", "sentence1"),
+    "second": ("second", "hypothesis", "hypo", "sentence2"),
+    "text": ("text", "sentence", "utterance", "utt"),
+    "label": ("gold_label", "label", "label_text", "category", "intent", "topic"),
+    "language": ("language", "lang"),
+    "source_words": ("source_words", "src"),
+    "target_words": ("target_words", "tgt"),
+    "sure": ("sure", "links"),
+    "id": ("pairid", "id", "index_id"),
+    SPLIT: ("split", "partition"),
+}
+"""What labelled data call a column, in lower case; the first one that is there counts."""
+SPLIT_COLUMNS = COLUMN_NAMES[SPLIT]
 
 _SPLIT_OF = {name: split for split, names in SPLITS.items() for name in names}
 _MOST_NAMED = 8

@@ -1,8 +1,7 @@
-"""Tables of lines: rows of other than the usual number of cells, and headers that nobody has declared."""
+"""Tables of lines: rows of other than the usual number of cells, headers, and line ends."""
 
 from __future__ import annotations
 
-import logging
 import re
 from pathlib import Path
 
@@ -14,7 +13,6 @@ from isoglot.aligners.options import FastAlign
 from isoglot.corpus.open_corpus import corpus_sources
 from isoglot.errors import InputError
 from isoglot.formats import line_files as streams
-from isoglot.formats.sources import ROLES
 
 TAGS = ("en", "de")
 
@@ -93,44 +91,16 @@ def test_of_lines_to_align_one_with_another_number_of_columns_gets_no_links(
     )
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "kind"),
-    [
-        ("a.tsv", "source\ttarget\na\tb\n", "bitext"),
-        ("a.tsv", "\ufeffSentence1\tSentence2\r\na\tb\r\n", "bitext"),
-        ("a.csv", "English,de\na,b\n", "bitext"),
-        ("a.tsv", "id\tsource\ttarget\n1\ta\tb\n", "bitext"),
-        ("a.tsv", "src\ttgt\tlinks\na\tb\t0-0\n", "aligned"),
-        ("a.csv", "Text\na\n", "text"),
-        ("a.tsv", "text\tlang\na\ten\n", "text"),
-    ],
-)
-def test_a_header_is_not_taken_for_data(
-    tmp_path: Path, name: str, text: str, kind: str, caplog: pytest.LogCaptureFixture
-) -> None:
+@pytest.mark.parametrize(("name", "text"), [("a.tsv", "source\ttarget\na\tb\n"), ("a.csv", "en,de\na,b\n")])
+def test_the_first_line_is_a_row_until_it_is_declared_a_header(tmp_path: Path, name: str, text: str) -> None:
     path = write(tmp_path, name, text)
-    with pytest.raises(
-        InputError, match=r"a\.[ct]sv:1: .* looks like a header; set header: true \(--header\)"
-    ):
-        rows(path, kind)
-    columns = {role: n for n, role in enumerate(ROLES[kind])}
-    assert len(rows(path, kind, header=True, columns=columns)) == 1
-    if kind != "aligned":
-        with caplog.at_level(logging.WARNING, logger="isoglot"):
-            assert len(rows(path, kind, columns=columns)) == 2
-        assert "looks like a header but counts as a row" in caplog.text
+    assert len(rows(path)) == 2
+    assert [(row["source"], row["target"]) for row in rows(path, header=True)] == [("a", "b")]
 
 
-@pytest.mark.parametrize("text", ["text\tText\n", "source\tQuelle\n", "the\tdie\n", "en\ten\n"])
-def test_words_that_name_columns_too_are_data(tmp_path: Path, text: str) -> None:
-    assert len(rows(write(tmp_path, "a.tsv", text), "lexicon")) == 1
-
-
-def test_what_is_aligned_has_no_header_either(tmp_path: Path) -> None:
-    path, out = write(tmp_path, "a.tsv", "source\ttarget\na b\tc d\n"), tmp_path / "links"
-    with pytest.raises(InputError, match=r"a\.tsv:1: .* looks like a header"):
-        align_file(corpus_sources([path], languages=TAGS), out, FastAlign())
-    assert not out.exists()
+def test_more_columns_than_are_read_name_the_flag_for_a_header(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"a\.csv:1: 3 columns, .*--column source=0 .*--header"):
+        rows(write(tmp_path, "a.csv", "id,en,de\n1,a,b\n"))
 
 
 @pytest.mark.parametrize(
