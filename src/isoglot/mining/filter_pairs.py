@@ -176,9 +176,12 @@ def filter_files(
             if not judged.reason:
                 write(judged.pair, judged.scores)
             elif write_dropped is not None:
-                row, line = judged.pair, "" if judged.pair.line is None else judged.pair.line
-                place = {"line": line} if len(inputs) == 1 else {"line": line, "path": row.path or ""}
-                write_dropped(row, {"reasons": ",".join(judged.reasons), **place, **blank, **judged.scores})
+                pair = judged.pair
+                position = {"line": "" if pair.line is None else pair.line}
+                if len(corpus.inputs) > 1:
+                    position["path"] = pair.path or ""
+                reasons = {"reasons": ",".join(judged.reasons), **position}
+                write_dropped(pair, {**reasons, **blank, **judged.scores})
             if counts.read % 1024 == 0:
                 progress.progress("filtering", counts.read, 0)
         if report is not None:
