@@ -20,6 +20,7 @@ from isoglot.formats.link_matching import matched
 from isoglot.formats.links import Alignment, Link, link_outside
 from isoglot.formats.sentence_pair import SentencePair
 from isoglot.link_counts import AlignmentScore, require_sure
+from isoglot.python_messages import names_arguments
 from isoglot.runs.files import write_text
 
 Links = frozenset[Link]
@@ -50,6 +51,7 @@ class ScoreReport:
         return {**figures, "sentences": self.count, "hint": self.hint}
 
 
+@names_arguments
 def score(links: GivenLinks, gold: GivenLinks) -> AlignmentScore:
     """Precision, recall, F1 and alignment error rate of links against gold links.
 

@@ -30,6 +30,7 @@ from isoglot.mining.options import FilterOptions
 from isoglot.mining.pair_rules import PairRules, check_pair_rules
 from isoglot.mining.pair_scores import PairScorer
 from isoglot.mining.vectors import SentenceEncoder
+from isoglot.python_messages import names_arguments
 from isoglot.runs.files import check_outputs, write_json
 from isoglot.runs.reporter import AnyReporter, reporter_of
 
@@ -92,6 +93,7 @@ class FilterReport:
         return {"read": self.read, "kept": self.kept, "dropped": dict(self.dropped), "histograms": spread}
 
 
+@names_arguments
 def filter_pairs(
     pairs: Any,
     *,
@@ -174,9 +176,12 @@ def filter_files(
             if not judged.reason:
                 write(judged.pair, judged.scores)
             elif write_dropped is not None:
-                row, line = judged.pair, "" if judged.pair.line is None else judged.pair.line
-                place = {"line": line} if len(inputs) == 1 else {"line": line, "path": row.path or ""}
-                write_dropped(row, {"reasons": ",".join(judged.reasons), **place, **blank, **judged.scores})
+                pair = judged.pair
+                position = {"line": "" if pair.line is None else pair.line}
+                if len(corpus.inputs) > 1:
+                    position["path"] = pair.path or ""
+                reasons = {"reasons": ",".join(judged.reasons), **position}
+                write_dropped(pair, {**reasons, **blank, **judged.scores})
             if counts.read % 1024 == 0:
                 progress.progress("filtering", counts.read, 0)
         if report is not None:

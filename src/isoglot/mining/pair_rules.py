@@ -62,8 +62,8 @@ def check_pair_rules(sources: Sequence[Source], options: FilterOptions) -> None:
     """
     check_rules(sources, options, "bitext")
     if options.min_language is not None:
-        for languages in {source.languages("bitext") for source in sources}:
-            _identifiers(languages)
+        for source_language, target_language in {source.languages("bitext") for source in sources}:
+            _identifiers((source_language, target_language))
 
 
 def _identifiers(languages: tuple[str, str]) -> tuple[LanguageIdentifier, LanguageIdentifier]:
