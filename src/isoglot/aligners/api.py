@@ -73,19 +73,13 @@ def align(  # noqa: PLR0913 - the face names what users look for
             links as the pieces that they stand in), ``whitespace`` for tokenised text. By default ``unicode``; of a
             saved statistical aligner the way it was trained.
         tokenizer: Tokenizer of a loaded encoder.
-<<<<<<< HEAD
         layer: Hidden states to compare: 0 is the embeddings, negative counts from the end; 8 by default.
         threshold: Probability above which softmax, entmax, ot and statistical aligners link.
         max_tokens: Padded tokens of one batch: 2048 on a CPU, 32768 elsewhere.
         device: ``cpu``, ``cuda``, ``cuda:1``, ``mps`` or a ``torch.device``; by default the fastest.
         dtype: ``float32``, ``bfloat16``, ``float16`` or a ``torch.dtype``.
         **options: More options of :class:`isoglot.EmbeddingOptions`, such as ``level="word"``; of a statistical aligner
-            ``symmetrisation``.
-=======
-        **options: Options of :class:`isoglot.aligners.embedding.options.EmbeddingOptions`, such as ``layer=8``; of a
-            statistical aligner ``symmetrisation``, ``threshold``, and ``any_language=True`` to link text of other
-            languages than it was trained on.
->>>>>>> models
+            ``symmetrisation``, and ``any_language=True`` to link text of other languages than it was trained on.
 
     Returns:
         The links, their probabilities, and where the words stand in the text.

@@ -179,11 +179,6 @@ def score(
     ones whether the file repeats them or not. If the score suggests that a file counts words from another base or has
     its sides in another order, a line on standard error says so.
     """
-<<<<<<< HEAD
-=======
-    from isoglot.aligners.score_file import score_file, score_layers, score_model, write_sentences
-
->>>>>>> models
     chosen = scoring_of(**options | ({} if links is None else {"links": links}))
     if isinstance(chosen, LayerScoring):
         if "method" not in options:
@@ -198,14 +193,10 @@ def score(
         scored = chosen.model if isinstance(chosen, ModelScoring) else chosen.links
         refuse_overwriting(chosen.sentences, [scored, gold.gold])
         require_writable(chosen.sentences)
-<<<<<<< HEAD
-    from isoglot.aligners.scoring import score_file, write_sentences
+    from isoglot.aligners.scoring import score_file, score_model, write_sentences
 
-    report = score_file(gold, chosen)
-=======
     with Console():
         report = score_model(gold, chosen) if isinstance(chosen, ModelScoring) else score_file(gold, chosen)
->>>>>>> models
     try:
         if chosen.sentences is not None:
             write_sentences(report, chosen.sentences)

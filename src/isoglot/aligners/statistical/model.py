@@ -257,6 +257,10 @@ class StatisticalAligner:
         """Link one sentence pair, given as words, with the model as it is."""
         return next(self.align_pairs([(source, target)]))
 
+    def foreign_text(self) -> ForeignText:
+        """What warns of text whose words are mostly unknown."""
+        return ForeignText(self.trained().known, lowercase=self.lowercase)
+
     def align_pairs(
         self,
         pairs: Iterable[SentencePair | WordPair],
@@ -264,34 +268,18 @@ class StatisticalAligner:
         window: int = WINDOW,
         unknown: ForeignText | None = None,
     ) -> Iterator[SentencePair]:
-<<<<<<< HEAD
-        """Link any number of pairs with words, in order, at most ``window`` of them in memory at a time."""
-        iterator, warn = map(require_words, pairs), partial(_LOG.warning, "pair %d: %s")
-        first, unknown = 0, ForeignText(self.trained().known, lowercase=self.lowercase)
-        while chunk := list(islice(iterator, window)):
-            usable = [usable_words(pair.words, number, warn) for number, pair in enumerate(chunk, first + 1)]
-=======
         """Link any number of pairs with words, in order, at most ``window`` of them in memory at a time.
 
         Pairs of other languages than the model's are refused. ``unknown``: What counted the unknown words of the text
         before these pairs.
         """
-        return self._aligned(map(require_words, pairs), window, unknown or self.foreign_text())
-
-    def foreign_text(self) -> ForeignText:
-        """What warns of text whose words are mostly unknown."""
-        return ForeignText(self.trained().known, lowercase=self.lowercase)
-
-    def _aligned(
-        self, pairs: Iterator[SentencePair], window: int, unknown: ForeignText
-    ) -> Iterator[SentencePair]:
-        first, languages = 0, set[tuple[str, str]]()
-        while chunk := list(islice(pairs, window)):
+        iterator, warn = map(require_words, pairs), partial(_LOG.warning, "pair %d: %s")
+        first, unknown, languages = 0, unknown or self.foreign_text(), set[tuple[str, str]]()
+        while chunk := list(islice(iterator, window)):
             for tags in {pair.languages for pair in chunk} - languages:
                 languages.add(tags)
                 self.require_languages(tags)
-            usable = [usable_words(pair.words, number, _warn) for number, pair in enumerate(chunk, first + 1)]
->>>>>>> models
+            usable = [usable_words(pair.words, number, warn) for number, pair in enumerate(chunk, first + 1)]
             sides = [[pair[side] for pair in usable] for side in (0, 1)]
             unknown.look(*sides)
             table = self.tables(*sides).links
