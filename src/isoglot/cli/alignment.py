@@ -258,7 +258,7 @@ def tune(
             "weights": weights,
             "layers": layer_numbers(layers),
         }
-        arguments |= {"candidates": CANDIDATES, "progress": console.progress}
+        arguments |= {"candidates": CANDIDATES, "progress": console}
         if twice := sorted(set(options) & set(arguments)):
             raise ConfigurationError(f"--set {twice[0]}: this command gives it itself; leave it out")
         tuned = run(**arguments, **options)
