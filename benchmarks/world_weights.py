@@ -19,8 +19,8 @@ from scipy.sparse import csr_matrix, hstack
 
 import isoglot.synthetic
 from isoglot.synthetic.families import entailment_families, paraphrase_families
+from isoglot.synthetic.grammar import Token, parse_wording
 from isoglot.synthetic.pairs import WEIGHTS_FILE, Family, pair_key
-from isoglot.synthetic.wordings import Token, parse_wording
 
 Floats = npt.NDArray[np.float64]
 

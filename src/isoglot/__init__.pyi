@@ -51,6 +51,7 @@ from isoglot.reports.paired import Comparison as Comparison
 from isoglot.reports.paired import compare as compare
 from isoglot.reports.render import report as report
 from isoglot.results import Result as Result
+from isoglot.runs.history import Checkpoint as Checkpoint
 from isoglot.schema import require as require
 from isoglot.seeding import generator_for as generator_for
 from isoglot.tasks.text_vectors import TextEncoder as TextEncoder

@@ -20,6 +20,7 @@ M = TypeVar("M", bound="BaseModel")
 
 EXTRAS = {
     "faiss-cpu": "faiss",
+    "lingua-language-detector": "languages",
     "onnxscript": "export",
     "peft": "adapters",
     "ray": "ray",

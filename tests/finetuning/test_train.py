@@ -5,13 +5,14 @@ from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any, ClassVar
 from unittest.mock import Mock
 
 import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file
-from transformers import TrainerState
+from transformers import TrainerCallback, TrainerState
 from transformers.trainer_utils import IntervalStrategy, SaveStrategy
 
 from isoglot.errors import ConfigurationError, TrainingError
@@ -139,3 +140,29 @@ def test_the_best_checkpoint_is_found_where_the_run_is_now() -> None:
     arguments = SimpleNamespace(output_dir="here/work", get_warmup_steps=lambda steps: 0, warmup_steps=0)
     Watcher(Mock(), "f1").on_train_begin(arguments, state, None)
     assert state.best_model_checkpoint == "here/work/checkpoint-4"
+
+
+class Logged(TrainerCallback):
+    """Keeps the development scores that it hears of."""
+
+    scores: ClassVar[list[float]] = []
+
+    def on_evaluate(self, args: Any, state: Any, control: Any, metrics: Any = None, **_: Any) -> None:
+        self.scores.append(metrics["eval_selection"])
+
+
+def test_callbacks_hear_and_the_history_of_the_best_settings_is_a_frame(
+    encoder: Path, tmp_path: Path
+) -> None:
+    data = [f"train={_xnli(tmp_path)}", f"dev={_xnli(tmp_path)}"]
+    settings = {"batch_size": 8, "epochs": 2.0, "learning_rate": (1e-4, 1e-3), "evaluate_every": None}
+    Logged.scores.clear()
+    found = finetune(
+        encoder, "xnli", data=data, language="en", out=tmp_path / "run", callbacks=[Logged()], **settings
+    )
+    assert len(Logged.scores) == 4, "two epochs of two settings"
+    history = found.history
+    assert list(history["eval_selection"]) in (Logged.scores[:2], Logged.scores[2:])
+    assert finetune(
+        encoder, "xnli", data=data, language="en", out=tmp_path / "run", **settings
+    ).history.equals(history)

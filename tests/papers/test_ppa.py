@@ -15,10 +15,10 @@ def test_ppas_code_switching_is_of_the_settings() -> None:
     table = paper_table("ppa:Table5")
     settings: dict[tuple[str, str], set[str]] = {}
     own = program("ppa/table5")
-    for cell in own.cells:
+    for cell in own.parts:
         row = table.row(*cell.row)
         if cell.column[0] != "en":
-            used = {tuned.train["setting"] for tuned in tunings(own, cell)}
+            used = {tuned.train["setting"] for tuned in tunings(cell)}
             settings.setdefault((row.label, row.setting), set()).update(used)
     assert settings["- CS", "translate-train"] == {"translate_train"}
     assert settings["- TLM", "translate-train"] == {"code_switch"}
@@ -58,8 +58,8 @@ def test_ppas_contrast_is_eq_3_or_mocos() -> None:
 def test_a_tokenizer_that_needs_another_package_leaves_its_rows_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("isoglot.studies.lab.find_spec", lambda name: None)
     (own,) = Selection([STUDIES["ppa/table2"]], "nowhere", "paper").programs()
-    lost = {own.cells[p.number].row[0]: p.unavailable for p in parts(own) if "sacremoses" in p.unavailable}
+    lost = {p.row[0]: p.unavailable for p in parts(own) if "sacremoses" in p.unavailable}
     assert set(lost) == {"XLM (MLM)", "XLM (MLM + TLM)", "XLM (Conneau and Lample, 2019)"}
     assert lost["XLM (MLM)"] == "the tokenizer of xlm_mlm needs sacremoses; type `pip install sacremoses`"
     monkeypatch.setattr("isoglot.studies.lab.find_spec", lambda name: name)
-    assert {p.unavailable for p in parts(own) if "XLM" in own.cells[p.number].row[0]} == {""}
+    assert {p.unavailable for p in parts(own) if "XLM" in p.row[0]} == {""}

@@ -14,7 +14,7 @@ from isoglot.studies.training_steps import Pretrain
 def test_weam_is_one_model_a_language_and_english_their_mean() -> None:
     assert len(trained("weam/table2", "mBERT+WEAM")) == 3
     own = program("weam/table2")
-    places = {cell.column[0]: encoders(own, cell) for cell in own.cells if cell.row[0] == "mBERT+WEAM"}
+    places = {cell.column[0]: encoders(cell) for cell in own.parts if cell.row[0] == "mBERT+WEAM"}
     assert places["en"] == places["es"] | places["de"] | places["zh"]
     assert [len(places[language]) for language in ("en", "es", "de", "zh")] == [3, 1, 1, 1]
 

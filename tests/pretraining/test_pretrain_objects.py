@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import pickle
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 from datasets import Dataset
 from ruamel.yaml import YAML
 from safetensors.torch import load_file
+from transformers import TrainerCallback
 
 from isoglot.errors import ConfigurationError
 from isoglot.pretraining.check import load_recipe
@@ -68,3 +71,31 @@ def test_streams_that_cannot_be_read_are_refused(values: dict, tiny_recipe: Path
     with pytest.raises(ConfigurationError, match=r"streams\.pairs"):
         pretrain(values, tmp_path / "run", streams={"pairs": tiny_bitext(4)})
     assert "tlm" in builtin_recipes() and not (tmp_path / "run").exists()
+
+
+class Steps(TrainerCallback):
+    """Counts what it hears."""
+
+    heard = 0
+
+    def on_step_end(self, *_: Any, **__: Any) -> None:
+        type(self).heard += 1
+
+
+def test_callbacks_hear_of_each_step_and_the_history_is_a_frame(values: dict, tmp_path: Path) -> None:
+    values["train"] = {**values["train"], "logging_steps": 1}
+    values.pop("epochs", None)
+    values["steps"], Steps.heard = 3, 0
+    checkpoint = pretrain(values, tmp_path / "run", callbacks=[Steps])
+    assert Steps.heard == 3
+    history = checkpoint.history
+    assert list(history.index) == [1, 2, 3] and history["loss"].notna().all()
+    assert {"learning_rate", "epoch"} <= set(history) and any(name.endswith("/loss") for name in history)
+    assert pretrain(values, tmp_path / "run").history.equals(history), "a finished run has its history too"
+    assert (
+        checkpoint == tmp_path / "run" / "checkpoint" and pickle.loads(pickle.dumps(checkpoint)) == checkpoint
+    )
+    with pytest.raises(
+        ConfigurationError, match=r"callbacks: got 'print'; a transformers.TrainerCallback is needed"
+    ):
+        pretrain(values, tmp_path / "other", callbacks=["print"])

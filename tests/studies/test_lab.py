@@ -8,11 +8,11 @@ import pytest
 from own_task import OWN_TASK
 
 from isoglot.errors import ConfigurationError
-from isoglot.studies.lab import External, Lab, StudyTask
+from isoglot.studies.lab import Lab
 from isoglot.studies.sizes import Setting
 from isoglot.studies.step import UnavailableError
 from isoglot.studies.steps import SamplePairs
-from isoglot.studies.training_steps import Evaluate, Pretrain
+from isoglot.studies.training_steps import Evaluate, External, Pretrain, StudyTask
 from isoglot.testing import tiny_model, tiny_tokenizer
 
 SIZES = {"seeds": ([1, 2], [1], [1]), "steps": (10, 100, 1000), "text": (50, None, None)}
@@ -75,10 +75,10 @@ def test_what_is_the_same_is_one_folder_and_numbers_say_what_they_were_read_from
     assert isinstance(step, Evaluate) and step.finetune is not None
     assert step.checkpoint == step.finetune.checkpoint == f"{encoder.folder}/checkpoint"
     assert (step.finetune.train, step.finetune.seed) == ({"epochs": 2, "setting": "zero_shot"}, 3)
-    lab.log.sources = []
+    lab.sources = []
     scores.value("de", "f1")
     scores.mean()
-    assert [(source.work, source.metric) for source in lab.log.sources] == [
+    assert [(source.work, source.metric) for source in lab.sources] == [
         (scores.work, "de/f1"),
         (scores.work, "de/"),
         (scores.work, "es/"),

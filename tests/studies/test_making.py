@@ -65,7 +65,7 @@ class Sums:
 
     def known(self) -> dict[str, float]:
         (program,) = self.selection.programs()
-        return {cell.row[0]: cell.measure() for cell in program.cells}
+        return {part.row[0]: part.measure() for part in program.parts}
 
 
 def test_each_step_is_made_once_and_a_stopped_study_goes_on(tmp_path: Path) -> None:
@@ -85,14 +85,14 @@ def test_a_step_that_is_made_again_deletes_nothing_of_the_users(tmp_path: Path) 
     (folder,) = sums.root.glob("analyse/add-1-*")
     (folder / "call.json").unlink()
     (folder / "notes").touch()
-    assert "notes" in sums.made().failed["a: sum"] and (folder / "notes").exists()
+    assert "notes" in sums.made().failed["a:sum"] and (folder / "notes").exists()
 
 
 def test_a_mistake_leaves_the_other_cells_and_names_its_own(tmp_path: Path) -> None:
     sums = Sums(tmp_path, bad=["fails", 1], worse=["fails", 2], good=[5])
     tally = sums.made()
     assert sums.known()["good"] == 5 and tally.made == {"analyse": 1}
-    assert tally.failed == dict.fromkeys(("bad: sum", "worse: sum"), "data fails: no such thing")
+    assert tally.failed == dict.fromkeys(("bad:sum", "worse:sum"), "data fails: no such thing")
     with pytest.raises(ZeroDivisionError) as caught:
         Sums(tmp_path, broken=[("breaks", 1)]).made()
     assert "while doing data add 1 in" in "".join(caught.value.__notes__)
@@ -125,7 +125,7 @@ def test_deleted_weights_are_made_again_for_what_reads_them_alone(tmp_path: Path
 def test_several_processes_share_the_work(tmp_path: Path) -> None:
     sums = Sums(tmp_path, a=[1, 2], b=[1, 3], c=[1, 4], bad=["fails"])
     tally = sums.made(workers=2)
-    assert tally.made == {"analyse": 4} and tally.failed == {"bad: sum": "data fails: no such thing"}
+    assert tally.made == {"analyse": 4} and tally.failed == {"bad:sum": "data fails: no such thing"}
     assert {k: v for k, v in sums.known().items() if k != "bad"} == {"a": 3, "b": 4, "c": 5}
     assert sums.added() == ["1", "2", "3", "4"]
     assert str(os.getpid()) not in sums.log.read_text()
@@ -149,7 +149,7 @@ def test_ray_makes_the_cells_again_whose_worker_is_killed(
         sums = Sums(tmp_path, top=[1, ("dies", 2), 3], other=[10], bad=["fails"])
         tally = sums.made(engine="ray")
         assert {k: v for k, v in sums.known().items() if k != "bad"} == {"top": 6, "other": 10}
-        assert tally.failed == {"bad: sum": "data fails: no such thing"}
+        assert tally.failed == {"bad:sum": "data fails: no such thing"}
         assert sums.log.with_suffix(".killed").exists() and sums.added() == ["1", "10", "2", "3"]
         assert sums.made(engine="ray").made == {}
     finally:

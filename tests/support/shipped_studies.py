@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
 from isoglot.recipe.source import read_document
 from isoglot.reports.papers import paper_table
 from isoglot.studies.catalogue import builtin_studies
-from isoglot.studies.lab import CellPlan
-from isoglot.studies.program import Program, Selection, StudyPart, inspect_programs
-from isoglot.studies.step import Step, Work
+from isoglot.studies.lab import StudyPart
+from isoglot.studies.program import Program, Selection, inspect_programs
+from isoglot.studies.step import Step
 from isoglot.studies.training_steps import Evaluate, Finetune, Pretrain
 
 STUDIES = builtin_studies()
@@ -32,22 +33,24 @@ def program(name: str, scale: str = "tiny") -> Program:
 
 def parts(own: Program) -> Sequence[StudyPart]:
     """The cells and figures of a program, with their steps."""
-    return [part.rehearsed() for part in own.parts]
+    for part in own.parts:
+        part.rehearse()
+    return own.parts
 
 
-def tunings(own: Program, cell: CellPlan) -> list[Finetune]:
+def tunings(part: StudyPart) -> list[Finetune]:
     """How the models of a cell are fine-tuned."""
-    part = own.parts[own.cells.index(cell)].rehearsed()
+    part.rehearse()
     steps = () if part.unavailable else part.steps
     return [w.step.finetune for w in steps if isinstance(w.step, Evaluate) and w.step.finetune is not None]
 
 
-def encoders(own: Program, cell: CellPlan) -> set[str]:
+def encoders(part: StudyPart) -> set[str]:
     """What is trained or given for a cell."""
-    steps = own.parts[own.cells.index(cell)].rehearsed().steps
+    part.rehearse()
     return {
         str(w.step.checkpoint)
-        for w in steps
+        for w in part.steps
         if not isinstance(w.step, Pretrain) and hasattr(w.step, "checkpoint")
     }
 
@@ -55,23 +58,22 @@ def encoders(own: Program, cell: CellPlan) -> set[str]:
 def trained(name: str, *labels: str, scale: str = "tiny") -> set[str]:
     """The encoders of a row."""
     own = program(name, scale)
-    table = paper_table(own.cells[0].table)
+    table = paper_table(own.parts[0].table)
     row = table.row(*labels)
-    cells = [cell for cell in own.cells if table.row(*cell.row) == row]
+    cells = [part for part in own.parts if part.table and table.row(*part.row) == row]
     assert cells, labels
-    return set().union(*(encoders(own, cell) for cell in cells))
+    return set().union(*map(encoders, cells))
 
 
 def works_of(name: str, scale: str, kind: type[Step]) -> list[Any]:
     """What steps of this kind leave; fine-tunings that an evaluation begins with stand by themselves."""
-    works = dict.fromkeys(work for part in parts(program(name, scale)) for work in part.steps)
+    works = list(dict.fromkeys(work for part in parts(program(name, scale)) for work in part.steps))
     if kind is Finetune:
-        tuned = [
-            (w, w.step.finetune)
-            for w in works
-            if isinstance(w.step, Evaluate) and w.step.finetune is not None
+        works += [
+            replace(work, step=work.step.finetune)
+            for work in works
+            if isinstance(work.step, Evaluate) and work.step.finetune is not None
         ]
-        works |= {Work(work.name, step, work.folder, {}, work.log): None for work, step in tuned}
     return [work for work in works if isinstance(work.step, kind)]
 
 

@@ -154,7 +154,12 @@ def analyse_alignment(
             lexicon=lexicon,
             options=request.options,
         )
-        language = request.name or _language(vocabulary, lexicon)
+        if lexicon is not None:
+            pair_or_derived = f"{lexicon[0]['source_language']}-{lexicon[0]['target_language']}"
+        else:  # of a derived language, what the folder that it was written to says
+            known = read_json(Path(vocabulary).parent / MANIFEST) if vocabulary else None
+            pair_or_derived = str((known or {}).get("language", "derived"))
+        language = request.name or pair_or_derived
         changed = request.options.model_dump(exclude={"device"}, exclude_defaults=True)
         rows += subject.rows(score.metrics, task=ALIGNMENT, language=language, options={**changed, **named})
         if request.induction and lexicon is not None:
@@ -199,14 +204,6 @@ def corpus_rows(
     if first is None:
         lacking = "entry; a lexicon has `source target` lines" if kind == "lexicon" else "sentence pair"
         raise InputError(f"holds no {lacking}", path=paths[0])
-
-
-def _language(vocabulary: str | None, lexicon: Dataset | None) -> str:
-    """The tag of a derived language from the folder that it was written to, or the lexicon's pair."""
-    if lexicon is not None:
-        return f"{lexicon[0]['source_language']}-{lexicon[0]['target_language']}"
-    about = read_json(Path(vocabulary).parent / MANIFEST) if vocabulary else None
-    return str((about or {}).get("language", "derived"))
 
 
 def _induction(

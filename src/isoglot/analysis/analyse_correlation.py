@@ -51,7 +51,16 @@ def analyse_correlation(
             group: rank_correlation([p.x for p in members], [-p.y for p in members])
             for group, members in groups.items()
         }
-        job.figure(f"{request.name}-{task}", _scatter(task, points, several=len(groups) > 1))
+        if len(groups) < 2:  # of one study each system is a group in the figure
+            systems = [point.label.replace(" / ", ", ").partition(", ")[0] for point in points]
+            points = [p.model_copy(update={"group": s}) for p, s in zip(points, systems, strict=True)]
+        figure = Scatter(
+            kind="scatter", title=f"Alignment and transfer: {task}", x_label="alignment score (%)",
+            y_label=f"Δ = SUP − ZS, {task} (points)", points=points, correlate="-y", each_group=len(groups) > 1,
+            note="A point is a run on a derived language."
+            + (f" Points of {_THEIRS}: its Tables 3 and 8." if _THEIRS in groups else ""),
+        )  # fmt: skip
+        job.figure(f"{request.name}-{task}", figure)
     return correlations
 
 
@@ -134,17 +143,3 @@ def _matching(by_language: Mapping[str, _Seeds] | None, language: str) -> _Seeds
     if len(named) == 1:
         return named[0]
     return next(iter(by_language.values())) if len(by_language) == 1 else None
-
-
-def _scatter(task: str, points: Sequence[ScatterPoint], *, several: bool) -> Scatter:
-    """Groups are studies where there are two, else the systems."""
-    drawn = list(points)
-    if not several:
-        systems = [p.label.replace(" / ", ", ").partition(", ")[0] for p in points]
-        drawn = [p.model_copy(update={"group": s}) for p, s in zip(points, systems, strict=True)]
-    return Scatter(
-        kind="scatter", title=f"Alignment and transfer: {task}", x_label="alignment score (%)",
-        y_label=f"Δ = SUP − ZS, {task} (points)", points=drawn, correlate="-y", each_group=several,
-        note="A point is a run on a derived language."
-        + (f" Points of {_THEIRS}: its Tables 3 and 8." if any(p.group == _THEIRS for p in points) else ""),
-    )  # fmt: skip

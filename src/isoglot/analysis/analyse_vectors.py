@@ -1,11 +1,10 @@
 """``isoglot analyse similarity`` and ``geometry``: two languages' vectors by layer."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import product
 from pathlib import Path
-from typing import Any
 
 from torch import Tensor
 
@@ -40,7 +39,14 @@ def analyse_similarity(job: Job, request: SimilarityRequest) -> list[Path]:
                 for side in ("source", "target")
             )
         else:
-            words, links = _linked(rows, request.limit)
+            words, links, left = [], [], request.limit  # the first links, of as many sentences as have them
+            for row in rows:
+                if chosen := row["links"][:left]:
+                    words.append((row["source_words"], row["target_words"]))
+                    links.append(chosen)
+                    left -= len(chosen)
+            if not words:
+                raise ConfigurationError("the corpus has no word link; give one that `isoglot align` linked")
             first, second = linked_vectors(model, tokenizer, words, links, layers=layers, progress=step)
         count = len(first[layers[0]])
         for measure in request.measures:
@@ -94,21 +100,18 @@ def analyse_geometry(job: Job, request: GeometryRequest) -> list[Path]:
         ]
         for measure, a in product(request.measures, (0, 1)):
             towards = f" to {languages[1 - a]}" if measure in ("hubness", "anti-hubs") else ""
-            values = [_shape(measure, sides[a][n], sides[1 - a][n], k=request.neighbours) for n in layers]
+            shape: dict[str, Callable[[Tensor, Tensor], float]] = {
+                "anisotropy": lambda vectors, _: anisotropy(vectors),
+                "variance": lambda vectors, _: top_component_share(vectors),
+                "hubness": lambda *both: hubness(*both, k=request.neighbours).skewness,
+                "anti-hubs": lambda *both: hubness(*both, k=request.neighbours).anti_hubs,
+            }
+            values = [shape[measure](sides[a][n], sides[1 - a][n]) for n in layers]
             series[measure].append(_series(f"{prefix}{languages[a]}{towards}", layers, values))
     for name, lines in series.items():
         note = f"A vector a {request.unit}; layer 0: the embeddings."
         job.figure(f"{request.name}-{name}", _figure(name, lines, languages, k=request.neighbours, note=note))
     return job.written
-
-
-def _shape(measure: str, vectors: Tensor, translations: Tensor, *, k: int) -> float:
-    if measure == "anisotropy":
-        return anisotropy(vectors)
-    if measure == "variance":
-        return top_component_share(vectors)
-    hubs = hubness(vectors, translations, k=k)
-    return hubs.skewness if measure == "hubness" else hubs.anti_hubs
 
 
 def _figure(
@@ -137,21 +140,3 @@ def _series(label: str, layers: Sequence[int], values: Sequence[float]) -> LineS
     if not finite:
         raise ConfigurationError(f"{label}: the vectors do not vary at any layer; give other sentences")
     return LineSeries(label=label, x=[n for n, _ in finite], y=[v for _, v in finite])
-
-
-def _linked(
-    rows: Sequence[Mapping[str, Any]], limit: int
-) -> tuple[list[tuple[list[str], list[str]]], list[list[list[int]]]]:
-    """Words and links of the first sentences, ``limit`` links at most."""
-    words, links, left = [], [], limit
-    for row in rows:
-        chosen = row["links"][:left]
-        if chosen:
-            words.append((row["source_words"], row["target_words"]))
-            links.append(chosen)
-            left -= len(chosen)
-        if not left:
-            break
-    if not words:
-        raise ConfigurationError("the corpus has no word link; give one that `isoglot align` linked")
-    return words, links

@@ -58,16 +58,8 @@ class MethodSettings(Options):
         "program=PATH."
     )
 
-    def beside(self, flags: dict[str, Any]) -> dict[str, Any]:
-        """These options and those that have a flag, each of which is given once."""
-        if twice := sorted(set(self.settings) & set(flags)):
-            raise ConfigurationError(
-                f"--set {twice[0]}: {twice[0]} has its own flag, which is used; leave it out"
-            )
-        return {**flags, **self.settings}
 
-
-class TuneFlags(MethodSettings):
+class TuneFlags(Options):
     """What every way to link that is tried has in common."""
 
     settings: dict[str, Any] = settings_option(
@@ -121,10 +113,9 @@ def _list_methods(listed: bool) -> None:
 def align(
     *,
     inputs: Bitext,
-    options: Annotated[dict[str, Any], Method, FastAlign, Hmm, SavedModel, Eflomal, Encoder],
+    options: Annotated[dict[str, Any], Method, FastAlign, Hmm, SavedModel, Eflomal, Encoder, MethodSettings],
     form: LinkFormat,
     pairs: BitextReading,
-    more: MethodSettings,
     running: RemakeFlags,
     out: Annotated[
         str, typer.Option("--out", "-o", help="File to write, or a folder with --format corpus.")
@@ -154,7 +145,7 @@ def align(
     from isoglot.aligners.align_file import align_file
     from isoglot.corpus.open_corpus import corpus_sources
 
-    aligner = aligner_of(**more.beside(options))
+    aligner = aligner_of(**options)
     languages = [pairs.source_language or "src", pairs.target_language or "tgt"]
     sources = corpus_sources(inputs, languages=languages, **pairs.reading)
     with Console(quiet=running.quiet) as console:
@@ -169,8 +160,7 @@ def align(
 def score(
     *,
     gold: Gold,
-    options: Annotated[dict[str, Any], FileScoring, LayerScoring, LinkMethod],
-    more: MethodSettings,
+    options: Annotated[dict[str, Any], FileScoring, LayerScoring, LinkMethod, MethodSettings],
     links: Annotated[
         str | None,
         typer.Argument(
@@ -188,8 +178,7 @@ def score(
     """
     from isoglot.aligners.score_file import score_file, score_layers, write_sentences
 
-    named = {} if links is None else {"links": links}
-    chosen = scoring_of(**more.beside({**named, **options}))
+    chosen = scoring_of(**options | ({} if links is None else {"links": links}))
     if isinstance(chosen, LayerScoring):
         if "method" not in options:
             typer.echo(f"method: {chosen.options.method} (--method chooses another)", err=True)
@@ -233,7 +222,7 @@ def tune(
             "corpus`, whose links then stand in for gold ones. FILE=3 weighs three times as much in the mean.",
         ),
     ],
-    more: TuneFlags,
+    options: Annotated[dict[str, Any], TuneFlags],
     running: RunFlags,
     layers: Annotated[str, typer.Option(help="all, or numbers such as 6,7,8.")] = "all",
 ) -> None:
@@ -261,7 +250,10 @@ def tune(
         for name, found in pairs.items():
             console.note(f"{name}: {len(found):,} pairs")
         arguments = {"model": encoder, "gold": pairs, "weights": weights, "layers": layer_numbers(layers)}
-        tuned = run(**more.beside({**arguments, "candidates": CANDIDATES, "progress": console.progress}))
+        arguments |= {"candidates": CANDIDATES, "progress": console.progress}
+        if twice := sorted(set(options) & set(arguments)):
+            raise ConfigurationError(f"--set {twice[0]}: this command gives it itself; leave it out")
+        tuned = run(**arguments, **options)
         best, density = tuned.best, tuned.density
         try:  # before the tables, whose reader may leave
             place = tuned.keep()

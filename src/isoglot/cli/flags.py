@@ -28,7 +28,7 @@ def with_flags(command: Callable[..., None]) -> Callable[..., None]:
     ``NAME=VALUE``, several times; a sequence by repeating the flag.
 
     A parameter ``Annotated[dict[str, Any], One, Other]`` stands for models of which the command builds one: it gets the
-    values of the flags that were given, by field.
+    values of the flags that were given, by field, those of ``--set`` among them.
 
     Raises:
         ConfigurationError: When the command runs: all values that the models refuse, named by their flags.
@@ -55,7 +55,15 @@ def with_flags(command: Callable[..., None]) -> Callable[..., None]:
             parsed = {n: _parsed(f, flags[n], typed[n]) for n, f in fields.items() if n in typed}
             values = {n: value for n, value in values.items() if n not in fields}
             whole = models[0] is hints[name]
-            values[name] = validated(models[0], parsed, called=flags.__getitem__) if whole else parsed
+            if whole:
+                values[name] = validated(models[0], parsed, called=flags.__getitem__)
+                continue
+            settings = parsed.pop("settings", {})
+            if twice := sorted(set(settings) & set(parsed)):
+                raise ConfigurationError(
+                    f"--set {twice[0]}: {twice[0]} has its own flag, which is used; leave it out"
+                )
+            values[name] = parsed | settings
         if any(isinstance(model, CompareFlags) and model.verify for model in values.values()):
             from isoglot.runs.fingerprint import forget
 

@@ -29,7 +29,7 @@ class FilterOutputs(Options):
     """What else `isoglot filter` writes."""
 
     dropped: OutputText | None = option(
-        None, "Write dropped pairs with reason and scores here: .tsv or .jsonl, also .gz."
+        None, "Write dropped pairs with every reason, line number and scores here: .tsv or .jsonl, also .gz."
     )
     report: OutputFile | None = option(None, "Write counts and histograms here, as JSON.")
 

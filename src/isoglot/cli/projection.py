@@ -31,9 +31,17 @@ def project(
         ),
     ] = None,
     options: Annotated[
-        dict[str, Any], ProjectOptions, Method, ReadyLinks, FastAlign, Hmm, SavedModel, Eflomal, Encoder
+        dict[str, Any],
+        ProjectOptions,
+        Method,
+        ReadyLinks,
+        FastAlign,
+        Hmm,
+        SavedModel,
+        Eflomal,
+        Encoder,
+        MethodSettings,
     ],
-    more: MethodSettings,
     running: RunFlags,
     out: Annotated[
         str, typer.Option("--out", "-o", help="File to write; .jsonl for questions and offsets.")
@@ -63,5 +71,5 @@ def project(
     from isoglot.projection.project import project as run
 
     with Console(quiet=running.quiet) as console:
-        counts = run(labels, translation, out, progress=console, **more.beside(options))
+        counts = run(labels, translation, out, progress=console, **options)
         console.note(counts.summary())

@@ -17,7 +17,7 @@ from isoglot.errors import ConfigurationError
 from isoglot.options import Options, Seed, Workers, option, settings_option
 
 if TYPE_CHECKING:
-    from isoglot.studies.program import Inspection, Program
+    from isoglot.studies.program import Plan, Program
 
 
 Form = Literal["text", "csv", "latex"]
@@ -139,14 +139,15 @@ def _print(programs: Sequence[Program], form: Form, *, quiet: bool) -> None:
             )
 
 
-def _show(programs: Sequence[Program], plan: Inspection) -> None:
+def _show(programs: Sequence[Program], plan: Plan) -> None:
     """The steps to make, each with the files from outside that it reads; what is missing; what is unavailable."""
     for work, reads in plan.inputs.items():
         typer.echo(work.title)
         for read in reads:
             typer.echo(f"  {'reads' if read.there else 'MISSING'} {read.path}")
     for program in programs:
-        cells = [part for part in plan.parts if part.program is program and part.cell is not None]
+        selected = set(program.parts)
+        cells = [part for part in plan.parts if part.table and part in selected]
         reasons = Counter(part.unavailable for part in cells if part.unavailable)
         blocked = sum(bool(part.missing) and not part.unavailable for part in cells)
         typer.echo(

@@ -16,10 +16,9 @@ from isoglot.modules.isolation import isolated_state
 from isoglot.results import Result, rows_in
 from isoglot.runs.files import require_writable
 from isoglot.runs.folder import key_of
-from isoglot.runs.reporter import AnyReporter, Reporter, reporter_of
+from isoglot.runs.reporter import AnyReporter, reporter_of
 from isoglot.tasks import submission
 from isoglot.tasks.base import (
-    Predictions,
     Probe,
     Task,
     TrainableTask,
@@ -80,12 +79,19 @@ def evaluate(
             require_own_predictions(evaluation, task, options.predictions)
     rows = {language: known_rows(evaluation, task, options) for language, evaluation in evaluations.items()}
     missing = [language for language in languages if not rows[language]]
-    measure = _measure_of(source, task, about, options, report) if missing else None
+    if missing and isinstance(task, TrainableTask):  # from now on it says which labels the data may have
+        measure = FinetunedModel(source, task, about, options, report).measure
+    elif missing and isinstance(task, Probe):
+        measure = partial(task.measure, source)
+    elif missing:
+        raise ConfigurationError(
+            f"task {task.name} can neither be trained nor measured; see Task in isoglot.tasks.base"
+        )
     datasets = {language: load_rows(task, language, split) for language in missing}
     require_distinct_rows(datasets, {language: locations[language, split] for language in missing})
     for number, language in enumerate(languages, 1):
         name, evaluation = f"{task.name} {language}", evaluations[language]
-        if measure is None or language not in missing:
+        if language not in missing:
             report.note(f"{name} {split}: already measured")
             announce(rows[language])
         else:
@@ -157,19 +163,6 @@ def _evaluations(
         )
         for language, data in content.items()
     }
-
-
-def _measure_of(
-    source: Path | str, task: Task, about: Mapping[str, Any], options: EvaluateOptions, report: Reporter
-) -> Callable[..., tuple[dict[str, float], Predictions]]:
-    """What measures a data set; a fine-tuned model says from now on which labels the data may have."""
-    if isinstance(task, TrainableTask):
-        return FinetunedModel(source, task, about, options, report).measure
-    if isinstance(task, Probe):
-        return partial(task.measure, source)
-    raise ConfigurationError(
-        f"task {task.name} can neither be trained nor measured; see Task in isoglot.tasks.base"
-    )
 
 
 def _trained_on(about: Mapping[str, Any], language: str, content: Sequence[tuple[str, float, float]]) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from functools import cached_property
 from pathlib import Path
@@ -24,7 +24,7 @@ from isoglot.modules.adapter import add_adapter
 from isoglot.modules.checkpoint import require_fitting
 from isoglot.modules.isolation import isolated_state
 from isoglot.modules.model_folder import model_folder
-from isoglot.runs.files import read_json, require_writable, write_json
+from isoglot.runs.files import read_json, require_writable, write_json, write_text
 from isoglot.runs.folder import (
     CHECKPOINT,
     MANIFEST,
@@ -38,6 +38,7 @@ from isoglot.runs.folder import (
     require_checkpoint,
     state_of,
 )
+from isoglot.runs.history import HISTORY, Checkpoint
 from isoglot.runs.listed import add_to_list, remove, require_own, whole_folder
 from isoglot.runs.lock import occupied
 from isoglot.runs.reporter import AnyReporter, Silent, reporter_of
@@ -47,10 +48,11 @@ from isoglot.tasks.base import Task, TrainableTask, check_locations
 from isoglot.tasks.cards import TASK_FILE, origin
 from isoglot.tasks.description import code_of, describe_task, identify
 from isoglot.tasks.language_vectors import attach_chosen
+from isoglot.training.callbacks import require_callback
 from isoglot.training.checkpoints import checkpoints_in, discard
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase, TrainerCallback
 
 
 def finetune(  # noqa: PLR0913 - the face names what it takes
@@ -67,8 +69,9 @@ def finetune(  # noqa: PLR0913 - the face names what it takes
     preset: str = "xtreme",
     resume: bool = True,
     progress: AnyReporter = True,
+    callbacks: Sequence[TrainerCallback | type[TrainerCallback]] = (),
     **settings: Any,
-) -> Path:
+) -> Checkpoint:
     """Fine-tune an encoder on a task, as ``isoglot finetune`` does; a finished run with the same inputs is kept.
 
     Language embeddings of a ``pretrain`` run are used and trained on, see the setting ``language_ids``. The run's
@@ -89,6 +92,7 @@ def finetune(  # noqa: PLR0913 - the face names what it takes
         preset: Paper whose settings hold where no other is given.
         resume: Whether to go on with an unfinished run.
         progress: Bars in notebooks and on terminals (``True``), or none; a function such as ``print`` gets lines.
+        callbacks: More callbacks of ``transformers``, which the trainer calls.
         **settings: Settings of :class:`isoglot.FinetuneOptions`, such as ``epochs=3``, and options of the task.
 
     Returns:
@@ -109,7 +113,8 @@ def finetune(  # noqa: PLR0913 - the face names what it takes
         built = task_with_data(task, data, columns)
         train = settings_for(built, paper=preset, **settings) if train is None else train
     with model_folder(model, tokenizer) as checkpoint:
-        return FineTuning(checkpoint, built, language, seed, train, Path(out), progress).run(resume=resume)
+        run = FineTuning(checkpoint, built, language, seed, train, Path(out), progress, callbacks)
+        return Checkpoint(run.run(resume=resume))
 
 
 class FineTuning:
@@ -124,6 +129,7 @@ class FineTuning:
         train: FinetuneOptions | None = None,
         out: Path = Path(),
         progress: AnyReporter | None = None,
+        callbacks: Sequence[TrainerCallback | type[TrainerCallback]] = (),
     ) -> None:
         """Take the arguments of :func:`finetune`, with a task and settings that are made already."""
         if not isinstance(task, TrainableTask):
@@ -131,6 +137,7 @@ class FineTuning:
                 f"task {getattr(task, 'name', task)} has no head to fine-tune: run `isoglot evaluate`"
             )
         self.options = train or FinetuneOptions.build()
+        self.callbacks = [require_callback(callback) for callback in callbacks]
         self.task: TrainableTask = copy.copy(task)  # the caller's keeps its length
         if self.options.max_length is not None:
             self.task.max_length = self.options.max_length
@@ -237,7 +244,8 @@ class FineTuning:
                 if single.adapter is not None:
                     add_adapter(model, single.adapter, seed=seed_for(self.seed, "adapter"))
                 result = train_head(
-                    model, tokenizer, self.task, data, single, seed=self.seed, folder=folder, progress=self.report
+                    model, tokenizer, self.task, data, single, seed=self.seed, folder=folder, progress=self.report,
+                    callbacks=self.callbacks,
                 )  # fmt: skip
                 result["settings"] = single.model_dump(mode="json")
                 if self.ranks.is_main_process:
@@ -253,6 +261,8 @@ class FineTuning:
         if self.ranks.is_main_process and best != self.folder:
             with whole_folder(self.folder / CHECKPOINT) as checkpoint:
                 shutil.copytree(best / CHECKPOINT, checkpoint, dirs_exist_ok=True)
+            if (best / HISTORY).is_file():
+                write_text(self.folder / HISTORY, (best / HISTORY).read_text(encoding="utf-8"))
             _finish(self.folder, {name: tried[best][name] for name in ("selection", "steps", "settings")})
         self.ranks.wait_for_everyone()
         return self.folder / CHECKPOINT
@@ -280,4 +290,4 @@ def remove_weights(folder: Path) -> None:
     """Delete the fine-tuned weights in a run's folder; what is recorded of the run stays."""
     for run in (folder, *folder.glob("grid/*")):
         remove(run / CHECKPOINT)
-    remove(folder / "grid", f"*/{MANIFEST}")
+    remove(folder / "grid", f"*/{MANIFEST}", f"*/{HISTORY}")

@@ -27,6 +27,7 @@ from isoglot.modules.adapter import adapter_of, plain_state, save_plain, write_a
 from isoglot.modules.checkpoint import few, quiet
 from isoglot.modules.finite import all_finite, non_finite
 from isoglot.runs.folder import CHECKPOINT, WORK
+from isoglot.runs.history import write_history
 from isoglot.runs.listed import whole_folder
 from isoglot.runs.reporter import Reporter
 from isoglot.tasks.base import TrainableTask
@@ -51,7 +52,7 @@ class TrainingData:
     dev: Sequence[tuple[str, Dataset]] = ()
 
 
-def train_head(
+def train_head(  # noqa: PLR0913 - what one run is made of
     model: PreTrainedModel,
     tokenizer: PreTrainedTokenizerBase,
     task: TrainableTask,
@@ -61,6 +62,7 @@ def train_head(
     seed: int,
     folder: Path,
     progress: Reporter,
+    callbacks: Sequence[TrainerCallback] = (),
 ) -> dict[str, Any]:
     """Train a model with a head and write its best checkpoint; go on with an unfinished run in the folder.
 
@@ -93,7 +95,7 @@ def train_head(
         data_collator=RowCollator(tokenizer, multiple=8 if torch.cuda.is_available() else 1),
         compute_metrics=None if chooser is None else chooser,
         preprocess_logits_for_metrics=None if chooser is None else _reducer(task),
-        callbacks=[Watcher(progress, task.primary_metric)],
+        callbacks=[Watcher(progress, task.primary_metric), *callbacks],
     )
     # heads return means over a batch and ignore the number of items that they receive
     trainer.model_accepts_loss_kwargs = False
@@ -109,6 +111,7 @@ def train_head(
         trainer.train(resume_from_checkpoint=bool(checkpoints_in(trainer.folder)))
     if trainer.is_world_process_zero():
         _save(model, tokenizer, folder)
+        write_history(folder, trainer.state.log_history)
     best = trainer.state.best_metric
     return {"selection": None if best is None else float(best), "steps": int(trainer.state.global_step)}
 

@@ -13,21 +13,19 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
-import regex
-
 from isoglot.aligners.embedding.aligner import EmbeddingAligner
 from isoglot.checkpoints.folder import BOX
 from isoglot.checks import validated
-from isoglot.corpus.filter.filters import RowTests, check_rules, clean
+from isoglot.corpus.filter.filters import clean
 from isoglot.corpus.open_corpus import Corpus
 from isoglot.errors import ConfigurationError
 from isoglot.formats.pair_writer import pair_writer
 from isoglot.formats.pairs_in_memory import pairs_in_memory
 from isoglot.formats.sentence_pair import SentencePair
 from isoglot.formats.sources import Source
-from isoglot.formats.words import split_words
 from isoglot.mining.histogram import Histogram
 from isoglot.mining.options import FilterOptions
+from isoglot.mining.pair_rules import PairRules, check_pair_rules
 from isoglot.mining.pair_scores import PairScorer
 from isoglot.mining.vectors import SentenceEncoder
 from isoglot.runs.files import check_outputs, write_json
@@ -35,17 +33,24 @@ from isoglot.runs.reporter import AnyReporter, reporter_of
 
 UNKNOWN = "unknown_text"
 """Why a pair is dropped of which a side has no word that the encoder knows."""
-_LETTER = regex.compile(r"\p{L}")
 _CHUNK = 4096
 
 
 @dataclass(frozen=True, slots=True)
 class JudgedPair:
-    """A pair, its scores by name, and the rule, score or :data:`UNKNOWN` that drops it; empty for one that is kept."""
+    """A pair, every rule or low score or :data:`UNKNOWN` that drops it, and its scores by name.
+
+    A kept pair has no reasons. A pair that a rule drops has no scores.
+    """
 
     pair: SentencePair
-    reason: str
+    reasons: tuple[str, ...]
     scores: Mapping[str, float]
+
+    @property
+    def reason(self) -> str:
+        """The first of the reasons; empty for a kept pair."""
+        return next(iter(self.reasons), "")
 
     @property
     def source(self) -> str:
@@ -116,7 +121,7 @@ def filter_pairs(
         raise ConfigurationError(f"languages: expected two codes such as ('en', 'de'), got {languages!r}")
     scorer = PairScorer(model, aligner, chosen)
     source, target = languages
-    check_rules([Source(path="-", source_language=source, target_language=target)], chosen, "bitext")
+    check_pair_rules([Source(path="-", source_language=source, target_language=target)], chosen)
     if pairs is None:
         raise ConfigurationError("expected sentence pairs, got None")
     texts = pairs_in_memory(pairs, None, None)
@@ -148,7 +153,7 @@ def filter_files(
     """
     inputs = [path for corpus_input in corpus.inputs for path in corpus_input.source.files()]
     check_outputs([*out, *(path for path in (dropped, report) if path is not None)], inputs)
-    check_rules([raw.source for raw in corpus.inputs if raw.manifest is None], options, "bitext")
+    check_pair_rules([raw.source for raw in corpus.inputs if raw.manifest is None], options)
     progress, counts = reporter_of(progress), FilterReport()
     first = corpus.inputs[0]
     languages = first.manifest.languages[0].languages if first.manifest else first.source.languages("bitext")
@@ -162,7 +167,9 @@ def filter_files(
             if not judged.reason:
                 write(judged.pair, judged.scores)
             elif write_dropped is not None:
-                write_dropped(judged.pair, {"reason": judged.reason, **blank, **judged.scores})
+                row, line = judged.pair, "" if judged.pair.line is None else judged.pair.line
+                place = {"line": line} if len(inputs) == 1 else {"line": line, "path": row.path or ""}
+                write_dropped(row, {"reasons": ",".join(judged.reasons), **place, **blank, **judged.scores})
             if counts.read % 1024 == 0:
                 progress.progress("filtering", counts.read, 0)
         if report is not None:
@@ -174,8 +181,8 @@ def _judged(
     pairs: Iterator[SentencePair], scorer: PairScorer, options: FilterOptions
 ) -> Iterator[JudgedPair]:
     """Pairs in their order: rules chunk by chunk, scores a window of those that pass at a time."""
-    tests = RowTests.load(options)
-    waiting: list[tuple[SentencePair, str]] = []
+    rules = PairRules(options)
+    waiting: list[tuple[SentencePair, Sequence[str]]] = []
     passed = first = 0
     for languages, run in groupby(pairs, key=attrgetter("languages")):
         while chunk := list(islice(run, _CHUNK)):
@@ -183,12 +190,9 @@ def _judged(
                 if not (any(pair.tags) or any(pair.words)):
                     source, target = (clean(text.replace("\n", " ")) for text in pair.texts)
                     pair.texts = source, target
-            sides = [[pair.texts[side] for pair in chunk] for side in (0, 1)]
-            for pair, rule in zip(chunk, tests.reasons(sides, languages).tolist(), strict=True):
-                copied = options.max_copied is not None and copied_share(*pair.texts) > options.max_copied
-                reason = rule or ("copied" if copied else "")
-                waiting.append((pair, reason))
-                passed += not reason
+            for pair, reasons in zip(chunk, rules.reasons(chunk, languages), strict=True):
+                waiting.append((pair, reasons))
+                passed += not reasons
                 if passed == options.pool or len(waiting) == 16 * options.pool:
                     yield from _scored(waiting, first, scorer, options.thresholds)
                     first, waiting, passed = first + len(waiting), [], 0
@@ -197,33 +201,22 @@ def _judged(
 
 
 def _scored(
-    rows: Sequence[tuple[SentencePair, str]], first: int, scorer: PairScorer, thresholds: Mapping[str, float]
+    rows: Sequence[tuple[SentencePair, Sequence[str]]],
+    first: int,
+    scorer: PairScorer,
+    thresholds: Mapping[str, float],
 ) -> Iterator[JudgedPair]:
     """``first``: How many pairs came before these."""
     texts, names = [], []
-    for number, (pair, rule) in enumerate(rows, first + 1):
-        if not rule:
+    for number, (pair, rules) in enumerate(rows, first + 1):
+        if not rules:
             texts.append(pair.texts)
             names.append(f"pair {number}" if pair.line is None else f"{pair.path}:{pair.line}, pair {number}")
     all_scores = iter(scorer(texts, names))
-    for pair, rule in rows:
-        scores = None if rule else next(all_scores)
+    for pair, rules in rows:
+        scores = None if rules else next(all_scores)
         if scores is None:
-            yield JudgedPair(pair, rule or UNKNOWN, {})
+            yield JudgedPair(pair, tuple(rules) or (UNKNOWN,), {})
             continue
-        low = (name for name, least in thresholds.items() if scores[name] < least)
-        yield JudgedPair(pair, next(low, ""), scores)
-
-
-def copied_share(source: str, target: str) -> float:
-    """How many words of the shorter side also stand on the other, of those that have a letter; 0 where it has none.
-
-    Example:
-        >>> copied_share("Tokyo is big.", "Tokyo ist groß."), copied_share("1990", "1990")
-        (0.3333333333333333, 0.0)
-    """
-    first, second = (
-        Counter(word for word in split_words(text.casefold()) if _LETTER.search(word))
-        for text in (source, target)
-    )
-    return (first & second).total() / max(1, min(first.total(), second.total()))
+        low = tuple(name for name, least in thresholds.items() if scores[name] < least)
+        yield JudgedPair(pair, low, scores)

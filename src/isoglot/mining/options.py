@@ -91,6 +91,19 @@ class FilterOptions(RowRules):
         None, "Most words of the shorter side, as a share, that may stand on the other too: 0.6.",
         group=RULES, ge=0, lt=1,
     )  # fmt: skip
+    min_language: float | None = option(
+        None,
+        "Least likelihood of a side's language, as a share of the likeliest one of its script: 0.8.",
+        group=RULES, gt=0, le=1,
+    )  # fmt: skip
+    numbers: Literal["any", "changed", "missing"] = option(
+        "any",
+        "changed: drop pairs with a different number on either side; missing: also with one that only one side has.",
+        group=RULES,
+    )
+    placeholders: bool = option(
+        False, "Drop pairs whose placeholders and tags differ: {0}, %s, <ph/>.", group=RULES
+    )
     min_cosine: float | None = option(None, "Least cosine of the sentences' vectors.", group=_SCORES)
     min_margin: float | None = option(
         None, "Least ratio of the cosine to the mean of both sides' nearest; 1 is as near as others.",

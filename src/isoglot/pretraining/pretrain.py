@@ -1,14 +1,14 @@
 """``isoglot pretrain``: a recipe in, a run folder with a plain Hugging Face checkpoint out."""
 
 import multiprocessing
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import torch
 from datasets import Dataset
-from transformers import TrainingArguments
+from transformers import TrainerCallback, TrainingArguments
 
 from isoglot.errors import ConfigurationError
 from isoglot.modules.adapter import write_adapter
@@ -29,10 +29,11 @@ from isoglot.runs import folder as run_folder
 from isoglot.runs.cache import cache_folder
 from isoglot.runs.files import require_writable, write_text
 from isoglot.runs.folder import CHECKPOINT, RECIPE
+from isoglot.runs.history import Checkpoint, write_history
 from isoglot.runs.listed import add_to_list, require_own, whole_folder
 from isoglot.runs.lock import occupied
 from isoglot.runs.reporter import AnyReporter, Reporter, Silent, reporter_of
-from isoglot.training.callbacks import LossReports
+from isoglot.training.callbacks import LossReports, require_callback
 from isoglot.training.checkpoints import ADAPTER, checkpoints_in, save_objectives, why_incomplete
 from isoglot.training.export import export_encoder
 from isoglot.training.trainer import AlignmentTrainer
@@ -49,8 +50,9 @@ def pretrain(
     streams: Mapping[str, Dataset] | None = None,
     resume: bool = False,
     progress: AnyReporter = True,
+    callbacks: Sequence[TrainerCallback | type[TrainerCallback]] = (),
     cache: str | Path | None = None,
-) -> Path:
+) -> Checkpoint:
     """Prepare what the recipe names, train, write the run folder, and return its ``checkpoint``.
 
     The folder holds ``recipe.yaml`` (everything explicit), ``run.json`` (versions, seed, hashes of the inputs), the
@@ -67,6 +69,7 @@ def pretrain(
         resume: go on with an unfinished run; starts one where there is none.
         progress: Bars in notebooks and on terminals (``True``), or none; a function such as ``print`` gets lines,
             losses among them.
+        callbacks: More callbacks of ``transformers``, which the trainer calls.
         cache: where prepared corpora, tokenizers and streams are kept; by default
             :func:`~isoglot.runs.cache.cache_folder`.
 
@@ -86,9 +89,10 @@ def pretrain(
     args = training_arguments(recipe, out)
     main = args.process_index == 0
     report = reporter_of(progress) if main else Silent()
+    watchers = [require_callback(callback) for callback in callbacks]
     with occupied(out) if main else nullcontext():
         return _pretrained(
-            recipe, out, args, resume=resume, existed=existed, report=report, cache_path=cache_path
+            recipe, out, args, watchers, resume=resume, existed=existed, report=report, cache_path=cache_path
         )
 
 
@@ -96,12 +100,13 @@ def _pretrained(
     recipe: Recipe,
     out: Path,
     args: TrainingArguments,
+    callbacks: Sequence[TrainerCallback],
     *,
     resume: bool,
     existed: bool,
     report: Reporter,
     cache_path: Path,
-) -> Path:
+) -> Checkpoint:
     """Train in a folder that no other process works in."""
     main, what = args.process_index == 0, "pre-training run"
     identity: dict[str, Any] = {"recipe_hash": recipe.hash}
@@ -121,7 +126,7 @@ def _pretrained(
         if state == "finished":
             run_folder.require_checkpoint(out)
             report.note(f"nothing to do: {out} is finished, by this recipe from this data")
-            return out / CHECKPOINT
+            return Checkpoint(out / CHECKPOINT)
         require_writable(out, folder=True)
         require_own(out / CHECKPOINT)
         # the newest complete checkpoint has the tokenizer that the run began with
@@ -151,7 +156,8 @@ def _pretrained(
             resolved = dump_yaml(explicit(recipe, assembly.modules))
             write_text(out / RECIPE, f"# {recipe.name}, everything explicit\n{resolved}")
         losses = LossReports(report)
-        trainer.add_callback(losses)
+        for callback in (losses, *callbacks):
+            trainer.add_callback(callback)
         report.note(f"training {recipe.name}: {trainer.batches.steps:,} steps, run folder {out}")
         outcome = trainer.train(resume_from_checkpoint=state == "unfinished" or None)
     except BaseException:
@@ -160,11 +166,12 @@ def _pretrained(
         raise
     checkpoint = _export(trainer, recipe, out, streams)
     if main:
+        write_history(out, trainer.state.log_history)
         steps = {"steps": trainer.batches.steps, "resumed_at": losses.began[0]}
         run_folder.finish(out, {**steps, "metrics": outcome.metrics, "devices": args.world_size})
     trainer.accelerator.wait_for_everyone()
     report.note(f"wrote {checkpoint}")
-    return checkpoint
+    return Checkpoint(checkpoint)
 
 
 def training_arguments(recipe: Recipe, out: Path) -> TrainingArguments:

@@ -1,5 +1,6 @@
 """What all kinds of labels share: how they are read beside their translation, cut into words, counted and written."""
 
+import re
 from abc import ABC, abstractmethod
 from bisect import bisect_left, bisect_right
 from collections import Counter
@@ -21,6 +22,7 @@ from isoglot.projection.options import ProjectOptions
 from isoglot.projection.rule import ProjectedSpan, Words, project_spans
 from isoglot.runs.files import text_output
 
+_SPACE = re.compile(r"[\s\u200b]+")
 Labelled = TypeVar("Labelled")
 Translated = TypeVar("Translated")
 
@@ -87,7 +89,16 @@ class LabelKind(ABC):
 
     def windows(self, pair: SentencePair) -> Iterable[tuple[Words, Words]]:
         """Words of both sides that are aligned by themselves: all of a pair."""
-        return [((0, len(pair.source_words)), (0, len(pair.target_words)))]
+        source, target = pair.words
+        return [((0, len(source)), (0, len(target)))]
+
+    def parts(self, pair: SentencePair) -> Iterator[tuple[int, int, SentencePair]]:
+        """The :meth:`windows` of a pair as pairs, with the numbers of their first words on both sides."""
+        for (first, stop), (target_first, target_stop) in self.windows(pair):
+            words = pair.words[0][first:stop], pair.words[1][target_first:target_stop]
+            if all(words):
+                source, target = ([_SPACE.sub("", word) or "_" for word in side] for side in words)
+                yield first, target_first, SentencePair.of(source, target, languages=self.languages)
 
     @abstractmethod
     def carried(self, pair: SentencePair) -> Any:

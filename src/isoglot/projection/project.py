@@ -1,7 +1,6 @@
 """``isoglot project``: labels of one language carried to translations of the text, over word links."""
 
 import math
-import re
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import tee, zip_longest
@@ -34,7 +33,6 @@ _KINDS: dict[str, type[LabelKind]] = {
     "offsets": CharacterSpans,
     "markup": InlineTags,
 }
-_SPACE = re.compile(r"[\s\u200b]+")
 
 
 def project(
@@ -121,7 +119,7 @@ def _aligned(kind: LabelKind, aligner: AnyAligner) -> Iterator[SentencePair]:
     def parts(mode: WordMode, warn: Warn | None) -> Iterator[SentencePair]:
         number = 0
         for pair in pairs() if learns and warn is not None else ahead:
-            for _, _, part in _parts(kind, pair):
+            for _, _, part in kind.parts(pair):
                 number += 1
                 if isinstance(warn, Warnings):
                     warn.places.append((number, str(kind.labels), pair.line))
@@ -135,21 +133,12 @@ def _aligned(kind: LabelKind, aligner: AnyAligner) -> Iterator[SentencePair]:
     if isinstance(aligner, Encoder) and aligner.lexicon is not None:
         linked = counted(linked, lexicon=aligner.lexicon)
     for pair in left:
-        for first, target_first, _ in _parts(kind, pair):
+        for first, target_first, _ in kind.parts(pair):
             part = next(linked)
             pair.links += [(first + i, target_first + j) for i, j in part.links]
             pair.probabilities += part.probabilities
         yield pair
     next(linked, None)  # what is reported, and the lexicon, come after the last pair
-
-
-def _parts(kind: LabelKind, pair: SentencePair) -> Iterator[tuple[int, int, SentencePair]]:
-    """The parts of a pair that are aligned by themselves, with the numbers of their first words on both sides."""
-    for (first, stop), (target_first, target_stop) in kind.windows(pair):
-        words = pair.source_words[first:stop], pair.target_words[target_first:target_stop]
-        if all(words):
-            source, target = ([_SPACE.sub("", word) or "_" for word in side] for side in words)
-            yield first, target_first, SentencePair.of(source, target, languages=kind.languages)
 
 
 def _linked_by_file(kind: LabelKind, links: ReadyLinks) -> Iterator[SentencePair]:

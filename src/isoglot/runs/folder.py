@@ -15,6 +15,7 @@ from typing import Any, Literal
 from isoglot.errors import ConfigurationError
 from isoglot.runs.files import is_temporary, make_folder, read_json, write_json
 from isoglot.runs.fingerprint import digest
+from isoglot.runs.history import HISTORY
 from isoglot.runs.listed import LIST, damage, listed_in, remove, whole_folder
 from isoglot.runs.lock import locked
 
@@ -27,8 +28,10 @@ WORK = "work"
 """Where fine-tuning keeps what it resumes from."""
 STAGING = ".saving"
 """Where a trainer's checkpoint is written before it has its name."""
-_RECORDS = (RUN, MANIFEST, RECIPE, f"grid/*/{MANIFEST}", "trainer_state.json", "**/events.out.tfevents.*",
-            f"**/{STAGING}/**/*")  # fmt: skip
+_RECORDS = (
+    RUN, MANIFEST, RECIPE, HISTORY, f"grid/*/{MANIFEST}", f"grid/*/{HISTORY}", "trainer_state.json",
+    "**/events.out.tfevents.*", f"**/{STAGING}/**/*",
+)  # fmt: skip
 _CHECKPOINTS = (CHECKPOINT, "checkpoint-*", f"grid/*/{CHECKPOINT}", f"**/{WORK}/checkpoint-*")
 """Folders with lists of their own."""
 TOKENIZER_FILES = (

@@ -140,13 +140,14 @@ class WorkPool:
             yield self.result(future)
 
     def map_unordered(
-        self, function: Callable[[PieceT], ResultT], pieces: Iterable[PieceT]
+        self, function: Callable[[PieceT], ResultT], pieces: Iterable[PieceT], *, gpu: bool = False
     ) -> Iterator[ResultT]:
-        """Results as they come."""
+        """Results as they come; ``gpu`` is that of :meth:`submit`."""
         pending, iterator = set[Future[ResultT]](), iter(pieces)
         while True:
             pending |= {
-                self.submit(function, piece) for piece in islice(iterator, int(self.ahead) - len(pending))
+                self.submit(function, piece, gpu=gpu)
+                for piece in islice(iterator, int(self.ahead) - len(pending))
             }
             if not pending:
                 return

@@ -6,9 +6,9 @@ These are the names that a study may need; `isoglot.papers` holds those that com
 from isoglot.reports.papers import PaperColumn, PaperRow, paper_table
 from isoglot.reports.stats import rank_correlation
 from isoglot.studies.analysis_steps import BestLinks, DrawFigure, ScoreEmbeddings, StatisticalAlignment
-from isoglot.studies.lab import External, Lab, StudyTask, TaskScores
+from isoglot.studies.lab import Lab, TaskScores, Work
 from isoglot.studies.sizes import at_scale
-from isoglot.studies.step import Step, UnavailableError, Work
+from isoglot.studies.step import Step, UnavailableError
 from isoglot.studies.steps import (
     Align,
     CollectText,
@@ -22,6 +22,7 @@ from isoglot.studies.steps import (
     WriteGold,
 )
 from isoglot.studies.tables import StudyTables, run_studies
+from isoglot.studies.training_steps import External, StudyTask
 
 __all__ = [
     "Align",

@@ -4,24 +4,31 @@ A cell is a function that is called when it is wanted: first in a rehearsal, whi
 then in earnest. What it asks the lab for is made at once, in a folder of its own, unless it is there already.
 """
 
+from __future__ import annotations
+
 import json
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from fnmatch import filter as fnfilter
+from functools import cached_property
 from importlib.util import find_spec
+from math import nan
 from pathlib import Path
 from statistics import fmean
-from typing import Any, Literal
+from typing import Any, NamedTuple
 
 from isoglot.checks import checked, given_texts
 from isoglot.errors import ConfigurationError, IsoglotError
+from isoglot.reports.papers import PAPERS, paper_table
 from isoglot.runs.files import read_json
 from isoglot.runs.folder import clear, key_of, make_unless, require_checkpoint
 from isoglot.runs.reporter import Reporter, Silent
+from isoglot.studies.inputs import Input
 from isoglot.studies.sizes import SCALES, Setting, Sizes, Variants
-from isoglot.studies.step import Log, Step, StepError, UnavailableError, Work, with_leaves
-from isoglot.studies.training_steps import Evaluate, Finetune, Pretrain
+from isoglot.studies.step import Step, UnavailableError, with_leaves
+from isoglot.studies.training_steps import Evaluate, External, Finetune, Pretrain, StudyTask
 
 MANIFEST = "call.json"
 """A step's manifest, written last."""
@@ -31,25 +38,46 @@ _NAMED = 6
 
 
 @dataclass(frozen=True)
-class External:
-    """A checkpoint that isoglot does not train, or another name for one: a name for people, a path or hub name."""
+class Work:
+    """What a step left, or in a rehearsal will leave: ``work / "en.txt"`` is a path in its folder."""
 
-    name: str
-    path: str
+    folder: Path
+    name: str = field(compare=False)
+    step: Step = field(compare=False)
+    manifest: dict[str, Any] = field(compare=False)  # empty until it is made
+    lab: Lab = field(compare=False, repr=False)
+
+    def __truediv__(self, path: str) -> str:
+        return f"{self.folder}/{path}"
+
+    def __str__(self) -> str:
+        return str(self.folder)
+
+    @property
+    def title(self) -> str:
+        """What it is, for messages."""
+        return f"{self.step.kind} {self.name}"
+
+    def fact(self, name: str) -> Any:
+        """What its step recorded; some number in a rehearsal."""
+        return self.manifest.get(name, 1000)
+
+    def value(self, metric: str, *, row: tuple[str, str, str] | None = None) -> float:
+        """A number among the ``values`` that its step returned; not a number in a rehearsal.
+
+        ``row``: Task, language and metric of its row in the results; by default the step's kind and ``metric``.
+        """
+        self.lab.sources.append(NumberSource(self, metric, row))
+        number = self.manifest.get("values", {}).get(metric)
+        return nan if number is None else float(number)
 
 
-@dataclass(frozen=True)
-class StudyTask:
-    """A task as a study fine-tunes and measures it."""
+class NumberSource(NamedTuple):
+    """A number that was read: whose it is, its metric, and task, language and metric of its row in the results."""
 
-    kind: str  # name in :data:`isoglot.tasks.TASKS`, or `package.module:Name`
-    data: Sequence[str] = ()  # as `--data` of `isoglot finetune`; `{language}` and `{split}` are filled in
-    languages: Sequence[str] = ()
-    preset: str = "xtreme"  # settings of fine-tuning to start from
-    train: Mapping[str, Any] = field(default_factory=dict)
-    options: Mapping[str, Any] = field(default_factory=dict)
-    split: Literal["dev", "test"] = "test"
-    unavailable: str = ""  # why it is not measured
+    work: Work
+    metric: str
+    row: tuple[str, str, str] | None
 
 
 @dataclass(frozen=True)
@@ -70,33 +98,86 @@ class TaskScores:
         return fmean(self.value(language, metric) for language in self.languages or [""])
 
 
-Figure = Callable[[], Work | Mapping[str, Any]]
+@dataclass(eq=False)
+class StudyPart:
+    """A cell or figure of a study, the function that measures it, and what a rehearsal finds that it wants."""
 
+    lab: Lab
+    measure: Callable[[], Any]
+    row: tuple[str, ...]  # of a figure its name
+    column: tuple[str, ...] = ()
+    table: str = ""  # none of a figure
+    seed: int | None = None
+    note: str = ""
+    is_result: bool = False
+    content: Any = nan  # as far as it is known
+    steps: Sequence[Work] = ()
+    sources: Sequence[NumberSource] = ()
+    missing: str = ""  # the first file that is not there
+    unavailable: str = ""  # why the study does not have it
 
-@dataclass(frozen=True)
-class CellPlan:
-    """A cell of a table, and the function that measures it."""
+    @cached_property
+    def names(self) -> tuple[list[str], list[str]]:
+        """What `--only` calls its row and its column, first as tables and messages print them."""
+        rows, columns = [" / ".join(self.row), *self.row], [" / ".join(self.column), ".".join(self.column)]
+        if self.table.partition(":")[0] not in PAPERS:
+            return rows, [*columns, *self.column]
+        table = paper_table(self.table)
+        row, column = table.row(*self.row), table.column(*self.column)
+        return [table.address(row), *row.labels, *rows], [column.id, *column.labels, *columns]
 
-    table: str
-    row: tuple[str, ...]
-    column: tuple[str, ...]
-    measure: Callable[[], float]
-    seed: int | None
-    note: str
-    is_result: bool
+    @property
+    def title(self) -> str:
+        """What it is, for messages; of a cell as `--only` takes it."""
+        return ":".join(filter(None, (names[0] for names in self.names)))
+
+    def matches(self, pattern: str) -> bool:
+        """Whether a cell's row, column or both (``ROW:COLUMN``) match a pattern with wildcards; no figure does."""
+        parts, (rows, columns) = pattern.rpartition(":"), self.names
+        if parts[1]:
+            return bool(fnfilter(rows, parts[0]) and fnfilter(columns, parts[2]))
+        return bool(self.table and fnfilter(rows + columns, pattern))
+
+    @property
+    def todo(self) -> list[Work]:
+        """Steps to make, where it can be measured; each comes after what it needs."""
+        return [] if self.missing or self.unavailable else [work for work in self.steps if not work.manifest]
+
+    @property
+    def encoder(self) -> str:
+        """What tells parts of one encoder from those of others."""
+        steps = (work.step for work in self.steps)
+        return next((step.checkpoint for step in steps if isinstance(step, Evaluate)), self.title)
+
+    def rehearse(self) -> None:
+        """Note what it wants, reads and lacks; nothing is made."""
+        lab, self.content, self.unavailable = self.lab, nan, ""
+        lab.steps, lab.sources = {}, []
+        try:
+            self.content = self.measure()
+        except UnavailableError as error:
+            self.unavailable = str(error)
+        self.steps, self.sources = tuple(lab.steps), tuple(lab.sources)
+        reads = (read for work in lab.steps for read in lab.inputs.get(work, ()))
+        self.missing = next((read.path for read in reads if not read.there), "")
+
+    def make(self) -> tuple[list[str], IsoglotError | None]:
+        """Make it in earnest: the kinds of the steps that were made, and what stopped it."""
+        lab, problem = self.lab, None
+        lab.is_rehearsal, lab.steps, lab.made = False, {}, []
+        try:
+            self.measure()
+        except IsoglotError as error:
+            problem = error
+        finally:
+            lab.is_rehearsal = True
+        return lab.made, problem
 
 
 class Lab:
-    """Takes a study's cells and figures, and makes what these want.
+    """Takes a study's cells and figures, and makes what these want in the folder ``root``, which processes may share.
 
-    Args:
-        sizes: the study's.
-        root: the folder of studies, which several processes may share.
-        scale: tiny, small or paper.
-        changes: sizes in place of the scale's.
-        variants: the study's.
-        keep: whether fine-tuned weights stay after they are evaluated.
-        progress: receives progress reports.
+    ``changes`` are sizes in place of the scale's; ``keep``: fine-tuned weights stay after they are evaluated.
     """
 
     def __init__(
@@ -113,11 +194,15 @@ class Lab:
         self.setting = Setting.of(sizes, variants or {}, scale=scale, changes=changes)
         self.scale, self.size, self.seeds = scale, self.setting.size, list(self.setting.size["seeds"])
         self.root, self.keep, self.progress = Path(root).resolve(), keep, progress or Silent()
-        self.cells: list[CellPlan] = []
-        self.figures: dict[str, Figure] = {}
+        self.parts: list[StudyPart] = []
+        self.is_rehearsal = True
+        self.steps: dict[Work, None] = {}  # that the part at hand wanted, finished or not
+        self.sources: list[NumberSource] = []  # of the part at hand
+        self.inputs: dict[Work, list[Input]] = {}  # of unfinished steps, in a rehearsal
+        self.problems: list[str] = []
+        self.made: list[str] = []  # kinds of the steps
+        self.failed: dict[Path, str] = {}  # folders of steps that could not be made, and why
         self._folders: dict[str, Path] = {}
-        self.is_rehearsal, self.log = True, Log()
-        self.failed: Mapping[Path, str] = {}  # folders of steps that could not be made, and why
 
     def at(self, tiny: Any, small: Any, paper: Any) -> Any:
         """What stands for this scale."""
@@ -167,18 +252,13 @@ class Lab:
         languages = list(given_texts(languages or task.languages, "languages"))
         listed = ",".join(languages) if len(languages) <= _NAMED else f"{len(languages)} languages"
         name, tuning = self._tuning(model, task, trained_on, seed, train)
-        work = self.make(
-            f"{name if trained_on else f'{model.name} {task.kind}'} in {listed}",
-            Evaluate,
-            checkpoint=tuning["checkpoint"],
-            task=tuning["task"],
-            languages=languages,
-            finetune=tuning if trained_on else None,
-            split=task.split,
-            precision=task.train.get("precision", "float32"),
-            keep=self.keep,
-            label=tuning["label"],
-        )
+        fields = {key: tuning[key] for key in ("checkpoint", "task", "label")}
+        fields |= {"split": task.split, "precision": task.train.get("precision", "float32")}
+        if trained_on:
+            fields["finetune"] = tuning
+        else:
+            name = f"{model.name} {task.kind}"
+        work = self.make(f"{name} in {listed}", Evaluate, **fields, languages=languages, keep=self.keep)
         return TaskScores(work, languages)
 
     def _tuning(
@@ -214,15 +294,15 @@ class Lab:
         as a layer and a correlation over systems do not.
         """
         rows, columns = ((text,) if isinstance(text, str) else tuple(text) for text in (row, column))
-        self.cells.append(CellPlan(table, rows, columns, value, seed, note, is_result))
+        self.parts.append(StudyPart(self, value, rows, columns, table, seed, note, is_result))
 
-    def figure(self, name: str, draw: Figure) -> None:
+    def figure(self, name: str, draw: Callable[[], Work | Mapping[str, Any]]) -> None:
         """A figure: ``draw`` makes the work that draws it, or its content with numbers in it.
 
         The content is as :mod:`isoglot.reports.figure_files` has it; an entry of a list whose numbers are not known is
         left out.
         """
-        self.figures[name] = draw
+        self.parts.append(StudyPart(self, draw, (name,)))
 
     @staticmethod
     def checkpoint(model: Work | External) -> str:
@@ -241,30 +321,27 @@ class Lab:
             slug = re.sub(r"[^a-zA-Z0-9.+=_-]+", "-", name).strip("-")[:60]
             existing = sorted((self.root / kind.kind).glob(f"*-{key}"))
             folder = self._folders[key] = next(iter(existing), self.root / kind.kind / f"{slug}-{key}")
-        work = Work(name, step, folder, read_json(folder / MANIFEST) or {}, self.log)
-        self.log.steps[work] = None
-        if work.manifest:
-            return work
-        if not self.is_rehearsal:
+        work = Work(folder, name, step, read_json(folder / MANIFEST) or {}, self)
+        self.steps[work] = None
+        if not work.manifest and not self.is_rehearsal:
             self._make(work)
-        elif work not in self.log.inputs:
-            self.log.inputs[work] = []
+        elif not work.manifest and work not in self.inputs:
+            self.inputs[work] = []
             try:
                 step.check()
-                self.log.inputs[work] = step.reads(f"{self.root}/")
+                self.inputs[work] = step.reads(f"{self.root}/")
             except ConfigurationError as error:
-                self.log.problems += [f"{work.title}: {problem}" for problem in error.problems]
+                self.problems += [f"{work.title}: {problem}" for problem in error.problems]
         return work
 
     def _make(self, work: Work) -> None:
-        if work.folder in self.failed:
-            raise StepError(work.folder, self.failed[work.folder])
+        """Run a step in its folder; weights that it reads and that were deleted are made again first."""
+        path, step = work.folder / MANIFEST, work.step
 
         def make(folder: Path) -> dict[str, Any]:
-            began, step = time.monotonic(), work.step
+            began, text = time.monotonic(), step.model_dump_json()
             reads = {read.path: read.content for read in step.reads(f"{self.root}/")}
-            text = step.model_dump_json()
-            for before in self.log.steps:
+            for before in self.steps:
                 weights = before.folder / before.step.weights
                 if before.manifest and str(before) in text and not weights.exists():
                     clear(before.folder, MANIFEST)
@@ -275,19 +352,19 @@ class Lab:
             about = {"name": work.name, "step": step.model_dump(mode="json"), "outside": reads}
             return {**about, **facts, "seconds": round(time.monotonic() - began, 2)}
 
-        path = work.folder / MANIFEST
+        if work.folder in self.failed:
+            raise IsoglotError(self.failed[work.folder])
         try:
-            manifest, new = make_unless(
-                lambda: read_json(path), work.folder, make, name=MANIFEST, resumes=work.step.resumes
+            manifest, is_new = make_unless(
+                lambda: read_json(path), work.folder, make, name=MANIFEST, resumes=step.resumes
             )
-        except StepError:
-            raise
         except IsoglotError as error:
-            raise StepError(work.folder, f"{work.title}: {error}") from error
+            self.failed[work.folder] = f"{work.title}: {error}"
+            raise IsoglotError(self.failed[work.folder]) from error
         except Exception as error:
             error.add_note(f"while doing {work.title} in {work.folder}")
             raise
         work.manifest.clear()
         work.manifest.update(manifest)
-        if new:
-            self.log.made.append(work)
+        if is_new:
+            self.made.append(step.kind)

@@ -9,88 +9,19 @@ import os
 import signal
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, wait
-from dataclasses import dataclass, field, replace
-from fnmatch import fnmatchcase
-from functools import cached_property, partial
-from math import nan
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
-from isoglot.errors import ConfigurationError
-from isoglot.reports.papers import PAPERS, paper_table
+from isoglot.errors import ConfigurationError, IsoglotError
 from isoglot.runs.cluster import RayPool
-from isoglot.runs.pool import WorkPool, no_setup
+from isoglot.runs.pool import WorkPool
 from isoglot.runs.reporter import Reporter
 from isoglot.studies.catalogue import Study, find_studies
 from isoglot.studies.inputs import Input
-from isoglot.studies.lab import CellPlan, Figure, Lab
-from isoglot.studies.step import Log, NumberSource, StepError, UnavailableError, Work
-from isoglot.studies.training_steps import Evaluate
-
-
-@dataclass(frozen=True, eq=False)
-class StudyPart:
-    """A cell or figure of a study, and what a rehearsal finds that it wants, reads and lacks."""
-
-    program: Program
-    number: int  # among the cells and figures of the program
-    title: str
-    measure: Any
-    cell: CellPlan | None = None  # none of a figure
-    steps: tuple[Work, ...] = ()
-    sources: tuple[NumberSource, ...] = ()
-    content: Any = nan  # as far as it is known
-    missing: str = ""  # the first file that is not there
-    unavailable: str = ""  # why the study does not have it
-
-    @property
-    def todo(self) -> list[Work]:
-        """Steps to make, where it can be measured; each comes after what it needs."""
-        return [] if self.missing or self.unavailable else [work for work in self.steps if not work.manifest]
-
-    @property
-    def encoder(self) -> str:
-        """What tells parts of one encoder from those of others."""
-        steps = (work.step for work in self.steps)
-        return next((step.checkpoint for step in steps if isinstance(step, Evaluate)), self.title)
-
-    def rehearsed(self) -> StudyPart:
-        """The same with what a rehearsal finds; nothing is made."""
-        log, content, unavailable = self.program.lab.log, nan, ""
-        log.steps, log.sources = {}, []
-        try:
-            content = self.measure()
-        except UnavailableError as error:
-            unavailable = str(error)
-        reads = (read for work in log.steps for read in log.inputs.get(work, ()))
-        missing = next((read.path for read in reads if not read.there), "")
-        wants: dict[str, Any] = {"steps": tuple(log.steps), "sources": tuple(log.sources), "missing": missing}
-        return replace(self, content=content, unavailable=unavailable, **wants)
-
-    def make(self, failed: Mapping[Path, str]) -> Outcome:
-        """Make it in earnest; ``failed`` steps are not tried again."""
-        lab = self.program.lab
-        lab.is_rehearsal, lab.log, lab.failed = False, Log(), failed
-        message, folder = "", None
-        try:
-            self.measure()
-        except UnavailableError as error:
-            message = str(error)
-        except StepError as error:
-            message, folder = str(error), error.folder
-        finally:
-            lab.is_rehearsal = True
-        return Outcome([work.step.kind for work in lab.log.made], message, folder)
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What came of a part: the kinds of the steps that were made, what stopped it, and in which step."""
-
-    steps: Sequence[str]
-    message: str = ""
-    failed: Path | None = None
+from isoglot.studies.lab import Lab, StudyPart, Work
+from isoglot.studies.step import UnavailableError
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,19 +30,8 @@ class Program:
 
     study: Study
     lab: Lab
-    cells: Sequence[CellPlan]
-    figures: Mapping[str, Figure]
-    # cells that were not selected, and are written where they are known already
-    unselected: Sequence[CellPlan] = ()
-
-    @cached_property
-    def parts(self) -> list[StudyPart]:
-        """Its cells and figures, with titles for messages."""
-        cells = [
-            (f"{' / '.join(cell.row)}: {'.'.join(cell.column)}", cell.measure, cell) for cell in self.cells
-        ]
-        figures = [(name, draw, None) for name, draw in self.figures.items()]
-        return [StudyPart(self, number, *fields) for number, fields in enumerate([*cells, *figures])]
+    parts: Sequence[StudyPart]  # cells, then figures
+    unselected: Sequence[StudyPart] = ()  # cells that are written where they are known already
 
     @property
     def caption(self) -> str:
@@ -134,7 +54,7 @@ class Program:
 class Selection:
     """Studies, their scale and cells, in a form from which each process builds the same programs.
 
-    ``changes`` replace sizes of the scale; a cell is taken if one pattern of ``only`` matches it, see :func:`matches`.
+    ``changes`` replace sizes of the scale; a cell is taken if it :meth:`~StudyPart.matches` one pattern of ``only``.
     """
 
     studies: Sequence[str | Study]
@@ -153,16 +73,16 @@ class Selection:
             if (lab := labs.get(id(study.sizes))) is None:
                 lab = Lab(study.sizes, variants=study.variants, progress=progress, **fields)
                 labs[id(study.sizes)] = lab
-            lab.cells, lab.figures = [], {}
+            lab.parts = []
             study.run(lab)
-            cells: dict[bool, list[CellPlan]] = {True: [], False: []}
-            for cell in lab.cells:
-                cells[not self.only or any(matches(cell, pattern) for pattern in self.only)].append(cell)
-            figures = {} if self.only else lab.figures
-            programs.append(Program(study, lab, cells[True], figures, cells[False]))
-        if self.only and not any(program.cells for program in programs):
-            names = [(c.row, c.column) for program in programs for c in program.unselected]
-            rows, columns = (dict.fromkeys(map(" / ".join, labels)) for labels in zip(*names, strict=True))
+            parts: dict[bool, list[StudyPart]] = {True: [], False: []}
+            for part in sorted(lab.parts, key=lambda part: not part.table):
+                parts[not self.only or any(part.matches(pattern) for pattern in self.only)].append(part)
+            unselected = [part for part in parts[False] if part.table]
+            programs.append(Program(study, lab, parts[True], unselected))
+        if not any(program.parts for program in programs) and self.only:
+            cells = [part for program in programs for part in program.unselected]
+            rows, columns = (dict.fromkeys(cell.names[i][0] for cell in cells) for i in (0, 1))
             raise ConfigurationError(
                 f"--only {' '.join(self.only)}: no cell matches; give a row's or column's label, or ROW:COLUMN, with "
                 f"wildcards. Rows: {'; '.join(rows)}. Columns: {', '.join(columns)}"
@@ -170,17 +90,8 @@ class Selection:
         return programs
 
 
-def matches(cell: CellPlan, pattern: str) -> bool:
-    """Whether a cell's row, column or both (``ROW:COLUMN``) match a pattern with wildcards."""
-    row, column = " / ".join(cell.row), ".".join(cell.column)
-    row_pattern, colon, column_pattern = pattern.partition(":")
-    if colon:
-        return fnmatchcase(row, row_pattern) and fnmatchcase(column, column_pattern)
-    return any(fnmatchcase(text, pattern) for text in (row, column, *cell.row, *cell.column))
-
-
 @dataclass(frozen=True)
-class Inspection:
+class Plan:
     """What studies would do."""
 
     parts: Sequence[StudyPart]
@@ -194,7 +105,7 @@ class Inspection:
 
 def inspect_programs(
     programs: Sequence[Program], *, part: tuple[int, int] = (1, 1), check: bool = True
-) -> Inspection:
+) -> Plan:
     """Rehearse every cell and figure; nothing is made.
 
     ``part`` is (k, n) of the encoders: parts do not overlap, and all n together are everything.
@@ -202,42 +113,31 @@ def inspect_programs(
     Raises:
         ConfigurationError: every mistake in recipes, tasks, settings, analyses and labels of the papers' tables.
     """
-    problems, parts = list(_unknown_labels(programs)), list[StudyPart]()
-    inputs: dict[Work, Sequence[Input]] = {}
+    problems, parts, inputs = list[str](), list[StudyPart](), dict[Work, Sequence[Input]]()
     for program in programs:
-        log = program.lab.log = Log()
-        for planned in program.parts:
+        program.lab.inputs, program.lab.problems = {}, []
+        for cell in program.parts:
             try:
-                parts.append(planned.rehearsed())
-            except ConfigurationError as error:  # of a step, by sizes that are changed
-                problems += [f"{program.study.name} with these sizes: {text}" for text in error.problems]
-        problems += log.problems
-        inputs |= log.inputs
-    finished = dict.fromkeys(work for planned in parts for work in planned.steps)
-    reads = [(work, *read) for work in finished for read in work.manifest.get("outside", {}).items()]
-    problems += [
-        f"{work.title} is done, with another {path} than there is now; give another --out, or delete {work.folder} "
-        "and what was made from it"
-        for work, path, content in reads
-        if Input.of(path).content not in ("", content)
-    ]
+                if cell.names:  # the paper's table has such labels
+                    cell.rehearse()
+            except ConfigurationError as error:  # labels, or fields of a step by sizes that are changed
+                problems += [f"{program.study.name}: {text}" for text in error.problems]
+            else:
+                parts.append(cell)
+        problems += program.lab.problems
+        inputs |= program.lab.inputs
+    for work in dict.fromkeys(work for cell in parts for work in cell.steps):
+        for path, content in work.manifest.get("outside", {}).items():
+            if Input.of(path).content not in ("", content):
+                problems.append(
+                    f"{work.title} is done, with another {path} than there is now; give another --out, or delete "
+                    f"{work.folder} and what was made from it"
+                )
     if problems and check:
         raise ConfigurationError(list(dict.fromkeys(problems)), heading="nothing was run")
-    encoders = {encoder: i for i, encoder in enumerate(dict.fromkeys(planned.encoder for planned in parts))}
+    encoders = {encoder: i for i, encoder in enumerate(dict.fromkeys(cell.encoder for cell in parts))}
     k, n = part
-    return Inspection([planned for planned in parts if encoders[planned.encoder] % n == k - 1], inputs)
-
-
-def _unknown_labels(programs: Sequence[Program]) -> Iterator[str]:
-    """Cells whose labels single out no row or column of the paper's table that they name."""
-    for program in programs:
-        for cell in (cell for cell in program.cells if cell.table.partition(":")[0] in PAPERS):
-            try:
-                table = paper_table(cell.table)
-                table.row(*cell.row)
-                table.column(*cell.column)
-            except ConfigurationError as error:
-                yield from (f"{program.study.name}: {problem}" for problem in error.problems)
+    return Plan([cell for cell in parts if encoders[cell.encoder] % n == k - 1], inputs)
 
 
 @dataclass
@@ -256,9 +156,13 @@ class Tally:
             )
 
 
+Made = tuple[int, list[str], IsoglotError | None]
+"""A part's number, the kinds of the steps that were made for it, and what stopped it."""
+
+
 def measure(
     programs: Sequence[Program],
-    plan: Inspection,
+    plan: Plan,
     selection: Selection,
     *,
     engine: Literal["local", "ray"] = "local",
@@ -273,40 +177,48 @@ def measure(
     local engine has ``workers`` processes of one thread each, and with one works in this process. A lock keeps two
     processes from making one folder.
     """
-    waiting, tally = [part for part in plan.parts if part.todo], Tally()
-    running: dict[Future[Outcome], StudyPart] = {}
-    count, failed, is_apart = len(waiting), dict[Path, str](), engine == "ray" or workers > 1
-    pool = RayPool() if engine == "ray" else WorkPool(workers, _one_thread if workers > 1 else no_setup)
+    parts, planned = [part for program in programs for part in program.parts], set(plan.parts)
+    waiting, tally = [n for n, part in enumerate(parts) if part in planned and part.todo], Tally()
+    pool, make = WorkPool(1), partial(_made, parts)
+    if engine == "ray" or workers > 1:
+        pool = RayPool(None, _start, selection) if engine == "ray" else WorkPool(workers, _start, selection)
+        make, earlier = _made_apart, Counter[str]()
+        # one process trains an encoder and others wait: parts of one encoder stand far apart
+        turns = {n: earlier.update([parts[n].encoder]) or earlier[parts[n].encoder] for n in waiting}
+        waiting.sort(key=turns.__getitem__)
+
+    def handed_out() -> Iterator[int]:
+        for count, number in enumerate(waiting, 1):
+            progress.note(f"[{count}/{len(waiting)}] {parts[number].title}")
+            yield number
+
     with pool:
-        while waiting or running:
-            while waiting and (engine == "ray" or len(running) < workers):
-                busy = {part.encoder for part in running.values()}
-                part = next((part for part in waiting if part.encoder not in busy), waiting[0])
-                waiting.remove(part)
-                progress.note(f"[{count - len(waiting)}/{count}] {part.title}")
-                index = programs.index(part.program)
-                make = partial(_made_apart, selection, index, part.number) if is_apart else part.make
-                gpu = any(work.step.kind != "data" for work in part.todo)
-                running[pool.submit(make, dict(failed), gpu=gpu)] = part
-            for future in wait(running, return_when=FIRST_COMPLETED).done:
-                part, outcome = running.pop(future), pool.result(future)
-                tally.made.update(outcome.steps)
-                if outcome.failed is not None:
-                    failed[outcome.failed] = tally.failed[part.title] = outcome.message
-                if outcome.message:
-                    progress.note(f"left out: {part.title}: {outcome.message}")
+        for number, kinds, problem in pool.map_unordered(make, handed_out(), gpu=True):
+            tally.made.update(kinds)
+            if problem is not None:
+                progress.note(f"left out: {parts[number].title}: {problem}")
+                if not isinstance(problem, UnavailableError):
+                    tally.failed[parts[number].title] = str(problem)
     return tally
 
 
-def _made_apart(selection: Selection, index: int, number: int, failed: Mapping[Path, str]) -> Outcome:
-    """A part made in a worker process, which builds the programs itself; Ctrl-C ends it."""
+def _made(parts: Sequence[StudyPart], number: int) -> Made:
+    return number, *parts[number].make()
+
+
+_PARTS: list[StudyPart] = []
+"""Of a worker process, which builds the programs itself."""
+
+
+def _start(selection: Selection) -> None:
+    os.environ |= {"OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
+    _PARTS[:] = [part for program in selection.programs() for part in program.parts]
+
+
+def _made_apart(number: int) -> Made:
+    """A part made in a worker process; Ctrl-C ends it."""
     before = signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     try:
-        return selection.programs()[index].parts[number].make(failed)
+        return _made(_PARTS, number)
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-def _one_thread(settings: object) -> None:
-    del settings
-    os.environ |= {"OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}

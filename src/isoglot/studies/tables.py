@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import isfinite, isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,9 +14,9 @@ from isoglot.runs.files import read_json, write_json, write_text
 from isoglot.runs.folder import CHECKPOINT, RUN
 from isoglot.runs.pool import usable_cores
 from isoglot.runs.reporter import AnyReporter, reporter_of
-from isoglot.studies.lab import CellPlan
-from isoglot.studies.program import Program, Selection, StudyPart, inspect_programs, measure
-from isoglot.studies.step import Log, NumberSource, Work, with_leaves
+from isoglot.studies.lab import NumberSource, StudyPart, Work
+from isoglot.studies.program import Program, Selection, inspect_programs, measure
+from isoglot.studies.step import with_leaves
 from isoglot.studies.training_steps import Evaluate
 
 if TYPE_CHECKING:
@@ -74,21 +74,22 @@ def write_study(program: Program) -> StudyTables:
     from isoglot.reports.compare import compare  # noqa: PLC0415 - loads scipy
     from isoglot.reports.export import to_text  # noqa: PLC0415
 
-    folder, setting, program.lab.log = program.folder, program.lab.setting, Log()
-    rest = replace(program, cells=program.unselected, figures={})
-    parts = [part.rehearsed() for part in (*program.parts, *rest.parts)]
-    cells, results, selected = list[Cell](), dict[str, Result](), set(map(id, program.cells))
-    for part, cell, seed in _by_seed(parts):
+    folder, setting = program.folder, program.lab.setting
+    program.lab.inputs = {}
+    for part in (*program.parts, *program.unselected):
+        part.rehearse()
+    cells, results, selected = list[Cell](), dict[str, Result](), set(program.parts)
+    for part, seed in _by_seed([*program.parts, *program.unselected]):
         value = None if isnan(part.content) else float(part.content)
         reason = part.unavailable or (f"not there: {part.missing}" if part.missing else None)
-        if value is not None or id(cell) in selected:
+        if value is not None or part in selected:
             cells.append(Cell(
-                table=cell.table, row=cell.row, column=cell.column, value=value, seed=seed,
-                unavailable=reason if value is None else None, scale=setting.scale, note=cell.note,
+                table=part.table, row=part.row, column=part.column, value=value, seed=seed,
+                unavailable=reason if value is None else None, scale=setting.scale, note=part.note,
                 about=program.caption, setting=setting.name, sizes=setting.reported, paper_sizes=setting.paper,
             ))  # fmt: skip
-        if value is not None and cell.is_result:
-            result = _result(program, part, cell, seed)
+        if value is not None and part.is_result:
+            result = _result(program, part, seed)
             results[result.model_dump_json()] = result
     write_cells(folder / CELLS, cells)
     tables = compare(cells)
@@ -96,33 +97,34 @@ def write_study(program: Program) -> StudyTables:
     write_text(folder / "table.txt", f"{program.study.title}\n\n{text}")
     if results:
         write_text(folder / FILE_NAME, "".join(f"{line}\n" for line in results))
-        works = dict.fromkeys(work for part in parts if part.cell is not None for work in part.steps)
+        measured = [part for part in (*program.parts, *program.unselected) if part.table]
+        works = dict.fromkeys(work for part in measured for work in part.steps)
         write_json(folder / RUNS, {"runs": list(_records(works))})
     else:
         for name in (FILE_NAME, RUNS):
             (folder / name).unlink(missing_ok=True)
-    for part in parts:
-        if part.cell is None:
+    for part in program.parts:
+        if not part.table:
             _write_figure(part, folder / "figures")
     return StudyTables(program, folder, tables, list(results.values()))
 
 
-def _by_seed(parts: Iterable[StudyPart]) -> Iterator[tuple[StudyPart, CellPlan, int | None]]:
+def _by_seed(parts: Iterable[StudyPart]) -> Iterator[tuple[StudyPart, int | None]]:
     """Cells with their seeds; where none of an address depends on its seed, one of them and none."""
-    addresses: dict[Any, list[tuple[StudyPart, CellPlan, int | None]]] = {}
+    addresses: dict[Any, list[StudyPart]] = {}
     for part in parts:
-        if (cell := part.cell) is not None:
-            addresses.setdefault((cell.table, cell.row, cell.column), []).append((part, cell, cell.seed))
+        if part.table:
+            addresses.setdefault((part.table, part.row, part.column), []).append(part)
     for cells in addresses.values():
-        reasons = {(part.sources, part.unavailable or part.missing) for part, _, _ in cells}
-        yield from [(*cells[0][:2], None)] if len(reasons) == 1 < len(cells) else cells
+        reasons = {(part.sources, part.unavailable or part.missing) for part in cells}
+        yield from [(cells[0], None)] if len(reasons) == 1 < len(cells) else ((c, c.seed) for c in cells)
 
 
-def _result(program: Program, part: StudyPart, cell: CellPlan, seed: int | None) -> Result:
+def _result(program: Program, part: StudyPart, seed: int | None) -> Result:
     """The row of a cell of a task or analysis; a mean over languages or models has the language ``mean``."""
     rows = [_row(source) for source in part.sources]
     first, work, languages = rows[0], part.sources[0].work, {row["language"] for row in rows}
-    quantity = _QUANTITIES.get(cell.column[-1].rpartition(".")[2], "")
+    quantity = _QUANTITIES.get(part.column[-1].rpartition(".")[2], "")
     tuning = work.step.finetune if isinstance(work.step, Evaluate) and not quantity else None
     setting = "" if tuning is None else _SETTINGS.get(tuning.train.get("setting", ""), "")
     return Result(

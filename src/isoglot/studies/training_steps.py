@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -29,7 +30,6 @@ class Pretrain(Step):
     kind: ClassVar[str] = "pretrain"
     resumes: ClassVar[bool] = True
     weights: ClassVar[str] = CHECKPOINT
-    expands: ClassVar[bool] = False  # the recipe does, and its hash is of what is written
     recipe: str
     sections: dict[str, Any]
     seed: int = 1
@@ -37,6 +37,10 @@ class Pretrain(Step):
     def values(self) -> dict[str, Any]:
         """The recipe."""
         return {"extends": self.recipe, "name": self.label, "seed": self.seed, **self.sections}
+
+    def expanded(self) -> Step:
+        """As it is: the recipe fills in variables, and its hash is of what is written."""
+        return self
 
     def files(self, studies: str) -> list[Input]:
         """The encoder it starts from, the files of the streams, variables, and recipes that isoglot does not ship."""
@@ -96,6 +100,28 @@ def _hours(manifest: Mapping[str, Any]) -> dict[str, float]:
     seconds, steps = manifest.get("metrics", {}).get("train_runtime"), manifest.get("steps", 0)
     timed = steps - manifest.get("resumed_at", 0)
     return {"hours": seconds * steps / timed / 3600} if seconds is not None and timed else {}
+
+
+@dataclass(frozen=True)
+class External:
+    """A checkpoint that isoglot does not train, or another name for one: a name for people, a path or hub name."""
+
+    name: str
+    path: str
+
+
+@dataclass(frozen=True)
+class StudyTask:
+    """A task as a study fine-tunes and measures it."""
+
+    kind: str  # name in :data:`isoglot.tasks.TASKS`, or `package.module:Name`
+    data: Sequence[str] = ()  # as `--data` of `isoglot finetune`; `{language}` and `{split}` are filled in
+    languages: Sequence[str] = ()
+    preset: str = "xtreme"  # settings of fine-tuning to start from
+    train: Mapping[str, Any] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict)
+    split: Literal["dev", "test"] = "test"
+    unavailable: str = ""  # why it is not measured
 
 
 class TaskSpec(BaseModel):

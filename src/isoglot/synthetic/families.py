@@ -6,8 +6,8 @@ from itertools import chain, combinations, permutations, product
 from operator import eq, ge, gt, le, lt
 from typing import Any
 
+from isoglot.synthetic.grammar import Pattern
 from isoglot.synthetic.pairs import Family, Models, balanced
-from isoglot.synthetic.wordings import Pattern
 
 
 def _subsets(kinds: Iterable[Any]) -> Models:
@@ -17,7 +17,7 @@ def _subsets(kinds: Iterable[Any]) -> Models:
     return set(map(frozenset, chain.from_iterable(combinations(members, size) for size in sizes)))
 
 
-def _quantifiers(pool: str, adjective: str) -> Family:
+def quantifiers(pool: str, adjective: str) -> Family:
     """All, some, no, not all; restrictors and predicates made narrower or wider.
 
     A model is the set of kinds of individuals that exist; a kind says whether one is an N (all are its hypernym), is A,
@@ -47,7 +47,7 @@ def _quantifiers(pool: str, adjective: str) -> Family:
     return family
 
 
-def _roles() -> Family:
+def roles() -> Family:
     """Who did it to whom: voice, swapped roles, clefts, negation, place and day kept, dropped or added.
 
     A model is the set of kinds of events that took place: direction, at the place or not, on the day or not.
@@ -71,7 +71,7 @@ def _roles() -> Family:
     return family
 
 
-def _comparisons() -> Family:
+def comparisons() -> Family:
     """Orders of three people: converses, negation, transitivity."""
     models = {tuple(sorted(set(v)).index(x) for x in v) for v in product(range(3), repeat=3)}
     variables = {"X": "name.first", "Y": "name.first", "Z": "name.first", "A": "adj.compare"}
@@ -91,7 +91,7 @@ def _comparisons() -> Family:
     return family
 
 
-def _counts() -> Family:
+def counts() -> Family:
     """How many: bounds from above and below, of a class and of the class above it.
 
     A model is (count of N, count of all of its hypernym), each in one of the five stretches that two numbers make.
@@ -116,7 +116,7 @@ def _counts() -> Family:
     return family
 
 
-def _coordination() -> Family:
+def coordination() -> Family:
     """And, or, neither, but not, only one."""
     variables = {"X": "name.first", "Y": "name.first", "Z": "name.first", "V": "verb.intr"}
     models = set(product((False, True), repeat=3))
@@ -148,8 +148,8 @@ def _coordination() -> Family:
 
 def entailment_families() -> list[Family]:
     """All families of inference pairs."""
-    people, animals = _quantifiers("noun.person", "adj.human"), _quantifiers("noun.animal", "adj.thing")
-    return [people, animals, _roles(), _comparisons(), _counts(), _coordination()]
+    people, animals = quantifiers("noun.person", "adj.human"), quantifiers("noun.animal", "adj.thing")
+    return [people, animals, roles(), comparisons(), counts(), coordination()]
 
 
 def paraphrase_families() -> list[Family]:

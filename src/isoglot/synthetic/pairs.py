@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from isoglot.synthetic.wordings import Pattern, parse_wording, plain
+from isoglot.synthetic.grammar import Pattern, parse_wording, plain
 
 Pair = tuple[str, str, str]
 Floats = npt.NDArray[np.float64]
@@ -74,10 +74,16 @@ class Family:
                 if not hypothesis.premise_only and premise.text != hypothesis.text
             ]
         else:
+            words = [  # forms of one variable are one word
+                {word.partition(".")[0] if len(word) > 1 else word for word in plain(text).split()}
+                for text, *_ in self.statements
+            ]
             pairs = [
                 (first.text, second.text, "1" if first.truth == second.truth else "0")
-                for first, second in permutations(self.statements, 2)
-                if _overlap(first.text, second.text) >= LEAST_OVERLAP
+                for (first, left), (second, right) in permutations(
+                    zip(self.statements, words, strict=True), 2
+                )
+                if len(left & right) >= LEAST_OVERLAP * len(left | right)
             ]
         labels, random = sorted({label for _, _, label in pairs}), Random(self.name)
         sample: list[Pair] = []
@@ -92,15 +98,6 @@ def entailment_label(first: Models, second: Models) -> str:
     if first <= second:
         return "entailment"
     return "contradiction" if first.isdisjoint(second) else "neutral"
-
-
-def _overlap(first: str, second: str) -> float:
-    """Word overlap, counting forms of one variable as one word."""
-    words, other_words = (
-        {word.partition(".")[0] if len(word) > 1 else word for word in plain(text).split()}
-        for text in (first, second)
-    )
-    return len(words & other_words) / len(words | other_words)
 
 
 def pair_key(pairs: Sequence[Pair]) -> str:

@@ -11,7 +11,7 @@ from functools import partial
 from random import Random
 from typing import NamedTuple
 
-from isoglot.synthetic.wordings import Pattern, parse_wording
+from isoglot.synthetic.grammar import Pattern, parse_wording
 
 PEOPLE = {"X": "name.first", "Y": "name.first", "Z": "name.first"}
 FILLERS = (
@@ -143,38 +143,33 @@ SCENES = (
 
 def story_patterns(count: int, seed: int) -> list[Pattern]:
     """Patterns of ``count`` random stories, the last sentence of each the question."""
-    random = Random(seed)
-    return [_story(random) for _ in range(count)]
-
-
-def _story(random: Random) -> Pattern:
-    variables, scenes, queues = dict(PEOPLE), [], list[list[tuple[int, int]]]()
-    for number, scene in enumerate(
-        random.sample(SCENES, 2)
-    ):  # each has its variables (V → V1); people are shared
-        pools = dict(part.split("=") for part in scene.variables.split())
-        rename = partial(re.compile(rf"\b({'|'.join(pools)})(?=\.)").sub, rf"\g<1>{number}")
-        variables |= {f"{name}{number}": pool for name, pool in pools.items()}
-        lines, questions = scene.tell(random)
-        questions = [Question(rename(text), rename(answer), i) for text, answer, i in questions]
-        scenes.append(([rename(line) for line in lines], questions))
-        queue = [(number, i) for i in range(len(lines))]
-        queues.append(queue if scene.ordered else random.sample(queue, len(queue)))
-    queues.append([(-1, i) for i in random.sample(range(len(FILLERS)), random.choice((0, 1, 1, 2)))])
-    order: list[tuple[int, int]] = []
-    while any(queues):
-        order.append(random.choice([queue for queue in queues if queue]).pop(0))
-    texts = [FILLERS[i] if number < 0 else scenes[number][0][i] for number, i in order]
-    sentences = [parse_wording(text, variables) for text in texts]
-    number = random.randrange(len(scenes))
-    question = random.choice(scenes[number][1])
-    position = order.index((number, question.sentence))
-    answer = [token[:2] for token in parse_wording(question.answer, variables)]
-    words = [token[:2] for token in sentences[position]]
-    start = next(i for i in range(len(words)) if words[i : i + len(answer)] == answer)
-    start += sum(map(len, sentences[:position]))
-    return Pattern(
-        tuple(variables.values()),
-        (*sentences, parse_wording(question.text, variables)),
-        answer=(start, start + len(answer)),
-    )
+    random, patterns = Random(seed), list[Pattern]()
+    for _ in range(count):
+        variables, scenes, queues = dict(PEOPLE), [], list[list[tuple[int, int]]]()
+        # each has its variables (V → V1); people are shared
+        for number, scene in enumerate(random.sample(SCENES, 2)):
+            pools = dict(part.split("=") for part in scene.variables.split())
+            rename = partial(re.compile(rf"\b({'|'.join(pools)})(?=\.)").sub, rf"\g<1>{number}")
+            variables |= {f"{name}{number}": pool for name, pool in pools.items()}
+            lines, questions = scene.tell(random)
+            questions = [Question(rename(text), rename(answer), i) for text, answer, i in questions]
+            scenes.append(([rename(line) for line in lines], questions))
+            queue = [(number, i) for i in range(len(lines))]
+            queues.append(queue if scene.ordered else random.sample(queue, len(queue)))
+        queues.append([(-1, i) for i in random.sample(range(len(FILLERS)), random.choice((0, 1, 1, 2)))])
+        order: list[tuple[int, int]] = []
+        while any(queues):
+            order.append(random.choice([queue for queue in queues if queue]).pop(0))
+        texts = [FILLERS[i] if number < 0 else scenes[number][0][i] for number, i in order]
+        sentences = [parse_wording(text, variables) for text in texts]
+        number = random.randrange(len(scenes))
+        question = random.choice(scenes[number][1])
+        position = order.index((number, question.sentence))
+        answer = [token[:2] for token in parse_wording(question.answer, variables)]
+        words = [token[:2] for token in sentences[position]]
+        start = next(i for i in range(len(words)) if words[i : i + len(answer)] == answer)
+        start += sum(map(len, sentences[:position]))
+        told = *sentences, parse_wording(question.text, variables)
+        span = start, start + len(answer)
+        patterns.append(Pattern(tuple(variables.values()), told, answer=span))
+    return patterns

@@ -5,6 +5,7 @@ row's theme count more. Whether a sentence belongs to train, dev or test is a ha
 two splits, whichever task it serves.
 """
 
+import re
 from bisect import bisect
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -19,10 +20,9 @@ from isoglot.errors import ConfigurationError
 from isoglot.schema import PAIR, SPAN, TAGGED, TEXT, TREEBANK
 from isoglot.seeding import seed_for
 from isoglot.synthetic.families import inference_patterns, paraphrase_patterns
-from isoglot.synthetic.grammar import sample_patterns
+from isoglot.synthetic.grammar import Pattern, Token, sample_patterns
 from isoglot.synthetic.lexicon import TOPICS, Lexeme, Lexicon, build_lexicon
 from isoglot.synthetic.stories import story_patterns
-from isoglot.synthetic.wordings import Pattern, Token
 
 SPLITS = {"train": (0, 6), "dev": (6, 8), "test": (8, 10)}
 """Split → range of the sentence hash, in tenths."""
@@ -36,6 +36,8 @@ _BOOST = 36.0
 """How much more frequent a word is in its own theme."""
 _WITHOUT_NAMES = 0.125
 """Weight of a sentence without a name among those with entities."""
+_VOWEL = re.compile("(?!uni(?!n)|use|eu|one|ura|uke)[aeiou]|hour|honest|heir")
+"""Words that are spoken with a vowel first."""
 _ATTACHED = {",", ".", "?", "'s"}
 """Words without a space before them."""
 _TREEBANK = Features({**TREEBANK, "entities": List(Value("string")), "text": Value("string")})
@@ -166,7 +168,17 @@ class World:
             topic = random.choice(TOPICS) if random.random() < _THEMED else None
             pattern, lexemes = patterns[bisect(weights, random.random() * weights[-1])], []
             for pool in pattern.variables:
-                frequencies = self._frequencies_of(pool, topic)
+                if (
+                    pool,
+                    topic,
+                ) not in self._frequencies:  # Zipf-Mandelbrot's, more in the theme; accumulated
+                    in_theme = (topic is not None and lexeme.topic == topic for lexeme in self.lexicon[pool])
+                    ranked = (
+                        (rank + 2.7) ** -1.05 * (_BOOST if theme else 1.0)
+                        for rank, theme in enumerate(in_theme)
+                    )
+                    self._frequencies[pool, topic] = list(accumulate(ranked))
+                frequencies = self._frequencies[pool, topic]
                 lexemes.append(self.lexicon[pool][bisect(frequencies, random.random() * frequencies[-1])])
             if len(set(map(id, lexemes))) < len(lexemes):
                 continue  # "Anna met Anna" is not English and spoils labels
@@ -200,34 +212,17 @@ class World:
             self._patterns[kind] = patterns, list(accumulate(pattern.weight for pattern in patterns))
         return self._patterns[kind]
 
-    def _frequencies_of(self, pool: str, topic: str | None) -> list[float]:
-        """Accumulated weights of a pool's lexemes: Zipf-Mandelbrot's, ``(rank + 2.7) ** -1.05``; more in the theme."""
-        if (pool, topic) not in self._frequencies:
-            weights = (
-                (rank + 2.7) ** -1.05 * (_BOOST if topic is not None and lexeme.topic == topic else 1.0)
-                for rank, lexeme in enumerate(self.lexicon[pool])
-            )
-            self._frequencies[pool, topic] = list(accumulate(weights))
-        return self._frequencies[pool, topic]
-
 
 def _spelled(tokens: Sequence[Token], lexemes: Sequence[Lexeme]) -> list[str]:
     """The words of a sentence: ``a`` becomes ``an`` before a vowel; the first begins with a capital."""
     words = [
         token.text if token.variable < 0 else lexemes[token.variable].forms[token.text] for token in tokens
     ]
-    if "a" in words:
-        for position, word in enumerate(words[:-1]):
-            if word == "a" and _takes_an(words[position + 1].lower()):
-                words[position] = "an"
+    for position, word in enumerate(words[:-1]):
+        if word == "a" and _VOWEL.match(words[position + 1].lower()):
+            words[position] = "an"
     words[0] = words[0][0].upper() + words[0][1:]
     return words
-
-
-def _takes_an(word: str) -> bool:
-    if word.startswith(("uni", "use", "eu", "one", "ura", "uke")) and not word.startswith("unin"):
-        return False
-    return word[0] in "aeiou" or word.startswith(("hour", "honest", "heir"))
 
 
 def _tenth(words: Iterable[str]) -> int:

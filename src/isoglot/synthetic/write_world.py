@@ -18,6 +18,8 @@ WORLD_MANIFEST = "world.json"
 """Not ``manifest.json``, by which the readers of tasks tell a corpus: here each task has a folder of its own."""
 
 LANGUAGE = "en"
+Render = Callable[[Dataset, str], Iterator[str]]
+"""The text of a data set, of which split it is."""
 
 
 def write_world(
@@ -60,10 +62,6 @@ def write_world(
     return manifest["files"], made_now
 
 
-def _plain(rows: Dataset, split: str) -> Iterator[str]:
-    return (f"{line}\n" for line in rows["text"])
-
-
 def _conllu(rows: Dataset, split: str) -> Iterator[str]:
     for number, row in enumerate(rows, 1):
         notes = ["_" if entity == "O" else f"Entity={entity}" for entity in row["entities"]]
@@ -77,16 +75,15 @@ def _panx(rows: Dataset, split: str) -> Iterator[str]:
         yield "\n"
 
 
-def _xnli(rows: Dataset, split: str) -> Iterator[str]:
-    yield "language\tgold_label\tsentence1\tsentence2\tpairID\n"
-    for number, row in enumerate(rows, 1):
-        yield f"{LANGUAGE}\t{row['label']}\t{row['first']}\t{row['second']}\t{split}-{number}\n"
+def _table(columns: str, line: str) -> Render:
+    """Column names, then a line for each row."""
 
+    def render(rows: Dataset, split: str) -> Iterator[str]:
+        yield columns.replace(" ", "\t") + "\n"
+        for number, row in enumerate(rows, 1):
+            yield line.format(number=number, split=split, **row) + "\n"
 
-def _paws(rows: Dataset, split: str) -> Iterator[str]:
-    yield "id\tsentence1\tsentence2\tlabel\n"
-    for number, row in enumerate(rows, 1):
-        yield f"{number}\t{row['first']}\t{row['second']}\t{row['label']}\n"
+    return render
 
 
 def _squad(rows: Dataset, split: str) -> Iterator[str]:
@@ -102,13 +99,15 @@ def _squad(rows: Dataset, split: str) -> Iterator[str]:
     yield json.dumps({"version": "1.1", "data": articles}, ensure_ascii=False) + "\n"
 
 
-_FILES: tuple[tuple[str, str, Callable[[Dataset, str], Iterator[str]]], ...] = (
-    ("text", "text/en.{}.txt", _plain),
+_FILES: tuple[tuple[str, str, Render], ...] = (
+    ("text", "text/en.{}.txt", lambda rows, _: (f"{line}\n" for line in rows["text"])),
     ("pos", "pos/en.{}.conllu", _conllu),
     ("ner", "ner/en/{}", _panx),
-    ("nli", "nli/en.{}.tsv", _xnli),
-    ("paws", "paws/en.{}.tsv", _paws),
+    ("nli", "nli/en.{}.tsv", _table(
+        "language gold_label sentence1 sentence2 pairID", "{language}\t{label}\t{first}\t{second}\t{split}-{number}"
+    )),
+    ("paws", "paws/en.{}.tsv", _table("id sentence1 sentence2 label", "{number}\t{first}\t{second}\t{label}")),
     ("qa", "qa/en.{}.json", _squad),
     *((kind, f"trees/{kind}.{{}}.conllu", _conllu) for kind in ("text", "ner", "nli", "paws", "qa")),
-)
+)  # fmt: skip
 """Kind, file by split, and how its rows are written."""

@@ -14,12 +14,29 @@ from torch import Tensor
 from transformers import TrainerCallback, TrainerState, TrainingArguments
 from transformers.trainer_utils import IntervalStrategy, SaveStrategy
 
-from isoglot.errors import TrainingError
+from isoglot.checks import shortened
+from isoglot.errors import ConfigurationError, TrainingError
 from isoglot.objectives.base import Batch
 from isoglot.runs.reporter import Reporter
 from isoglot.training.batches import TokenBudgetBatches
 
 _LOGGER = logging.getLogger(__name__)
+
+
+def require_callback(callback: Any) -> TrainerCallback:
+    """A callback as it is, or made of its class.
+
+    Raises:
+        ConfigurationError: It is not one of ``transformers``.
+    """
+    if isinstance(callback, type) and issubclass(callback, TrainerCallback):
+        return callback()
+    if not isinstance(callback, TrainerCallback):
+        raise ConfigurationError(
+            f"callbacks: got {shortened(callback)}; a transformers.TrainerCallback is needed: "
+            "class Watch(TrainerCallback): def on_log(self, args, state, control, logs=None, **_): print(logs)"
+        )
+    return callback
 
 
 class ObjectiveSteps(TrainerCallback):

@@ -27,6 +27,8 @@ _CONTROL = regex.compile(r"[\p{Cc}\uFEFF--\s]+", regex.V1)
 _NOT_WORD = regex.compile(r"[^\p{L}\p{M}\p{N}]+")
 _FLAG_ENDS = regex.compile(r"[,;|\s]+")
 
+ROW_RULES = ("empty", "held_out", "script", "length", "ratio")
+"""Filters that look at one row alone, in their order."""
 Mask = NDArray[np.bool_]
 
 
@@ -110,35 +112,46 @@ class RowTests:
         return cls(rules, tokenizer=tokenizer, held_out=held_out_hashes(rules))
 
     def reasons(
-        self, sides: list[list[str]], languages: Sequence[str], flags: list[str] | None = None
+        self, sides: list[list[str]], languages: Sequence[str], flags: Sequence[str] | None = None
     ) -> NDArray[np.object_]:
         """The name of the filter that drops each row, empty for rows that stay. **Shape**: (rows,)."""
         rows = np.arange(len(sides[0]))
         reasons = np.full(len(rows), "", object)
-        for name in ("empty", "held_out", "script", "length", "ratio"):
+        for name in ROW_RULES:
             if not len(rows):
                 break
             texts = [[side[row] for row in rows] for side in sides]
-            passed = np.ones(len(rows), dtype=bool)
-            if name == "empty":
-                passed = np.all([[not is_blank(text) for text in side] for side in texts], axis=0)
-            elif name == "held_out":
-                passed = self._not_held_out(texts, flags and [flags[row] for row in rows])
-            elif name == "script" and self._rules.min_script_share is not None:
-                scripts = [scripts_of(language, self._rules.scripts) for language in languages]
-                shares = [script_share(*side) for side in zip(texts, scripts, strict=True)]
-                passed = np.min(shares, axis=0) >= self._rules.min_script_share
-            elif name == "length":
-                passed = self._right_length(texts)
-            elif name == "ratio" and self._rules.max_length_ratio is not None:
-                lengths = np.array([list(map(len, side)) for side in texts])
-                shorter = np.maximum(lengths.min(axis=0), 1)
-                passed = lengths.max(axis=0) <= self._rules.max_length_ratio * shorter
+            passed = self._passed(name, texts, flags and [flags[row] for row in rows.tolist()], languages)
             reasons[rows[~passed]] = name
             rows = rows[passed]
         return reasons
 
-    def _not_held_out(self, texts: list[list[str]], flags: list[str] | None) -> Mask:
+    def every_reason(self, sides: list[list[str]], languages: Sequence[str]) -> list[list[str]]:
+        """The names of all filters that drop each row."""
+        masks = [(name, self._passed(name, sides, None, languages)) for name in ROW_RULES]
+        return [[name for name, passed in masks if not passed[row]] for row in range(len(sides[0]))]
+
+    def _passed(
+        self, name: str, texts: list[list[str]], flags: Sequence[str] | None, languages: Sequence[str]
+    ) -> Mask:
+        """Which rows pass a filter."""
+        if name == "empty":
+            return np.asarray([not any(map(is_blank, row)) for row in zip(*texts, strict=True)])
+        if name == "held_out":
+            return self._not_held_out(texts, flags)
+        if name == "script" and self._rules.min_script_share is not None:
+            scripts = [scripts_of(language, self._rules.scripts) for language in languages]
+            shares = [script_share(*side) for side in zip(texts, scripts, strict=True)]
+            return np.asarray(np.min(shares, axis=0) >= self._rules.min_script_share)
+        if name == "length":
+            return self._right_length(texts)
+        if name == "ratio" and self._rules.max_length_ratio is not None:
+            lengths = np.array([list(map(len, side)) for side in texts])
+            shorter = np.maximum(lengths.min(axis=0), 1)
+            return np.asarray(lengths.max(axis=0) <= self._rules.max_length_ratio * shorter)
+        return np.ones(len(texts[0]), dtype=bool)
+
+    def _not_held_out(self, texts: list[list[str]], flags: Sequence[str] | None) -> Mask:
         """Which rows name no held-out set in their flags, and have no held-out text or line of one."""
         passed = np.ones(len(texts[0]), dtype=bool)
         names = set(self._rules.held_out_flags if isinstance(self._rules, PrepareOptions) else ())

@@ -13,8 +13,8 @@ from isoglot.languages import codes
 
 _LANGUAGES = {
     "Latin": "af ast az br bs ca ceb co cs cy da de en eo es et eu fi fil fo fr fy ga gd gl gn gsw ha haw hr ht hu id "
-    "ig is it jv kmr ku la lb ln lt lv mg mi ms mt nb nds nl nn no nso ny oc om pl pt qu rm ro rw sc scn sco sk sl sm "
-    "sn so sq st su sv sw szl tk tl tn to tr ts tw uz vec vi vo wa war wo xh yo zu",
+    "ig is it jv kmr ku la lb lg ln lt lv mg mi ms mt nb nds nl nn no nso ny oc om pl pt qu rm ro rw sc scn sco sk sl "
+    "sm sn so sq st su sv sw szl tk tl tn to tr ts tw uz vec vi vo wa war wo xh yo zu",
     "Cyrillic": "ab ba be bg ce cv kk kv ky mk mn os ru sah tg tt udm uk",
     "Arabic": "ar arz azb ckb fa ps sd ug ur",
     "Devanagari": "awa bh bho hi mai mr ne new sa",

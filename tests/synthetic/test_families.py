@@ -6,8 +6,8 @@ import pytest
 
 from isoglot.derive.syntax import is_projective
 from isoglot.synthetic.families import inference_patterns, paraphrase_patterns
+from isoglot.synthetic.grammar import parse_wording, plain
 from isoglot.synthetic.stories import story_patterns
-from isoglot.synthetic.wordings import parse_wording, plain
 
 VARIABLES = {
     "X": "name.first",

@@ -1,0 +1,93 @@
+"""Whether a text is in its language, as lingua identifies languages among all of the same script."""
+
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from itertools import compress
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isoglot.checks import missing_package
+from isoglot.corpus.filter.scripts import scripts_of
+from isoglot.errors import ConfigurationError
+from isoglot.languages import two_letters
+
+if TYPE_CHECKING:
+    from lingua import ConfidenceValue, Language, LanguageDetector
+
+_TOO_CLOSE = ({"bs", "hr", "sr", "sh"}, {"nb", "nn", "no"})
+"""Written languages of which sentences often belong to each: whichever is found, the text is in its language."""
+_CERTAIN = 0.9
+"""Confidence of three-letter counts alone above which the slower models are not asked."""
+
+
+class LanguageIdentifier:
+    """Tells how likely texts are in one language, among those that share a script with it.
+
+    Args:
+        language: Code of the language that the texts should have.
+        further: Codes of further languages that they may be in, such as that of the other side.
+
+    Raises:
+        ConfigurationError: lingua is not installed, or does not know the language.
+    """
+
+    def __init__(self, language: str, further: Iterable[str] = ()) -> None:
+        try:
+            from lingua import Language  # noqa: PLC0415 (an extra)
+        except ImportError as error:
+            raise missing_package("--min-language", "lingua-language-detector") from error
+        known = {lingua.iso_code_639_1.name.lower(): lingua for lingua in Language.all()}
+        code = two_letters(language.replace("_", "-").lower().split("-")[0])
+        close = next((group for group in _TOO_CLOSE if code in group), {code})
+        self._accepted = {known[name] for name in close & known.keys()}
+        if not self._accepted:
+            raise ConfigurationError(
+                f"min_language: lingua does not know {language!r}; it knows {', '.join(sorted(known))}; leave "
+                "min_language out, or set the languages"
+            )
+        scripts = set(scripts_of(language))
+        near = {name for name in known if scripts & set(scripts_of(name))}
+        second = {two_letters(tag.replace("_", "-").lower().split("-")[0]) for tag in further}
+        # lingua compares two languages at least
+        candidates = near | close | second | {"en", "zh"}
+        self._candidates = [known[name] for name in sorted(candidates & known.keys())]
+
+    def likelihoods(self, texts: Sequence[str]) -> NDArray[np.float64]:
+        """The confidence in the language divided by that in the likeliest one; 1 for a text without letters.
+
+        **Shape**: (texts,).
+        """
+        fast = self._fast.compute_language_confidence_values_in_parallel(list(texts))
+        ratios, certain = (
+            map(np.array, zip(*map(self._judged, fast), strict=True)) if texts else [np.ones(0)] * 2
+        )
+        doubtful = certain < _CERTAIN
+        if doubtful.any():
+            slow = self._slow.compute_language_confidence_values_in_parallel(
+                list(compress(texts, doubtful.tolist()))
+            )
+            ratios[doubtful] = [self._judged(values)[0] for values in slow]
+        return ratios
+
+    def _judged(self, values: Sequence["ConfidenceValue"]) -> tuple[float, float]:
+        """The likelihood of the language, and its confidence."""
+        confidence = sum(value.value for value in values if value.language in self._accepted)
+        best = max(value.value for value in values)
+        return (min(1.0, confidence / best), confidence) if best else (1.0, 1.0)
+
+    @cached_property
+    def _fast(self) -> "LanguageDetector":
+        return _detector(self._candidates, fast=True)
+
+    @cached_property
+    def _slow(self) -> "LanguageDetector":
+        return _detector(self._candidates, fast=False)
+
+
+def _detector(candidates: Sequence["Language"], *, fast: bool) -> "LanguageDetector":
+    from lingua import LanguageDetectorBuilder  # noqa: PLC0415 (an extra)
+
+    builder = LanguageDetectorBuilder.from_languages(*candidates)
+    return (builder.with_low_accuracy_mode() if fast else builder).build()

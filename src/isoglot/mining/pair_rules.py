@@ -1,0 +1,91 @@
+"""Rules of `isoglot filter`: those of `prepare`, and copies, languages, numbers and placeholders."""
+
+from collections import Counter
+from collections.abc import Sequence
+from functools import cache
+
+import numpy as np
+import regex
+
+from isoglot.corpus.filter.filters import RowTests, check_rules
+from isoglot.corpus.filter.identify import LanguageIdentifier
+from isoglot.corpus.filter.numbers import changed_numbers, placeholders
+from isoglot.errors import ConfigurationError
+from isoglot.formats.sentence_pair import SentencePair
+from isoglot.formats.sources import UNNAMED, Source
+from isoglot.formats.words import split_words
+from isoglot.mining.options import FilterOptions
+
+_LETTER = regex.compile(r"\p{L}")
+
+
+class PairRules:
+    """Names the rules that drop a pair."""
+
+    def __init__(self, options: FilterOptions) -> None:
+        self._options = options
+        self._rows = RowTests.load(options)
+        self._identifiers = cache(_identifiers)
+
+    def reasons(self, pairs: Sequence[SentencePair], languages: tuple[str, str]) -> list[list[str]]:
+        """Every rule that drops each of the pairs, which are in the same languages."""
+        options = self._options
+        sides = [[pair.texts[side] for pair in pairs] for side in (0, 1)]
+        reasons = self._rows.every_reason(sides, languages)
+        if options.min_language is not None:
+            identified = zip(self._identifiers(languages), sides, strict=True)
+            likelihoods = [identifier.likelihoods(texts) for identifier, texts in identified]
+            for row in np.flatnonzero(np.min(likelihoods, axis=0) < options.min_language):
+                reasons[row].append("language")
+        for pair, names in zip(pairs, reasons, strict=True):
+            if options.max_copied is not None and copied_share(*pair.texts) > options.max_copied:
+                names.append("copied")
+            if options.numbers != "any":
+                missing = list(map(bool, changed_numbers(*pair.texts)))
+                if all(missing) or (options.numbers == "missing" and any(missing)):
+                    names.append("numbers")
+            if options.placeholders:
+                source, target = (
+                    placeholders(text, (tag for _, tag in tags))
+                    for text, tags in zip(pair.texts, pair.tags, strict=True)
+                )
+                if source != target:
+                    names.append("placeholders")
+        return reasons
+
+
+def check_pair_rules(sources: Sequence[Source], options: FilterOptions) -> None:
+    """Refuse rules that cannot work for these sources.
+
+    Raises:
+        ConfigurationError: As of `prepare`; languages to identify that are not named, or that lingua does not know.
+    """
+    check_rules(sources, options, "bitext")
+    if options.min_language is not None:
+        for source, target in {source.languages("bitext") for source in sources}:
+            _identifiers((source, target))
+
+
+def _identifiers(languages: tuple[str, str]) -> tuple[LanguageIdentifier, LanguageIdentifier]:
+    """One for each side."""
+    if any(language in ("", *UNNAMED) for language in languages):
+        raise ConfigurationError(
+            "min_language compares texts with their languages, which are not known; add --source-lang en "
+            "--target-lang de (languages=('en', 'de') in Python)"
+        )
+    source, target = languages
+    return LanguageIdentifier(source, [target]), LanguageIdentifier(target, [source])
+
+
+def copied_share(source: str, target: str) -> float:
+    """How many words of the shorter side also stand on the other, of those that have a letter; 0 where it has none.
+
+    Example:
+        >>> copied_share("Tokyo is big.", "Tokyo ist groß."), copied_share("1990", "1990")
+        (0.3333333333333333, 0.0)
+    """
+    first, second = (
+        Counter(word for word in split_words(text.casefold()) if _LETTER.search(word))
+        for text in (source, target)
+    )
+    return (first & second).total() / max(1, min(first.total(), second.total()))

@@ -1,0 +1,228 @@
+"""What is written of a study: its cells, results, captions and figures."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from pathlib import Path
+
+from labelled_files import json_lines
+from study_programs import add_sum, built, made, study
+from study_steps import Add, Trained
+
+from isoglot.reports.compare import compare
+from isoglot.reports.runs import gather
+from isoglot.reports.scores import collect
+from isoglot.results import read, read_cells
+from isoglot.studies.analysis_steps import StatisticalAlignment
+from isoglot.studies.catalogue import Study, find_studies
+from isoglot.studies.lab import Lab
+from isoglot.studies.program import Selection, inspect_programs
+from isoglot.studies.tables import write_study
+from isoglot.studies.training_steps import StudyTask
+
+
+def test_a_study_from_its_function_to_its_files(tmp_path: Path) -> None:
+    (tmp_path / "log").touch()
+    program = built(study(tmp_path), tmp_path / "out")
+    plan = inspect_programs([program])
+    assert plan.missing() == ["/no/such/file"]
+    assert [part.title for part in plan.parts if part.missing] == ["all / far:sum", "shape"]
+    made(program)
+    for number in range(3):  # of the figure, which lacks a file
+        program.lab.is_rehearsal = False
+        program.lab.make(f"x{number}", Add, log=str(tmp_path / "log"), number=number)
+    program.lab.is_rehearsal = True
+    written = write_study(program)
+    tables, folder = written.tables, written.folder
+    cells = {
+        (cell.row[1], cell.seed): (cell.value, cell.unavailable)
+        for cell in read_cells(folder / "cells.jsonl")
+    }
+    assert cells == {
+        ("one", 1): (1, None), ("one", 3): (3, None), ("two", 1): (2, None), ("two", 3): (6, None),
+        ("lost", None): (None, "not here"), ("far", None): (None, "not there: /no/such/file"),
+    }  # fmt: skip
+    assert {(r.run, r.value) for r in read(folder)} == {
+        ("one s1", 1),
+        ("one s3", 3),
+        ("two s1", 2),
+        ("two s3", 6),
+    }
+    assert [row.cells[0].text for row in tables[0].rows] == ["2.0", "4.0", "–", "–"]
+    text = (folder / "table.txt").read_text()
+    assert text.startswith("A table.\n\nmine\nScale tiny. Made up. ") and "not there: /no/such/file" in text
+    figure = json.loads((folder / "figures" / "shape.json").read_text())
+    assert figure == {
+        "kind": "scatter",
+        "title": "Shape",
+        "points": [{"label": "a", "x": 0.0, "y": -1.0}],
+        "note": "",
+    }
+
+
+def test_a_number_that_depends_on_no_seed_counts_once(tmp_path: Path) -> None:
+    (tmp_path / "log").touch()
+
+    def table(lab: Lab) -> None:
+        for seed in lab.seeds:
+            for name, number in (("alike", 1), ("each", seed)):
+                value = partial(add_sum, lab, name, str(tmp_path / "log"), number)
+                lab.cell("mine", row=name, column="sum", value=value, seed=seed)
+
+    program = built(
+        Study("mine/table", "A table.", table, {"seeds": ([1, 2], [1], [1])}, {}), tmp_path / "out"
+    )
+    for _ in range(2):  # before and after it is measured
+        folder = write_study(program).folder
+        assert [(c.row[0], c.seed) for c in read_cells(folder / "cells.jsonl")] == [
+            ("alike", None),
+            ("each", 1),
+            ("each", 2),
+        ]
+        made(program)
+
+
+def test_results_tell_options_examples_and_where_runs_start(encoder: Path, tmp_path: Path) -> None:
+    """One encoder read by three methods is three runs, none measured again; the page says what each starts from."""
+    rows = [{"src": ["the", "river"], "tgt": ["ta", "potamo"], "sure": [[0, 0], [1, 1]]}] * 6
+    gold = json_lines(tmp_path / "de-en.jsonl", *rows)
+
+    def error(lab: Lab, method: str) -> float:
+        base = lab.make("base s1", Trained, encoder=str(encoder), label="base")
+        model = lab.make("after s1", Trained, encoder=lab.checkpoint(base), label="after")
+        task = StudyTask("word_alignment", [gold], ["de-en"], options={"method": method, "layer": 1})
+        return lab.evaluate(model, task).value("de-en", "aer")
+
+    def statistical(lab: Lab) -> float:
+        work = lab.make("fast_align", StatisticalAlignment, gold=gold, label="fast_align")
+        return work.value("aer", row=("word_alignment", "de-en", "aer"))
+
+    def table(lab: Lab) -> None:
+        for method in ("argmax", "itermax", "ot"):
+            lab.cell("mine", row=method, column="aer", value=partial(error, lab, method), seed=1)
+        lab.cell("mine", row="fast_align", column="aer", value=partial(statistical, lab), seed=1)
+
+    program = built(Study("mine/table", "A table.", table, {"seeds": ([1], [1], [1])}, {}), tmp_path / "out")
+    made(program)
+    folder = write_study(program).folder
+    found = read(folder)
+    assert [(row.run, row.options.get("method"), row.examples) for row in found] == [
+        ("after", "argmax", 6),
+        ("after", "itermax", 6),
+        ("after", "ot", 6),
+        ("fast_align", None, 6),
+    ]
+    material = gather([folder])
+    names = ["after (method=argmax)", "after (method=itermax)", "after (method=ot)", "fast_align"]
+    scores = collect(material.rows)
+    assert scores.runs == names and not scores.repeated
+    assert [info.encoder for info in material.infos.values()] == ["base", "base", "base", ""]
+    assert str(tmp_path) not in (folder / "runs.json").read_text()
+
+
+def test_cells_that_were_measured_before_stay_written(tmp_path: Path) -> None:
+    (tmp_path / "log").touch()
+    written = []
+    for only in ("*one:sum", "*two:sum"):
+        program = built(study(tmp_path), tmp_path / "out", (only,))
+        made(program)
+        folder = write_study(program).folder
+        written.append(sorted({cell.row[1] for cell in read_cells(folder / "cells.jsonl")}))
+    assert written == [["one"], ["one", "two"]]
+    assert {r.run for r in read(folder)} == {"one s1", "one s3", "two s1", "two s3"}
+
+
+def captions(name: str, tmp_path: Path, scale: str = "tiny", **changes: object) -> str:
+    studies, changes = find_studies([name]), {"seeds": [1], **changes}
+    (program,) = Selection(studies, tmp_path, scale, changes).programs()
+    return write_study(program).tables[0].caption
+
+
+def test_a_caption_says_every_size_and_what_it_is_at_scale_paper(tmp_path: Path) -> None:
+    told = captions("weam/table2", tmp_path, masking=0.2)
+    for text in ("Sizes (in brackets: at scale paper): ", "masking 0.2 (0.3)", "learning_rate 0.001 (5e-05)",
+                 "base_steps 3000,", "save_steps 10000,", "cao_pairs None (250000)", "bucket 50,"):  # fmt: skip
+        assert text in told, text
+    assert "variant isoglot: " in told and "seeds" not in told
+    told = captions("xlm_align/table1", tmp_path)
+    assert "tag_rate 0.0005," in told and "self_after 400," in told
+    assert "normalize_z True (False)" in captions("ppa/table2", tmp_path)
+    assert "mask_duplicates same_source_id (none)" in captions("ppa/table2", tmp_path, scale="small")
+
+
+def test_at_scale_paper_a_caption_says_variant_sizes_and_what_chose_the_checkpoint(tmp_path: Path) -> None:
+    told = captions("weam/table2", tmp_path, "paper", variant="literal")
+    assert told.startswith("Scale paper, variant literal: the paper's equations and text to the letter. ")
+    assert "Sizes: masking 0.3, " in told and "unaligned literal, " in told and "(exclude)" not in told
+    assert "TyDiQA-GoldP has no test data of its own" in captions("xlm_align/table17", tmp_path, "paper")
+
+
+def test_cells_keep_sizes_and_setting(tmp_path: Path) -> None:
+    captions("weam/table2", tmp_path, masking=0.2)
+    (path,) = tmp_path.glob("*/cells.jsonl")
+    assert path.parent.name == "weam_table2_seeds=1_masking=0.2"
+    cell = read_cells(path)[0]
+    assert (cell.setting, cell.sizes["masking"], cell.paper_sizes["masking"]) == ("masking=0.2", 0.2, 0.3)
+    assert cell.sizes["base_steps"] == 3_000 and "seeds" not in cell.sizes
+
+
+def test_two_settings_of_a_study_are_two_folders_and_two_rows(tmp_path: Path) -> None:
+    (tmp_path / "log").touch()
+
+    def table(lab: Lab) -> None:
+        for seed in lab.seeds:
+            value = partial(add_sum, lab, f"one s{seed}", str(tmp_path / "log"), lab.size["alpha"] * seed)
+            lab.cell("mine", row="one", column="sum", value=value, seed=seed)
+
+    sums = Study("mine/table", "A table.", table, {"seeds": ([1, 2], [1], [1]), "alpha": (10, 5, 1)}, {})
+    root = tmp_path / "out"
+    for changes in ({"alpha": 1}, {"alpha": 10}, {"seeds": [1]}):
+        program = built(sums, root, **changes)
+        made(program)
+        write_study(program)
+    assert {path.parent.name for path in root.glob("*/cells.jsonl")} == {
+        "mine_table", "mine_table_alpha=1", "mine_table_seeds=1",
+    }  # fmt: skip
+    assert {(r.run, r.seed, r.value) for r in read(root)} == {
+        ("one s1", 1, 10), ("one s2", 2, 20), ("one s1 (alpha=1)", 1, 1), ("one s2 (alpha=1)", 2, 2),
+    }  # fmt: skip
+    (found,) = compare(read_cells(root))
+    assert [(row.header, row.cells[0].text) for row in found.rows] == [
+        ("one", "15.0"),
+        ("one (alpha=1)", "1.5"),
+    ]
+    assert found.caption.endswith(
+        "Sizes (in brackets: at scale paper): unchanged: alpha 10 (1); alpha=1: alpha 1."
+    )
+
+
+def test_rows_of_analyses_say_what_was_measured(tmp_path: Path) -> None:
+    log = str(tmp_path / "log")
+    (tmp_path / "log").touch()
+
+    def error(lab: Lab, pair: str, number: int) -> float:
+        work = lab.make(f"hmm {pair}", Add, log=log, number=number, label="hmm")
+        return work.value("sum", row=("word_alignment", pair, "aer"))
+
+    def table(lab: Lab) -> None:
+        for number, pair in enumerate(("de-en", "en-fr")):
+            lab.cell("mine", row="hmm", column=pair, value=partial(error, lab, pair, number))
+        lab.cell(
+            "mine", row="hmm", column="layer", value=partial(add_sum, lab, "layer", log, 9), is_result=False
+        )
+
+    pairs = Study("mine/pairs", "Pairs.", table, {"seeds": ([1], [1], [1])}, {"tiny": "Made up."})
+    program = built(pairs, tmp_path / "out")
+    made(program)
+    folder = write_study(program).folder
+    assert [(r.run, r.task, r.language, r.metric, r.value) for r in read(folder)] == [
+        ("hmm", "word_alignment", "de-en", "aer", 0),
+        ("hmm", "word_alignment", "en-fr", "aer", 1),
+    ]
+    empty = built(pairs, tmp_path / "new", seeds=[7])
+    new = write_study(empty).folder
+    old = new / "results.jsonl"
+    old.write_text((folder / "results.jsonl").read_text(encoding="utf-8"), encoding="utf-8")
+    write_study(empty)
+    assert not old.exists(), "results of what is no longer there are not this study's"
