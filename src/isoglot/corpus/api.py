@@ -18,12 +18,14 @@ from isoglot.corpus.prepare import prepare as prepare_sources
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.formats.readers import wanted_columns
 from isoglot.formats.sources import LANGUAGES, ROLES, Kind, Reading, Source, sources_from
+from isoglot.python_messages import names_arguments
 from isoglot.runs.cache import cache_folder
 from isoglot.runs.files import whole_path
 from isoglot.runs.folder import key_of
 from isoglot.runs.reporter import AnyReporter, bars_on_terminals, reporter_of
 
 
+@names_arguments
 def prepare(
     inputs: Any,
     out: str | Path,

@@ -112,7 +112,7 @@ class RowTests:
         return cls(rules, tokenizer=tokenizer, held_out=held_out_hashes(rules))
 
     def reasons(
-        self, sides: list[list[str]], languages: Sequence[str], flags: Sequence[str] | None = None
+        self, sides: list[list[str]], languages: Sequence[str], flags: list[str] | None = None
     ) -> NDArray[np.object_]:
         """The name of the filter that drops each row, empty for rows that stay. **Shape**: (rows,)."""
         rows = np.arange(len(sides[0]))
@@ -121,13 +121,13 @@ class RowTests:
             if not len(rows):
                 break
             texts = [[side[row] for row in rows] for side in sides]
-            passed = self._passed(name, texts, flags and [flags[row] for row in rows.tolist()], languages)
+            passed = self._passed(name, texts, flags and [flags[row] for row in rows], languages)
             reasons[rows[~passed]] = name
             rows = rows[passed]
         return reasons
 
     def every_reason(self, sides: list[list[str]], languages: Sequence[str]) -> list[list[str]]:
-        """The names of all filters that drop each row."""
+        """The names of all filters that drop each row, which has no flags."""
         masks = [(name, self._passed(name, sides, None, languages)) for name in ROW_RULES]
         return [[name for name, passed in masks if not passed[row]] for row in range(len(sides[0]))]
 
@@ -135,21 +135,22 @@ class RowTests:
         self, name: str, texts: list[list[str]], flags: Sequence[str] | None, languages: Sequence[str]
     ) -> Mask:
         """Which rows pass a filter."""
+        passed: Mask = np.ones(len(texts[0]), dtype=bool)
         if name == "empty":
-            return np.asarray([not any(map(is_blank, row)) for row in zip(*texts, strict=True)])
-        if name == "held_out":
-            return self._not_held_out(texts, flags)
-        if name == "script" and self._rules.min_script_share is not None:
+            passed = np.all([[not is_blank(text) for text in side] for side in texts], axis=0)
+        elif name == "held_out":
+            passed = self._not_held_out(texts, flags)
+        elif name == "script" and self._rules.min_script_share is not None:
             scripts = [scripts_of(language, self._rules.scripts) for language in languages]
             shares = [script_share(*side) for side in zip(texts, scripts, strict=True)]
-            return np.asarray(np.min(shares, axis=0) >= self._rules.min_script_share)
-        if name == "length":
-            return self._right_length(texts)
-        if name == "ratio" and self._rules.max_length_ratio is not None:
+            passed = np.min(shares, axis=0) >= self._rules.min_script_share
+        elif name == "length":
+            passed = self._right_length(texts)
+        elif name == "ratio" and self._rules.max_length_ratio is not None:
             lengths = np.array([list(map(len, side)) for side in texts])
             shorter = np.maximum(lengths.min(axis=0), 1)
-            return np.asarray(lengths.max(axis=0) <= self._rules.max_length_ratio * shorter)
-        return np.ones(len(texts[0]), dtype=bool)
+            passed = lengths.max(axis=0) <= self._rules.max_length_ratio * shorter
+        return passed
 
     def _not_held_out(self, texts: list[list[str]], flags: Sequence[str] | None) -> Mask:
         """Which rows name no held-out set in their flags, and have no held-out text or line of one."""

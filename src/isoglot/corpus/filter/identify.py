@@ -18,8 +18,10 @@ if TYPE_CHECKING:
 
 _TOO_CLOSE = ({"bs", "hr", "sr", "sh"}, {"nb", "nn", "no"})
 """Written languages of which sentences often belong to each: whichever is found, the text is in its language."""
-_CERTAIN = 0.9
+_CERTAIN = 0.97
 """Confidence of three-letter counts alone above which the slower models are not asked."""
+_LONG = 120
+"""Characters from which lingua uses nothing but counts of three letters."""
 
 
 class LanguageIdentifier:
@@ -27,13 +29,13 @@ class LanguageIdentifier:
 
     Args:
         language: Code of the language that the texts should have.
-        further: Codes of further languages that they may be in, such as that of the other side.
+        alternatives: Codes of further languages that they may be in, such as that of the other side.
 
     Raises:
         ConfigurationError: lingua is not installed, or does not know the language.
     """
 
-    def __init__(self, language: str, further: Iterable[str] = ()) -> None:
+    def __init__(self, language: str, alternatives: Iterable[str] = ()) -> None:
         try:
             from lingua import Language  # noqa: PLC0415 (an extra)
         except ImportError as error:
@@ -47,9 +49,9 @@ class LanguageIdentifier:
                 f"min_language: lingua does not know {language!r}; it knows {', '.join(sorted(known))}; leave "
                 "min_language out, or set the languages"
             )
-        scripts = set(scripts_of(language))
+        scripts = set(scripts_of(code))
         near = {name for name in known if scripts & set(scripts_of(name))}
-        second = {two_letters(tag.replace("_", "-").lower().split("-")[0]) for tag in further}
+        second = {two_letters(tag.replace("_", "-").lower().split("-")[0]) for tag in alternatives}
         # lingua compares two languages at least
         candidates = near | close | second | {"en", "zh"}
         self._candidates = [known[name] for name in sorted(candidates & known.keys())]
@@ -63,7 +65,7 @@ class LanguageIdentifier:
         ratios, certain = (
             map(np.array, zip(*map(self._judged, fast), strict=True)) if texts else [np.ones(0)] * 2
         )
-        doubtful = certain < _CERTAIN
+        doubtful = (certain < _CERTAIN) & (np.array(list(map(len, texts))) < _LONG)
         if doubtful.any():
             slow = self._slow.compute_language_confidence_values_in_parallel(
                 list(compress(texts, doubtful.tolist()))
