@@ -26,6 +26,7 @@ from isoglot.errors import InputError
 from isoglot.formats.line_files import numbered_lines, parsed
 from isoglot.formats.pair_writer import pair_writer, segment
 from isoglot.formats.sentence_pair import SentencePair
+from isoglot.formats.words import has_unspaced
 from isoglot.projection.elements import MarkupProjection
 from isoglot.projection.labels import LabelKind
 from isoglot.projection.rule import Words
@@ -224,7 +225,7 @@ class _Translation:
             beside = any(alone[max(rank - 1, 0) : rank + 1])
             before = rank > 0 or (left and category(left) not in ("Ps", "Pi"))
             behind = rank < len(tags) or (right and category(right) not in ("Pe", "Pf", "Po"))
-            if slot and beside and not spaces[rank] and before and behind:
+            if slot and beside and not spaces[rank] and before and behind and not has_unspaced(left + right):
                 spaces[rank] = slot.translate(_LINE_ENDS)
         return spaces
 
