@@ -21,10 +21,10 @@ def score_file(gold: Gold, options: FileScoring) -> ScoreReport:
 
 
 def write_sentences(report: ScoreReport, path: Path) -> None:
-    """One sentence a line: name, precision, recall, F1, AER, links, sure links; tab-separated, with a header."""
+    """One sentence a line: name, precision, recall, F1, AER (in %), links, sure links; with tabs and a header."""
     lines = ["\t".join(("sentence", *FIGURES))]
     lines += [
-        f"{name}\t{s.precision:.4f}\t{s.recall:.4f}\t{s.f1:.4f}\t{s.aer:.4f}\t{s.links}\t{s.sure}"
+        f"{name}\t{s.precision:.2f}\t{s.recall:.2f}\t{s.f1:.2f}\t{s.aer:.2f}\t{s.links}\t{s.sure}"
         for name, s in report.sentences
     ]
     write_text(path, "\n".join(lines) + "\n")
