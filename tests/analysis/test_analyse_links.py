@@ -9,9 +9,9 @@ from figures import figure
 
 from isoglot.aligners.embedding.aligner import EmbeddingAligner
 from isoglot.aligners.embedding.choice import keep_choice
+from isoglot.aligners.embedding.layer_error import score_layers
 from isoglot.aligners.embedding.options import EmbeddingOptions
 from isoglot.aligners.options import Gold, scoring_of
-from isoglot.aligners.score_file import score_layers
 from isoglot.analysis.analyse import Job
 from isoglot.analysis.analyse_links import analyse_alignments, analyse_layers
 from isoglot.analysis.options import (

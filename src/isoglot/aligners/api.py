@@ -347,8 +347,7 @@ def _saved(folder: Path, identity: tuple[FileState, ...], **options: Any) -> Sta
 @lru_cache(_CAPACITY)
 def _embedding(name: str, identity: tuple[FileState, ...], options: EmbeddingOptions) -> EmbeddingAligner:
     """Kept beside the encoder, because a pointer network is read from the disk for each."""
-    from isoglot.aligners.embedding.loading import compute_dtype  # noqa: PLC0415 - loads torch
-    from isoglot.modules.devices import resolve_device  # noqa: PLC0415
+    from isoglot.modules.devices import compute_dtype, resolve_device  # noqa: PLC0415 - loads torch
 
     dtype = compute_dtype(options.resolved_dtype(), resolve_device(options.device))
     return _encoder(name, identity, str(dtype).removeprefix("torch."), options.device).with_options(options)

@@ -145,6 +145,10 @@ _KINDS: dict[str, type[Options]] = {
 }
 
 
+NUMBERED = ("pharaoh", "talp", "alignv2", "naacl")
+"""Formats of :mod:`isoglot.formats.link_files` that hold word numbers alone, for which no words are needed."""
+
+
 class LinkFormat(Options):
     """How ``isoglot align`` cuts words and writes links."""
 
@@ -173,6 +177,11 @@ class LinkFormat(Options):
         (), "Link pieces of this tokenizer, not words: a folder, hub name or SentencePiece file; twice for both sides.",
         metavar="TOKENIZER", group=_WRITING, max_length=2,
     )  # fmt: skip
+
+    @property
+    def shows_words(self) -> bool:
+        """Whether the words of a pair are needed beside its links."""
+        return self.output not in NUMBERED or bool(self.phrases or self.pieces)
 
     @model_validator(mode="after")
     def _numbers_are_written(self) -> Self:
@@ -213,7 +222,10 @@ def aligner_of(**values: Any) -> AnyAligner:
     if "load" in values:
         return validated(SavedModel, values, what="a saved model", called=_flag)
     method = values.get("method")
-    if method is None and (learning := [name for name in values if name in _learning()]):
+    learns = fields_of(*(_KINDS[name] for name in STATISTICAL))
+    encoders = {name for name, _, _ in fields_of(Encoder)}
+    only_learning = {name for name, _, _ in learns} - encoders
+    if method is None and (learning := [name for name in values if name in only_learning]):
         raise ConfigurationError(
             f"{', '.join(map(_flag, learning))}: only a method that learns from the bitext reads this; add "
             "--method hmm (the most accurate) or --method fast_align (the fastest)"
@@ -231,12 +243,6 @@ def aligner_of(**values: Any) -> AnyAligner:
     if kind is Encoder:
         options["method"] = method
     return validated(kind, options, what=f"method {method}", called=_flag)  # type: ignore[return-value]
-
-
-def _learning() -> set[str]:
-    """Options that only aligners which learn from the bitext have."""
-    learning, encoding = fields_of(*(_KINDS[name] for name in STATISTICAL)), fields_of(Encoder)
-    return {name for name, _, _ in learning} - {name for name, _, _ in encoding}
 
 
 def _flag(name: str) -> str:
@@ -266,6 +272,14 @@ class FileScoring(Options):
     base: int | None = option(None, "The links count words from 0 or 1.", ge=0, le=1)
     reverse: bool = option(False, "The links have the target side first.")
     sentences: OutputFile | None = option(None, "Write the rates of each sentence here, from 0 to 1, as TSV.")
+
+
+def layer_numbers(text: str) -> list[int] | None:
+    """Layers as the command line gives them: ``None`` for ``all``."""
+    try:
+        return None if text == "all" else [int(part) for part in text.split(",")]
+    except ValueError:
+        raise ConfigurationError(f"--layers must be `all` or numbers such as 4,8,12, got {text!r}") from None
 
 
 class LayerScoring(Options):

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from isoglot.aligners.alignment import column
-from isoglot.aligners.options import LinkFormat
+from isoglot.aligners.options import NUMBERED
 from isoglot.corpus.options import PrepareOptions
 from isoglot.errors import ConfigurationError
 from isoglot.formats.link_files import FORMATS
@@ -18,22 +18,19 @@ from isoglot.formats.sentence_pair import SentencePair
 from isoglot.formats.sources import Source
 from isoglot.runs.files import text_output
 from isoglot.runs.records import json_line
+from isoglot.runs.reporter import Reporter
 
-NUMBERED = ("pharaoh", "talp", "alignv2", "naacl")
-"""Formats of :mod:`isoglot.formats.link_files` that hold word numbers alone, for which no words are needed."""
+_OFTEN = 512
+"""Pairs between two reports of progress."""
 _OF_LINKS = frozenset(["links", "probabilities", "similarities", "spans", "score", "src", "tgt", "src_text", "tgt_text",
                        "src_spans", "tgt_spans", "sure", "possible"])  # fmt: skip
 """What JSON lines of links say: an input's values of these names are of other links, or of other words."""
 
 
-def shows_words(form: LinkFormat) -> bool:
-    """Whether the words of a pair are needed beside its links."""
-    return form.output not in NUMBERED or bool(form.phrases or form.pieces)
-
-
 def write_lines(
     pairs: Iterable[SentencePair],
     out: str | Path,
+    progress: Reporter | None = None,
     *,
     name: str = "pharaoh",
     base: int | None = None,
@@ -51,6 +48,8 @@ def write_lines(
         for pair in pairs:
             file.write(_lines(pair.transpose() if reverse else pair, count, name, first, values))
             count += 1
+            if progress is not None and count % _OFTEN == 0:
+                progress.progress("aligning", count, 0)
     return count
 
 
@@ -83,7 +82,7 @@ def _lines(pair: SentencePair, number: int, name: str, first: int, values: str) 
     return json_line(row)
 
 
-def write_corpus(linked: Iterable[SentencePair], out: Path) -> int:
+def write_corpus(linked: Iterable[SentencePair], out: Path, progress: Reporter) -> int:
     """Write an ALIGNED corpus folder, as ``isoglot prepare`` does; recipes take it with ``kind: aligned``.
 
     Probabilities and scores are not kept: links that training should not see are left out before, by
@@ -107,6 +106,8 @@ def write_corpus(linked: Iterable[SentencePair], out: Path) -> int:
                     row = {"source": pair.words[0], "target": pair.words[1], "links": pair.links}
                     file.write(json.dumps(row, ensure_ascii=False) + "\n")
                     pairs += 1
+                    if pairs % _OFTEN == 0:
+                        progress.progress("aligning", pairs, 0)
             named = dict(zip(("source_language", "target_language"), languages, strict=True))
             sources.append(Source(path=str(path), format="jsonl", **named))
         prepare(sources, out, options=PrepareOptions(kind="aligned"))

@@ -13,6 +13,7 @@ from itertools import chain, product
 from pathlib import Path
 from typing import Any
 
+from isoglot.aligners.options import FileScoring, Gold
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.formats.link_files import LinkReader, LinksInMemory
 from isoglot.formats.link_matching import matched
@@ -20,6 +21,7 @@ from isoglot.formats.links import Alignment, Link, link_outside
 from isoglot.formats.sentence_pair import SentencePair
 from isoglot.link_counts import AlignmentScore, require_sure
 from isoglot.python_messages import names_arguments
+from isoglot.runs.files import write_text
 
 Links = frozenset[Link]
 GivenLinks = str | Path | Iterable[SentencePair | Alignment | str | Iterable[Link]]
@@ -73,8 +75,16 @@ def score(links: GivenLinks, gold: GivenLinks) -> AlignmentScore:
     if isinstance(links, list | tuple) and isinstance(gold, list | tuple):
         alignments = [sentence for sentence in links if isinstance(sentence, Alignment)]
         answers = [pair for pair in gold if isinstance(pair, SentencePair) and pair.sure is not None]
-        if len(alignments) == len(links) and len(answers) == len(gold):
-            return _total(alignments, answers)
+        if len(alignments) == len(links) and len(answers) == len(gold):  # without a look at other readings
+            if len(alignments) != len(answers):
+                raise ConfigurationError(
+                    f"got {len(alignments)} alignments but {len(answers)} gold alignments; keep empty lines for empty "
+                    "alignments"
+                )
+            pairs = zip(alignments, answers, strict=True)
+            total = sum((score_pair(found.links, answer) for found, answer in pairs), AlignmentScore())
+            require_sure(total.sure > 0, "gold")
+            return total
     report = score_sentences(
         LinkReader(links) if isinstance(links, str | Path) else LinksInMemory(links, "links"),
         LinkReader(gold, gold=True)
@@ -86,16 +96,23 @@ def score(links: GivenLinks, gold: GivenLinks) -> AlignmentScore:
     return report.total
 
 
-def _total(alignments: list[Alignment], gold: list[SentencePair]) -> AlignmentScore:
-    """The score of links in memory alone, without a look at other readings of them."""
-    if len(alignments) != len(gold):
-        raise ConfigurationError(
-            f"got {len(alignments)} alignments but {len(gold)} gold alignments; keep empty lines for empty alignments"
-        )
-    pairs = zip(alignments, gold, strict=True)
-    total = sum((score_pair(alignment.links, pair) for alignment, pair in pairs), AlignmentScore())
-    require_sure(total.sure > 0, "gold")
-    return total
+def score_file(gold: Gold, options: FileScoring) -> ScoreReport:
+    """Score a file of links, one sentence at a time."""
+    return score_sentences(
+        LinkReader(options.links, name=options.format, base=options.base, reverse=options.reverse),
+        LinkReader(gold.gold, name=gold.gold_format, base=gold.gold_base, gold=True),
+        each=options.sentences is not None,
+    )
+
+
+def write_sentences(report: ScoreReport, path: Path) -> None:
+    """One sentence a line: name, precision, recall, F1, AER (in %), links, sure links; with tabs and a header."""
+    lines = ["\t".join(("sentence", *FIGURES))]
+    lines += [
+        f"{name}\t{s.precision:.2f}\t{s.recall:.2f}\t{s.f1:.2f}\t{s.aer:.2f}\t{s.links}\t{s.sure}"
+        for name, s in report.sentences
+    ]
+    write_text(path, "\n".join(lines) + "\n")
 
 
 def score_sentences(links: LinkReader, gold: LinkReader, *, each: bool = False) -> ScoreReport:

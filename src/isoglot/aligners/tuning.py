@@ -119,6 +119,7 @@ def tune(
 
 def _named(gold: GoldSet | Sequence[GoldSet] | Mapping[str, GoldSet]) -> dict[str, Sequence[SentencePair]]:
     """The pairs of each set by its name."""
+    sets: dict[str, Any]
     if isinstance(gold, Mapping):
         sets = dict(gold)
     else:
@@ -132,15 +133,16 @@ def _named(gold: GoldSet | Sequence[GoldSet] | Mapping[str, GoldSet]) -> dict[st
         }
     if not sets:
         raise ConfigurationError("no gold links; name a file of development links")
-    return {name: _pairs(name, pairs) for name, pairs in sets.items()}
-
-
-def _pairs(name: str, gold: Any) -> Sequence[SentencePair]:
-    if isinstance(gold, str | Path):
-        return gold_pairs(gold)
-    if not _has_pairs(gold):
-        raise ConfigurationError(f"gold: expected a file, a folder or sentence pairs, got {shortened(gold)}")
-    return require_usable(gold, name)
+    for name, pairs in sets.items():
+        if isinstance(pairs, str | Path):
+            sets[name] = gold_pairs(pairs)
+        elif _has_pairs(pairs):
+            sets[name] = require_usable(pairs, name)
+        else:
+            raise ConfigurationError(
+                f"gold: expected a file, a folder or sentence pairs, got {shortened(pairs)}"
+            )
+    return sets
 
 
 def _has_pairs(gold: Any) -> bool:

@@ -23,6 +23,7 @@ from isoglot.aligners.options import (
     LinkFormat,
     SavedModel,
     aligner_of,
+    layer_numbers,
     scoring_of,
 )
 from isoglot.cli.console import Console
@@ -145,9 +146,10 @@ def align(
     from isoglot.aligners.align_file import align_file
     from isoglot.corpus.open_corpus import corpus_sources
 
-    aligner = aligner_of(**options)
     languages = [pairs.source_language or "src", pairs.target_language or "tgt"]
-    sources = corpus_sources(inputs, languages=languages, **pairs.reading)
+    reading = pairs.reading
+    aligner = aligner_of(**options)
+    sources = corpus_sources(inputs, languages=languages, **reading)
     with Console(quiet=running.quiet) as console:
         if isinstance(aligner, Encoder) and "method" not in options:
             console.note(f"method: {aligner.options.method} (--method chooses another; --methods lists them)")
@@ -176,12 +178,12 @@ def score(
     repeats them or not. If the score suggests that a file counts words from another base or has its sides in
     another order, a line on standard error says so.
     """
-    from isoglot.aligners.score_file import score_file, score_layers, write_sentences
-
     chosen = scoring_of(**options | ({} if links is None else {"links": links}))
     if isinstance(chosen, LayerScoring):
         if "method" not in options:
             typer.echo(f"method: {chosen.options.method} (--method chooses another)", err=True)
+        from isoglot.aligners.embedding.layer_error import score_layers
+
         with Console():
             rows = score_layers(gold, chosen)
         _print_layers(rows, as_json)
@@ -189,6 +191,8 @@ def score(
     if chosen.sentences is not None:
         refuse_overwriting(chosen.sentences, [chosen.links, gold.gold])
         require_writable(chosen.sentences)
+    from isoglot.aligners.scoring import score_file, write_sentences
+
     report = score_file(gold, chosen)
     try:
         if chosen.sentences is not None:
@@ -237,7 +241,6 @@ def tune(
     isoglot tune runs/aligner --gold dev.en-de.jsonl --gold dev.en-ja.jsonl
     """
     from isoglot.aligners.gold import gold_pairs
-    from isoglot.aligners.score_file import layer_numbers
     from isoglot.aligners.tuning import require_different
     from isoglot.aligners.tuning import tune as run
 

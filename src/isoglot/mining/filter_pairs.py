@@ -134,7 +134,8 @@ def filter_pairs(
                 raise ConfigurationError(
                     f"pair {number}: expected two texts, got words; join them: ' '.join(words)"
                 )
-            yield SentencePair(pair.texts, languages=languages)
+            pair.languages = languages if any(languages) else pair.languages
+            yield pair
 
     return _judged(rows(), scorer, chosen)
 

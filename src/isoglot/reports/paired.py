@@ -26,8 +26,8 @@ from numpy.typing import NDArray
 from isoglot.checks import shortened
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.example_counts import ENDING, CountsFile, ExampleCounts, combined
+from isoglot.languages import common_code
 from isoglot.python_messages import names_arguments
-from isoglot.reports.languages import common_code
 from isoglot.reports.stats import shown_p
 from isoglot.reports.table import figure
 from isoglot.seeding import seed_for

@@ -13,6 +13,8 @@ from isoglot.aligners.embedding.aligner import UNLINKED, EmbeddingAligner
 from isoglot.aligners.embedding.choice import CANDIDATES, WHERE, Choice, RatedChoice
 from isoglot.aligners.embedding.options import MEASURED, EmbeddingOptions
 from isoglot.aligners.embedding.piece_states import Pieces
+from isoglot.aligners.gold import gold_pairs
+from isoglot.aligners.options import Gold, LayerScoring, layer_numbers
 from isoglot.aligners.scoring import score_pair
 from isoglot.checks import shortened
 from isoglot.corpus.encode.unknown import OnUnknown, UnknownWords, counted, ignored
@@ -70,6 +72,14 @@ def layer_errors(
             if progress is not None:
                 progress(min(start + window, len(pairs)), len(pairs))
     return totals
+
+
+def score_layers(gold: Gold, chosen: LayerScoring) -> list[tuple[int, AlignmentScore]]:
+    """AER of an encoder's layers on gold data that holds the words (XLM-Align, Fig. 2)."""
+    pairs = gold_pairs(gold.gold, limit=None, name=gold.gold_format, base=gold.gold_base)
+    unset = {name: value for name, value in MEASURED.items() if name not in chosen.options.model_fields_set}
+    aligner = EmbeddingAligner(chosen.model, options=chosen.options.model_copy(update={"layer": 0, **unset}))
+    return list(layer_error(aligner, pairs, layers=layer_numbers(chosen.layers)).items())
 
 
 def best_choice(

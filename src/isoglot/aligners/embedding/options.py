@@ -104,10 +104,6 @@ class EmbeddingOptions(LinkFilter):
         """Pieces of a long sentence that are encoded together; none: as many as the encoder takes."""
         return None
 
-    def resolved_layer(self, layers: int) -> int:
-        """The layer in an encoder with this many layers, counted from the end if it is negative."""
-        return min(8, layers) if self.layer is None else self.layer
-
     def resolved_dtype(self) -> Literal["auto", Precision]:
         """What the encoder computes in: ``auto`` is float32 for methods that have the links of their sources."""
         return "float32" if self.dtype == "auto" else self.dtype
@@ -232,10 +228,6 @@ class PointerNetwork(_TwoDirections, EmbeddingOptions):
     """XLM-Align's pointer network."""
 
     method: Literal["pointer"] = option("pointer", flags=None)
-
-    def resolved_layer(self, layers: int) -> int:
-        """The layer's number in an encoder with this many layers."""
-        return layers if self.layer is None else super().resolved_layer(layers)
 
 
 AnyEmbedding = Annotated[

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -266,13 +267,10 @@ class StatisticalAligner:
         self, pairs: Iterable[SentencePair | WordPair], *, window: int = WINDOW
     ) -> Iterator[SentencePair]:
         """Link any number of pairs with words, in order, at most ``window`` of them in memory at a time."""
-        self.trained()
-        return self._aligned(map(require_words, pairs), window)
-
-    def _aligned(self, pairs: Iterator[SentencePair], window: int) -> Iterator[SentencePair]:
+        iterator, warn = map(require_words, pairs), partial(_LOG.warning, "pair %d: %s")
         first, unknown = 0, ForeignText(self.trained().known, lowercase=self.lowercase)
-        while chunk := list(islice(pairs, window)):
-            usable = [usable_words(pair.words, number, _warn) for number, pair in enumerate(chunk, first + 1)]
+        while chunk := list(islice(iterator, window)):
+            usable = [usable_words(pair.words, number, warn) for number, pair in enumerate(chunk, first + 1)]
             sides = [[pair[side] for pair in usable] for side in (0, 1)]
             unknown.look(*sides)
             table = self.tables(*sides).links
@@ -376,7 +374,3 @@ class StatisticalAligner:
     def _agreement(self) -> float | None:
         """The threshold of the links that agree, where those are wanted."""
         return self.threshold if self.symmetrisation == AGREEMENT else None
-
-
-def _warn(number: int, message: str) -> None:
-    _LOG.warning("pair %d: %s", number, message)
