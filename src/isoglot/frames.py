@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, is_dataclass
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
@@ -18,10 +18,7 @@ class Tabular:
 
     def to_dict(self) -> dict[str, Any]:
         """The fields by name."""
-        if hasattr(self, "model_dump"):
-            return dict(self.model_dump())
-        assert is_dataclass(self)
-        return {field.name: getattr(self, field.name) for field in fields(self)}
+        return {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
 
     def to_frame(self) -> pd.DataFrame:
         """A frame with a column for each field."""
@@ -34,12 +31,12 @@ class Tabular:
         return str(self.to_frame().to_html(index=False, max_rows=20))
 
 
-class Rows(list[Row]):
+class ResultList(list[Row]):
     """A list of results, which is a frame too.
 
     Example:
         >>> from isoglot.link_counts import AlignmentScore
-        >>> scores = Rows([AlignmentScore(4, 4, 3, 4), AlignmentScore(2, 4, 2, 2)])
+        >>> scores = ResultList([AlignmentScore(4, 4, 3, 4), AlignmentScore(2, 4, 2, 2)])
         >>> scores.to_frame()["recall"].tolist()
         [75.0, 50.0]
     """

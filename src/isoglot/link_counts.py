@@ -15,10 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from isoglot.errors import ConfigurationError
+from isoglot.frames import Tabular
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class AlignmentScore:
+class AlignmentScore(Tabular):
     """Counts over any number of sentences, and figures in % that follow from them; counts add up with ``+``."""
 
     links: int = 0  # |A|
