@@ -17,6 +17,7 @@ from isoglot import __version__
 from isoglot.checks import shortened
 from isoglot.errors import ConfigurationError
 from isoglot.languages import common_code
+from isoglot.python_messages import names_arguments
 from isoglot.reports.compare import compare
 from isoglot.reports.curves import curve_figures
 from isoglot.reports.export import to_csv, to_latex, write_tables
@@ -35,6 +36,7 @@ from isoglot.runs.files import refuse_overwriting, require_writable, write_text
 from isoglot.runs.xml_text import XmlText
 
 
+@names_arguments
 def report(
     runs: str | Path | Result | Iterable[str | Path | Result],
     *,
