@@ -28,7 +28,11 @@ _QUANTITIES = {
     **dict.fromkeys(("delta", "DICT", "ALIGN"), "_delta"),
 }
 """The last part of a column's label to the end of a metric's name in ``results.jsonl``."""
-_SETTINGS = {"translate_train": "translate-train, no-cs", "code_switch": "translate-train, code-switched"}
+_SETTINGS = {
+    "translate_train": "translate-train, no-cs",
+    "code_switch": "translate-train, code-switched",
+    "code_switch_and_originals": "translate-train, code-switched and not",
+}
 """How a model was fine-tuned, where neither the metric nor English says that."""
 
 
