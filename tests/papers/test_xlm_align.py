@@ -45,7 +45,7 @@ def test_xlm_align_from_scratch_has_new_weights_of_the_same_shape_and_its_own_la
     (program,) = Selection([study], "nowhere", scale, changes, only).programs()
     inspect_programs([program])
     steps = {work.name: work.step for part in program.parts for work in part.steps}
-    (step,) = (step for name, step in steps.items() if "scratch" in name)
+    (step,) = (step for step in steps.values() if isinstance(step, Pretrain) and "scratch" in step.label)
     recipe = resolved(step)
     assert "path" not in recipe["model"] and recipe["tokenizer"]["path"]
     assert recipe["objectives"]["word_alignment"]["labels"] == "self"
