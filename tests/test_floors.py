@@ -20,7 +20,7 @@ FLOORS: dict[str, int] = {
     for floor, names in enumerate(
         [
             ["columns", "errors", "languages", "options"],
-            ["checks"],
+            ["checks", "python_messages"],
             ["runs"],
             ["checkpoints", "seeding", "schema", "results", "link_counts", "example_counts"],
             ["recipe", "formats"],
@@ -235,6 +235,7 @@ def test_tasks_know_no_objective_and_alignment_no_training() -> None:
             "languages",
             "options",
             "checks",
+            "python_messages",
             "runs",
             "results",
             "link_counts",

@@ -55,6 +55,7 @@ from isoglot.runs.history import Checkpoint as Checkpoint
 from isoglot.schema import require as require
 from isoglot.seeding import generator_for as generator_for
 from isoglot.tasks.text_vectors import TextEncoder as TextEncoder
+from isoglot.training.batches import BatchOptions as BatchOptions
 from isoglot.training.collate import Collator as Collator
 from isoglot.training.mixture import Mixture as Mixture
 from isoglot.training.model import AlignmentModel as AlignmentModel

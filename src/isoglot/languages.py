@@ -102,3 +102,14 @@ def script_codes(language: str) -> list[str]:
 def name_of(language: str) -> str:
     """The English name with a capital, or the code itself where there is none."""
     return next((name.capitalize() for name, code in NAMES.items() if code == language), language)
+
+
+def common_code(code: str) -> str:
+    """One code for a language, a pair or a derived language that has several.
+
+    Example:
+        >>> common_code("deu"), common_code("deu-eng"), common_code("eng-x-inv")
+        ('de', 'de-en', 'en-x-inv')
+    """
+    codes, mark, derived = code.partition("-x-")
+    return "-".join(map(two_letters, codes.split("-"))) + mark + derived

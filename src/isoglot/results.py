@@ -176,7 +176,8 @@ class Cell(BaseModel):
     neither a value nor a reason is planned, and not measured yet. ``run`` says who was measured, where several stand
     beside one row of the paper. Of a study, ``setting`` is what was changed of its sizes (``alpha=1``): cells of
     different settings are never one row. ``about`` says what it ran on, ``sizes`` with which sizes, and
-    ``paper_sizes`` what those are at scale paper that differ from it.
+    ``paper_sizes`` what those are at scale paper that differ from it. ``added``: the row or the column is the study's
+    own, and the paper's table may lack it.
 
     Example:
         >>> Cell(table="align_mlm:Table3", row=("mlm", "trans"), column=("xnli", "zs"), value=71.3, seed=1).seed
@@ -194,6 +195,7 @@ class Cell(BaseModel):
     scale: str = ""
     run: str = ""
     note: str = ""
+    added: bool = False
     setting: str = ""
     about: str = ""
     sizes: dict[str, Any] = Field(default_factory=dict)

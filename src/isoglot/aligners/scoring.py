@@ -13,13 +13,14 @@ from itertools import chain, product
 from pathlib import Path
 from typing import Any
 
-from isoglot.aligners.options import FileScoring, Gold
+from isoglot.aligners.options import FileScoring, Gold, ModelScoring
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.formats.link_files import LinkReader, LinksInMemory
 from isoglot.formats.link_matching import matched
 from isoglot.formats.links import Alignment, Link, link_outside
 from isoglot.formats.sentence_pair import SentencePair
 from isoglot.link_counts import AlignmentScore, require_sure
+from isoglot.python_messages import names_arguments
 from isoglot.runs.files import write_text
 
 Links = frozenset[Link]
@@ -50,6 +51,7 @@ class ScoreReport:
         return {**figures, "sentences": self.count, "hint": self.hint}
 
 
+@names_arguments
 def score(links: GivenLinks, gold: GivenLinks) -> AlignmentScore:
     """Precision, recall, F1 and alignment error rate of links against gold links.
 
@@ -100,6 +102,20 @@ def score_file(gold: Gold, options: FileScoring) -> ScoreReport:
     return score_sentences(
         LinkReader(options.links, name=options.format, base=options.base, reverse=options.reverse),
         LinkReader(gold.gold, name=gold.gold_format, base=gold.gold_base, gold=True),
+        each=options.sentences is not None,
+    )
+
+
+def score_model(gold: Gold, options: ModelScoring) -> ScoreReport:
+    """Score a saved statistical model, which links the words of the gold file."""
+    from isoglot.aligners.gold import gold_pairs  # noqa: PLC0415 - `datasets` is slow to import
+    from isoglot.aligners.statistical.model import StatisticalAligner  # noqa: PLC0415 - loads numba
+
+    pairs = gold_pairs(gold.gold, limit=None, name=gold.gold_format, base=gold.gold_base)
+    linked = list(StatisticalAligner.load(options.model).align_pairs(pairs))
+    return score_sentences(
+        LinksInMemory(linked, options.model),
+        LinksInMemory(pairs, str(gold.gold), gold=True),
         each=options.sentences is not None,
     )
 

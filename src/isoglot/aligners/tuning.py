@@ -12,6 +12,7 @@ from isoglot.aligners.gold import gold_pairs, require_usable, side_length
 from isoglot.checks import shortened
 from isoglot.errors import ConfigurationError
 from isoglot.formats.sentence_pair import SentencePair
+from isoglot.python_messages import names_arguments
 from isoglot.runs.reporter import AnyReporter, reporter_of
 
 if TYPE_CHECKING:
@@ -54,6 +55,7 @@ class TuningResult:
         return keep_choice(self.model, self.choice, density=min(self.density.values()) or None)
 
 
+@names_arguments
 def tune(
     model: str | Path | PreTrainedModel,
     gold: GoldSet | Sequence[GoldSet] | Mapping[str, GoldSet],

@@ -18,12 +18,14 @@ from isoglot.corpus.prepare import prepare as prepare_sources
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.formats.readers import wanted_columns
 from isoglot.formats.sources import LANGUAGES, ROLES, Kind, Reading, Source, sources_from
+from isoglot.python_messages import names_arguments
 from isoglot.runs.cache import cache_folder
 from isoglot.runs.files import whole_path
 from isoglot.runs.folder import key_of
 from isoglot.runs.reporter import AnyReporter, bars_on_terminals, reporter_of
 
 
+@names_arguments
 def prepare(
     inputs: Any,
     out: str | Path,
@@ -153,23 +155,20 @@ def _write_rows(inputs: Any, file: Path, source: Source, kind: Kind) -> None:
             inputs.to_json(file, orient="records", lines=True)
     elif isinstance(inputs, Iterable):
         with file.open("w", encoding="utf-8") as lines:
-            lines.writelines(_line(row, ROLES[kind], number) for number, row in enumerate(inputs, 1))
+            for number, row in enumerate(inputs, 1):
+                if isinstance(row, tuple | list) and len(row) == len(ROLES[kind]):
+                    row = dict(zip(ROLES[kind], row, strict=True))  # noqa: PLW2901 - the same row, by its names
+                if not isinstance(row, Mapping):
+                    raise InputError(
+                        f"row {number}: got {shortened(row)}; a row is ({', '.join(ROLES[kind])}), or a dictionary "
+                        "with these names"
+                    )
+                try:
+                    lines.write(f"{json.dumps(dict(row), allow_nan=False)}\n")
+                except (TypeError, ValueError) as error:
+                    raise InputError(f"row {number}: {error}; a field is text, or a list of words") from error
     if not file.stat().st_size:
         raise ConfigurationError(
             f"inputs: no row in {type(inputs).__name__}; pass paths, a datasets.Dataset, a pandas frame, a dictionary "
             "of lists, or pairs"
         )
-
-
-def _line(row: Any, roles: Sequence[str], number: int) -> str:
-    """A row as a line of JSON."""
-    if isinstance(row, tuple | list) and len(row) == len(roles):
-        row = dict(zip(roles, row, strict=True))
-    if not isinstance(row, Mapping):
-        raise InputError(
-            f"row {number}: got {shortened(row)}; a row is ({', '.join(roles)}), or a dictionary with these names"
-        )
-    try:
-        return f"{json.dumps(dict(row), allow_nan=False)}\n"
-    except (TypeError, ValueError) as error:
-        raise InputError(f"row {number}: {error}; a field is text, or a list of words") from error

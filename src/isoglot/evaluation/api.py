@@ -10,6 +10,7 @@ from isoglot.checks import validated
 from isoglot.evaluation import evaluate as verb
 from isoglot.evaluation.options import EvaluateOptions
 from isoglot.modules.model_folder import model_folder
+from isoglot.python_messages import names_arguments
 from isoglot.results import Result
 from isoglot.runs.reporter import AnyReporter
 from isoglot.tasks import task_with_data
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
     from isoglot.tasks.base import Task
 
 
-def evaluate(
+@names_arguments
+def evaluate(  # noqa: PLR0913 - the face names what users look for
     model: PreTrainedModel | str | Path,
     task: str | Task,
     *,
@@ -29,6 +31,11 @@ def evaluate(
     columns: Mapping[str, str] | None = None,
     tokenizer: PreTrainedTokenizerBase | None = None,
     split: str = "test",
+    layer: int | None = None,
+    max_length: int | None = None,
+    max_tokens: int | None = None,
+    out: str | Path | None = None,
+    predictions: str | Path | None = None,
     progress: AnyReporter = True,
     **options: Any,
 ) -> list[Result]:
@@ -44,11 +51,14 @@ def evaluate(
             as the task has them need not be named; others are left alone.
         tokenizer: Tokenizer of a model object.
         split: Split to test on.
+        layer: Layer of the encoder that is measured, of tasks without a head.
+        max_length: Tokens of a row; by default those that the model was fine-tuned with.
+        max_tokens: Padded tokens in a batch: 1024 on a CPU, 8192 elsewhere.
+        out: File to keep the rows in; what it has of the same model and data is not measured again.
+        predictions: Folder for predictions, which :func:`isoglot.compare` reads.
         progress: Bars in notebooks and on terminals (``True``), or none; a function such as ``print`` gets lines.
-        **options: Options of the task, such as ``layer=8``, and of
-            :class:`isoglot.evaluation.options.EvaluateOptions`: ``out=FILE`` keeps the rows, and what the file has of
-            the same model and data is not measured again; ``predictions=FOLDER`` keeps what :func:`isoglot.compare`
-            reads.
+        **options: More options of the task, and of :class:`isoglot.evaluation.options.EvaluateOptions`, such as
+            ``precision="bfloat16"``.
 
     Returns:
         One row per language and metric, in %.
@@ -64,6 +74,10 @@ def evaluate(
         >>> rows[0].metric, rows[0].examples, rows[0].options
         ('accuracy', 8, {'layer': 2})
     """
+    named = {
+        "layer": layer, "max_length": max_length, "max_tokens": max_tokens, "out": out, "predictions": predictions
+    }  # fmt: skip
+    options |= {name: value for name, value in named.items() if value is not None}
     fields = {name: options.pop(name) for name in [*options] if name in EvaluateOptions.model_fields}
     built = task_with_data(task, data, columns, **options)
     evaluate_options = validated(EvaluateOptions, fields, what="evaluation option")

@@ -24,6 +24,7 @@ from isoglot.modules.adapter import add_adapter
 from isoglot.modules.checkpoint import require_fitting
 from isoglot.modules.isolation import isolated_state
 from isoglot.modules.model_folder import model_folder
+from isoglot.python_messages import names_arguments
 from isoglot.runs.files import read_json, require_writable, write_json, write_text
 from isoglot.runs.folder import (
     CHECKPOINT,
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase, TrainerCallback
 
 
+@names_arguments
 def finetune(  # noqa: PLR0913 - the face names what it takes
     model: PreTrainedModel | str | Path,
     task: str | Task,
@@ -67,6 +69,10 @@ def finetune(  # noqa: PLR0913 - the face names what it takes
     seed: int = 1,
     train: FinetuneOptions | None = None,
     preset: str = "xtreme",
+    epochs: float | Sequence[float] | None = None,
+    batch_size: int | Sequence[int] | None = None,
+    learning_rate: float | Sequence[float] | None = None,
+    max_length: int | None = None,
     resume: bool = True,
     progress: AnyReporter = True,
     callbacks: Sequence[TrainerCallback | type[TrainerCallback]] = (),
@@ -90,10 +96,14 @@ def finetune(  # noqa: PLR0913 - the face names what it takes
         seed: Seed of the head, the order of examples and dropout.
         train: All settings as one object, in place of ``preset`` and ``settings``.
         preset: Paper whose settings hold where no other is given.
+        epochs: Passes over the training data; of several the best on development data is kept, as of the next two.
+        batch_size: Examples per optimiser step and device.
+        learning_rate: Peak learning rate.
+        max_length: Tokens of a row; longer ones are cut.
         resume: Whether to go on with an unfinished run.
         progress: Bars in notebooks and on terminals (``True``), or none; a function such as ``print`` gets lines.
         callbacks: More callbacks of ``transformers``, which the trainer calls.
-        **settings: Settings of :class:`isoglot.FinetuneOptions`, such as ``epochs=3``, and options of the task.
+        **settings: More settings of :class:`isoglot.FinetuneOptions`, such as ``warmup=0.1``, and options of the task.
 
     Returns:
         The checkpoint's folder, which :func:`isoglot.evaluate` and ``AutoModelFor...from_pretrained`` read.
@@ -102,6 +112,10 @@ def finetune(  # noqa: PLR0913 - the face names what it takes
         ConfigurationError: A task without a head, no data, another run in ``out``, or settings that do not fit.
         InputError: Data that cannot be read.
     """
+    named = {
+        "epochs": epochs, "batch_size": batch_size, "learning_rate": learning_rate, "max_length": max_length
+    }  # fmt: skip
+    settings |= {name: value for name, value in named.items() if value is not None}
     if train is not None and settings:
         raise ConfigurationError(
             f"got train= and {', '.join(settings)}; pass train=options.changed(...) instead"

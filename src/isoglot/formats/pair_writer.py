@@ -101,7 +101,13 @@ class _Tables:
         if not (self._warned or (tsv and cells)) and (
             pair.more or pair.tags != ((), ()) or pair.id is not None
         ):
-            self._warn(pair)
+            named = [name for name in pair.more if not name.endswith("_language")]
+            if lost := ["id"] * (pair.id is not None) + named + ["in-line tags"] * any(pair.tags):
+                paths = " ".join(self._paths)
+                _LOG.warning(
+                    "%s: has no room for %s; write a .jsonl file to keep them", paths, ", ".join(lost)
+                )
+                self._warned = True
         if not tsv:
             return [f"{text}\n" for text in texts]
         if len(cells) != self._width:
@@ -113,15 +119,6 @@ class _Tables:
             )
         known = [f"{value:.4f}" if isinstance(value, float) else str(value) for value in values.values()]
         return ["\t".join([*texts, *cells, *known]) + "\n"]
-
-    def _warn(self, pair: SentencePair) -> None:
-        """Name what is left out, once."""
-        named = [name for name in pair.more if not name.endswith("_language")]
-        lost = ["id"] * (pair.id is not None) + named + ["in-line tags"] * any(pair.tags)
-        if lost:
-            paths, names = " ".join(self._paths), ", ".join(lost)
-            _LOG.warning("%s: has no room for %s; write a .jsonl file to keep them", paths, names)
-            self._warned = True
 
 
 def _column(text: str) -> str:

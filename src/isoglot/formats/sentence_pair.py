@@ -173,6 +173,10 @@ class SentencePair:
 
     def transpose(self) -> SentencePair:
         """The pair with its sides exchanged; its links keep their order."""
+        more = {}
+        for name, value in self.more.items():  # of a value of a side, that is a value of the other one now
+            side, line, rest = name.partition("_")
+            more[f"{_SIDES.get(side, side)}_{rest}" if line else name] = value
         return replace(
             self,
             texts=self.texts[::-1],
@@ -183,7 +187,7 @@ class SentencePair:
             languages=self.languages[::-1],
             tags=self.tags[::-1],
             spans=self.spans and self.spans[::-1],
-            more={_turned(name): value for name, value in self.more.items()},
+            more=more,
         )
 
     def row(self) -> dict[str, Any]:
@@ -200,12 +204,6 @@ class SentencePair:
         """What the row says beside texts, words, links, id and tags, and both languages where they are known."""
         tags = zip(_SIDES, self.languages, strict=True)
         return {**{f"{side}_language": tag for side, tag in tags if tag and tag not in UNNAMED}, **self.more}
-
-
-def _turned(name: str) -> str:
-    """The name of a value once the sides are exchanged."""
-    side, line, rest = name.partition("_")
-    return f"{_SIDES.get(side, side)}{line}{rest}" if line else name
 
 
 def require_words(pair: SentencePair | WordPair) -> SentencePair:

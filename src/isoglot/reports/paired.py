@@ -26,7 +26,8 @@ from numpy.typing import NDArray
 from isoglot.checks import shortened
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.example_counts import ENDING, CountsFile, ExampleCounts, combined
-from isoglot.reports.languages import common_code
+from isoglot.languages import common_code
+from isoglot.python_messages import names_arguments
 from isoglot.reports.stats import shown_p
 from isoglot.reports.table import figure
 from isoglot.seeding import seed_for
@@ -81,6 +82,7 @@ class Comparison:
         )
 
 
+@names_arguments
 def compare(
     first: str | Path | Mapping[str, ExampleCounts],
     second: str | Path | Mapping[str, ExampleCounts],

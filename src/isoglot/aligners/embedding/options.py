@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, cast, get_args
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from isoglot.checks import did_you_mean, validated
 from isoglot.errors import ConfigurationError
-from isoglot.options import Options, Precision, option
+from isoglot.options import Options, Precision, name_of_torch, option
 
 METHODS: dict[str, str] = {
     "argmax": "mutual argmax of the cosine (SimAlign)",
@@ -72,6 +72,7 @@ class EmbeddingOptions(LinkFilter):
         group=_ENCODER,
     )
     device: str = option("auto", "cpu, cuda, cuda:1, mps or auto.", group=_ENCODER)
+    _named = field_validator("dtype", "device", mode="before")(name_of_torch)
 
     @staticmethod
     def build(*, method: str = "itermax", **options: Any) -> AnyEmbedding:
