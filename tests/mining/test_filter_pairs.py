@@ -255,5 +255,5 @@ def test_pairs_in_another_language_of_the_script_are_dropped() -> None:
     ]
     found = filter_pairs(rows, aligner=None, languages=("zh", "ru"), min_language=0.8)
     assert [pair.reasons for pair in found] == [(), ("language",)]
-    with pytest.raises(ConfigurationError, match="add --source-lang en"):
+    with pytest.raises(ConfigurationError, match="add languages="):
         filter_pairs(rows, aligner=None, min_language=0.8)

@@ -20,6 +20,7 @@ from isoglot.errors import ConfigurationError
 from isoglot.formats.pairs_in_memory import Sentence, pair_of, pairs_in_memory
 from isoglot.formats.sentence_pair import SentencePair
 from isoglot.formats.words import WordMode, require_mode
+from isoglot.frames import ResultList
 from isoglot.options import name_of_torch
 from isoglot.python_messages import names_arguments
 from isoglot.runs.fingerprint import FileState, files_of, states
@@ -140,7 +141,7 @@ def align_many(
     device: str | torch.device | None = None,
     dtype: str | torch.dtype | None = None,
     **options: Any,
-) -> list[SentencePair]: ...
+) -> ResultList[SentencePair]: ...
 
 
 @names_arguments
@@ -160,7 +161,7 @@ def align_many(  # noqa: PLR0913
     device: str | torch.device | None = None,
     dtype: str | torch.dtype | None = None,
     **options: Any,
-) -> list[SentencePair] | Iterator[SentencePair]:
+) -> ResultList[SentencePair] | Iterator[SentencePair]:
     """Link the words of many sentence pairs, in batches.
 
     What has no length (a generator, a streamed data set) is read as results are taken from the iterator that is
@@ -220,7 +221,7 @@ def align_many(  # noqa: PLR0913
     if not hasattr(data, "__len__"):
         return _counted(linked, 0, reporter_of(progress))
     column = next(iter(data.values()), ()) if isinstance(data, Mapping) else data
-    return list(_counted(linked, len(column), reporter_of(progress)))
+    return ResultList(_counted(linked, len(column), reporter_of(progress)))
 
 
 def _chosen(

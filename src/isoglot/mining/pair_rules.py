@@ -71,7 +71,7 @@ def _identifiers(languages: tuple[str, str]) -> tuple[LanguageIdentifier, Langua
     if any(language in ("", *UNNAMED) for language in languages):
         raise ConfigurationError(
             "min_language compares texts with their languages, which are not known; add --source-lang en "
-            "--target-lang de (languages=('en', 'de') in Python)"
+            "--target-lang de"
         )
     source, target = languages
     return LanguageIdentifier(source, [target]), LanguageIdentifier(target, [source])

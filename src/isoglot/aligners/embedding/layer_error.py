@@ -139,7 +139,7 @@ def best_choice(
         for number, candidate in enumerate(candidates):
             for layer in layers:
                 scores = {name: by_aligner[number][layer] for name, by_aligner in errors.items()}
-                mean = fmean((100 * score.aer for score in scores.values()), shares)
+                mean = fmean((score.aer for score in scores.values()), shares)
                 tried.append(RatedChoice({**candidate, **fixed, "layer": layer}, mean, scores))
         return tried
 
