@@ -3,7 +3,7 @@
 import json
 import math
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
@@ -17,7 +17,7 @@ from isoglot.formats.link_files import FORMATS
 from isoglot.formats.pair_writer import pair_writer
 from isoglot.formats.sentence_pair import SentencePair
 from isoglot.formats.sources import Source
-from isoglot.runs.files import text_output
+from isoglot.runs.files import text_output, whole_file
 from isoglot.runs.records import json_line
 from isoglot.runs.reporter import Reporter
 
@@ -99,6 +99,20 @@ def _lines(pair: SentencePair, number: int, name: str, first: int, values: str) 
         row["score"] = None if math.isnan(pair.score) else round(pair.score, 6)
     row |= {key: value for key, value in pair.row_values().items() if key not in row and key not in _OF_LINKS}
     return json_line(row)
+
+
+def with_words_written(
+    pairs: Iterable[SentencePair], path: Path, *, reverse: bool = False
+) -> Iterator[SentencePair]:
+    """Pass pairs on, and write the words that their links number: lines of ``source ||| target``.
+
+    White space inside a word, which would shift the numbers of those behind it, is written as ``_``.
+    """
+    with whole_file(path) as file:
+        for pair in pairs:
+            source, target = (" ".join("_".join(word.split()) or "_" for word in side) for side in pair.words)
+            file.write(f"{target} ||| {source}\n" if reverse else f"{source} ||| {target}\n")
+            yield pair
 
 
 def write_corpus(linked: Iterable[SentencePair], out: Path, progress: Reporter) -> int:

@@ -10,7 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from isoglot.aligners.embedding.running_text import PieceBounds, bounds_of
+from isoglot.checkpoints.folder import packed_file
+from isoglot.checkpoints.packed_file import TOKENIZER_CONFIG, build_tokenizer, read_packed
 from isoglot.checks import missing_package
+from isoglot.corpus.encode.load_tokenizer import PlainTokenizer, load_tokenizer
 from isoglot.errors import ConfigurationError
 from isoglot.formats.sentence_pair import SentencePair
 from isoglot.formats.words import word_of_piece
@@ -27,8 +31,6 @@ def load_cut(name: str) -> Cut:
     ``name``: A SentencePiece model (``.model``, ``.spm``), or a folder or hub name with a fast tokenizer.
     """
     if Path(name).suffix not in _SENTENCEPIECE:
-        from isoglot.corpus.encode.load_tokenizer import load_tokenizer  # noqa: PLC0415 - loads transformers
-
         tokenizer = load_tokenizer(name)
 
         def cut_fast(text: str) -> tuple[list[str], list[tuple[int, int]]]:
@@ -57,6 +59,17 @@ def load_cut(name: str) -> Cut:
         return encoding["pieces"], encoding["offsets"]
 
     return cut
+
+
+def load_bounds(name: str) -> PieceBounds:
+    """Where the pieces of a tokenizer stand in a text, of one that :func:`load_cut` takes or of a packed aligner."""
+    if (file := packed_file(name)) is not None:
+        packed = read_packed(file)
+        config = packed.texts.get(TOKENIZER_CONFIG, "{}")
+        if (plain := PlainTokenizer.read(build_tokenizer(file, packed), config)) is not None:
+            return bounds_of(plain)
+    cut = load_cut(name)
+    return lambda text: cut(text)[1]
 
 
 def piece_links(linked: Iterable[SentencePair], tokenizers: Sequence[str]) -> Iterator[SentencePair]:
