@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice, zip_longest
@@ -24,9 +25,11 @@ from isoglot.aligners.statistical.model import (
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.formats.sentence_pair import SentencePair
 from isoglot.formats.sources import UNNAMED
-from isoglot.formats.words import WordMode
+from isoglot.formats.words import WordMode, has_unspaced
 from isoglot.modules.allocator import give_back_large_blocks
 from isoglot.runs.folder import key_of
+
+_LOG = logging.getLogger(__name__)
 
 
 def by_statistics(
@@ -214,4 +217,11 @@ def _keep(aligner: StatisticalAligner, settings: FastAlign | Hmm | SavedModel, m
     if settings.save is not None:
         aligner.save(settings.save, made_from=made_from)
     if settings.lexicon is not None and aligner.model is not None:
+        if aligner.words == "unicode" and any(
+            has_unspaced(word) for side in aligner.model.words for word in side
+        ):
+            _LOG.warning(
+                "%s: words of scripts without spaces stand as single characters there, as the model learned them; "
+                "segment the text first, or take --phrases, which joins them to pieces", settings.lexicon,
+            )  # fmt: skip
         aligner.model.write_lexicon(settings.lexicon)
