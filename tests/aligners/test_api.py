@@ -175,7 +175,7 @@ def test_mistakes_are_named(encoder, monkeypatch, tmp_path):
 
 @pytest.mark.parametrize("saved", [False, True])
 def test_threads_get_the_links_of_one(saved, encoder, tmp_path, monkeypatch):
-    """Of eight threads one loads the model; each gets what it gets alone."""
+    """Of sixteen threads one loads the model; each gets what it gets alone."""
     corpus = tiny_aligned(60)
     if saved:
         StatisticalAligner().fit(corpus).save(tmp_path / "model")
@@ -191,7 +191,7 @@ def test_threads_get_the_links_of_one(saved, encoder, tmp_path, monkeypatch):
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-5)
     try:
-        with ThreadPoolExecutor(8) as threads:
+        with ThreadPoolExecutor(16) as threads:
             found = list(threads.map(link, range(60)))
     finally:
         sys.setswitchinterval(interval)
@@ -203,7 +203,7 @@ def test_threads_get_the_links_of_many_pairs(encoder):
     corpus = tiny_aligned(64)
     words = list(zip(corpus["source_words"], corpus["target_words"], strict=True))
     parts = [words[start::8] for start in range(8)]
-    with ThreadPoolExecutor(8) as threads:
+    with ThreadPoolExecutor(16) as threads:
         found = list(threads.map(lambda part: iso.align_many(part, model=encoder), parts))
     assert found == [iso.align_many(part, model=encoder) for part in parts]
 
