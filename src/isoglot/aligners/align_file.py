@@ -22,7 +22,7 @@ from isoglot.formats.words import WordMode
 from isoglot.runs.files import check_outputs
 from isoglot.runs.fingerprint import fingerprint
 from isoglot.runs.folder import MANIFEST, hash_checkpoint, make_once
-from isoglot.runs.reporter import AnyReporter, Reporter, reporter_of
+from isoglot.runs.reporter import AnyReporter, Reporter, reporter_of, with_progress
 
 _RECORD = "alignment.json"
 """What an aligned corpus was made from, beside the manifest that every prepared corpus has."""
@@ -146,15 +146,13 @@ def _align(
             linked = piece_links(linked, form.pieces)
         if form.write_words is not None:
             linked = with_words_written(linked, form.write_words, reverse=form.reverse)
+        linked = with_progress(linked, progress, "aligning", every=512)
         if form.output == "corpus":
-            return write_corpus(linked, Path(path), progress)
+            return write_corpus(linked, Path(path))
         return write_lines(
             linked,
             path,
-            progress,
-            name=form.output,
-            base=form.base,
-            reverse=form.reverse,
+            form,
             values=values_of(aligner.options) if isinstance(aligner, Encoder) else "probabilities",
             languages=corpus.languages,
         )
