@@ -26,6 +26,7 @@ from isoglot.errors import IsoglotError as IsoglotError
 from isoglot.errors import TrainingError as TrainingError
 from isoglot.errors import UnknownWordsWarning as UnknownWordsWarning
 from isoglot.evaluation.api import evaluate as evaluate
+from isoglot.evaluation.predict import predict as predict
 from isoglot.finetuning.finetune import finetune as finetune
 from isoglot.finetuning.options import FinetuneOptions as FinetuneOptions
 from isoglot.formats.links import Alignment as Alignment

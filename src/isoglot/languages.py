@@ -1,6 +1,7 @@
 """Codes and names that data sets use for a language."""
 
 import re
+from collections.abc import Iterable
 from functools import cache
 
 _TABLE = """
@@ -113,3 +114,14 @@ def common_code(code: str) -> str:
     """
     codes, mark, derived = code.partition("-x-")
     return "-".join(map(two_letters, codes.split("-"))) + mark + derived
+
+
+def codes_of(languages: str | Iterable[str]) -> list[str]:
+    """Codes as users write them: one, several with commas, or a list.
+
+    Example:
+        >>> codes_of("en, de"), codes_of(("en", "de")), codes_of("en")
+        (['en', 'de'], ['en', 'de'], ['en'])
+    """
+    tags = [languages] if isinstance(languages, str) else languages
+    return [code for tag in tags for part in str(tag).split(",") if (code := part.strip())]

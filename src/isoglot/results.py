@@ -10,6 +10,7 @@ from typing import Annotated, Any, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
 from isoglot.errors import InputError, IsoglotError
+from isoglot.frames import Tabular
 from isoglot.options import Label
 from isoglot.runs.disk import full_disk_named
 from isoglot.runs.files import is_stream, write_text
@@ -32,7 +33,7 @@ SHARES = frozenset(
 """Metrics that some tools give as a share of 1 and all papers print in percent."""
 
 
-class Result(BaseModel):
+class Result(Tabular, BaseModel):
     """One number that was measured.
 
     Args:
@@ -90,6 +91,10 @@ class Result(BaseModel):
     def in_order(cls, options: dict[str, Any]) -> dict[str, Any]:
         """Options as a row holds them: sorted, with JSON's types, so that a row that is read equals the one written."""
         return json.loads(json.dumps(options, sort_keys=True))  # type: ignore[no-any-return]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields by name, as a line of results has them."""
+        return self.model_dump()
 
     @property
     def settings(self) -> str:

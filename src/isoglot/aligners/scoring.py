@@ -28,7 +28,7 @@ GivenLinks = str | Path | Iterable[SentencePair | Alignment | str | Iterable[Lin
 """A file of links, or the links of each sentence in any form."""
 FIGURES = ("precision", "recall", "f1", "aer", "links", "sure")
 _LOG = logging.getLogger(__name__)
-_DROP = 0.10
+_DROP = 10.0
 """How far (absolute AER) the other reading must be better to be worth a word: wrong bases cost 0.3 and more."""
 _BASES = {0: [], -1: ["they count from 1 (--base 1)"], 1: ["the gold file counts from 1 (--gold-base 1)"]}
 _SIDES = {False: [], True: ["their sides are exchanged (--reverse)"]}
@@ -46,9 +46,8 @@ class ScoreReport:
     hint: str | None
 
     def summary(self) -> dict[str, Any]:
-        """The total as plain numbers, rates from 0 to 1."""
-        figures = {name: getattr(self.total, name) for name in FIGURES}
-        return {**figures, "sentences": self.count, "hint": self.hint}
+        """The total as plain numbers, rates in %."""
+        return {**self.total.to_dict(), "sentences": self.count, "hint": self.hint}
 
 
 @names_arguments
@@ -62,7 +61,7 @@ def score(links: GivenLinks, gold: GivenLinks) -> AlignmentScore:
             links are then sure ones; in a Pharaoh line ``3p4`` is a possible link.
 
     Returns:
-        Counts over the corpus, and the rates (from 0 to 1) that follow from them.
+        Counts over the corpus, and the rates in % that follow from them.
 
     Raises:
         ConfigurationError: Different numbers of sentences, or gold links without a sure one.
@@ -70,8 +69,8 @@ def score(links: GivenLinks, gold: GivenLinks) -> AlignmentScore:
 
     Example:
         >>> found = score(["0-0 1-1", "0-0"], [{(0, 0), (1, 1)}, SentencePair.of_gold([[0, 1]], [[0, 0]])])
-        >>> found.precision, found.recall, round(found.aer, 3), found.links, found.sure
-        (1.0, 0.6666666666666666, 0.167, 3, 3)
+        >>> found
+        AlignmentScore(precision=100.00, recall=66.67, f1=80.00, aer=16.67, links=3, sure=3)
     """
     if isinstance(links, list | tuple) and isinstance(gold, list | tuple):
         alignments = [sentence for sentence in links if isinstance(sentence, Alignment)]
@@ -121,10 +120,10 @@ def score_model(gold: Gold, options: ModelScoring) -> ScoreReport:
 
 
 def write_sentences(report: ScoreReport, path: Path) -> None:
-    """One sentence a line: name, precision, recall, F1, AER, links, sure links; tab-separated, with a header."""
+    """One sentence a line: name, precision, recall, F1, AER (in %), links, sure links; with tabs and a header."""
     lines = ["\t".join(("sentence", *FIGURES))]
     lines += [
-        f"{name}\t{s.precision:.4f}\t{s.recall:.4f}\t{s.f1:.4f}\t{s.aer:.4f}\t{s.links}\t{s.sure}"
+        f"{name}\t{s.precision:.2f}\t{s.recall:.2f}\t{s.f1:.2f}\t{s.aer:.2f}\t{s.links}\t{s.sure}"
         for name, s in report.sentences
     ]
     write_text(path, "\n".join(lines) + "\n")
@@ -228,5 +227,5 @@ class Readings:
         reading, best = min(errors.items(), key=lambda item: item[1])
         if best > self.total.aer - _DROP:
             return None
-        rates = f"{100 * best:.2f} instead of {100 * self.total.aer:.2f}"
+        rates = f"{best:.2f} instead of {self.total.aer:.2f}"
         return f"AER would be {rates} if the links are read as if {reading}"

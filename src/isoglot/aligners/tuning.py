@@ -12,18 +12,20 @@ from isoglot.aligners.gold import gold_pairs, require_usable, side_length
 from isoglot.checks import shortened
 from isoglot.errors import ConfigurationError
 from isoglot.formats.sentence_pair import SentencePair
+from isoglot.frames import Tabular
 from isoglot.python_messages import names_arguments
 from isoglot.runs.reporter import AnyReporter, reporter_of
 
 if TYPE_CHECKING:
+    import pandas as pd
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 GoldSet = str | Path | Sequence[SentencePair]
 """A file or folder of development links, or sentence pairs with gold links."""
 
 
-@dataclass(frozen=True)
-class TuningResult:
+@dataclass(frozen=True, repr=False)
+class TuningResult(Tabular):
     """What :func:`tune` tried.
 
     Args:
@@ -35,6 +37,20 @@ class TuningResult:
     model: str | Path | PreTrainedModel
     table: list[RatedChoice]
     density: dict[str, float]
+
+    def __repr__(self) -> str:
+        choice = ", ".join(f"{name}={value!r}" for name, value in self.choice.items())
+        return f"TuningResult(aer={self.best.aer:.2f}, {choice}, tried={len(self.table)})"
+
+    def to_frame(self) -> pd.DataFrame:
+        """Every choice with its mean alignment error rate in %, and that of each set, the best first."""
+        import pandas as pd  # noqa: PLC0415 - only for those who want a frame
+
+        rows = [
+            {**tried.choice, "aer": tried.aer, **{name: score.aer for name, score in tried.scores.items()}}
+            for tried in self.table
+        ]
+        return pd.DataFrame(rows)
 
     @property
     def best(self) -> RatedChoice:

@@ -211,7 +211,7 @@ def _print_score(report: ScoreReport, as_json: bool) -> None:
         typer.echo("precision  recall     F1    AER  sentences")
         total = report.total
         rates = (total.precision, total.recall, total.f1, total.aer)
-        cells = [f"{100 * rate:.2f}" for rate in rates]
+        cells = [f"{rate:.2f}" for rate in rates]
         typer.echo(f"{cells[0]:>9s} {cells[1]:>7s} {cells[2]:>6s} {cells[3]:>6s}  {report.count:,}")
     if report.hint:
         typer.secho(f"Warning: {report.hint}", err=True, fg=typer.colors.YELLOW, bold=True)
@@ -255,8 +255,13 @@ def tune(
     with Console(quiet=running.quiet) as console:
         for name, found in pairs.items():
             console.note(f"{name}: {len(found):,} pairs")
-        arguments = {"model": encoder, "gold": pairs, "weights": weights, "layers": layer_numbers(layers)}
-        arguments |= {"candidates": CANDIDATES, "progress": console.progress}
+        arguments: dict[str, Any] = {
+            "model": encoder,
+            "gold": pairs,
+            "weights": weights,
+            "layers": layer_numbers(layers),
+        }
+        arguments |= {"candidates": CANDIDATES, "progress": console}
         if twice := sorted(set(options) & set(arguments)):
             raise ConfigurationError(f"--set {twice[0]}: this command gives it itself; leave it out")
         tuned = run(**arguments, **options)
@@ -267,7 +272,7 @@ def tune(
             _print_tried(tuned.table[:5])
             typer.echo("\n     AER  precision  recall  links per word  development set")
             for name, score in best.scores.items():
-                rates = f"{100 * score.aer:8.2f}  {100 * score.precision:9.2f}  {100 * score.recall:6.2f}"
+                rates = f"{score.aer:8.2f}  {score.precision:9.2f}  {score.recall:6.2f}"
                 typer.echo(f"{rates}  {density[name]:14.2f}  {name}")
     for name, value in density.items():
         if value < _FEW * max(density.values()):
@@ -355,6 +360,4 @@ def _print_layers(rows: Sequence[tuple[int, AlignmentScore]], as_json: bool) -> 
         return
     typer.echo("layer  precision  recall     AER")
     for layer, total in rows:
-        typer.echo(
-            f"{layer:5d} {100 * total.precision:10.2f} {100 * total.recall:7.2f} {100 * total.aer:7.2f}"
-        )
+        typer.echo(f"{layer:5d} {total.precision:10.2f} {total.recall:7.2f} {total.aer:7.2f}")

@@ -18,6 +18,7 @@ from isoglot.corpus.prepare import prepare as prepare_sources
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.formats.records import wanted_columns
 from isoglot.formats.sources import LANGUAGES, ROLES, Kind, Reading, Source, sources_from
+from isoglot.languages import codes_of
 from isoglot.python_messages import names_arguments
 from isoglot.runs.cache import cache_folder
 from isoglot.runs.files import whole_path
@@ -49,7 +50,8 @@ def prepare(
             of one language are a column too: ``{"text": sentences}``. Data in memory are kept in the cache, where
             they are read from as files are.
         out: Folder to write.
-        languages: Language of a text, or of source and target: ``("en", "de")``. A ``Source`` has its own.
+        languages: Language of a text, or of source and target: ``("en", "de")`` or ``"en,de"``. A ``Source`` has its
+            own.
         options: Filters and more; by default rows with an empty side are dropped and white space is cleaned.
         progress: Bars in notebooks and on terminals (``True``), or none; a function such as ``print`` gets lines.
         processes: Worker processes; by default one per core, or none for small inputs.
@@ -100,7 +102,7 @@ def _sources(
     inputs: Any, languages: str | Sequence[str], kind: Kind, reading: Reading, out: str | Path
 ) -> tuple[list[Source], str]:
     """What to read, and the file in which the inputs are stored if they are in memory."""
-    tags = [languages] if isinstance(languages, str) else list(languages)
+    tags = codes_of(languages)
     listed: Any = [inputs] if isinstance(inputs, str | Path | Source) else inputs
     several = isinstance(listed, list | tuple) and len(listed) > 0
     if several and all(isinstance(source, Source) for source in listed):

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 from isoglot.checks import validated
 from isoglot.evaluation import evaluate as verb
 from isoglot.evaluation.options import EvaluateOptions
+from isoglot.frames import ResultList
+from isoglot.languages import codes_of
 from isoglot.modules.model_folder import model_folder
 from isoglot.python_messages import names_arguments
 from isoglot.results import Result
@@ -38,13 +40,13 @@ def evaluate(  # noqa: PLR0913 - the face names what users look for
     predictions: str | Path | None = None,
     progress: AnyReporter = True,
     **options: Any,
-) -> list[Result]:
+) -> ResultList[Result]:
     """Measure a model on a task in any number of languages, as ``isoglot evaluate`` does.
 
     Args:
         model: Folder of a checkpoint or run, hub name, or a model object, which is saved to a temporary folder first.
         task: One by name (``isoglot evaluate --tasks`` lists them), or a task object.
-        languages: Languages to test; ``de-es`` for a pair.
+        languages: Languages to test, as a list or with commas: ``"de,es"``; ``de-es`` is a pair.
         data: A path or template as ``--data`` takes it, or several; a ``datasets.Dataset`` or pandas frame; or a dict
             from languages, splits or both to these. A task object may have its data already.
         columns: Column of the task to its name in the data, such as ``{"text": "utterance"}``. Columns that are called
@@ -82,11 +84,13 @@ def evaluate(  # noqa: PLR0913 - the face names what users look for
     built = task_with_data(task, data, columns, **options)
     evaluate_options = validated(EvaluateOptions, fields, what="evaluation option")
     with model_folder(model, tokenizer) as checkpoint:
-        return verb.evaluate(
-            checkpoint,
-            built,
-            languages=[languages] if isinstance(languages, str) else languages,
-            split=split,
-            options=evaluate_options,
-            progress=progress,
+        return ResultList(
+            verb.evaluate(
+                checkpoint,
+                built,
+                languages=codes_of(languages),
+                split=split,
+                options=evaluate_options,
+                progress=progress,
+            )
         )

@@ -20,6 +20,7 @@ from isoglot.finetuning.data import dev_sets, training_rows
 from isoglot.finetuning.options import FinetuneOptions, settings_for, task_with_settings
 from isoglot.finetuning.train import TrainingData, train_head
 from isoglot.formats.labelled.memory import data_source
+from isoglot.languages import codes_of
 from isoglot.modules.adapter import add_adapter
 from isoglot.modules.checkpoint import require_fitting
 from isoglot.modules.isolation import isolated_state
@@ -62,7 +63,7 @@ def finetune(  # noqa: PLR0913 - the face names what it takes
     task: str | Task,
     *,
     out: str | Path,
-    language: str = "en",
+    language: str | Sequence[str] = "en",
     data: Any = None,
     columns: Mapping[str, str] | None = None,
     tokenizer: PreTrainedTokenizerBase | None = None,
@@ -87,8 +88,8 @@ def finetune(  # noqa: PLR0913 - the face names what it takes
         model: Folder of a checkpoint or run, hub name, or a model object. The object stays as it is: a copy is trained.
         task: One by name, or a task object.
         out: Folder of the run.
-        language: Language of the training data; several with commas. With ``setting="code_switch"`` the language whose
-            translations are mixed with the originals in ``pivot``.
+        language: Language of the training data; several as a list or with commas. With ``setting="code_switch"`` the
+            language whose translations are mixed with the originals in ``pivot``.
         data: As for :func:`isoglot.evaluate`. ``{"train": rows, "dev": rows}`` gives development data, by which the
             best checkpoint is chosen; without them, ``dev_fraction=0.1`` or ``select="last"`` is needed.
         columns: Column of the task to its name in the data.
@@ -138,7 +139,7 @@ class FineTuning:
         self,
         checkpoint: str | Path,
         task: Task,
-        language: str,
+        language: str | Sequence[str],
         seed: int = 1,
         train: FinetuneOptions | None = None,
         out: Path = Path(),
@@ -157,7 +158,7 @@ class FineTuning:
             self.task.max_length = self.options.max_length
         self.ranks = PartialState(cpu=not torch.accelerator.is_available())
         self.report = reporter_of(progress) if self.ranks.is_main_process else Silent()
-        self.languages = list(dict.fromkeys(code.strip() for code in language.split(",") if code.strip()))
+        self.languages = list(dict.fromkeys(codes_of(language)))
         check_locations(task, [(code, "train") for code in (*self.languages, *self.options.originals)])
         self.source, self.seed, self.folder = checkpoint_folder(checkpoint), seed, out
 

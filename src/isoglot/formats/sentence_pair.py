@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
 from isoglot.checks import shortened
@@ -13,6 +13,10 @@ from isoglot.errors import ConfigurationError, InputError
 from isoglot.formats.links import Alignment, Link, link_set
 from isoglot.formats.sources import UNNAMED
 from isoglot.formats.words import WordMode, locate_words, sentence_words
+from isoglot.frames import Tabular
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Span = tuple[int, int]
 WordPair = tuple[Sequence[str], Sequence[str]]
@@ -25,7 +29,7 @@ _SIDES = {"source": "target", "target": "source"}
 
 
 @dataclass(slots=True)
-class SentencePair:
+class SentencePair(Tabular):
     """Two sentences that translate each other, their word links, gold links, and what else their row says.
 
     Args:
@@ -102,6 +106,25 @@ class SentencePair:
     def __bool__(self) -> bool:
         """A pair without links is a pair too."""
         return True
+
+    def to_dict(self) -> dict[str, Any]:
+        """The row of the pair and its links, by name."""
+        links: dict[str, Any] = {"links": list(self.links)}
+        if self.probabilities:
+            links |= {"probabilities": list(self.probabilities), "score": self.score}
+        return {**self.row(), **links}
+
+    def to_frame(self) -> pd.DataFrame:
+        """A row for each link: its words, their numbers, and its probability."""
+        import pandas as pd  # noqa: PLC0415 - only for those who want a frame
+
+        table: dict[str, list[Any]] = {
+            "source_word": [source for source, _ in self.word_pairs],
+            "target_word": [target for _, target in self.word_pairs],
+            "source": [source for source, _ in self.links],
+            "target": [target for _, target in self.links],
+        }
+        return pd.DataFrame(table | ({"probability": self.probabilities} if self.probabilities else {}))
 
     @property
     def has_words(self) -> bool:

@@ -25,6 +25,8 @@ from isoglot.formats.pair_writer import pair_writer
 from isoglot.formats.pairs_in_memory import pairs_in_memory
 from isoglot.formats.sentence_pair import SentencePair
 from isoglot.formats.sources import Source
+from isoglot.frames import Tabular
+from isoglot.languages import codes_of
 from isoglot.mining.histogram import Histogram
 from isoglot.mining.options import FilterOptions
 from isoglot.mining.pair_rules import PairRules, check_pair_rules
@@ -43,7 +45,7 @@ _CHUNK = 4096
 
 
 @dataclass(frozen=True, slots=True)
-class JudgedPair:
+class JudgedPair(Tabular):
     """A pair, every rule or low score or :data:`UNKNOWN` that drops it, and its scores by name.
 
     A kept pair has no reasons. A pair that a rule drops has no scores.
@@ -52,6 +54,10 @@ class JudgedPair:
     pair: SentencePair
     reasons: tuple[str, ...]
     scores: Mapping[str, float]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Both texts, the first reason and the scores by name."""
+        return {"source": self.pair.source, "target": self.pair.target, "reason": self.reason, **self.scores}
 
     @property
     def reason(self) -> str:
@@ -99,7 +105,7 @@ def filter_pairs(
     *,
     model: str | Path | SentenceEncoder | None = None,
     aligner: EmbeddingAligner | StatisticalAligner | str | Path | None = BOX,
-    languages: tuple[str, str] = ("", ""),
+    languages: str | Sequence[str] = ("", ""),
     **options: Any,
 ) -> Iterator[JudgedPair]:
     """Judge sentence pairs: their scores, and why a pair is dropped.
@@ -113,7 +119,8 @@ def filter_pairs(
             to vectors, such as a :class:`isoglot.tasks.text_vectors.TextEncoder`.
         aligner: Aligner of words for ``alignment``, ``source_coverage`` and ``target_coverage``: an encoder or a saved
             statistical model; None for none.
-        languages: Codes of both languages, for the rule of scripts; a statistical model of others is refused.
+        languages: Codes of both languages, for the rule of scripts: ``("en", "de")`` or ``"en,de"``; a statistical
+            model of others is refused.
         **options: Fields of :class:`isoglot.mining.options.FilterOptions`, such as ``min_margin=1.02``.
 
     Returns:
@@ -125,10 +132,11 @@ def filter_pairs(
         [('', ['alignment', 'source_coverage', 'target_coverage']), ('copied', [])]
     """
     chosen = validated(FilterOptions, options, what="filter option")
-    if isinstance(languages, str) or len(languages) != 2:
+    tags = codes_of(languages) if isinstance(languages, str) else list(languages)
+    if len(tags) != 2:
         raise ConfigurationError(f"languages: expected two codes such as ('en', 'de'), got {languages!r}")
     scorer = PairScorer(model, aligner, chosen)
-    source, target = languages
+    source, target = tags
     check_pair_rules([Source(path="-", source_language=source, target_language=target)], chosen)
     if pairs is None:
         raise ConfigurationError("expected sentence pairs, got None")
@@ -140,7 +148,7 @@ def filter_pairs(
                 raise ConfigurationError(
                     f"pair {number}: expected two texts, got words; join them: ' '.join(words)"
                 )
-            pair.languages = languages if any(languages) else pair.languages
+            pair.languages = (source, target) if source or target else pair.languages
             yield pair
 
     return _judged(rows(), scorer, chosen)
