@@ -54,6 +54,7 @@ class _Units:
         self._language = ""
         self._text: list[str] | None = None
         self._tags: list[tuple[int, str]] = []
+        self._opened = False  # whether nothing has come since the last tag, which opens an element
         self._codes = 0  # how many elements are open from the outermost in-line code on
         self.parser = tmx_parser(path)
         self.parser.SkippedEntityHandler = self._unknown
@@ -94,6 +95,7 @@ class _Units:
             self._note = attributes.get("type", "") if name == "prop" else "", []
         elif self._text is not None:
             self._tag(f"<{name}{''.join(f' {k}={quoteattr(v)}' for k, v in attributes.items())}>")
+            self._opened = True
             if self._codes or name in _CODES:
                 self._codes += 1
 
@@ -115,7 +117,12 @@ class _Units:
         elif self._note is not None and self._text is None:
             self._end_note(*self._note)
         elif self._text is not None:
-            self._tag(f"</{name}>")
+            if self._opened:  # an empty element, as it is usually written
+                position, xml = self._tags.pop()
+                self._tags.append((position, f"{xml[:-1]}/>"))
+            else:
+                self._tag(f"</{name}>")
+            self._opened = False
             if self._codes:
                 self._codes -= 1
 
@@ -138,8 +145,10 @@ class _Units:
         if self._note is not None:
             self._note[1].append(text)
         elif self._text is not None and self._codes:
+            self._opened = False
             self._tag(escape(text))
         elif self._text is not None:
+            self._opened = False
             self._text.append(text)
 
     def _tag(self, xml: str) -> None:
@@ -163,6 +172,7 @@ class _Units:
         if self._note is not None:
             self._note[1].append(f"&{name};")
         elif self._codes:
+            self._opened = False
             self._tag(f"&{name};")
         elif not is_parameter and self._text is not None:
             raise self._wrong(
