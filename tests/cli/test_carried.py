@@ -83,6 +83,17 @@ def test_a_translation_memory_keeps_all_that_its_units_say(memory: Path, tmp_pat
     assert linked[1]["source_language"] == "en-GB" and linked[1]["target_language"] == "de"
 
 
+def test_units_that_lack_a_language_are_counted_once(
+    memory: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    unit = '<tu><tuv xml:lang="en"><seg>alone</seg></tuv></tu>'
+    memory.write_text(TMX.replace("</body>", f"{unit}{unit}</body>"))
+    with caplog.at_level("WARNING", logger="isoglot"):
+        run(*ALIGN, memory, "--words", "unicode", "-o", tmp_path / "links")
+    told = [message for record in caplog.records if "left out" in (message := record.getMessage())]
+    assert told == [f"{memory}: units without en or de are left out: 2"]
+
+
 def test_links_are_written_into_a_translation_memory(memory: Path, tmp_path: Path) -> None:
     before, out = [said(pair) for pair in pairs_of(memory)], tmp_path / "a.tmx"
     run(*ALIGN, memory, "-f", "tmx", "-o", out)

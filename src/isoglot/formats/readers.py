@@ -38,7 +38,7 @@ from isoglot.formats.records import (
 )
 from isoglot.formats.sentence_pair import SentencePair, take_row_values
 from isoglot.formats.sources import LANGUAGES, ROLES, Kind, Source, expand
-from isoglot.formats.tmx import tmx_chunks
+from isoglot.formats.tmx import tmx_chunks, warn_of_incomplete
 from isoglot.formats.treebanks import tree_fields
 from isoglot.formats.words import is_blank, split_words
 from isoglot.runs.records import parse_object
@@ -267,9 +267,7 @@ def _bars_fields(reader: Reader, chunk: Chunk) -> Fields:
         line = numbers[index]
         problems.setdefault(line, InputError(problem, path=reader.source.path, line=line))
         rows[index] = row[:2] if len(row) > 2 else ["", ""]
-    values: dict[str, list[Any]] = {
-        role: [row[n] for row in rows] for n, role in enumerate(("source", "target"))
-    }
+    values: dict[str, list[Any]] = {"source": [row[0] for row in rows], "target": [row[1] for row in rows]}
     values["links"] = beside[0] if beside else [row[2] if row[2:] else "" for row in rows]
     if reader.whole:
         values["more"] = [{"links": row[2]} if row[2:] else {} for row in rows]
@@ -368,10 +366,10 @@ def source_pairs(source: Source) -> Iterator[SentencePair]:
 
     A line that cannot be read is a pair without texts, so that every line keeps its place; ``problem`` says why.
     """
-    reader, line, unread = Reader(source, whole=True), 0, True
+    reader, line, unread, incomplete = Reader(source, whole=True), 0, True, 0
     source_language, target_language = source.languages("bitext")
     for chunk in reader.chunks():
-        fields = reader.fields(chunk)
+        fields, incomplete = reader.fields(chunk), incomplete + chunk.incomplete
         names, absent = ("source", "target", "more", "cells"), {"more": repeat({}), "cells": repeat(())}
         columns: Iterable[Any] = (fields.values.get(name, absent.get(name)) for name in names)
         rows = zip(fields.lines, *columns, strict=False)
@@ -389,6 +387,8 @@ def source_pairs(source: Source) -> Iterator[SentencePair]:
             pair.problem = fields.problems.get(line)
             unread = unread and pair.problem is not None and not any(pair.texts)
             yield pair
+    if incomplete:
+        warn_of_incomplete(source.path, source.languages("bitext"), incomplete)
     if line and unread:
         separator = {"bars": "|||", "tsv": "\t"}.get(source.format or "", ",")
         raise InputError(

@@ -1,5 +1,6 @@
 """TMX translation memories, read as events: no tree is ever built, so size does not matter."""
 
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -10,6 +11,7 @@ from xml.sax.saxutils import escape, quoteattr
 from isoglot.errors import InputError
 from isoglot.formats.line_files import CHUNK_LINES, Chunk, LineFile, Meter
 
+_LOG = logging.getLogger(__name__)
 _MOST_NAMED = 8
 _CODES = frozenset({"bpt", "ept", "ph", "it", "ut", "sub"})
 _NAMED = frozenset({"tuid", "xml:lang", "lang"})
@@ -33,6 +35,12 @@ def tmx_chunks(path: str, languages: Sequence[str], meter: Meter | None = None) 
         while units.pairs or units.incomplete:
             yield units.pop()
     units.check_languages()
+
+
+@lru_cache(64)  # a file is read more than once
+def warn_of_incomplete(path: str, languages: tuple[str, ...], count: int) -> None:
+    """Report units that were passed over because they lack one of the languages."""
+    _LOG.warning("%s: units without %s are left out: %s", path, " or ".join(languages), f"{count:,}")
 
 
 class _Units:
