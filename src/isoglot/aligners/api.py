@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, cast, overload
 from isoglot.aligners.embedding.choice import untuned, with_kept
 from isoglot.aligners.embedding.options import EmbeddingOptions
 from isoglot.aligners.embedding.running_text import align_running
-from isoglot.aligners.options import STATISTICAL
+from isoglot.aligners.options import STATISTICAL, is_saved_model
 from isoglot.checkpoints.folder import BOX, checkpoint_folder, packed_file
 from isoglot.errors import ConfigurationError
 from isoglot.formats.pairs_in_memory import Sentence, pair_of, pairs_in_memory
@@ -80,7 +80,7 @@ def align(  # noqa: PLR0913 - the face names what users look for
         device: ``cpu``, ``cuda``, ``cuda:1``, ``mps`` or a ``torch.device``; by default the fastest.
         dtype: ``float32``, ``bfloat16``, ``float16`` or a ``torch.dtype``.
         **options: More options of :class:`isoglot.EmbeddingOptions`, such as ``level="word"``; of a statistical aligner
-            ``symmetrisation``.
+            ``symmetrisation``, and ``any_language=True`` to link text of other languages than it was trained on.
 
     Returns:
         The links, their probabilities, and where the words stand in the text.
@@ -273,7 +273,7 @@ def _aligner(
     """The aligner, and how text is cut for it."""
     if words is not None:
         require_mode(words)
-    if not isinstance(model, (str, Path)) or not (Path(model) / "model.json").is_file():
+    if not isinstance(model, (str, Path)) or not is_saved_model(model):
         return _encoder_aligner(model, method, tokenizer, options), words or "unicode"
     _refuse_tokenizer(tokenizer)
     aligner = _statistical(Path(model), method, options)
@@ -319,7 +319,7 @@ def _refuse_tokenizer(tokenizer: object) -> None:
 
 
 def _statistical(folder: Path, method: str | None, options: dict[str, Any]) -> StatisticalAligner:
-    if unknown := sorted(set(options) - {"symmetrisation", "threshold"}):
+    if unknown := sorted(set(options) - {"symmetrisation", "threshold", "any_language"}):
         raise ConfigurationError(
             f"{folder} holds a statistical aligner, which does not take {', '.join(unknown)}; leave them out"
         )

@@ -30,7 +30,11 @@ _MODEL_KEPT = "Keep the model in this folder."
 _LEXICON = (
     "Write word pairs here from probability 0.05: source, target, probability; with an encoder also counts."
 )
-_ENCODER_NAME = "Folder or hub name of the encoder; box, the default, is the aligner that comes with isoglot."
+_ENCODER_NAME = (
+    "Folder or hub name of the encoder; box, the default, is the aligner that comes with isoglot. Also the folder of a "
+    "saved statistical model."
+)
+_SENTENCES = "Write the rates of each sentence here, from 0 to 1, as TSV."
 _START = "Start training from this saved model, for example one that `isoglot merge` wrote."
 _TRAIN_ON = "More bitext to learn from; its links are not written."
 
@@ -200,6 +204,11 @@ class LinkFormat(Options):
         return self
 
 
+def is_saved_model(model: object) -> bool:
+    """Whether a path is the folder of a statistical model that ``isoglot align --save`` wrote."""
+    return isinstance(model, str | Path) and (Path(model) / "model.json").is_file()
+
+
 def paths_of(aligner: Options, *names: str) -> list[Path]:
     """The files and folders that an aligner's options of these names are, as far as it has them."""
     values = [getattr(aligner, name, None) for name in names]
@@ -210,7 +219,8 @@ def paths_of(aligner: Options, *names: str) -> list[Path]:
 def aligner_of(**values: Any) -> AnyAligner:
     """The aligner that options by name describe, ``method``, ``model`` and ``load`` among them.
 
-    Without any of these three it is the aligner that comes with the package.
+    Without any of these three it is the aligner that comes with the package. A ``model`` that is the folder of a saved
+    statistical model is loaded as ``load`` does.
 
     Raises:
         ConfigurationError: An unknown method or option, or one that the method does not have.
@@ -219,6 +229,8 @@ def aligner_of(**values: Any) -> AnyAligner:
         >>> aligner_of(method="hmm", lowercase=True).kind, aligner_of().model
         ('hmm', 'box')
     """
+    if "load" not in values and is_saved_model(values.get("model")):
+        values["load"] = values.pop("model")
     if "load" in values:
         return validated(SavedModel, values, what="a saved model", called=_flag)
     method = values.get("method")
@@ -249,7 +261,10 @@ def _flag(name: str) -> str:
     """How an option is given on the command line."""
     if name in ("links", "method"):
         return {"links": "LINKS", "method": "--method"}[name]
-    fields = {n: field for n, field, _ in fields_of(*_KINDS.values(), SavedModel, FileScoring, LayerScoring)}
+    fields = {
+        n: field
+        for n, field, _ in fields_of(*_KINDS.values(), SavedModel, FileScoring, ModelScoring, LayerScoring)
+    }
     return flag_of(name, fields[name]) if name in fields else f"--set {name}"
 
 
@@ -271,7 +286,14 @@ class FileScoring(Options):
     )  # fmt: skip
     base: int | None = option(None, "The links count words from 0 or 1.", ge=0, le=1)
     reverse: bool = option(False, "The links have the target side first.")
-    sentences: OutputFile | None = option(None, "Write the rates of each sentence here, from 0 to 1, as TSV.")
+    sentences: OutputFile | None = option(None, _SENTENCES)
+
+
+class ModelScoring(Options):
+    """A saved statistical model, which links the words of the gold file, against its gold links."""
+
+    model: str = option(..., _ENCODER_NAME, group=_ENCODER)
+    sentences: OutputFile | None = option(None, _SENTENCES)
 
 
 def layer_numbers(text: str) -> list[int] | None:
@@ -299,8 +321,8 @@ class LayerScoring(Options):
         return self
 
 
-def scoring_of(**options: Any) -> FileScoring | LayerScoring:
-    """The way of scoring that options by name describe: a file of ``links``, else layers of an encoder.
+def scoring_of(**options: Any) -> FileScoring | ModelScoring | LayerScoring:
+    """The way of scoring that options by name describe: a file of ``links``, a saved model, else layers of an encoder.
 
     Without ``model`` it is the encoder that comes with the package, without ``layers`` the layer that it keeps.
     """
@@ -310,6 +332,8 @@ def scoring_of(**options: Any) -> FileScoring | LayerScoring:
                 "--layers: scores an encoder, and LINKS is a file; leave one of the two out"
             )
         return validated(FileScoring, options, what="scoring a file", called=_flag)
+    if is_saved_model(options.get("model")):
+        return validated(ModelScoring, options, what="a saved statistical model", called=_flag)
     values = {"method": "itermax", **with_kept(options.get("model", BOX), options)}
     if "layers" not in options and "layer" in values:
         values["layers"] = str(values.pop("layer"))

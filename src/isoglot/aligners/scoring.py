@@ -13,7 +13,7 @@ from itertools import chain, product
 from pathlib import Path
 from typing import Any
 
-from isoglot.aligners.options import FileScoring, Gold
+from isoglot.aligners.options import FileScoring, Gold, ModelScoring
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.formats.link_files import LinkReader, LinksInMemory
 from isoglot.formats.link_matching import matched
@@ -101,6 +101,20 @@ def score_file(gold: Gold, options: FileScoring) -> ScoreReport:
     return score_sentences(
         LinkReader(options.links, name=options.format, base=options.base, reverse=options.reverse),
         LinkReader(gold.gold, name=gold.gold_format, base=gold.gold_base, gold=True),
+        each=options.sentences is not None,
+    )
+
+
+def score_model(gold: Gold, options: ModelScoring) -> ScoreReport:
+    """Score a saved statistical model, which links the words of the gold file."""
+    from isoglot.aligners.gold import gold_pairs  # noqa: PLC0415 - `datasets` is slow to import
+    from isoglot.aligners.statistical.model import StatisticalAligner  # noqa: PLC0415 - loads numba
+
+    pairs = gold_pairs(gold.gold, limit=None, name=gold.gold_format, base=gold.gold_base)
+    linked = list(StatisticalAligner.load(options.model).align_pairs(pairs))
+    return score_sentences(
+        LinksInMemory(linked, options.model),
+        LinksInMemory(pairs, str(gold.gold), gold=True),
         each=options.sentences is not None,
     )
 

@@ -21,6 +21,7 @@ from isoglot.aligners.options import (
     Hmm,
     LayerScoring,
     LinkFormat,
+    ModelScoring,
     SavedModel,
     aligner_of,
     layer_numbers,
@@ -162,21 +163,21 @@ def align(
 def score(
     *,
     gold: Gold,
-    options: Annotated[dict[str, Any], FileScoring, LayerScoring, LinkMethod, MethodSettings],
+    options: Annotated[dict[str, Any], FileScoring, ModelScoring, LayerScoring, LinkMethod, MethodSettings],
     links: Annotated[
         str | None,
         typer.Argument(
-            help="File of links, or - for standard input; without one, an encoder aligns the words of the gold file."
+            help="File of links, or - for standard input; without one, --model aligns the words of the gold file."
         ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON; rates from 0 to 1.")] = False,
 ) -> None:
     """Measure links against gold links.
 
-    Prints precision, recall, F1 and alignment error rate, of a file of links or of an encoder's layers; without either
-    of the aligner that comes with isoglot. Sure gold links count as possible ones whether the file
-    repeats them or not. If the score suggests that a file counts words from another base or has its sides in
-    another order, a line on standard error says so.
+    Prints precision, recall, F1 and alignment error rate, of a file of links, of a saved statistical model or of an
+    encoder's layers; without any of them of the aligner that comes with isoglot. Sure gold links count as possible
+    ones whether the file repeats them or not. If the score suggests that a file counts words from another base or has
+    its sides in another order, a line on standard error says so.
     """
     chosen = scoring_of(**options | ({} if links is None else {"links": links}))
     if isinstance(chosen, LayerScoring):
@@ -189,11 +190,13 @@ def score(
         _print_layers(rows, as_json)
         return
     if chosen.sentences is not None:
-        refuse_overwriting(chosen.sentences, [chosen.links, gold.gold])
+        scored = chosen.model if isinstance(chosen, ModelScoring) else chosen.links
+        refuse_overwriting(chosen.sentences, [scored, gold.gold])
         require_writable(chosen.sentences)
-    from isoglot.aligners.scoring import score_file, write_sentences
+    from isoglot.aligners.scoring import score_file, score_model, write_sentences
 
-    report = score_file(gold, chosen)
+    with Console():
+        report = score_model(gold, chosen) if isinstance(chosen, ModelScoring) else score_file(gold, chosen)
     try:
         if chosen.sentences is not None:
             write_sentences(report, chosen.sentences)

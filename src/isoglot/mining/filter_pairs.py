@@ -4,6 +4,8 @@ Rules come first, and only pairs that pass them are scored. Pairs are scored a w
 with the input; the last window, which may be short, is filled up with the pairs before it.
 """
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -11,7 +13,7 @@ from dataclasses import dataclass, field
 from itertools import groupby, islice
 from operator import attrgetter
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from isoglot.aligners.embedding.aligner import EmbeddingAligner
 from isoglot.checkpoints.folder import BOX
@@ -33,6 +35,9 @@ from isoglot.mining.vectors import SentenceEncoder
 from isoglot.python_messages import names_arguments
 from isoglot.runs.files import check_outputs, write_json
 from isoglot.runs.reporter import AnyReporter, reporter_of
+
+if TYPE_CHECKING:
+    from isoglot.aligners.statistical.model import StatisticalAligner
 
 UNKNOWN = "unknown_text"
 """Why a pair is dropped of which a side has no word that the encoder knows."""
@@ -99,21 +104,23 @@ def filter_pairs(
     pairs: Any,
     *,
     model: str | Path | SentenceEncoder | None = None,
-    aligner: EmbeddingAligner | str | Path | None = BOX,
+    aligner: EmbeddingAligner | StatisticalAligner | str | Path | None = BOX,
     languages: str | Sequence[str] = ("", ""),
     **options: Any,
 ) -> Iterator[JudgedPair]:
     """Judge sentence pairs: their scores, and why a pair is dropped.
 
-    A pair with a side of which the encoder's vocabulary knows no word is dropped as ``unknown_text``.
+    A pair with a side of which an encoder's vocabulary knows no word is dropped as ``unknown_text``.
 
     Args:
         pairs: Sources and targets, of which a few thousand are in memory at a time: pairs, dictionaries, a data set or
             a frame with the columns ``source`` and ``target``.
         model: Encoder of sentences for ``cosine`` and ``margin``: a folder or hub name, or any function from texts
             to vectors, such as a :class:`isoglot.tasks.text_vectors.TextEncoder`.
-        aligner: Aligner of words for ``alignment``, ``source_coverage`` and ``target_coverage``; None for none.
-        languages: Codes of both languages, for the rule of scripts: ``("en", "de")`` or ``"en,de"``.
+        aligner: Aligner of words for ``alignment``, ``source_coverage`` and ``target_coverage``: an encoder or a saved
+            statistical model; None for none.
+        languages: Codes of both languages, for the rule of scripts: ``("en", "de")`` or ``"en,de"``; a statistical
+            model of others is refused.
         **options: Fields of :class:`isoglot.mining.options.FilterOptions`, such as ``min_margin=1.02``.
 
     Returns:
@@ -177,9 +184,12 @@ def filter_files(
             if not judged.reason:
                 write(judged.pair, judged.scores)
             elif write_dropped is not None:
-                row, line = judged.pair, "" if judged.pair.line is None else judged.pair.line
-                place = {"line": line} if len(inputs) == 1 else {"line": line, "path": row.path or ""}
-                write_dropped(row, {"reasons": ",".join(judged.reasons), **place, **blank, **judged.scores})
+                pair = judged.pair
+                position = {"line": "" if pair.line is None else pair.line}
+                if len(corpus.inputs) > 1:
+                    position["path"] = pair.path or ""
+                reasons = {"reasons": ",".join(judged.reasons), **position}
+                write_dropped(pair, {**reasons, **blank, **judged.scores})
             if counts.read % 1024 == 0:
                 progress.progress("filtering", counts.read, 0)
         if report is not None:
@@ -195,6 +205,7 @@ def _judged(
     waiting: list[tuple[SentencePair, Sequence[str]]] = []
     passed = first = 0
     for languages, run in groupby(pairs, key=attrgetter("languages")):
+        scorer.require_languages(languages)
         while chunk := list(islice(run, _CHUNK)):
             for pair in chunk:  # but for text whose characters or words something else in its row counts
                 if not (any(pair.tags) or any(pair.words)):

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from isoglot.aligners.statistical.counts import CountSum
-from isoglot.aligners.statistical.methods import METHODS
+from isoglot.aligners.statistical.counts import Counts, CountSum
+from isoglot.aligners.statistical.methods import METHODS, TranslationModel
 from isoglot.aligners.statistical.model import StatisticalAligner
 from isoglot.checks import shortened
 from isoglot.errors import ConfigurationError
 from isoglot.languages import same_language
 from isoglot.python_messages import names_arguments
 
+_LOG = logging.getLogger(__name__)
 _FEWEST = 2
+_HALF = 0.5
+"""The share of unknown words above which two models are hardly of one language."""
 
 
 @names_arguments
@@ -105,4 +109,18 @@ def _add(total: CountSum, aligner: StatisticalAligner, name: str) -> None:
             f"{name}: has no expected counts, because it made no update (iterations=1) or was saved by an earlier "
             "version; train it again"
         )
+    _warn_of_unknown_words(total, model, (ahead, back), name)
     total.add(model.words, model.types, ahead, back)
+
+
+def _warn_of_unknown_words(
+    total: CountSum, model: TranslationModel, counts: tuple[Counts, Counts], name: str
+) -> None:
+    """Warn of a side on which a model and those before it share less than half of their words."""
+    shares = total.unknown(model.words, model.types, *counts)
+    for side, unknown in zip(("source", "target"), shares, strict=True):
+        if unknown > _HALF:
+            _LOG.warning(
+                "%s: %.0f %% of its %s words are unknown to the models before it; merge models of the same languages, "
+                "trained on text that is split into words and cased alike", name, 100 * unknown, side,
+            )  # fmt: skip

@@ -13,13 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from isoglot.aligners.alignment import (
-    WINDOW,
-    LinkTable,
-    usable_words,
-    windows,
-    with_links,
-)
+from isoglot.aligners.alignment import WINDOW, LinkTable, usable_words, windows, with_links
 from isoglot.aligners.statistical.bitext import BitextSide, ForeignText, WordNumbers, encode
 from isoglot.aligners.statistical.decoding import BestWords
 from isoglot.aligners.statistical.methods import METHODS, TranslationModel, load_model
@@ -241,7 +235,7 @@ class StatisticalAligner:
         from isoglot.aligners.words import add_links, bitext_languages  # noqa: PLC0415 - `datasets` is slow to import
 
         self.require_languages(bitext_languages(bitext))
-        unknown = ForeignText(self.trained().known, lowercase=self.lowercase)
+        unknown = self.foreign_text()
 
         def run(source: list[list[str]], target: list[list[str]]) -> dict[str, list[Any]]:
             unknown.look(source, target)
@@ -263,13 +257,28 @@ class StatisticalAligner:
         """Link one sentence pair, given as words, with the model as it is."""
         return next(self.align_pairs([(source, target)]))
 
+    def foreign_text(self) -> ForeignText:
+        """What warns of text whose words are mostly unknown."""
+        return ForeignText(self.trained().known, lowercase=self.lowercase)
+
     def align_pairs(
-        self, pairs: Iterable[SentencePair | WordPair], *, window: int = WINDOW
+        self,
+        pairs: Iterable[SentencePair | WordPair],
+        *,
+        window: int = WINDOW,
+        unknown: ForeignText | None = None,
     ) -> Iterator[SentencePair]:
-        """Link any number of pairs with words, in order, at most ``window`` of them in memory at a time."""
+        """Link any number of pairs with words, in order, at most ``window`` of them in memory at a time.
+
+        Pairs of other languages than the model's are refused. ``unknown``: What counted the unknown words of the text
+        before these pairs.
+        """
         iterator, warn = map(require_words, pairs), partial(_LOG.warning, "pair %d: %s")
-        first, unknown = 0, ForeignText(self.trained().known, lowercase=self.lowercase)
+        first, unknown, languages = 0, unknown or self.foreign_text(), set[tuple[str, str]]()
         while chunk := list(islice(iterator, window)):
+            for tags in {pair.languages for pair in chunk} - languages:
+                languages.add(tags)
+                self.require_languages(tags)
             usable = [usable_words(pair.words, number, warn) for number, pair in enumerate(chunk, first + 1)]
             sides = [[pair[side] for pair in usable] for side in (0, 1)]
             unknown.look(*sides)
@@ -293,8 +302,13 @@ class StatisticalAligner:
         self.trained().save(path, about={**self.settings, "made_from": made_from})
 
     @classmethod
-    def load(cls, path: str | Path, **changes: Any) -> Self:
-        """Read an aligner that :meth:`save` wrote; ``changes`` are another ``symmetrisation`` or ``threshold``.
+    def load(cls, path: str | Path, *, any_language: bool = False, **changes: Any) -> Self:
+        """Read an aligner that :meth:`save` wrote.
+
+        Args:
+            path: The folder.
+            any_language: Align text of other languages than the aligner was trained on, which it otherwise refuses.
+            **changes: Another ``symmetrisation`` or ``threshold``.
 
         Raises:
             InputError: no model there, or one of another format.
@@ -307,6 +321,7 @@ class StatisticalAligner:
                 f"wrong settings of an alignment model ({error}); train it again",
                 path=Path(path) / "model.json",
             ) from error
+        changes |= {"languages": ("", "")} if any_language else {}
         return cls.of_settings({**about, **changes}, model) if changes else aligner
 
     def trained(self) -> TranslationModel:
@@ -336,7 +351,7 @@ class StatisticalAligner:
             trained, text = ("-".join(tag or "?" for tag in tags) for tags in (self.languages, languages))
             raise ConfigurationError(
                 f"{name} was trained on {trained}, and this text is {text}; train a model of these languages, or "
-                f"{hint or 'set its `languages` to empty tags'} to use it all the same"
+                f"{hint or 'load it with any_language=True'} to use it all the same"
             )
 
     @staticmethod

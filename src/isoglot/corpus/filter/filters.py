@@ -135,20 +135,22 @@ class RowTests:
         self, name: str, texts: list[list[str]], flags: Sequence[str] | None, languages: Sequence[str]
     ) -> Mask:
         """Which rows pass a filter."""
+        passed: Mask = np.ones(len(texts[0]), dtype=bool)
         if name == "empty":
-            return np.all([[not is_blank(text) for text in side] for side in texts], axis=0)
-        if name == "held_out":
-            return self._not_held_out(texts, flags)
-        if name == "script" and self._rules.min_script_share is not None:
+            passed = np.all([[not is_blank(text) for text in side] for side in texts], axis=0)
+        elif name == "held_out":
+            passed = self._not_held_out(texts, flags)
+        elif name == "script" and self._rules.min_script_share is not None:
             scripts = [scripts_of(language, self._rules.scripts) for language in languages]
             shares = [script_share(*side) for side in zip(texts, scripts, strict=True)]
-            return np.min(shares, axis=0) >= self._rules.min_script_share
-        if name == "length":
-            return self._right_length(texts)
-        if name == "ratio" and self._rules.max_length_ratio is not None:
+            passed = np.min(shares, axis=0) >= self._rules.min_script_share
+        elif name == "length":
+            passed = self._right_length(texts)
+        elif name == "ratio" and self._rules.max_length_ratio is not None:
             lengths = np.array([list(map(len, side)) for side in texts])
-            return lengths.max(axis=0) <= self._rules.max_length_ratio * np.maximum(lengths.min(axis=0), 1)
-        return np.ones(len(texts[0]), dtype=bool)
+            shorter = np.maximum(lengths.min(axis=0), 1)
+            passed = lengths.max(axis=0) <= self._rules.max_length_ratio * shorter
+        return passed
 
     def _not_held_out(self, texts: list[list[str]], flags: Sequence[str] | None) -> Mask:
         """Which rows name no held-out set in their flags, and have no held-out text or line of one."""
