@@ -230,6 +230,9 @@ def pretrain(
     resume: Annotated[
         bool, typer.Option("--resume", help="Resume the unfinished run in the folder.")
     ] = False,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace a run of another recipe, other data or other code.")
+    ] = False,
     check: Annotated[
         bool, typer.Option("--check", help="Only check the recipe and print every value that it will use.")
     ] = False,
@@ -266,7 +269,7 @@ def pretrain(
     from isoglot.pretraining.pretrain import pretrain as run
 
     with Console(quiet=running.quiet) as console:
-        checkpoint = run(loaded, out, resume=resume, progress=console)
+        checkpoint = run(loaded, out, resume=resume, overwrite=overwrite, progress=console)
     if os.environ.get("RANK", "0") == "0":  # the other ranks of torchrun have the same to say
         typer.echo(str(checkpoint))
 

@@ -74,9 +74,9 @@ def init(
         paths_named = {k: v for k in ("path", "target_path") if (v := getattr(sources[0], k)) is not None}
     config = load_config(encoder)
     with torch.device("meta"):
-        model = AutoModelForMaskedLM.from_config(config)
-    inside = f"{model.base_model_prefix}."
-    head = {name for name, _ in model.named_parameters() if not name.startswith(inside)}
+        architecture = AutoModelForMaskedLM.from_config(config)
+    inside = f"{architecture.base_model_prefix}."
+    head = {name for name, _ in architecture.named_parameters() if not name.startswith(inside)}
     name = re.sub(r"\W+", "_", out.stem) or "run"
     template = Environment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)  # noqa: S701 - no HTML
     text = template.from_string(
