@@ -164,8 +164,8 @@ def test_a_folder_is_a_model_wherever_an_encoder_may_be_named(model: Path, tmp_p
     rates = json.loads(
         run("score", "--gold", lines, "--model", model, "--json", "--sentences", tmp_path / "s.tsv")
     )
-    assert (rates["precision"], rates["sentences"]) == (1.0, 2)
-    assert rates["recall"] == pytest.approx(2 * len(pairs) / (2 * len(pairs) + 1))
+    assert (rates["precision"], rates["sentences"]) == (100.0, 2)
+    assert rates["recall"] == pytest.approx(200 * len(pairs) / (2 * len(pairs) + 1))
     assert len((tmp_path / "s.tsv").read_text().splitlines()) == 3
     told = run("score", "--gold", lines, "--model", model, "--layers", "all", fails=ConfigurationError)
     assert "--layers: a saved statistical model does not have this option" in told

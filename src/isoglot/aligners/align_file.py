@@ -147,4 +147,5 @@ def _align(
             base=form.base,
             reverse=form.reverse,
             values=values_of(aligner.options) if isinstance(aligner, Encoder) else "probabilities",
+            languages=corpus.languages,
         )

@@ -6,7 +6,7 @@ A statistical aligner runs without torch and an encoder without numba, so each i
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast, overload
@@ -207,9 +207,14 @@ def align_many(  # noqa: PLR0913
     aligner: EmbeddingAligner | StatisticalAligner
     if method in STATISTICAL and model is None:
         _refuse_tokenizer(tokenizer)
+        from isoglot.aligners.statistical.model import StatisticalAligner  # noqa: PLC0415 - loads numba
+
         every = list(sentences)
         sentences = iter(every)
-        aligner, mode = _learned(str(method), every, words, options)
+        text = any(not all(pair.words) for pair in every)
+        mode = words if words is not None else "unicode" if text or not every else "whitespace"
+        aligner = StatisticalAligner(str(method), words=mode, **options)
+        aligner.fit_pairs(pair.cut(mode) for pair in every)
     else:
         aligner, mode = _aligner(model, method, words, tokenizer, options)
     linked, data = _linked(aligner, sentences, mode), source if pairs is None else pairs
@@ -251,18 +256,6 @@ def _linked(
     return aligner.align_pairs(cut)
 
 
-def _learned(
-    method: str, pairs: Sequence[SentencePair], words: WordMode | None, options: dict[str, Any]
-) -> tuple[StatisticalAligner, WordMode]:
-    """An aligner that learned from these pairs, and how text is cut for it."""
-    from isoglot.aligners.statistical.model import StatisticalAligner  # noqa: PLC0415 - loads numba
-
-    text = any(not all(pair.words) for pair in pairs)
-    mode = words if words is not None else "unicode" if text or not pairs else "whitespace"
-    aligner = StatisticalAligner(method, words=mode, **options)
-    return aligner.fit_pairs(pair.cut(mode) for pair in pairs), mode
-
-
 def _aligner(
     model: str | Path | PreTrainedModel | None,
     method: str | None,
@@ -276,7 +269,16 @@ def _aligner(
     if not isinstance(model, (str, Path)) or not is_saved_model(model):
         return _encoder_aligner(model, method, tokenizer, options), words or "unicode"
     _refuse_tokenizer(tokenizer)
-    aligner = _statistical(Path(model), method, options)
+    if unknown := sorted(set(options) - {"symmetrisation", "threshold", "any_language"}):
+        raise ConfigurationError(
+            f"{model} holds a statistical aligner, which does not take {', '.join(unknown)}; leave them out"
+        )
+    with _LOADING:
+        aligner = _saved(Path(model), _identity(Path(model)), **options)
+    if method not in (None, aligner.method):
+        raise ConfigurationError(
+            f"got method {method!r}, but {model} holds a trained {aligner.method} aligner; leave method out"
+        )
     trained = aligner.words or words or "whitespace"
     if words not in (None, trained):
         raise ConfigurationError(
@@ -316,20 +318,6 @@ def _encoder_aligner(
 def _refuse_tokenizer(tokenizer: object) -> None:
     if tokenizer is not None:
         raise ConfigurationError("tokenizer: a statistical aligner has none; leave it out")
-
-
-def _statistical(folder: Path, method: str | None, options: dict[str, Any]) -> StatisticalAligner:
-    if unknown := sorted(set(options) - {"symmetrisation", "threshold", "any_language"}):
-        raise ConfigurationError(
-            f"{folder} holds a statistical aligner, which does not take {', '.join(unknown)}; leave them out"
-        )
-    with _LOADING:
-        aligner = _saved(folder, _identity(folder), **options)
-    if method not in (None, aligner.method):
-        raise ConfigurationError(
-            f"got method {method!r}, but {folder} holds a trained {aligner.method} aligner; leave method out"
-        )
-    return aligner
 
 
 def _identity(path: Path) -> tuple[FileState, ...]:

@@ -162,12 +162,14 @@ class LinkFormat(Options):
         "(Han, Kana and Thai by character).",
         group=_READING,
     )
-    output: Literal["pharaoh", "talp", "alignv2", "naacl", "jsonl", "offsets", "words", "corpus"] = option(
-        "pharaoh",
-        "jsonl: all that is known of a pair; offsets: characters of the text; corpus: a folder for recipes' "
-        "`kind: aligned`.",
-        flags=["--format", "-f"],
-        group=_WRITING,
+    output: Literal["pharaoh", "talp", "alignv2", "naacl", "jsonl", "tmx", "offsets", "words", "corpus"] = (
+        option(
+            "pharaoh",
+            "jsonl: all that is known of a pair; tmx: units with links as properties; offsets: characters of the text; "
+            "corpus: a folder for recipes' `kind: aligned`.",
+            flags=["--format", "-f"],
+            group=_WRITING,
+        )
     )
     base: int | None = option(None, "Count words from 0 or 1.", group=_WRITING, ge=0, le=1)
     reverse: bool = option(False, "Write the target side first.", group=_WRITING)
@@ -197,7 +199,7 @@ class LinkFormat(Options):
             raise ValueError(
                 "--reverse: a corpus is written as it is read; leave it out, or exchange the input's sides"
             )
-        if self.pieces and self.output in ("corpus", "offsets"):
+        if self.pieces and self.output in ("corpus", "offsets", "tmx"):
             raise ValueError(f"--pieces: format {self.output} is of words; choose pharaoh or jsonl")
         if self.phrases is None and self.phrase_length != LinkFormat.model_fields["phrase_length"].default:
             raise ValueError("--phrase-length: only --phrases writes phrases; leave it out")

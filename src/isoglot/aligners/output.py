@@ -3,7 +3,7 @@
 import json
 import math
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
@@ -14,6 +14,7 @@ from isoglot.aligners.options import NUMBERED
 from isoglot.corpus.options import PrepareOptions
 from isoglot.errors import ConfigurationError
 from isoglot.formats.link_files import FORMATS
+from isoglot.formats.pair_writer import pair_writer
 from isoglot.formats.sentence_pair import SentencePair
 from isoglot.formats.sources import Source
 from isoglot.runs.files import text_output
@@ -36,21 +37,39 @@ def write_lines(
     base: int | None = None,
     reverse: bool = False,
     values: str = "probabilities",
+    languages: Sequence[str] = ("", ""),
 ) -> int:
     """Write one line (or, in ``alignv2`` and ``naacl``, one line a link) a pair; ``-`` is standard output.
 
     The formats are those of :mod:`isoglot.formats.link_files`; ``offsets`` with character spans ``[source start,
-    end, target start, end]`` in the text as given; ``words`` with the linked words. ``values`` is the name of what
-    JSON lines have for each link; they also have what else the row of a pair says.
+    end, target start, end]`` in the text as given; ``words`` with the linked words; ``tmx`` with links, their values
+    and the score as properties. ``values`` is the name of what JSON lines and TMX have for each link; they also have
+    what else the row of a pair says. ``languages`` are those of the first pair, which a TMX file names.
     """
     first, count = FORMATS.get(name, 0) if base is None else base, 0
+    written = (pair.transpose() if reverse else pair for pair in pairs)
+    if name == "tmx":
+        with pair_writer([str(out)], languages[::-1] if reverse else languages, form="tmx") as write:
+            for pair in written:
+                write(pair, _properties(pair, first, values))
+                count += 1
+        return count
     with text_output(out) as file:
-        for pair in pairs:
-            file.write(_lines(pair.transpose() if reverse else pair, count, name, first, values))
+        for pair in written:
+            file.write(_lines(pair, count, name, first, values))
             count += 1
             if progress is not None and count % _OFTEN == 0:
                 progress.progress("aligning", count, 0)
     return count
+
+
+def _properties(pair: SentencePair, first: int, values: str) -> dict[str, Any]:
+    """What a unit of TMX says of its links."""
+    pair.more = {name: value for name, value in pair.more.items() if name not in _OF_LINKS}
+    properties: dict[str, Any] = {"links": " ".join(f"{i + first}-{j + first}" for i, j in pair.links)}
+    if pair.probabilities:
+        properties[values] = " ".join(f"{value:.4f}" for value in pair.probabilities)
+    return properties if math.isnan(pair.score) else {**properties, "score": pair.score}
 
 
 def _lines(pair: SentencePair, number: int, name: str, first: int, values: str) -> str:

@@ -255,8 +255,13 @@ def tune(
     with Console(quiet=running.quiet) as console:
         for name, found in pairs.items():
             console.note(f"{name}: {len(found):,} pairs")
-        arguments = {"model": encoder, "gold": pairs, "weights": weights, "layers": layer_numbers(layers)}
-        arguments |= {"candidates": CANDIDATES, "progress": console.progress}
+        arguments: dict[str, Any] = {
+            "model": encoder,
+            "gold": pairs,
+            "weights": weights,
+            "layers": layer_numbers(layers),
+        }
+        arguments |= {"candidates": CANDIDATES, "progress": console}
         if twice := sorted(set(options) & set(arguments)):
             raise ConfigurationError(f"--set {twice[0]}: this command gives it itself; leave it out")
         tuned = run(**arguments, **options)

@@ -179,7 +179,7 @@ class LineFile:
             while 0 < len(block) < 4 and (more := self._unpacked(line)):  # the longest byte order mark
                 block += more
             try:
-                self._encoding = encoding_of(block)
+                self._encoding = encoding_of(block, self.path)
             except InputError as error:
                 raise error.at(self.path, line) from error.__cause__
             self._decoder = codecs.getincrementaldecoder(self._encoding)()

@@ -47,17 +47,20 @@ def _format(paths: Sequence[str]) -> str:
 
 
 @contextmanager
-def pair_writer(paths: Sequence[str], languages: Sequence[str] = ("", "")) -> Iterator[WritePair]:
+def pair_writer(
+    paths: Sequence[str], languages: Sequence[str] = ("", ""), *, form: str | None = None
+) -> Iterator[WritePair]:
     """Write pairs; the files take their places when the block ends without an error.
 
     ``.jsonl``: an object with all that the row says, and the values by name; ``.tsv``: source, target, the row's other
     columns, then the values, numbers with four digits; ``.tmx``: what the row says, as in-line tags, notes, properties
-    and attributes, without characters that XML forbids, which are counted; the two files of a Moses pair: the
-    sentences alone. ``-`` is TSV on standard output.
+    and attributes, and the values as properties, without characters that XML forbids, which are counted; the two files
+    of a Moses pair: the sentences alone. ``-`` is TSV on standard output.
 
     ``languages``: What the header of a TMX file names, which it has to.
+    ``form``: The format, whatever the file is called.
     """
-    form, legal = _format(paths), XmlText()
+    form, legal = form or _format(paths), XmlText()
     if form == "tmx" and not all(map(_is_language, languages)):
         raise ConfigurationError(f"{paths[0]}: {_NO_LANGUAGE}")
     writer = _Tables(paths) if form in ("moses", "tsv") else None
@@ -70,7 +73,7 @@ def pair_writer(paths: Sequence[str], languages: Sequence[str] = ("", "")) -> It
             elif form == "jsonl":
                 lines = [json_line({**pair.row(), **values})]
             else:
-                lines = [legal(_unit(pair, paths[0]))]
+                lines = [legal(_unit(pair, values, paths[0]))]
             for file, line in zip(files, lines, strict=True):
                 file.write(line)
 
@@ -126,9 +129,15 @@ def _column(text: str) -> str:
     return text if text.isprintable() else text.translate(_ENDS)
 
 
-def _unit(pair: SentencePair, path: str) -> str:
-    """The line of a translation unit; what TMX has no place for is a property of its name."""
+def _unit(pair: SentencePair, values: Mapping[str, Any], path: str) -> str:
+    """The line of a translation unit; what TMX has no place for, and the values, are properties of their names."""
     rest = pair.row_values()
+    match rest.get("properties"):
+        case dict(known):  # values of an earlier command give way
+            rest["properties"] = {kind: text for kind, text in known.items() if kind not in values}
+    rest |= {
+        name: f"{value:.4f}" if isinstance(value, float) else str(value) for name, value in values.items()
+    }
     name = "" if pair.id is None else f" tuid={quoteattr(str(pair.id))}"
     sides = []
     for side, text, tags, tag in zip(

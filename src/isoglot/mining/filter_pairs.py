@@ -172,11 +172,11 @@ def filter_files(
     check_outputs([*out, *(path for path in (dropped, report) if path is not None)], inputs)
     check_pair_rules([raw.source for raw in corpus.inputs if raw.manifest is None], options)
     progress, counts = reporter_of(progress), FilterReport()
-    first = corpus.inputs[0]
-    languages = first.manifest.languages[0].languages if first.manifest else first.source.languages("bitext")
     with ExitStack() as stack:
-        write = stack.enter_context(pair_writer(out, languages))
-        write_dropped = stack.enter_context(pair_writer([str(dropped)], languages)) if dropped else None
+        write = stack.enter_context(pair_writer(out, corpus.languages))
+        write_dropped = (
+            stack.enter_context(pair_writer([str(dropped)], corpus.languages)) if dropped else None
+        )
         pair_scorer = scorer()
         blank = dict.fromkeys(pair_scorer.names, "")
         for judged in _judged(corpus.pairs(), pair_scorer, options):

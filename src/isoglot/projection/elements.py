@@ -4,7 +4,8 @@ What is between two tags of a pair is a span, which :mod:`isoglot.projection.rul
 that holds it. An element of all words of another has all words of it in the translation, and so have several elements
 that have all words together. A tag that stands alone, a pair without words, and a pair whose words are lost stand in
 the gap of the element that holds them which has the words before and after them on their sides; where no gap has all,
-the nearest words count most.
+the nearest words count most. Between several such gaps a tag stays with the word that it is written together with, and
+at the end of a sentence with that end.
 """
 
 from bisect import bisect_left, bisect_right
@@ -12,13 +13,17 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
+from unicodedata import category
 
 from isoglot.formats.sentence_pair import SentencePair
 from isoglot.projection.rule import Fate, Words, project_spans
-from isoglot.projection.tags import MarkedText
+from isoglot.projection.tags import MarkedText, spaces_around
 
 _NEAR = 4
 """Linked words on either side of a tag that have a say where it stands."""
+_SPACED_MARKS = "!?:;»"
+"""Marks that close what is before them although French has a space between."""
+_SENTENCE_ENDS = (".", "!", "?", "…", "。", "！", "？", "؟", "۔", "।")
 _Vote = tuple[float, int]
 """Weight of a linked word near a tag, and its translation."""
 Position = tuple[int, int]
@@ -85,9 +90,11 @@ class MarkupProjection:
         for word, translation in pair.links:
             self._targets[word].append(translation)
         self._linked = sorted(self._targets)
+        self._marks = {n for n, word in enumerate(pair.target_words) if not any(map(str.isalnum, word))}
+        self._spaces = spaces_around(marked.tags)
         words, parents = [span.words for span in self.spans], [span.parent for span in self.spans]
         count = len(pair.target_words)
-        projected = project_spans(words, pair, count, gap=gap, parents=parents, unlinked=True)
+        projected = project_spans(words, pair, count, gap=gap, parents=parents, marks=self._marks)
         for number, (span, projection) in enumerate(zip(self.spans, projected, strict=True)):
             if not span.empty:
                 self.fates[number] = projection.fate
@@ -178,7 +185,8 @@ class MarkupProjection:
     def _cover(self, holder: int | None) -> None:
         """Give elements that have all words of another one all its words in the translation.
 
-        Marks go to the element before them, other words to the one behind them, or to a lost one between both.
+        Marks that close go to the element before them, other words to the one behind them, or to a lost one between
+        both.
         """
         (first, stop), target = self.bounds(holder)
         children = self._children[holder]
@@ -190,9 +198,7 @@ class MarkupProjection:
         for left, right in pairwise([None, *placed, None]):
             begin = target[0] if left is None else self.words[left][1]
             end = target[1] if right is None else self.words[right][0]
-            cut = begin
-            while left is not None and cut < end and not any(map(str.isalnum, self.pair.target_words[cut])):
-                cut += 1
+            cut = begin if left is None else self._behind_marks(begin, end)
             following = 0 if left is None else rank[left] + 1
             if left is not None:
                 lost = following < len(children) and children[following] not in self.words
@@ -222,8 +228,12 @@ class MarkupProjection:
             ]
             for words in near
         ]
-        element, tags = self.marked.elements[number], self.marked.tags
-        touches = tags[element.opening].before == "", tags[element.closing].after == ""
+        element = self.marked.elements[number]
+        touches = self._spaces[element.opening][0] == "", self._spaces[element.closing][1] == ""
+        before = self.pair.source_words[span.words[0] - 1] if span.words[0] > first else ""
+        ends = before.endswith(_SENTENCE_ENDS)
+        if ends:
+            touches = True, False
         if touches[0] != touches[1]:  # written together with a word, a tag stays with it
             sides[touches[1]] += [(weight, word) for weight, word in sides[touches[1]] if weight == 1]
         left, right = sides
@@ -237,8 +247,23 @@ class MarkupProjection:
             return best[0]
         if span.words[1] == stop or not left:
             return best[1]
-        mark = not self.pair.source_words[span.words[0] - 1][-1].isalnum()
-        return best[not (not right or (touches[0] if touches[0] != touches[1] else mark))]
+        mark = not before[-1].isalnum()
+        if right and not (touches[0] if touches[0] != touches[1] else mark):
+            return best[1]
+        behind = self._behind_marks(best[0], high if ends else best[1]) if mark else best[0]
+        return behind if self._outside(span.parent, behind) == (behind,) else best[0]
+
+    def _behind_marks(self, gap: int, stop: int) -> int:
+        """The gap behind the marks that stand here and close what is before them, as ``.`` and ``)`` do, not ``(``."""
+        (_, text), (_, spans) = self.pair.texts_and_spans
+        while gap < stop and gap in self._marks:
+            start, end = spans[gap]
+            kind, touching = category(text[start]), start > 0 and not text[start - 1].isspace()
+            opens = kind == "Ps" or (kind == "Pi" and text[end : end + 1].isalnum())
+            if opens or not (touching or text[start] in _SPACED_MARKS):
+                break
+            gap += 1
+        return gap
 
     def _least_wrong(self, number: int, left: list[_Vote], right: list[_Vote], edges: list[int]) -> Words:
         """The first and the last of the gaps that have the least weight of words on the other side."""

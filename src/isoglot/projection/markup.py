@@ -26,6 +26,7 @@ from isoglot.errors import InputError
 from isoglot.formats.line_files import numbered_lines, parsed
 from isoglot.formats.pair_writer import pair_writer, segment
 from isoglot.formats.sentence_pair import SentencePair
+from isoglot.formats.words import has_unspaced
 from isoglot.projection.elements import MarkupProjection
 from isoglot.projection.labels import LabelKind
 from isoglot.projection.rule import Words
@@ -215,17 +216,21 @@ class _Translation:
         spaces = [""] * len(slots)
         touching = all(alone) and slots[0] == "" == slots[-1] and not any(slots)
         if space and not (touching and self._glued(numbers, gap, space, left + right)):
-            # where the source has space, else behind ends and before beginnings
+            # where the source has space, or may have it, else behind ends and before beginnings
             ends = next((n for n, tag in enumerate(tags) if tag.role != "close"), len(tags))
-            spaced = [n for n, slot in enumerate(slots) if slot]
-            choice = spaced or [n for n, slot in enumerate(slots) if slot is None] or [ends]
+            free = [n for n, slot in enumerate(slots) if slot is None and any(alone)]
+            choice = [n for n, slot in enumerate(slots) if slot] or free or [ends]
             spaces[ends if ends in choice else choice[0]] = "".join(self._written[start:end])
-        for rank, slot in enumerate(slots):
-            beside = any(alone[max(rank - 1, 0) : rank + 1])
-            before = rank > 0 or (left and category(left) not in ("Ps", "Pi"))
-            behind = rank < len(tags) or (right and category(right) not in ("Pe", "Pf", "Po"))
-            if slot and beside and not spaces[rank] and before and behind:
-                spaces[rank] = slot.translate(_LINE_ENDS)
+        first = 0
+        for stop in [*(n for n, single in enumerate(alone, 1) if single), len(slots)]:
+            side, first = range(first, stop), stop  # the slots between two tags that stand alone
+            slot = next((n for n in side if slots[n]), None)
+            if slot is None or not any(alone) or any(spaces[n] for n in side) or has_unspaced(left + right):
+                continue
+            before = side[0] > 0 or (left and category(left) not in ("Ps", "Pi"))
+            behind = stop < len(slots) or (right and category(right) not in ("Pe", "Pf", "Po"))
+            if before and behind:
+                spaces[slot] = (slots[slot] or "").translate(_LINE_ENDS)
         return spaces
 
     def _glued(self, numbers: Sequence[int], gap: int, space: str, beside: str) -> bool:

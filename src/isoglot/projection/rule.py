@@ -16,7 +16,7 @@ source word without a link into the piece is *shortened*.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 if TYPE_CHECKING:  # it imports numpy, which --help does without
@@ -68,7 +68,7 @@ def project_spans(
     exclusive: bool = True,
     gap: int = GAP,
     parents: Sequence[int | None] = (),
-    unlinked: bool = False,
+    marks: Collection[int] | None = None,
 ) -> list[ProjectedSpan]:
     """Where spans of source words stand in a translation of ``length`` words.
 
@@ -79,7 +79,8 @@ def project_spans(
         exclusive: Apply the rule's third part; answers to different questions may share words.
         gap: Words that are filled in between two of a span.
         parents: For each span the number of an earlier one that it must not leave, or none.
-        unlinked: Words without links are filled in whatever their number.
+        marks: Words of the translation without a letter, of markup: they choose between pieces of a span only where no
+            other word does, and words without links are filled in whatever their number.
 
     Example:
         >>> from isoglot.formats.sentence_pair import SentencePair
@@ -109,7 +110,7 @@ def project_spans(
             return _apart(span, owners.get(word, span))
 
         words = {w: weight for w, weight in claims[span].items() if low <= w < high and not barred(w)}
-        result.append(_contiguous(span, words, by_target, barred, gap, unlinked))
+        result.append(_contiguous(span, words, by_target, barred, gap, marks))
     return result
 
 
@@ -157,13 +158,13 @@ def _contiguous(
     by_target: _Links,
     barred: Callable[[int], bool],
     gap: int,
-    unlinked: bool,
+    marks: Collection[int] | None,
 ) -> ProjectedSpan:
     """The piece with most links, and what became of the span."""
     pieces: list[list[int]] = []
     for word in weights:  # from left to right
         between = range(pieces[-1][-1] + 1, word) if pieces else range(0)
-        filled = sum(bool(by_target[word]) for word in between) if unlinked else len(between)
+        filled = len(between) if marks is None else sum(bool(by_target[word]) for word in between)
         if pieces and filled <= gap and not any(map(barred, between)):
             pieces[-1].append(word)
         else:
@@ -171,8 +172,9 @@ def _contiguous(
     if not pieces:
         return ProjectedSpan(None, "lost")
 
-    def weight(piece: list[int]) -> tuple[int, float]:
-        return sum(weights[word][0] for word in piece), sum(weights[word][1] for word in piece)
+    def weight(piece: list[int]) -> tuple[int, int, float]:
+        links, mass = (sum(weights[word][n] for word in piece) for n in (0, 1))
+        return sum(weights[word][0] for word in piece if word not in (marks or ())), int(links), mass
 
     heaviest = max(pieces, key=weight)  # of equal ones the first
     cut = tuple(word for piece in pieces if piece is not heaviest for word in piece)

@@ -146,6 +146,15 @@ def _tag(token: "_Token", source: str, offset: int) -> Tag:
     return Tag(source, name, role, offset)
 
 
+def spaces_around(tags: Sequence[Tag]) -> list[tuple[str | None, str | None]]:
+    """White space between each tag, or the tags that it stands beside, and the text on both sides."""
+    before, after = [tag.before for tag in tags], [tag.after for tag in tags]
+    for number in range(1, len(tags)):
+        before[number] = before[number - 1] if before[number] is None else before[number]
+        after[-1 - number] = after[-number] if after[-1 - number] is None else after[-1 - number]
+    return [*zip(before, after, strict=True)]
+
+
 def first_tag(line: str) -> str | None:
     """The first tag of a line; none of one without, where a ``<`` may begin text."""
     tokens = _Tokenizer(line).tokens if "<" in line else []

@@ -64,8 +64,17 @@ def merge(models: Iterable[str | Path | StatisticalAligner]) -> StatisticalAlign
         names[key] = name
         aligner = model if isinstance(model, StatisticalAligner) else StatisticalAligner.load(model)
         settings = _joined(settings, next(iter(names.values())), aligner.settings, name)
-        _add(total, aligner, name)
-        del aligner  # before the next one is loaded
+        part = aligner.trained()
+        source, target = part.types
+        ahead, back = part.forward.additive(source, target), part.reverse.additive(target, source)
+        if ahead is None or back is None:
+            raise ConfigurationError(
+                f"{name}: has no expected counts, because it made no update (iterations=1) or was saved by an earlier "
+                "version; train it again"
+            )
+        _warn_of_unknown_words(total, part, (ahead, back), name)
+        total.add(part.words, part.types, ahead, back)
+        del aligner, part  # before the next one is loaded
     if len(names) < _FEWEST:
         raise ConfigurationError(f"merge: two or more models are needed, got {len(names)}")
     kind = METHODS[settings["method"]]
@@ -97,20 +106,6 @@ def _joined(settings: dict[str, Any], first: str, new: dict[str, Any], name: str
                 f"{name}: {key} {after}, but {before} in {first}; train all parts with the same options"
             )
     return {**settings, "languages": languages}
-
-
-def _add(total: CountSum, aligner: StatisticalAligner, name: str) -> None:
-    """Add a model's counts."""
-    model = aligner.trained()
-    source, target = model.types
-    ahead, back = model.forward.additive(source, target), model.reverse.additive(target, source)
-    if ahead is None or back is None:
-        raise ConfigurationError(
-            f"{name}: has no expected counts, because it made no update (iterations=1) or was saved by an earlier "
-            "version; train it again"
-        )
-    _warn_of_unknown_words(total, model, (ahead, back), name)
-    total.add(model.words, model.types, ahead, back)
 
 
 def _warn_of_unknown_words(

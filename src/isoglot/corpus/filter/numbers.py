@@ -60,7 +60,7 @@ def numbers(text: str) -> list[str]:
 
     Example:
         >>> numbers("1,000 und 1.000, ١٢٫٥٠ %, 28.08.2009, 11:00, {0} %2$s")
-        ['1000', '1000', '12.5', '28', '8', '2009', '11', '0']
+        ['1000', '1000', '12.5', '28', '8', '2009', '11']
     """
     values: list[str] = []
     for match in _NUMBER.finditer(_PLACEHOLDER.sub("\ufffc", text)):
