@@ -64,7 +64,7 @@ def analyse(
         labels: Names of the models in legends; by default those of the runs.
         languages: Languages of a corpus or lexicon whose files do not name them: ``("en", "de")`` or ``"en,de"``.
         progress: Bars in notebooks and on terminals (``True``), or none; a function such as ``print`` gets lines.
-        **options: Options of the analysis, as ``isoglot analyse ANALYSIS --help`` lists them: ``corpus="en-de"``.
+        **options: Options of the analysis, as ``isoglot analyse layers --help`` lists them: ``gold="dev.jsonl"``.
 
     Returns:
         ``alignment``: rows of results. ``correlation``: Spearman's correlations by task and group. Others: the files
