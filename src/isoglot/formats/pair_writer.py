@@ -55,9 +55,10 @@ def pair_writer(paths: Sequence[str], languages: Sequence[str] = ("", "")) -> It
     and attributes, without characters that XML forbids, which are counted; the two files of a Moses pair: the
     sentences alone. ``-`` is TSV on standard output.
 
-    ``languages``: What the header of a TMX file names, which it has to.
+    ``languages``: What the header of a TMX file names, which it has to, unless the first row says ``en-US`` itself.
     """
     form, legal = _format(paths), XmlText()
+    header = _TMX if form == "tmx" else ""
     if form == "tmx" and not all(map(_is_language, languages)):
         raise ConfigurationError(f"{paths[0]}: {_NO_LANGUAGE}")
     writer = _Tables(paths) if form in ("moses", "tsv") else None
@@ -65,20 +66,21 @@ def pair_writer(paths: Sequence[str], languages: Sequence[str] = ("", "")) -> It
         files: list[IO[str]] = [stack.enter_context(text_output(path)) for path in paths]
 
         def write(pair: SentencePair, values: Mapping[str, Any]) -> None:
+            nonlocal header
             if writer is not None:
                 lines = writer.lines(pair, values)
             elif form == "jsonl":
                 lines = [json_line({**pair.row(), **values})]
             else:
-                lines = [legal(_unit(pair, paths[0]))]
+                source = str(pair.row_values().get("source_language", languages[0]))
+                begun = header.format(source=quoteattr(source if _is_language(source) else languages[0]))
+                header, lines = "", [begun + legal(_unit(pair, paths[0]))]
             for file, line in zip(files, lines, strict=True):
                 file.write(line)
 
-        if form == "tmx":
-            files[0].write(_TMX.format(source=quoteattr(languages[0])))
         yield write
         if form == "tmx":
-            files[0].write("</body>\n</tmx>\n")
+            files[0].write(header.format(source=quoteattr(languages[0])) + "</body>\n</tmx>\n")
             legal.warn(paths[0])
 
 
