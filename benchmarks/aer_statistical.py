@@ -76,7 +76,7 @@ def load(data: Path, name: str, limit: int | None, word: regex.Pattern[str]) -> 
 
 
 def aer(links: LinkTable, own: GoldSet) -> float:
-    return 100 * score(links.alignments()[: len(own.gold)], own.gold).aer
+    return score(links.alignments()[: len(own.gold)], own.gold).aer
 
 
 def row(name: str, own: GoldSet) -> tuple[list[float | None], float]:

@@ -61,7 +61,7 @@ def main() -> None:
                         counts[name][place] += 1
                         right[name][place] += link in gold.possible
         for name, links in found.items():
-            errors[name].append(100 * score(links, pairs).aer)
+            errors[name].append(score(links, pairs).aer)
     print(f"layer {base.layer}", *(path.name.removesuffix(".jsonl") for path in given.gold), "mean", sep="\t")
     for name, values in errors.items():
         print(name, *(f"{value:.1f}" for value in (*values, fmean(values))), sep="\t")

@@ -8,4 +8,4 @@ import isoglot as iso
 links = ["0-0 1-1 2-2", "0-0 1-2"]
 gold = ["0-0 1-1 2p2", "0-0 1-1"]  # p: a possible link
 found = iso.score(links, gold)
-print(f"precision {found.precision:.3f}, recall {found.recall:.3f}, AER {found.aer:.3f}")
+print(f"precision {found.precision:.1f}, recall {found.recall:.1f}, AER {found.aer:.1f}")

@@ -15,7 +15,7 @@ SAYS = {
     "derive_a_language.py": "inv        loudly barks dog The .",
     "look_at_training.py": "[MASK]",
     "prepare_corpus.py": "a dog | ein Hund",
-    "score_links.py": "precision 0.800, recall 0.750, AER 0.222",
+    "score_links.py": "precision 80.0, recall 75.0, AER 22.2",
 }
 SLOW = ("continue_an_encoder.py", "look_at_training.py")
 

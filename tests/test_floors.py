@@ -19,8 +19,8 @@ FLOORS: dict[str, int] = {
     name: floor
     for floor, names in enumerate(
         [
-            ["columns", "errors", "languages", "options"],
-            ["checks"],
+            ["columns", "errors", "frames", "languages", "options"],
+            ["checks", "python_messages"],
             ["runs"],
             ["checkpoints", "seeding", "schema", "results", "link_counts", "example_counts"],
             ["recipe", "formats"],
@@ -235,6 +235,8 @@ def test_tasks_know_no_objective_and_alignment_no_training() -> None:
             "languages",
             "options",
             "checks",
+            "frames",
+            "python_messages",
             "runs",
             "results",
             "link_counts",
@@ -328,7 +330,7 @@ def test_type_checkers_see_every_public_name() -> None:
 def test_public_names_have_types_and_unknown_ones_are_errors(tmp_path: Path) -> None:
     names = [*isoglot.__all__, *isoglot._PACKAGES]
     calls = {
-        'align_many([("a", "b")])': "list[isoglot.formats.sentence_pair.SentencePair]",
+        'align_many([("a", "b")])': "ResultList[isoglot.formats.sentence_pair.SentencePair]",
         'align_many(iter([("a", "b")]))': "typing.Iterator[isoglot.formats.sentence_pair.SentencePair]",
         'score(["0-0"], [{(0, 0)}]).aer': "float",
         'tune("box", "gold.jsonl").choice': "dict[str, Any]",

@@ -51,7 +51,7 @@ def main() -> None:
         errors = []
         for aligner in aligners:
             answers = aligner.align_pairs([(pair["source"], pair["target"]) for pair in pairs])
-            errors.append(100 * score([Alignment(frozenset(answer.links)) for answer in answers], gold).aer)
+            errors.append(score([Alignment(frozenset(answer.links)) for answer in answers], gold).aer)
         print(language, "|", len(pairs), "|", " | ".join(f"{error:.1f}" for error in errors), flush=True)
 
 

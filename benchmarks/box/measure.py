@@ -107,7 +107,7 @@ def main() -> None:
             pairs = joined(pairs, options.joined)
         sets[name.replace(".xlwa", "").replace("en-", "")] = measured(aligners, pairs, layers, pud=pud)
     means = [
-        (fmean(100 * scores[k][layer].aer for scores in sets.values()), layer, k)
+        (fmean(scores[k][layer].aer for scores in sets.values()), layer, k)
         for k in range(len(candidates)) for layer in layers
     ]  # fmt: skip
     print(
@@ -117,8 +117,8 @@ def main() -> None:
         print(f"{mean:6.2f} layer {layer} {json.dumps(candidates[k])}")
         for name, scores in sets.items():
             result = scores[k][layer]
-            rates = f"{100 * result.precision:.0f}/{100 * result.recall:.0f}"
-            print(f"       {name} {100 * result.aer:.1f} ({rates})", end="")
+            rates = f"{result.precision:.0f}/{result.recall:.0f}"
+            print(f"       {name} {result.aer:.1f} ({rates})", end="")
         print(flush=True)
     if options.keep:
         _, layer, k = min(means)

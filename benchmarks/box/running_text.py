@@ -56,7 +56,7 @@ def main() -> None:
             by_characters = (by_character(own, target) for own, target in zip(links, words, strict=True))
             found = score([content(own, right) for own, right in zip(by_characters, gold, strict=True)], gold)
             rates = {"error": found.aer, "precision": found.precision, "recall": found.recall}
-            shown = "  ".join(f"{rate} {100 * value:.1f}" for rate, value in rates.items())
+            shown = "  ".join(f"{rate} {value:.1f}" for rate, value in rates.items())
             print(f"{language}  {name:10}  {shown}", flush=True)
 
 

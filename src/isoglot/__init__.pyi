@@ -26,6 +26,7 @@ from isoglot.errors import IsoglotError as IsoglotError
 from isoglot.errors import TrainingError as TrainingError
 from isoglot.errors import UnknownWordsWarning as UnknownWordsWarning
 from isoglot.evaluation.api import evaluate as evaluate
+from isoglot.evaluation.predict import predict as predict
 from isoglot.finetuning.finetune import finetune as finetune
 from isoglot.finetuning.options import FinetuneOptions as FinetuneOptions
 from isoglot.formats.links import Alignment as Alignment
@@ -55,6 +56,7 @@ from isoglot.runs.history import Checkpoint as Checkpoint
 from isoglot.schema import require as require
 from isoglot.seeding import generator_for as generator_for
 from isoglot.tasks.text_vectors import TextEncoder as TextEncoder
+from isoglot.training.batches import BatchOptions as BatchOptions
 from isoglot.training.collate import Collator as Collator
 from isoglot.training.mixture import Mixture as Mixture
 from isoglot.training.model import AlignmentModel as AlignmentModel

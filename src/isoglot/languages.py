@@ -1,6 +1,7 @@
 """Codes and names that data sets use for a language."""
 
 import re
+from collections.abc import Iterable
 from functools import cache
 
 _TABLE = """
@@ -102,3 +103,25 @@ def script_codes(language: str) -> list[str]:
 def name_of(language: str) -> str:
     """The English name with a capital, or the code itself where there is none."""
     return next((name.capitalize() for name, code in NAMES.items() if code == language), language)
+
+
+def common_code(code: str) -> str:
+    """One code for a language, a pair or a derived language that has several.
+
+    Example:
+        >>> common_code("deu"), common_code("deu-eng"), common_code("eng-x-inv")
+        ('de', 'de-en', 'en-x-inv')
+    """
+    codes, mark, derived = code.partition("-x-")
+    return "-".join(map(two_letters, codes.split("-"))) + mark + derived
+
+
+def codes_of(languages: str | Iterable[str]) -> list[str]:
+    """Codes as users write them: one, several with commas, or a list.
+
+    Example:
+        >>> codes_of("en, de"), codes_of(("en", "de")), codes_of("en")
+        (['en', 'de'], ['en', 'de'], ['en'])
+    """
+    tags = [languages] if isinstance(languages, str) else languages
+    return [code for tag in tags for part in str(tag).split(",") if (code := part.strip())]

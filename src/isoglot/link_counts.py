@@ -1,8 +1,10 @@
-"""Counts of word links against gold links: precision, recall, F1 and alignment error rate.
+"""Counts of word links against gold links: precision, recall, F1 and alignment error rate, in %.
 
 With the links A, the sure gold links S and the possible ones P ⊇ S, summed over all sentences,
 
     precision = |A ∩ P| / |A|,   recall = |A ∩ S| / |S|,   AER = 1 − (|A ∩ S| + |A ∩ P|) / (|A| + |S|)
+
+All figures of isoglot are in %, those here too; probabilities and similarities of links are from 0 to 1.
 
 Source: Och & Ney 2003 (*A systematic comparison of various statistical alignment models*), §7.
 """
@@ -13,11 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from isoglot.errors import ConfigurationError
+from isoglot.frames import Tabular
 
 
-@dataclass(frozen=True, slots=True)
-class AlignmentScore:
-    """Counts over any number of sentences, and what follows from them; counts add up with ``+``."""
+@dataclass(frozen=True, slots=True, repr=False)
+class AlignmentScore(Tabular):
+    """Counts over any number of sentences, and figures in % that follow from them; counts add up with ``+``."""
 
     links: int = 0  # |A|
     sure: int = 0  # |S|
@@ -32,27 +35,39 @@ class AlignmentScore:
             self.possible_hits + other.possible_hits,
         )
 
+    def __repr__(self) -> str:
+        figures = ", ".join(
+            f"{name}={getattr(self, name):.2f}" for name in ("precision", "recall", "f1", "aer")
+        )
+        return f"AlignmentScore({figures}, links={self.links}, sure={self.sure})"
+
     @property
     def precision(self) -> float:
-        """Share of the links that are possible; 0 without links."""
-        return self.possible_hits / self.links if self.links else 0.0
+        """Share of the links that are possible, in %; 0 without links."""
+        return 100 * (self.possible_hits / self.links) if self.links else 0.0
 
     @property
     def recall(self) -> float:
-        """Share of the sure links that were found; 0 without sure links."""
-        return self.sure_hits / self.sure if self.sure else 0.0
+        """Share of the sure links that were found, in %; 0 without sure links."""
+        return 100 * (self.sure_hits / self.sure) if self.sure else 0.0
 
     @property
     def f1(self) -> float:
-        """Harmonic mean of precision and recall."""
-        total = self.precision + self.recall
-        return 2 * self.precision * self.recall / total if total else 0.0
+        """Harmonic mean of precision and recall, in %."""
+        if not self.sure_hits:
+            return 0.0
+        precision, recall = self.possible_hits / self.links, self.sure_hits / self.sure
+        return 100 * (2 * precision * recall / (precision + recall))
 
     @property
     def aer(self) -> float:
-        """Alignment error rate, 0 the best; 0 where there is neither a link nor a sure one."""
+        """Alignment error rate in %, 0 the best; 0 where there is neither a link nor a sure one."""
         total = self.links + self.sure
-        return 1 - (self.sure_hits + self.possible_hits) / total if total else 0.0
+        return 100 * (1 - (self.sure_hits + self.possible_hits) / total) if total else 0.0
+
+    def to_dict(self) -> dict[str, float]:
+        """Figures in % and counts by name, as ``isoglot score --json`` prints them."""
+        return {name: getattr(self, name) for name in ("precision", "recall", "f1", "aer", "links", "sure")}
 
 
 def require_sure(sure: bool, path: str | Path) -> None:

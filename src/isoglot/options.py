@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, field_validator
 from pydantic.fields import FieldInfo
@@ -57,6 +57,30 @@ def text_of_path(value: Any) -> Any:
     return str(value) if isinstance(value, Path) else value
 
 
+Precision = Literal["float32", "bfloat16", "float16"]
+"""Numbers that a forward pass computes in."""
+
+
+def name_of_torch(value: Any) -> Any:
+    """The name of a dtype or device of torch: ``bfloat16``, ``cuda:1``; all else as it is.
+
+    Example:
+        >>> import torch
+        >>> name_of_torch(torch.bfloat16), name_of_torch(torch.device("cuda", 1)), name_of_torch("auto")
+        ('bfloat16', 'cuda:1', 'auto')
+    """
+    return str(value).removeprefix("torch.") if type(value).__module__ == "torch" else value
+
+
+if TYPE_CHECKING:
+    import torch
+
+    Dtype = Literal["auto", Precision] | torch.dtype
+else:
+    Dtype = Annotated[Literal["auto", Precision], BeforeValidator(name_of_torch)]
+"""What an encoder computes in, by name or as torch has it."""
+
+
 def one_or_more(value: Any) -> Any:
     """One file or name as a list of it, for options that take several; all else as it is."""
     return [str(value)] if isinstance(value, str | Path) else value
@@ -75,8 +99,6 @@ Workers = Annotated[int, Field(ge=1, le=1024)]
 """How many processes work side by side."""
 Seed = Annotated[int, Field(ge=0, lt=2**32)]
 """What numpy takes as a seed, and with it transformers."""
-Precision = Literal["float32", "bfloat16", "float16"]
-"""Numbers that a forward pass computes in."""
 
 
 def fits(value: Any) -> Any:

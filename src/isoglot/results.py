@@ -10,6 +10,7 @@ from typing import Annotated, Any, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
 from isoglot.errors import InputError, IsoglotError
+from isoglot.frames import Tabular
 from isoglot.options import Label
 from isoglot.runs.disk import full_disk_named
 from isoglot.runs.files import is_stream, write_text
@@ -32,7 +33,7 @@ SHARES = frozenset(
 """Metrics that some tools give as a share of 1 and all papers print in percent."""
 
 
-class Result(BaseModel):
+class Result(Tabular, BaseModel):
     """One number that was measured.
 
     Args:
@@ -90,6 +91,10 @@ class Result(BaseModel):
     def in_order(cls, options: dict[str, Any]) -> dict[str, Any]:
         """Options as a row holds them: sorted, with JSON's types, so that a row that is read equals the one written."""
         return json.loads(json.dumps(options, sort_keys=True))  # type: ignore[no-any-return]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields by name, as a line of results has them."""
+        return self.model_dump()
 
     @property
     def settings(self) -> str:
@@ -176,7 +181,8 @@ class Cell(BaseModel):
     neither a value nor a reason is planned, and not measured yet. ``run`` says who was measured, where several stand
     beside one row of the paper. Of a study, ``setting`` is what was changed of its sizes (``alpha=1``): cells of
     different settings are never one row. ``about`` says what it ran on, ``sizes`` with which sizes, and
-    ``paper_sizes`` what those are at scale paper that differ from it.
+    ``paper_sizes`` what those are at scale paper that differ from it. ``added``: the row or the column is the study's
+    own, and the paper's table may lack it.
 
     Example:
         >>> Cell(table="align_mlm:Table3", row=("mlm", "trans"), column=("xnli", "zs"), value=71.3, seed=1).seed
@@ -194,6 +200,7 @@ class Cell(BaseModel):
     scale: str = ""
     run: str = ""
     note: str = ""
+    added: bool = False
     setting: str = ""
     about: str = ""
     sizes: dict[str, Any] = Field(default_factory=dict)

@@ -12,9 +12,12 @@ from datasets import Dataset
 from labelled_files import json_lines
 from repeated_bitext import bitext
 
+import isoglot as iso
 from isoglot.aligners.statistical.merging import merge
 from isoglot.aligners.statistical.model import StatisticalAligner
 from isoglot.errors import ConfigurationError
+from isoglot.formats.sentence_pair import SentencePair
+from isoglot.mining.filter_pairs import filter_pairs
 
 RUNNING = [("Das Haus ist klein.", "The house is small."), ("Das Buch, ein Kind.", "The book, a child.")] * 4
 FOREIGN = [("A ház kicsi", "The house is small"), ("Ez egy könyv és gyerek", "This is a book and child")]
@@ -149,3 +152,69 @@ def test_models_of_two_languages_are_not_merged(tmp_path: Path) -> None:
 def test_languages_are_two_tags(languages: object) -> None:
     with pytest.raises(ConfigurationError, match="languages: two tags"):
         StatisticalAligner(languages=languages)
+
+
+def test_a_folder_is_a_model_wherever_an_encoder_may_be_named(model: Path, tmp_path: Path) -> None:
+    """`align --model`, `score --model` and `filter --aligner` link as `align --load` does."""
+    links = run("align", tmp_path / "text.tsv", "--load", model)
+    assert run("align", tmp_path / "text.tsv", "--model", model) == links
+    split = {"src": ["Das", "Haus", "ist", "klein", "."], "tgt": ["The", "house", "is", "small", "."]}
+    pairs = [list(map(int, link.split("-"))) for link in links.splitlines()[0].split()]
+    lines = json_lines(tmp_path / "gold.jsonl", {**split, "sure": pairs}, {**split, "sure": [*pairs, [0, 4]]})
+    rates = json.loads(
+        run("score", "--gold", lines, "--model", model, "--json", "--sentences", tmp_path / "s.tsv")
+    )
+    assert (rates["precision"], rates["sentences"]) == (100.0, 2)
+    assert rates["recall"] == pytest.approx(200 * len(pairs) / (2 * len(pairs) + 1))
+    assert len((tmp_path / "s.tsv").read_text().splitlines()) == 3
+    told = run("score", "--gold", lines, "--model", model, "--layers", "all", fails=ConfigurationError)
+    assert "--layers: a saved statistical model does not have this option" in told
+
+    wrong = tsv(tmp_path / "wrong.tsv", [RUNNING[0], (RUNNING[0][0], RUNNING[1][1])])
+    kept = run("filter", wrong, "--aligner", model, "--min-alignment", "0.6")
+    assert [line.split("\t")[:2] for line in kept.splitlines()] == [list(RUNNING[0])]
+    foreign = ("filter", wrong, "--aligner", model, "--source-lang", "hu", "--target-lang", "en")
+    assert "trained on de-en, and this text is hu-en" in run(*foreign, fails=ConfigurationError)
+    assert len(run(*foreign, "--any-language").splitlines()) == 2
+
+
+def test_unknown_words_are_warned_of_once_in_all_windows_of_a_filter(
+    model: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    judged = list(filter_pairs(FOREIGN * 4, aligner=model, pool=2))
+    assert len(judged) == 8 and set(judged[0].scores) == {"alignment", "source_coverage", "target_coverage"}
+    assert sum("source words are unknown" in record.getMessage() for record in caplog.records) == 1
+
+
+def test_python_refuses_pairs_of_another_language_unless_forced(model: Path) -> None:
+    def link(source: str, target: str, **options: bool) -> str:
+        pairs = [SentencePair(RUNNING[0], languages=(source, target))]
+        return iso.align_many(pairs, model=model, **options)[0].to_pharaoh()
+
+    for languages in (("hu", "en"), ("en", "de")):
+        with pytest.raises(
+            ConfigurationError, match=r"trained on de-en, and .* load it with any_language=True"
+        ):
+            link(*languages)
+        assert link(*languages, any_language=True) == link("de", "en") == link("", "")
+    assert iso.align(*RUNNING[0], model=model, any_language=True).to_pharaoh() == link("de", "en")
+
+
+def test_merged_models_without_words_in_common_are_warned_of(caplog: pytest.LogCaptureFixture) -> None:
+    english = [["the", "house"], ["a", "book"], ["the", "house", "small"]]
+    german = [["das", "haus"], ["ein", "buch"], ["das", "haus", "klein"]]
+    hungarian = [["a", "ház"], ["egy", "könyv"], ["a", "kis", "ház"]]
+    for method in ("hmm", "fast_align"):
+        whole, part, foreign = (
+            StatisticalAligner(method).fit_words(english[:count], target)
+            for count, target in ((3, german), (1, german[:1]), (3, hungarian))
+        )
+        for parts in ((whole, part), (part, whole)):
+            merge(parts)
+        assert not caplog.records, "a small part knows little, and is known"
+        merge([whole, foreign])
+        (record,) = caplog.records
+        assert record.getMessage().startswith(
+            "model 2: 100 % of its target words are unknown to the models before"
+        )
+        caplog.clear()

@@ -29,9 +29,9 @@ def test_hand_made_corpus():
     found = [Alignment.from_pharaoh(line) for line in ("0-0 1-2 3-3", "", "0-0")]
     total = score(found, gold)
     assert total == AlignmentScore(links=4, sure=3, sure_hits=1, possible_hits=2)
-    assert (total.precision, total.recall) == (0.5, pytest.approx(1 / 3))
-    assert total.aer == pytest.approx(1 - 3 / 7)
-    assert total.f1 == pytest.approx(0.4)
+    assert (total.precision, total.recall) == (50, pytest.approx(100 / 3))
+    assert total.aer == pytest.approx(100 - 300 / 7)
+    assert total.f1 == pytest.approx(40)
 
 
 def test_the_values_of_xlm_aligns_evaluation():
@@ -40,13 +40,13 @@ def test_the_values_of_xlm_aligns_evaluation():
         SentencePair.of_gold([[1, 2]], [[1, 2], [2, 1]]),
     ]
     total = score([Alignment.from_pharaoh(line) for line in ("1-1 3-2 4-4", "1-2 2-1")], gold)
-    found = [100 * value for value in (total.precision, total.recall, total.f1, total.aer)]
+    found = [total.precision, total.recall, total.f1, total.aer]
     assert found == pytest.approx([80.0, 66.66666666666666, 72.72727272727272, 25.0])
 
 
 def test_empty_hypothesis_and_empty_gold():
     nothing = score([Alignment(frozenset())], [SentencePair.of_gold([[0, 0]])])
-    assert (nothing.precision, nothing.recall, nothing.f1, nothing.aer) == (0.0, 0.0, 0.0, 1.0)
+    assert (nothing.precision, nothing.recall, nothing.f1, nothing.aer) == (0.0, 0.0, 0.0, 100.0)
     assert AlignmentScore().aer == 0.0
     with pytest.raises(ConfigurationError, match="no sure link"):
         score([], [])
@@ -62,7 +62,7 @@ def test_sure_is_possible_and_transposing_both_changes_nothing(rows):
     gold = [SentencePair(sure=s, possible=p) for _, s, p in rows]
     total = score(found, gold)
     assert all(g.sure <= g.possible for g in gold)
-    assert 0 <= total.aer <= 1
+    assert 0 <= total.aer <= 100
     assert score([a.transpose() for a in found], [g.transpose() for g in gold]) == total
     assert score([Alignment(g.sure) for g in gold], gold).aer == 0.0
 
@@ -76,7 +76,7 @@ def test_alignment_error_rate() -> None:
     values = reference("golden")["aer"]
     gold = [SentencePair.of_gold(sure, possible) for sure, possible in values["gold"]]
     total = score([Alignment(frozenset(map(tuple, links))) for links in values["hypothesis"]], gold)
-    found = [100 * value for value in (total.precision, total.recall, total.f1, total.aer)]
+    found = [total.precision, total.recall, total.f1, total.aer]
     assert found == pytest.approx(values["precision_recall_f1_aer"])
 
 

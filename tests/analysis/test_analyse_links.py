@@ -9,9 +9,9 @@ from figures import figure
 
 from isoglot.aligners.embedding.aligner import EmbeddingAligner
 from isoglot.aligners.embedding.choice import keep_choice
+from isoglot.aligners.embedding.layer_error import score_layers
 from isoglot.aligners.embedding.options import EmbeddingOptions
 from isoglot.aligners.options import Gold, scoring_of
-from isoglot.aligners.score_file import score_layers
 from isoglot.analysis.analyse import Job
 from isoglot.analysis.analyse_links import analyse_alignments, analyse_layers
 from isoglot.analysis.options import (
@@ -36,7 +36,7 @@ def test_layers_are_those_of_score_and_their_mean(world: Path, tmp_path: Path) -
     wanted = scoring_of(model=str(world / "after" / "checkpoint"), layers="all", method="ot")
     by_score = score_layers(Gold(gold=world / "en-xx.jsonl"), wanted)
     assert lines.series[3].x == [0, 1, 2, 3]
-    assert lines.series[3].y == pytest.approx([100 * total.aer for _, total in by_score])
+    assert lines.series[3].y == pytest.approx([total.aer for _, total in by_score])
     other = figures["layers-other"]
     middle = [(a + b) / 2 for a, b in zip(lines.series[3].y, other.series[3].y, strict=True)]
     assert figures["layers-mean"].series[3].y == pytest.approx(middle)

@@ -83,6 +83,63 @@ def test_a_translation_memory_keeps_all_that_its_units_say(memory: Path, tmp_pat
     assert linked[1]["source_language"] == "en-GB" and linked[1]["target_language"] == "de"
 
 
+def test_links_are_written_into_a_translation_memory(memory: Path, tmp_path: Path) -> None:
+    before, out = [said(pair) for pair in pairs_of(memory)], tmp_path / "a.tmx"
+    run(*ALIGN, memory, "-f", "tmx", "-o", out)
+    run(
+        *ALIGN, out, "-f", "tmx", "-o", tmp_path / "again.tmx"
+    )  # the new links take the place of those before
+    for path in (out, tmp_path / "again.tmx"):
+        links = run(*ALIGN, memory).splitlines()
+        for row, old, line in zip(map(said, pairs_of(path)), before, links, strict=True):
+            properties = dict(row.pop("properties"))
+            assert properties.pop("links") == line and 0 <= float(properties.pop("score")) <= 1
+            assert len(properties.pop("probabilities").split()) == len(line.split())
+            assert row | {"properties": properties} == {"properties": {}, **old}
+    reversed_ = run(*ALIGN, memory, "-f", "tmx", "--reverse")
+    assert 'srclang="de"' in reversed_ and reversed_.index('"de-AT"') < reversed_.index('"en-US"')
+
+
+def test_links_need_languages_to_be_written_into_a_translation_memory(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("a b ||| c d\n")
+    out = tmp_path / "a.tmx"
+    message = run(*ALIGN, tmp_path / "a.txt", "-f", "tmx", "-o", out, fails=ConfigurationError)
+    assert "names its languages; add --source-lang en --target-lang de" in message and not out.exists()
+    run(*ALIGN, tmp_path / "a.txt", "-f", "tmx", "-o", out, *LANGUAGES)
+    assert [pair.texts for pair in pairs_of(out, ("en", "xx"))] == [("a b", "c d")]
+
+
+def test_scores_and_reasons_are_properties(memory: Path, tmp_path: Path) -> None:
+    run(
+        "filter",
+        memory,
+        "--max-length-ratio",
+        1.1,
+        "-o",
+        tmp_path / "a.tmx",
+        "--dropped",
+        tmp_path / "b.tmx",
+        "-q",
+    )
+    kept, dropped = (pairs_of(tmp_path / name)[0].more["properties"] for name in ("a.tmx", "b.tmx"))
+    assert {"alignment", "source_coverage"} <= kept.keys()
+    assert dropped["reasons"] == "ratio" and int(dropped["line"]) > 1
+
+
+@pytest.mark.parametrize("verb", ["mine", "align-sentences"])
+def test_sentences_of_translation_memories_keep_what_their_units_say(
+    memory: Path, verb: str, tmp_path: Path
+) -> None:
+    out = tmp_path / "a.tmx"
+    message = run(verb, memory, memory, "-o", tmp_path / "a.tsv", fails=ConfigurationError)
+    assert "whose sentences are read from a translation memory? Add --source-lang" in message
+    run(verb, memory, memory, "--quiet", "-o", out, "--source-lang", "de", "--target-lang", "en")
+    (pair,) = (pair for pair in pairs_of(out, ("de", "en")) if pair.source == "Das kleine Haus.")
+    assert pair.target == "The small  house." and list(map(len, pair.tags)) == [2, 1]
+    assert pair.more["properties"]["source_id"] == "menu-7"
+    assert (pair.more["source_language"], pair.more["source_notes"]) == ("de-AT", ["kurz"])
+
+
 def test_links_of_reversed_pairs_say_the_same_of_the_other_side(memory: Path) -> None:
     row = json.loads(run(*ALIGN, memory, "-f", "jsonl", "--reverse").splitlines()[0])
     assert (row["source_language"], row["target_language"]) == ("de-AT", "en-US")

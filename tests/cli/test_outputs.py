@@ -192,7 +192,7 @@ def analyse(encoder: Path, bitext: Path, gold: Path) -> list[str | Path]:
     [
         (evaluate, "isoglot.evaluation.journal.append", "accuracy"),
         (tune, "isoglot.aligners.tuning.keep_choice", "mean AER  layer"),
-        (score, "isoglot.aligners.score_file.write_sentences", "precision  recall"),
+        (score, "isoglot.aligners.scoring.write_sentences", "precision  recall"),
         (analyse, "isoglot.analysis.analyse.append", "alignment"),
     ],
 )

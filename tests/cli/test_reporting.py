@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -56,6 +57,26 @@ def test_compare_prints_ours_the_papers_and_the_difference(tmp_path: Path) -> No
     assert RUNNER.invoke(app, [*arguments, "--format", "latex"]).output.startswith(r"\begin{table}")
 
 
+def test_compare_shows_ones_own_runs_and_their_differences_from_the_first(tmp_path: Path) -> None:
+    for run, more in (("base", 0), ("mine", 2)):
+        rows = [
+            Result(run=run, task="pos", language=k, metric="f1", value=v + s + more, seed=s, examples=100)
+            for k, v in {"en": 80.0, "de": 70.0}.items()
+            for s in (1, 2)
+        ]
+        append(tmp_path / run / "results.jsonl", rows)
+    result = RUNNER.invoke(app, ["report", "compare", *(str(tmp_path / run) for run in ("base", "mine"))])
+    lines = result.output.splitlines()
+    assert lines[0] == "pos: F1" and lines[1].endswith("Differences are from base.")
+    assert [line.split()[0] for line in lines[3:7]] == ["run", "base", "mine", "difference"]
+    assert lines[6].split()[1:] == ["+2.0", "+2.0", "+2.0"]
+    bars = {"kind": "bars", "title": "t", "y_label": "y", "bars": [{"group": "g", "series": "s", "value": 1}]}
+    (tmp_path / "drawn" / "figures").mkdir(parents=True)
+    (tmp_path / "drawn" / "figures" / "bars.json").write_text(json.dumps(bars), encoding="utf-8")
+    nothing = RUNNER.invoke(app, ["report", "compare", str(tmp_path / "drawn")])
+    assert isinstance(nothing.exception, ConfigurationError) and "no results" in str(nothing.exception)
+
+
 def test_compare_shows_the_tables_of_a_study(tmp_path: Path) -> None:
     place = {"table": "align_mlm:Table3", "row": ("mlm", "trans"), "column": ("xnli", "zs")}
     write_cells(tmp_path / "cells.jsonl", [Cell(**place, value=70.0, seed=1)])
@@ -66,7 +87,6 @@ def test_compare_shows_the_tables_of_a_study(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["compare", "RUN"], "nothing to compare with: the runs have no cells.jsonl of a study"),
         (["compare", "RUN", "--format", "pdf"], "csv, latex, text"),
         (["RUN", "--combine", "x"], "NAME=LANGUAGE:RUN"),
         (["RUN", "--rename", "weam"], "RUN=NAME"),

@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from isoglot.aligners.options import FileScoring, Gold
-from isoglot.aligners.score_file import score_file
-from isoglot.aligners.scoring import ScoreReport
+from isoglot.aligners.scoring import ScoreReport, score_file
 from isoglot.errors import InputError
 from isoglot.formats.link_files import LinkReader
 from isoglot.formats.link_matching import matched

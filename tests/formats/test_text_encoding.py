@@ -100,6 +100,23 @@ def test_what_xml_declares_counts_where_it_can_be_true(
     assert [(row["source"], row["target"]) for row in rows(path)] == [("January", word)]
 
 
+def test_a_byte_order_mark_overrules_a_declaration_with_a_warning(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    for declared, encoding, warned in (
+        ("UTF-8", "utf-16", True), ("UTF-16", "utf-16", False), ("utf-8", "utf-8-sig", False),
+        ("UTF-16LE", "utf-16", False), ("windows-1252", "utf-8-sig", True),
+    ):  # fmt: skip
+        caplog.clear()
+        path = tmp_path / f"{declared}.{encoding}.tmx"
+        path.write_bytes(MEMORY.format(declared, "Jänner").encode(encoding))
+        assert [row["target"] for row in rows(path)] == ["Jänner"]
+        told = [
+            f"{path}: declares {declared}, but its byte order mark is that of {encoding[:6].rstrip('-s')}"
+        ]
+        assert [m.getMessage().split(", as which")[0] for m in caplog.records] == told * warned
+
+
 @pytest.mark.parametrize("name", ["klingon", "hex"])
 def test_an_unknown_declaration_is_named(tmp_path: Path, name: str) -> None:
     path = tmp_path / "a.tmx"

@@ -54,7 +54,7 @@ def test_blank_lines_on_one_side_count_as_nothing() -> None:
 def test_parts_do_not_reach_into_each_other() -> None:
     assert groups("one\n\ntwo three", "ONE TWO\n\nTHREE") == [((1,), (1,)), ((3,), (3,))]
     with pytest.raises(
-        ConfigurationError, match=r"source into 2 parts and the target into 3; .*--one-document"
+        ConfigurationError, match=r"source into 2 parts and the target into 3; .*one_document=True"
     ):
         groups("one\n\ntwo", "ONE\n\nTWO\n\nTHREE")
 

@@ -184,8 +184,8 @@ def test_mistakes_are_named_and_leave_nothing(tmp_path: Path) -> None:
             lambda: run(good, [kept], ("src", "de"), min_script_share=0.5),
         ),
         (ConfigurationError, "no such file", lambda: run(tmp_path / "none.tsv", [kept])),
-        (ConfigurationError, "add --model", lambda: filter_pairs([], aligner=None, min_margin=1.0)),
-        (ConfigurationError, "--aligner is none", lambda: filter_pairs([], aligner=None, min_coverage=0.1)),
+        (ConfigurationError, 'add model="box"', lambda: filter_pairs([], aligner=None, min_margin=1.0)),
+        (ConfigurationError, "`aligner` is none", lambda: filter_pairs([], aligner=None, min_coverage=0.1)),
         (ConfigurationError, "did you mean 'min_margin'", lambda: filter_pairs([], min_margins=1.0)),
     ):
         with pytest.raises(error, match=text):
@@ -206,3 +206,54 @@ def test_pairs_are_held_as_align_many_takes_them() -> None:
             list(filter_pairs(wrong, aligner=None))
     with pytest.raises(ConfigurationError, match=r"languages: expected two codes such as \('en', 'de'\)"):
         filter_pairs(pairs, aligner=None, languages="en")
+
+
+def test_every_reason_and_the_line_are_written(tmp_path: Path) -> None:
+    given, dropped = tmp_path / "given.tsv", tmp_path / "dropped.tsv"
+    given.write_text("good\tgut\n\nSave {0} 12 files\tspeichere {1} 13 Dateien\nthe same 1\tthe same 2\n")
+    rules = FilterOptions(max_copied=0.6, numbers="changed", placeholders=True)
+
+    def run(paths: list[Path]) -> list[list[str]]:
+        corpus = open_corpus([str(path) for path in paths], "bitext", languages=("en", "de"))
+        filter_files(
+            corpus, [str(tmp_path / "kept.tsv")], rules, lambda: PairScorer(None, None), dropped=dropped
+        )
+        return [line.split("\t")[2:] for line in dropped.read_text().splitlines()]
+
+    lines = [["empty", "2"], ["numbers,placeholders", "3"], ["copied,numbers", "4"]]
+    assert [row for row in run([given]) if row[0] != "empty"] == lines[1:]
+    second = tmp_path / "second.tsv"
+    second.write_text("1 house\t2 Häuser\n")
+    assert run([given, second])[-1] == ["numbers", "1", str(second)]
+
+
+def test_numbers_of_one_side_alone_drop_a_pair_only_if_asked() -> None:
+    rows = [("12 men", "zwölf Männer"), ("12 men", "13 Männer"), ("12 men", "12 Männer")]
+    for numbers, reasons in (
+        ("any", ["", "", ""]), ("changed", ["", "numbers", ""]), ("missing", ["numbers", "numbers", ""]),
+    ):  # fmt: skip
+        found = filter_pairs(rows, aligner=None, numbers=numbers)
+        assert [pair.reason for pair in found] == reasons
+
+
+def test_placeholders_of_tags_beside_the_text_count(tmp_path: Path) -> None:
+    path = tmp_path / "memory.tmx"
+    unit = '<tu><tuv xml:lang="en"><seg>Save <ph x="1"/></seg></tuv><tuv xml:lang="de"><seg>Sichern{}</seg></tuv></tu>'
+    units = unit.format("") + unit.format(' <ph x="1"/>')
+    path.write_text(f'<tmx version="1.4"><header srclang="en"/><body>{units}</body></tmx>')
+    corpus = open_corpus([str(path)], "bitext", languages=("en", "de"))
+    rules = FilterOptions(placeholders=True)
+    report = filter_files(corpus, [str(tmp_path / "kept.tmx")], rules, lambda: PairScorer(None, None))
+    assert (report.kept, report.dropped) == (1, {"placeholders": 1})
+
+
+def test_pairs_in_another_language_of_the_script_are_dropped() -> None:
+    pytest.importorskip("lingua")
+    rows = [
+        ("今日", "Сегодня парламент отклонил попытку отменить статью закона."),
+        ("今日", "Сьогодні парламент відхилив спробу скасувати статтю закону."),
+    ]
+    found = filter_pairs(rows, aligner=None, languages=("zh", "ru"), min_language=0.8)
+    assert [pair.reasons for pair in found] == [(), ("language",)]
+    with pytest.raises(ConfigurationError, match="add languages="):
+        filter_pairs(rows, aligner=None, min_language=0.8)

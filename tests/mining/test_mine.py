@@ -189,7 +189,7 @@ def test_ray_finds_the_same() -> None:
 def test_a_package_that_is_missing_is_named_before_any_vector(search: str) -> None:
     with (
         patch.dict(sys.modules, {search: None}),
-        pytest.raises(ConfigurationError, match=rf"--search {search} needs {search}.*or use --search exact"),
+        pytest.raises(ConfigurationError, match=rf'search="{search}" needs {search}.*or use search="exact"'),
     ):
         mine(["a"], ["b"], lambda texts: pytest.fail("encoded"), search=search)
 

@@ -30,15 +30,15 @@ def test_links_are_sure_possible_wrong_or_missed(tmp_path: Path) -> None:
     assert sentence.errors == 2
     found = quality([sentence])
     assert found is not None
-    assert (found.precision, found.recall) == pytest.approx((2 / 3, 1 / 2))
-    assert found.aer == pytest.approx(1 - (1 + 2) / (3 + 2))
+    assert (found.precision, found.recall) == pytest.approx((200 / 3, 50))
+    assert found.aer == pytest.approx(40)
 
 
 def test_without_a_link_every_sure_one_is_missed(tmp_path: Path) -> None:
     (sentence,) = read_alignments(write(tmp_path / "a.jsonl", {**PAIR, "links": []}))
     found = quality([sentence])
     assert found is not None
-    assert (found.precision, found.recall, found.aer) == (0, 0, 1)
+    assert (found.precision, found.recall, found.aer) == (0, 0, 100)
 
 
 def test_without_gold_links_nothing_is_judged(tmp_path: Path) -> None:

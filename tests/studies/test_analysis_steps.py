@@ -62,9 +62,7 @@ def test_layer_and_method_are_those_of_the_least_error_on_other_links(tmp_path: 
         aligner = EmbeddingAligner(tmp_path / "encoder", method=method, layer=layer, dtype="float32")
         words = [(r["source_words"], r["target_words"]) for r in parts[name]]
         gold = [SentencePair.of_gold(r["links"], []) for r in parts[name]]
-        return (
-            100 * score([Alignment(frozenset(found.links)) for found in aligner.align_pairs(words)], gold).aer
-        )
+        return score([Alignment(frozenset(found.links)) for found in aligner.align_pairs(words)], gold).aer
 
     methods = ["argmax", "itermax"]
     step = BestLinks(checkpoint=str(tmp_path / "encoder"), dev=files, test=test, methods=methods)

@@ -121,6 +121,29 @@ def test_results_tell_options_examples_and_where_runs_start(encoder: Path, tmp_p
     assert str(tmp_path) not in (folder / "runs.json").read_text()
 
 
+def test_a_study_adds_a_row_and_a_column_to_a_papers_table(tmp_path: Path) -> None:
+    (tmp_path / "log").touch()
+
+    def table(lab: Lab) -> None:
+        for row, column, number, added in (
+            ("weam", "de", 70, False), ("weam", "es", 72, False), ("weam", "hi", 60, True),
+            ("zero-shot / mine", "de", 75, True), ("zero-shot / mine", "es", 77, True),
+        ):  # fmt: skip
+            value = partial(add_sum, lab, f"{row} {column}", str(tmp_path / "log"), number)
+            lab.cell("weam:Table2", row=row, column=column, value=value, added=added)
+
+    program = built(Study("mine/table", "A table.", table, {"seeds": [1]}, {}), tmp_path / "out")
+    inspect_programs([program])
+    assert [part.title for part in program.parts][2:4] == ["zero-shot / mBERT+WEAM:hi", "zero-shot / mine:de"]
+    made(program)
+    (written,) = write_study(program).tables
+    texts = {row.header: [cell.text for cell in row.cells] for row in written.rows}
+    assert written.headings[1:] == ["es", "de", "avg", "avg zero-shot", "hi"]
+    assert texts["zero-shot / mBERT+WEAM"] == ["72.0", "70.0", "71.0", "71.0", "60.0"], "the paper's own mean"
+    assert texts["zero-shot / mine"] == ["77.0", "75.0", "76.0", "76.0", "–"]
+    assert texts["paper"][-1] == "–"
+
+
 def test_cells_that_were_measured_before_stay_written(tmp_path: Path) -> None:
     (tmp_path / "log").touch()
     written = []

@@ -8,7 +8,7 @@ from typing import Any
 from isoglot.aligners.align_pairs import align_pairs, judged
 from isoglot.aligners.embedding.options import values_of
 from isoglot.aligners.options import AnyAligner, Encoder, LinkFormat, SavedModel, paths_of
-from isoglot.aligners.output import shows_words, write_corpus, write_lines
+from isoglot.aligners.output import write_corpus, write_lines
 from isoglot.aligners.pairs_in_files import Warn, more_bitext, read_pairs
 from isoglot.aligners.phrases import counted
 from isoglot.aligners.pieces import piece_links
@@ -43,8 +43,9 @@ def align_file(
     """
     form, progress = form or LinkFormat(), reporter_of(progress)
     beside = [*paths_of(aligner, "save", "lexicon"), *([form.phrases] if form.phrases else [])]
-    inputs = [path for source in sources for path in source.files()]
     reads = paths_of(aligner, "train_on", "load", "start", "model")
+    again = form.shows_words and not isinstance(aligner, Encoder | SavedModel)
+    inputs = [path for source in sources for path in source.files()]
     saved = getattr(aligner, "save", None)
     check_outputs(
         [out, *beside],
@@ -55,15 +56,20 @@ def align_file(
         from isoglot.aligners.statistical.methods import require_room  # noqa: PLC0415 - loads numba
 
         require_room(saved)
-    again = shows_words(form) and not isinstance(aligner, Encoder | SavedModel)
     corpus = open_corpus(sources, "bitext", again=again)
     if form.output != "corpus":
         return _align(corpus, out, aligner, form, progress, overwrite, out)
+    # What is read, by its content: of a prepared folder by its manifest, of an encoder by its weights.
+    prepared = [str(Path(part.source.path) / MANIFEST) for part in corpus.inputs if part.manifest is not None]
+    raw = [path for part in corpus.inputs if part.manifest is None for path in part.source.files()]
+    paths = [*prepared, *raw, *map(str, paths_of(aligner, "train_on", "load", "start"))]
     recorded = {
         "request": {"aligner": aligner.model_dump(mode="json"), **form.model_dump(mode="json")},
         "sources": [source.model_dump(mode="json") for source in sources],
-        **_read_by(corpus, aligner),
+        "inputs": [InputFile.of(path).recorded() for path in dict.fromkeys(paths)],
     }
+    if isinstance(aligner, Encoder):
+        recorded["encoder"] = hash_checkpoint(checkpoint_folder(aligner.model))
 
     def make(folder: Path) -> dict[str, Any]:
         pairs = _align(corpus, out, aligner, form, progress, overwrite, folder)
@@ -91,17 +97,6 @@ def align_file(
 def _contents(paths: Sequence[Path]) -> dict[str, str | None]:
     """Fingerprints; ``None`` for what is missing."""
     return {str(path): fingerprint(path) if path.exists() else None for path in paths}
-
-
-def _read_by(corpus: Corpus, aligner: AnyAligner) -> dict[str, Any]:
-    """What is read, by its content: of a prepared folder by its manifest, of an encoder by its weights."""
-    prepared = [str(Path(part.source.path) / MANIFEST) for part in corpus.inputs if part.manifest is not None]
-    raw = [path for part in corpus.inputs if part.manifest is None for path in part.source.files()]
-    paths = [*prepared, *raw, *map(str, paths_of(aligner, "train_on", "load", "start"))]
-    read: dict[str, Any] = {}
-    if isinstance(aligner, Encoder):
-        read = {"encoder": hash_checkpoint(checkpoint_folder(aligner.model))}
-    return {**read, "inputs": [InputFile.of(path).recorded() for path in dict.fromkeys(paths)]}
 
 
 def _align(
@@ -134,7 +129,7 @@ def _align(
                 aligner,
                 more=more,
                 words=form.words,
-                shown=shows_words(form),
+                shown=form.shows_words,
                 overwrite=overwrite,
             )
         lexicon = aligner.lexicon if isinstance(aligner, Encoder) else None  # a statistical model has its own
@@ -142,21 +137,15 @@ def _align(
             linked = counted(linked, lexicon=lexicon, phrases=form.phrases, longest=form.phrase_length)
         if form.pieces:
             linked = piece_links(linked, form.pieces)
-        linked = _with_progress(linked, progress)
         if form.output == "corpus":
-            return write_corpus(linked, Path(path))
+            return write_corpus(linked, Path(path), progress)
         return write_lines(
             linked,
             path,
+            progress,
             name=form.output,
             base=form.base,
             reverse=form.reverse,
             values=values_of(aligner.options) if isinstance(aligner, Encoder) else "probabilities",
+            languages=corpus.languages,
         )
-
-
-def _with_progress(pairs: Iterator[SentencePair], progress: Reporter) -> Iterator[SentencePair]:
-    for done, pair in enumerate(pairs, 1):
-        if done % 512 == 0:
-            progress.progress("aligning", done, 0)
-        yield pair

@@ -13,7 +13,7 @@ import numpy as np
 from isoglot.aligners.alignment import WINDOW, LinkTable, usable_words, with_links
 from isoglot.aligners.options import Eflomal, FastAlign, Hmm, SavedModel
 from isoglot.aligners.pairs_in_files import ReadPairs, Warn, Warnings, silent
-from isoglot.aligners.statistical.bitext import BitextSide, ForeignText, Ints, WordNumbers
+from isoglot.aligners.statistical.bitext import BitextSide, Ints, WordNumbers
 from isoglot.aligners.statistical.eflomal import EflomalAligner
 from isoglot.aligners.statistical.methods import require_room
 from isoglot.aligners.statistical.model import (
@@ -109,11 +109,7 @@ def _by_loaded(
     learned = [aligner.trained().digest()] if request.save else []
     _keep(aligner, request, _made_from(aligner, request.save, learned, overwrite=overwrite))
     pairs = read(_mode(words, aligner), warn)
-    languages, unknown, first = (
-        set[tuple[str, str]](),
-        ForeignText(aligner.trained().known, lowercase=aligner.lowercase),
-        0,
-    )
+    languages, unknown, first = set[tuple[str, str]](), aligner.foreign_text(), 0
     while window := list(islice(pairs, WINDOW)):
         for tags in {pair.languages for pair in window} - languages:
             languages.add(tags)

@@ -167,24 +167,18 @@ def with_links(
             yield pair
         return
     probabilities = table.probability.tolist()
-    scores = _scores(table, table.probability, source_lengths, target_lengths).tolist()
-    for (pair, (a, b)), score in zip(bounds, scores, strict=True):
-        linked = slice(a, b if score >= min_score else a)
-        pair.links, pair.probabilities, pair.score = links[linked], probabilities[linked], score
-        yield pair
-
-
-def _scores(
-    table: LinkTable, probability: npt.NDArray[np.float32], source_lengths: Lengths, target_lengths: Lengths
-) -> npt.NDArray[np.float64]:
-    """Mean over both sides' words of the best probability among their links, 0 for an unaligned word."""
+    # the mean over both sides' words of the best probability among their links, 0 for an unaligned word
     totals = np.zeros(len(table))
     for words, lengths in ((table.source, source_lengths), (table.target, target_lengths)):
         starts = np.asarray(np.cumsum(lengths) - lengths, np.int64)
         best = np.zeros(int(np.sum(lengths)))
-        np.maximum.at(best, starts[table.sentence] + words, probability)
+        np.maximum.at(best, starts[table.sentence] + words, table.probability)
         totals += np.bincount(np.repeat(np.arange(len(table)), lengths), best, len(table))
-    return np.asarray(totals / np.maximum(np.add(source_lengths, target_lengths), 1))
+    scores = totals / np.maximum(np.add(source_lengths, target_lengths), 1)
+    for (pair, (a, b)), score in zip(bounds, scores.tolist(), strict=True):
+        linked = slice(a, b if score >= min_score else a)
+        pair.links, pair.probabilities, pair.score = links[linked], probabilities[linked], score
+        yield pair
 
 
 @runtime_checkable

@@ -6,7 +6,7 @@ A statistical aligner runs without torch and an encoder without numba, so each i
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast, overload
@@ -14,16 +14,20 @@ from typing import TYPE_CHECKING, Any, cast, overload
 from isoglot.aligners.embedding.choice import untuned, with_kept
 from isoglot.aligners.embedding.options import EmbeddingOptions
 from isoglot.aligners.embedding.running_text import align_running
-from isoglot.aligners.options import STATISTICAL
+from isoglot.aligners.options import STATISTICAL, is_saved_model
 from isoglot.checkpoints.folder import BOX, checkpoint_folder, packed_file
 from isoglot.errors import ConfigurationError
 from isoglot.formats.pairs_in_memory import Sentence, pair_of, pairs_in_memory
 from isoglot.formats.sentence_pair import SentencePair
 from isoglot.formats.words import WordMode, require_mode
+from isoglot.frames import ResultList
+from isoglot.options import name_of_torch
+from isoglot.python_messages import names_arguments
 from isoglot.runs.fingerprint import FileState, files_of, states
 from isoglot.runs.reporter import AnyReporter, Reporter, reporter_of
 
 if TYPE_CHECKING:
+    import torch
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
     from isoglot.aligners.embedding.aligner import EmbeddingAligner
@@ -37,7 +41,8 @@ _LOADING = threading.Lock()
 """Threads that need the same model wait for one of them to load it."""
 
 
-def align(
+@names_arguments
+def align(  # noqa: PLR0913 - the face names what users look for
     source: Sentence,
     target: Sentence,
     *,
@@ -45,6 +50,11 @@ def align(
     method: str | None = None,
     words: WordMode | None = None,
     tokenizer: PreTrainedTokenizerBase | None = None,
+    layer: int | None = None,
+    threshold: float | None = None,
+    max_tokens: int | None = None,
+    device: str | torch.device | None = None,
+    dtype: str | torch.dtype | None = None,
     **options: Any,
 ) -> SentencePair:
     """Link the words of two sentences.
@@ -64,8 +74,13 @@ def align(
             links as the pieces that they stand in), ``whitespace`` for tokenised text. By default ``unicode``; of a
             saved statistical aligner the way it was trained.
         tokenizer: Tokenizer of a loaded encoder.
-        **options: Options of :class:`isoglot.aligners.embedding.options.EmbeddingOptions`, such as ``layer=8``; of a
-            statistical aligner ``symmetrisation`` and ``threshold``.
+        layer: Hidden states to compare: 0 is the embeddings, negative counts from the end; 8 by default.
+        threshold: Probability above which softmax, entmax, ot and statistical aligners link.
+        max_tokens: Padded tokens of one batch: 2048 on a CPU, 32768 elsewhere.
+        device: ``cpu``, ``cuda``, ``cuda:1``, ``mps`` or a ``torch.device``; by default the fastest.
+        dtype: ``float32``, ``bfloat16``, ``float16`` or a ``torch.dtype``.
+        **options: More options of :class:`isoglot.EmbeddingOptions`, such as ``level="word"``; of a statistical aligner
+            ``symmetrisation``, and ``any_language=True`` to link text of other languages than it was trained on.
 
     Returns:
         The links, their probabilities, and where the words stand in the text.
@@ -83,6 +98,7 @@ def align(
         >>> pair.source_words, pair.source_spans
         (['The', 'river', '.'], [(0, 3), (4, 9), (9, 10)])
     """
+    options = _chosen(options, layer, threshold, max_tokens, device, dtype)
     aligner, mode = _aligner(model, method, words, tokenizer, options)
     (pair,) = _linked(aligner, iter([pair_of(source, target)]), mode)
     return pair
@@ -99,6 +115,11 @@ def align_many(
     words: WordMode | None = None,
     tokenizer: PreTrainedTokenizerBase | None = None,
     progress: AnyReporter = True,
+    layer: int | None = None,
+    threshold: float | None = None,
+    max_tokens: int | None = None,
+    device: str | torch.device | None = None,
+    dtype: str | torch.dtype | None = None,
     **options: Any,
 ) -> Iterator[SentencePair]: ...
 
@@ -114,11 +135,17 @@ def align_many(
     words: WordMode | None = None,
     tokenizer: PreTrainedTokenizerBase | None = None,
     progress: AnyReporter = True,
+    layer: int | None = None,
+    threshold: float | None = None,
+    max_tokens: int | None = None,
+    device: str | torch.device | None = None,
+    dtype: str | torch.dtype | None = None,
     **options: Any,
-) -> list[SentencePair]: ...
+) -> ResultList[SentencePair]: ...
 
 
-def align_many(
+@names_arguments
+def align_many(  # noqa: PLR0913
     pairs: Any = None,
     *,
     source: Any = None,
@@ -128,8 +155,13 @@ def align_many(
     words: WordMode | None = None,
     tokenizer: PreTrainedTokenizerBase | None = None,
     progress: AnyReporter = True,
+    layer: int | None = None,
+    threshold: float | None = None,
+    max_tokens: int | None = None,
+    device: str | torch.device | None = None,
+    dtype: str | torch.dtype | None = None,
     **options: Any,
-) -> list[SentencePair] | Iterator[SentencePair]:
+) -> ResultList[SentencePair] | Iterator[SentencePair]:
     """Link the words of many sentence pairs, in batches.
 
     What has no length (a generator, a streamed data set) is read as results are taken from the iterator that is
@@ -147,6 +179,11 @@ def align_many(
         words: How text is cut, as in :func:`align`.
         tokenizer: Tokenizer of a loaded encoder.
         progress: A bar in notebooks and on terminals (``True``), or none.
+        layer: As in :func:`align`, and so the next four.
+        threshold: Probability above which links are kept.
+        max_tokens: Padded tokens of one batch.
+        device: Where the encoder computes.
+        dtype: What it computes in.
         **options: As in :func:`align`; of a method that learns, those of
             :class:`isoglot.aligners.statistical.model.StatisticalAligner`, such as ``lowercase=True``.
 
@@ -166,19 +203,40 @@ def align_many(
         [('a', 'ein'), ('house', 'Haus')]
     """
     sentences = pairs_in_memory(pairs, source, target)
+    options = _chosen(options, layer, threshold, max_tokens, device, dtype)
     aligner: EmbeddingAligner | StatisticalAligner
     if method in STATISTICAL and model is None:
         _refuse_tokenizer(tokenizer)
+        from isoglot.aligners.statistical.model import StatisticalAligner  # noqa: PLC0415 - loads numba
+
         every = list(sentences)
         sentences = iter(every)
-        aligner, mode = _learned(str(method), every, words, options)
+        text = any(not all(pair.words) for pair in every)
+        mode = words if words is not None else "unicode" if text or not every else "whitespace"
+        aligner = StatisticalAligner(str(method), words=mode, **options)
+        aligner.fit_pairs(pair.cut(mode) for pair in every)
     else:
         aligner, mode = _aligner(model, method, words, tokenizer, options)
     linked, data = _linked(aligner, sentences, mode), source if pairs is None else pairs
     if not hasattr(data, "__len__"):
         return _counted(linked, 0, reporter_of(progress))
     column = next(iter(data.values()), ()) if isinstance(data, Mapping) else data
-    return list(_counted(linked, len(column), reporter_of(progress)))
+    return ResultList(_counted(linked, len(column), reporter_of(progress)))
+
+
+def _chosen(
+    options: Mapping[str, Any],
+    layer: int | None,
+    threshold: float | None,
+    max_tokens: int | None,
+    device: str | torch.device | None,
+    dtype: str | torch.dtype | None,
+) -> dict[str, Any]:
+    """The options with those of the named ones that were given."""
+    named = {
+        "layer": layer, "threshold": threshold, "max_tokens": max_tokens, "device": device, "dtype": dtype
+    }  # fmt: skip
+    return {**options, **{name: name_of_torch(value) for name, value in named.items() if value is not None}}
 
 
 def _counted(pairs: Iterator[SentencePair], total: int, report: Reporter) -> Iterator[SentencePair]:
@@ -198,18 +256,6 @@ def _linked(
     return aligner.align_pairs(cut)
 
 
-def _learned(
-    method: str, pairs: Sequence[SentencePair], words: WordMode | None, options: dict[str, Any]
-) -> tuple[StatisticalAligner, WordMode]:
-    """An aligner that learned from these pairs, and how text is cut for it."""
-    from isoglot.aligners.statistical.model import StatisticalAligner  # noqa: PLC0415 - loads numba
-
-    text = any(not all(pair.words) for pair in pairs)
-    mode = words if words is not None else "unicode" if text or not pairs else "whitespace"
-    aligner = StatisticalAligner(method, words=mode, **options)
-    return aligner.fit_pairs(pair.cut(mode) for pair in pairs), mode
-
-
 def _aligner(
     model: str | Path | PreTrainedModel | None,
     method: str | None,
@@ -220,10 +266,19 @@ def _aligner(
     """The aligner, and how text is cut for it."""
     if words is not None:
         require_mode(words)
-    if not isinstance(model, (str, Path)) or not (Path(model) / "model.json").is_file():
+    if not isinstance(model, (str, Path)) or not is_saved_model(model):
         return _encoder_aligner(model, method, tokenizer, options), words or "unicode"
     _refuse_tokenizer(tokenizer)
-    aligner = _statistical(Path(model), method, options)
+    if unknown := sorted(set(options) - {"symmetrisation", "threshold", "any_language"}):
+        raise ConfigurationError(
+            f"{model} holds a statistical aligner, which does not take {', '.join(unknown)}; leave them out"
+        )
+    with _LOADING:
+        aligner = _saved(Path(model), _identity(Path(model)), **options)
+    if method not in (None, aligner.method):
+        raise ConfigurationError(
+            f"got method {method!r}, but {model} holds a trained {aligner.method} aligner; leave method out"
+        )
     trained = aligner.words or words or "whitespace"
     if words not in (None, trained):
         raise ConfigurationError(
@@ -265,20 +320,6 @@ def _refuse_tokenizer(tokenizer: object) -> None:
         raise ConfigurationError("tokenizer: a statistical aligner has none; leave it out")
 
 
-def _statistical(folder: Path, method: str | None, options: dict[str, Any]) -> StatisticalAligner:
-    if unknown := sorted(set(options) - {"symmetrisation", "threshold"}):
-        raise ConfigurationError(
-            f"{folder} holds a statistical aligner, which does not take {', '.join(unknown)}; leave them out"
-        )
-    with _LOADING:
-        aligner = _saved(folder, _identity(folder), **options)
-    if method not in (None, aligner.method):
-        raise ConfigurationError(
-            f"got method {method!r}, but {folder} holds a trained {aligner.method} aligner; leave method out"
-        )
-    return aligner
-
-
 def _identity(path: Path) -> tuple[FileState, ...]:
     """What tells a model that is loaded from one that has replaced it in its place."""
     return tuple(states(files_of(path)))
@@ -295,8 +336,7 @@ def _saved(folder: Path, identity: tuple[FileState, ...], **options: Any) -> Sta
 @lru_cache(_CAPACITY)
 def _embedding(name: str, identity: tuple[FileState, ...], options: EmbeddingOptions) -> EmbeddingAligner:
     """Kept beside the encoder, because a pointer network is read from the disk for each."""
-    from isoglot.aligners.embedding.loading import compute_dtype  # noqa: PLC0415 - loads torch
-    from isoglot.modules.devices import resolve_device  # noqa: PLC0415
+    from isoglot.modules.devices import compute_dtype, resolve_device  # noqa: PLC0415 - loads torch
 
     dtype = compute_dtype(options.resolved_dtype(), resolve_device(options.device))
     return _encoder(name, identity, str(dtype).removeprefix("torch."), options.device).with_options(options)

@@ -1,6 +1,6 @@
 """Sentence pairs with the links that an aligner is measured against."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from itertools import repeat
 from pathlib import Path
 from typing import Any
@@ -61,35 +61,25 @@ def gold_pairs(
             raise ConfigurationError(
                 f"{path} is a folder, which is read without {' or '.join(set_options)}; leave it out"
             )
-        pairs = _of_corpus(path, limit, languages)
+        corpus = require(load_corpus(path), ALIGNED, role=str(path))
+        if languages is not None:
+            corpus = in_languages(corpus, *languages, str(path))
+        rows = corpus.select(range(len(corpus) if limit is None else min(limit, len(corpus))))
+        split = split_column(rows)
+        more = repeat({}) if split is None else ({split: name} for name in rows[split])
+        columns = zip(rows["source_words"], rows["target_words"], rows["links"], more, strict=False)
+        pairs = [
+            SentencePair.of(source, target, sure=links, id=str(number), more=named)
+            for number, (source, target, links, named) in enumerate(columns, 1)
+        ]
     else:
-        pairs = list(_with_words(path, **reading))
+        pairs = read_links(path, **reading)
+        for number, pair in enumerate(pairs, 1):
+            if not pair.has_words:
+                raise ConfigurationError(
+                    f"{path}: has no words to align; use JSON lines with src and tgt, sure and possible"
+                )
+            pair.id = str(number) if pair.id is None else pair.id
     if sure:
         require_sure(any(pair.sure for pair in pairs), path)
     return pairs
-
-
-def _with_words(path: str | Path, **reading: Any) -> Iterator[SentencePair]:
-    for number, pair in enumerate(read_links(path, **reading), 1):
-        if not pair.has_words:
-            raise ConfigurationError(
-                f"{path}: has no words to align; use JSON lines with src and tgt, sure and possible"
-            )
-        pair.id = str(number) if pair.id is None else pair.id
-        yield pair
-
-
-def _of_corpus(path: str | Path, limit: int | None, languages: tuple[str, str] | None) -> list[SentencePair]:
-    corpus = require(load_corpus(path), ALIGNED, role=str(path))
-    if languages is not None:
-        corpus = in_languages(corpus, *languages, str(path))
-    rows = corpus.select(range(len(corpus) if limit is None else min(limit, len(corpus))))
-    columns = rows["source_words"], rows["target_words"], rows["links"]
-    column = split_column(rows)
-    splits: Iterable[dict[str, Any]] = (
-        repeat({}) if column is None else ({column: name} for name in rows[column])
-    )
-    return [
-        SentencePair.of(source, target, sure=links, id=str(number), more=more)
-        for number, (source, target, links, more) in enumerate(zip(*columns, splits, strict=False), 1)
-    ]

@@ -30,7 +30,11 @@ _MODEL_KEPT = "Keep the model in this folder."
 _LEXICON = (
     "Write word pairs here from probability 0.05: source, target, probability; with an encoder also counts."
 )
-_ENCODER_NAME = "Folder or hub name of the encoder; box, the default, is the aligner that comes with isoglot."
+_ENCODER_NAME = (
+    "Folder or hub name of the encoder; box, the default, is the aligner that comes with isoglot. Also the folder of a "
+    "saved statistical model."
+)
+_SENTENCES = "Write the rates of each sentence here, from 0 to 1, as TSV."
 _START = "Start training from this saved model, for example one that `isoglot merge` wrote."
 _TRAIN_ON = "More bitext to learn from; its links are not written."
 
@@ -145,6 +149,10 @@ _KINDS: dict[str, type[Options]] = {
 }
 
 
+NUMBERED = ("pharaoh", "talp", "alignv2", "naacl")
+"""Formats of :mod:`isoglot.formats.link_files` that hold word numbers alone, for which no words are needed."""
+
+
 class LinkFormat(Options):
     """How ``isoglot align`` cuts words and writes links."""
 
@@ -154,12 +162,14 @@ class LinkFormat(Options):
         "(Han, Kana and Thai by character).",
         group=_READING,
     )
-    output: Literal["pharaoh", "talp", "alignv2", "naacl", "jsonl", "offsets", "words", "corpus"] = option(
-        "pharaoh",
-        "jsonl: all that is known of a pair; offsets: characters of the text; corpus: a folder for recipes' "
-        "`kind: aligned`.",
-        flags=["--format", "-f"],
-        group=_WRITING,
+    output: Literal["pharaoh", "talp", "alignv2", "naacl", "jsonl", "tmx", "offsets", "words", "corpus"] = (
+        option(
+            "pharaoh",
+            "jsonl: all that is known of a pair; tmx: units with links as properties; offsets: characters of the text; "
+            "corpus: a folder for recipes' `kind: aligned`.",
+            flags=["--format", "-f"],
+            group=_WRITING,
+        )
     )
     base: int | None = option(None, "Count words from 0 or 1.", group=_WRITING, ge=0, le=1)
     reverse: bool = option(False, "Write the target side first.", group=_WRITING)
@@ -174,6 +184,11 @@ class LinkFormat(Options):
         metavar="TOKENIZER", group=_WRITING, max_length=2,
     )  # fmt: skip
 
+    @property
+    def shows_words(self) -> bool:
+        """Whether the words of a pair are needed beside its links."""
+        return self.output not in NUMBERED or bool(self.phrases or self.pieces)
+
     @model_validator(mode="after")
     def _numbers_are_written(self) -> Self:
         if self.base is not None and self.output in ("corpus", "offsets", "words"):
@@ -184,11 +199,16 @@ class LinkFormat(Options):
             raise ValueError(
                 "--reverse: a corpus is written as it is read; leave it out, or exchange the input's sides"
             )
-        if self.pieces and self.output in ("corpus", "offsets"):
+        if self.pieces and self.output in ("corpus", "offsets", "tmx"):
             raise ValueError(f"--pieces: format {self.output} is of words; choose pharaoh or jsonl")
         if self.phrases is None and self.phrase_length != LinkFormat.model_fields["phrase_length"].default:
             raise ValueError("--phrase-length: only --phrases writes phrases; leave it out")
         return self
+
+
+def is_saved_model(model: object) -> bool:
+    """Whether a path is the folder of a statistical model that ``isoglot align --save`` wrote."""
+    return isinstance(model, str | Path) and (Path(model) / "model.json").is_file()
 
 
 def paths_of(aligner: Options, *names: str) -> list[Path]:
@@ -201,7 +221,8 @@ def paths_of(aligner: Options, *names: str) -> list[Path]:
 def aligner_of(**values: Any) -> AnyAligner:
     """The aligner that options by name describe, ``method``, ``model`` and ``load`` among them.
 
-    Without any of these three it is the aligner that comes with the package.
+    Without any of these three it is the aligner that comes with the package. A ``model`` that is the folder of a saved
+    statistical model is loaded as ``load`` does.
 
     Raises:
         ConfigurationError: An unknown method or option, or one that the method does not have.
@@ -210,10 +231,15 @@ def aligner_of(**values: Any) -> AnyAligner:
         >>> aligner_of(method="hmm", lowercase=True).kind, aligner_of().model
         ('hmm', 'box')
     """
+    if "load" not in values and is_saved_model(values.get("model")):
+        values["load"] = values.pop("model")
     if "load" in values:
         return validated(SavedModel, values, what="a saved model", called=_flag)
     method = values.get("method")
-    if method is None and (learning := [name for name in values if name in _learning()]):
+    learns = fields_of(*(_KINDS[name] for name in STATISTICAL))
+    encoders = {name for name, _, _ in fields_of(Encoder)}
+    only_learning = {name for name, _, _ in learns} - encoders
+    if method is None and (learning := [name for name in values if name in only_learning]):
         raise ConfigurationError(
             f"{', '.join(map(_flag, learning))}: only a method that learns from the bitext reads this; add "
             "--method hmm (the most accurate) or --method fast_align (the fastest)"
@@ -233,17 +259,14 @@ def aligner_of(**values: Any) -> AnyAligner:
     return validated(kind, options, what=f"method {method}", called=_flag)  # type: ignore[return-value]
 
 
-def _learning() -> set[str]:
-    """Options that only aligners which learn from the bitext have."""
-    learning, encoding = fields_of(*(_KINDS[name] for name in STATISTICAL)), fields_of(Encoder)
-    return {name for name, _, _ in learning} - {name for name, _, _ in encoding}
-
-
 def _flag(name: str) -> str:
     """How an option is given on the command line."""
     if name in ("links", "method"):
         return {"links": "LINKS", "method": "--method"}[name]
-    fields = {n: field for n, field, _ in fields_of(*_KINDS.values(), SavedModel, FileScoring, LayerScoring)}
+    fields = {
+        n: field
+        for n, field, _ in fields_of(*_KINDS.values(), SavedModel, FileScoring, ModelScoring, LayerScoring)
+    }
     return flag_of(name, fields[name]) if name in fields else f"--set {name}"
 
 
@@ -265,7 +288,22 @@ class FileScoring(Options):
     )  # fmt: skip
     base: int | None = option(None, "The links count words from 0 or 1.", ge=0, le=1)
     reverse: bool = option(False, "The links have the target side first.")
-    sentences: OutputFile | None = option(None, "Write the rates of each sentence here, from 0 to 1, as TSV.")
+    sentences: OutputFile | None = option(None, _SENTENCES)
+
+
+class ModelScoring(Options):
+    """A saved statistical model, which links the words of the gold file, against its gold links."""
+
+    model: str = option(..., _ENCODER_NAME, group=_ENCODER)
+    sentences: OutputFile | None = option(None, _SENTENCES)
+
+
+def layer_numbers(text: str) -> list[int] | None:
+    """Layers as the command line gives them: ``None`` for ``all``."""
+    try:
+        return None if text == "all" else [int(part) for part in text.split(",")]
+    except ValueError:
+        raise ConfigurationError(f"--layers must be `all` or numbers such as 4,8,12, got {text!r}") from None
 
 
 class LayerScoring(Options):
@@ -285,8 +323,8 @@ class LayerScoring(Options):
         return self
 
 
-def scoring_of(**options: Any) -> FileScoring | LayerScoring:
-    """The way of scoring that options by name describe: a file of ``links``, else layers of an encoder.
+def scoring_of(**options: Any) -> FileScoring | ModelScoring | LayerScoring:
+    """The way of scoring that options by name describe: a file of ``links``, a saved model, else layers of an encoder.
 
     Without ``model`` it is the encoder that comes with the package, without ``layers`` the layer that it keeps.
     """
@@ -296,6 +334,8 @@ def scoring_of(**options: Any) -> FileScoring | LayerScoring:
                 "--layers: scores an encoder, and LINKS is a file; leave one of the two out"
             )
         return validated(FileScoring, options, what="scoring a file", called=_flag)
+    if is_saved_model(options.get("model")):
+        return validated(ModelScoring, options, what="a saved statistical model", called=_flag)
     values = {"method": "itermax", **with_kept(options.get("model", BOX), options)}
     if "layers" not in options and "layer" in values:
         values["layers"] = str(values.pop("layer"))

@@ -3,55 +3,73 @@
 import json
 import math
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
 from isoglot.aligners.alignment import column
-from isoglot.aligners.options import LinkFormat
+from isoglot.aligners.options import NUMBERED
 from isoglot.corpus.options import PrepareOptions
 from isoglot.errors import ConfigurationError
 from isoglot.formats.link_files import FORMATS
+from isoglot.formats.pair_writer import pair_writer
 from isoglot.formats.sentence_pair import SentencePair
 from isoglot.formats.sources import Source
 from isoglot.runs.files import text_output
 from isoglot.runs.records import json_line
+from isoglot.runs.reporter import Reporter
 
-NUMBERED = ("pharaoh", "talp", "alignv2", "naacl")
-"""Formats of :mod:`isoglot.formats.link_files` that hold word numbers alone, for which no words are needed."""
+_OFTEN = 512
+"""Pairs between two reports of progress."""
 _OF_LINKS = frozenset(["links", "probabilities", "similarities", "spans", "score", "src", "tgt", "src_text", "tgt_text",
                        "src_spans", "tgt_spans", "sure", "possible"])  # fmt: skip
 """What JSON lines of links say: an input's values of these names are of other links, or of other words."""
 
 
-def shows_words(form: LinkFormat) -> bool:
-    """Whether the words of a pair are needed beside its links."""
-    return form.output not in NUMBERED or bool(form.phrases or form.pieces)
-
-
 def write_lines(
     pairs: Iterable[SentencePair],
     out: str | Path,
+    progress: Reporter | None = None,
     *,
     name: str = "pharaoh",
     base: int | None = None,
     reverse: bool = False,
     values: str = "probabilities",
+    languages: Sequence[str] = ("", ""),
 ) -> int:
     """Write one line (or, in ``alignv2`` and ``naacl``, one line a link) a pair; ``-`` is standard output.
 
     The formats are those of :mod:`isoglot.formats.link_files`; ``offsets`` with character spans ``[source start,
-    end, target start, end]`` in the text as given; ``words`` with the linked words. ``values`` is the name of what
-    JSON lines have for each link; they also have what else the row of a pair says.
+    end, target start, end]`` in the text as given; ``words`` with the linked words; ``tmx`` with links, their values
+    and the score as properties. ``values`` is the name of what JSON lines and TMX have for each link; they also have
+    what else the row of a pair says. ``languages`` are those of the first pair, which a TMX file names.
     """
     first, count = FORMATS.get(name, 0) if base is None else base, 0
+    written = (pair.transpose() if reverse else pair for pair in pairs)
+    if name == "tmx":
+        with pair_writer([str(out)], languages[::-1] if reverse else languages, form="tmx") as write:
+            for pair in written:
+                write(pair, _properties(pair, first, values))
+                count += 1
+        return count
     with text_output(out) as file:
-        for pair in pairs:
-            file.write(_lines(pair.transpose() if reverse else pair, count, name, first, values))
+        for pair in written:
+            file.write(_lines(pair, count, name, first, values))
             count += 1
+            if progress is not None and count % _OFTEN == 0:
+                progress.progress("aligning", count, 0)
     return count
+
+
+def _properties(pair: SentencePair, first: int, values: str) -> dict[str, Any]:
+    """What a unit of TMX says of its links."""
+    pair.more = {name: value for name, value in pair.more.items() if name not in _OF_LINKS}
+    properties: dict[str, Any] = {"links": " ".join(f"{i + first}-{j + first}" for i, j in pair.links)}
+    if pair.probabilities:
+        properties[values] = " ".join(f"{value:.4f}" for value in pair.probabilities)
+    return properties if math.isnan(pair.score) else {**properties, "score": pair.score}
 
 
 def _lines(pair: SentencePair, number: int, name: str, first: int, values: str) -> str:
@@ -83,7 +101,7 @@ def _lines(pair: SentencePair, number: int, name: str, first: int, values: str) 
     return json_line(row)
 
 
-def write_corpus(linked: Iterable[SentencePair], out: Path) -> int:
+def write_corpus(linked: Iterable[SentencePair], out: Path, progress: Reporter) -> int:
     """Write an ALIGNED corpus folder, as ``isoglot prepare`` does; recipes take it with ``kind: aligned``.
 
     Probabilities and scores are not kept: links that training should not see are left out before, by
@@ -107,6 +125,8 @@ def write_corpus(linked: Iterable[SentencePair], out: Path) -> int:
                     row = {"source": pair.words[0], "target": pair.words[1], "links": pair.links}
                     file.write(json.dumps(row, ensure_ascii=False) + "\n")
                     pairs += 1
+                    if pairs % _OFTEN == 0:
+                        progress.progress("aligning", pairs, 0)
             named = dict(zip(("source_language", "target_language"), languages, strict=True))
             sources.append(Source(path=str(path), format="jsonl", **named))
         prepare(sources, out, options=PrepareOptions(kind="aligned"))

@@ -27,7 +27,17 @@ def load_cut(name: str) -> Cut:
     ``name``: A SentencePiece model (``.model``, ``.spm``), or a folder or hub name with a fast tokenizer.
     """
     if Path(name).suffix not in _SENTENCEPIECE:
-        return _transformers(name)
+        from isoglot.corpus.encode.load_tokenizer import load_tokenizer  # noqa: PLC0415 - loads transformers
+
+        tokenizer = load_tokenizer(name)
+
+        def cut_fast(text: str) -> tuple[list[str], list[tuple[int, int]]]:
+            encoding = tokenizer(text, add_special_tokens=False, return_offsets_mapping=True, verbose=False)
+            return list(tokenizer.convert_ids_to_tokens(list(encoding["input_ids"]))), encoding[
+                "offset_mapping"
+            ]
+
+        return cut_fast
     try:
         from sentencepiece import SentencePieceProcessor  # noqa: PLC0415 - an extra
 
@@ -45,18 +55,6 @@ def load_cut(name: str) -> Cut:
     def cut(text: str) -> tuple[list[str], list[tuple[int, int]]]:
         encoding = encode(processor, text)
         return encoding["pieces"], encoding["offsets"]
-
-    return cut
-
-
-def _transformers(name: str) -> Cut:
-    from isoglot.corpus.encode.load_tokenizer import load_tokenizer  # noqa: PLC0415 - loads transformers
-
-    tokenizer = load_tokenizer(name)
-
-    def cut(text: str) -> tuple[list[str], list[tuple[int, int]]]:
-        encoding = tokenizer(text, add_special_tokens=False, return_offsets_mapping=True, verbose=False)
-        return list(tokenizer.convert_ids_to_tokens(list(encoding["input_ids"]))), encoding["offset_mapping"]
 
     return cut
 

@@ -13,19 +13,22 @@ from itertools import chain, product
 from pathlib import Path
 from typing import Any
 
+from isoglot.aligners.options import FileScoring, Gold, ModelScoring
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.formats.link_files import LinkReader, LinksInMemory
 from isoglot.formats.link_matching import matched
 from isoglot.formats.links import Alignment, Link, link_outside
 from isoglot.formats.sentence_pair import SentencePair
 from isoglot.link_counts import AlignmentScore, require_sure
+from isoglot.python_messages import names_arguments
+from isoglot.runs.files import write_text
 
 Links = frozenset[Link]
 GivenLinks = str | Path | Iterable[SentencePair | Alignment | str | Iterable[Link]]
 """A file of links, or the links of each sentence in any form."""
 FIGURES = ("precision", "recall", "f1", "aer", "links", "sure")
 _LOG = logging.getLogger(__name__)
-_DROP = 0.10
+_DROP = 10.0
 """How far (absolute AER) the other reading must be better to be worth a word: wrong bases cost 0.3 and more."""
 _BASES = {0: [], -1: ["they count from 1 (--base 1)"], 1: ["the gold file counts from 1 (--gold-base 1)"]}
 _SIDES = {False: [], True: ["their sides are exchanged (--reverse)"]}
@@ -43,11 +46,11 @@ class ScoreReport:
     hint: str | None
 
     def summary(self) -> dict[str, Any]:
-        """The total as plain numbers, rates from 0 to 1."""
-        figures = {name: getattr(self.total, name) for name in FIGURES}
-        return {**figures, "sentences": self.count, "hint": self.hint}
+        """The total as plain numbers, rates in %."""
+        return {**self.total.to_dict(), "sentences": self.count, "hint": self.hint}
 
 
+@names_arguments
 def score(links: GivenLinks, gold: GivenLinks) -> AlignmentScore:
     """Precision, recall, F1 and alignment error rate of links against gold links.
 
@@ -58,7 +61,7 @@ def score(links: GivenLinks, gold: GivenLinks) -> AlignmentScore:
             links are then sure ones; in a Pharaoh line ``3p4`` is a possible link.
 
     Returns:
-        Counts over the corpus, and the rates (from 0 to 1) that follow from them.
+        Counts over the corpus, and the rates in % that follow from them.
 
     Raises:
         ConfigurationError: Different numbers of sentences, or gold links without a sure one.
@@ -66,14 +69,22 @@ def score(links: GivenLinks, gold: GivenLinks) -> AlignmentScore:
 
     Example:
         >>> found = score(["0-0 1-1", "0-0"], [{(0, 0), (1, 1)}, SentencePair.of_gold([[0, 1]], [[0, 0]])])
-        >>> found.precision, found.recall, round(found.aer, 3), found.links, found.sure
-        (1.0, 0.6666666666666666, 0.167, 3, 3)
+        >>> found
+        AlignmentScore(precision=100.00, recall=66.67, f1=80.00, aer=16.67, links=3, sure=3)
     """
     if isinstance(links, list | tuple) and isinstance(gold, list | tuple):
         alignments = [sentence for sentence in links if isinstance(sentence, Alignment)]
         answers = [pair for pair in gold if isinstance(pair, SentencePair) and pair.sure is not None]
-        if len(alignments) == len(links) and len(answers) == len(gold):
-            return _total(alignments, answers)
+        if len(alignments) == len(links) and len(answers) == len(gold):  # without a look at other readings
+            if len(alignments) != len(answers):
+                raise ConfigurationError(
+                    f"got {len(alignments)} alignments but {len(answers)} gold alignments; keep empty lines for empty "
+                    "alignments"
+                )
+            pairs = zip(alignments, answers, strict=True)
+            total = sum((score_pair(found.links, answer) for found, answer in pairs), AlignmentScore())
+            require_sure(total.sure > 0, "gold")
+            return total
     report = score_sentences(
         LinkReader(links) if isinstance(links, str | Path) else LinksInMemory(links, "links"),
         LinkReader(gold, gold=True)
@@ -85,16 +96,37 @@ def score(links: GivenLinks, gold: GivenLinks) -> AlignmentScore:
     return report.total
 
 
-def _total(alignments: list[Alignment], gold: list[SentencePair]) -> AlignmentScore:
-    """The score of links in memory alone, without a look at other readings of them."""
-    if len(alignments) != len(gold):
-        raise ConfigurationError(
-            f"got {len(alignments)} alignments but {len(gold)} gold alignments; keep empty lines for empty alignments"
-        )
-    pairs = zip(alignments, gold, strict=True)
-    total = sum((score_pair(alignment.links, pair) for alignment, pair in pairs), AlignmentScore())
-    require_sure(total.sure > 0, "gold")
-    return total
+def score_file(gold: Gold, options: FileScoring) -> ScoreReport:
+    """Score a file of links, one sentence at a time."""
+    return score_sentences(
+        LinkReader(options.links, name=options.format, base=options.base, reverse=options.reverse),
+        LinkReader(gold.gold, name=gold.gold_format, base=gold.gold_base, gold=True),
+        each=options.sentences is not None,
+    )
+
+
+def score_model(gold: Gold, options: ModelScoring) -> ScoreReport:
+    """Score a saved statistical model, which links the words of the gold file."""
+    from isoglot.aligners.gold import gold_pairs  # noqa: PLC0415 - `datasets` is slow to import
+    from isoglot.aligners.statistical.model import StatisticalAligner  # noqa: PLC0415 - loads numba
+
+    pairs = gold_pairs(gold.gold, limit=None, name=gold.gold_format, base=gold.gold_base)
+    linked = list(StatisticalAligner.load(options.model).align_pairs(pairs))
+    return score_sentences(
+        LinksInMemory(linked, options.model),
+        LinksInMemory(pairs, str(gold.gold), gold=True),
+        each=options.sentences is not None,
+    )
+
+
+def write_sentences(report: ScoreReport, path: Path) -> None:
+    """One sentence a line: name, precision, recall, F1, AER (in %), links, sure links; with tabs and a header."""
+    lines = ["\t".join(("sentence", *FIGURES))]
+    lines += [
+        f"{name}\t{s.precision:.2f}\t{s.recall:.2f}\t{s.f1:.2f}\t{s.aer:.2f}\t{s.links}\t{s.sure}"
+        for name, s in report.sentences
+    ]
+    write_text(path, "\n".join(lines) + "\n")
 
 
 def score_sentences(links: LinkReader, gold: LinkReader, *, each: bool = False) -> ScoreReport:
@@ -195,5 +227,5 @@ class Readings:
         reading, best = min(errors.items(), key=lambda item: item[1])
         if best > self.total.aer - _DROP:
             return None
-        rates = f"{100 * best:.2f} instead of {100 * self.total.aer:.2f}"
+        rates = f"{best:.2f} instead of {self.total.aer:.2f}"
         return f"AER would be {rates} if the links are read as if {reading}"

@@ -12,17 +12,20 @@ from isoglot.aligners.gold import gold_pairs, require_usable, side_length
 from isoglot.checks import shortened
 from isoglot.errors import ConfigurationError
 from isoglot.formats.sentence_pair import SentencePair
+from isoglot.frames import Tabular
+from isoglot.python_messages import names_arguments
 from isoglot.runs.reporter import AnyReporter, reporter_of
 
 if TYPE_CHECKING:
+    import pandas as pd
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 GoldSet = str | Path | Sequence[SentencePair]
 """A file or folder of development links, or sentence pairs with gold links."""
 
 
-@dataclass(frozen=True)
-class TuningResult:
+@dataclass(frozen=True, repr=False)
+class TuningResult(Tabular):
     """What :func:`tune` tried.
 
     Args:
@@ -34,6 +37,20 @@ class TuningResult:
     model: str | Path | PreTrainedModel
     table: list[RatedChoice]
     density: dict[str, float]
+
+    def __repr__(self) -> str:
+        choice = ", ".join(f"{name}={value!r}" for name, value in self.choice.items())
+        return f"TuningResult(aer={self.best.aer:.2f}, {choice}, tried={len(self.table)})"
+
+    def to_frame(self) -> pd.DataFrame:
+        """Every choice with its mean alignment error rate in %, and that of each set, the best first."""
+        import pandas as pd  # noqa: PLC0415 - only for those who want a frame
+
+        rows = [
+            {**tried.choice, "aer": tried.aer, **{name: score.aer for name, score in tried.scores.items()}}
+            for tried in self.table
+        ]
+        return pd.DataFrame(rows)
 
     @property
     def best(self) -> RatedChoice:
@@ -54,6 +71,7 @@ class TuningResult:
         return keep_choice(self.model, self.choice, density=min(self.density.values()) or None)
 
 
+@names_arguments
 def tune(
     model: str | Path | PreTrainedModel,
     gold: GoldSet | Sequence[GoldSet] | Mapping[str, GoldSet],
@@ -117,6 +135,7 @@ def tune(
 
 def _named(gold: GoldSet | Sequence[GoldSet] | Mapping[str, GoldSet]) -> dict[str, Sequence[SentencePair]]:
     """The pairs of each set by its name."""
+    sets: dict[str, Any]
     if isinstance(gold, Mapping):
         sets = dict(gold)
     else:
@@ -130,15 +149,16 @@ def _named(gold: GoldSet | Sequence[GoldSet] | Mapping[str, GoldSet]) -> dict[st
         }
     if not sets:
         raise ConfigurationError("no gold links; name a file of development links")
-    return {name: _pairs(name, pairs) for name, pairs in sets.items()}
-
-
-def _pairs(name: str, gold: Any) -> Sequence[SentencePair]:
-    if isinstance(gold, str | Path):
-        return gold_pairs(gold)
-    if not _has_pairs(gold):
-        raise ConfigurationError(f"gold: expected a file, a folder or sentence pairs, got {shortened(gold)}")
-    return require_usable(gold, name)
+    for name, pairs in sets.items():
+        if isinstance(pairs, str | Path):
+            sets[name] = gold_pairs(pairs)
+        elif _has_pairs(pairs):
+            sets[name] = require_usable(pairs, name)
+        else:
+            raise ConfigurationError(
+                f"gold: expected a file, a folder or sentence pairs, got {shortened(pairs)}"
+            )
+    return sets
 
 
 def _has_pairs(gold: Any) -> bool:

@@ -15,7 +15,7 @@ from typing import Any
 from datasets import Dataset
 from transformers import PreTrainedModel
 
-from isoglot.aligners.score_file import layer_numbers
+from isoglot.aligners.options import layer_numbers
 from isoglot.analysis.checkpoint_score import checkpoint_alignment_score
 from isoglot.analysis.options import ALIGNMENT, AlignmentRequest
 from isoglot.checkpoints.folder import checkpoint_folder

@@ -46,7 +46,7 @@ def analyse_layers(job: Job, request: LayersRequest) -> list[Path]:
                 scores = layer_error(
                     aligner, pairs, layers=layers, progress=partial(job.report.progress, name)
                 )
-                values = [100 * float(getattr(score, request.metric)) for score in scores.values()]
+                values = [float(getattr(score, request.metric)) for score in scores.values()]
                 series_of[name].append(LineSeries(label=label, x=[float(x) for x in scores], y=values))
     for name, series in series_of.items():
         file = request.name if len(series_of) == 1 else f"{request.name}-{name}"

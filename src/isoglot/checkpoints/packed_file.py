@@ -154,6 +154,13 @@ def read_upper(file: str | Path, lower: PackedFile) -> tuple[str, Tensors]:
     return texts[CONFIG], tensors
 
 
+def can_run(packed: PackedFile) -> bool:
+    """Whether :class:`~isoglot.modules.packed_encoder.PackedEncoder` computes what the library does of this file."""
+    config = parse_object(packed.texts[CONFIG])
+    usual = {"hidden_act": "gelu", "position_embedding_type": "absolute", "is_decoder": False}
+    return all(config.get(name, value) == value for name, value in usual.items())
+
+
 def build_tokenizer(file: str | Path, packed: PackedFile) -> Tokenizer:
     """The tokenizer of a packed file, whose every id is a word embedding of its encoder."""
     text, rows = packed.texts[TOKENIZER], packed.shape.vocab_size

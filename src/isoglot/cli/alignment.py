@@ -21,8 +21,10 @@ from isoglot.aligners.options import (
     Hmm,
     LayerScoring,
     LinkFormat,
+    ModelScoring,
     SavedModel,
     aligner_of,
+    layer_numbers,
     scoring_of,
 )
 from isoglot.cli.console import Console
@@ -145,9 +147,10 @@ def align(
     from isoglot.aligners.align_file import align_file
     from isoglot.corpus.open_corpus import corpus_sources
 
-    aligner = aligner_of(**options)
     languages = [pairs.source_language or "src", pairs.target_language or "tgt"]
-    sources = corpus_sources(inputs, languages=languages, **pairs.reading)
+    reading = pairs.reading
+    aligner = aligner_of(**options)
+    sources = corpus_sources(inputs, languages=languages, **reading)
     with Console(quiet=running.quiet) as console:
         if isinstance(aligner, Encoder) and "method" not in options:
             console.note(f"method: {aligner.options.method} (--method chooses another; --methods lists them)")
@@ -160,36 +163,40 @@ def align(
 def score(
     *,
     gold: Gold,
-    options: Annotated[dict[str, Any], FileScoring, LayerScoring, LinkMethod, MethodSettings],
+    options: Annotated[dict[str, Any], FileScoring, ModelScoring, LayerScoring, LinkMethod, MethodSettings],
     links: Annotated[
         str | None,
         typer.Argument(
-            help="File of links, or - for standard input; without one, an encoder aligns the words of the gold file."
+            help="File of links, or - for standard input; without one, --model aligns the words of the gold file."
         ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON; rates from 0 to 1.")] = False,
 ) -> None:
     """Measure links against gold links.
 
-    Prints precision, recall, F1 and alignment error rate, of a file of links or of an encoder's layers; without either
-    of the aligner that comes with isoglot. Sure gold links count as possible ones whether the file
-    repeats them or not. If the score suggests that a file counts words from another base or has its sides in
-    another order, a line on standard error says so.
+    Prints precision, recall, F1 and alignment error rate, of a file of links, of a saved statistical model or of an
+    encoder's layers; without any of them of the aligner that comes with isoglot. Sure gold links count as possible
+    ones whether the file repeats them or not. If the score suggests that a file counts words from another base or has
+    its sides in another order, a line on standard error says so.
     """
-    from isoglot.aligners.score_file import score_file, score_layers, write_sentences
-
     chosen = scoring_of(**options | ({} if links is None else {"links": links}))
     if isinstance(chosen, LayerScoring):
         if "method" not in options:
             typer.echo(f"method: {chosen.options.method} (--method chooses another)", err=True)
+        from isoglot.aligners.embedding.layer_error import score_layers
+
         with Console():
             rows = score_layers(gold, chosen)
         _print_layers(rows, as_json)
         return
     if chosen.sentences is not None:
-        refuse_overwriting(chosen.sentences, [chosen.links, gold.gold])
+        scored = chosen.model if isinstance(chosen, ModelScoring) else chosen.links
+        refuse_overwriting(chosen.sentences, [scored, gold.gold])
         require_writable(chosen.sentences)
-    report = score_file(gold, chosen)
+    from isoglot.aligners.scoring import score_file, score_model, write_sentences
+
+    with Console():
+        report = score_model(gold, chosen) if isinstance(chosen, ModelScoring) else score_file(gold, chosen)
     try:
         if chosen.sentences is not None:
             write_sentences(report, chosen.sentences)
@@ -204,7 +211,7 @@ def _print_score(report: ScoreReport, as_json: bool) -> None:
         typer.echo("precision  recall     F1    AER  sentences")
         total = report.total
         rates = (total.precision, total.recall, total.f1, total.aer)
-        cells = [f"{100 * rate:.2f}" for rate in rates]
+        cells = [f"{rate:.2f}" for rate in rates]
         typer.echo(f"{cells[0]:>9s} {cells[1]:>7s} {cells[2]:>6s} {cells[3]:>6s}  {report.count:,}")
     if report.hint:
         typer.secho(f"Warning: {report.hint}", err=True, fg=typer.colors.YELLOW, bold=True)
@@ -237,7 +244,6 @@ def tune(
     isoglot tune runs/aligner --gold dev.en-de.jsonl --gold dev.en-ja.jsonl
     """
     from isoglot.aligners.gold import gold_pairs
-    from isoglot.aligners.score_file import layer_numbers
     from isoglot.aligners.tuning import require_different
     from isoglot.aligners.tuning import tune as run
 
@@ -249,8 +255,13 @@ def tune(
     with Console(quiet=running.quiet) as console:
         for name, found in pairs.items():
             console.note(f"{name}: {len(found):,} pairs")
-        arguments = {"model": encoder, "gold": pairs, "weights": weights, "layers": layer_numbers(layers)}
-        arguments |= {"candidates": CANDIDATES, "progress": console.progress}
+        arguments: dict[str, Any] = {
+            "model": encoder,
+            "gold": pairs,
+            "weights": weights,
+            "layers": layer_numbers(layers),
+        }
+        arguments |= {"candidates": CANDIDATES, "progress": console}
         if twice := sorted(set(options) & set(arguments)):
             raise ConfigurationError(f"--set {twice[0]}: this command gives it itself; leave it out")
         tuned = run(**arguments, **options)
@@ -261,7 +272,7 @@ def tune(
             _print_tried(tuned.table[:5])
             typer.echo("\n     AER  precision  recall  links per word  development set")
             for name, score in best.scores.items():
-                rates = f"{100 * score.aer:8.2f}  {100 * score.precision:9.2f}  {100 * score.recall:6.2f}"
+                rates = f"{score.aer:8.2f}  {score.precision:9.2f}  {score.recall:6.2f}"
                 typer.echo(f"{rates}  {density[name]:14.2f}  {name}")
     for name, value in density.items():
         if value < _FEW * max(density.values()):
@@ -349,6 +360,4 @@ def _print_layers(rows: Sequence[tuple[int, AlignmentScore]], as_json: bool) -> 
         return
     typer.echo("layer  precision  recall     AER")
     for layer, total in rows:
-        typer.echo(
-            f"{layer:5d} {100 * total.precision:10.2f} {100 * total.recall:7.2f} {100 * total.aer:7.2f}"
-        )
+        typer.echo(f"{layer:5d} {total.precision:10.2f} {total.recall:7.2f} {total.aer:7.2f}")

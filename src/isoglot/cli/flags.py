@@ -16,6 +16,7 @@ from isoglot.checks import is_number, validated
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.formats.sources import READING
 from isoglot.options import Options, extra_of, fields_of, file_path, flag_of, option, without_none
+from isoglot.python_messages import flags_named
 
 _WIDEST_METAVAR = 30
 
@@ -68,7 +69,8 @@ def with_flags(command: Callable[..., None]) -> Callable[..., None]:
             from isoglot.runs.fingerprint import forget
 
             forget()
-        command(**values)
+        with flags_named():
+            command(**values)
 
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {p.name: p.annotation for p in parameters}

@@ -59,9 +59,14 @@ class TableFormat(CompareOptions):
 
 @with_flags
 def compare(runs: Runs, options: TableFormat) -> None:
-    """Print ours, the paper's and the difference.
+    """Print ours, the paper's and the difference; or one's own runs.
 
-    Shows the tables of the studies among the runs; figures that a paper printed wrong are marked.
+    Shows the tables of the studies among the runs; figures that a paper printed wrong are marked. Where none of the
+    runs is of a study, prints a table per task, with each run's difference from the first.
+
+    isoglot report compare runs/study
+
+    isoglot report compare runs/baseline runs/mine
     """
     from isoglot.reports.export import FORMS
     from isoglot.reports.render import comparison_tables
@@ -69,8 +74,8 @@ def compare(runs: Runs, options: TableFormat) -> None:
     tables = comparison_tables(runs, options)
     if not tables:
         raise ConfigurationError(
-            "nothing to compare with: the runs have no cells.jsonl of a study; name the folder of one, or type "
-            "`isoglot report papers weam:Table2` for a paper's figures alone"
+            "nothing to compare: the runs have no results and no cells.jsonl of a study; name the folder of one, or "
+            "type `isoglot evaluate CHECKPOINT ... --out`"
         )
     typer.echo("\n".join(FORMS[options.form](table) for table in tables))
 

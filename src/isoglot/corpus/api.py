@@ -18,12 +18,15 @@ from isoglot.corpus.prepare import prepare as prepare_sources
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.formats.readers import wanted_columns
 from isoglot.formats.sources import LANGUAGES, ROLES, Kind, Reading, Source, sources_from
+from isoglot.languages import codes_of
+from isoglot.python_messages import names_arguments
 from isoglot.runs.cache import cache_folder
 from isoglot.runs.files import whole_path
 from isoglot.runs.folder import key_of
 from isoglot.runs.reporter import AnyReporter, bars_on_terminals, reporter_of
 
 
+@names_arguments
 def prepare(
     inputs: Any,
     out: str | Path,
@@ -47,7 +50,8 @@ def prepare(
             of one language are a column too: ``{"text": sentences}``. Data in memory are kept in the cache, where
             they are read from as files are.
         out: Folder to write.
-        languages: Language of a text, or of source and target: ``("en", "de")``. A ``Source`` has its own.
+        languages: Language of a text, or of source and target: ``("en", "de")`` or ``"en,de"``. A ``Source`` has its
+            own.
         options: Filters and more; by default rows with an empty side are dropped and white space is cleaned.
         progress: Bars in notebooks and on terminals (``True``), or none; a function such as ``print`` gets lines.
         processes: Worker processes; by default one per core, or none for small inputs.
@@ -98,7 +102,7 @@ def _sources(
     inputs: Any, languages: str | Sequence[str], kind: Kind, reading: Reading, out: str | Path
 ) -> tuple[list[Source], str]:
     """What to read, and the file in which the inputs are stored if they are in memory."""
-    tags = [languages] if isinstance(languages, str) else list(languages)
+    tags = codes_of(languages)
     listed: Any = [inputs] if isinstance(inputs, str | Path | Source) else inputs
     several = isinstance(listed, list | tuple) and len(listed) > 0
     if several and all(isinstance(source, Source) for source in listed):
@@ -153,23 +157,20 @@ def _write_rows(inputs: Any, file: Path, source: Source, kind: Kind) -> None:
             inputs.to_json(file, orient="records", lines=True)
     elif isinstance(inputs, Iterable):
         with file.open("w", encoding="utf-8") as lines:
-            lines.writelines(_line(row, ROLES[kind], number) for number, row in enumerate(inputs, 1))
+            for number, row in enumerate(inputs, 1):
+                if isinstance(row, tuple | list) and len(row) == len(ROLES[kind]):
+                    row = dict(zip(ROLES[kind], row, strict=True))  # noqa: PLW2901 - the same row, by its names
+                if not isinstance(row, Mapping):
+                    raise InputError(
+                        f"row {number}: got {shortened(row)}; a row is ({', '.join(ROLES[kind])}), or a dictionary "
+                        "with these names"
+                    )
+                try:
+                    lines.write(f"{json.dumps(dict(row), allow_nan=False)}\n")
+                except (TypeError, ValueError) as error:
+                    raise InputError(f"row {number}: {error}; a field is text, or a list of words") from error
     if not file.stat().st_size:
         raise ConfigurationError(
             f"inputs: no row in {type(inputs).__name__}; pass paths, a datasets.Dataset, a pandas frame, a dictionary "
             "of lists, or pairs"
         )
-
-
-def _line(row: Any, roles: Sequence[str], number: int) -> str:
-    """A row as a line of JSON."""
-    if isinstance(row, tuple | list) and len(row) == len(roles):
-        row = dict(zip(roles, row, strict=True))
-    if not isinstance(row, Mapping):
-        raise InputError(
-            f"row {number}: got {shortened(row)}; a row is ({', '.join(roles)}), or a dictionary with these names"
-        )
-    try:
-        return f"{json.dumps(dict(row), allow_nan=False)}\n"
-    except (TypeError, ValueError) as error:
-        raise InputError(f"row {number}: {error}; a field is text, or a list of words") from error

@@ -113,6 +113,12 @@ class Corpus:
     def __iter__(self) -> Iterator[dict[str, Any]]:
         return (row for part in self.inputs for row in part)
 
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """The languages of the first input."""
+        first = self.inputs[0]
+        return first.manifest.languages[0].languages if first.manifest else first.source.languages(first.kind)
+
     def pairs(self) -> Iterator[SentencePair]:
         """The sentence pairs of all inputs in their order, in bounded memory.
 

@@ -9,7 +9,10 @@ from typing import TYPE_CHECKING, Any
 from isoglot.checks import validated
 from isoglot.evaluation import evaluate as verb
 from isoglot.evaluation.options import EvaluateOptions
+from isoglot.frames import ResultList
+from isoglot.languages import codes_of
 from isoglot.modules.model_folder import model_folder
+from isoglot.python_messages import names_arguments
 from isoglot.results import Result
 from isoglot.runs.reporter import AnyReporter
 from isoglot.tasks import task_with_data
@@ -20,7 +23,8 @@ if TYPE_CHECKING:
     from isoglot.tasks.base import Task
 
 
-def evaluate(
+@names_arguments
+def evaluate(  # noqa: PLR0913 - the face names what users look for
     model: PreTrainedModel | str | Path,
     task: str | Task,
     *,
@@ -29,26 +33,34 @@ def evaluate(
     columns: Mapping[str, str] | None = None,
     tokenizer: PreTrainedTokenizerBase | None = None,
     split: str = "test",
+    layer: int | None = None,
+    max_length: int | None = None,
+    max_tokens: int | None = None,
+    out: str | Path | None = None,
+    predictions: str | Path | None = None,
     progress: AnyReporter = True,
     **options: Any,
-) -> list[Result]:
+) -> ResultList[Result]:
     """Measure a model on a task in any number of languages, as ``isoglot evaluate`` does.
 
     Args:
         model: Folder of a checkpoint or run, hub name, or a model object, which is saved to a temporary folder first.
         task: One by name (``isoglot evaluate --tasks`` lists them), or a task object.
-        languages: Languages to test; ``de-es`` for a pair.
+        languages: Languages to test, as a list or with commas: ``"de,es"``; ``de-es`` is a pair.
         data: A path or template as ``--data`` takes it, or several; a ``datasets.Dataset`` or pandas frame; or a dict
             from languages, splits or both to these. A task object may have its data already.
         columns: Column of the task to its name in the data, such as ``{"text": "utterance"}``. Columns that are called
             as the task has them need not be named; others are left alone.
         tokenizer: Tokenizer of a model object.
         split: Split to test on.
+        layer: Layer of the encoder that is measured, of tasks without a head.
+        max_length: Tokens of a row; by default those that the model was fine-tuned with.
+        max_tokens: Padded tokens in a batch: 1024 on a CPU, 8192 elsewhere.
+        out: File to keep the rows in; what it has of the same model and data is not measured again.
+        predictions: Folder for predictions, which :func:`isoglot.compare` reads.
         progress: Bars in notebooks and on terminals (``True``), or none; a function such as ``print`` gets lines.
-        **options: Options of the task, such as ``layer=8``, and of
-            :class:`isoglot.evaluation.options.EvaluateOptions`: ``out=FILE`` keeps the rows, and what the file has of
-            the same model and data is not measured again; ``predictions=FOLDER`` keeps what :func:`isoglot.compare`
-            reads.
+        **options: More options of the task, and of :class:`isoglot.evaluation.options.EvaluateOptions`, such as
+            ``precision="bfloat16"``.
 
     Returns:
         One row per language and metric, in %.
@@ -64,15 +76,21 @@ def evaluate(
         >>> rows[0].metric, rows[0].examples, rows[0].options
         ('accuracy', 8, {'layer': 2})
     """
+    named = {
+        "layer": layer, "max_length": max_length, "max_tokens": max_tokens, "out": out, "predictions": predictions
+    }  # fmt: skip
+    options |= {name: value for name, value in named.items() if value is not None}
     fields = {name: options.pop(name) for name in [*options] if name in EvaluateOptions.model_fields}
     built = task_with_data(task, data, columns, **options)
     evaluate_options = validated(EvaluateOptions, fields, what="evaluation option")
     with model_folder(model, tokenizer) as checkpoint:
-        return verb.evaluate(
-            checkpoint,
-            built,
-            languages=[languages] if isinstance(languages, str) else languages,
-            split=split,
-            options=evaluate_options,
-            progress=progress,
+        return ResultList(
+            verb.evaluate(
+                checkpoint,
+                built,
+                languages=codes_of(languages),
+                split=split,
+                options=evaluate_options,
+                progress=progress,
+            )
         )

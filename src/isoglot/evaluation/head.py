@@ -15,7 +15,7 @@ from isoglot.modules.devices import resolve_device
 from isoglot.runs.reporter import Reporter
 from isoglot.tasks import TaskFacts
 from isoglot.tasks.base import Predictions, TrainableTask
-from isoglot.tasks.features import RowCollator, StepProgress, predict_rows
+from isoglot.tasks.features import EncodedRow, RowCollator, RowOutput, StepProgress, predict_rows
 from isoglot.tasks.head_task import fit_length
 from isoglot.tasks.language_vectors import attach_chosen, attached, number_rows
 
@@ -64,13 +64,19 @@ class FinetunedModel:
 
     def predict(self, dataset: Dataset, *, progress: StepProgress) -> Predictions:
         """What the model says of each example."""
+        return self.task.decode(dataset, *self.outputs(dataset, progress=progress))
+
+    def outputs(
+        self, dataset: Dataset, *, progress: StepProgress
+    ) -> tuple[list[EncodedRow], list[RowOutput]]:
+        """Encoded rows, and what of the model's outputs the task reads of each."""
         rows = self.task.encode(dataset, self.tokenizer, self.model, training=False)
         unknown = number_rows(rows, dataset, attached(self.model))
         if unknown:
             self.report.note(
                 f"no language embedding for {', '.join(sorted(unknown))}: the mean of the others is added"
             )
-        outputs = predict_rows(
+        return rows, predict_rows(
             self.model,
             rows,
             RowCollator(self.tokenizer, multiple=8 if torch.cuda.is_available() else 1),
@@ -79,4 +85,3 @@ class FinetunedModel:
             precision=self.options.precision,
             progress=progress,
         )
-        return self.task.decode(dataset, rows, outputs)

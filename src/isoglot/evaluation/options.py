@@ -2,7 +2,9 @@
 
 from pathlib import Path
 
-from isoglot.options import Options, Precision, option
+from pydantic import field_validator
+
+from isoglot.options import Options, Precision, name_of_torch, option
 
 
 class MeasureOptions(Options):
@@ -13,6 +15,7 @@ class MeasureOptions(Options):
         None, "Padded tokens in a batch; by default 1024 on a CPU, 8192 elsewhere.", ge=1
     )
     precision: Precision = option("float32", "Precision of the forward pass.")
+    _named = field_validator("precision", mode="before")(name_of_torch)
     again: bool = option(False, "Measure again, even if the file of results has the row.")
 
 

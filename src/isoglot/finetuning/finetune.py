@@ -20,10 +20,12 @@ from isoglot.finetuning.data import dev_sets, training_rows
 from isoglot.finetuning.options import FinetuneOptions, settings_for, task_with_settings
 from isoglot.finetuning.train import TrainingData, train_head
 from isoglot.formats.labelled.memory import data_source
+from isoglot.languages import codes_of
 from isoglot.modules.adapter import add_adapter
 from isoglot.modules.checkpoint import require_fitting
 from isoglot.modules.isolation import isolated_state
 from isoglot.modules.model_folder import model_folder
+from isoglot.python_messages import names_arguments
 from isoglot.runs.files import read_json, require_writable, write_json, write_text
 from isoglot.runs.folder import (
     CHECKPOINT,
@@ -55,18 +57,23 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase, TrainerCallback
 
 
+@names_arguments
 def finetune(  # noqa: PLR0913 - the face names what it takes
     model: PreTrainedModel | str | Path,
     task: str | Task,
     *,
     out: str | Path,
-    language: str = "en",
+    language: str | Sequence[str] = "en",
     data: Any = None,
     columns: Mapping[str, str] | None = None,
     tokenizer: PreTrainedTokenizerBase | None = None,
     seed: int = 1,
     train: FinetuneOptions | None = None,
     preset: str = "xtreme",
+    epochs: float | Sequence[float] | None = None,
+    batch_size: int | Sequence[int] | None = None,
+    learning_rate: float | Sequence[float] | None = None,
+    max_length: int | None = None,
     resume: bool = True,
     progress: AnyReporter = True,
     callbacks: Sequence[TrainerCallback | type[TrainerCallback]] = (),
@@ -81,8 +88,8 @@ def finetune(  # noqa: PLR0913 - the face names what it takes
         model: Folder of a checkpoint or run, hub name, or a model object. The object stays as it is: a copy is trained.
         task: One by name, or a task object.
         out: Folder of the run.
-        language: Language of the training data; several with commas. With ``setting="code_switch"`` the language whose
-            translations are mixed with the originals in ``pivot``.
+        language: Language of the training data; several as a list or with commas. With ``setting="code_switch"`` the
+            language whose translations are mixed with the originals in ``pivot``.
         data: As for :func:`isoglot.evaluate`. ``{"train": rows, "dev": rows}`` gives development data, by which the
             best checkpoint is chosen; without them, ``dev_fraction=0.1`` or ``select="last"`` is needed.
         columns: Column of the task to its name in the data.
@@ -90,10 +97,14 @@ def finetune(  # noqa: PLR0913 - the face names what it takes
         seed: Seed of the head, the order of examples and dropout.
         train: All settings as one object, in place of ``preset`` and ``settings``.
         preset: Paper whose settings hold where no other is given.
+        epochs: Passes over the training data; of several the best on development data is kept, as of the next two.
+        batch_size: Examples per optimiser step and device.
+        learning_rate: Peak learning rate.
+        max_length: Tokens of a row; longer ones are cut.
         resume: Whether to go on with an unfinished run.
         progress: Bars in notebooks and on terminals (``True``), or none; a function such as ``print`` gets lines.
         callbacks: More callbacks of ``transformers``, which the trainer calls.
-        **settings: Settings of :class:`isoglot.FinetuneOptions`, such as ``epochs=3``, and options of the task.
+        **settings: More settings of :class:`isoglot.FinetuneOptions`, such as ``warmup=0.1``, and options of the task.
 
     Returns:
         The checkpoint's folder, which :func:`isoglot.evaluate` and ``AutoModelFor...from_pretrained`` read.
@@ -102,6 +113,10 @@ def finetune(  # noqa: PLR0913 - the face names what it takes
         ConfigurationError: A task without a head, no data, another run in ``out``, or settings that do not fit.
         InputError: Data that cannot be read.
     """
+    named = {
+        "epochs": epochs, "batch_size": batch_size, "learning_rate": learning_rate, "max_length": max_length
+    }  # fmt: skip
+    settings |= {name: value for name, value in named.items() if value is not None}
     if train is not None and settings:
         raise ConfigurationError(
             f"got train= and {', '.join(settings)}; pass train=options.changed(...) instead"
@@ -124,7 +139,7 @@ class FineTuning:
         self,
         checkpoint: str | Path,
         task: Task,
-        language: str,
+        language: str | Sequence[str],
         seed: int = 1,
         train: FinetuneOptions | None = None,
         out: Path = Path(),
@@ -143,7 +158,7 @@ class FineTuning:
             self.task.max_length = self.options.max_length
         self.ranks = PartialState(cpu=not torch.accelerator.is_available())
         self.report = reporter_of(progress) if self.ranks.is_main_process else Silent()
-        self.languages = list(dict.fromkeys(code.strip() for code in language.split(",") if code.strip()))
+        self.languages = list(dict.fromkeys(codes_of(language)))
         check_locations(task, [(code, "train") for code in (*self.languages, *self.options.originals)])
         self.source, self.seed, self.folder = checkpoint_folder(checkpoint), seed, out
 

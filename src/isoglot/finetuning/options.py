@@ -11,7 +11,7 @@ from pydantic import field_validator, model_validator
 from isoglot.checks import did_you_mean, validated
 from isoglot.errors import ConfigurationError
 from isoglot.modules.adapter_options import AdapterOptions
-from isoglot.options import Count, Options, Positive, Precision, option
+from isoglot.options import Count, Options, Positive, Precision, name_of_torch, option
 from isoglot.tasks import TaskFacts, build_task, task_class, task_options
 
 if TYPE_CHECKING:  # --help imports nothing heavy
@@ -70,6 +70,8 @@ class FinetuneOptions(Options):
     max_train_examples: int | None = option(
         None, "Maximum training examples, the first of each language, as many of each.", ge=2
     )
+
+    _named = field_validator("precision", mode="before")(name_of_torch)
 
     @field_validator("select_languages", mode="before")
     @classmethod

@@ -134,18 +134,14 @@ class LineFile:
             total += len(block)
             ends += block.count(b"\n")
         data = b"".join(blocks)
-        count, cut = self._cut(data, ends, most)
+        count, cut = ends, data.rfind(b"\n") + 1
+        if ends > most:
+            count, cut = most, int(np.flatnonzero(np.frombuffer(data, np.uint8) == 10)[most - 1]) + 1
+        elif self._ended and ends < most and data and not data.endswith(b"\n"):
+            count, cut = ends + 1, len(data)
         self._carry = data[cut:]
         self.lines += count
         return data[:cut], count
-
-    def _cut(self, data: bytes, ends: int, most: int) -> tuple[int, int]:
-        """How many lines to hand out, and where they end."""
-        if ends > most:
-            return most, int(np.flatnonzero(np.frombuffer(data, np.uint8) == 10)[most - 1]) + 1
-        if self._ended and ends < most and data and not data.endswith(b"\n"):
-            return ends + 1, len(data)
-        return ends, data.rfind(b"\n") + 1
 
     def chunks(self) -> Iterator[tuple[int, bytes]]:
         """All chunks of lines, each with the number of its first line."""
@@ -183,7 +179,7 @@ class LineFile:
             while 0 < len(block) < 4 and (more := self._unpacked(line)):  # the longest byte order mark
                 block += more
             try:
-                self._encoding = encoding_of(block)
+                self._encoding = encoding_of(block, self.path)
             except InputError as error:
                 raise error.at(self.path, line) from error.__cause__
             self._decoder = codecs.getincrementaldecoder(self._encoding)()

@@ -56,7 +56,10 @@ def take_row_values(pair: SentencePair, more: dict[str, Any]) -> None:
     """Give a pair what its row says beside both sides: id, words and in-line tags, and the rest by name."""
     pair.id, pair.more = more.pop("id", None), more
     for names in _WORD_NAMES:
-        if not any(pair.words) and all(_is_words(more.get(name)) for name in names):
+        sides = [more.get(name) for name in names]
+        if not any(pair.words) and all(
+            isinstance(side, list) and all(isinstance(word, str) for word in side) for side in sides
+        ):
             pair.words = more.pop(names[0]), more.pop(names[1])
     for names in _TAG_NAMES:
         if names[0] in more and names[1] in more:
@@ -64,10 +67,6 @@ def take_row_values(pair: SentencePair, more: dict[str, Any]) -> None:
             if first is not None and second is not None:
                 pair.tags = first, second
                 del more[names[0]], more[names[1]]
-
-
-def _is_words(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(word, str) for word in value)
 
 
 def _tags(value: Any, text: str) -> Tags | None:

@@ -47,17 +47,20 @@ def _format(paths: Sequence[str]) -> str:
 
 
 @contextmanager
-def pair_writer(paths: Sequence[str], languages: Sequence[str] = ("", "")) -> Iterator[WritePair]:
+def pair_writer(
+    paths: Sequence[str], languages: Sequence[str] = ("", ""), *, form: str | None = None
+) -> Iterator[WritePair]:
     """Write pairs; the files take their places when the block ends without an error.
 
     ``.jsonl``: an object with all that the row says, and the values by name; ``.tsv``: source, target, the row's other
     columns, then the values, numbers with four digits; ``.tmx``: what the row says, as in-line tags, notes, properties
-    and attributes, without characters that XML forbids, which are counted; the two files of a Moses pair: the
-    sentences alone. ``-`` is TSV on standard output.
+    and attributes, and the values as properties, without characters that XML forbids, which are counted; the two files
+    of a Moses pair: the sentences alone. ``-`` is TSV on standard output.
 
     ``languages``: What the header of a TMX file names, which it has to, unless the first row says ``en-US`` itself.
+    ``form``: The format, whatever the file is called.
     """
-    form, legal = _format(paths), XmlText()
+    form, legal = form or _format(paths), XmlText()
     header = _TMX if form == "tmx" else ""
     if form == "tmx" and not all(map(_is_language, languages)):
         raise ConfigurationError(f"{paths[0]}: {_NO_LANGUAGE}")
@@ -74,7 +77,7 @@ def pair_writer(paths: Sequence[str], languages: Sequence[str] = ("", "")) -> It
             else:
                 source = str(pair.row_values().get("source_language", languages[0]))
                 begun = header.format(source=quoteattr(source if _is_language(source) else languages[0]))
-                header, lines = "", [begun + legal(_unit(pair, paths[0]))]
+                header, lines = "", [begun + legal(_unit(pair, values, paths[0]))]
             for file, line in zip(files, lines, strict=True):
                 file.write(line)
 
@@ -103,7 +106,13 @@ class _Tables:
         if not (self._warned or (tsv and cells)) and (
             pair.more or pair.tags != ((), ()) or pair.id is not None
         ):
-            self._warn(pair)
+            named = [name for name in pair.more if not name.endswith("_language")]
+            if lost := ["id"] * (pair.id is not None) + named + ["in-line tags"] * any(pair.tags):
+                paths = " ".join(self._paths)
+                _LOG.warning(
+                    "%s: has no room for %s; write a .jsonl file to keep them", paths, ", ".join(lost)
+                )
+                self._warned = True
         if not tsv:
             return [f"{text}\n" for text in texts]
         if len(cells) != self._width:
@@ -116,24 +125,21 @@ class _Tables:
         known = [f"{value:.4f}" if isinstance(value, float) else str(value) for value in values.values()]
         return ["\t".join([*texts, *cells, *known]) + "\n"]
 
-    def _warn(self, pair: SentencePair) -> None:
-        """Name what is left out, once."""
-        named = [name for name in pair.more if not name.endswith("_language")]
-        lost = ["id"] * (pair.id is not None) + named + ["in-line tags"] * any(pair.tags)
-        if lost:
-            paths, names = " ".join(self._paths), ", ".join(lost)
-            _LOG.warning("%s: has no room for %s; write a .jsonl file to keep them", paths, names)
-            self._warned = True
-
 
 def _column(text: str) -> str:
     """A text without what ends columns and lines."""
     return text if text.isprintable() else text.translate(_ENDS)
 
 
-def _unit(pair: SentencePair, path: str) -> str:
-    """The line of a translation unit; what TMX has no place for is a property of its name."""
+def _unit(pair: SentencePair, values: Mapping[str, Any], path: str) -> str:
+    """The line of a translation unit; what TMX has no place for, and the values, are properties of their names."""
     rest = pair.row_values()
+    match rest.get("properties"):
+        case dict(known):  # values of an earlier command give way
+            rest["properties"] = {kind: text for kind, text in known.items() if kind not in values}
+    rest |= {
+        name: f"{value:.4f}" if isinstance(value, float) else str(value) for name, value in values.items()
+    }
     name = "" if pair.id is None else f" tuid={quoteattr(str(pair.id))}"
     sides = []
     for side, text, tags, tag in zip(

@@ -32,9 +32,6 @@ class Records:
     )  # rows with spaces that do not end a word, by the first one
     possible: int = 0  # word links that were left out because they are marked as possible
 
-    def __len__(self) -> int:
-        return len(next(iter(self.columns.values())))
-
     def sides(self) -> list[list[str]]:
         """The running text of each side: one list of strings for text and trees, two for pairs."""
         if "text" in self.columns:
@@ -53,7 +50,11 @@ class Records:
 def assemble(kind: Kind, fields: Fields, source: Source, *, incomplete: int = 0) -> Records:
     """Turn raw fields into the columns of a kind of corpus."""
     values, lines = fields.values, fields.lines
-    flags = list(map(_joined, values["flags"])) if "flags" in values else None
+    flags = None
+    if "flags" in values:  # JSON and Parquet may hold lists of names
+        flags = [
+            " ".join(map(str, row)) if isinstance(row, list) else str(row or "") for row in values["flags"]
+        ]
     columns = {role: values[role] for role in ROLES[kind]}
     spaces: Counter[str] = Counter()
     possible = 0
@@ -75,11 +76,6 @@ def assemble(kind: Kind, fields: Fields, source: Source, *, incomplete: int = 0)
             "links": links,
         }
     return Records(columns, flags, incomplete, spaces, possible)
-
-
-def _joined(flags: Any) -> str:
-    """A flag field as text; JSON and Parquet may hold a list of names."""
-    return " ".join(map(str, flags)) if isinstance(flags, list) else "" if flags is None else str(flags)
 
 
 def _aligned(
@@ -275,21 +271,14 @@ def plan_columns(
     columns = {names[c] if names and isinstance(c, int) and c < len(names) else c for c in plan.values()}
     if wrong:
         advice = [_set(*wrong, value="NUMBER" if names is None else "NAME")]
-        if set(UNNAMED) & {*source.languages(kind)}:
-            advice += _naming(names or ())
+        codes = [NAMES.get(name.casefold(), name) for name in names or ()]
+        codes = [code for code in codes if two_letters(code) in SCRIPTS]
+        if len(codes) == 2 and set(UNNAMED) & {*source.languages(kind)}:  # columns are called by languages
+            advice.append(f"name the languages: --source-lang {codes[0]} --target-lang {codes[1]}")
         raise InputError(f"{problems[wrong[0]]}; {', or '.join(advice)}", path=source.path, line=line)
     if len(columns) < len(plan):
         raise InputError(f"one column is read as two fields; {_set(*plan)}", path=source.path, line=line)
     return plan
-
-
-def _naming(names: Sequence[str]) -> list[str]:
-    """What to type where two columns are called by languages, which nobody has named."""
-    codes = [NAMES.get(name.casefold(), name) for name in names]
-    codes = [code for code in codes if two_letters(code) in SCRIPTS]
-    return (
-        [f"name the languages: --source-lang {codes[0]} --target-lang {codes[1]}"] if len(codes) == 2 else []
-    )
 
 
 def _column_problem(column: int | str, role: str, names: Sequence[str] | None) -> str:

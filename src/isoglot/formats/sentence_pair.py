@@ -5,13 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from isoglot.checks import shortened
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.formats.links import Alignment, Link, link_set
 from isoglot.formats.sources import UNNAMED
 from isoglot.formats.words import WordMode, locate_words, sentence_words
+from isoglot.frames import Tabular
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Span = tuple[int, int]
 WordPair = tuple[Sequence[str], Sequence[str]]
@@ -22,7 +26,7 @@ _SIDES = {"source": "target", "target": "source"}
 
 
 @dataclass(slots=True)
-class SentencePair:
+class SentencePair(Tabular):
     """Two sentences that translate each other, their word links, gold links, and what else their row says.
 
     Args:
@@ -100,6 +104,25 @@ class SentencePair:
         """A pair without links is a pair too."""
         return True
 
+    def to_dict(self) -> dict[str, Any]:
+        """The row of the pair and its links, by name."""
+        links: dict[str, Any] = {"links": list(self.links)}
+        if self.probabilities:
+            links |= {"probabilities": list(self.probabilities), "score": self.score}
+        return {**self.row(), **links}
+
+    def to_frame(self) -> pd.DataFrame:
+        """A row for each link: its words, their numbers, and its probability."""
+        import pandas as pd  # noqa: PLC0415 - only for those who want a frame
+
+        table: dict[str, list[Any]] = {
+            "source_word": [source for source, _ in self.word_pairs],
+            "target_word": [target for _, target in self.word_pairs],
+            "source": [source for source, _ in self.links],
+            "target": [target for _, target in self.links],
+        }
+        return pd.DataFrame(table | ({"probability": self.probabilities} if self.probabilities else {}))
+
     @property
     def has_words(self) -> bool:
         """Whether the words are known; a side may have none."""
@@ -173,6 +196,10 @@ class SentencePair:
 
     def transpose(self) -> SentencePair:
         """The pair with its sides exchanged; its links keep their order."""
+        more = {}
+        for name, value in self.more.items():  # of a value of a side, that is a value of the other one now
+            side, line, rest = name.partition("_")
+            more[f"{_SIDES.get(side, side)}_{rest}" if line else name] = value
         return replace(
             self,
             texts=self.texts[::-1],
@@ -183,7 +210,7 @@ class SentencePair:
             languages=self.languages[::-1],
             tags=self.tags[::-1],
             spans=self.spans and self.spans[::-1],
-            more={_turned(name): value for name, value in self.more.items()},
+            more=more,
         )
 
     def row(self) -> dict[str, Any]:
@@ -200,12 +227,6 @@ class SentencePair:
         """What the row says beside texts, words, links, id and tags, and both languages where they are known."""
         tags = zip(_SIDES, self.languages, strict=True)
         return {**{f"{side}_language": tag for side, tag in tags if tag and tag not in UNNAMED}, **self.more}
-
-
-def _turned(name: str) -> str:
-    """The name of a value once the sides are exchanged."""
-    side, line, rest = name.partition("_")
-    return f"{_SIDES.get(side, side)}{line}{rest}" if line else name
 
 
 def require_words(pair: SentencePair | WordPair) -> SentencePair:

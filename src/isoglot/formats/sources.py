@@ -166,7 +166,15 @@ def sources_from(
 
 def resolve_format(source: Source, kind: Kind) -> str:
     """The format of a source: the one it names, or the one its file name tells."""
-    name = source.format or _guess(source, kind)
+    path, name = Path(source.path), source.format or by_suffix(source.path)
+    if source.format is None and source.target_path is not None:
+        name = "moses"
+    elif name is None and (
+        path.is_dir() or (source.path != "-" and not path.exists() and not path.suffix and kind != "treebank")
+    ):
+        name = "huggingface"
+    elif name is None:
+        name = "bars" if kind == "aligned" and source.links_path is not None else _DEFAULTS.get(kind)
     if name is None:
         raise ConfigurationError(
             f"{source.path}: the format is not clear from its name; set format (--input-format) to one of "
@@ -190,7 +198,10 @@ def expand(sources: Iterable[Source], kind: Kind) -> list[Source]:
     expanded: list[Source] = []
     completed: list[Source] = []  # of languages that nobody names
     for part in sources:
-        for source in _globbed(part):
+        matches = [part.path]
+        if not part.target_path and not Path(part.path).exists() and glob.has_magic(part.path):
+            matches = sorted(glob.glob(part.path, recursive=True)) or matches  # noqa: PTH207 - may be absolute
+        for source in (part.model_copy(update={"path": path}) for path in matches):
             try:
                 known = source.model_copy(update={"format": resolve_format(source, kind)})
                 complete = _with_languages(known)
@@ -201,7 +212,13 @@ def expand(sources: Iterable[Source], kind: Kind) -> list[Source]:
             expanded.append(complete)
             completed += [complete] * (complete is not known)
     problems.extend(_idle(expanded, kind))
-    problems.extend(_turned(completed))
+    for source in completed[1:]:
+        first, (source_tag, target_tag) = completed[0], source.languages("bitext")
+        if (target_tag, source_tag) == first.languages("bitext"):
+            problems.append(
+                f"{source.path}: goes from {source_tag} to {target_tag}, and {first.path} the other way; add "
+                f"--source-lang {target_tag} --target-lang {source_tag}"
+            )
     if not expanded and not problems:
         problems.append("no input; name at least one file")
     if sum(s.files().count("-") for s in expanded) > 1:
@@ -240,27 +257,6 @@ def bare_suffix(path: str) -> str:
     for suffix in _COMPRESSED:
         name = name.removesuffix(suffix)
     return Path(name).suffix
-
-
-def _guess(source: Source, kind: Kind) -> str | None:
-    if source.target_path is not None:
-        return "moses"
-    name = by_suffix(source.path)
-    if name is not None:
-        return name
-    path = Path(source.path)
-    if path.is_dir() or (source.path != "-" and not path.exists() and not path.suffix and kind != "treebank"):
-        return "huggingface"
-    if kind == "aligned" and source.links_path is not None:
-        return "bars"
-    return _DEFAULTS.get(kind)
-
-
-def _globbed(source: Source) -> list[Source]:
-    if source.target_path or Path(source.path).exists() or not glob.has_magic(source.path):
-        return [source]
-    matches = sorted(glob.glob(source.path, recursive=True))  # noqa: PTH207 (the pattern may be absolute)
-    return [source.model_copy(update={"path": m}) for m in matches] or [source]
 
 
 def _problems(source: Source, kind: Kind) -> list[str | Problem]:
@@ -303,15 +299,6 @@ def _problems(source: Source, kind: Kind) -> list[str | Problem]:
             f"{source.links_path}: word links do not belong to a {kind} corpus; set kind: aligned"
         )
     return problems
-
-
-def _turned(sources: Sequence[Source]) -> Iterator[str]:
-    """Files that go from the target language of the first to its source language."""
-    for part in sources[1:]:
-        source, target = part.languages("bitext")
-        if (target, source) == sources[0].languages("bitext"):
-            turn = f"add --source-lang {target} --target-lang {source}"
-            yield f"{part.path}: goes from {source} to {target}, and {sources[0].path} the other way; {turn}"
 
 
 def _idle(sources: Sequence[Source], kind: Kind) -> Iterator[str]:

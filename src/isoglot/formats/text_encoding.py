@@ -1,10 +1,13 @@
 """Which encoding a text is in: by its byte order mark, the declaration of its XML, or its NUL bytes."""
 
 import codecs
+import logging
 import re
+from functools import lru_cache
 
 from isoglot.errors import InputError
 
+_LOG = logging.getLogger(__name__)
 _MARKS = {
     codecs.BOM_UTF32_LE: "utf-32",  # before UTF-16, whose mark it begins with
     codecs.BOM_UTF32_BE: "utf-32",
@@ -18,11 +21,11 @@ _SPACES, _FEWEST = " \n", 256
 """Characters that hold a fourth of the NUL bytes of UTF-16 at least, and how many bytes have one NUL among them."""
 
 
-def encoding_of(head: bytes) -> str:
+def encoding_of(head: bytes, path: str = "") -> str:
     """The encoding of a text that begins with these bytes, as Python calls it.
 
-    A byte order mark counts most, then what XML declares; text without either is UTF-8, unless its NUL bytes show that
-    it is not.
+    A byte order mark counts most, with a warning that names ``path`` if XML declares another encoding; then what XML
+    declares; text without either is UTF-8, unless its NUL bytes show that it is not.
 
     Raises:
         InputError: XML declares an unknown encoding, or other text is UTF-16 or UTF-32 without a byte order mark.
@@ -34,6 +37,9 @@ def encoding_of(head: bytes) -> str:
     head = head[:_HEAD]
     for mark, name in _MARKS.items():
         if head.startswith(mark):
+            declared = _DECLARED.match(head.decode(name, "ignore").lstrip("\ufeff").encode())
+            if declared is not None and not declared[1].decode().lower().replace("_", "-").startswith(name):
+                _warn_of_mark(path, declared[1].decode(), name)
             return name
     if name := _wide(head):
         if head.decode(name, "ignore").lstrip().startswith("<?xml"):
@@ -54,6 +60,13 @@ def encoding_of(head: bytes) -> str:
             f"declares the unknown encoding {name!r}; convert it to UTF-8, for example with iconv"
         ) from None
     return name
+
+
+@lru_cache(64)  # a file is read more than once
+def _warn_of_mark(path: str, declared: str, name: str) -> None:
+    _LOG.warning(
+        "%s: declares %s, but its byte order mark is that of %s, as which it is read", path, declared, name
+    )
 
 
 def _wide(head: bytes) -> str:

@@ -17,6 +17,7 @@ from isoglot.corpus.encode.unknown import UnknownWords
 from isoglot.errors import ConfigurationError
 from isoglot.formats.pair_writer import pair_writer
 from isoglot.formats.words import is_blank
+from isoglot.frames import ResultList, Tabular
 from isoglot.mining.options import SentenceAlignOptions
 from isoglot.mining.sentence_paths import cheapest_groups, length_ratio, mutual_lines, spaced, usual_skip
 from isoglot.mining.text_rows import TextRow, pair_of_rows, require_texts, text_rows
@@ -29,6 +30,7 @@ from isoglot.mining.vectors import (
     unit_vectors,
 )
 from isoglot.modules.neighbours import unit
+from isoglot.python_messages import names_arguments
 from isoglot.runs.files import check_outputs
 from isoglot.runs.reporter import AnyReporter, reporter_of
 from isoglot.tasks.text_vectors import LEFT_OUT
@@ -42,7 +44,7 @@ _LINES = 8192
 
 
 @dataclass(frozen=True, slots=True)
-class SentenceGroup:
+class SentenceGroup(Tabular):
     """Lines that translate each other, or one that has no translation.
 
     Args:
@@ -60,9 +62,10 @@ class SentenceGroup:
     target: str
 
 
+@names_arguments
 def align_sentences(
     source: Sequence[str], target: Sequence[str], model: str | Path | SentenceEncoder = BOX, **options: Any
-) -> list[SentenceGroup]:
+) -> ResultList[SentenceGroup]:
     """Align the lines of two documents, which have the same order.
 
     Blank lines on both sides separate parts that translate each other, and have to be as many; those on one side alone
@@ -95,7 +98,7 @@ def align_sentences(
         _blocks((TextRow(line, text) for line, text in enumerate(given_texts(texts, name), 1)), chosen)
         for name, texts in (("source", source), ("target", target))
     ]
-    return [
+    return ResultList(
         SentenceGroup(
             tuple(row.line for row in rows),
             tuple(row.line for row in translations),
@@ -104,7 +107,7 @@ def align_sentences(
             " ".join(row.text for row in translations),
         )
         for rows, translations, score in _groups(_paired(*sides), sentence_encoder(model), chosen)
-    ]
+    )
 
 
 def align_sentence_files(

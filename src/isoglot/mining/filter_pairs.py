@@ -4,6 +4,8 @@ Rules come first, and only pairs that pass them are scored. Pairs are scored a w
 with the input; the last window, which may be short, is filled up with the pairs before it.
 """
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -11,7 +13,7 @@ from dataclasses import dataclass, field
 from itertools import groupby, islice
 from operator import attrgetter
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from isoglot.aligners.embedding.aligner import EmbeddingAligner
 from isoglot.checkpoints.folder import BOX
@@ -23,13 +25,19 @@ from isoglot.formats.pair_writer import pair_writer
 from isoglot.formats.pairs_in_memory import pairs_in_memory
 from isoglot.formats.sentence_pair import SentencePair
 from isoglot.formats.sources import Source
+from isoglot.frames import Tabular
+from isoglot.languages import codes_of
 from isoglot.mining.histogram import Histogram
 from isoglot.mining.options import FilterOptions
 from isoglot.mining.pair_rules import PairRules, check_pair_rules
 from isoglot.mining.pair_scores import PairScorer
 from isoglot.mining.vectors import SentenceEncoder
+from isoglot.python_messages import names_arguments
 from isoglot.runs.files import check_outputs, write_json
 from isoglot.runs.reporter import AnyReporter, reporter_of
+
+if TYPE_CHECKING:
+    from isoglot.aligners.statistical.model import StatisticalAligner
 
 UNKNOWN = "unknown_text"
 """Why a pair is dropped of which a side has no word that the encoder knows."""
@@ -37,7 +45,7 @@ _CHUNK = 4096
 
 
 @dataclass(frozen=True, slots=True)
-class JudgedPair:
+class JudgedPair(Tabular):
     """A pair, every rule or low score or :data:`UNKNOWN` that drops it, and its scores by name.
 
     A kept pair has no reasons. A pair that a rule drops has no scores.
@@ -46,6 +54,10 @@ class JudgedPair:
     pair: SentencePair
     reasons: tuple[str, ...]
     scores: Mapping[str, float]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Both texts, the first reason and the scores by name."""
+        return {"source": self.pair.source, "target": self.pair.target, "reason": self.reason, **self.scores}
 
     @property
     def reason(self) -> str:
@@ -87,25 +99,28 @@ class FilterReport:
         return {"read": self.read, "kept": self.kept, "dropped": dict(self.dropped), "histograms": spread}
 
 
+@names_arguments
 def filter_pairs(
     pairs: Any,
     *,
     model: str | Path | SentenceEncoder | None = None,
-    aligner: EmbeddingAligner | str | Path | None = BOX,
-    languages: tuple[str, str] = ("", ""),
+    aligner: EmbeddingAligner | StatisticalAligner | str | Path | None = BOX,
+    languages: str | Sequence[str] = ("", ""),
     **options: Any,
 ) -> Iterator[JudgedPair]:
     """Judge sentence pairs: their scores, and why a pair is dropped.
 
-    A pair with a side of which the encoder's vocabulary knows no word is dropped as ``unknown_text``.
+    A pair with a side of which an encoder's vocabulary knows no word is dropped as ``unknown_text``.
 
     Args:
         pairs: Sources and targets, of which a few thousand are in memory at a time: pairs, dictionaries, a data set or
             a frame with the columns ``source`` and ``target``.
         model: Encoder of sentences for ``cosine`` and ``margin``: a folder or hub name, or any function from texts
             to vectors, such as a :class:`isoglot.tasks.text_vectors.TextEncoder`.
-        aligner: Aligner of words for ``alignment``, ``source_coverage`` and ``target_coverage``; None for none.
-        languages: Codes of both languages, for the rule of scripts.
+        aligner: Aligner of words for ``alignment``, ``source_coverage`` and ``target_coverage``: an encoder or a saved
+            statistical model; None for none.
+        languages: Codes of both languages, for the rule of scripts: ``("en", "de")`` or ``"en,de"``; a statistical
+            model of others is refused.
         **options: Fields of :class:`isoglot.mining.options.FilterOptions`, such as ``min_margin=1.02``.
 
     Returns:
@@ -117,10 +132,11 @@ def filter_pairs(
         [('', ['alignment', 'source_coverage', 'target_coverage']), ('copied', [])]
     """
     chosen = validated(FilterOptions, options, what="filter option")
-    if isinstance(languages, str) or len(languages) != 2:
+    tags = codes_of(languages) if isinstance(languages, str) else list(languages)
+    if len(tags) != 2:
         raise ConfigurationError(f"languages: expected two codes such as ('en', 'de'), got {languages!r}")
     scorer = PairScorer(model, aligner, chosen)
-    source, target = languages
+    source, target = tags
     check_pair_rules([Source(path="-", source_language=source, target_language=target)], chosen)
     if pairs is None:
         raise ConfigurationError("expected sentence pairs, got None")
@@ -132,7 +148,8 @@ def filter_pairs(
                 raise ConfigurationError(
                     f"pair {number}: expected two texts, got words; join them: ' '.join(words)"
                 )
-            yield SentencePair(pair.texts, languages=languages)
+            pair.languages = (source, target) if source or target else pair.languages
+            yield pair
 
     return _judged(rows(), scorer, chosen)
 
@@ -155,11 +172,11 @@ def filter_files(
     check_outputs([*out, *(path for path in (dropped, report) if path is not None)], inputs)
     check_pair_rules([raw.source for raw in corpus.inputs if raw.manifest is None], options)
     progress, counts = reporter_of(progress), FilterReport()
-    first = corpus.inputs[0]
-    languages = first.manifest.languages[0].languages if first.manifest else first.source.languages("bitext")
     with ExitStack() as stack:
-        write = stack.enter_context(pair_writer(out, languages))
-        write_dropped = stack.enter_context(pair_writer([str(dropped)], languages)) if dropped else None
+        write = stack.enter_context(pair_writer(out, corpus.languages))
+        write_dropped = (
+            stack.enter_context(pair_writer([str(dropped)], corpus.languages)) if dropped else None
+        )
         pair_scorer = scorer()
         blank = dict.fromkeys(pair_scorer.names, "")
         for judged in _judged(corpus.pairs(), pair_scorer, options):
@@ -167,9 +184,12 @@ def filter_files(
             if not judged.reason:
                 write(judged.pair, judged.scores)
             elif write_dropped is not None:
-                row, line = judged.pair, "" if judged.pair.line is None else judged.pair.line
-                place = {"line": line} if len(inputs) == 1 else {"line": line, "path": row.path or ""}
-                write_dropped(row, {"reasons": ",".join(judged.reasons), **place, **blank, **judged.scores})
+                pair = judged.pair
+                position = {"line": "" if pair.line is None else pair.line}
+                if len(corpus.inputs) > 1:
+                    position["path"] = pair.path or ""
+                reasons = {"reasons": ",".join(judged.reasons), **position}
+                write_dropped(pair, {**reasons, **blank, **judged.scores})
             if counts.read % 1024 == 0:
                 progress.progress("filtering", counts.read, 0)
         if report is not None:
@@ -185,6 +205,7 @@ def _judged(
     waiting: list[tuple[SentencePair, Sequence[str]]] = []
     passed = first = 0
     for languages, run in groupby(pairs, key=attrgetter("languages")):
+        scorer.require_languages(languages)
         while chunk := list(islice(run, _CHUNK)):
             for pair in chunk:  # but for text whose characters or words something else in its row counts
                 if not (any(pair.tags) or any(pair.words)):

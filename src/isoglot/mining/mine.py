@@ -20,6 +20,7 @@ from isoglot.corpus.encode.unknown import UnknownWords
 from isoglot.errors import InputError
 from isoglot.formats.pair_writer import pair_writer
 from isoglot.formats.words import is_blank
+from isoglot.frames import ResultList, Tabular
 from isoglot.mining.histogram import Histogram
 from isoglot.mining.options import MineOptions
 from isoglot.mining.text_rows import TextRow, pair_of_rows, require_texts, text_rows
@@ -27,6 +28,7 @@ from isoglot.mining.vectors import SentenceEncoder, line_counter, sentence_encod
 from isoglot.modules.devices import resolve_device
 from isoglot.modules.large_search import by_faiss, by_parts, require_package
 from isoglot.modules.neighbours import Neighbours, compared, nearest_both_ways
+from isoglot.python_messages import names_arguments
 from isoglot.runs.cluster import RayPool
 from isoglot.runs.files import check_outputs
 from isoglot.runs.reporter import AnyReporter, reporter_of
@@ -34,7 +36,7 @@ from isoglot.tasks.text_vectors import LEFT_OUT
 
 
 @dataclass(frozen=True, slots=True)
-class MinedPair:
+class MinedPair(Tabular):
     """Two sentences that are taken for translations, the lines where they first stand (from 1), and their score."""
 
     score: float
@@ -53,6 +55,7 @@ class MineReport:
     histogram: Histogram
 
 
+@names_arguments
 def mine(
     source: Sequence[str],
     target: Sequence[str],
@@ -60,7 +63,7 @@ def mine(
     *,
     progress: AnyReporter = True,
     **options: Any,
-) -> list[MinedPair]:
+) -> ResultList[MinedPair]:
     """Find translations among the sentences of two languages.
 
     A sentence that stands several times counts once, as its first line; blank ones count as none, and so do those
@@ -94,7 +97,7 @@ def mine(
         for name, texts in (("source", source), ("target", target))
     ]
     mined = _mined(sides[0], sides[1], sentence_encoder(model), chosen, reporter_of(progress).progress)
-    return [MinedPair(score, s.text, t.text, s.line, t.line) for score, s, t in mined]
+    return ResultList(MinedPair(score, s.text, t.text, s.line, t.line) for score, s, t in mined)
 
 
 def mine_files(

@@ -118,6 +118,9 @@ class FilterOptions(RowRules):
     neighbours: int = option(
         4, "Nearest sentences for the margin.", flags=["-k", "--neighbours"], group=_SCORES, ge=1
     )
+    any_language: bool = option(
+        False, "Use a saved model for text of other languages than it was trained on.", group=_SCORES
+    )
     pool: int = option(4096, "Pairs at a time among which the nearest are searched.", group=_SCORES, ge=2)
 
     @property
@@ -141,6 +144,8 @@ class Scorers(VectorOptions):
         group=ENCODER,
     )  # fmt: skip
     aligner: str = option(
-        BOX, "Aligner for links: box comes with isoglot; another encoder's folder or hub name; none.",
+        BOX,
+        "Aligner for links: box comes with isoglot; another encoder's folder or hub name; the folder of a saved "
+        "statistical model; none.",
         group=_SCORES,
     )  # fmt: skip

@@ -11,7 +11,6 @@ from isoglot.corpus.filter.filters import RowTests, check_rules
 from isoglot.corpus.filter.identify import LanguageIdentifier
 from isoglot.corpus.filter.numbers import changed_numbers, placeholders
 from isoglot.errors import ConfigurationError
-from isoglot.formats.records import Records
 from isoglot.formats.sentence_pair import SentencePair
 from isoglot.formats.sources import UNNAMED, Source
 from isoglot.formats.words import split_words
@@ -31,11 +30,11 @@ class PairRules:
     def reasons(self, pairs: Sequence[SentencePair], languages: tuple[str, str]) -> list[list[str]]:
         """Every rule that drops each of the pairs, which are in the same languages."""
         options = self._options
-        columns = {name: [getattr(pair, name) for pair in pairs] for name in ("source", "target")}
-        reasons = self._rows.every_reason(Records(columns), languages)
+        sides = [[pair.texts[side] for pair in pairs] for side in (0, 1)]
+        reasons = self._rows.every_reason(sides, languages)
         if options.min_language is not None:
-            sides = zip(self._identifiers(languages), columns.values(), strict=True)
-            likelihoods = [identifier.likelihoods(texts) for identifier, texts in sides]
+            identified = zip(self._identifiers(languages), sides, strict=True)
+            likelihoods = [identifier.likelihoods(texts) for identifier, texts in identified]
             for row in np.flatnonzero(np.min(likelihoods, axis=0) < options.min_language):
                 reasons[row].append("language")
         for pair, names in zip(pairs, reasons, strict=True):
@@ -63,8 +62,8 @@ def check_pair_rules(sources: Sequence[Source], options: FilterOptions) -> None:
     """
     check_rules(sources, options, "bitext")
     if options.min_language is not None:
-        for languages in {source.languages("bitext") for source in sources}:
-            _identifiers(languages)
+        for source_language, target_language in {source.languages("bitext") for source in sources}:
+            _identifiers((source_language, target_language))
 
 
 def _identifiers(languages: tuple[str, str]) -> tuple[LanguageIdentifier, LanguageIdentifier]:
@@ -72,7 +71,7 @@ def _identifiers(languages: tuple[str, str]) -> tuple[LanguageIdentifier, Langua
     if any(language in ("", *UNNAMED) for language in languages):
         raise ConfigurationError(
             "min_language compares texts with their languages, which are not known; add --source-lang en "
-            "--target-lang de (languages=('en', 'de') in Python)"
+            "--target-lang de"
         )
     source, target = languages
     return LanguageIdentifier(source, [target]), LanguageIdentifier(target, [source])

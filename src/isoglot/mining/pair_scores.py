@@ -1,15 +1,18 @@
 """Scores of sentence pairs: by sentence vectors among the pairs of a window, and by word links."""
 
+from __future__ import annotations
+
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from isoglot.aligners.embedding.aligner import UNLINKED, EmbeddingAligner
 from isoglot.aligners.embedding.running_text import align_running
+from isoglot.aligners.options import is_saved_model
 from isoglot.corpus.encode.unknown import UnknownWords
 from isoglot.errors import ConfigurationError
 from isoglot.formats.sentence_pair import SentencePair
@@ -17,6 +20,9 @@ from isoglot.mining.options import FilterOptions, VectorOptions
 from isoglot.mining.vectors import SentenceEncoder, sentence_encoder, unit_vectors
 from isoglot.modules.neighbours import compared, nearest_both_ways
 from isoglot.tasks.text_vectors import LEFT_OUT
+
+if TYPE_CHECKING:
+    from isoglot.aligners.statistical.model import StatisticalAligner
 
 SIMILARITIES, LINKS = ("cosine", "margin"), ("alignment", "source_coverage", "target_coverage")
 """Scores of sentence vectors and of word links."""
@@ -29,7 +35,8 @@ class PairScorer:
 
     Args:
         model: An encoder of sentences, or its name; without one there are no cosine and margin.
-        aligner: Links words, or the name of its encoder; without one there are no alignment and coverage.
+        aligner: Links words, or the name of its encoder, or the folder of a saved statistical model; without one there
+            are no alignment and coverage.
         options: Thresholds; of the margin ``neighbours``, and the ``pool`` of pairs among which they are searched.
         vectors: How an encoder with a name makes vectors.
 
@@ -40,7 +47,7 @@ class PairScorer:
     def __init__(
         self,
         model: str | Path | SentenceEncoder | None,
-        aligner: EmbeddingAligner | str | Path | None,
+        aligner: EmbeddingAligner | StatisticalAligner | str | Path | None,
         options: FilterOptions | None = None,
         vectors: VectorOptions | None = None,
     ) -> None:
@@ -57,8 +64,11 @@ class PairScorer:
         if lacking:
             raise ConfigurationError(lacking)
         if isinstance(aligner, str | Path):
-            aligner = EmbeddingAligner(aligner)
+            aligner = _loaded(aligner)
         self._aligner = aligner
+        self._unknown = (
+            None if aligner is None or isinstance(aligner, EmbeddingAligner) else aligner.foreign_text()
+        )
         self._encoder = None if model is None else sentence_encoder(model, vectors)
         self._before: tuple[list[str], list[str]] = [], []
         self._unlinked, self._left_out = UnknownWords(UNLINKED), UnknownWords(LEFT_OUT)
@@ -82,13 +92,32 @@ class PairScorer:
                 if whole:
                     unknown.add(number - 1)
 
-            cut = (SentencePair(texts).cut("unicode") for texts in pairs)
-            for scores, pair in zip(every, align_running(self._aligner, cut, unknown=receive), strict=True):
+            linked_pairs: Iterator[SentencePair]
+            if isinstance(self._aligner, EmbeddingAligner):
+                cut = (SentencePair(texts).cut("unicode") for texts in pairs)
+                linked_pairs = align_running(self._aligner, cut, unknown=receive)
+            else:
+                mode = self._aligner.words or "whitespace"
+                cut = (SentencePair(texts).cut(mode) for texts in pairs)
+                linked_pairs = self._aligner.align_pairs(cut, unknown=self._unknown)
+            for scores, pair in zip(every, linked_pairs, strict=True):
                 linked = (len({link[side] for link in pair.links}) for side in (0, 1))
                 shares = (count / max(1, len(words)) for count, words in zip(linked, pair.words, strict=True))
                 score = 0.0 if math.isnan(pair.score) else pair.score
                 scores.update(zip(LINKS, (score, *shares), strict=True))
         return [None if row in unknown else scores for row, scores in enumerate(every)]
+
+    def require_languages(self, languages: tuple[str, str]) -> None:
+        """Refuse text of other languages than those of a statistical model.
+
+        Raises:
+            ConfigurationError: It was trained on others, and ``any_language`` is not set.
+        """
+        aligner = self._aligner
+        if not (aligner is None or isinstance(aligner, EmbeddingAligner) or self._options.any_language):
+            aligner.require_languages(
+                languages, name="the aligner", hint="add --any-language (any_language=True)"
+            )
 
     def warn(self) -> None:
         """Warn of the unknown words of all windows, once where both vocabularies lack the same."""
@@ -132,3 +161,12 @@ class PairScorer:
             cosine = (first[x] * second[y]).sum(1)
             values[:, both] = torch.stack([cosine, compared(cosine, *means, similarity="margin")])
         return values.tolist()
+
+
+def _loaded(aligner: str | Path) -> EmbeddingAligner | StatisticalAligner:
+    """The aligner of a name or folder."""
+    if not is_saved_model(aligner):
+        return EmbeddingAligner(aligner)
+    from isoglot.aligners.statistical.model import StatisticalAligner  # noqa: PLC0415 - loads numba
+
+    return StatisticalAligner.load(aligner)

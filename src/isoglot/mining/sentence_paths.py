@@ -62,7 +62,8 @@ class Runs(NamedTuple):
 
     def part(self, start: int, stop: int) -> "Runs":
         """Those that end at the lines from ``start`` to ``stop`` − 1."""
-        return Runs(*(values[start:stop] for values in self))
+        run = slice(start, stop)
+        return Runs(self.vectors[run], self.chance[run], self.lengths[run], self.present[run])
 
 
 def _side(vectors: Sequence[Vectors], samples: Vectors, lengths: Lengths) -> list[Runs]:

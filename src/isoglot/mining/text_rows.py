@@ -9,6 +9,7 @@ from isoglot.formats.line_files import numbered_lines, numbered_objects
 from isoglot.formats.pair_rows import take_row_values
 from isoglot.formats.sentence_pair import SentencePair
 from isoglot.formats.sources import UNNAMED, by_suffix
+from isoglot.formats.tmx import tmx_chunks
 from isoglot.languages import same_language
 
 
@@ -28,7 +29,7 @@ class TextRow(NamedTuple):
 def require_texts(paths: Sequence[str]) -> None:
     """Refuse files whose names say that a line is more than a sentence."""
     for path in paths:
-        if (form := by_suffix(path)) not in (None, "jsonl"):
+        if (form := by_suffix(path)) not in (None, "jsonl", "tmx"):
             raise ConfigurationError(
                 f"{path}: got {form}, but one sentence per line is needed; cut the sentences out, into a .txt file, or "
                 'a .jsonl file of {"text": "..."}'
@@ -37,8 +38,22 @@ def require_texts(paths: Sequence[str]) -> None:
 
 def text_rows(path: str, language: str) -> Iterator[TextRow]:
     """The sentences of a file in their order, blank ones among them."""
-    if by_suffix(path) is None:
+    form = by_suffix(path)
+    if form is None:
         yield from (TextRow(line, text) for line, text in numbered_lines(path))
+        return
+    if form == "tmx":
+        if language in ("", *UNNAMED):
+            raise ConfigurationError(
+                f"{path}: whose sentences are read from a translation memory? Add --source-lang en --target-lang de"
+            )
+        for chunk in tmx_chunks(path, (language, language)):
+            for line, text, _, more in chunk.payload:
+                names = {
+                    name: name.removeprefix("source_") for name in more if not name.startswith("target_")
+                }
+                values = {names[name]: more[name] for name in names if more[name]}
+                yield TextRow(line, text, values)
         return
     for line, row in numbered_objects(path):
         text, tag = row.pop("text", None), row.get("language")

@@ -1,4 +1,4 @@
-"""The one reading of a device's name."""
+"""The one reading of the names of devices and dtypes."""
 
 import torch
 
@@ -22,3 +22,20 @@ def resolve_device(name: str = "auto") -> torch.device:
             "that is available"
         )
     return device
+
+
+def compute_dtype(name: str, device: torch.device) -> torch.dtype:
+    """The dtype to run an encoder in; ``auto`` takes bfloat16 where the hardware multiplies in it."""
+    if name != "auto":
+        return getattr(torch, name)  # type: ignore[no-any-return]
+    if device.type == "cuda":
+        return torch.bfloat16 if torch.cuda.is_bf16_supported(including_emulation=False) else torch.float16
+    if device.type != "cpu" or not torch.ops.mkldnn._is_mkldnn_bf16_supported():
+        return torch.float32
+    # oneDNN also claims support where it would emulate bfloat16 dot products
+    capabilities = torch.cpu.get_capabilities() if hasattr(torch.cpu, "get_capabilities") else {}
+    if capabilities:
+        fast = any(capabilities.get(name, False) for name in ("avx512_bf16", "amx_bf16", "amx_tile", "bf16"))
+    else:
+        fast = torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported()
+    return torch.bfloat16 if fast else torch.float32

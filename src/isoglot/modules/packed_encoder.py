@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
 
@@ -10,18 +9,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from isoglot.checkpoints.packed_file import BLOCK, FAMILIES, EncoderShape, PackedFile, restored
+from isoglot.checkpoints.packed_file import BLOCK, EncoderShape, PackedFile, restored
 from isoglot.errors import ConfigurationError
 from isoglot.modules.finite import non_finite
 
 _WORDS = "embeddings.word_embeddings.weight"
-
-
-def can_run(config: Mapping[str, Any]) -> bool:
-    """Whether :class:`PackedEncoder` computes what the library's class of this configuration does."""
-    usual = {"hidden_act": "gelu", "position_embedding_type": "absolute", "is_decoder": False}
-    is_usual = all(config.get(name, value) == value for name, value in usual.items())
-    return is_usual and config["model_type"] in FAMILIES
 
 
 class PackedEmbedding(nn.Module):

@@ -180,10 +180,17 @@ def figure2(lab: Lab) -> None:
 
 def figure3(lab: Lab) -> None:
     """Alignment against transfer: Spearman's correlation over twelve points a task (Fig. 3, App. E)."""
+
+    def correlation(task: str) -> float:
+        points = _scatter(lab, task, "")["points"]
+        x, y = ([point[axis] for point in points] for axis in "xy")
+        measured = None if any(map(isnan, (*x, *y))) else rank_correlation(x, y)
+        return nan if measured is None else -measured.rho
+
     for task in TASKS:
         note = f"Over {len(_systems_with(lab, task))} points, means over seeds; the drop is negated."
-        rho = partial(_correlation, lab, task)
-        lab.cell("align_mlm:E", row=task.upper(), column="rho", value=rho, note=note, is_result=False)
+        cell: dict[str, Any] = {"row": task.upper(), "column": "rho", "value": partial(correlation, task)}
+        lab.cell("align_mlm:E", **cell, note=note, is_result=False)
         lab.figure(f"figure3-{task}", partial(_scatter, lab, task, note))
 
 
@@ -204,13 +211,6 @@ def _scatter(lab: Lab, task: str, note: str) -> dict[str, Any]:
     labels = {"x_label": "alignment score (%)", "y_label": f"Δ of {task.upper()}"}
     about = {"kind": "scatter", "title": f"{task.upper()}: alignment score and Δ", **labels}
     return {**about, "points": points, "correlate": "-y", "note": note}
-
-
-def _correlation(lab: Lab, task: str) -> float:
-    points = _scatter(lab, task, "")["points"]
-    x, y = ([point[axis] for point in points] for axis in "xy")
-    measured = None if any(map(isnan, (*x, *y))) else rank_correlation(x, y)
-    return nan if measured is None else -measured.rho
 
 
 def training_time(lab: Lab) -> None:

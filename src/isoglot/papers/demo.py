@@ -61,24 +61,25 @@ def demo(lab: Lab) -> None:
         row_of(lab, "align_mlm:Table3", f"{name} / {ORDER}", system, ORDER, tasks=TASKS)
         value = partial(alignment_of, lab, system, ORDER, seed)
         lab.cell("align_mlm:Table8", row=f"{system} / {ORDER}", column="alignment", value=value, seed=seed)
+
+    def draw(kind: str) -> Work:
+        texts = derived(lab, ORDER) / language_of(ORDER)
+        links = lab.make("gold", WriteGold, corpora={"en-xx": f"{texts}/pos.dev/aligned"}, limit=_GOLD)
+        gold = links / "en-xx.jsonl"
+        encoders = {
+            name: lab.checkpoint(encoder_of(lab, s, ORDER, lab.seeds[0])) for s, name in SYSTEMS.items()
+        }
+        options: dict[str, dict[str, Any]] = {
+            "map": {"corpus": [f"{texts}/text/aligned"], "distinct": True, "limit": _MAPPED},
+            "layers": {"gold": [gold], "methods": ["argmax"]},
+            "alignments": {"gold": gold, "method": "argmax", "layer": 0, "limit": _VIEWED},
+        }
+        ends = ("MLM", "ALIGN-MLM")
+        panels = encoders if kind == "layers" else {name: encoders[name] for name in ends}
+        return lab.make(kind, DrawFigure, type=kind, name=kind, panels=panels, options=options[kind])
+
     for kind in ("map", "layers", "alignments"):
-        lab.figure(kind, partial(_drawn, lab, kind))
-
-
-def _drawn(lab: Lab, kind: str) -> Work:
-    """A figure of the encoders."""
-    texts = derived(lab, ORDER) / language_of(ORDER)
-    links = lab.make("gold", WriteGold, corpora={"en-xx": f"{texts}/pos.dev/aligned"}, limit=_GOLD)
-    gold = links / "en-xx.jsonl"
-    encoders = {name: lab.checkpoint(encoder_of(lab, s, ORDER, lab.seeds[0])) for s, name in SYSTEMS.items()}
-    options: dict[str, dict[str, Any]] = {
-        "map": {"corpus": [f"{texts}/text/aligned"], "distinct": True, "limit": _MAPPED},
-        "layers": {"gold": [gold], "methods": ["argmax"]},
-        "alignments": {"gold": gold, "method": "argmax", "layer": 0, "limit": _VIEWED},
-    }
-    ends = ("MLM", "ALIGN-MLM")
-    panels = encoders if kind == "layers" else {name: encoders[name] for name in ends}
-    return lab.make(kind, DrawFigure, type=kind, name=kind, panels=panels, options=options[kind])
+        lab.figure(kind, partial(draw, kind))
 
 
 def run_demo(

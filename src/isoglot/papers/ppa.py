@@ -105,7 +105,14 @@ def table5(lab: Lab) -> None:
 
 
 def _cell(lab: Lab, kind: str, row: PaperRow, column: PaperColumn, seed: int) -> float:
-    task, language = _task(lab, kind), column.language
+    copies, language = _COPIES[kind], column.language
+    spoken = lab.at(copies, copies, ("ar", "de", "es", "hi", "zh"))
+    if kind == "xnli":
+        spoken = lab.at(copies, ("es", "de"), ("fr", "es", "de", "bg", "ar", "zh", "hi"))
+    last = {} if lab.scale == "paper" else {"select": "last"}
+    train = languages.tuning(lab, kind, warmup=lab.size["warmup"], **last)
+    data = languages.task_data(lab, kind, copies)
+    task = StudyTask(kind, data, spoken, preset="ppa", train=train)
     encoder = _encoder(lab, row.system, str(row.attributes.get("pairs", "")), seed)
     if row.setting == "zero-shot":
         return languages.zero_shot(lab, encoder, task, seed).value(language, column.metric)
@@ -121,6 +128,7 @@ def _cell(lab: Lab, kind: str, row: PaperRow, column: PaperColumn, seed: int) ->
 
 
 def _encoder(lab: Lab, system: str, pairs: str, seed: int) -> Work | External:
+    """The encoder of a row: another's, or PPA with a number of pairs, or an ablation of it."""
     if system == "mbert":
         return languages.start(lab, _MBERT)
     if system == "laser":
@@ -130,11 +138,6 @@ def _encoder(lab: Lab, system: str, pairs: str, seed: int) -> Work | External:
         return languages.cao2020(lab, _MBERT, lab.at(few, few, ("bg", "de", "el", "es", "fr")), seed)
     if system in _OTHERS:
         return languages.external(lab, system, *_OTHERS[system])
-    return _ppa(lab, system, pairs, seed)
-
-
-def _ppa(lab: Lab, system: str, pairs: str, seed: int) -> Work:
-    """PPA, or a row of its ablation."""
     size = lab.size
     # filters count the encoder's own pieces
     stream: dict[str, Any] = {"tokenizer": None, "limit": size[f"pairs_{pairs}"]}
@@ -166,14 +169,3 @@ def _ppa(lab: Lab, system: str, pairs: str, seed: int) -> Work:
     }
     run = system if pairs == "250k" else f"{system} pairs={pairs}"
     return languages.continued(lab, run, _RECIPES[system], languages.start(lab, _MBERT), sections, seed=seed)
-
-
-def _task(lab: Lab, kind: str) -> StudyTask:
-    copies = _COPIES[kind]
-    if kind == "xnli":
-        spoken = lab.at(copies, ("es", "de"), ("fr", "es", "de", "bg", "ar", "zh", "hi"))
-    else:
-        spoken = lab.at(copies, copies, ("ar", "de", "es", "hi", "zh"))
-    last = {} if lab.scale == "paper" else {"select": "last"}
-    train = languages.tuning(lab, kind, warmup=lab.size["warmup"], **last)
-    return StudyTask(kind, languages.task_data(lab, kind, copies), spoken, preset="ppa", train=train)

@@ -126,6 +126,14 @@ _NOTHING_NEW = ("word_l2", "self_training", "links_and_contrast")
 def word_alignment(lab: Lab) -> None:
     """Alignment error rate; layer and method are chosen on the development links of other language pairs."""
     _, test = _gold_pairs(lab)
+
+    def error(system: str, seed: int, column: str) -> float:
+        """An encoder's error on a test set, or the error and layer that were chosen."""
+        encoder, (dev, test) = _encoder(lab, system, seed), _gold(lab)
+        fields = {"checkpoint": lab.checkpoint(encoder), "dev": dev, "test": test, "methods": _METHODS}
+        links = lab.make(f"links of {encoder.name}", BestLinks, **fields, label=system)
+        return links.value(column, row=("word_alignment", column, "aer"))
+
     for method in ("fast_align", "hmm"):
         for column in (*test, "dev"):
             value = partial(_statistical, lab, method, column)
@@ -133,66 +141,57 @@ def word_alignment(lab: Lab) -> None:
     for system in _ALIGNED:
         for seed in lab.seeds if system != "encoder" else [None]:
             for column in (*test, "dev", "layer"):
-                value = partial(_best_links, lab, system, seed or 1, column)
+                value = partial(error, system, seed or 1, column)
                 labels: dict[str, Any] = {"row": system, "column": column, "seed": seed}
                 lab.cell("real/word_alignment", **labels, value=value, is_result=column in test)
 
 
-def _best_links(lab: Lab, system: str, seed: int, column: str) -> float:
-    """An encoder's error on a test set, or the error and layer that were chosen."""
-    encoder, (dev, test) = _encoder(lab, system, seed), _gold(lab)
-    fields = {"checkpoint": lab.checkpoint(encoder), "dev": dev, "test": test, "methods": _METHODS}
-    links = lab.make(f"links of {encoder.name}", BestLinks, **fields, label=system)
-    return links.value(column, row=("word_alignment", column, "aer"))
-
-
 def transfer(lab: Lab) -> None:
     """Zero-shot transfer from English, retrieval and lexicon induction, of each system and its ablations."""
+
+    def score(system: str, name: str, language: str, seed: int) -> float:
+        if name == "lexicon" and system == "align_mlm":
+            raise UnavailableError("the dictionary was trained on")
+        encoder, task = _encoder(lab, system, seed), _task(lab, name)
+        if name in ("retrieval", "lexicon"):
+            return lab.evaluate(encoder, task).value(language)
+        return languages.zero_shot(lab, encoder, task, seed).value(language)
+
     for system, seed, name in product(("encoder", *_SYSTEMS), lab.seeds, _TASK_LANGUAGES):
         for language in _languages_of(lab, name):
-            value = partial(_transferred, lab, system, name, language, seed)
+            value = partial(score, system, name, language, seed)
             lab.cell("real/transfer", row=system, column=(name, language), value=value, seed=seed)
-
-
-def _transferred(lab: Lab, system: str, name: str, language: str, seed: int) -> float:
-    if name == "lexicon" and system == "align_mlm":
-        raise UnavailableError("the dictionary was trained on")
-    encoder, task = _encoder(lab, system, seed), _task(lab, name)
-    if name in ("retrieval", "lexicon"):
-        return lab.evaluate(encoder, task).value(language)
-    return languages.zero_shot(lab, encoder, task, seed).value(language)
 
 
 def translate_train(lab: Lab) -> None:
     """Training on labels projected to translations, beside zero-shot transfer in as many steps."""
     rows = {"pos": ("zero-shot", "projected", "self-labelled"), "xquad": ("zero-shot", "projected", "gold")}
+
+    def score(name: str, spoken: Sequence[str], row: str, language: str, seed: int) -> float:
+        task = _task(lab, name)
+        train = {**task.train, "precision": lab.at("float32", "bfloat16", "bfloat16")}
+        task = replace(task, languages=spoken, train=train)
+        data, trained_on, epochs = (_tagged if name == "pos" else _questions)(lab, task, row, seed)
+        if data:
+            task = replace(task, data=[*(spec for spec in task.data if not spec.startswith("train=")), *data])
+        encoder = External(row, lab.checkpoint(_encoder(lab, "encoder", seed)))
+        how: dict[str, Any] = {
+            "setting": "zero_shot" if trained_on == "en" else "translate_train",
+            "epochs": epochs,
+        }
+        if name == "xquad":
+            how["batch_size"] = 8  # few questions
+        scores = lab.evaluate(encoder, task, ["en", *spoken], trained_on=trained_on, seed=seed, **how)
+        return scores.value(language)
+
     for seed, name in product(lab.seeds, rows):
         spoken = _spoken(lab) if lab.scale == "tiny" else _TRANSLATED[name]
         for row, language in product(rows[name], ("en", *spoken)):
-            value = partial(_translated, lab, name, spoken, row, language, seed)
+            value = partial(score, name, spoken, row, language, seed)
             lab.cell("real/translate_train", row=row, column=(name, language), value=value, seed=seed)
 
 
 _TRANSLATED = {"pos": ("de", "es", "fr", "hi", "zh"), "xquad": ("de", "es", "hi", "zh")}
-
-
-def _translated(lab: Lab, name: str, spoken: Sequence[str], row: str, language: str, seed: int) -> float:
-    task = _task(lab, name)
-    train = {**task.train, "precision": lab.at("float32", "bfloat16", "bfloat16")}
-    task = replace(task, languages=spoken, train=train)
-    data, trained_on, epochs = (_tagged if name == "pos" else _questions)(lab, task, row, seed)
-    if data:
-        task = replace(task, data=[*(spec for spec in task.data if not spec.startswith("train=")), *data])
-    encoder = External(row, lab.checkpoint(_encoder(lab, "encoder", seed)))
-    how: dict[str, Any] = {
-        "setting": "zero_shot" if trained_on == "en" else "translate_train",
-        "epochs": epochs,
-    }
-    if name == "xquad":
-        how["batch_size"] = 8  # few questions
-    return lab.evaluate(encoder, task, ["en", *spoken], trained_on=trained_on, seed=seed, **how).value(
-        language
-    )
 
 
 def _tagged(lab: Lab, task: StudyTask, row: str, seed: int) -> tuple[list[str], str, float]:
@@ -265,7 +264,15 @@ def _encoder(lab: Lab, system: str, seed: int) -> Work | External:
     }
     if system == "align_mlm":
         known = lab.at(("de", "es", "hi"), *[("de", "es", "fr", "hi", "zh")] * 2)  # with a dictionary
-        words = [{"path": _lexicon(lab, code), "target_language": code} for code in known]
+        words = [
+            {
+                "path": world(lab, code) / f"{code}/text/lexicon.txt"
+                if lab.scale == "tiny"
+                else f"{DATA}/lexicon/muse.en-{code}.txt",
+                "target_language": code,
+            }
+            for code in known
+        ]
         streams["words"] = {"kind": "lexicon", "source_language": "en", "sources": words}
     sections = {
         "model": {"path": lab.checkpoint(base), "new_head": True},
@@ -346,18 +353,17 @@ def _statistical(lab: Lab, method: str, column: str) -> float:
     """AER of a statistical aligner that learns from the gold sentences and all pairs of their languages."""
     dev, test = _gold(lab)
     gold = dev if column == "dev" else {column: test[column]}
-    return fmean(_statistical_error(lab, method, pair, links) for pair, links in gold.items())
-
-
-def _statistical_error(lab: Lab, method: str, pair: str, gold: str) -> float:
-    language = next(code for code in pair.split("-") if code != "en")
-    train, known = None, lab.scale != "tiny" and language in _LANGUAGES
-    if known:
-        path = _pairs(lab, language) / _PARQUET
-        train = {"path": path, "source_language": "en", "target_language": language}
-    fields = {"gold": gold, "method": method, "train": train, "reverse": pair in _REVERSED and known}
-    links = lab.make(f"{method} {pair}", StatisticalAlignment, **fields, label=method)
-    return links.value("aer", row=("word_alignment", pair, "aer"))
+    errors = []
+    for pair, links in gold.items():
+        language = next(code for code in pair.split("-") if code != "en")
+        train, known = None, lab.scale != "tiny" and language in _LANGUAGES
+        if known:
+            path = _pairs(lab, language) / _PARQUET
+            train = {"path": path, "source_language": "en", "target_language": language}
+        fields = {"gold": links, "method": method, "train": train, "reverse": pair in _REVERSED and known}
+        work = lab.make(f"{method} {pair}", StatisticalAlignment, **fields, label=method)
+        errors.append(work.value("aer", row=("word_alignment", pair, "aer")))
+    return fmean(errors)
 
 
 _TASK_LANGUAGES = {
@@ -392,9 +398,3 @@ _MEASURED_AS_IS = {
     "lexicon": ("lexicon_induction", "lexicon/muse.{language}.txt"),
 }
 """Tasks without a head, and their data."""
-
-
-def _lexicon(lab: Lab, language: str) -> str:
-    if lab.scale == "tiny":
-        return world(lab, language) / f"{language}/text/lexicon.txt"
-    return f"{DATA}/lexicon/muse.en-{language}.txt"

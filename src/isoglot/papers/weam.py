@@ -90,7 +90,12 @@ def figure2(lab: Lab) -> None:
 
 def _cell(lab: Lab, kind: str, row: PaperRow, column: PaperColumn, seed: int) -> float:
     """A number of the row's encoder; English of TLM and WEAM is the mean over their three models."""
-    task, metric, language = _task(lab, kind), METRICS.get(column.metric, column.metric), column.language
+    train, spoken = languages.tuning(lab, kind, warmup=lab.size[f"{kind}_warmup"]), PAIRS
+    if kind == "xnli" and lab.scale != "paper":  # there are no development data
+        train |= {"evaluate_every": None, "select": "last"}
+        spoken = lab.at(PAIRS, ("es", "de"), PAIRS)
+    task = StudyTask(kind, task_data(lab, kind, PAIRS), spoken, preset="weam", train=train)
+    metric, language = METRICS.get(column.metric, column.metric), column.language
     if row.setting == "translate-train" and lab.scale == "small" and kind == "xnli":
         raise UnavailableError("no translated training data here")
     if row.setting == "translate-train" and language != "en":
@@ -127,11 +132,3 @@ def _pair_model(lab: Lab, system: str, pair: str, seed: int) -> Work:
         "train": {"learning_rate": size["learning_rate"]},
     }
     return continued(lab, system, "weam", start(lab, MBERT), sections, seed=seed, name=f"{system} {pair}")
-
-
-def _task(lab: Lab, kind: str) -> StudyTask:
-    train, spoken = languages.tuning(lab, kind, warmup=lab.size[f"{kind}_warmup"]), PAIRS
-    if kind == "xnli" and lab.scale != "paper":  # there are no development data
-        train |= {"evaluate_every": None, "select": "last"}
-        spoken = lab.at(PAIRS, ("es", "de"), PAIRS)
-    return StudyTask(kind, task_data(lab, kind, PAIRS), spoken, preset="weam", train=train)

@@ -24,6 +24,7 @@ from isoglot.pretraining.streams import (
     load_tokenizer,
     prepared,
 )
+from isoglot.python_messages import names_arguments
 from isoglot.recipe.document import dump_yaml
 from isoglot.runs import folder as run_folder
 from isoglot.runs.cache import cache_folder
@@ -42,6 +43,7 @@ _PATIENCE = 6 * 3600
 """Seconds that other ranks wait while the first one prepares, unless ``train.ddp_timeout`` says otherwise."""
 
 
+@names_arguments
 @isolated_state()
 def pretrain(
     recipe: Recipe | str | Path | Mapping[str, Any],

@@ -37,6 +37,7 @@ from isoglot.formats.line_files import LineFile, Meter, decode_lines
 from isoglot.modules.checkpoint import quiet, weight_files
 from isoglot.modules.load import masked_lm_config
 from isoglot.pretraining.options import TrimRequest
+from isoglot.python_messages import names_arguments
 from isoglot.runs.files import read_json, refuse_overwriting, whole_path, write_json
 from isoglot.runs.fingerprint import files_of
 from isoglot.runs.folder import hash_checkpoint, key_of, make_once
@@ -70,6 +71,7 @@ class TrimSummary(NamedTuple):
     skipped: bool
 
 
+@names_arguments
 def trim(
     encoder: str | Path,
     out: str | Path,

@@ -23,6 +23,7 @@ from isoglot.projection.offsets import CharacterSpans
 from isoglot.projection.options import ReadyLinks, project_options
 from isoglot.projection.questions import Answers
 from isoglot.projection.tagged import TaggedWords
+from isoglot.python_messages import names_arguments
 from isoglot.runs.files import check_outputs, write_text
 from isoglot.runs.reporter import AnyReporter, reporter_of
 
@@ -35,6 +36,7 @@ _KINDS: dict[str, type[LabelKind]] = {
 }
 
 
+@names_arguments
 def project(
     labels: str | Path,
     translation: str | Path | None,

@@ -59,11 +59,15 @@ class _Comparison:
     def __init__(self, name: str, scale: str, cells: Sequence[Cell]) -> None:
         self.is_paper = name.partition(":")[0] in PAPERS
         if self.is_paper:
-            self.paper = paper_table(name)
+            self.paper = self.printed = paper_table(name)
+            for cell in cells:
+                if cell.added:
+                    self.paper = self.paper.extended(cell.row, cell.column)
         else:  # rows and columns that the cells name
             rows = [PaperRow(" / ".join(labels), {}) for labels in dict.fromkeys(cell.row for cell in cells)]
             ids = dict.fromkeys(" / ".join(cell.column) for cell in cells)
             self.paper = PaperTable("", name, name, "results", tuple(map(PaperColumn, ids)), tuple(rows))
+            self.printed = self.paper
         self.scale, self.cells = scale, cells
         self.lines, self.columns = self._lines()
         self.wrong: dict[str, list[str]] = defaultdict(list)  # reason to the figures that were printed wrong
@@ -88,7 +92,27 @@ class _Comparison:
         for reason, printed in self.wrong.items():
             text = f"Recomputed: {reason}. Printed: {'; '.join(dict.fromkeys(printed))}."
             table.notes[table.note(reason) - 1] = text
-        self._note_orderings()
+        ids = [column.id for column in self.columns if not column.average]
+        rows = [
+            replace(line.row, attributes={**line.row.attributes, "changed": line.setting})
+            for line in self.lines
+        ]
+        scores = {(i, c): score for i, line in enumerate(self.lines) for c in ids if (score := line.score(c))}
+        counts = orderings(rows, ids, scores)
+        each = [
+            f"{name} {n['kept']} of {sure}" for name, n in counts.items() if (sure := n["kept"] + n["broken"])
+        ]
+        notes = []
+        if each:
+            notes.append(
+                f"Pairs of rows of one setting that are in the paper's order here too: {', '.join(each)}."
+            )
+        if close := sum(n["close"] for n in counts.values()):
+            notes.append(
+                f"Too close to order: {close} pair{'s' * (close > 1)} (Welch's t at 95 %, seeds unpaired)."
+            )
+        if notes:
+            table.note(" ".join(notes))
         again = [
             cell
             for line in self.lines
@@ -134,7 +158,7 @@ class _Comparison:
         for line in lines.values():
             for column in paper.columns:
                 if column.average and column.id not in line.cells:
-                    _average(paper, line, column)
+                    _average(self.printed, line, column)
         filled |= {column for line in lines.values() for column in line.values}
         order = sorted(lines.values(), key=lambda line: paper.rows.index(line.row))
         return order, [column for column in paper.columns if column.id in filled]
@@ -216,29 +240,6 @@ class _Comparison:
         self.wrong[value.reason].append(f"{row.name}, {column.id}: {value.printed:g}")
         note, title = self.table.note(value.reason), f"printed as {value.printed:g}"
         return TableCell.of(value.value, column.metric, note=note, title=title)
-
-    def _note_orderings(self) -> None:
-        ids = [column.id for column in self.columns if not column.average]
-        rows = [
-            replace(line.row, attributes={**line.row.attributes, "changed": line.setting})
-            for line in self.lines
-        ]
-        scores = {(i, c): score for i, line in enumerate(self.lines) for c in ids if (score := line.score(c))}
-        counts = orderings(rows, ids, scores)
-        each = [
-            f"{name} {n['kept']} of {sure}" for name, n in counts.items() if (sure := n["kept"] + n["broken"])
-        ]
-        notes = []
-        if each:
-            notes.append(
-                f"Pairs of rows of one setting that are in the paper's order here too: {', '.join(each)}."
-            )
-        if close := sum(n["close"] for n in counts.values()):
-            notes.append(
-                f"Too close to order: {close} pair{'s' * (close > 1)} (Welch's t at 95 %, seeds unpaired)."
-            )
-        if notes:
-            self.table.note(" ".join(notes))
 
 
 def _over(columns: Sequence[str]) -> str:

@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 
 from pandas import concat
 
-from isoglot.reports.languages import transformation
 from isoglot.reports.scores import Measure, ReportScores, lower_is_better, main_measures
 from isoglot.reports.table import Column, Table, TableCell, TableRow, figure, slug
 from isoglot.results import SHARES
@@ -87,7 +86,7 @@ def result_tables(scores: ReportScores, source: str) -> list[Table]:
             slots = []  # ALIGN-MLM's layout: the transformations across, in each ZS, SUP and Δ
             for language in dict.fromkeys(lang for m in measures for lang in scores.languages(m)):
                 orders = language.partition("-x-")[2].replace("-", "+")
-                group = orders if transformation(language) else language
+                group = (orders.strip("+_") and orders) or language
                 columns = (Column(_QUANTITY_NAMES[m.quantity], language, group) for m in measures)
                 slots += [_Slot(m, (language,), c) for m, c in zip(measures, columns, strict=True)]
         elif further and len(measures) > 1:

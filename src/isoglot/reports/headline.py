@@ -39,36 +39,38 @@ def headlines(scores: ReportScores, *, source: str, baseline: str | None) -> lis
         raise ConfigurationError(
             f"--source: no results in {source}; name one of {', '.join(sorted(languages))}"
         )
-    lines = (_headline(scores, measure, source, baseline) for measure in main_measures([*scores.values]))
-    return [line for line in lines if line is not None]
-
-
-def _headline(scores: ReportScores, measure: Measure, source: str, baseline: str | None) -> Headline | None:
-    members = target_languages(scores, measure, source)
-    means = scores.means(measure, members)
-    runs = [run for run in scores.runs if run in means]
-    if not runs:
-        return None
-    sign = -1 if lower_is_better(measure.metric) else 1
-    best, *rest = sorted(runs, key=lambda run: -sign * means[run].mean)
-    over = f"mean of {', '.join(members)}" if len(members) > 1 else members[0]
-    split = "" if measure.split == "test" else f"{measure.split}, "
-    metric = f"{metric_name(measure.metric)}{' (lower is better)' * (sign < 0)}, {split}{over}"
-    if not rest:
-        return Headline(measure.title, metric, best, means[best])
-    against = baseline if baseline in rest else rest[0]
-    pair, beyond = (means[best], means[against]), None
-    verdict = "one seed: chance between seeds cannot be ruled out"
-    difference = pair[0].mean - pair[1].mean
-    if all(score.error is not None for score in pair):
-        bound = margin(*pair)
-        beyond = abs(difference) > bound
-        verdict = (
-            f"{'more than' if beyond else 'could be'} chance: with {min(score.seeds for score in pair)} seeds the 95 % "
-            f"margin is ±{figure(bound)} (Welch's t, seeds unpaired)"
+    lines = []
+    for measure in main_measures([*scores.values]):
+        members = target_languages(scores, measure, source)
+        means = scores.means(measure, members)
+        runs = [run for run in scores.runs if run in means]
+        if not runs:
+            continue
+        sign = -1 if lower_is_better(measure.metric) else 1
+        best, *rest = sorted(runs, key=lambda run: -sign * means[run].mean)
+        over = f"mean of {', '.join(members)}" if len(members) > 1 else members[0]
+        split = "" if measure.split == "test" else f"{measure.split}, "
+        metric = f"{metric_name(measure.metric)}{' (lower is better)' * (sign < 0)}, {split}{over}"
+        if not rest:
+            lines.append(Headline(measure.title, metric, best, means[best]))
+            continue
+        against = baseline if baseline in rest else rest[0]
+        pair, beyond = (means[best], means[against]), None
+        verdict = "one seed: chance between seeds cannot be ruled out"
+        difference = pair[0].mean - pair[1].mean
+        if all(score.error is not None for score in pair):
+            bound = margin(*pair)
+            beyond = abs(difference) > bound
+            seeds = min(score.seeds for score in pair)
+            verdict = (
+                f"{'more than' if beyond else 'could be'} chance: with {seeds} seeds the 95 % "
+                f"margin is ±{figure(bound)} (Welch's t, seeds unpaired)"
+            )
+        spread = _spread(scores, measure, (best, against), members)
+        lines.append(
+            Headline(measure.title, metric, best, pair[0], against, difference, beyond, verdict, spread)
         )
-    spread = _spread(scores, measure, (best, against), members)
-    return Headline(measure.title, metric, best, pair[0], against, difference, beyond, verdict, spread)
+    return lines
 
 
 def _spread(scores: ReportScores, measure: Measure, runs: tuple[str, str], languages: Sequence[str]) -> str:

@@ -45,12 +45,39 @@ class RunLabels:
         ]
 
     def rows(self, rows: Sequence[tuple[Result, Path]]) -> list[Result]:
-        """Rows with their files; runs of a labelled folder have its label, and those of different recipes differ."""
-        names = self.names([(run_label(row), file) for row, file in rows])
-        return _distinguished([
+        """Rows with their files; runs of a labelled folder have its label, and those of different recipes differ.
+
+        Runs of one name that have several recipes in one place get other names: by their folder, or the recipe. A
+        recipe's hash covers its seed, so the seeds of one run are distinguished by their numbers.
+        """
+        labels = self.names([(run_label(row), file) for row, file in rows])
+        named = [
             (row.model_copy(update={"run": name}) if self.of(file) else row, file)
-            for (row, file), name in zip(rows, names, strict=True)
-        ])  # fmt: skip
+            for (row, file), name in zip(rows, labels, strict=True)
+        ]
+        runs: dict[str, list[tuple[Result, Path]]] = defaultdict(list)
+        for row, file in named:
+            runs[run_label(row)].append((row, file))
+        endings: dict[str, dict[Path, str]] = {}
+        for name, members in runs.items():
+            if _conflict([row for row, _ in members]):
+                files = list(dict.fromkeys(file for _, file in members))
+                parts = ([row for row, path in members if path == file] for file in files)
+                endings[name] = {}
+                if len(files) > 1 and not any(map(_conflict, parts)):
+                    # the shortest names of the files, without the folders that all are in
+                    paths = [f.parent if f.name == results.FILE_NAME else f.with_suffix("") for f in files]
+                    paths = [path.resolve() for path in paths]
+                    common = os.path.commonpath([path.parent for path in paths])
+                    names = (path.relative_to(common).as_posix() for path in paths)
+                    endings[name] = dict(zip(files, names, strict=True))
+        renamed = []
+        for row, file in named:
+            if (name := run_label(row)) in endings:
+                ending = endings[name].get(file, f"recipe {row.recipe_hash[:8]}")
+                row = row.model_copy(update={"run": f"{name} ({ending})"})  # noqa: PLW2901
+            renamed.append(row)
+        return renamed
 
     def cells(self, cells: Sequence[tuple[Cell, Path]]) -> list[Cell]:
         """Cells with their files; those of a labelled folder have its label as their setting."""
@@ -66,36 +93,6 @@ class RunLabels:
                 cell = cell.model_copy(update={"setting": setting})  # noqa: PLW2901
             labelled_cells.append(cell)
         return labelled_cells
-
-
-def _distinguished(rows: Sequence[tuple[Result, Path]]) -> list[Result]:
-    """Give runs of one name other names where they have several recipes in one place: by their folder, or the recipe.
-
-    A recipe's hash covers its seed, so the seeds of one run are distinguished by their numbers.
-    """
-    runs: dict[str, list[tuple[Result, Path]]] = defaultdict(list)
-    for row, file in rows:
-        runs[run_label(row)].append((row, file))
-    endings: dict[str, dict[Path, str]] = {}
-    for name, members in runs.items():
-        if _conflict([row for row, _ in members]):
-            files = list(dict.fromkeys(file for _, file in members))
-            parts = ([row for row, path in members if path == file] for file in files)
-            endings[name] = {}
-            if len(files) > 1 and not any(map(_conflict, parts)):
-                # the shortest names of the files, without the folders that all are in
-                paths = [f.parent if f.name == results.FILE_NAME else f.with_suffix("") for f in files]
-                paths = [path.resolve() for path in paths]
-                common = os.path.commonpath([path.parent for path in paths])
-                names = (path.relative_to(common).as_posix() for path in paths)
-                endings[name] = dict(zip(files, names, strict=True))
-    renamed = []
-    for row, file in rows:
-        if (name := run_label(row)) in endings:
-            ending = endings[name].get(file, f"recipe {row.recipe_hash[:8]}")
-            row = row.model_copy(update={"run": f"{name} ({ending})"})  # noqa: PLW2901
-        renamed.append(row)
-    return renamed
 
 
 def _conflict(rows: Sequence[Result]) -> bool:

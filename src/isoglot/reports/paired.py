@@ -13,7 +13,7 @@ Efron and Tibshirani 1993; Koehn 2004 for the paired bootstrap.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from itertools import product
 from operator import index
 from pathlib import Path
@@ -26,7 +26,9 @@ from numpy.typing import NDArray
 from isoglot.checks import shortened
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.example_counts import ENDING, CountsFile, ExampleCounts, combined
-from isoglot.reports.languages import common_code
+from isoglot.frames import ResultList, Tabular
+from isoglot.languages import common_code
+from isoglot.python_messages import names_arguments
 from isoglot.reports.stats import shown_p
 from isoglot.reports.table import figure
 from isoglot.seeding import seed_for
@@ -40,7 +42,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Comparison(Tabular):
     """Two systems on the same examples.
 
     Args:
@@ -70,6 +72,12 @@ class Comparison:
         """First − second, in points."""
         return self.first - self.second
 
+    def to_dict(self) -> dict[str, Any]:
+        """What was compared, both values, and how sure the difference is."""
+        what = {name: self.about[name] for name in ("task", "language", "split") if name in self.about}
+        values = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "about"}
+        return {**what, **values, "difference": self.difference}
+
     def __str__(self) -> str:
         about = "".join(f"{self.about[name]} " for name in ("task", "language") if self.about.get(name))
         difference, low, high = (
@@ -81,13 +89,14 @@ class Comparison:
         )
 
 
+@names_arguments
 def compare(
     first: str | Path | Mapping[str, ExampleCounts],
     second: str | Path | Mapping[str, ExampleCounts],
     *,
     samples: int = SAMPLES,
     seed: int = 1,
-) -> list[Comparison]:
+) -> ResultList[Comparison]:
     """Compare two systems' predictions of the same examples, metric by metric.
 
     Args:
@@ -125,7 +134,7 @@ def compare(
             f"no task, language and split in common: first {_listed(sides[0])}, second {_listed(sides[1])}; "
             "evaluate both on the same data with --predictions FOLDER"
         )
-    comparisons = []
+    comparisons = ResultList[Comparison]()
     for key in shared:
         pair = [side[key] for side in sides]
         if pair[0].about.get("data") != pair[1].about.get("data"):

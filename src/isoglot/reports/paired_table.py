@@ -7,8 +7,8 @@ from typing import Any
 
 from isoglot.errors import ConfigurationError
 from isoglot.example_counts import CountsFile
+from isoglot.languages import common_code
 from isoglot.reports.grid import metric_name
-from isoglot.reports.languages import common_code
 from isoglot.reports.paired import SAMPLES, Comparison, paired
 from isoglot.reports.runs import Material
 from isoglot.reports.scores import Measure, main_measures, row_labels
@@ -27,7 +27,16 @@ def paired_table(material: Material, baseline: str | None) -> Table | None:
     Seeds that both runs have go together: an example's outputs of all of them are exchanged, or drawn, at once.
     ``None`` where no two runs have counts of the same examples.
     """
-    runs = _by_run(material)
+    # by run, then task, language and split, then seed
+    keys = (_key(row.model_dump()) for row in material.rows)
+    labels = dict(zip(keys, row_labels(material.rows), strict=True))
+    runs: dict[str, dict[tuple[str, str, str], Seeds]] = {label: {} for label in labels.values()}
+    for counts_file, label in material.counts:
+        about = counts_file.about
+        key = (str(about.get("task")), common_code(str(about.get("language"))), str(about.get("split")))
+        run = labels.get(_key(about)) or label or str(about.get("run"))
+        runs.setdefault(run, {}).setdefault(key, {})[about.get("seed")] = counts_file
+    runs = {run: evaluations for run, evaluations in runs.items() if evaluations}
     if len(runs) < 2:
         return None
     reference = baseline if baseline in runs else next(iter(runs))
@@ -68,19 +77,6 @@ def paired_table(material: Material, baseline: str | None) -> Table | None:
     )
     table = Table.listing(f"Paired differences from {reference}", caption, ["run", *names], rows)
     return replace(table, id="paired", notes=notes)
-
-
-def _by_run(material: Material) -> dict[str, dict[tuple[str, str, str], Seeds]]:
-    """Counts by run, then task, language and split, then seed; runs in the order of their results."""
-    keys = (_key(row.model_dump()) for row in material.rows)
-    labels = dict(zip(keys, row_labels(material.rows), strict=True))
-    runs: dict[str, dict[tuple[str, str, str], Seeds]] = {label: {} for label in labels.values()}
-    for counts_file, label in material.counts:
-        about = counts_file.about
-        key = (str(about.get("task")), common_code(str(about.get("language"))), str(about.get("split")))
-        run = labels.get(_key(about)) or label or str(about.get("run"))
-        runs.setdefault(run, {}).setdefault(key, {})[about.get("seed")] = counts_file
-    return {run: evaluations for run, evaluations in runs.items() if evaluations}
 
 
 def _key(about: Mapping[str, Any]) -> str:

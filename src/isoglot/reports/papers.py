@@ -7,7 +7,7 @@ corrected, such as the zero-shot averages of WEAM's Table 1.
 import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.resources import files
 from statistics import fmean
@@ -166,6 +166,15 @@ class PaperTable:
         exact = [row for row in self.rows if len(labels) == 1 and labels[0] in (row.name, row.label)]
         parts = set(labels[0].split(" / ") if len(labels) == 1 else labels) - {""}
         return exact or [row for row in self.rows if parts <= row.labels]
+
+    def extended(self, row: Sequence[str], column: Sequence[str]) -> "PaperTable":
+        """The table with a row and a column that a study adds: last, and only if none has these labels."""
+        rows, columns = self.rows, self.columns
+        if not self.rows_of(*row):
+            rows += (PaperRow(" / ".join(row), {}),)
+        if not any(set(column) <= known.labels for known in columns):
+            columns += (PaperColumn(" / ".join(column)),)
+        return replace(self, rows=rows, columns=columns)
 
     def value(self, row: PaperRow, column: PaperColumn) -> PaperValue | None:
         """The figure in a row and column, a wrong one corrected; ``None`` where the paper has no number."""

@@ -4,6 +4,7 @@ import base64
 import hashlib
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.resources import files
 from pathlib import Path
@@ -15,6 +16,8 @@ from markupsafe import Markup
 from isoglot import __version__
 from isoglot.checks import shortened
 from isoglot.errors import ConfigurationError
+from isoglot.languages import common_code
+from isoglot.python_messages import names_arguments
 from isoglot.reports.compare import compare
 from isoglot.reports.curves import curve_figures
 from isoglot.reports.export import to_csv, to_latex, write_tables
@@ -22,18 +25,18 @@ from isoglot.reports.figure_files import ReportFigure
 from isoglot.reports.grid import overview, result_tables
 from isoglot.reports.headline import headlines
 from isoglot.reports.labels import labelled
-from isoglot.reports.languages import common_code
 from isoglot.reports.options import CompareOptions, ReportOptions
 from isoglot.reports.paired_table import paired_table
 from isoglot.reports.runs import Material, gather
 from isoglot.reports.scores import Combination, ReportScores, collect
-from isoglot.reports.table import Table, TableCell, figure, slug
+from isoglot.reports.table import Table, TableCell, TableRow, figure, slug
 from isoglot.reports.viewer import KEYS, Viewer
 from isoglot.results import FILE_NAME, Result, append
 from isoglot.runs.files import refuse_overwriting, require_writable, write_text
 from isoglot.runs.xml_text import XmlText
 
 
+@names_arguments
 def report(
     runs: str | Path | Result | Iterable[str | Path | Result],
     *,
@@ -83,8 +86,28 @@ def report(
 
 
 def comparison_tables(runs: Sequence[str | Path], options: CompareOptions) -> list[Table]:
-    """The tables beside the papers' alone, for ``isoglot report compare``."""
-    return compare(_gathered(runs, options)[0].cells, unmeasured=True)
+    """The tables beside the papers'; of runs of no study those by task, with differences from the first run."""
+    material, scores = _gathered(runs, options)
+    if material.cells:
+        return compare(material.cells, unmeasured=True)
+    tables = result_tables(scores, "en")
+    for table in tables:
+        first, *others = table.rows
+        if not others:
+            continue
+        table.caption += f" Differences are from {first.header}."
+        table.rows = [first]
+        for row in others:
+            differences = tuple(
+                TableCell("")
+                if ours.value is None or theirs.value is None
+                else replace(ours, text=figure(ours.value - theirs.value, signed=True, digits=ours.digits),
+                             value=ours.value - theirs.value, sd=None, best=False, note=0, title="")
+                for ours, theirs in zip(row.cells, first.cells, strict=True)
+            )  # fmt: skip
+            table.rows += [row, TableRow("difference", differences, "difference")]
+    paired = paired_table(material, None)
+    return [*tables, *filter(None, [paired])]
 
 
 def _gathered(

@@ -11,7 +11,7 @@ from statistics import fmean
 from pandas import DataFrame, concat
 
 from isoglot.errors import ConfigurationError
-from isoglot.reports.languages import common_code
+from isoglot.languages import common_code
 from isoglot.reports.stats import Score
 from isoglot.results import SHARES, Result
 

@@ -194,7 +194,7 @@ class Viewer:
         score = quality(self.pairs)
         if score is None:
             return f"{self._count}."
-        precision, recall, aer = (figure(100 * part) for part in (score.precision, score.recall, score.aer))
+        precision, recall, aer = (figure(part) for part in (score.precision, score.recall, score.aer))
         return f"{self._count}; over all pairs precision {precision}, recall {recall}, AER {aer} (percent)."
 
     def sides(self, pair: AlignmentRecord) -> list[SentenceView]:

@@ -48,7 +48,7 @@ class StatisticalAlignment(Step):
         sources, targets = map(list, zip(*pairs, strict=True))
         links = self.check().fit_words(sources, targets).tables(sources, targets).links
         total = score(links.alignments()[: len(gold)], gold)
-        values = {name: 100 * getattr(total, name) for name in _MEASURED}
+        values = {name: getattr(total, name) for name in _MEASURED}
         return {"values": values, "examples": dict.fromkeys(values, len(gold))}
 
 
@@ -89,7 +89,7 @@ class BestLinks(Step):
         examples = {}
         for name, path in self.test.items():
             gold = gold_pairs(path)
-            values[name] = 100 * layer_error(aligner, gold, layers=[layer])[layer].aer
+            values[name] = layer_error(aligner, gold, layers=[layer])[layer].aer
             examples[name] = len(gold)
         each = {f"{method} {layer}": error for (method, layer), error in means.items()}
         return {"values": values, "examples": examples, "method": method, "layer": layer, "tried": each}

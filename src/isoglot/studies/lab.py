@@ -110,6 +110,7 @@ class StudyPart:
     seed: int | None = None
     note: str = ""
     is_result: bool = False
+    is_added: bool = False
     content: Any = nan  # as far as it is known
     steps: Sequence[Work] = ()
     sources: Sequence[NumberSource] = ()
@@ -123,8 +124,10 @@ class StudyPart:
         if self.table.partition(":")[0] not in PAPERS:
             return rows, [*columns, *self.column]
         table = paper_table(self.table)
+        table = table.extended(self.row, self.column) if self.is_added else table
         row, column = table.row(*self.row), table.column(*self.column)
-        return [table.address(row), *row.labels, *rows], [column.id, *column.labels, *columns]
+        name = table.address(row)
+        return [name, *name.split(" / "), *row.labels, *rows], [column.id, *column.labels, *columns]
 
     @property
     def title(self) -> str:
@@ -286,15 +289,16 @@ class Lab:
         seed: int | None = None,
         note: str = "",
         is_result: bool = True,
+        added: bool = False,
     ) -> None:
         """A place in a table (``align_mlm:Table3``), in the row and column that have these labels.
 
         ``value`` measures the number when the cell is wanted. A row's labels are its label and the values of its
         attributes; ``note`` is what a reader has to know. ``is_result``: Whether it belongs to the results of a system,
-        as a layer and a correlation over systems do not.
+        as a layer and a correlation over systems do not. ``added``: the row or column is yours, beside the paper's.
         """
         rows, columns = ((text,) if isinstance(text, str) else tuple(text) for text in (row, column))
-        self.parts.append(StudyPart(self, value, rows, columns, table, seed, note, is_result))
+        self.parts.append(StudyPart(self, value, rows, columns, table, seed, note, is_result, added))
 
     def figure(self, name: str, draw: Callable[[], Work | Mapping[str, Any]]) -> None:
         """A figure: ``draw`` makes the work that draws it, or its content with numbers in it.

@@ -85,7 +85,7 @@ def write_study(program: Program) -> StudyTables:
         if value is not None or part in selected:
             cells.append(Cell(
                 table=part.table, row=part.row, column=part.column, value=value, seed=seed,
-                unavailable=reason if value is None else None, scale=setting.scale, note=part.note,
+                unavailable=reason if value is None else None, scale=setting.scale, note=part.note, added=part.is_added,
                 about=program.caption, setting=setting.name, sizes=setting.reported, paper_sizes=setting.paper,
             ))  # fmt: skip
         if value is not None and part.is_result:

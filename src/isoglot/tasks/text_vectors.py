@@ -24,7 +24,7 @@ from isoglot.modules.encoder import max_length as encoder_length
 from isoglot.modules.finite import require_finite
 from isoglot.modules.isolation import isolated_precision
 from isoglot.modules.word_vectors import mean_rows
-from isoglot.options import Precision
+from isoglot.options import Dtype, name_of_torch
 from isoglot.recipe.spec import require_options
 from isoglot.tasks.features import RowCollator, StepProgress, device_batches
 
@@ -53,6 +53,7 @@ class TextEncoder:
         dtype: What the encoder computes in: ``float32``, ``bfloat16``, or ``auto`` for the latter where the hardware
             computes in it; a vector then depends a little on the texts beside it. A model object of another type is
             copied, not changed.
+        device: ``cpu``, ``cuda``, ``cuda:1``, ``mps`` or ``auto``.
 
     Raises:
         ConfigurationError: A layer that the model does not have, or a model object without its tokenizer.
@@ -64,7 +65,7 @@ class TextEncoder:
         (2, 32)
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - the face names what users look for
         self,
         model: PreTrainedModel | str | Path = BOX,
         *,
@@ -74,10 +75,12 @@ class TextEncoder:
         max_length: int | None = None,
         entries: bool = False,
         prefix: str = "",
-        dtype: Literal["auto", Precision] = "float32",
+        dtype: Dtype = "float32",
+        device: str | torch.device = "auto",
     ) -> None:
         require_options(TextEncoder, dtype=dtype, pooling=pooling)
-        self.model, self.tokenizer = load_encoder(model, tokenizer, dtype=dtype)
+        where = {"dtype": name_of_torch(dtype), "device": name_of_torch(device)}
+        self.model, self.tokenizer = load_encoder(model, tokenizer, **where)
         self._known, self.prefix = KnownPieces(self.tokenizer), prefix
         self._tokenizing = threading.Lock()  # a tokenizer that is being used cannot be set to cut
         if layer != "static" and not isinstance(layer, int):

@@ -137,7 +137,7 @@ class WordAlignmentTask:
                 progress(len(alignments), len(pairs))
         total = score(alignments, _gold(dataset))
         names = ("aer", "precision", "recall", "f1")
-        return {name: 100 * getattr(total, name) for name in names}, [a.to_pharaoh() for a in alignments]
+        return {name: getattr(total, name) for name in names}, [a.to_pharaoh() for a in alignments]
 
     def counts(
         self, dataset: Dataset, predictions: Predictions, *, language: str

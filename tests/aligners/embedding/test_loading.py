@@ -11,6 +11,7 @@ from isoglot.aligners import api
 from isoglot.aligners.embedding import loading
 from isoglot.aligners.embedding.aligner import EmbeddingAligner
 from isoglot.errors import ConfigurationError
+from isoglot.modules import devices
 from isoglot.modules.pointer import Pointer
 from isoglot.tasks.text_vectors import TextEncoder
 from isoglot.testing import tiny_model, tiny_tokenizer
@@ -139,7 +140,8 @@ def test_a_folder_and_its_object_are_computed_in_the_same(encoder, tokenizer, mo
     def fast(name, device):
         return torch.bfloat16 if name == "auto" else getattr(torch, name)
 
-    monkeypatch.setattr(loading, "compute_dtype", fast)
+    for module in (loading, devices):
+        monkeypatch.setattr(module, "compute_dtype", fast)
     for model in (tiny_model("bert"), tiny_model("bert").bfloat16()):
         assert EmbeddingAligner(model, tokenizer=tokenizer, layer=2, **options).model.dtype == dtype
     assert EmbeddingAligner(encoder, layer=2, **options).model.dtype == dtype

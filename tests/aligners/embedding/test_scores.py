@@ -8,18 +8,19 @@ from sentence_pairs import pairs_of
 
 from isoglot.aligners.embedding.aligner import EmbeddingAligner
 from isoglot.aligners.embedding.options import EmbeddingOptions
-from isoglot.aligners.embedding.scores import Side, build_scorer, by_adjacent, word_weights
-from isoglot.modules.extraction import adjacent_links, adjacent_weights
+from isoglot.aligners.embedding.scores import Side, by_adjacent, score_links, word_weights
+from isoglot.modules.extraction import adjacent_links, adjacent_weights, pair_mask
 from isoglot.modules.self_labelling import self_label
 from isoglot.testing import tiny_model, tiny_tokenizer
 
 
 def test_itermax_of_dot_products_takes_none_that_is_negative():
     similarity = torch.tensor([[5.0, -1.0, -1.0], [-1.0, 4.0, -2.0], [-3.0, -2.0, -1.0]])
-    scorer = build_scorer(EmbeddingOptions.build(method="itermax", compare="dot"))
+    options = EmbeddingOptions.build(method="itermax", compare="dot")
     mask = torch.ones(1, 3, dtype=torch.bool)
     words = torch.arange(3)[None]
-    links, probability = scorer(Side(similarity[None], mask, words), Side(torch.eye(3)[None], mask, words))
+    sides = Side(similarity[None], mask, words), Side(torch.eye(3)[None], mask, words)
+    links, probability = score_links(options, *sides, pair_mask(mask, mask))
     assert links[0].nonzero().tolist() == [
         [0, 0],
         [1, 1],
@@ -111,7 +112,8 @@ def test_optimal_transport_reads_the_plan_that_self_labelling_reads(order, links
     options = EmbeddingOptions.build(method="ot", order=order, links=links)
     mask = torch.ones(20, 5, dtype=torch.bool)
     words = torch.arange(5).expand(20, 5)
-    found, _ = build_scorer(options)(Side(states[:, 1:6], mask, words), Side(states[:, 7:12], mask, words))
+    sides = Side(states[:, 1:6], mask, words), Side(states[:, 7:12], mask, words)
+    found, _ = score_links(options, *sides, pair_mask(mask, mask))
     rows, source, target = found.nonzero(as_tuple=True)
     own = self_label(states, side_ids, order=order, filtering=links).pairs()
     assert torch.equal(torch.stack(own), torch.stack([rows, 1 + source, 7 + target]))

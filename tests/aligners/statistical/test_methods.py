@@ -8,7 +8,8 @@ from repeated_bitext import SOURCE, TARGET, bitext, equal, save_without_list
 from safetensors.numpy import load_file, save_file
 from small_bitext import words
 
-from isoglot.aligners.statistical import decoding, hmm_training, methods
+from isoglot.aligners.statistical import decoding, hmm, hmm_training, ibm2
+from isoglot.aligners.statistical.bitext import Vocabulary
 from isoglot.aligners.statistical.merging import merge
 from isoglot.aligners.statistical.methods import METHODS
 from isoglot.aligners.statistical.model import StatisticalAligner
@@ -36,14 +37,32 @@ def test_two_runs_and_any_number_of_threads_are_identical(method, monkeypatch):
         .fit_words(words(SOURCE), words(TARGET))
         .tables(words(SOURCE), words(TARGET))
     )
-    for module in (decoding, hmm_training, methods):
-        monkeypatch.setattr(module, "WORKERS", 1)
-    other = (
-        StatisticalAligner(method)
-        .fit_words(words(SOURCE), words(TARGET))
-        .tables(words(SOURCE), words(TARGET))
-    )
-    equal(one, other)
+    for few in (0, 1 << 20):  # threads for little text, and none
+        monkeypatch.setattr(decoding, "_FEW", few)
+        for module in (decoding, hmm_training, ibm2):
+            monkeypatch.setattr(module, "WORKERS", 1 if few else 3)
+        other = (
+            StatisticalAligner(method)
+            .fit_words(words(SOURCE), words(TARGET))
+            .tables(words(SOURCE), words(TARGET))
+        )
+        equal(one, other)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_call_does_not_walk_through_the_vocabulary(method, tmp_path, monkeypatch):
+    """A second sentence pair costs what its words cost, however many the model knows."""
+    StatisticalAligner(method).fit_words(words(SOURCE), words(TARGET)).save(tmp_path / "model")
+    aligner = StatisticalAligner.load(tmp_path / "model")
+    pair = words(SOURCE)[0], words(TARGET)[0]
+    first = aligner.align_words(*pair)
+    walked = []
+    monkeypatch.setattr(Vocabulary, "__iter__", lambda words: walked.append(words) or tuple.__iter__(words))
+    monkeypatch.setattr(hmm.PrefixClasses, "sums", lambda *_: walked.append("classes"))
+    monkeypatch.setattr(decoding, "ThreadPoolExecutor", lambda *_: pytest.fail("a thread for one pair"))
+    assert aligner.align_words(*pair) == first
+    known = set(aligner.model.words)
+    assert not [words for words in walked if words == "classes" or words in known]
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from isoglot.aligners.alignment import MOST_ENTRIES, LinkTable, with_links
+from isoglot.aligners.alignment import MOST_ENTRIES, LinkTable, starts_and_end, with_links
 from isoglot.aligners.embedding.choice import with_kept
 from isoglot.aligners.embedding.loading import load_for_aligning, load_pointer
 from isoglot.aligners.embedding.options import Attach, EmbeddingOptions
@@ -26,7 +26,7 @@ from isoglot.aligners.embedding.piece_states import (
     layer_states,
     word_states,
 )
-from isoglot.aligners.embedding.scores import Scorer, Side, build_scorer, prepared_states
+from isoglot.aligners.embedding.scores import Side, score_links
 from isoglot.corpus.encode.unknown import KnownPieces, OnUnknown, counted
 from isoglot.errors import ConfigurationError
 from isoglot.formats.sentence_pair import SentencePair, WordPair, require_words
@@ -116,14 +116,13 @@ class EmbeddingAligner:
         return _WINDOW if self.model.device.type == "cpu" else _WINDOW_DEVICE
 
     def _choose(self, options: EmbeddingOptions) -> None:
-        self.options, pointer = options, None
-        layer = options.resolved_layer(num_layers(self.model))
+        self.options, self._pointer = options, None
+        layers, layer = num_layers(self.model), options.layer
         if options.method == "pointer":
-            pointer, trained_on = load_pointer(self._source, self.model)
-            if options.layer is None and trained_on is not None:
-                layer = trained_on
-        self.layer = layer_number(self.model, layer)
-        self._scorer: Scorer = build_scorer(options, pointer)
+            self._pointer, trained_on = load_pointer(self._source, self.model)
+            if layer is None:
+                layer = layers if trained_on is None else trained_on
+        self.layer = layer_number(self.model, min(8, layers) if layer is None else layer)
 
     def align(self, bitext: Dataset, *, batch_size: int = 1000) -> Dataset:
         """BITEXT (or ALIGNED, whose words are kept) to ALIGNED, ``batch_size`` pairs in memory at a time.
@@ -167,9 +166,9 @@ class EmbeddingAligner:
         ``first`` is how many pairs came before these, for the numbers in warnings. ``unknown`` receives the words that
         the vocabulary does not know; by default one warning at the end counts them.
         """
-        iterator = map(require_words, pairs)
+        iterator, window = map(require_words, pairs), window or self.window
         with counted(unknown, UNLINKED) as receive:
-            while chunk := list(itertools.islice(iterator, window or self.window)):
+            while chunk := list(itertools.islice(iterator, window)):
                 yield from self._links(chunk, receive, first)
                 first += len(chunk)
                 return_free_memory()
@@ -234,8 +233,10 @@ class EmbeddingAligner:
 
     def _extract(self, states: PieceStates, pieces: list[Pieces]) -> LinkTable:
         """Similarities, links and their words, for batches of pairs of like size."""
-        count = len(pieces) // 2
-        states = PieceStates(prepared_states(self.options, states.table), states.offsets)
+        table = states.table.float()
+        if getattr(self.options, "compare", None) == "cosine":
+            table = torch.nn.functional.normalize(table, dim=-1, eps=1e-12)
+        states = PieceStates(table, states.offsets)
         words = np.fromiter(itertools.chain.from_iterable(p.words for p in pieces), np.int64)
         lengths = np.diff(states.offsets)
         cells = _CELLS if states.table.device.type == "cpu" else _CELLS_DEVICE
@@ -243,17 +244,25 @@ class EmbeddingAligner:
         columns: list[tuple[np.ndarray[Any, Any], ...]] = [(none, none, none, np.zeros(0, np.float32))]
         for batch in _matrix_batches(lengths[0::2], lengths[1::2], cells):
             source, target = (_gather(states, words, 2 * batch + side) for side in (0, 1))
-            links, probability = self._scorer(source, target)
-            require_finite(
-                probability[pair_mask(source.mask, target.mask)], f"link scores of {self.options.method}"
-            )
+            mask = pair_mask(source.mask, target.mask)
+            links, probability = score_links(self.options, source, target, mask, self._pointer)
+            require_finite(probability[mask], f"link scores of {self.options.method}")
             b, i, j = links.nonzero().T
             linked = source.words[b, i], target.words[b, j], probability[b, i, j].float()
             columns.append((batch[b.cpu().numpy()], *(part.cpu().numpy() for part in linked)))
         sentence, source_word, target_word, value = (
             np.concatenate(part) for part in zip(*columns, strict=True)
         )
-        return _merge(count, sentence, source_word, target_word, value, self.options.min_probability)
+        # Piece links as word links: a word is linked if any of its pieces is, with the best piece link's probability.
+        order = np.lexsort((-value, target_word, source_word, sentence))
+        real = (source_word >= 0) & (target_word >= 0) & (value >= self.options.min_probability)
+        order = order[real[order]]
+        sentence, source_word, target_word = sentence[order], source_word[order], target_word[order]
+        new = np.ones(len(order), bool)
+        new[1:] = (np.diff(sentence) != 0) | (np.diff(source_word) != 0) | (np.diff(target_word) != 0)
+        offsets = starts_and_end(np.bincount(sentence[new], minlength=len(pieces) // 2))
+        ends = source_word[new].astype(np.int32), target_word[new].astype(np.int32)
+        return LinkTable(offsets, *ends, value[order][new])
 
     def _check(self, number: int, pair: WordPair, pieces: list[Pieces], row: int, unknown: OnUnknown) -> None:
         """Warn of empty sides, report unknown words; a pair that is too long loses its pieces."""
@@ -264,7 +273,7 @@ class EmbeddingAligner:
                 known = (piece for piece, word in zip(cut.ids, cut.words, strict=True) if word >= 0)
                 whole = not any(map(self._known.letters, known))
                 unknown(number, [words[word] for word in missing], whole)
-        n, m = map(len, pieces[row : row + 2])
+        n, m = (len(cut.ids) for cut in pieces[row : row + 2])
         if n * m > MOST_ENTRIES:
             pieces[row : row + 2] = Pieces([], []), Pieces([], [])
             self._warn(number, f"{n:,} × {m:,} pieces are too long for one pair; it gets no links: split it")
@@ -326,21 +335,3 @@ def _gather(states: PieceStates, words: np.ndarray[Any, Any], sentences: np.ndar
     of_word = np.where(mask, words[rows], -1)
     index, real, word = (torch.from_numpy(a).to(states.table.device) for a in (rows, mask, of_word))
     return Side(states.table[index], real, word)
-
-
-def _merge(
-    count: int,
-    sentence: np.ndarray[Any, Any],
-    source: np.ndarray[Any, Any],
-    target: np.ndarray[Any, Any],
-    value: np.ndarray[Any, Any],
-    minimum: float,
-) -> LinkTable:
-    """Piece links as word links: a word is linked if any of its pieces is; the best piece link's probability."""
-    real = (source >= 0) & (target >= 0) & (value >= minimum)
-    sentence, source, target, value = sentence[real], source[real], target[real], value[real]
-    order = np.lexsort((-value, target, source, sentence))
-    sentence, source, target, value = sentence[order], source[order], target[order], value[order]
-    new = np.ones(len(order), bool)
-    new[1:] = (np.diff(sentence) != 0) | (np.diff(source) != 0) | (np.diff(target) != 0)
-    return LinkTable.build(count, sentence[new], source[new], target[new], value[new])

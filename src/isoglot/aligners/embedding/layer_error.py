@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 from isoglot.aligners.embedding.aligner import UNLINKED, EmbeddingAligner
 from isoglot.aligners.embedding.choice import CANDIDATES, WHERE, Choice, RatedChoice
 from isoglot.aligners.embedding.options import MEASURED, EmbeddingOptions
-from isoglot.aligners.embedding.piece_states import Pieces
+from isoglot.aligners.gold import gold_pairs
+from isoglot.aligners.options import Gold, LayerScoring, layer_numbers
 from isoglot.aligners.scoring import score_pair
 from isoglot.checks import shortened
 from isoglot.corpus.encode.unknown import OnUnknown, UnknownWords, counted, ignored
@@ -56,8 +57,14 @@ def layer_errors(
                 tuple[EmbeddingOptions, Any]
             ] = []  # options with the states and pieces that they give
             for aligner, total in zip(aligners, totals, strict=True):
-                alike = (both for how, both in encoded if _alike(how, aligner.options, both[1]))
-                if (states := next(alike, None)) is None:  # the same words are unknown to all of them
+                states, own = None, aligner.options
+                for how, both in encoded:  # the same by both options, unless a window cuts a sentence
+                    windows = {how.window(), own.window()}
+                    narrow = min((window for window in windows if window is not None), default=0)
+                    if how.encode == own.encode and (len(windows) == 1 or max(map(len, both[1])) <= narrow):
+                        states = both
+                        break
+                if states is None:  # the same words are unknown to all of them
                     receiver = ignored if encoded else receive
                     states = aligner.encode(words, numbers, first=start, unknown=receiver)
                     encoded.append((aligner.options, states))
@@ -70,6 +77,14 @@ def layer_errors(
             if progress is not None:
                 progress(min(start + window, len(pairs)), len(pairs))
     return totals
+
+
+def score_layers(gold: Gold, chosen: LayerScoring) -> list[tuple[int, AlignmentScore]]:
+    """AER of an encoder's layers on gold data that holds the words (XLM-Align, Fig. 2)."""
+    pairs = gold_pairs(gold.gold, limit=None, name=gold.gold_format, base=gold.gold_base)
+    unset = {name: value for name, value in MEASURED.items() if name not in chosen.options.model_fields_set}
+    aligner = EmbeddingAligner(chosen.model, options=chosen.options.model_copy(update={"layer": 0, **unset}))
+    return list(layer_error(aligner, pairs, layers=layer_numbers(chosen.layers)).items())
 
 
 def best_choice(
@@ -124,7 +139,7 @@ def best_choice(
         for number, candidate in enumerate(candidates):
             for layer in layers:
                 scores = {name: by_aligner[number][layer] for name, by_aligner in errors.items()}
-                mean = fmean((100 * score.aer for score in scores.values()), shares)
+                mean = fmean((score.aer for score in scores.values()), shares)
                 tried.append(RatedChoice({**candidate, **fixed, "layer": layer}, mean, scores))
         return tried
 
@@ -151,10 +166,3 @@ def wanted_layers(model: PreTrainedModel, layers: Iterable[int] | None) -> list[
     for layer in numbers:
         layer_number(model, layer, name="layers")
     return numbers
-
-
-def _alike(first: EmbeddingOptions, second: EmbeddingOptions, pieces: Sequence[Pieces]) -> bool:
-    """Whether these sentences have the same states by both."""
-    windows = {first.window(), second.window()}
-    narrow = min((window for window in windows if window is not None), default=0)
-    return first.encode == second.encode and (len(windows) == 1 or max(map(len, pieces)) <= narrow)

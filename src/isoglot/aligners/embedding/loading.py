@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import json
 import logging
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -13,13 +12,13 @@ from safetensors import safe_open
 from torch import nn
 
 from isoglot.checkpoints.folder import checkpoint_folder, packed_file
-from isoglot.checkpoints.packed_file import CONFIG, TOKENIZER_CONFIG, build_tokenizer, read_packed
+from isoglot.checkpoints.packed_file import TOKENIZER_CONFIG, build_tokenizer, can_run, read_packed
 from isoglot.corpus.encode.load_tokenizer import PlainTokenizer, load_tokenizer
 from isoglot.errors import ConfigurationError
 from isoglot.modules.allocator import return_free_memory
-from isoglot.modules.devices import resolve_device
+from isoglot.modules.devices import compute_dtype, resolve_device
 from isoglot.modules.encoder import hidden_size, unwrapped
-from isoglot.modules.packed_encoder import PackedEncoder, can_run
+from isoglot.modules.packed_encoder import PackedEncoder
 from isoglot.modules.pointer import Pointer
 
 if TYPE_CHECKING:
@@ -44,13 +43,14 @@ def load_for_aligning(
     file = packed_file(model) if isinstance(model, str | Path) and tokenizer is None else None
     if file is not None:
         where = resolve_device(device)
+        precision = compute_dtype(dtype, where)
         packed = read_packed(file)
-        if can_run(json.loads(packed.texts[CONFIG])):  # else the library does more than a packed encoder can
+        if can_run(packed):  # else the library does more than a packed encoder can
             backend = build_tokenizer(file, packed)
             plain = PlainTokenizer.read(backend, packed.texts.get(TOKENIZER_CONFIG, "{}"))
             if plain is not None:
                 return_free_memory()  # what reading the tokenizer's JSON took
-                encoder = PackedEncoder(packed, source=file, dtype=compute_dtype(dtype, where)).to(where)
+                encoder = PackedEncoder(packed, source=file, dtype=precision).to(where)
                 return cast("tuple[PreTrainedModel, PreTrainedTokenizerBase]", (encoder, plain))
     return load_encoder(model, tokenizer, dtype=dtype, device=device)
 
@@ -135,20 +135,3 @@ def load_pointer(source: PreTrainedModel | str | Path, model: PreTrainedModel) -
         layer = prefix.removesuffix("pointer.") + "pointer_layer"
         trained_on = int(tensors.get_tensor(layer)) if layer in tensors.keys() else None  # noqa: SIM118
     return pointer.to(model.device).eval(), trained_on
-
-
-def compute_dtype(name: str, device: torch.device) -> torch.dtype:
-    """The dtype to run an encoder in; ``auto`` takes bfloat16 where the hardware multiplies in it."""
-    if name != "auto":
-        return getattr(torch, name)  # type: ignore[no-any-return]
-    if device.type == "cuda":
-        return torch.bfloat16 if torch.cuda.is_bf16_supported(including_emulation=False) else torch.float16
-    if device.type != "cpu" or not torch.ops.mkldnn._is_mkldnn_bf16_supported():
-        return torch.float32
-    # oneDNN also claims support where it would emulate bfloat16 dot products
-    capabilities = torch.cpu.get_capabilities() if hasattr(torch.cpu, "get_capabilities") else {}
-    if capabilities:
-        fast = any(capabilities.get(name, False) for name in ("avx512_bf16", "amx_bf16", "amx_tile", "bf16"))
-    else:
-        fast = torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported()
-    return torch.bfloat16 if fast else torch.float32

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, cast, get_args
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from isoglot.checks import did_you_mean, validated
 from isoglot.errors import ConfigurationError
-from isoglot.options import Options, Precision, option
+from isoglot.options import Options, Precision, name_of_torch, option
 
 METHODS: dict[str, str] = {
     "argmax": "mutual argmax of the cosine (SimAlign)",
@@ -72,6 +72,7 @@ class EmbeddingOptions(LinkFilter):
         group=_ENCODER,
     )
     device: str = option("auto", "cpu, cuda, cuda:1, mps or auto.", group=_ENCODER)
+    _named = field_validator("dtype", "device", mode="before")(name_of_torch)
 
     @staticmethod
     def build(*, method: str = "itermax", **options: Any) -> AnyEmbedding:
@@ -102,10 +103,6 @@ class EmbeddingOptions(LinkFilter):
     def window(self) -> int | None:
         """Pieces of a long sentence that are encoded together; none: as many as the encoder takes."""
         return None
-
-    def resolved_layer(self, layers: int) -> int:
-        """The layer in an encoder with this many layers, counted from the end if it is negative."""
-        return min(8, layers) if self.layer is None else self.layer
 
     def resolved_dtype(self) -> Literal["auto", Precision]:
         """What the encoder computes in: ``auto`` is float32 for methods that have the links of their sources."""
@@ -231,10 +228,6 @@ class PointerNetwork(_TwoDirections, EmbeddingOptions):
     """XLM-Align's pointer network."""
 
     method: Literal["pointer"] = option("pointer", flags=None)
-
-    def resolved_layer(self, layers: int) -> int:
-        """The layer's number in an encoder with this many layers."""
-        return layers if self.layer is None else super().resolved_layer(layers)
 
 
 AnyEmbedding = Annotated[

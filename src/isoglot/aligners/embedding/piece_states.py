@@ -107,7 +107,8 @@ def layer_states(
 
     ``window``: pieces of a sentence that are encoded together at most; by default as many as the encoder takes.
     """
-    longest = max_length(model)
+    longest, size = max_length(model), hidden_size(model)
+    device, dtype = model.device, model.dtype
     room = None if longest is None else longest - (3 if joint else 2)
     if window is not None and not joint:
         room = window if room is None else min(window, room)
@@ -117,13 +118,18 @@ def layer_states(
             inputs += _joint_windows(s, len(sentences[s]), len(sentences[s + 1]), room=room)
         else:
             inputs += [[part] for part in _windows(s, len(sentences[s]), room=room)]
-    device = model.device
     offsets = starts_and_end([len(s) for s in sentences])
-    size = (int(offsets[-1]), hidden_size(model))
-    tables = {layer: torch.empty(size, dtype=model.dtype, device=device) for layer in layers}
+    shape = (int(offsets[-1]), size)
+    tables = {layer: torch.empty(shape, dtype=dtype, device=device) for layer in layers}
     lengths = [sum(p.stop - p.start for p in parts) + len(parts) + 1 for parts in inputs]
-    rounds = device.type == "cpu" and model.dtype != torch.float32
-    widths = [_width(n, longest) for n in lengths] if rounds else lengths
+    rounds = device.type == "cpu" and dtype != torch.float32
+    widths = lengths
+    if rounds:
+        # Attention rounds differently beside other numbers of padding, and in half precision that is enough to change
+        # links. The width therefore follows from the input alone, and inputs of other widths are in other batches.
+        widths = [-(-length // _MULTIPLE) * _MULTIPLE for length in lengths]
+        if longest is not None:
+            widths = [max(n, min(width, longest)) for n, width in zip(lengths, widths, strict=True)]
     budget = max_tokens or (2048 if device.type == "cpu" else 32_768)
     for batch in length_batches(widths, budget, equal=rounds):
         ids, *indices = _assemble(
@@ -198,16 +204,6 @@ def _joint_windows(sentence: int, source: int, target: int, *, room: int | None)
         count += 1
     cut = (_parts(s, n, size, count) for (s, n), size in zip(sides, sizes, strict=True))
     return [list(parts) for parts in zip(*cut, strict=True)]
-
-
-def _width(length: int, longest: int | None) -> int:
-    """The padded length of an input whose states are rounded to half precision.
-
-    Attention rounds differently beside other numbers of padding, and in half precision that is enough to change links.
-    The width therefore follows from the input alone, and inputs of other widths are in other batches.
-    """
-    width = -(-length // _MULTIPLE) * _MULTIPLE
-    return width if longest is None else max(length, min(width, longest))
 
 
 def length_batches(lengths: list[int], max_tokens: int, *, equal: bool = False) -> Iterator[list[int]]:

@@ -7,7 +7,6 @@ from itertools import product, repeat, tee
 from typing import TYPE_CHECKING, Any
 
 from isoglot.corpus.encode.unknown import OnUnknown, piece_spans
-from isoglot.formats.links import Link
 from isoglot.formats.sentence_pair import SentencePair
 from isoglot.formats.words import WordMode, has_unspaced, joined_spans, word_spans
 
@@ -42,8 +41,15 @@ def align_running(
     units = (SentencePair(words=(source[0], target[0])) for _, (source, target) in cut)
     linked = aligner.align_pairs(units, first=first, unknown=unknown)
     for (pair, ((_, source), (_, target))), unit in zip(unchanged, linked, strict=True):
-        pair.score = unit.score
-        pair.links, pair.probabilities = _spread(unit, source, target)
+        pair.score, pair.links, pair.probabilities = unit.score, unit.links, unit.probabilities
+        if source is not None or target is not None:  # links of units are links of each of their words
+            spread = sorted(
+                (link, value)
+                for (i, j), value in zip(unit.links, unit.probabilities or repeat(0.0), strict=False)
+                for link in product(_members(source, i), _members(target, j))
+            )
+            pair.links = [link for link, _ in spread]
+            pair.probabilities = [value for _, value in spread] if unit.probabilities else []
         yield pair
 
 
@@ -66,19 +72,6 @@ def _units(text: str, words: Sequence[str], tokenizer: Any) -> tuple[Sequence[st
     return [text[a:b] for a, b in joined], groups
 
 
-def _spread(
-    unit: SentencePair, source: _Groups | None, target: _Groups | None
-) -> tuple[list[Link], list[float]]:
-    """Links of units as links of each of their words, with their probabilities."""
-    if source is None and target is None:
-        return unit.links, unit.probabilities
-
-    def members(groups: _Groups | None, number: int) -> range:
-        return range(number, number + 1) if groups is None else range(*groups[number])
-
-    links = sorted(
-        (link, value)
-        for (i, j), value in zip(unit.links, unit.probabilities or repeat(0.0), strict=False)
-        for link in product(members(source, i), members(target, j))
-    )
-    return [link for link, _ in links], [value for _, value in links] if unit.probabilities else []
+def _members(groups: _Groups | None, number: int) -> range:
+    """The words of a unit."""
+    return range(number, number + 1) if groups is None else range(*groups[number])

@@ -1,7 +1,6 @@
 """From the states of two sentences to links and their probabilities, one function a kind of method, all batched."""
 
 from collections.abc import Callable
-from functools import partial
 from typing import NamedTuple
 
 import torch
@@ -40,53 +39,42 @@ class Side(NamedTuple):
     """One side of a batch of pairs, padded to n pieces."""
 
     states: Tensor
-    """(batch, n, hidden), of :func:`prepared_states`."""
+    """(batch, n, hidden), float32, of length 1 where the cosine is compared."""
     mask: Tensor
     """(batch, n)."""
     words: Tensor
     """(batch, n): the word of each piece, negative where it belongs to none."""
 
 
-Scorer = Callable[[Side, Side], tuple[Tensor, Tensor]]
-"""Source and target in; links and probabilities (batch, n, m) out."""
-
-
-def build_scorer(options: EmbeddingOptions, pointer: Pointer | None = None) -> Scorer:
-    """The scorer of a method.
+def score_links(
+    options: EmbeddingOptions, source: Side, target: Side, mask: Tensor, pointer: Pointer | None = None
+) -> tuple[Tensor, Tensor]:
+    """Links and their probabilities by a method.
 
     A link's probability is the similarity ``(cosine + 1) / 2`` for SimAlign's methods; for all others the
     geometric mean of the two directions' normalised weights (softmax, entmax, the rows and columns of a Sinkhorn
     plan, the pointer's attention).
+
+    **Shape**: mask of :func:`~isoglot.modules.extraction.pair_mask` (batch, n, m) -> both (batch, n, m).
     """
-    return partial(_score, options, pointer)
-
-
-def _score(
-    options: EmbeddingOptions, pointer: Pointer | None, source: Side, target: Side
-) -> tuple[Tensor, Tensor]:
-    mask = pair_mask(source.mask, target.mask)
     if pointer is not None and isinstance(options, PointerNetwork):
-        both = pointer_alignment(pointer, source.states, target.states, source.mask, target.mask)
-        return _by_pointer(options, *both, mask)
+        forward, backward = pointer_alignment(pointer, source.states, target.states, source.mask, target.mask)
+        probability = (forward * backward).sqrt()
+        if options.links == "intersection":  # of both directions' geometric mean
+            forward = backward = probability
+        return _read(options, options.links, probability, forward, backward, mask), probability
     if not isinstance(options, Similarity):
         raise TypeError(f"{type(options).__name__} is not the options of a method")
     similarity = source.states @ target.states.transpose(1, 2)
     if options.compare == "cosine":
         similarity = similarity.add_(1.0).div_(2.0)
-    similarity = distort(similarity, mask, ratio=options.distortion)
+    if options.distortion:
+        similarity = distort(similarity, mask, ratio=options.distortion)
     if isinstance(options, Transport):
         return _by_sinkhorn(options, similarity, mask)
     if isinstance(options, Threshold):
         return _by_threshold(options, similarity, mask, (source.words, target.words))
     return _by_similarity(options, similarity, mask)
-
-
-def prepared_states(options: EmbeddingOptions, table: Tensor) -> Tensor:
-    """A table of states as the scorer of a method takes them: float32, of length 1 where the cosine is compared."""
-    table = table.float()
-    if getattr(options, "compare", "dot") == "dot":  # a pointer network compares them itself
-        return table
-    return torch.nn.functional.normalize(table, dim=-1, eps=1e-12)
 
 
 def _by_similarity(options: Similarity, similarity: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
@@ -195,16 +183,10 @@ def _by_sinkhorn(options: Transport, similarity: Tensor, mask: Tensor) -> tuple[
     plan = rows if options.order == "official" else columns  # of the last half-step, as in self-labelling
     links = _read(options, options.links, plan, rows, columns, mask)
     # Without iterations the kernel itself comes back, which need not be below 1; without a floor it has signs.
-    return links, _directions(plan.clamp(min=0.0), mask)
-
-
-def _by_pointer(
-    options: PointerNetwork, forward: Tensor, backward: Tensor, mask: Tensor
-) -> tuple[Tensor, Tensor]:
-    probability = (forward * backward).sqrt()
-    if options.links == "intersection":  # of both directions' geometric mean
-        forward = backward = probability
-    return _read(options, options.links, probability, forward, backward, mask), probability
+    plan = plan.clamp(min=0.0).masked_fill(~mask, 0.0)
+    tiny = torch.finfo(plan.dtype).tiny
+    by_row, by_column = (plan.sum(dim, keepdim=True).clamp(min=tiny).sqrt() for dim in (2, 1))
+    return links, plan / (by_row * by_column)  # geometric mean of both directions' shares
 
 
 def _read(
@@ -223,11 +205,3 @@ def _read(
         "intersection": lambda: intersection_links(rows, mask, columns),
     }
     return readers[how]()
-
-
-def _directions(plan: Tensor, mask: Tensor) -> Tensor:
-    """Geometric mean of a non-negative matrix normalised by rows and by columns."""
-    plan = plan.masked_fill(~mask, 0.0)
-    rows, columns = plan.sum(2, keepdim=True), plan.sum(1, keepdim=True)
-    tiny = torch.finfo(plan.dtype).tiny
-    return plan / (rows.clamp(min=tiny).sqrt() * columns.clamp(min=tiny).sqrt())

@@ -7,6 +7,7 @@ from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple, Self
 
@@ -17,7 +18,18 @@ _LOG = logging.getLogger(__name__)
 _ENOUGH = 100_000
 """Words of a side after which no more are counted."""
 Ints = npt.NDArray[np.int64]
-Vocabularies = tuple[Sequence[str], Sequence[str]]
+
+
+class Vocabulary(tuple[str, ...]):
+    """Words by number, which find the number of a word too; the dictionary for that is made once."""
+
+    @cached_property
+    def numbers(self) -> dict[str, int]:
+        """The number of each word."""
+        return {word: number for number, word in enumerate(self)}
+
+
+Vocabularies = tuple[Vocabulary, Vocabulary]
 """The words of the conditioning and of the generated side of a direction."""
 
 
@@ -37,7 +49,7 @@ class FlatSide(NamedTuple):
 class BitextSide:
     """One side of a bitext as word numbers."""
 
-    words: tuple[str, ...]  # the vocabulary; word number ``k`` is ``words[k]``
+    words: Vocabulary  # word number ``k`` is ``words[k]``
     # word numbers of all sentences, one after the other, −1 for a word that the vocabulary lacks. Shape:
     # (tokens)
     ids: npt.NDArray[np.int32]
@@ -92,7 +104,7 @@ class WordNumbers:
     def side(self) -> BitextSide:
         """All sentences so far."""
         return BitextSide(
-            tuple(self._known),
+            Vocabulary(self._known),
             np.frombuffer(self._ids, np.int32) if self._ids else np.empty(0, np.int32),
             np.frombuffer(self._ends, np.int64),
         )
@@ -106,12 +118,11 @@ def encode(sentences: Iterable[Sequence[str]], *, lowercase: bool = False) -> Bi
     return numbers.side()
 
 
-def locate_words(known: Sequence[str], words: Sequence[str]) -> Ints:
+def locate_words(known: Vocabulary, words: Sequence[str]) -> Ints:
     """Number of each wanted word among the known ones, −1 where it is not one of them."""
     if known is words:
         return np.arange(len(known))
-    numbers = {word: number for number, word in enumerate(known)}
-    return np.array([numbers.get(word, -1) for word in words], np.int64)
+    return np.array([known.numbers.get(word, -1) for word in words], np.int64)
 
 
 class ForeignText:

@@ -8,13 +8,16 @@ import numpy as np
 import numpy.typing as npt
 
 from isoglot.aligners.compiled import compiled
-from isoglot.aligners.statistical.bitext import Vocabularies
+from isoglot.aligners.statistical.bitext import Vocabularies, Vocabulary
 from isoglot.aligners.statistical.pair_table import EMPTY, PairTable, find
 
 Doubles = npt.NDArray[np.float64]
 Words = npt.NDArray[np.int32]
 Pairs = tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]
 """Two words of each pair, as numbers."""
+
+
+_TINY = 1e-12
 
 
 class Counts(NamedTuple):
@@ -53,12 +56,29 @@ class CountSum:
     @property
     def words(self) -> Vocabularies:
         """Source and target words, in the order in which the models name them."""
-        return tuple(self._numbers[0]), tuple(self._numbers[1])
+        return Vocabulary(self._numbers[0]), Vocabulary(self._numbers[1])
 
     @property
     def types(self) -> Pairs:
         """Source and target word of each pair, sorted by source, then target word."""
         return (self._keys >> 32).astype(np.int32), (self._keys & 0xFFFFFFFF).astype(np.int32)
+
+    def unknown(self, words: Vocabularies, types: Pairs, ahead: Counts, back: Counts) -> tuple[float, float]:
+        """How little a model has in common with this sum, for each side, from 0 to 1; arguments as in :meth:`add`.
+
+        It is the share of linked words that the other one lacks, of the model's or of the sum's, whichever is less: a
+        large model knows most words of a small one.
+        """
+        shares = []
+        for side, new, before in ((0, back, self.back), (1, ahead, self.ahead)):
+            known = self._numbers[side]
+            number = np.array([known.get(word, -1) for word in words[side]], np.int64)
+            links = sums(types[side], new.pairs, len(number))
+            links_before = sums(self.types[side], before.pairs, len(known))
+            lacking = links[number < 0].sum(), links_before.sum() - links_before[number[number >= 0]].sum()
+            whole = max(float(links.sum()), _TINY), max(float(links_before.sum()), _TINY)
+            shares.append(min(float(lacking[0]) / whole[0], float(lacking[1]) / whole[1]))
+        return shares[0], shares[1]
 
     def add(self, words: Vocabularies, types: Pairs, ahead: Counts, back: Counts) -> None:
         """Add a model's: both vocabularies, the words of each pair, and the counts of both directions."""

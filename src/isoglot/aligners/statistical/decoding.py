@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import chain, pairwise
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +24,9 @@ PIECE = 1 << 15
 """Entries of posteriors at a time; they stay in a core's cache."""
 WORKERS = 2
 """Threads: one for each direction, or for each part of the text."""
+_FEW = 1 << 10
+"""Words of a side below which starting threads takes longer than the work."""
+Result = TypeVar("Result")
 
 
 class BestWords(NamedTuple):
@@ -72,6 +75,16 @@ def require_possible(scores: npt.NDArray[np.float64] | float) -> None:
             "all links of a sentence pair have the probability 0: alpha is too small for this text; raise it "
             "(--set alpha=0.01)"
         )
+
+
+def in_threads(
+    function: Callable[[tuple[int, int]], Result], ranges: Sequence[tuple[int, int]], *, words: int
+) -> list[Result]:
+    """The results of a function of each range, in their order; ``words`` of a side tell whether threads pay."""
+    if words < _FEW:
+        return list(map(function, ranges))
+    with ThreadPoolExecutor(WORKERS) as pool:
+        return list(pool.map(function, ranges))
 
 
 def parts(condition: BitextSide, generated: BitextSide) -> list[tuple[int, int]]:
@@ -143,9 +156,9 @@ def agreeing(
             rows.append((sentence + piece.sentences.start, *rest))
         return rows
 
-    with ThreadPoolExecutor(WORKERS) as pool:
-        nothing = tuple(np.empty(0, kind) for kind in _COLUMNS)
-        rows = [nothing, *chain.from_iterable(pool.map(run, parts(source, target)))]
+    nothing = tuple(np.empty(0, kind) for kind in _COLUMNS)
+    found = in_threads(run, parts(source, target), words=len(source.ids))
+    rows = [nothing, *chain.from_iterable(found)]
     sentence, *columns = (np.concatenate(column) for column in zip(*rows, strict=True))
     return LinkTable(np.searchsorted(sentence, np.arange(len(source) + 1)), *columns)
 

@@ -64,7 +64,10 @@ class EflomalAligner:
             folder = Path(name)
             for side, sentences in (("source", source), ("target", target)):
                 with (folder / side).open("w", encoding="utf-8") as file:
-                    file.writelines(_lines(sentences))
+                    for words in (
+                        sentences
+                    ):  # white space inside a word would shift the numbers of the words behind it
+                        file.write(" ".join("_".join(word.split()) or "_" for word in words) + "\n")
             files = [f"--{side}={folder / side}" for side in ("source", "target")]
             files += [f"--{side}-links={folder / side}" for side in ("forward", "reverse")]
             done = subprocess.run(
@@ -77,9 +80,3 @@ class EflomalAligner:
                 )
             forward, reverse = (path.read_text(encoding="utf-8").splitlines() for path in paths)
         return LinkTable.from_pharaoh(forward), LinkTable.from_pharaoh(reverse)
-
-
-def _lines(sentences: Iterable[Sequence[str]]) -> Iterable[str]:
-    """One line a sentence; white space inside a word would shift the word numbers, so it is replaced."""
-    for words in sentences:
-        yield " ".join("_".join(word.split()) or "_" for word in words) + "\n"

@@ -29,7 +29,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from isoglot.aligners.statistical.bitext import BitextSide, Vocabularies, locate_words
+from isoglot.aligners.statistical.bitext import BitextSide, Vocabularies, Vocabulary, locate_words
 from isoglot.aligners.statistical.counts import Counts, at_index, sums
 from isoglot.aligners.statistical.options import HmmOptions
 from isoglot.aligners.statistical.pair_table import PairTable
@@ -86,7 +86,7 @@ class PrefixClasses:
 
     def text(self, side: BitextSide) -> BitextSide:
         """One side of a bitext as classes of its words."""
-        return BitextSide(tuple(self.numbers), self.of_word[side.ids], side.offsets)
+        return BitextSide(Vocabulary(self.numbers), self.of_word[side.ids], side.offsets)
 
     def locate(self, words: Sequence[str]) -> npt.NDArray[np.int64]:
         """Class of each of some other words, −1 where no word here begins like it. Shape: (words)."""
@@ -161,8 +161,17 @@ class HmmDirection:
         class_smooth = o.alpha * len(self._classes[0].generated) if o.prefix_length else 0.0
         return WordCounts(
             links, at_index(self._totals, condition), *base, at_index(self.null_counts, generated),
-            o.alpha, o.alpha * size + o.strength, class_smooth, float(self.null_counts.sum() + o.alpha * size),
+            o.alpha, o.alpha * size + o.strength, class_smooth, self._null_total + o.alpha * size,
         )  # fmt: skip
+
+    @cached_property
+    def _null_total(self) -> float:
+        return float(self.null_counts.sum())
+
+    @cached_property
+    def _class_frequency(self) -> Doubles:
+        """Occurrences of the words of each generated class."""
+        return self._classes[0].generated.sums(self.frequency)
 
     @cached_property
     def _totals(self) -> Doubles:
@@ -184,7 +193,7 @@ class HmmDirection:
         condition_class, generated_class = classes.condition.locate(new[0]), classes.generated.locate(new[1])
         shared = at_index(links, classes.table.slots(condition_class[pairs[0]], generated_class[pairs[1]]))
         frequency, strength = at_index(self.frequency, generated), self.options.strength
-        whole = at_index(classes.generated.sums(self.frequency), generated_class)
+        whole = at_index(self._class_frequency, generated_class)
         share = np.where(
             frequency > 0, strength * frequency / np.maximum(whole, 1.0), strength / (whole + 1.0)
         )

@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from isoglot.aligners.statistical import diagonal
-from isoglot.aligners.statistical.bitext import BitextSide, Ints, Vocabularies
+from isoglot.aligners.statistical.bitext import BitextSide, Vocabularies
 from isoglot.aligners.statistical.counts import Counts, Pairs
 from isoglot.aligners.statistical.decoding import WORKERS, parts, require_possible
 from isoglot.aligners.statistical.diagonal import Probabilities
@@ -165,7 +165,10 @@ def estimate(
     null_row = _null_row(
         np.unique(generated.ids[np.repeat(condition.lengths > 0, generated.lengths)]), len(null)
     )
-    sizes = _size_counts(condition.lengths, generated.lengths)
+    # generated length, conditioning length and frequency of each pair of lengths, without empty sides
+    filled = (condition.lengths > 0) & (generated.lengths > 0)
+    both, frequency = np.unique((generated.lengths << 16 | condition.lengths)[filled], return_counts=True)
+    sizes = both >> 16, both & 0xFFFF, frequency
     tokens = max(int(sizes[0] @ sizes[2]), 1)
     prior = options.variational_bayes, float(options.alpha)
     tension = float(options.tension)
@@ -199,13 +202,6 @@ def _null_row(words: npt.NDArray[np.integer], size: int) -> FlatTable:
     key = np.full(size, EMPTY, np.int32)
     key[words] = words
     return FlatTable(np.array([0, size]), key, np.array([len(words)]))
-
-
-def _size_counts(condition: Ints, generated: Ints) -> tuple[Ints, Ints, Ints]:
-    """Generated length, conditioning length and frequency of each pair of lengths, without empty sides."""
-    both = (generated << 16 | condition)[(condition > 0) & (generated > 0)]
-    sizes, frequency = np.unique(both, return_counts=True)
-    return sizes >> 16, sizes & 0xFFFF, frequency
 
 
 def _optimise_tension(

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from isoglot.aligners.statistical.counts import CountSum
-from isoglot.aligners.statistical.methods import METHODS
+from isoglot.aligners.statistical.counts import Counts, CountSum
+from isoglot.aligners.statistical.methods import METHODS, TranslationModel
 from isoglot.aligners.statistical.model import StatisticalAligner
 from isoglot.checks import shortened
 from isoglot.errors import ConfigurationError
 from isoglot.languages import same_language
+from isoglot.python_messages import names_arguments
 
+_LOG = logging.getLogger(__name__)
 _FEWEST = 2
+_HALF = 0.5
+"""The share of unknown words above which two models are hardly of one language."""
 
 
+@names_arguments
 def merge(models: Iterable[str | Path | StatisticalAligner]) -> StatisticalAligner:
     """Merge statistical aligners that were trained on parts of a text into one.
 
@@ -58,8 +64,17 @@ def merge(models: Iterable[str | Path | StatisticalAligner]) -> StatisticalAlign
         names[key] = name
         aligner = model if isinstance(model, StatisticalAligner) else StatisticalAligner.load(model)
         settings = _joined(settings, next(iter(names.values())), aligner.settings, name)
-        _add(total, aligner, name)
-        del aligner  # before the next one is loaded
+        part = aligner.trained()
+        source, target = part.types
+        ahead, back = part.forward.additive(source, target), part.reverse.additive(target, source)
+        if ahead is None or back is None:
+            raise ConfigurationError(
+                f"{name}: has no expected counts, because it made no update (iterations=1) or was saved by an earlier "
+                "version; train it again"
+            )
+        _warn_of_unknown_words(total, part, (ahead, back), name)
+        total.add(part.words, part.types, ahead, back)
+        del aligner, part  # before the next one is loaded
     if len(names) < _FEWEST:
         raise ConfigurationError(f"merge: two or more models are needed, got {len(names)}")
     kind = METHODS[settings["method"]]
@@ -93,14 +108,14 @@ def _joined(settings: dict[str, Any], first: str, new: dict[str, Any], name: str
     return {**settings, "languages": languages}
 
 
-def _add(total: CountSum, aligner: StatisticalAligner, name: str) -> None:
-    """Add a model's counts."""
-    model = aligner.trained()
-    source, target = model.types
-    ahead, back = model.forward.additive(source, target), model.reverse.additive(target, source)
-    if ahead is None or back is None:
-        raise ConfigurationError(
-            f"{name}: has no expected counts, because it made no update (iterations=1) or was saved by an earlier "
-            "version; train it again"
-        )
-    total.add(model.words, model.types, ahead, back)
+def _warn_of_unknown_words(
+    total: CountSum, model: TranslationModel, counts: tuple[Counts, Counts], name: str
+) -> None:
+    """Warn of a side on which a model and those before it share less than half of their words."""
+    shares = total.unknown(model.words, model.types, *counts)
+    for side, unknown in zip(("source", "target"), shares, strict=True):
+        if unknown > _HALF:
+            _LOG.warning(
+                "%s: %.0f %% of its %s words are unknown to the models before it; merge models of the same languages, "
+                "trained on text that is split into words and cased alike", name, 100 * unknown, side,
+            )  # fmt: skip

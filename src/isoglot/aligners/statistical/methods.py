@@ -3,8 +3,7 @@
 import hashlib
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Mapping, Set
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -17,15 +16,15 @@ from safetensors.numpy import load_file, save_file
 
 from isoglot.aligners.alignment import column
 from isoglot.aligners.statistical import diagonal, ibm2, text_passes
-from isoglot.aligners.statistical.bitext import BitextSide, Vocabularies, locate_words
+from isoglot.aligners.statistical.bitext import BitextSide, Vocabularies, Vocabulary, locate_words
 from isoglot.aligners.statistical.counts import CountSum, Pairs
 from isoglot.aligners.statistical.decoding import (
-    WORKERS,
     BestWords,
     Decoded,
     Doubles,
     Piece,
     agreeing,
+    in_threads,
     parts,
     require_possible,
 )
@@ -52,7 +51,7 @@ class TranslationModel(ABC):
     direction: ClassVar[Any]  # Class of one direction
 
     def __init__(self, words: Vocabularies, forward: Any, reverse: Any) -> None:
-        self.source_words, self.target_words = self.words = tuple(words[0]), tuple(words[1])
+        self.source_words, self.target_words = self.words = words
         self.forward, self.reverse = forward, reverse
 
     @classmethod
@@ -88,10 +87,10 @@ class TranslationModel(ABC):
         source, target, _ = self.forward.table.pairs()
         return source, target
 
-    @cached_property
-    def known(self) -> tuple[frozenset[str], frozenset[str]]:
+    @property
+    def known(self) -> tuple[Set[str], Set[str]]:
         """The words of both sides."""
-        return frozenset(self.source_words), frozenset(self.target_words)
+        return self.source_words.numbers.keys(), self.target_words.numbers.keys()
 
     def digest(self) -> str:
         """A hash of all that the model has learned."""
@@ -237,8 +236,7 @@ def _best(
     text = diagonal.DirectionText(condition.flat, generated.flat, model.table.flat)
     positions = text.positions(options.positions, model.tension)
     decode = partial(diagonal.decode, text, model.learned, positions, best)
-    with ThreadPoolExecutor(WORKERS) as pool:
-        list(pool.map(decode, parts(condition, generated)))
+    in_threads(decode, parts(condition, generated), words=len(generated.ids))
     require_possible(best.score)
     return best
 
@@ -334,10 +332,10 @@ def load_model(path: str | Path) -> tuple[TranslationModel, dict[str, Any]]:
     return kind(words, forward, reverse), about
 
 
-def _word_list(vocabulary: Any) -> tuple[str, ...]:
+def _word_list(vocabulary: Any) -> Vocabulary:
     if not isinstance(vocabulary, list):
         raise TypeError(f"a list of words is needed, got {shortened(vocabulary)}")
-    return tuple(vocabulary)
+    return Vocabulary(vocabulary)
 
 
 def _require_sound(words: Vocabularies, types: Pairs, arrays: Mapping[str, npt.NDArray[Any]]) -> None:

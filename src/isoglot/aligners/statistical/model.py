@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -12,13 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from isoglot.aligners.alignment import (
-    WINDOW,
-    LinkTable,
-    usable_words,
-    windows,
-    with_links,
-)
+from isoglot.aligners.alignment import WINDOW, LinkTable, usable_words, windows, with_links
 from isoglot.aligners.statistical.bitext import BitextSide, ForeignText, WordNumbers, encode
 from isoglot.aligners.statistical.decoding import BestWords
 from isoglot.aligners.statistical.methods import METHODS, TranslationModel, load_model
@@ -240,7 +235,7 @@ class StatisticalAligner:
         from isoglot.aligners.words import add_links, bitext_languages  # noqa: PLC0415 - `datasets` is slow to import
 
         self.require_languages(bitext_languages(bitext))
-        unknown = ForeignText(self.trained().known, lowercase=self.lowercase)
+        unknown = self.foreign_text()
 
         def run(source: list[list[str]], target: list[list[str]]) -> dict[str, list[Any]]:
             unknown.look(source, target)
@@ -262,17 +257,29 @@ class StatisticalAligner:
         """Link one sentence pair, given as words, with the model as it is."""
         return next(self.align_pairs([(source, target)]))
 
-    def align_pairs(
-        self, pairs: Iterable[SentencePair | WordPair], *, window: int = WINDOW
-    ) -> Iterator[SentencePair]:
-        """Link any number of pairs with words, in order, at most ``window`` of them in memory at a time."""
-        self.trained()
-        return self._aligned(map(require_words, pairs), window)
+    def foreign_text(self) -> ForeignText:
+        """What warns of text whose words are mostly unknown."""
+        return ForeignText(self.trained().known, lowercase=self.lowercase)
 
-    def _aligned(self, pairs: Iterator[SentencePair], window: int) -> Iterator[SentencePair]:
-        first, unknown = 0, ForeignText(self.trained().known, lowercase=self.lowercase)
-        while chunk := list(islice(pairs, window)):
-            usable = [usable_words(pair.words, number, _warn) for number, pair in enumerate(chunk, first + 1)]
+    def align_pairs(
+        self,
+        pairs: Iterable[SentencePair | WordPair],
+        *,
+        window: int = WINDOW,
+        unknown: ForeignText | None = None,
+    ) -> Iterator[SentencePair]:
+        """Link any number of pairs with words, in order, at most ``window`` of them in memory at a time.
+
+        Pairs of other languages than the model's are refused. ``unknown``: What counted the unknown words of the text
+        before these pairs.
+        """
+        iterator, warn = map(require_words, pairs), partial(_LOG.warning, "pair %d: %s")
+        first, unknown, languages = 0, unknown or self.foreign_text(), set[tuple[str, str]]()
+        while chunk := list(islice(iterator, window)):
+            for tags in {pair.languages for pair in chunk} - languages:
+                languages.add(tags)
+                self.require_languages(tags)
+            usable = [usable_words(pair.words, number, warn) for number, pair in enumerate(chunk, first + 1)]
             sides = [[pair[side] for pair in usable] for side in (0, 1)]
             unknown.look(*sides)
             table = self.tables(*sides).links
@@ -295,8 +302,13 @@ class StatisticalAligner:
         self.trained().save(path, about={**self.settings, "made_from": made_from})
 
     @classmethod
-    def load(cls, path: str | Path, **changes: Any) -> Self:
-        """Read an aligner that :meth:`save` wrote; ``changes`` are another ``symmetrisation`` or ``threshold``.
+    def load(cls, path: str | Path, *, any_language: bool = False, **changes: Any) -> Self:
+        """Read an aligner that :meth:`save` wrote.
+
+        Args:
+            path: The folder.
+            any_language: Align text of other languages than the aligner was trained on, which it otherwise refuses.
+            **changes: Another ``symmetrisation`` or ``threshold``.
 
         Raises:
             InputError: no model there, or one of another format.
@@ -309,6 +321,7 @@ class StatisticalAligner:
                 f"wrong settings of an alignment model ({error}); train it again",
                 path=Path(path) / "model.json",
             ) from error
+        changes |= {"languages": ("", "")} if any_language else {}
         return cls.of_settings({**about, **changes}, model) if changes else aligner
 
     def trained(self) -> TranslationModel:
@@ -338,7 +351,7 @@ class StatisticalAligner:
             trained, text = ("-".join(tag or "?" for tag in tags) for tags in (self.languages, languages))
             raise ConfigurationError(
                 f"{name} was trained on {trained}, and this text is {text}; train a model of these languages, or "
-                f"{hint or 'set its `languages` to empty tags'} to use it all the same"
+                f"{hint or 'load it with any_language=True'} to use it all the same"
             )
 
     @staticmethod
@@ -376,7 +389,3 @@ class StatisticalAligner:
     def _agreement(self) -> float | None:
         """The threshold of the links that agree, where those are wanted."""
         return self.threshold if self.symmetrisation == AGREEMENT else None
-
-
-def _warn(number: int, message: str) -> None:
-    _LOG.warning("pair %d: %s", number, message)

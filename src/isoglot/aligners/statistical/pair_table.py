@@ -9,7 +9,6 @@ Memory is proportional to the number of distinct word pairs, which grows with th
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -20,7 +19,7 @@ import numpy.typing as npt
 
 from isoglot.aligners.compiled import compiled, helper
 from isoglot.aligners.statistical.bitext import BitextSide, Ints
-from isoglot.aligners.statistical.decoding import WORKERS
+from isoglot.aligners.statistical.decoding import in_threads
 
 EMPTY = -1
 """Key of a slot without a word."""
@@ -56,12 +55,11 @@ class PairTable:
             seen_by = np.full(len(generated.words), -1, np.int32)
             _visit(first, sentences, generated.flat, seen_by, size, start, key, part)
 
-        with ThreadPoolExecutor(WORKERS) as pool:
-            count = partial(visit, np.zeros(0, np.int64), np.zeros(0, np.int32))
-            list(pool.map(count, row_parts(first)))
-            start = _starts(size)
-            key = np.full(start[-1], EMPTY, np.int32)
-            list(pool.map(partial(visit, start, key), row_parts(first)))
+        ranges, words = row_parts(first), len(condition.ids)
+        in_threads(partial(visit, np.zeros(0, np.int64), np.zeros(0, np.int32)), ranges, words=words)
+        start = _starts(size)
+        key = np.full(start[-1], EMPTY, np.int32)
+        in_threads(partial(visit, start, key), ranges, words=words)
         return cls(start, key, size)
 
     @classmethod

@@ -64,7 +64,17 @@ class BatchEncoder:
         """Stream columns of corpus columns as Arrow arrays, and what was counted."""
         text = self.kind == "text"
         names = ("text",) if text else ("source", "target")
-        sides = [self._side(columns, name, "words" if text else f"{name}_words") for name in names]
+        sides = []
+        for name in names:
+            texts = columns[name].to_pylist() if name in columns else None
+            # Links between pieces count the pieces of the raw text: its words are of no use then.
+            if texts is None or (self.kind == "aligned" and self.options.align_on == "words"):
+                words = columns["words" if text else f"{name}_words"]
+                sides.append(self.pieces.word_lists(words.to_pylist(), texts))
+            else:
+                sides.append(
+                    self.pieces.entries(texts) if self.kind == "lexicon" else self.pieces.texts(texts)
+                )
         longest, most = self.options.max_length, self.options.max_side
         budget = None if longest is None else max(longest - self.specials, 0)
         limits = [limit for limit in (most, budget) if limit is not None]
@@ -106,13 +116,6 @@ class BatchEncoder:
             per_row = np.bincount(row[inside], minlength=len(keep))
             stream["links"] = list_array(links[inside, 1:], per_row[rows], width=2)
         return stream, counts
-
-    def _side(self, columns: Mapping[str, Any], text: str, words: str) -> SidePieces:
-        texts = columns[text].to_pylist() if text in columns else None
-        # Links between pieces count the pieces of the raw text: its words are of no use then.
-        if texts is None or (self.kind == "aligned" and self.options.align_on == "words"):
-            return self.pieces.word_lists(columns[words].to_pylist(), texts)
-        return self.pieces.entries(texts) if self.kind == "lexicon" else self.pieces.texts(texts)
 
     def _piece_links(
         self,

@@ -111,45 +111,46 @@ class RowTests:
             tokenizer = load_tokenizer(path).backend_tokenizer.to_str()
         return cls(rules, tokenizer=tokenizer, held_out=held_out_hashes(rules))
 
-    def reasons(self, records: Records, languages: Sequence[str]) -> NDArray[np.object_]:
+    def reasons(
+        self, sides: list[list[str]], languages: Sequence[str], flags: list[str] | None = None
+    ) -> NDArray[np.object_]:
         """The name of the filter that drops each row, empty for rows that stay. **Shape**: (rows,)."""
-        sides = records.sides()
-        rows = np.arange(len(records))
-        reasons = np.full(len(records), "", object)
+        rows = np.arange(len(sides[0]))
+        reasons = np.full(len(rows), "", object)
         for name in ROW_RULES:
             if not len(rows):
                 break
             texts = [[side[row] for row in rows] for side in sides]
-            flags = records.flags and [records.flags[row] for row in rows]
-            passed = self._passed(name, texts, flags, languages)
+            passed = self._passed(name, texts, flags and [flags[row] for row in rows], languages)
             reasons[rows[~passed]] = name
             rows = rows[passed]
         return reasons
 
-    def every_reason(self, records: Records, languages: Sequence[str]) -> list[list[str]]:
-        """The names of all filters that drop each row."""
-        texts = [list(side) for side in records.sides()]
-        masks = [(name, self._passed(name, texts, records.flags, languages)) for name in ROW_RULES]
-        return [[name for name, passed in masks if not passed[row]] for row in range(len(records))]
+    def every_reason(self, sides: list[list[str]], languages: Sequence[str]) -> list[list[str]]:
+        """The names of all filters that drop each row, which has no flags."""
+        masks = [(name, self._passed(name, sides, None, languages)) for name in ROW_RULES]
+        return [[name for name, passed in masks if not passed[row]] for row in range(len(sides[0]))]
 
     def _passed(
         self, name: str, texts: list[list[str]], flags: Sequence[str] | None, languages: Sequence[str]
     ) -> Mask:
         """Which rows pass a filter."""
+        passed: Mask = np.ones(len(texts[0]), dtype=bool)
         if name == "empty":
-            return np.all([[not is_blank(text) for text in side] for side in texts], axis=0)
-        if name == "held_out":
-            return self._not_held_out(texts, flags)
-        if name == "script" and self._rules.min_script_share is not None:
+            passed = np.all([[not is_blank(text) for text in side] for side in texts], axis=0)
+        elif name == "held_out":
+            passed = self._not_held_out(texts, flags)
+        elif name == "script" and self._rules.min_script_share is not None:
             scripts = [scripts_of(language, self._rules.scripts) for language in languages]
             shares = [script_share(*side) for side in zip(texts, scripts, strict=True)]
-            return np.min(shares, axis=0) >= self._rules.min_script_share
-        if name == "length":
-            return self._right_length(texts)
-        if name == "ratio" and self._rules.max_length_ratio is not None:
+            passed = np.min(shares, axis=0) >= self._rules.min_script_share
+        elif name == "length":
+            passed = self._right_length(texts)
+        elif name == "ratio" and self._rules.max_length_ratio is not None:
             lengths = np.array([list(map(len, side)) for side in texts])
-            return lengths.max(axis=0) <= self._rules.max_length_ratio * np.maximum(lengths.min(axis=0), 1)
-        return np.ones(len(texts[0]), dtype=bool)
+            shorter = np.maximum(lengths.min(axis=0), 1)
+            passed = lengths.max(axis=0) <= self._rules.max_length_ratio * shorter
+        return passed
 
     def _not_held_out(self, texts: list[list[str]], flags: Sequence[str] | None) -> Mask:
         """Which rows name no held-out set in their flags, and have no held-out text or line of one."""
@@ -194,7 +195,8 @@ def filter_rows(records: Records, tests: RowTests, options: PrepareOptions, lang
             records.columns[name] = [clean(text.replace("\n", " ")) for text in records.columns[name]]
         if "text" in records.columns:
             records.columns["text"] = list(map(clean, records.columns["text"]))
-    read, reasons = len(records) + records.incomplete, tests.reasons(records, languages)
+    sides = records.sides()
+    read, reasons = len(sides[0]) + records.incomplete, tests.reasons(sides, languages, records.flags)
     passed = np.flatnonzero(reasons == "")
     counts = Counter({"incomplete": records.incomplete}) + Counter(reasons[reasons != ""].tolist())
     removed = {name: counts[name] for name in FILTERS if name in counts}
@@ -202,8 +204,8 @@ def filter_rows(records: Records, tests: RowTests, options: PrepareOptions, lang
     records.columns = {name: [values[row] for row in passed] for name, values in records.columns.items()}
     keys = None
     if options.duplicates != "keep":
-        sides = {"source": slice(0, 1), "target": slice(1, 2), "pair": slice(None)}[options.duplicates]
-        texts = map("\x00".join, zip(*records.sides()[sides], strict=True))
+        compared = {"source": slice(0, 1), "target": slice(1, 2), "pair": slice(None)}[options.duplicates]
+        texts = map("\x00".join, zip(*records.sides()[compared], strict=True))
         keys = hash_texts(texts, salt="\t".join(languages))
     return Part(read, len(passed), removed, flags, keys, records.spaces, records.possible)
 

@@ -18,8 +18,10 @@ if TYPE_CHECKING:
 
 _TOO_CLOSE = ({"bs", "hr", "sr", "sh"}, {"nb", "nn", "no"})
 """Written languages of which sentences often belong to each: whichever is found, the text is in its language."""
-_CERTAIN = 0.9
+_CERTAIN = 0.97
 """Confidence of three-letter counts alone above which the slower models are not asked."""
+_LONG = 120
+"""Characters from which lingua uses nothing but counts of three letters."""
 
 
 class LanguageIdentifier:
@@ -27,31 +29,31 @@ class LanguageIdentifier:
 
     Args:
         language: Code of the language that the texts should have.
-        others: Codes of further languages that they may be in, such as that of the other side.
+        alternatives: Codes of further languages that they may be in, such as that of the other side.
 
     Raises:
         ConfigurationError: lingua is not installed, or does not know the language.
     """
 
-    def __init__(self, language: str, others: Iterable[str] = ()) -> None:
+    def __init__(self, language: str, alternatives: Iterable[str] = ()) -> None:
         try:
             from lingua import Language  # noqa: PLC0415 (an extra)
         except ImportError as error:
             raise missing_package("--min-language", "lingua-language-detector") from error
         known = {lingua.iso_code_639_1.name.lower(): lingua for lingua in Language.all()}
         code = two_letters(language.replace("_", "-").lower().split("-")[0])
-        same = next((close for close in _TOO_CLOSE if code in close), {code})
-        self._accepted = {known[name] for name in same & known.keys()}
+        close = next((group for group in _TOO_CLOSE if code in group), {code})
+        self._accepted = {known[name] for name in close & known.keys()}
         if not self._accepted:
             raise ConfigurationError(
                 f"min_language: lingua does not know {language!r}; it knows {', '.join(sorted(known))}; leave "
                 "min_language out, or set the languages"
             )
-        scripts = set(scripts_of(language))
+        scripts = set(scripts_of(code))
         near = {name for name in known if scripts & set(scripts_of(name))}
-        second = {two_letters(other.replace("_", "-").lower().split("-")[0]) for other in others}
+        second = {two_letters(tag.replace("_", "-").lower().split("-")[0]) for tag in alternatives}
         # lingua compares two languages at least
-        candidates = near | same | second | {"en", "zh"}
+        candidates = near | close | second | {"en", "zh"}
         self._candidates = [known[name] for name in sorted(candidates & known.keys())]
 
     def likelihoods(self, texts: Sequence[str]) -> NDArray[np.float64]:
@@ -63,7 +65,7 @@ class LanguageIdentifier:
         ratios, certain = (
             map(np.array, zip(*map(self._judged, fast), strict=True)) if texts else [np.ones(0)] * 2
         )
-        doubtful = certain < _CERTAIN
+        doubtful = (certain < _CERTAIN) & (np.array(list(map(len, texts))) < _LONG)
         if doubtful.any():
             slow = self._slow.compute_language_confidence_values_in_parallel(
                 list(compress(texts, doubtful.tolist()))
@@ -73,9 +75,9 @@ class LanguageIdentifier:
 
     def _judged(self, values: Sequence["ConfidenceValue"]) -> tuple[float, float]:
         """The likelihood of the language, and its confidence."""
-        own = sum(value.value for value in values if value.language in self._accepted)
+        confidence = sum(value.value for value in values if value.language in self._accepted)
         best = max(value.value for value in values)
-        return (min(1.0, own / best), own) if best else (1.0, 1.0)
+        return (min(1.0, confidence / best), confidence) if best else (1.0, 1.0)
 
     @cached_property
     def _fast(self) -> "LanguageDetector":

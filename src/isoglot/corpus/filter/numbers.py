@@ -42,8 +42,7 @@ def placeholders(text: str, tags: Iterable[str] = ()) -> Counter[str]:
         >>> sorted(placeholders('Hi {0}, <ph  id="1" />%1$s of 50% %s'))
         ['%1$s', '%s', '<ph 1>', '{0}']
     """
-    found = Counter(map(_named, _PLACEHOLDER.findall(text))) if regex.search(r"[{%<]", text) else Counter()
-    return found + Counter(map(_named, tags))
+    return Counter(map(_named, [*_PLACEHOLDER.findall(text), *tags]))
 
 
 def _named(placeholder: str) -> str:
@@ -61,9 +60,9 @@ def numbers(text: str) -> list[str]:
 
     Example:
         >>> numbers("1,000 und 1.000, ١٢٫٥٠ %, 28.08.2009, 11:00, {0} %2$s")
-        ['1000', '1000', '12.5', '28', '8', '2009', '11', '0']
+        ['1000', '1000', '12.5', '28', '8', '2009', '11']
     """
-    found: list[str] = []
+    values: list[str] = []
     for match in _NUMBER.finditer(_PLACEHOLDER.sub("\ufffc", text)):
         digits = "".join(
             str(unicodedata.decimal(char)) if char.isdecimal() else char for char in match.group()
@@ -76,10 +75,10 @@ def numbers(text: str) -> list[str]:
         whole, *rest = (part.lstrip("0") or "0" for part in parts)
         if len(parts) == 2:
             decimals = parts[1].rstrip("0")
-            found.append(f"{whole}.{decimals}" if decimals else whole)
+            values.append(f"{whole}.{decimals}" if decimals else whole)
         else:
-            found += [whole, *rest]
-    return found
+            values += [whole, *rest]
+    return values
 
 
 def changed_numbers(source: str, target: str) -> tuple[list[str], list[str]]:
@@ -93,40 +92,38 @@ def changed_numbers(source: str, target: str) -> tuple[list[str], list[str]]:
         >>> changed_numbers("2.4 million since '97, at 9:30 p.m.", "240万，1997年，21:30")
         ([], [])
     """
-    first, second = numbers(source), numbers(target)
-    left, right = (
-        list((Counter(one) - Counter(other)).elements()) for one, other in ((first, second), (second, first))
-    )
+    first, second = Counter(numbers(source)), Counter(numbers(target))
+    left, right = list((first - second).elements()), list((second - first).elements())
     if not (left and right):
         return left, right
     if _same_digits(left, right):
         return [], []
     context = f"{source}\n{target}"
     for number in list(left):
-        same = next((other for other in right if _equal(number, other, context)), None)
-        if same is not None:
+        match = next((candidate for candidate in right if _equal(number, candidate, context)), None)
+        if match is not None:
             left.remove(number)
-            right.remove(same)
+            right.remove(match)
     return left, right
 
 
 def _same_digits(left: list[str], right: list[str]) -> bool:
-    """Whether the sides differ only in where numbers end (`15h30`, 15.30; `80, 000`, 80000)."""
-    one, other = ("".join(side).replace(".", "") for side in (left, right))
-    return one == other or (len(left) != len(right) and one.replace("0", "") == other.replace("0", ""))
+    """Whether the sides differ only in where numbers end (`15 30`, 15.30; `80, 000`, 80000)."""
+    first, second = ("".join(side).replace(".", "") for side in (left, right))
+    return first == second or (len(left) != len(right) and first.replace("0", "") == second.replace("0", ""))
 
 
-def _equal(one: str, other: str, context: str) -> bool:
-    """Whether two numbers that are written in different ways may be the same; ``context`` is the text of both sides."""
-    (hour, _, minute), (second_hour, _, second_minute) = one.partition("."), other.partition(".")
-    difference = abs(int(hour) - int(second_hour))
-    if minute == second_minute:
-        year, years = sorted((hour, second_hour), key=len)
-        if not minute and len(year) <= 2 and len(years) == 4 and difference % 100 == 0:
+def _equal(left: str, right: str, context: str) -> bool:
+    """Whether two numbers that are written in different ways may be equal; ``context`` is the text of both sides."""
+    (hour, _, minute), (second_hour, _, second_minute) = left.partition("."), right.partition(".")
+    if len(hour) <= 4 and len(second_hour) <= 4:
+        difference = abs(int(hour) - int(second_hour))
+        is_year = {len(hour), len(second_hour)} in ({1, 4}, {2, 4}) and not (minute or second_minute)
+        if is_year and difference % 100 == 0:
             return True
-        if difference == 12 and (minute or _HALF_OF_DAY.search(context)):
+        if minute == second_minute and difference == 12 and (minute or _HALF_OF_DAY.search(context)):
             return True
-    elif not difference and minute + second_minute == "3" and "半" in context:
-        return True
-    same_digits = one.replace(".", "").strip("0") == other.replace(".", "").strip("0")
+        if not difference and minute + second_minute == "3" and "半" in context:
+            return True
+    same_digits = left.replace(".", "").strip("0") == right.replace(".", "").strip("0")
     return same_digits and _SCALE.search(context) is not None

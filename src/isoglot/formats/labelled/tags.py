@@ -3,7 +3,7 @@
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from itertools import chain, islice
+from itertools import chain, islice, pairwise
 from pathlib import Path
 
 from datasets import Dataset
@@ -52,7 +52,11 @@ def read_tags(
         words.append([word for _, (word, _) in rows])
         tags.append([tag for _, (_, tag) in rows])
         if form == "columns":
-            tags[-1] = _iob2(tags[-1])
+            pairs = list(pairwise(["O", *tags[-1]]))
+            tags[-1] = [
+                f"B-{tag[2:]}" if tag.startswith("I-") and before[2:] != tag[2:] else tag
+                for before, tag in pairs
+            ]
     if not words:
         raise InputError("holds no tagged sentence; check the path and the format", path=path)
     return Dataset.from_dict(
@@ -79,7 +83,15 @@ def tagged_rows(
         )
     for block in blocks(chain(first, lines)):
         if name == "panx":
-            each(lambda line: _check_prefix(line, language), block, path)
+            for number, line in block:  # each token is marked with the code of its language
+                prefix = _PREFIXED.match(line)
+                known = prefix and {prefix[1], two_letters(language)} <= SCRIPTS.keys()
+                if prefix and known and prefix[1] not in codes(language):
+                    raise InputError(
+                        f"the token is marked {prefix[1]}:, but {language!r} is requested; give its own file",
+                        path=path,
+                        line=number,
+                    )
         parsed = zip(block, each(TAG_FORMATS[name], block, path), strict=True)
         rows = [(number, row) for (number, _), row in parsed if row is not None]
         if surface:
@@ -123,15 +135,6 @@ def check_tag(tag: str, allowed: Collection[str] | None) -> None:
         raise InputError(f"unknown tag {tag!r}, the tags here are {', '.join(sorted(allowed))}; fix the line")
 
 
-def _check_prefix(line: str, language: str) -> None:
-    """PAN-X marks each token with the code of its language, which must not be another one that we know."""
-    prefix = _PREFIXED.match(line)
-    if prefix and {prefix[1], two_letters(language)} <= SCRIPTS.keys() and prefix[1] not in codes(language):
-        raise InputError(
-            f"the token is marked {prefix[1]}:, but {language!r} is requested; give its own file"
-        )
-
-
 def _conllu(text: str) -> Row | None:
     """A word's form and UPOS."""
     columns = word_columns(text)
@@ -169,16 +172,6 @@ TAG_FORMATS: dict[str, Callable[[str], Row | None]] = {
     "columns": _columns,
 }
 """Formats of tagged files: how a line is read."""
-
-
-def _iob2(tags: Sequence[str]) -> list[str]:
-    """An ``I-`` that continues nothing of its type opens an entity."""
-    result = []
-    for position, tag in enumerate(tags):
-        before = tags[position - 1] if position else "O"
-        opens = tag.startswith("I-") and (before == "O" or before[2:] != tag[2:])
-        result.append(f"B-{tag[2:]}" if opens else tag)
-    return result
 
 
 _NODE, _RANGE = re.compile(r"[0-9]{1,9}"), re.compile(r"([0-9]{1,9})-([0-9]{1,9})")

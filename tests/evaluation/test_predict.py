@@ -1,0 +1,77 @@
+"""Predictions of examples without labels are those that an evaluation scores."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from datasets import Dataset
+
+import isoglot as iso
+from isoglot.errors import ConfigurationError
+from isoglot.testing import tiny_model, tiny_tokenizer
+
+TOPICS = {"text": ["the old river", "a quiet horse"] * 8, "label": ["water", "animals"] * 8}
+TAGGED = {
+    "words": [["the", "old", "river"], ["a", "horse"]] * 8,
+    "tags": [["DET", "ADJ", "NOUN"], ["DET", "NOUN"]] * 8,
+}
+ANSWERED = {
+    "id": list(map(str, range(8))),
+    "question": ["what runs?"] * 8,
+    "context": ["the old river runs"] * 8,
+    "answers": [{"text": ["river"], "start": [8]}] * 8,
+}
+
+
+def tuned(task: str, data: dict[str, Any], out: Path) -> Path:
+    encoder = {"model": tiny_model("bert"), "tokenizer": tiny_tokenizer("bert")}
+    rows = Dataset.from_dict(data)
+    return iso.finetune(task=task, **encoder, data=rows, out=out, epochs=2, select="last", learning_rate=1e-3)
+
+
+def test_labels_are_those_of_the_evaluation_whatever_the_data_are(tmp_path: Path) -> None:
+    model = tuned("text_classification", TOPICS, tmp_path / "run")
+    (accuracy, _) = iso.evaluate(model, "text_classification", languages="en", data=Dataset.from_dict(TOPICS))
+    said = iso.predict(model, "text_classification", TOPICS["text"])
+    right = [row["prediction"] == label for row, label in zip(said, TOPICS["label"], strict=True)]
+    assert accuracy.value == pytest.approx(100 * sum(right) / len(right))
+    assert all(0.5 <= row["probability"] <= 1 for row in said)
+    frame = pytest.importorskip("pandas").DataFrame({**TOPICS, "label": "unknown", "key": range(16)})
+    again = iso.predict(model, "text_classification", frame).to_frame()
+    assert list(again["prediction"]) == [row["prediction"] for row in said]
+    assert list(again["key"]) == list(range(16)), "columns of one's own pass through"
+    rows = iso.predict(model, "text_classification", {"said": ["a river"]}, columns={"text": "said"})
+    assert rows[0]["said"] == "a river"
+
+
+def test_words_get_tags_and_questions_answers(tmp_path: Path) -> None:
+    model = tuned("pos", TAGGED, tmp_path / "pos")
+    said = iso.predict(model, "pos", TAGGED["words"])
+    assert [len(row["prediction"]) for row in said] == [3, 2] * 8
+    iso.evaluate(model, "pos", languages="en", data=Dataset.from_dict(TAGGED), predictions=tmp_path / "said")
+    written = (tmp_path / "said" / "udpos" / "test-en.tsv").read_text().strip().split("\n\n")
+    assert [row["prediction"] for row in said] == [block.split("\n") for block in written]
+    model = tuned("squad", ANSWERED, tmp_path / "squad")
+    asked = {name: ANSWERED[name] for name in ("question", "context")}
+    assert all(row["prediction"] in row["context"] for row in iso.predict(model, "squad", asked))
+    pairs = {"premise": ["a", "b", "c"] * 4, "hypothesis": ["d", "e", "f"] * 4}
+    model = tuned(
+        "xnli", {**pairs, "label": ["entailment", "neutral", "contradiction"] * 4}, tmp_path / "nli"
+    )
+    (row,) = iso.predict(model, "xnli", [("a house", "a home")])
+    assert row["prediction"] in ("entailment", "neutral", "contradiction") and row["second"] == "a home"
+
+
+def test_what_cannot_be_predicted_is_refused(tmp_path: Path) -> None:
+    encoder = {"model": tiny_model("bert"), "tokenizer": tiny_tokenizer("bert")}
+    with pytest.raises(ConfigurationError, match="task tatoeba has no head, so a model predicts nothing"):
+        iso.predict(task="tatoeba", data=["a"], **encoder)
+    with pytest.raises(ConfigurationError, match="has no head for text_classification"):
+        iso.predict(task="text_classification", data=["a"], **encoder)
+    model = tuned("text_classification", TOPICS, tmp_path / "run")
+    with pytest.raises(ConfigurationError, match="column 'text' is missing, found utteranc"):
+        iso.predict(model, "text_classification", {"utteranc": ["a"]})
+    with pytest.raises(ConfigurationError, match=r"data: got 'a\.txt'; pass a list of texts"):
+        iso.predict(model, "text_classification", "a.txt")
