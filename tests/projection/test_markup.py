@@ -67,6 +67,8 @@ SAVED = [(0, 0), (1, 2), (2, 3), (3, 4), (4, 8), (6, 6), (7, 9), (8, 7), (9, 10)
         ("It rains.<br/><br/>However we go.", RAIN, RAINS, "Es regnet.<br/><br/>Am Ende gehen wir jedoch."),
         ("<b>It rains.</b><br/>However we go.", RAIN, RAINS, "<b>Es regnet.</b> <br/>Am Ende gehen wir jedoch."),
         ("It rains?<br/>We go.", "雨か。行く。", [(0, 0), (2, 1), (3, 3), (5, 2)], "雨か。<br/>行く。"),
+        # what is translated together with other words is not lost
+        ("a <b>c</b> d e", "E X", [(0, 1), (1, 1), (2, 1), (3, 0)], "E <b>X</b>"),
         # marks that open go to what follows, and marks alone do not choose a piece
         ('<p>It rains.</p><p>"We go".</p>', 'Es regnet. "Wir gehen".', [(0, 0), (1, 1), (2, 2), (4, 4), (5, 5)],
          '<p>Es regnet.</p> <p>"Wir gehen".</p>'),
