@@ -97,7 +97,7 @@ def test_links_are_written_into_a_translation_memory(memory: Path, tmp_path: Pat
             assert len(properties.pop("probabilities").split()) == len(line.split())
             assert row | {"properties": properties} == {"properties": {}, **old}
     reversed_ = run(*ALIGN, memory, "-f", "tmx", "--reverse")
-    assert 'srclang="de"' in reversed_ and reversed_.index('"de-AT"') < reversed_.index('"en-US"')
+    assert 'srclang="de-AT"' in reversed_ and reversed_.index('"de-AT"') < reversed_.index('"en-US"')
 
 
 def test_links_need_languages_to_be_written_into_a_translation_memory(tmp_path: Path) -> None:
