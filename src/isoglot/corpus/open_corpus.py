@@ -15,8 +15,7 @@ from typing import Any, Generic, TypeVar
 
 from isoglot.corpus.manifest import Manifest, is_prepared, read_manifest, row_batches
 from isoglot.errors import ConfigurationError, InputError
-from isoglot.formats.pair_rows import source_pairs
-from isoglot.formats.readers import read
+from isoglot.formats.readers import read, source_pairs
 from isoglot.formats.sentence_pair import SentencePair
 from isoglot.formats.sources import LANGUAGES, UNNAMED, Kind, Source, expand, sources_from
 from isoglot.languages import same_language

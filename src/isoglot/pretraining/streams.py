@@ -212,11 +212,12 @@ def encoded(
     for name in dict.fromkeys(view.stream for view in recipe.views.values()):
         folder = cache / "streams"
         show = partial(report.progress, f"encode {name}")
-        stream = encode_stream(
-            corpora[name], tokenizer, options=encoding(recipe, name), cache_dir=folder, progress=show
-        )
+        options = encoding(recipe, name)
+        stream = encode_stream(corpora[name], tokenizer, options=options, cache_dir=folder, progress=show)
         counts = stream_manifest(stream)["counts"]
-        lost = [f"{k} {n:,}" for k, n in counts.items() if k in _LOST and n]
+        limits = [f"{key}={n}" for key in ("max_length", "max_side") if (n := getattr(options, key))]
+        limit = {"overlong": f" for encode.{', '.join(limits)}"}
+        lost = [f"{k} {n:,}{limit.get(k, '')}" for k, n in counts.items() if k in _LOST and n]
         dropped = f" (encoding dropped: {', '.join(lost)})" if lost else ""
         if (pack := recipe.streams[name].pack) is not None:
             stream = pack_stream(stream, tokenizer, options=pack, cache_dir=folder)

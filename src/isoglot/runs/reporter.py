@@ -2,12 +2,14 @@
 
 import sys
 import warnings
-from collections.abc import Callable
-from typing import Any, Protocol
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Protocol, TypeVar
 
 from isoglot.checks import shortened
 from isoglot.errors import ConfigurationError
 from isoglot.runs.process_wide import ProcessWide, Restore
+
+Item = TypeVar("Item")
 
 
 class Reporter(Protocol):
@@ -103,6 +105,16 @@ def _shows_bars() -> bool:
         return True
     shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
     return shell is not None and "IPKernelApp" in shell.config
+
+
+def with_progress(
+    items: Iterable[Item], report: Reporter, label: str, *, total: int = 0, every: int = 1
+) -> Iterator[Item]:
+    """Pass items on, and report how many have passed after each, or after ``every`` so many."""
+    for done, item in enumerate(items, 1):
+        if done % every == 0:
+            report.progress(label, done, total)
+        yield item
 
 
 def _hide_bars() -> Restore:
