@@ -67,6 +67,11 @@ SAVED = [(0, 0), (1, 2), (2, 3), (3, 4), (4, 8), (6, 6), (7, 9), (8, 7), (9, 10)
         ("It rains.<br/><br/>However we go.", RAIN, RAINS, "Es regnet.<br/><br/>Am Ende gehen wir jedoch."),
         ("<b>It rains.</b><br/>However we go.", RAIN, RAINS, "<b>Es regnet.</b> <br/>Am Ende gehen wir jedoch."),
         ("It rains?<br/>We go.", "雨か。行く。", [(0, 0), (2, 1), (3, 3), (5, 2)], "雨か。<br/>行く。"),
+        ("We go?<br/>It rains.", "Gehen wir? Es regnet.", [(0, 3), (1, 0), (3, 1), (4, 4), (5, 5)],
+         "Gehen wir? <br/>Es regnet."),
+        ("<p>We can do it.</p><p>It rains.</p>", "Wir können das sehr gut tun. Es regnet.",
+         [(0, 0), (1, 1), (3, 2), (5, 7), (6, 8), (7, 9)],
+         "<p>Wir können das sehr gut tun.</p> <p>Es regnet.</p>"),
         # what is translated together with other words is not lost
         ("a <b>c</b> d e", "E X", [(0, 1), (1, 1), (2, 1), (3, 0)], "E <b>X</b>"),
         # marks that open go to what follows, and marks alone do not choose a piece

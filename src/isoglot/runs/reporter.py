@@ -1,6 +1,7 @@
 """What a verb reports while it works: lines and bars on the command line, bars in notebooks and on terminals."""
 
 import sys
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Protocol, TypeVar
 
@@ -41,9 +42,10 @@ class ProgressBars(Silent):
 
     def progress(self, label: str, done: int, total: int) -> None:
         """Move the step's bar; a step that is done, and begins anew, gets another."""
-        from tqdm.auto import tqdm  # noqa: PLC0415 - not for those who ask for no bar
-
         if label not in self._bars:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # without ipywidgets a notebook's bar is one of text
+                from tqdm.auto import tqdm  # noqa: PLC0415 - not for those who ask for no bar
             self._bars[label] = tqdm(
                 desc=label, total=total or None, delay=_DELAY, unit_scale=total >= _LARGE
             )
