@@ -114,6 +114,8 @@ def test_links_are_written_into_a_translation_memory(memory: Path, tmp_path: Pat
 def test_links_need_languages_to_be_written_into_a_translation_memory(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("a b ||| c d\n")
     out = tmp_path / "a.tmx"
+    message = run(*ALIGN, tmp_path / "a.txt", "-o", out, *LANGUAGES, fails=ConfigurationError)
+    assert "has the name of a translation memory, but format pharaoh was chosen; add --format tmx" in message
     message = run(*ALIGN, tmp_path / "a.txt", "-f", "tmx", "-o", out, fails=ConfigurationError)
     assert "names its languages; add --source-lang en --target-lang de" in message and not out.exists()
     run(*ALIGN, tmp_path / "a.txt", "-f", "tmx", "-o", out, *LANGUAGES)

@@ -17,7 +17,7 @@ from isoglot.corpus.manifest import InputFile
 from isoglot.corpus.open_corpus import Corpus, open_corpus
 from isoglot.errors import ConfigurationError
 from isoglot.formats.sentence_pair import SentencePair
-from isoglot.formats.sources import Source
+from isoglot.formats.sources import Source, by_suffix
 from isoglot.formats.words import WordMode
 from isoglot.runs.files import check_outputs
 from isoglot.runs.fingerprint import fingerprint
@@ -42,6 +42,11 @@ def align_file(
     ``overwrite``: Replace a corpus or a saved model that was made from other inputs or with other options.
     """
     form, progress = form or LinkFormat(), reporter_of(progress)
+    if form.output not in ("tmx", "corpus") and by_suffix(str(out)) == "tmx":
+        raise ConfigurationError(
+            f"{out}: has the name of a translation memory, but format {form.output} was chosen; add --format tmx, or "
+            "choose another name"
+        )
     beside = [*paths_of(aligner, "save", "lexicon"), *form.files]
     reads = paths_of(aligner, "train_on", "load", "start", "model")
     again = form.shows_words and not isinstance(aligner, Encoder | SavedModel)
