@@ -58,7 +58,7 @@ def test_an_encoder_is_tuned_packed_exported_and_begun_from(encoder: Path, tmp_p
         out = iso.export(model, tmp_path / "sentences", layer=2, tokenizer=tokenizer)
     assert (out / "modules.json").is_file()
     with pytest.raises(ConfigurationError, match="export option to"):
-        iso.export(encoder, tmp_path / "other", to="tensorflow")  # type: ignore[arg-type]
+        iso.export(encoder, tmp_path / "other", to="tensorflow")
     rows = tiny_bitext(8)
     bitext = tmp_path / "en-xx.tsv"
     bitext.write_text("".join(f"{s}\t{t}\n" for s, t in zip(rows["source"], rows["target"], strict=True)))

@@ -182,7 +182,7 @@ def test_aligners_refuse_text_and_lists_of_sentences_as_words(encoder):
 
 def test_columns_inside_columns_are_named_with_a_dot() -> None:
     rows = [{"id": n, "translation": {"en": "the house", "de": "das Haus"}} for n in range(3)]
-    names = {"source": "translation.en", "target": "translation.de", "method": "hmm"}
+    names: dict[str, Any] = {"source": "translation.en", "target": "translation.de", "method": "hmm"}
     dataset = Dataset.from_list(rows)
     for data in (rows, dataset, dataset.to_pandas(), {"translation": [row["translation"] for row in rows]}):
         assert [pair.texts for pair in iso.align_many(data, **names)] == [("the house", "das Haus")] * 3

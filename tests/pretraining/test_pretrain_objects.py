@@ -105,7 +105,7 @@ def test_callbacks_hear_of_each_step_and_the_history_is_a_frame(values: dict, tm
     with pytest.raises(
         ConfigurationError, match=r"callbacks: got 'print'; a transformers.TrainerCallback is needed"
     ):
-        pretrain(values, tmp_path / "other", callbacks=["print"])
+        pretrain(values, tmp_path / "other", callbacks=["print"])  # type: ignore[list-item]
 
 
 def test_frames_dictionaries_and_pairs_train_as_data_sets_do(values: dict, tmp_path: Path) -> None:

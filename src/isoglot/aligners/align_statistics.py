@@ -9,19 +9,14 @@ from itertools import islice, zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
-import numpy as np
-
-from isoglot.aligners.alignment import WINDOW, LinkTable, usable_words, with_links
+from isoglot.aligners.alignment import LinkTable, usable_words, with_links
 from isoglot.aligners.options import Eflomal, FastAlign, Hmm, SavedModel
 from isoglot.aligners.pairs_in_files import ReadPairs, Warn, Warnings, silent
 from isoglot.aligners.statistical.bitext import BitextSide, Ints, WordNumbers
+from isoglot.aligners.statistical.decoding import SentenceAlignments
 from isoglot.aligners.statistical.eflomal import EflomalAligner
 from isoglot.aligners.statistical.methods import require_room
-from isoglot.aligners.statistical.model import (
-    AGREEMENT,
-    SentenceAlignments,
-    StatisticalAligner,
-)
+from isoglot.aligners.statistical.model import AGREEMENT, StatisticalAligner
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.formats.sentence_pair import SentencePair
 from isoglot.formats.sources import UNNAMED
@@ -76,7 +71,7 @@ def _learned(
     if start is not None and aligner.any_language:
         start.languages = learner.languages
     elif start is not None:
-        start.require_languages(text.languages, name=str(aligner.start), hint="add --any-language")
+        start.require_languages(text.languages)
     keep = aligner.save is not None or aligner.lexicon is not None
     made_from = None
     if aligner.save is not None:
@@ -100,7 +95,7 @@ def _unchanged(pairs: Iterator[SentencePair], text: _Text) -> Iterator[SentenceP
 def _by_loaded(
     request: SavedModel, read: ReadPairs, words: WordMode | None, warn: Warn, overwrite: bool
 ) -> Iterator[SentencePair]:
-    """Links by a saved model, a window of pairs at a time."""
+    """Links by a saved model."""
     aligner = _loaded(request.load, words, **request.decoding())
     if request.threshold is not None and aligner.symmetrisation != AGREEMENT:
         raise ConfigurationError(
@@ -110,22 +105,14 @@ def _by_loaded(
     if request.save is not None:
         made_from = _room(aligner, request.save, [aligner.trained().digest()], overwrite)
     _keep(aligner, request, made_from)
-    pairs = read(_mode(words, aligner), warn)
-    languages, unknown, first = set[tuple[str, str]](), aligner.foreign_text(), 0
-    while window := list(islice(pairs, WINDOW)):
-        for tags in {pair.languages for pair in window} - languages:
-            languages.add(tags)
-            if not request.any_language:
-                aligner.require_languages(tags, name=str(request.load), hint="add --any-language")
-        usable = [usable_words(pair.words, number, warn) for number, pair in enumerate(window, first + 1)]
-        sides = [[pair[side] for pair in usable] for side in (0, 1)]
-        unknown.look(*sides)
-        source_lengths, target_lengths = (
-            np.array([len(words) for words in side], np.int64) for side in sides
-        )
-        tables = aligner.tables(*sides).windows(len(window))
-        yield from _linked(iter(window), tables, source_lengths, target_lengths, request)
-        first += len(window)
+    if request.any_language:
+        aligner.languages = "", ""
+    return aligner.align_pairs(
+        read(_mode(words, aligner), warn),
+        warn=warn,
+        min_probability=request.min_probability,
+        min_score=request.min_score,
+    )
 
 
 def _loaded(model: Path, words: WordMode | None, **decoding: Any) -> StatisticalAligner:
@@ -183,8 +170,8 @@ def _linked(
     tables: Iterator[LinkTable],
     source: Ints,
     target: Ints,
-    aligner: FastAlign | Hmm | SavedModel | Eflomal,
-    scored: bool = True,
+    aligner: FastAlign | Hmm | Eflomal,
+    scored: bool,
 ) -> Iterator[SentencePair]:
     """The pairs with their links, without the improbable ones; ``scored``: their probabilities and scores are needed.
 
