@@ -68,8 +68,8 @@ def pretrain(  # noqa: PLR0913 - the face names what users look for
 
     The folder holds ``recipe.yaml`` (everything explicit), ``run.json`` (versions, seed, hashes of the inputs), the
     trainer's ``checkpoint-N`` folders, ``checkpoint`` (the encoder as a plain Hugging Face folder, and
-    ``objectives.safetensors``), and last ``manifest.json``. A finished run of the same recipe on the same data is
-    left alone. Under ``torchrun`` the first rank prepares and writes.
+    ``objectives.safetensors``), ``history.jsonl`` (what was logged), and last ``manifest.json``. A finished run of the
+    same recipe on the same data is left alone. Under ``torchrun`` the first rank prepares and writes.
 
     Args:
         recipe: A recipe, or what :func:`isoglot.pretraining.check.load_recipe` makes one of: a file, the name of a
