@@ -75,3 +75,13 @@ def test_what_cannot_be_predicted_is_refused(tmp_path: Path) -> None:
         iso.predict(model, "text_classification", {"utteranc": ["a"]})
     with pytest.raises(ConfigurationError, match=r"data: got 'a\.txt'; pass a list of texts"):
         iso.predict(model, "text_classification", "a.txt")
+
+
+def test_columns_inside_columns_are_named_with_a_dot() -> None:
+    encoder = {"model": tiny_model("bert"), "tokenizer": tiny_tokenizer("bert")}
+    rows = [{"translation": {"en": f"the house {n}", "de": f"das Haus {n}"}} for n in range(4)]
+    columns = {"source": "translation.de", "target": "translation.en"}
+    row, *_ = iso.evaluate(
+        task="tatoeba", languages="de", data=Dataset.from_list(rows), columns=columns, layer=2, **encoder
+    )
+    assert row.examples == 4

@@ -6,12 +6,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from labelled_files import text_file
 from tagged_lines import carried
 
 import isoglot as iso
 from isoglot.errors import ConfigurationError, InputError
 
 SAVE = "Speichern Sie die Datei. Sie können sie dann schließen."
+RAIN = "Es regnet. Am Ende gehen wir jedoch."
+RAINS = [(0, 0), (1, 1), (2, 2), (3, 7), (4, 6), (5, 5), (6, 8)]
 SAVED = [(0, 0), (1, 2), (2, 3), (3, 4), (4, 8), (6, 6), (7, 9), (8, 7), (9, 10)]
 
 
@@ -59,6 +62,28 @@ SAVED = [(0, 0), (1, 2), (2, 3), (3, 4), (4, 8), (6, 6), (7, 9), (8, 7), (9, 10)
         ("a&#10;<x/>&nbsp;c", "A C", [(0, 0), (1, 1)], "A <x/>\u00a0C"),
         ("a <x/>&#10;c", "A C", [(0, 0), (1, 1)], "A <x/>&#10;C"),
         ("a&#10;<x/>&nbsp;c", "A&#10;&nbsp;C", [(0, 0), (1, 1)], "A&#10;<x/>&nbsp;C"),
+        # the end of a sentence is one in the translation, and tags that stand together stay together
+        ("It rains. <br/>However we go.", RAIN, RAINS, "Es regnet. <br/>Am Ende gehen wir jedoch."),
+        ("It rains.<br/><br/>However we go.", RAIN, RAINS, "Es regnet.<br/><br/>Am Ende gehen wir jedoch."),
+        ("<b>It rains.</b><br/>However we go.", RAIN, RAINS, "<b>Es regnet.</b> <br/>Am Ende gehen wir jedoch."),
+        ("It rains?<br/>We go.", "雨か。行く。", [(0, 0), (2, 1), (3, 3), (5, 2)], "雨か。<br/>行く。"),
+        ("We go?<br/>It rains.", "Gehen wir? Es regnet.", [(0, 3), (1, 0), (3, 1), (4, 4), (5, 5)],
+         "Gehen wir? <br/>Es regnet."),
+        ("<p>We can do it.</p><p>It rains.</p>", "Wir können das sehr gut tun. Es regnet.",
+         [(0, 0), (1, 1), (3, 2), (5, 7), (6, 8), (7, 9)],
+         "<p>Wir können das sehr gut tun.</p> <p>Es regnet.</p>"),
+        # what is translated together with other words is not lost
+        ("a <b>c</b> d e", "E X", [(0, 1), (1, 1), (2, 1), (3, 0)], "E <b>X</b>"),
+        # marks that open go to what follows, and marks alone do not choose a piece
+        ('<p>It rains.</p><p>"We go".</p>', 'Es regnet. "Wir gehen".', [(0, 0), (1, 1), (2, 2), (4, 4), (5, 5)],
+         '<p>Es regnet.</p> <p>"Wir gehen".</p>'),
+        ("a b c d <a>there.!</a>", "dort A B C D.!", [(0, 1), (1, 2), (2, 3), (3, 4), (4, 0), (5, 5), (6, 6)],
+         "<a>dort</a> A B C D.!"),
+        # space is outside of elements, once between two tags that stand alone, and not in text without spaces
+        ("a <b>c <i>d</i></b>, e", "A C D E", [(0, 0), (1, 1), (2, 2), (4, 3)], "A <b>C <i>D</i></b> E"),
+        ("a <b>c <ph/> d</b>, e", "A C, E", [(0, 0), (1, 1), (3, 2), (4, 3)], "A <b>C <ph/></b>, E"),
+        ("a <b>c <ph/><i>d</i></b>", "A D", [(0, 0), (2, 1)], "A <b><ph/><i>D</i></b>"),
+        ("a <ph/> c", "東京", [(0, 0), (1, 1)], "東<ph/>京"),
         # codes that cross an element
         ('<b>a <bx id="1"/>c</b> d<ex id="1"/>', "A C D", [(0, 0), (1, 1), (2, 2)],
          '<b>A <bx id="1"/>C</b> D<ex id="1"/>'),
@@ -131,7 +156,29 @@ def test_lost_split_and_moved_tags_are_listed(tmp_path: Path) -> None:
         ["3", "split", "<i>"],
         ["4", "moved", "<x/>"],
     ]
-    with pytest.raises(ConfigurationError, match="--problems: only --kind markup"):
+    with pytest.raises(ConfigurationError, match='`problems`: only kind="markup"'):
         iso.project(*inputs, out, kind="pos", **how)
     with pytest.raises(ConfigurationError, match="two outputs are the same"):
         iso.project(*inputs, problems, kind="markup", **how)
+
+
+def test_tags_end_at_the_words_of_a_segmenter(tmp_path: Path) -> None:
+    lines = {"en.html": "at <b>Peking University</b>\n&lt;<i>a</i>\n", "zh.txt": "在北京大学\n< 甲乙\n"}
+    files = {**lines, "zh.words": "在 北京大学\n< 甲乙\n", "links": "0-0 2-1\n1-1\n"}
+    source, translation, words, links = (text_file(tmp_path, *file) for file in files.items())
+    out = tmp_path / "zh.html"
+    how: dict[str, Any] = {"kind": "markup", "links_file": links}
+    iso.project(source, translation, out, segmented=words, **how)
+    assert out.read_text(encoding="utf-8") == "在<b>北京大学</b>\n&lt; <i>甲乙</i>\n"
+    iso.project(source, translation, out, **how)
+    assert out.read_text(encoding="utf-8") == "在<b>北</b>京大学\n&lt; <i>甲</i>乙\n"
+    for text, wanted in (
+        ("在 北京大学\n", r"zh\.words: ends before the translation"),
+        ("在 北京大学\n< 甲乙\n甲\n", r"zh\.words: has more lines than the translation"),
+        ("在 北京\n< 甲乙\n", r"zh\.words:1: \['在', '北京'\] do not spell the translation"),
+    ):
+        words.write_text(text, encoding="utf-8")
+        with pytest.raises(InputError, match=wanted):
+            iso.project(source, translation, out, segmented=words, **how)
+    with pytest.raises(ConfigurationError, match='`segmented`: is for kind="markup"'):
+        iso.project(source, translation, out, kind="pos", segmented=words)

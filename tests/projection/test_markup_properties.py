@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import itertools
 import random
+import re
 import sys
 from collections import Counter
 from collections.abc import Callable
 from types import FrameType
 from typing import Any
+from xml.etree import ElementTree
+from xml.sax.saxutils import escape
 
 import pytest
 from tagged_lines import PAIRS, bare, carried, lines, projection, tagged_pair
@@ -61,6 +64,69 @@ def test_every_tag_is_written_once_inside_what_held_it() -> None:
             tag.text for tag in parse_markup(line).tags
         )
         assert "".join(parse_markup(result).text.split()) == text.replace(" ", "")
+
+
+XML_PAIRS = ('<g id="{}">', "</g>"), ("<b>", "</b>"), ('<bpt i="{}">{{</bpt>', '<ept i="{}">}}</ept>')
+XML_ALONE = '<ph id="{}"/>', "<br/>", "<!-- & -->"
+TEXTS = (
+    "x < 5",
+    "a&b",
+    "Tom & Jerry",
+    "R&D;",
+    "1 > 0",
+    '"so"',
+    "東京で",
+    "l'eau",
+    "« ah »",
+    "（注）",
+    ".",
+    "ok",
+)
+
+
+@pytest.mark.parametrize("escaped", [False, True])
+def test_a_line_of_xml_stays_one_and_without_its_tags_is_the_translation(escaped: bool) -> None:
+    for seed in range(500):
+        rng = random.Random(seed)
+        line, numbers = "", itertools.count(1)
+        for text in rng.choices(TEXTS, k=rng.randint(1, 6)):
+            number = next(numbers)
+            opening, closing = rng.choice(XML_PAIRS) if rng.random() < 0.5 else ("", "")
+            alone = rng.choice(XML_ALONE) if rng.random() < 0.4 else ""
+            inside = rng.choice(
+                [f"{alone}{escape(text)}", f"{escape(text)}{alone}", f"{alone} {escape(text)}"]
+            )
+            line += f"{opening}{inside}{closing}{rng.choice(['', ' '])}".format(*[number] * 9)
+        translation = rng.choice(["", " "]).join(rng.choices(TEXTS, k=rng.randint(0, 6)))
+        written = escape(translation) if escaped else translation.replace("&", "& ")
+        count = [range(len(words)) for words in tagged_pair(line, written).words]
+        result = carried(line, written, [pair for pair in itertools.product(*count) if rng.random() < 0.2])
+        bare = ElementTree.fromstring(f"<seg>{re.sub('<[be]pt.*?</[be]pt>', '', result)}</seg>")
+        wanted = "".join(translation.split())
+        assert "".join("".join(bare.itertext()).split()) == wanted, (line, translation, result)
+        assert Counter(re.findall("<[^>]*>", result)) == Counter(re.findall("<[^>]*>", line))
+
+
+def test_tags_stay_between_sentences() -> None:
+    """Whatever words are linked to others of their sentence, in whatever order these are."""
+    for seed in range(400):
+        rng = random.Random(seed)
+        tag = rng.choice(["<br/>", " <br/>", "<br/><br/>", '<ph id="1"/> '])
+        lengths = [(rng.randint(1, 5), rng.randint(1, 5)) for _ in range(3)]
+        source = [" ".join([*(f"s{n}" for n in range(words)), "e."]) for words, _ in lengths]
+        target = [" ".join([*(f"t{n}" for n in range(words)), "e."]) for _, words in lengths]
+        links, first, other = [], 0, 0
+        for words, translated in lengths:
+            links += [
+                (first + i, other + j)
+                for i, j in itertools.product(range(words), range(translated))
+                if rng.random() < 0.3
+            ]
+            links += [(first + words + n, other + translated + n) for n in (0, 1)]  # e and the full stop
+            first, other = first + words + 2, other + translated + 2
+        result = carried(tag.join(source), " ".join(target), links)
+        pieces = [piece for piece in re.split("<[^>]*>", result) if piece.strip()]
+        assert [piece.strip() for piece in pieces] == target, (tag.join(source), links, result)
 
 
 def held(marked: str) -> dict[str, set[bool]]:

@@ -57,7 +57,7 @@ def pair_writer(
     and attributes, and the values as properties, without characters that XML forbids, which are counted; the two files
     of a Moses pair: the sentences alone. ``-`` is TSV on standard output.
 
-    ``languages``: What the header of a TMX file names, which it has to.
+    ``languages``: Those of a TMX file, which has to name them; its header has the source's as the first pair does.
     ``form``: The format, whatever the file is called.
     """
     form, legal = form or _format(paths), XmlText()
@@ -67,7 +67,14 @@ def pair_writer(
     with ExitStack() as stack:
         files: list[IO[str]] = [stack.enter_context(text_output(path)) for path in paths]
 
+        header = form == "tmx"  # it is not written yet
+
         def write(pair: SentencePair, values: Mapping[str, Any]) -> None:
+            nonlocal header
+            if header:
+                label = str(pair.row_values().get("source_language", languages[0]))
+                files[0].write(_TMX.format(source=quoteattr(label if _is_language(label) else languages[0])))
+                header = False
             if writer is not None:
                 lines = writer.lines(pair, values)
             elif form == "jsonl":
@@ -77,9 +84,9 @@ def pair_writer(
             for file, line in zip(files, lines, strict=True):
                 file.write(line)
 
-        if form == "tmx":
-            files[0].write(_TMX.format(source=quoteattr(languages[0])))
         yield write
+        if header:
+            files[0].write(_TMX.format(source=quoteattr(languages[0])))
         if form == "tmx":
             files[0].write("</body>\n</tmx>\n")
             legal.warn(paths[0])

@@ -199,6 +199,9 @@ class MarkupProjection:
             begin = target[0] if left is None else self.words[left][1]
             end = target[1] if right is None else self.words[right][0]
             cut = begin if left is None else self._behind_marks(begin, end)
+            if left is not None and self._ends_sentence(0, self.spans[left].words[1]):
+                stops = [gap for gap in range(begin, end + 1) if self._ends_sentence(1, gap)]
+                cut = self._behind_marks(stops[0], end) if stops else cut
             following = 0 if left is None else rank[left] + 1
             if left is not None:
                 lost = following < len(children) and children[following] not in self.words
@@ -231,7 +234,7 @@ class MarkupProjection:
         element = self.marked.elements[number]
         touches = self._spaces[element.opening][0] == "", self._spaces[element.closing][1] == ""
         before = self.pair.source_words[span.words[0] - 1] if span.words[0] > first else ""
-        ends = before.endswith(_SENTENCE_ENDS)
+        ends = bool(before) and self._ends_sentence(0, span.words[0])
         if ends:
             touches = True, False
         if touches[0] != touches[1]:  # written together with a word, a tag stays with it
@@ -243,6 +246,10 @@ class MarkupProjection:
         )
         if best[0] > best[1] or any(self._outside(span.parent, gap) != (gap,) for gap in best):
             best = self._least_wrong(number, left, right, [low, high])
+            around = range(max(low, best[0] - _NEAR), min(high, best[0] + _NEAR) + 1)
+            if stops := [gap for gap in around if ends and self._ends_sentence(1, gap)]:
+                stop_gap = min(stops, key=lambda gap: abs(gap - best[0]))
+                best = stop_gap, stop_gap
         if span.words[0] == first:
             return best[0]
         if span.words[1] == stop or not left:
@@ -252,6 +259,10 @@ class MarkupProjection:
             return best[1]
         behind = self._behind_marks(best[0], high if ends else best[1]) if mark else best[0]
         return behind if self._outside(span.parent, behind) == (behind,) else best[0]
+
+    def _ends_sentence(self, side: int, gap: int) -> bool:
+        """Whether the word before a gap ends a sentence."""
+        return gap > 0 and self.pair.words[side][gap - 1].endswith(_SENTENCE_ENDS)
 
     def _behind_marks(self, gap: int, stop: int) -> int:
         """The gap behind the marks that stand here and close what is before them, as ``.`` and ``)`` do, not ``(``."""

@@ -11,7 +11,7 @@ The text is read and written with ``&lt;`` and ``&amp;``; references to characte
 
 import html
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from itertools import accumulate, groupby, pairwise, zip_longest
@@ -26,7 +26,7 @@ from isoglot.errors import InputError
 from isoglot.formats.line_files import numbered_lines, parsed
 from isoglot.formats.pair_writer import pair_writer, segment
 from isoglot.formats.sentence_pair import SentencePair
-from isoglot.formats.words import has_unspaced
+from isoglot.formats.words import has_unspaced, locate_words, split_words
 from isoglot.projection.elements import MarkupProjection
 from isoglot.projection.labels import LabelKind
 from isoglot.projection.rule import Words
@@ -45,8 +45,33 @@ class InlineTags(LabelKind):
         """One pair per line, labelled with its tags and with how the translation is written."""
         sources = parsed(parse_markup, _segments(self.labels), self.labels)
         translations = parsed(unescaped, _segments(self.translation), self.translation)
-        for line, (marked, (text, written)) in enumerate(self.paired(zip_longest(sources, translations)), 1):
-            yield cut_marked(SentencePair((marked.text, text), line=line), marked, written, self.cut)
+        pairs = enumerate(self.paired(zip_longest(sources, translations)), 1)
+        yield from self._segmented(
+            cut_marked(SentencePair((marked.text, text), line=line), marked, written, self.cut)
+            for line, (marked, (text, written)) in pairs
+        )
+
+    def _segmented(self, pairs: Iterable[SentencePair]) -> Iterator[SentencePair]:
+        """The pairs, with the words that a segmenter has found in their translations if there is a file of them."""
+        path = self.options.segmented
+        if path is None:
+            yield from pairs
+            return
+        for pair, numbered in zip_longest(pairs, numbered_lines(path)):
+            if pair is None or numbered is None:
+                problem = "has more lines than" if pair is None else "ends before"
+                raise InputError(
+                    f"{problem} the translation; one line of words for each is needed", path=path
+                )
+            line, words = numbered[0], split_words(unescaped(numbered[1])[0], mode="whitespace")
+            spans = locate_words(pair.target, words)
+            if spans is None:
+                problem = (
+                    f"{shortened(words)} do not spell the translation; only separate its words by spaces"
+                )
+                raise InputError(problem, path=path, line=line)
+            pair.words, pair.spans = (pair.source_words, words), (pair.texts_and_spans[1][0], spans)
+            yield pair
 
     def carried(self, pair: SentencePair) -> Any:
         """The translation with the tags."""
@@ -68,10 +93,13 @@ class TranslationMemory(InlineTags):
 
     def pairs(self) -> Iterator[SentencePair]:
         """One pair per unit."""
-        for pair in self._corpus.pairs():
+
+        def read(pair: SentencePair) -> SentencePair:
             lines = [(pair.line, segment(pair.source, pair.tags[0]))]
             (marked,) = parsed(parse_markup, lines, self.labels)
-            yield cut_marked(pair, marked, unescaped(segment(pair.target))[1], self.cut)
+            return cut_marked(pair, marked, unescaped(segment(pair.target))[1], self.cut)
+
+        return self._segmented(map(read, self._corpus.pairs()))
 
     def carried(self, pair: SentencePair) -> SentencePair:
         """The unit with the tags in both segments."""

@@ -64,6 +64,11 @@ class ProjectOptions(Options):
     words: Literal["unicode", "whitespace"] = option(
         "unicode", "How text is split into words: unicode, or whitespace for tokenised text.", group=READING
     )
+    segmented: Path | None = option(
+        None,
+        "Of markup, the translation with spaces between its words, as a segmenter writes it: tags end at them.",
+        group=READING,
+    )
     whole: bool = option(False, "Of questions, align whole contexts, not sentence by sentence.", group=_LINKS)
     gap: int = option(GAP, "Longest gap in a span that is filled in, in words.", group=_WRITING, ge=0)
     uncertain: Literal["blank", "outside", "drop"] = option(
@@ -90,6 +95,10 @@ class ProjectOptions(Options):
             )
         if self.problems is not None and self.kind != "markup":
             raise ValueError("--problems: only --kind markup has tags to list; leave it out")
+        if self.segmented is not None and self.kind != "markup":
+            raise ValueError(
+                "--segmented: is for --kind markup; give the segmented text as the translation, and --words whitespace"
+            )
         if isinstance(self.links, Encoder) and self.links.engine == "ray":
             raise ValueError("--engine ray: align with `isoglot align --engine ray`, and give --links FILE")
         return self

@@ -69,7 +69,12 @@ def project(
     """
     chosen = project_options(labels, **options)
     links = chosen.links
-    reads = [labels, translation, *paths_of(links, "links_file", "train_on", "load", "start", "model")]
+    reads = [
+        labels,
+        translation,
+        chosen.segmented,
+        *paths_of(links, "links_file", "train_on", "load", "start", "model"),
+    ]
     saved = paths_of(links, "save")
     outputs = [out, *saved, *paths_of(links, "lexicon"), *([chosen.problems] if chosen.problems else [])]
     check_outputs(outputs, reads, folders=saved)

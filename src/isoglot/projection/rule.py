@@ -79,8 +79,9 @@ def project_spans(
         exclusive: Apply the rule's third part; answers to different questions may share words.
         gap: Words that are filled in between two of a span.
         parents: For each span the number of an earlier one that it must not leave, or none.
-        marks: Words of the translation without a letter, of markup: they choose between pieces of a span only where no
-            other word does, and words without links are filled in whatever their number.
+        marks: Words of the translation without a letter, of markup. They choose between pieces of a span only where no
+            other word does, words without links are filled in whatever their number, and a span with half of the links
+            of no word has those words that it shares.
 
     Example:
         >>> from isoglot.formats.sentence_pair import SentencePair
@@ -92,14 +93,14 @@ def project_spans(
     for source, target in pair.links:
         targets[source].append(target)
     claims: dict[Words, dict[int, _Weight]] = {span: {} for span in spans}
-    for (
-        span,
-        words,
-    ) in claims.items():  # target words half of whose links are from the span, from left to right
+    for span, words in claims.items():  # target words half of whose links are from it, from left to right
+        shared: dict[int, _Weight] = {}
         for word in sorted({target for source in range(*span) for target in targets.get(source, ())}):
             probabilities = [value for source, value in by_target[word] if span[0] <= source < span[1]]
-            if 2 * len(probabilities) >= len(by_target[word]):
-                words[word] = (len(probabilities), sum(probabilities))
+            claimed = words if 2 * len(probabilities) >= len(by_target[word]) else shared
+            claimed[word] = (len(probabilities), sum(probabilities))
+        if marks is not None and not words:
+            words.update(shared)
     owners = _owners(claims) if exclusive else {}
     result: list[ProjectedSpan] = []
     for number, span in enumerate(spans):

@@ -223,7 +223,7 @@ class MLQA(QuestionTask):
 
 @dataclass
 class TyDiQA(QuestionTask):
-    """TyDiQA-GoldP, in one file of all languages or one each."""
+    """TyDiQA-GoldP, in one file of all languages or one each; its test data are not public, so dev is read as test."""
 
     kind = "tydiqa"
     hub = HubSpec("google/xtreme", "tydiqa", _ANSWERS, {"dev": "validation", "test": "validation"})

@@ -66,6 +66,33 @@ def test_names_of_files_in_a_folder_are_those_that_are_documented(tmp_path: Path
         DataSource([str(tmp_path / "ud")]).find("de", "dev")
 
 
+@pytest.mark.parametrize(
+    ("names", "wanted"),
+    [
+        (["v1.1-train.json", "v1.1-dev.json"], "v1.1-dev.json"),
+        (["v1.1-train.json", "v1.1-dev/tydiqa-goldp-dev-bengali.json", "v1.1-dev/tydiqa-goldp-dev-finnish.json"],
+         "v1.1-dev/tydiqa-goldp-dev-bengali.json"),
+        (["v1.1-train.json", "v1.1-dev.json", "v1.1-dev/tydiqa.goldp.bn.dev.json"],
+         "v1.1-dev/tydiqa.goldp.bn.dev.json"),
+    ],
+)  # fmt: skip
+def test_official_files_of_tydiqa_whose_dev_data_are_its_test_data(
+    tmp_path: Path, names: list[str], wanted: str
+) -> None:
+    for name in names:
+        path = tmp_path / f"tydiqa-goldp-{name}"
+        path.parent.mkdir(exist_ok=True)
+        path.touch()
+    source = DataSource([str(tmp_path)])
+    splits = {split: source.find("bn", split)[0].path for split in ("train", "dev", "test")}
+    assert splits == {
+        "train": f"{tmp_path}/tydiqa-goldp-v1.1-train.json",
+        **dict.fromkeys(("dev", "test"), f"{tmp_path}/tydiqa-goldp-{wanted}"),
+    }
+    (tmp_path / "bn.test.json").touch()
+    assert source.find("bn", "test")[0].path.endswith("bn.test.json")
+
+
 def test_sides_of_a_pair_are_found_by_documented_names(tmp_path: Path) -> None:
     made = {
         "tatoeba": ("tatoeba.deu-eng.deu", "tatoeba.deu-eng.eng", "tatoeba.fra-eng.eng"),

@@ -120,6 +120,8 @@ def with_schema(rows: Dataset, schema: Features, columns: Mapping[str, str] | No
     for name, feature in known.items():
         names = (columns[name],) if name in columns else COLUMN_NAMES.get(name, (name,))
         column = next((n for n in names if n in rows.features), None)
+        if column is None and (flat := _flattened(rows, names[0])) is not None:
+            rows, column = flat, names[0]
         if column is not None:
             if isinstance(feature, List) and not isinstance(rows.features[column], List | LargeList):
                 # the library would make a list of characters
@@ -141,6 +143,15 @@ def with_schema(rows: Dataset, schema: Features, columns: Mapping[str, str] | No
         raise ConfigurationError(
             f"the columns {', '.join(table)} do not have the types that the task reads ({error}); convert them"
         ) from error
+
+
+def _flattened(rows: Dataset, name: str) -> Dataset | None:
+    """The rows with a column ``translation.en`` of the column ``translation``, if it holds dictionaries with it."""
+    first, _, rest = name.partition(".")
+    if not rest or first not in rows.features:
+        return None
+    flat = rows.select_columns([first]).flatten()
+    return rows.add_column(name, flat[name][:]) if name in flat.features else None
 
 
 def with_languages(rows: Dataset, source: str, target: str) -> Dataset:

@@ -38,8 +38,14 @@ OF_LANGUAGES = (
     "{language}.{split} *.{language}.{split} {language}-{split} {split}-{language} {language}_*-{split} "
     "{language}/{split} {language}/*-ud-{split} {split}-context-{context}-question-{question}",
     "{language} xquad.{language}",  # one file for all splits
+    "tydiqa.goldp.{language}.{public}",
+    "tydiqa-goldp-{public}-{name}",
+    "tydiqa-goldp-v*-{public}",  # one file for all languages
 )
-"""Those in a folder of several languages: of `isoglot world`, XTREME, TyDiQA, Universal Dependencies, WikiANN, MLQA."""
+"""Those in a folder of several languages: of `isoglot world`, XTREME, Universal Dependencies, WikiANN, MLQA, TyDiQA.
+
+TyDiQA's test data are not public: its development data are read as test data.
+"""
 OF_SIDES = (
     "{pair}.{language} *.{pair}.{language}",  # Tatoeba
     "{code}.{split} {language}.{split} {split}.{language} {split}_*.{language}",  # FLORES, Multi30k
@@ -216,6 +222,7 @@ def _values(language: str, split: str, pivot: str = "") -> list[dict[str, str]]:
     three = [code for code in codes(language) if len(code) == 3] or [language]
     context, _, question = language.partition("-")
     shared = {"context": context, "question": question or context, "name": name_of(language)}
+    shared["public"] = "dev" if split == "test" else split
     names = product(split_names(split), codes(language), three, script_codes(language))
     values = [
         dict(zip(("split", "language", "language3", "code"), combination, strict=True)) | shared

@@ -1,0 +1,107 @@
+"""Translation memories in TMX: in and out, with tags in the translations and all else as it was."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+from commands import run
+from labelled_files import text_file
+
+import isoglot as iso
+from isoglot.errors import InputError
+
+LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
+UNITS = (
+    """<tu tuid="7" creationdate="20260102T000000Z" changeid="anna"><note>menu</note><note>two</note>
+<prop type="domain">menu</prop><prop type="domain">ui</prop><prop type="state">new &amp; old</prop>
+<tuv xml:lang="en-US" creationid="x"><prop type="a">1</prop>
+<seg>Click <bpt i="1">&lt;b&gt;</bpt>Save<ept i="1">&lt;/b&gt;</ept> now.</seg></tuv>
+<tuv xml:lang="de-AT"><note>checked</note><seg>Jetzt Speichern klicken.</seg></tuv></tu>""",
+    """<tu tuid="8"><tuv xml:lang="en-US"><seg>x &lt; 5 &amp; y <ph x="1"/></seg></tuv>
+<tuv xml:lang="de-AT"><seg>x &lt; 5 &amp; y</seg></tuv></tu>""",
+    """<tu tuid="9"><tuv xml:lang="en-US"><seg><hi>OK</hi></seg></tuv>
+<tuv xml:lang="de-CH"><seg>Gut <hi>so</hi></seg></tuv></tu>""",
+    """<tu><tuv xml:lang="en-GB"><seg>No tag</seg></tuv><tuv xml:lang="de-AT"><seg>Kein</seg></tuv></tu>""",
+)
+LINKS = "0-2 1-1 2-0 3-3\n0-0 1-1 2-2 3-3 4-4\n0-0\n1-0\n"
+
+
+def memory(folder: Path) -> Path:
+    body = "".join(f"{unit}\n" for unit in UNITS)
+    header = '<header srclang="en-US" datatype="html"/>'
+    return text_file(folder, "memory.tmx", f'<tmx version="1.4">{header}<body>\n{body}</body></tmx>\n')
+
+
+def units(path: Path) -> list[tuple[Any, ...]]:
+    """What each unit and its translations say of themselves, and the segments as XML."""
+
+    def about(element: ElementTree.Element) -> tuple[Any, ...]:
+        notes = [(e.tag, e.attrib, e.text) for e in element if e.tag in ("note", "prop")]
+        return dict(element.attrib), notes
+
+    return [
+        (about(unit), *((about(tuv), segment_of(tuv)) for tuv in unit.iter("tuv")))
+        for unit in ElementTree.parse(path).iter("tu")
+    ]
+
+
+def segment_of(tuv: ElementTree.Element) -> str:
+    (segment,) = tuv.iter("seg")
+    segment.tail = None
+    return ElementTree.canonicalize(ElementTree.tostring(segment, "unicode"))
+
+
+def test_a_memory_comes_out_as_it_was_with_tags_in_its_translations(tmp_path: Path) -> None:
+    path, links = memory(tmp_path), text_file(tmp_path, "links", LINKS)
+    out, again = tmp_path / "out.tmx", tmp_path / "again.tmx"
+    counts = iso.project(path, None, out, links_file=links)
+    assert (counts.examples, counts.written) == (4, 4)
+    wanted = units(path)
+    german = [segment for *_, (_, segment) in units(out)]
+    assert german == [
+        '<seg>Jetzt <bpt i="1">&lt;b&gt;</bpt>Speichern<ept i="1">&lt;/b&gt;</ept> klicken.</seg>',
+        '<seg>x &lt; 5 &amp; y <ph x="1"></ph></seg>',
+        "<seg>Gut <hi>so</hi></seg>",
+        "<seg>Kein</seg>",
+    ]
+    assert [(*unit, (tuv, "")) for *unit, (tuv, _) in units(out)] == [
+        (*unit, (tuv, "")) for *unit, (tuv, _) in wanted
+    ]
+    header = ElementTree.parse(out).find("header")
+    assert header is not None and header.get("srclang") == "en-US"
+    iso.project(out, None, again, links_file=links)
+    assert again.read_text(encoding="utf-8") == out.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
+def test_filtered_and_projected_by_commands(tmp_path: Path, encoding: str) -> None:
+    path = memory(tmp_path)
+    path.write_text(path.read_text(), encoding=encoding)
+    clean, tagged, problems = (tmp_path / name for name in ("clean.tmx", "tagged.tmx", "problems.tsv"))
+
+    run("filter", path, "--min-alignment", 0, "--out", clean, "--quiet")
+    run("project", clean, "--method", "hmm", "--out", tagged, "--problems", problems, "--quiet")
+    assert [unit[:2] for unit in units(tagged)] == [unit[:2] for unit in units(clean)]
+    scores = {"alignment", "source_coverage", "target_coverage"}
+    for (about, source, *_), (before, before_source, *_) in zip(
+        units(tagged), units(memory(tmp_path)), strict=True
+    ):
+        notes = [note for note in about[1] if note[1].get("type") not in scores]
+        assert ((about[0], notes), source) == (before, before_source)
+    assert problems.read_text().startswith("line\tproblem\ttag\n")
+
+
+def test_lines_of_a_memory_are_named(tmp_path: Path) -> None:
+    path = memory(tmp_path)
+    path.write_text(
+        path.read_text().replace('<ph x="1"/>', '<ph x="1"/><hi>').replace("</body>", "</hi></body>")
+    )
+    with pytest.raises(InputError, match=r"memory\.tmx:\d+: not well-formed XML"):
+        iso.project(path, None, tmp_path / "out.tmx", method="hmm")
+    problems = tmp_path / "problems.tsv"
+    links = text_file(tmp_path, "links", "\n" * 4)
+    iso.project(memory(tmp_path), None, tmp_path / "out.tmx", links_file=links, problems=problems)
+    assert problems.read_text().splitlines() == ["line\tproblem\ttag", '2\tlost\t<bpt i="1">&lt;b&gt;</bpt>']
