@@ -42,6 +42,8 @@ def test_labels_are_those_of_the_evaluation_whatever_the_data_are(tmp_path: Path
     again = iso.predict(model, "text_classification", frame).to_frame()
     assert list(again["prediction"]) == [row["prediction"] for row in said]
     assert list(again["key"]) == list(range(16)), "columns of one's own pass through"
+    for texts in (frame["text"], Dataset.from_dict(TOPICS)["text"], iter(TOPICS["text"])):
+        assert iso.predict(model, "text_classification", texts) == said
     rows = iso.predict(model, "text_classification", {"said": ["a river"]}, columns={"text": "said"})
     assert rows[0]["said"] == "a river"
 
@@ -73,7 +75,7 @@ def test_what_cannot_be_predicted_is_refused(tmp_path: Path) -> None:
     model = tuned("text_classification", TOPICS, tmp_path / "run")
     with pytest.raises(ConfigurationError, match="column 'text' is missing, found utteranc"):
         iso.predict(model, "text_classification", {"utteranc": ["a"]})
-    with pytest.raises(ConfigurationError, match=r"data: got 'a\.txt'; pass a list of texts"):
+    with pytest.raises(ConfigurationError, match=r"data: got 'a\.txt'; pass a datasets\.Dataset"):
         iso.predict(model, "text_classification", "a.txt")
 
 

@@ -21,6 +21,7 @@ from isoglot.corpus.manifest import is_prepared, load_corpus
 from isoglot.corpus.pack.packing import pack_stream
 from isoglot.corpus.prepare import prepare
 from isoglot.errors import ConfigurationError
+from isoglot.formats.labelled.memory import dataset_of
 from isoglot.modules.model_folder import model_folder
 from isoglot.pretraining.recipe import Recipe
 from isoglot.runs.code import code_hashes
@@ -40,34 +41,13 @@ def held_streams(streams: Mapping[str, Any], cache: Path) -> list[str]:
     """Overrides of a recipe by which streams read data in memory, which are written into the cache once."""
     overrides = []
     for name, data in streams.items():
-        dataset = _data_set(name, data)
+        dataset = dataset_of(data, f"streams: {name}", SIDES)
         file = cache / "given" / f"{content_hash(dataset, dataset.column_names)}.parquet"
         if not file.is_file():
             with whole_path(file) as temporary, bars_on_terminals():
                 dataset.to_parquet(temporary)
         overrides.append(f"streams.{name}.path={json.dumps(str(file.resolve()))}")
     return overrides
-
-
-def _data_set(name: str, data: Any) -> Dataset:
-    """A data set, a frame, a dictionary of lists, or a list of pairs or dictionaries as a data set."""
-    try:
-        if isinstance(data, Dataset):
-            return data
-        if hasattr(data, "iloc"):  # a pandas frame, without an import of pandas
-            return Dataset.from_pandas(data, preserve_index=False)
-        if isinstance(data, Mapping):
-            return Dataset.from_dict({column: list(values) for column, values in data.items()})
-        if isinstance(data, list) and data and all(isinstance(row, Mapping) for row in data):
-            return Dataset.from_list(data)
-        if isinstance(data, list) and data and all(isinstance(row, tuple) and len(row) == 2 for row in data):
-            return Dataset.from_list([dict(zip(SIDES, row, strict=True)) for row in data])
-    except (TypeError, ValueError) as error:  # columns of other lengths or types
-        raise ConfigurationError(f"streams: {name}: cannot be read as a table ({error})") from error
-    raise ConfigurationError(
-        f"streams: {name}: got a {type(data).__name__}; pass a datasets.Dataset, a pandas frame, a dictionary of "
-        "lists, or a list of dictionaries or of (source, target) pairs"
-    )
 
 
 def held_model(
