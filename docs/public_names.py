@@ -7,6 +7,7 @@ import inspect
 import re
 import textwrap
 from collections.abc import Iterator
+from importlib import import_module
 from typing import Any
 
 from pydantic import BaseModel
@@ -26,13 +27,18 @@ _TITLES = {"Args": "Arguments", "Examples": "Example"}
 
 def public_names() -> str:
     """All of them, with the methods of classes."""
-    return "\n\n".join(_described(name, getattr(isoglot, name)) for name in isoglot._HOMES)
+    return "\n\n".join(_described(name, _public(name)) for name in isoglot._HOMES)
+
+
+def _public(name: str) -> Any:
+    """What a name stands for; of a package that is called like its verb the verb."""
+    return getattr(import_module(isoglot._HOMES[name]), name)
 
 
 def wrong_arguments() -> Iterator[str]:
     """Arguments that a docstring explains and the function does not take."""
     for name in isoglot._HOMES:
-        value = getattr(isoglot, name)
+        value = _public(name)
         if not inspect.isclass(value):
             found = [(name, value, value)]
         elif issubclass(value, BaseModel):

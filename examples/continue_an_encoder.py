@@ -9,8 +9,7 @@ import os
 import tempfile
 from pathlib import Path
 
-from isoglot import load_recipe, pretrain
-from isoglot.pretraining.new_recipe import new_recipe
+from isoglot import init, load_recipe, pretrain
 from isoglot.testing import tiny_bitext, tiny_model, tiny_tokenizer
 
 with tempfile.TemporaryDirectory() as name:
@@ -24,7 +23,7 @@ with tempfile.TemporaryDirectory() as name:
     tiny_model("bert", tokenizer=tokenizer).save_pretrained(folder / "encoder")
 
     recipe = folder / "recipe.yaml"
-    new_recipe([folder / "en-xx.tsv"], recipe, encoder=folder / "encoder", languages=("en", "xx"))
+    init(folder / "en-xx.tsv", recipe, model=folder / "encoder", languages="en,xx")
     short = ["batch={examples: 8}", "steps=4", "train.use_cpu=true", "train.learning_rate=1e-3"]
     checkpoint = pretrain(load_recipe(recipe, short), folder / "run")
     print(sorted(path.name for path in Path(checkpoint).iterdir()))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pandas as pd
 import pytest
 
@@ -55,3 +57,21 @@ def test_scores_show_their_figures_in_percent(encoder: dict) -> None:
 def test_judged_pairs_name_their_reasons_and_scores() -> None:
     pair = JudgedPair(iso.SentencePair.of("a", "b"), ("copied",), {"cosine": 0.5})
     assert pair.to_dict() == {"source": "a", "target": "b", "reason": "copied", "cosine": 0.5}
+
+
+def test_summaries_are_frames(tmp_path: Path, encoder: dict) -> None:
+    pairs = [("a house", "ein Haus"), ("a house", "ein Haus"), ("", "leer")]
+    summary = iso.prepare(pairs, tmp_path / "en-de", languages="en,de", duplicates="pair")
+    (row,) = summary.to_frame().to_dict("records")
+    assert (row["languages"], row["read"], row["empty"], row["duplicates"], row["kept"]) == (
+        "en-de",
+        3,
+        1,
+        1,
+        1,
+    )
+    assert summary.to_dict()["rows"] == 1 and "en-de" in summary._repr_html_()
+    encoder["model"].save_pretrained(tmp_path / "encoder")
+    encoder["tokenizer"].save_pretrained(tmp_path / "encoder")
+    small = iso.trim(tmp_path / "encoder", tmp_path / "small", texts=["the river"])
+    assert small.to_frame()["tenfold"][0] == small.tenfold

@@ -80,7 +80,7 @@ def test_filter_drops_it(model: Path, files: Path, tmp_path: Path) -> None:
         assert "pair 7: " in warning
         assert len((tmp_path / "kept.tsv").read_text(encoding="utf-8").splitlines()) == LINES
         rows = [json.loads(line) for line in (tmp_path / "no.jsonl").read_text(encoding="utf-8").splitlines()]
-        assert [(row["target"], row["reason"]) for row in rows] == [
+        assert [(row["target"], row["reasons"]) for row in rows] == [
             (t, "unknown_text") for t in TARGET[LINES:]
         ]
 

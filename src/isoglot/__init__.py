@@ -36,8 +36,8 @@ def __getattr__(name: str) -> Any:
 
         raise AttributeError(f"module 'isoglot' has no attribute {name!r}; {did_you_mean(name, _HOMES)}")
     value = getattr(import_module(_HOMES[name]), name)
-    globals()[name] = value
-    return value
+    # a verb that is called as its package is that package, whichever of the two is imported first
+    return globals().setdefault(name, value)
 
 
 def __dir__() -> list[str]:

@@ -8,11 +8,14 @@ from isoglot.aligners.api import align as align
 from isoglot.aligners.api import align_many as align_many
 from isoglot.aligners.embedding.aligner import EmbeddingAligner as EmbeddingAligner
 from isoglot.aligners.embedding.options import EmbeddingOptions as EmbeddingOptions
+from isoglot.aligners.embedding.packing import pack as pack
 from isoglot.aligners.scoring import score as score
 from isoglot.aligners.statistical.merging import merge as merge
 from isoglot.aligners.statistical.model import StatisticalAligner as StatisticalAligner
 from isoglot.aligners.tuning import TuningResult as TuningResult
 from isoglot.aligners.tuning import tune as tune
+from isoglot.analysis.api import analyse as analyse
+from isoglot.analysis.api import transfer as transfer
 from isoglot.corpus.api import prepare as prepare
 from isoglot.corpus.encode.batch import EncodeOptions as EncodeOptions
 from isoglot.corpus.encode.encode import encode_stream as encode_stream
@@ -20,6 +23,7 @@ from isoglot.corpus.encode.tokenizer import train_tokenizer as train_tokenizer
 from isoglot.corpus.manifest import load_corpus as load_corpus
 from isoglot.corpus.options import PrepareOptions as PrepareOptions
 from isoglot.corpus.pack.packing import pack_stream as pack_stream
+from isoglot.derive.api import derive as derive
 from isoglot.errors import ConfigurationError as ConfigurationError
 from isoglot.errors import InputError as InputError
 from isoglot.errors import IsoglotError as IsoglotError
@@ -42,11 +46,14 @@ from isoglot.modules.load import load_masked_lm as load_masked_lm
 from isoglot.objectives.base import Objective as Objective
 from isoglot.pretraining.check import load_recipe as load_recipe
 from isoglot.pretraining.inspect import inspect_recipe as inspect_recipe
+from isoglot.pretraining.new_recipe import init as init
 from isoglot.pretraining.options import TrimRequest as TrimRequest
 from isoglot.pretraining.pretrain import pretrain as pretrain
 from isoglot.pretraining.recipe import Recipe as Recipe
+from isoglot.pretraining.sentence_export import export as export
 from isoglot.pretraining.trim import trim as trim
 from isoglot.projection.project import project as project
+from isoglot.reports.notebook import figures as figures
 from isoglot.reports.options import ReportOptions as ReportOptions
 from isoglot.reports.paired import Comparison as Comparison
 from isoglot.reports.paired import compare as compare
@@ -55,6 +62,7 @@ from isoglot.results import Result as Result
 from isoglot.runs.history import Checkpoint as Checkpoint
 from isoglot.schema import require as require
 from isoglot.seeding import generator_for as generator_for
+from isoglot.studies.api import study as study
 from isoglot.tasks.text_vectors import TextEncoder as TextEncoder
 from isoglot.training.batches import BatchOptions as BatchOptions
 from isoglot.training.collate import Collator as Collator

@@ -26,7 +26,7 @@ _SWITCHES = frozenset(
 """Flags without a value."""
 _WORDED = frozenset(
     ["engine", "to", "method", "kind", "aligner", "model", "search", "words", "symmetrise", "uncertain", "precision",
-     "stop_words", "source_lang", "target_lang", "lang", "models", "pieces"]
+     "stop_words", "preset", "source_lang", "target_lang", "lang", "models", "pieces"]
 )  # fmt: skip
 """Flags whose value may be a plain word."""
 _PROSE = frozenset(

@@ -380,7 +380,7 @@ def test_links_in_windows_are_those_of_the_whole(monkeypatch, bitext, method):
 def test_a_loaded_model_streams(tmp_path, bitext, monkeypatch):
     saved = tmp_path / "model"
     expected = run("align", bitext, "-m", "hmm", "--save", saved)
-    monkeypatch.setattr("isoglot.aligners.align_statistics.WINDOW", 7)
+    monkeypatch.setattr("isoglot.aligners.statistical.model.WINDOW", 7)
     assert run("align", bitext, "--load", saved) == expected
     precise = run("align", bitext, "--load", saved, "--set", "threshold=0.9")
     assert len(precise.split()) < len(expected.split())

@@ -178,3 +178,14 @@ def test_aligners_refuse_text_and_lists_of_sentences_as_words(encoder):
             aligner.align_words([["the", "river"]], [["ta", "potamo"]])  # type: ignore[list-item]
         words = ["the", "river"], ["ta", "potamo"]
         assert next(iter(aligner.align_pairs([words]))) == aligner.align_words(*words)
+
+
+def test_columns_inside_columns_are_named_with_a_dot() -> None:
+    rows = [{"id": n, "translation": {"en": "the house", "de": "das Haus"}} for n in range(3)]
+    names: dict[str, Any] = {"source": "translation.en", "target": "translation.de", "method": "hmm"}
+    dataset = Dataset.from_list(rows)
+    for data in (rows, dataset, dataset.to_pandas(), {"translation": [row["translation"] for row in rows]}):
+        assert [pair.texts for pair in iso.align_many(data, **names)] == [("the house", "das Haus")] * 3
+    assert [pair.source for pair in iso.align_many(iter(rows), **names)] == ["the house"] * 3
+    with pytest.raises(ConfigurationError, match="pair 1: "):
+        iso.align_many(rows, source="translation.en", target="translation.fr", method="hmm")

@@ -69,7 +69,7 @@ class OneProcess(WorkPool):
     def __init__(self, workers, setup, settings, **_):
         super().__init__(1, setup, settings)
 
-    def map_unordered(self, function, pieces):
+    def map_unordered(self, function, pieces, *, gpu=False):
         for number in reversed(pieces):
             if len(OneProcess.made) == OneProcess.stop_after:
                 raise KeyboardInterrupt

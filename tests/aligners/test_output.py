@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from commands import run
 
+from isoglot.aligners.options import LinkFormat
 from isoglot.aligners.output import write_lines
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.formats.sentence_pair import SentencePair
@@ -25,13 +26,16 @@ def test_a_folder_in_place_of_the_file_is_told_before_the_work(tmp_path: Path) -
         yield from ()
 
     with pytest.raises(ConfigurationError, match=r"is a folder.*name a file"):
-        write_lines(work(), tmp_path, name="pharaoh", base=0, reverse=False)
+        write_lines(work(), tmp_path, LinkFormat())
     assert not began and not list(tmp_path.iterdir())
 
 
-def written(folder: Path, pairs: list[SentencePair], **how: Any) -> list[dict[str, Any]]:
+def written(
+    folder: Path, pairs: list[SentencePair], *, values: str = "probabilities", **how: Any
+) -> list[dict[str, Any]]:
     links = {"links": [(0, 1), (1, 0)], "probabilities": [0.5, 0.25], "score": 0.375}
-    write_lines((replace(pair, **links) for pair in pairs), folder / "out.jsonl", name="jsonl", **how)
+    form = LinkFormat(output="jsonl", **how)
+    write_lines((replace(pair, **links) for pair in pairs), folder / "out.jsonl", form, values=values)
     return [json.loads(line) for line in (folder / "out.jsonl").read_text().splitlines()]
 
 
@@ -81,7 +85,7 @@ def test_a_memory_of_two_languages_needs_no_flags(tmp_path: Path) -> None:
     assert [(row["id"], row["src_text"], row["tgt_text"]) for row in rows] == [
         (str(n), f"d{n}", f"e{n}") for n in range(9)
     ]
-    assert all(row["src_tags"] == [[1, "<ph></ph>"]] and row["tgt_tags"] == [] for row in rows)
+    assert all(row["src_tags"] == [[1, "<ph/>"]] and row["tgt_tags"] == [] for row in rows)
     (tmp_path / "a.txt").write_text("e1 ||| d1\n")
     learning = (tmp_path / "a.txt", "-m", "fast_align", "--train-on", path)
     assert "which of its languages" in run("align", *learning, fails=ConfigurationError)

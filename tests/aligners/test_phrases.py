@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import random
 from collections import Counter
@@ -10,12 +11,15 @@ from pathlib import Path
 import pytest
 from nltk.translate.phrase_based import phrase_extraction
 from pydantic import ValidationError
+from unspaced import with_pieces
 
 from isoglot.aligners.align_file import align_file
 from isoglot.aligners.options import FastAlign, LinkFormat, aligner_of
-from isoglot.aligners.phrases import PairCounts, phrase_pairs
+from isoglot.aligners.phrases import PairCounts, counted, phrase_pairs
 from isoglot.corpus.open_corpus import corpus_sources
+from isoglot.errors import ConfigurationError
 from isoglot.formats.links import Alignment
+from isoglot.formats.sentence_pair import SentencePair
 from isoglot.testing import tiny_bitext
 
 
@@ -91,6 +95,86 @@ def test_words_that_hold_what_ends_columns_and_lines(tmp_path: Path, encoder: Pa
         assert {word for row in lines for word in row[:2]} <= {
             "ab", "thehouse", "x", "Haus", "ab thehouse", "x Haus"
         }  # fmt: skip
+
+
+def test_moses_table_by_hand(tmp_path: Path) -> None:
+    """Four scores, links and counts; of two ways to link the same words the more frequent one."""
+    linked = [
+        ("das kleine Haus", "the small house", "0-0 1-1 2-2"),
+        ("das Haus", "the house", "0-0 1-1"),
+        ("das Haus", "the house", "1-1"),
+        ("das Buch", "a book", "1-1"),
+        ("das Haus [x|y]", "the house", "0-0 1-1"),
+    ]
+    pairs = [
+        SentencePair.of(source.split(), target.split(), links=sorted(Alignment.from_pharaoh(links).links))
+        for source, target, links in linked
+    ]
+    table = tmp_path / "table.gz"
+    assert list(counted(iter(pairs), phrases=table, longest=2, moses=True)) == pairs
+    lines = gzip.decompress(table.read_bytes()).decode().splitlines()
+    assert lines == sorted(lines, key=str.encode)
+    rows = {tuple(row[:2]): row[2:] for row in (line.split(" ||| ") for line in lines)}
+    scores, links, counts = rows["das Haus", "the house"]
+    assert links == "0-0 1-1" and counts == "4 4 3", "sentence 3 links Haus to house alone"
+    backward, lexical_backward, forward, lexical_forward = map(float, scores.split())
+    assert (backward, forward) == (0.75, 0.75)
+    # das: with the 3 times, alone twice; the: with das 3 times, alone once; Haus and house: 4 of 4
+    assert lexical_forward == pytest.approx(3 / 5) and lexical_backward == pytest.approx(3 / 4)
+    scores, links, counts = rows["Buch", "a book"]
+    assert (links, counts) == ("0-1", "2 2 1")
+    assert float(scores.split()[3]) == pytest.approx(1 / 2), "a is one of two target words without a link"
+    assert rows["Haus &#91;x&#124;y&#93;", "house"][1] == "0-0"
+
+
+def test_phrases_of_running_text_are_of_pieces(tmp_path: Path, encoder: Path) -> None:
+    chinese = with_pieces(encoder, tmp_path / "chinese", ["▁", "北京", "漢字", "北", "Beijing", "sees"])
+    pairs = tmp_path / "pairs.tsv"
+    pairs.write_text("Beijing sees\t北京漢字\n", encoding="utf-8")
+    sources = corpus_sources([str(pairs)], languages=["en", "zh"])
+    aligner = aligner_of(model=str(chinese), method="forward", lexicon=tmp_path / "words", layer=2)
+    form = LinkFormat(phrases=tmp_path / "phrases", words="unicode", write_words=tmp_path / "cut")
+    align_file(sources, tmp_path / "links", aligner, form)
+    for name in ("phrases", "words"):
+        targets = {word for row in read(tmp_path / name) for word in row[1].split()}
+        assert targets and targets <= {"北京", "漢字"}
+    assert (tmp_path / "cut").read_text(encoding="utf-8") == "Beijing sees ||| 北 京 漢 字\n"
+    learned = LinkFormat(phrases=tmp_path / "learned", words="unicode", pieces=(str(chinese),))
+    align_file(sources, tmp_path / "links", FastAlign(), learned)
+    assert {word for row in read(tmp_path / "learned") for word in row[1].split()} <= {"北京", "漢字"}
+
+
+def test_a_lexicon_of_characters_is_reported(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    pairs = tmp_path / "pairs.tsv"
+    pairs.write_text("Beijing sees\t北京漢字\n", encoding="utf-8")
+    sources = corpus_sources([str(pairs)], languages=["en", "zh"])
+    for words, reported in (("unicode", True), ("whitespace", False)):
+        caplog.clear()
+        aligner = FastAlign(lexicon=tmp_path / words)
+        align_file(sources, tmp_path / "links", aligner, LinkFormat(words=words))
+        assert ("segment the text first" in caplog.text) == reported
+
+
+def test_words_are_written_as_their_links_number_them(tmp_path: Path) -> None:
+    pairs = tmp_path / "pairs.jsonl"
+    pairs.write_text(
+        '{"source": ["New York", "x"], "target": ["Nueva", "York"]}\n{"source": "", "target": "a"}\n'
+    )
+    sources = corpus_sources([str(pairs)], languages=["en", "es"])
+    for reverse, wanted in (
+        (False, "New_York x ||| Nueva York\n ||| a\n"),
+        (True, "Nueva York ||| New_York x\na ||| \n"),
+    ):
+        form = LinkFormat(write_words=tmp_path / "words", reverse=reverse)
+        align_file(sources, tmp_path / "links", FastAlign(), form)
+        assert (tmp_path / "words").read_text() == wanted
+    with pytest.raises(ConfigurationError, match="words"):
+        align_file(sources, tmp_path / "words", FastAlign(), LinkFormat(write_words=tmp_path / "words"))
+
+
+def test_a_format_of_phrases_without_a_file_of_them() -> None:
+    with pytest.raises(ValidationError, match="add --phrases"):
+        LinkFormat(phrases_format="moses")
 
 
 def test_counts_do_not_go_to_standard_output() -> None:

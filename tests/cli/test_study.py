@@ -9,6 +9,7 @@ from typer.testing import CliRunner, Result
 
 from isoglot.cli import app
 from isoglot.errors import ConfigurationError
+from isoglot.recipe.document import parse_value
 
 SMALL = [
     word
@@ -52,6 +53,24 @@ def test_a_dry_run_shows_steps_and_files(tmp_path: Path) -> None:
     assert not (tmp_path / "o").exists()
 
 
+def test_a_dry_run_shows_every_value_of_a_cell(tmp_path: Path) -> None:
+    """The recipe with what it extends, limits of streams, and all settings of fine-tuning; nothing is trained."""
+    done = invoke(*ONE_CELL, "--out", str(tmp_path / "o"), "--dry-run", "--show")
+    assert done.exit_code == 0, done.output
+    steps = dict(text.split("\n", 1) for text in done.stdout.split("# ")[1:])
+    recipe = parse_value(steps["pretrain mlm trans s1"])
+    assert recipe["model"]["hidden_size"] == 128 and recipe["views"]["text"]["probability"] == 0.3
+    assert recipe["train"]["adam_beta2"] == 0.98 and recipe["streams"]["text"]["encode"]["overlong"] == "drop"
+    evaluation = parse_value(
+        steps["evaluate mlm trans s1 pos en zero_shot s1 in en-x-trans"].split("\n\n")[0]
+    )
+    assert evaluation["finetune"]["train"]["adam_epsilon"] == 1e-8, "a default of fine-tuning"
+    assert "sources" not in steps["data english"] and "world" not in evaluation
+    assert not (tmp_path / "o").exists()
+    alone = invoke(*ONE_CELL, "--out", str(tmp_path / "o"), "--show")
+    assert "add --dry-run" in str(alone.exception)
+
+
 @pytest.mark.parametrize("run", [["--dry-run"], []])
 def test_where_nothing_can_be_measured_the_files_are_listed(
     run: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -90,8 +109,10 @@ def test_tables_of_an_empty_folder_say_that_nothing_is_measured(
     scale: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("ISOGLOT_CORPORA", raising=False)
-    done = invoke("study", "align_mlm/table2", "--scale", scale, "--out", str(tmp_path), "--tables-only")
+    out = tmp_path / "out"
+    done = invoke("study", "align_mlm/table2", "--scale", scale, "--out", str(out), "--tables-only")
     assert done.exit_code == 0, done.output
+    assert not out.exists() and "wrote" not in done.stderr, "nothing is measured, so nothing is written"
     if scale == "paper":
         assert "not there: ${ISOGLOT_CORPORA}/" in done.stdout
         return

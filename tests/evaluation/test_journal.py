@@ -49,7 +49,7 @@ def test_retrieval_of_equal_sentences_is_perfect(encoder: Path, tmp_path: Path) 
 @pytest.fixture
 def tuned(encoder: Path, tmp_path: Path) -> dict[str, tuple[Path, Task]]:
     """Two models, each of which knows one label, and its data."""
-    models = {}
+    models: dict[str, tuple[Path, Task]] = {}
     for label in "12":
         rows = [{"first": f"the {n}", "second": "b", "label": label} for n in range(16)]
         task = build_task("xnli", [json_lines(tmp_path / f"{label}.jsonl", *rows)])

@@ -42,6 +42,8 @@ def test_labels_are_those_of_the_evaluation_whatever_the_data_are(tmp_path: Path
     again = iso.predict(model, "text_classification", frame).to_frame()
     assert list(again["prediction"]) == [row["prediction"] for row in said]
     assert list(again["key"]) == list(range(16)), "columns of one's own pass through"
+    for texts in (frame["text"], Dataset.from_dict(TOPICS)["text"], iter(TOPICS["text"])):
+        assert iso.predict(model, "text_classification", texts) == said
     rows = iso.predict(model, "text_classification", {"said": ["a river"]}, columns={"text": "said"})
     assert rows[0]["said"] == "a river"
 
@@ -73,5 +75,15 @@ def test_what_cannot_be_predicted_is_refused(tmp_path: Path) -> None:
     model = tuned("text_classification", TOPICS, tmp_path / "run")
     with pytest.raises(ConfigurationError, match="column 'text' is missing, found utteranc"):
         iso.predict(model, "text_classification", {"utteranc": ["a"]})
-    with pytest.raises(ConfigurationError, match=r"data: got 'a\.txt'; pass a list of texts"):
+    with pytest.raises(ConfigurationError, match=r"data: got 'a\.txt'; pass a datasets\.Dataset"):
         iso.predict(model, "text_classification", "a.txt")
+
+
+def test_columns_inside_columns_are_named_with_a_dot() -> None:
+    encoder = {"model": tiny_model("bert"), "tokenizer": tiny_tokenizer("bert")}
+    rows = [{"translation": {"en": f"the house {n}", "de": f"das Haus {n}"}} for n in range(4)]
+    columns = {"source": "translation.de", "target": "translation.en"}
+    row, *_ = iso.evaluate(
+        task="tatoeba", languages="de", data=Dataset.from_list(rows), columns=columns, layer=2, **encoder
+    )
+    assert row.examples == 4

@@ -85,7 +85,14 @@ def test_code_switched_pairs_share_a_batch(encoder: Path, tmp_path: Path) -> Non
     ]
     assert held and expected, "matched by their order though some are held out"
     assert list(zip(data["first"], data["second"], strict=True)) == expected
-    with pytest.raises(ConfigurationError, match="even batch_size"):
+    kept = settings.changed(setting="code_switch_and_originals", batch_size=6)
+    data, _ = training_rows(task, ["xx"], kept, seed=1)
+    assert list(data["first"])[2::3] == [row["first"] for row in rows["xx"]], (
+        "translations beside both copies"
+    )
+    items = grouped(task.encode(data, tokenizer, model, training=True), data)
+    assert [len(item) for item in items] == [3] * 19
+    with pytest.raises(ConfigurationError, match="batch_size that 2 divides"):
         odd = settings.changed(batch_size=7)
         finetune(encoder, task, language="xx", train=odd, out=tmp_path / "odd")
 

@@ -166,3 +166,15 @@ def test_callbacks_hear_and_the_history_of_the_best_settings_is_a_frame(
     assert finetune(
         encoder, "xnli", data=data, language="en", out=tmp_path / "run", **settings
     ).history.equals(history)
+
+
+def test_a_run_of_other_settings_is_replaced_where_that_is_asked_for(encoder: Path, tmp_path: Path) -> None:
+    run = {"data": [f"train={_xnli(tmp_path)}"], "out": tmp_path / "run", "select": "last", "epochs": 1}
+    first = finetune(encoder, "xnli", **run, evaluate_every=None)
+    (tmp_path / "run" / "notes").write_text("mine")
+    with pytest.raises(ConfigurationError, match=r"another fine-tuning run .*, or add overwrite=True"):
+        finetune(encoder, "xnli", **run, evaluate_every=None, seed=2)
+    before = load_file(first / "model.safetensors")["classifier.weight"].clone()
+    second = finetune(encoder, "xnli", **run, evaluate_every=None, seed=2, overwrite=True)
+    assert not torch.equal(load_file(second / "model.safetensors")["classifier.weight"], before)
+    assert (tmp_path / "run" / "notes").read_text() == "mine"

@@ -89,4 +89,4 @@ def test_ids_and_tags_are_kept(tmp_path):
     rebuilt, end = "", 0  # the segment again, of the text and the tags before its characters
     for place, tag in values["more"][0]["source_tags"]:
         rebuilt, end = rebuilt + escape("A & B C"[end:place]) + tag, place
-    assert rebuilt == segments["en"].replace('<ept i="1"/>', '<ept i="1"></ept>')
+    assert rebuilt == segments["en"]

@@ -8,7 +8,7 @@ from shipped_studies import STUDIES, parts, program, resolved, steps_of, trained
 from isoglot.reports.papers import paper_table
 from isoglot.studies.program import Selection
 from isoglot.studies.sizes import SCALES
-from isoglot.studies.training_steps import Finetune, Pretrain
+from isoglot.studies.training_steps import Evaluate, Finetune, Pretrain
 
 
 def test_ppas_code_switching_is_of_the_settings() -> None:
@@ -39,6 +39,25 @@ def test_ppa_masks_as_the_paper_and_fine_tunes_in_mixed_precision() -> None:
             if "probability" in view
         } == {0.15}
     assert {call.step.check()[1].precision for call in works_of("ppa/table2", "paper", Finetune)} == {"mixed"}
+
+
+def test_what_ppas_footnotes_and_text_tried_are_sizes() -> None:
+    """Mean pooling (footnote 1), originals beside code-switched copies (footnote 2), no shuffling (§2.1)."""
+    only = "Our full system (250k):de"
+    usual = steps_of("ppa/table5", only)
+    tried = steps_of("ppa/table5", only, pooling="mean", shuffle=False, originals=True)
+    recipes = [resolved(steps["ppa s1"]) for steps in (usual, tried)]
+    assert [recipe["objectives"]["contrast"]["pooling"] for recipe in recipes] == ["cls", "mean"]
+    assert [[recipe["views"][name]["order"] for name in ("pair", "sentences")] for recipe in recipes] == [
+        ["shuffle", "shuffle"],
+        ["source_first", "source_is_query"],
+    ]
+    (tuned,) = (
+        step.finetune.check()[1]
+        for step in tried.values()
+        if isinstance(step, Evaluate) and step.finetune is not None and step.finetune.language == "de"
+    )
+    assert (tuned.setting, tuned.copies, tuned.batch_size) == ("code_switch_and_originals", 3, 33)
 
 
 def test_ppas_contrast_is_eq_3_or_mocos() -> None:

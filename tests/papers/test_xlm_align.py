@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from labelled_files import json_lines
-from shipped_studies import STUDIES, steps_of, trained, works_of
+from shipped_studies import STUDIES, resolved, steps_of, trained, works_of
 
 from isoglot.aligners.embedding.aligner import EmbeddingAligner
 from isoglot.aligners.embedding.options import EmbeddingOptions
@@ -15,6 +15,7 @@ from isoglot.errors import ConfigurationError
 from isoglot.evaluation.evaluate import evaluate
 from isoglot.formats.links import Alignment
 from isoglot.formats.sentence_pair import SentencePair
+from isoglot.studies.catalogue import find_studies
 from isoglot.studies.program import Selection, inspect_programs
 from isoglot.studies.sizes import SCALES
 from isoglot.studies.training_steps import Evaluate, Finetune, Pretrain
@@ -35,6 +36,28 @@ def test_xlm_aligns_ablations_share_their_runs(scale: str) -> None:
     assert one == two
     runs = {call for n in range(3, 8) for call in works_of(f"xlm_align/table{n}", scale, Pretrain)}
     assert len(runs) == 11 + (scale != "paper")  # of 16 rows; the start is trained too
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_xlm_align_from_scratch_has_new_weights_of_the_same_shape_and_its_own_labels(scale: str) -> None:
+    (study,) = find_studies(["xlm_align/table3"])
+    only, changes = ["XLM-Align:xnli*"], {"seeds": [1], "ablation_seeds": [1], "from_scratch": True}
+    (program,) = Selection([study], "nowhere", scale, changes, only).programs()
+    inspect_programs([program])
+    steps = {work.name: work.step for part in program.parts for work in part.steps}
+    (step,) = (step for step in steps.values() if isinstance(step, Pretrain) and "scratch" in step.label)
+    recipe = resolved(step)
+    assert "path" not in recipe["model"] and recipe["tokenizer"]["path"]
+    assert recipe["objectives"]["word_alignment"]["labels"] == "self"
+    if base := steps.get("base s1"):
+        shape = (
+            "architecture",
+            "hidden_size",
+            "num_hidden_layers",
+            "num_attention_heads",
+            "intermediate_size",
+        )
+        assert [recipe["model"][name] for name in shape] == [resolved(base)["model"][name] for name in shape]
 
 
 def test_xlm_aligns_labels_and_links_are_those_of_the_equations_or_of_the_code() -> None:

@@ -203,6 +203,13 @@ def test_what_is_printed_is_what_is_used(tiny_recipe: Path) -> None:
     assert explicit(recipe, settled(recipe)) == values
 
 
+def test_what_a_stream_is_limited_to_is_printed(tiny_recipe: Path) -> None:
+    recipe = load_recipe(tiny_recipe, ["streams.bitext.limit=7"])
+    stream = explicit(recipe, settled(recipe))["streams"]["bitext"]
+    assert stream["encode"]["max_length"] == 64 and stream["encode"]["overlong"] == "drop"
+    assert (stream["limit"], stream["duplicates"], stream["clean_whitespace"]) == (7, "keep", True)
+
+
 OWN = """
 from isoglot.objectives.base import Objective
 

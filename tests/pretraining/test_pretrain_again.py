@@ -110,7 +110,7 @@ def test_a_finished_run_whose_checkpoint_was_deleted_is_not_done(tiny_recipe: Pa
     weights = load_file(checkpoint / "model.safetensors")
     shutil.rmtree(checkpoint)
     with pytest.raises(
-        ConfigurationError, match=r"its checkpoint is missing; delete .*manifest.json and add --resume"
+        ConfigurationError, match=r"its checkpoint is missing; delete .*manifest.json and add resume=True"
     ):
         run(tiny_recipe, tmp_path / "run")
     (tmp_path / "run" / "manifest.json").unlink()
@@ -166,7 +166,7 @@ def test_an_unfinished_run_wants_resume_and_then_ends_as_an_uninterrupted_one(
     shutil.copytree(tmp_path / "whole", cut)
     (cut / "manifest.json").unlink()
     shutil.rmtree(cut / "checkpoint-6")
-    with pytest.raises(ConfigurationError, match="add --resume"):
+    with pytest.raises(ConfigurationError, match="add resume=True"):
         run(tiny_recipe, cut, "train.save_total_limit=9")
     resumed, _ = run(tiny_recipe, cut, "train.save_total_limit=9", resume=True)
     a, b = load_file(whole / "model.safetensors"), load_file(resumed / "model.safetensors")

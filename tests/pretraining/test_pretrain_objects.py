@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import pickle
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 import torch
 from datasets import Dataset
@@ -17,7 +20,7 @@ from isoglot.errors import ConfigurationError
 from isoglot.pretraining.check import load_recipe
 from isoglot.pretraining.pretrain import pretrain
 from isoglot.recipe.source import builtin_recipes
-from isoglot.testing import tiny_bitext
+from isoglot.testing import tiny_bitext, tiny_model, tiny_tokenizer
 
 
 @pytest.fixture
@@ -64,8 +67,12 @@ def test_a_data_set_trains_as_its_file_does(
 
 
 def test_streams_that_cannot_be_read_are_refused(values: dict, tiny_recipe: Path, tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match="streams: bitext: got a list"):
-        pretrain(values, tmp_path / "run", streams={"bitext": [("a", "b")]})
+    with pytest.raises(ConfigurationError, match=r"streams: bitext: got {.*}; pass a datasets\.Dataset"):
+        pretrain(values, tmp_path / "run", streams={"bitext": {("a", "b")}})
+    with pytest.raises(ConfigurationError, match="streams: bitext: cannot be read as a table"):
+        pretrain(values, tmp_path / "run", streams={"bitext": {"source": ["a"], "target": ["b", "c"]}})
+    with pytest.raises(ConfigurationError, match="a model cannot be added to a checked recipe"):
+        pretrain(load_recipe(tiny_recipe), tmp_path / "run", model="encoder")
     with pytest.raises(ConfigurationError, match="streams cannot be added to a checked recipe"):
         pretrain(load_recipe(tiny_recipe), tmp_path / "run", streams={"bitext": tiny_bitext(4)})
     with pytest.raises(ConfigurationError, match=r"streams\.pairs"):
@@ -98,4 +105,74 @@ def test_callbacks_hear_of_each_step_and_the_history_is_a_frame(values: dict, tm
     with pytest.raises(
         ConfigurationError, match=r"callbacks: got 'print'; a transformers.TrainerCallback is needed"
     ):
-        pretrain(values, tmp_path / "other", callbacks=["print"])
+        pretrain(values, tmp_path / "other", callbacks=["print"])  # type: ignore[list-item]
+
+
+def test_frames_dictionaries_and_pairs_train_as_data_sets_do(values: dict, tmp_path: Path) -> None:
+    corpus = tiny_bitext(64)
+    table = {side: list(corpus[side]) for side in ("source", "target")}
+    pairs = list(zip(table["source"], table["target"], strict=True))
+    rows = [{"source": source, "target": target} for source, target in pairs]
+    first = pretrain(values, tmp_path / "run", streams={"bitext": Dataset.from_dict(table)})
+    for data in (pd.DataFrame(table), table, pairs, rows):
+        assert pretrain(values, tmp_path / "run", streams={"bitext": data}) == first, "nothing to do"
+
+
+def test_a_model_object_begins_a_run_and_stays_as_it_is(values: dict, tmp_path: Path) -> None:
+    model, tokenizer = tiny_model("bert"), tiny_tokenizer("bert")
+    before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+    values["model"], values["tokenizer"] = {"path": "to be replaced"}, None
+    changed = []
+    for _ in range(2):
+        checkpoint = pretrain(values, tmp_path / "run", model=model, tokenizer=tokenizer)
+        changed.append((checkpoint / "model.safetensors").stat().st_mtime_ns)
+    assert changed[0] == changed[1], "the same weights are the same run"
+    assert all(torch.equal(before[name], tensor) for name, tensor in model.state_dict().items())
+    assert len(load_file(checkpoint / "model.safetensors")) > 10
+    with torch.no_grad():
+        model.get_input_embeddings().weight[9] += 1
+    with pytest.raises(ConfigurationError, match=r"another pre-training run.* or add overwrite=True"):
+        pretrain(values, tmp_path / "run", model=model, tokenizer=tokenizer)
+    pretrain(values, tmp_path / "run", model=model, tokenizer=tokenizer, overwrite=True)
+    assert (checkpoint / "model.safetensors").stat().st_mtime_ns > changed[0]
+
+
+NOTEBOOK = """
+import pickle, sys
+import isoglot as iso
+from isoglot.objectives import MaskedLMObjective
+from isoglot.testing import tiny_bitext, tiny_model, tiny_tokenizer
+
+class Doubled(MaskedLMObjective):
+    def forward(self, encodings, batch):
+        output = super().forward(encodings, batch)
+        return iso.LossOutput(FACTOR * output.total, output.count, output.metrics)
+
+FACTOR = float(sys.argv[1])
+recipe = {
+    "name": "mine",
+    "model": {"path": "-"},
+    "streams": {"pairs": {"kind": "bitext", "path": "-", "source_language": "en", "target_language": "xx"}},
+    "views": {"pair": {"type": "masked_pair", "stream": "pairs"}},
+    "objectives": {"mlm": {"type": "__main__:Doubled", "view": "pair"}},
+    "batch": {"examples": 8},
+    "steps": 2,
+    "train": {"use_cpu": True, "logging_steps": 1},
+}
+run = {"streams": {"pairs": tiny_bitext(32)}, "model": tiny_model("bert"), "tokenizer": tiny_tokenizer("bert")}
+checkpoint = iso.pretrain(recipe, "run", **run, overwrite=True, cache="cache")
+pickle.loads(pickle.dumps(iso.load_recipe(str(checkpoint.parent / "recipe.yaml"))))
+print(checkpoint.history["loss"].iloc[0], (checkpoint / "config.json").stat().st_mtime_ns)
+"""
+
+
+def test_an_objective_of_a_notebook_is_part_of_the_run_and_an_edit_runs_again(tmp_path: Path) -> None:
+    def cell(factor: float) -> tuple[float, int]:
+        command = [sys.executable, "-c", NOTEBOOK, str(factor)]
+        done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path)
+        loss, when = done.stdout.split()
+        return float(loss), int(when)
+
+    first, again, edited = cell(1.0), cell(1.0), cell(2.0)
+    assert first == again, "nothing to do"
+    assert edited[1] > first[1] and edited[0] == pytest.approx(2 * first[0], rel=1e-3)

@@ -110,6 +110,21 @@ def test_packed_streams_and_cached_steps(tiny_recipe: Path) -> None:
     assert set(input_hashes(recipe, corpora)) == {"bitext"}
 
 
+def test_what_is_too_long_is_counted_with_its_limit(tiny_recipe: Path) -> None:
+    class Notes(Silent):
+        def __init__(self) -> None:
+            self.texts: list[str] = []
+
+        def note(self, text: str) -> None:
+            self.texts.append(text)
+
+    recipe, notes = load(tiny_recipe, ["streams.bitext.encode={max_length: 60, max_side: 24}"]), Notes()
+    corpora = prepared(recipe, cache_folder(), notes)
+    tokenizer = load_tokenizer(recipe, corpora, cache_folder(), notes)
+    encoded(recipe, corpora, tokenizer, cache_folder(), notes)
+    assert "for encode.max_length=60, max_side=24)" in notes.texts[-1], notes.texts
+
+
 def test_runs_that_share_a_cache_prepare_one_after_the_other(tiny_recipe: Path, tmp_path: Path) -> None:
     recipe = load(tiny_recipe)
     with ThreadPoolExecutor(4) as pool:

@@ -7,6 +7,7 @@ import itertools
 import json
 import os
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -273,7 +274,7 @@ def test_texts_in_memory_are_trimmed_to_as_files_are(tmp_path: Path, corpus: str
     assert TrimRequest(text=Path(corpus)) == TrimRequest(text=(corpus,))
     held = trim(source, tmp_path / "held", texts=tiny_bitext(6)["source"])
     one, other = ((done.path / "tokenizer.json").read_bytes() for done in (read, held))
-    assert one == other and held[1:] == read[1:]
+    assert one == other and replace(held, path=read.path) == read
     assert trim(source, tmp_path / "held", texts=iter(TEXTS)).skipped
     with pytest.raises(ConfigurationError, match="different: texts"):
         trim(source, tmp_path / "held", texts=TEXTS[:3])

@@ -216,7 +216,7 @@ def test_what_is_missing_is_named_and_nothing_is_left(tmp_path: Path) -> None:
         with pytest.raises(InputError, match=message):
             report(runs, out=tmp_path / "r.html")
     folder = write_run(tmp_path, "tlm", 1)
-    with pytest.raises(ConfigurationError, match="--baseline: no results of nobody; name one of tlm"):
+    with pytest.raises(ConfigurationError, match="`baseline`: no results of nobody; name one of tlm"):
         report([folder], out=tmp_path / "r.html", options=ReportOptions(baseline="nobody"))
     assert not list(tmp_path.glob("r.html*"))
 
@@ -293,7 +293,7 @@ def test_files_of_links_are_drawn_worst_first(tmp_path: Path) -> None:
     text = report([links], out=tmp_path / "page.html", options=ReportOptions(gold=gold, worst=1)).read_text()
     assert "2 pairs, the 1 worst shown; over all pairs precision 50.0, recall 50.0, AER 50.0" in text
     run = write_run(tmp_path, "tlm", 1)
-    with pytest.raises(ConfigurationError, match="--gold checks word links, but no input has any"):
+    with pytest.raises(ConfigurationError, match="`gold` checks word links, but no input has any"):
         report([run], out=tmp_path / "page.html", options=ReportOptions(gold=gold))
 
 

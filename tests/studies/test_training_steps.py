@@ -10,6 +10,8 @@ import pytest
 from own_modules import OwnModules
 
 from isoglot.errors import ConfigurationError
+from isoglot.recipe.document import dump_yaml
+from isoglot.recipe.source import read_document
 from isoglot.studies.analysis_steps import DrawFigure, ScoreEmbeddings
 from isoglot.studies.inputs import Input
 from isoglot.studies.lab import Lab
@@ -51,6 +53,26 @@ def test_a_recipe_of_one_s_own_is_a_file_that_a_run_depends_on(tmp_path: Path) -
     before = files[1].content
     own.write_text(own.read_text().replace("seed", "steps"))
     assert files[1].content != before
+
+
+def test_a_recipe_beside_the_study_is_found_and_what_is_written_runs_from_anywhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "study" / "elsewhere").mkdir(parents=True)
+    own = tmp_path / "study" / "mine.yaml"
+    own.write_text("extends: tlm\nseed: 2\nstreams: {bitext: {path: /nowhere/pairs.tsv}}\n")
+    lab = Lab({"seeds": [1]}, root=tmp_path / "out", home=own.parent)
+    monkeypatch.chdir(own.parent / "elsewhere")
+    step = lab.pretrain("mine", "mine.yaml", {}).step
+    assert isinstance(step, Pretrain) and step.values()["extends"] == str(own)
+    monkeypatch.chdir(own.parent)
+    assert Pretrain(recipe="mine.yaml", sections={}).values()["extends"] == str(own)
+    written = tmp_path / "written.yaml"
+    written.write_text(dump_yaml(step.values()))
+    assert step.explicit()["streams"]["bitext"]["path"] == "/nowhere/pairs.tsv"
+    assert (
+        read_document(written).problems == [] and "masked_lm" in read_document(written).values["objectives"]
+    )
 
 
 def test_a_variable_of_a_recipe_is_part_of_what_a_run_depends_on(

@@ -19,6 +19,7 @@ import sys
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 from unittest import SkipTest
 
@@ -65,6 +66,13 @@ class Page:
     ran: int = 0
     skipped: int = 0
     names: dict[str, Any] = field(default_factory=lambda: {"__name__": "page"})
+    notebook: ModuleType | None = None
+
+    def __post_init__(self) -> None:
+        """Of a page that names its own classes (``__main__:Name``) the blocks are cells of one script."""
+        if "__main__:" in (ROOT / self.path).read_text(encoding="utf-8"):
+            self.notebook = ModuleType("__main__")
+            self.names = vars(self.notebook)
 
     def run(self) -> None:
         """Run every block in its order, and check the commands of those that say why they cannot run."""
@@ -139,10 +147,13 @@ class Page:
         printed = io.StringIO()
         code = compile(source, place, "exec", dont_inherit=True)
         sys.path.insert(0, str(self.folder))  # as for a script there
+        script = sys.modules["__main__"]
+        sys.modules["__main__"] = self.notebook or script
         try:
             with contextlib.chdir(self.folder), contextlib.redirect_stdout(printed):
                 exec(code, self.names)
         finally:
+            sys.modules["__main__"] = script
             sys.path.remove(str(self.folder))
         return printed.getvalue()
 

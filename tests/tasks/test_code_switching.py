@@ -18,6 +18,11 @@ def test_code_switched_pairs() -> None:
     assert [(r["first"], r["second"], r["label"], r[ORIGINAL]) for r in found] == [
         ("p0de", "h0en", "x", 0), ("p0en", "h0de", "x", 0), ("p1de", "h1en", "y", 1), ("p1en", "h1de", "y", 1),
     ]  # fmt: skip
+    both = code_switch(*numbered(side("de", ["x", "y"]), side("en", ["x", "y"])), keep=True)
+    assert [(r["first"], r["second"], r[ORIGINAL]) for r in both][2::3] == [
+        ("p0de", "h0de", 0),
+        ("p1de", "h1de", 1),
+    ]
     with pytest.raises(ConfigurationError, match="labelled"):
         code_switch(*numbered(side("de", ["x", "y"]), side("en", ["x", "z"])))
 

@@ -57,7 +57,7 @@ def test_threads_share_one_and_a_model_brings_its_tokenizer(encoder: Path) -> No
     texts = [[f"the river sees {'ta ' * n}", "vidas"] for n in range(12)]
     shared = TextEncoder(encoder, layer=1)
     expected = [TextEncoder(shared.model, tokenizer=shared.tokenizer, layer=1)(some) for some in texts]
-    with ThreadPoolExecutor(8) as threads:
+    with ThreadPoolExecutor(16) as threads:
         found = list(threads.map(shared, texts))
     assert all(torch.equal(one, other) for one, other in zip(found, expected, strict=True))
     with pytest.raises(ConfigurationError, match="needs its tokenizer"):

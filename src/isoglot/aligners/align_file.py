@@ -8,21 +8,21 @@ from typing import Any
 from isoglot.aligners.align_pairs import align_pairs, judged
 from isoglot.aligners.embedding.options import values_of
 from isoglot.aligners.options import AnyAligner, Encoder, LinkFormat, SavedModel, paths_of
-from isoglot.aligners.output import write_corpus, write_lines
+from isoglot.aligners.output import with_words_written, write_corpus, write_lines
 from isoglot.aligners.pairs_in_files import Warn, more_bitext, read_pairs
 from isoglot.aligners.phrases import counted
 from isoglot.aligners.pieces import piece_links
-from isoglot.checkpoints.folder import checkpoint_folder
+from isoglot.checkpoints.folder import BOX, checkpoint_folder
 from isoglot.corpus.manifest import InputFile
 from isoglot.corpus.open_corpus import Corpus, open_corpus
 from isoglot.errors import ConfigurationError
 from isoglot.formats.sentence_pair import SentencePair
-from isoglot.formats.sources import Source
+from isoglot.formats.sources import Source, by_suffix
 from isoglot.formats.words import WordMode
 from isoglot.runs.files import check_outputs
 from isoglot.runs.fingerprint import fingerprint
 from isoglot.runs.folder import MANIFEST, hash_checkpoint, make_once
-from isoglot.runs.reporter import AnyReporter, Reporter, reporter_of
+from isoglot.runs.reporter import AnyReporter, Reporter, reporter_of, with_progress
 
 _RECORD = "alignment.json"
 """What an aligned corpus was made from, beside the manifest that every prepared corpus has."""
@@ -42,7 +42,12 @@ def align_file(
     ``overwrite``: Replace a corpus or a saved model that was made from other inputs or with other options.
     """
     form, progress = form or LinkFormat(), reporter_of(progress)
-    beside = [*paths_of(aligner, "save", "lexicon"), *([form.phrases] if form.phrases else [])]
+    if form.output not in ("tmx", "corpus") and by_suffix(str(out)) == "tmx":
+        raise ConfigurationError(
+            f"{out}: has the name of a translation memory, but format {form.output} was chosen; add --format tmx, or "
+            "choose another name"
+        )
+    beside = [*paths_of(aligner, "save", "lexicon"), *form.files]
     reads = paths_of(aligner, "train_on", "load", "start", "model")
     again = form.shows_words and not isinstance(aligner, Encoder | SavedModel)
     inputs = [path for source in sources for path in source.files()]
@@ -134,18 +139,25 @@ def _align(
             )
         lexicon = aligner.lexicon if isinstance(aligner, Encoder) else None  # a statistical model has its own
         if lexicon or form.phrases:
-            linked = counted(linked, lexicon=lexicon, phrases=form.phrases, longest=form.phrase_length)
+            linked = counted(
+                linked,
+                lexicon=lexicon,
+                phrases=form.phrases,
+                longest=form.phrase_length,
+                moses=form.phrases_format == "moses",
+                pieces=form.pieces or [aligner.model if isinstance(aligner, Encoder) else BOX],
+            )
         if form.pieces:
             linked = piece_links(linked, form.pieces)
+        if form.write_words is not None:
+            linked = with_words_written(linked, form.write_words, reverse=form.reverse)
+        linked = with_progress(linked, progress, "aligning", every=512)
         if form.output == "corpus":
-            return write_corpus(linked, Path(path), progress)
+            return write_corpus(linked, Path(path))
         return write_lines(
             linked,
             path,
-            progress,
-            name=form.output,
-            base=form.base,
-            reverse=form.reverse,
+            form,
             values=values_of(aligner.options) if isinstance(aligner, Encoder) else "probabilities",
             languages=corpus.languages,
         )

@@ -2,31 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import logging
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import islice, zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
-import numpy as np
-
-from isoglot.aligners.alignment import WINDOW, LinkTable, usable_words, with_links
+from isoglot.aligners.alignment import LinkTable, usable_words, with_links
 from isoglot.aligners.options import Eflomal, FastAlign, Hmm, SavedModel
 from isoglot.aligners.pairs_in_files import ReadPairs, Warn, Warnings, silent
 from isoglot.aligners.statistical.bitext import BitextSide, Ints, WordNumbers
+from isoglot.aligners.statistical.decoding import SentenceAlignments
 from isoglot.aligners.statistical.eflomal import EflomalAligner
 from isoglot.aligners.statistical.methods import require_room
-from isoglot.aligners.statistical.model import (
-    AGREEMENT,
-    SentenceAlignments,
-    StatisticalAligner,
-)
+from isoglot.aligners.statistical.model import AGREEMENT, StatisticalAligner
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.formats.sentence_pair import SentencePair
 from isoglot.formats.sources import UNNAMED
-from isoglot.formats.words import WordMode
+from isoglot.formats.words import WordMode, has_unspaced
 from isoglot.modules.allocator import give_back_large_blocks
 from isoglot.runs.folder import key_of
+
+_LOG = logging.getLogger(__name__)
 
 
 def by_statistics(
@@ -46,36 +44,39 @@ def by_statistics(
     give_back_large_blocks()
     if isinstance(aligner, SavedModel):
         return _by_loaded(aligner, read, words, warn, overwrite)
-    start = None if isinstance(aligner, Eflomal) or aligner.start is None else _loaded(aligner.start, words)
-    mode = _mode(words, start)
     if isinstance(aligner, Eflomal):
-        _program(aligner).executable()
-    text = _encoded(read, more, aligner, mode, warn)
-    tables = _aligned(aligner, text, mode, start, overwrite).windows(text.pairs)
+        program = EflomalAligner(
+            symmetrisation=aligner.symmetrisation, program=aligner.program, arguments=aligner.arguments
+        )
+        program.executable()  # before the text is read
+        mode = words or "whitespace"
+        text = _encoded(read, more, aligner, mode, warn)
+        tables = program.table(text.source.sentences(), text.target.sentences()).windows(text.pairs)
+    else:
+        start = None if aligner.start is None else _loaded(aligner.start, words)
+        mode = _mode(words, start)
+        text = _encoded(read, more, aligner, mode, warn)
+        tables = _learned(aligner, text, mode, start, overwrite).windows(text.pairs)
     pairs = _unchanged(read(mode, None), text) if shown else (SentencePair() for _ in range(text.pairs))
     return _linked(pairs, tables, text.source.lengths, text.target.lengths, aligner, shown)
 
 
-def _aligned(
-    aligner: FastAlign | Hmm | Eflomal,
-    text: _Text,
-    mode: WordMode,
-    start: StatisticalAligner | None,
-    overwrite: bool,
-) -> SentenceAlignments | LinkTable:
+def _learned(
+    aligner: FastAlign | Hmm, text: _Text, mode: WordMode, start: StatisticalAligner | None, overwrite: bool
+) -> SentenceAlignments:
     """Learn from both sides, and align them."""
     source, target = text.source, text.target
-    if isinstance(aligner, Eflomal):
-        return _program(aligner).table(source.sentences(), target.sentences())
     options = {**aligner.decoding(), **dict(aligner.options), "words": mode, "languages": text.languages}
     learner = StatisticalAligner(aligner.kind, lowercase=aligner.lowercase, **options)
     if start is not None and aligner.any_language:
         start.languages = learner.languages
     elif start is not None:
-        start.require_languages(text.languages, name=str(aligner.start), hint="add --any-language")
+        start.require_languages(text.languages)
     keep = aligner.save is not None or aligner.lexicon is not None
-    learned = [source.digest(), target.digest(), start and start.trained().digest()] if aligner.save else []
-    made_from = _made_from(learner, aligner.save, learned, overwrite=overwrite)
+    made_from = None
+    if aligner.save is not None:
+        learned = source.digest(), target.digest(), start and start.trained().digest()
+        made_from = _room(learner, aligner.save, learned, overwrite)
     result = learner.fit_align_sides(source, target, keep=keep, start=start)
     _keep(learner, aligner, made_from)
     return result
@@ -91,39 +92,27 @@ def _unchanged(pairs: Iterator[SentencePair], text: _Text) -> Iterator[SentenceP
         yield pair
 
 
-def _program(aligner: Eflomal) -> EflomalAligner:
-    return EflomalAligner(
-        symmetrisation=aligner.symmetrisation, program=aligner.program, arguments=aligner.arguments
-    )
-
-
 def _by_loaded(
     request: SavedModel, read: ReadPairs, words: WordMode | None, warn: Warn, overwrite: bool
 ) -> Iterator[SentencePair]:
-    """Links by a saved model, a window of pairs at a time."""
+    """Links by a saved model."""
     aligner = _loaded(request.load, words, **request.decoding())
     if request.threshold is not None and aligner.symmetrisation != AGREEMENT:
         raise ConfigurationError(
             f"--set threshold: {request.load} is read by {aligner.symmetrisation}, which has none; leave it out"
         )
-    learned = [aligner.trained().digest()] if request.save else []
-    _keep(aligner, request, _made_from(aligner, request.save, learned, overwrite=overwrite))
-    pairs = read(_mode(words, aligner), warn)
-    languages, unknown, first = set[tuple[str, str]](), aligner.foreign_text(), 0
-    while window := list(islice(pairs, WINDOW)):
-        for tags in {pair.languages for pair in window} - languages:
-            languages.add(tags)
-            if not request.any_language:
-                aligner.require_languages(tags, name=str(request.load), hint="add --any-language")
-        usable = [usable_words(pair.words, number, warn) for number, pair in enumerate(window, first + 1)]
-        sides = [[pair[side] for pair in usable] for side in (0, 1)]
-        unknown.look(*sides)
-        source_lengths, target_lengths = (
-            np.array([len(words) for words in side], np.int64) for side in sides
-        )
-        tables = aligner.tables(*sides).windows(len(window))
-        yield from _linked(iter(window), tables, source_lengths, target_lengths, request)
-        first += len(window)
+    made_from = None
+    if request.save is not None:
+        made_from = _room(aligner, request.save, [aligner.trained().digest()], overwrite)
+    _keep(aligner, request, made_from)
+    if request.any_language:
+        aligner.languages = "", ""
+    return aligner.align_pairs(
+        read(_mode(words, aligner), warn),
+        warn=warn,
+        min_probability=request.min_probability,
+        min_score=request.min_score,
+    )
 
 
 def _loaded(model: Path, words: WordMode | None, **decoding: Any) -> StatisticalAligner:
@@ -181,8 +170,8 @@ def _linked(
     tables: Iterator[LinkTable],
     source: Ints,
     target: Ints,
-    aligner: FastAlign | Hmm | SavedModel | Eflomal,
-    scored: bool = True,
+    aligner: FastAlign | Hmm | Eflomal,
+    scored: bool,
 ) -> Iterator[SentencePair]:
     """The pairs with their links, without the improbable ones; ``scored``: their probabilities and scores are needed.
 
@@ -201,17 +190,23 @@ def _linked(
     yield from pairs  # none is left, unless the input was changed
 
 
-def _made_from(aligner: StatisticalAligner, save: Path | None, learned: list[Any], *, overwrite: bool) -> str:
-    """A key of how and from what a model is learned; where another one is saved that is refused before the work."""
+def _room(aligner: StatisticalAligner, folder: Path, learned: Sequence[Any], overwrite: bool) -> str:
+    """A key of how and from what a model is learned; a folder of another one is refused before the work."""
     made_from = key_of([aligner.settings, *learned])
-    if save is not None:
-        require_room(save, None if overwrite else made_from)
+    require_room(folder, None if overwrite else made_from)
     return made_from
 
 
-def _keep(aligner: StatisticalAligner, settings: FastAlign | Hmm | SavedModel, made_from: str) -> None:
+def _keep(aligner: StatisticalAligner, settings: FastAlign | Hmm | SavedModel, made_from: str | None) -> None:
     """Write the model and the lexicon that were asked for."""
     if settings.save is not None:
         aligner.save(settings.save, made_from=made_from)
     if settings.lexicon is not None and aligner.model is not None:
+        if aligner.words == "unicode" and any(
+            has_unspaced(word) for side in aligner.model.words for word in side
+        ):
+            _LOG.warning(
+                "%s: words of scripts without spaces stand as single characters there, as the model learned them; "
+                "segment the text first, or take --phrases, which joins them to pieces", settings.lexicon,
+            )  # fmt: skip
         aligner.model.write_lexicon(settings.lexicon)

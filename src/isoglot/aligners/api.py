@@ -24,7 +24,7 @@ from isoglot.frames import ResultList
 from isoglot.options import name_of_torch
 from isoglot.python_messages import names_arguments
 from isoglot.runs.fingerprint import FileState, files_of, states
-from isoglot.runs.reporter import AnyReporter, Reporter, reporter_of
+from isoglot.runs.reporter import AnyReporter, reporter_of, with_progress
 
 if TYPE_CHECKING:
     import torch
@@ -219,9 +219,9 @@ def align_many(  # noqa: PLR0913
         aligner, mode = _aligner(model, method, words, tokenizer, options)
     linked, data = _linked(aligner, sentences, mode), source if pairs is None else pairs
     if not hasattr(data, "__len__"):
-        return _counted(linked, 0, reporter_of(progress))
+        return with_progress(linked, reporter_of(progress), "align")
     column = next(iter(data.values()), ()) if isinstance(data, Mapping) else data
-    return ResultList(_counted(linked, len(column), reporter_of(progress)))
+    return ResultList(with_progress(linked, reporter_of(progress), "align", total=len(column)))
 
 
 def _chosen(
@@ -237,13 +237,6 @@ def _chosen(
         "layer": layer, "threshold": threshold, "max_tokens": max_tokens, "device": device, "dtype": dtype
     }  # fmt: skip
     return {**options, **{name: name_of_torch(value) for name, value in named.items() if value is not None}}
-
-
-def _counted(pairs: Iterator[SentencePair], total: int, report: Reporter) -> Iterator[SentencePair]:
-    """The pairs, counted as they pass."""
-    for number, pair in enumerate(pairs, 1):
-        report.progress("align", number, total)
-        yield pair
 
 
 def _linked(

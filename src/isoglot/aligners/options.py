@@ -178,7 +178,17 @@ class LinkFormat(Options):
         "Write phrase pairs here: source, target, probability, count, both probabilities.",
         group=_WRITING,
     )
+    phrases_format: Literal["tsv", "moses"] = option(
+        "tsv",
+        "moses: a phrase table as Moses reads it, with lexical weights, word links and counts.",
+        group=_WRITING,
+    )
     phrase_length: int = option(7, "Most words of a side of a phrase pair.", group=_WRITING, ge=1)
+    write_words: OutputFile | None = option(
+        None,
+        "Write the words that the links number here, a pair a line: source ||| target.",
+        group=_WRITING,
+    )
     pieces: tuple[str, ...] = option(
         (), "Link pieces of this tokenizer, not words: a folder, hub name or SentencePiece file; twice for both sides.",
         metavar="TOKENIZER", group=_WRITING, max_length=2,
@@ -187,7 +197,12 @@ class LinkFormat(Options):
     @property
     def shows_words(self) -> bool:
         """Whether the words of a pair are needed beside its links."""
-        return self.output not in NUMBERED or bool(self.phrases or self.pieces)
+        return self.output not in NUMBERED or bool(self.phrases or self.pieces or self.write_words)
+
+    @property
+    def files(self) -> list[Path]:
+        """What is written beside the links."""
+        return [path for path in (self.phrases, self.write_words) if path is not None]
 
     @model_validator(mode="after")
     def _numbers_are_written(self) -> Self:
@@ -203,6 +218,8 @@ class LinkFormat(Options):
             raise ValueError(f"--pieces: format {self.output} is of words; choose pharaoh or jsonl")
         if self.phrases is None and self.phrase_length != LinkFormat.model_fields["phrase_length"].default:
             raise ValueError("--phrase-length: only --phrases writes phrases; leave it out")
+        if self.phrases is None and self.phrases_format != "tsv":
+            raise ValueError("--phrases-format: is of the file of --phrases; add --phrases phrase-table.gz")
         return self
 
 

@@ -3,26 +3,23 @@
 import json
 import math
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
 from isoglot.aligners.alignment import column
-from isoglot.aligners.options import NUMBERED
+from isoglot.aligners.options import NUMBERED, LinkFormat
 from isoglot.corpus.options import PrepareOptions
 from isoglot.errors import ConfigurationError
 from isoglot.formats.link_files import FORMATS
 from isoglot.formats.pair_writer import pair_writer
 from isoglot.formats.sentence_pair import SentencePair
 from isoglot.formats.sources import Source
-from isoglot.runs.files import text_output
+from isoglot.runs.files import text_output, whole_file
 from isoglot.runs.records import json_line
-from isoglot.runs.reporter import Reporter
 
-_OFTEN = 512
-"""Pairs between two reports of progress."""
 _OF_LINKS = frozenset(["links", "probabilities", "similarities", "spans", "score", "src", "tgt", "src_text", "tgt_text",
                        "src_spans", "tgt_spans", "sure", "possible"])  # fmt: skip
 """What JSON lines of links say: an input's values of these names are of other links, or of other words."""
@@ -31,11 +28,8 @@ _OF_LINKS = frozenset(["links", "probabilities", "similarities", "spans", "score
 def write_lines(
     pairs: Iterable[SentencePair],
     out: str | Path,
-    progress: Reporter | None = None,
+    form: LinkFormat,
     *,
-    name: str = "pharaoh",
-    base: int | None = None,
-    reverse: bool = False,
     values: str = "probabilities",
     languages: Sequence[str] = ("", ""),
 ) -> int:
@@ -46,20 +40,19 @@ def write_lines(
     and the score as properties. ``values`` is the name of what JSON lines and TMX have for each link; they also have
     what else the row of a pair says. ``languages`` are those of the first pair, which a TMX file names.
     """
-    first, count = FORMATS.get(name, 0) if base is None else base, 0
-    written = (pair.transpose() if reverse else pair for pair in pairs)
-    if name == "tmx":
-        with pair_writer([str(out)], languages[::-1] if reverse else languages, form="tmx") as write:
+    first, count = FORMATS.get(form.output, 0) if form.base is None else form.base, 0
+    written = (pair.transpose() if form.reverse else pair for pair in pairs)
+    if form.output == "tmx":
+        sides = languages[::-1] if form.reverse else languages
+        with pair_writer([str(out)], sides, form="tmx") as write:
             for pair in written:
                 write(pair, _properties(pair, first, values))
                 count += 1
         return count
     with text_output(out) as file:
         for pair in written:
-            file.write(_lines(pair, count, name, first, values))
+            file.write(_lines(pair, count, form.output, first, values))
             count += 1
-            if progress is not None and count % _OFTEN == 0:
-                progress.progress("aligning", count, 0)
     return count
 
 
@@ -101,7 +94,21 @@ def _lines(pair: SentencePair, number: int, name: str, first: int, values: str) 
     return json_line(row)
 
 
-def write_corpus(linked: Iterable[SentencePair], out: Path, progress: Reporter) -> int:
+def with_words_written(
+    pairs: Iterable[SentencePair], path: Path, *, reverse: bool = False
+) -> Iterator[SentencePair]:
+    """Pass pairs on, and write the words that their links number: lines of ``source ||| target``.
+
+    White space inside a word, which would shift the numbers of those behind it, is written as ``_``.
+    """
+    with whole_file(path) as file:
+        for pair in pairs:
+            source, target = (" ".join("_".join(word.split()) or "_" for word in side) for side in pair.words)
+            file.write(f"{target} ||| {source}\n" if reverse else f"{source} ||| {target}\n")
+            yield pair
+
+
+def write_corpus(linked: Iterable[SentencePair], out: Path) -> int:
     """Write an ALIGNED corpus folder, as ``isoglot prepare`` does; recipes take it with ``kind: aligned``.
 
     Probabilities and scores are not kept: links that training should not see are left out before, by
@@ -125,8 +132,6 @@ def write_corpus(linked: Iterable[SentencePair], out: Path, progress: Reporter) 
                     row = {"source": pair.words[0], "target": pair.words[1], "links": pair.links}
                     file.write(json.dumps(row, ensure_ascii=False) + "\n")
                     pairs += 1
-                    if pairs % _OFTEN == 0:
-                        progress.progress("aligning", pairs, 0)
             named = dict(zip(("source_language", "target_language"), languages, strict=True))
             sources.append(Source(path=str(path), format="jsonl", **named))
         prepare(sources, out, options=PrepareOptions(kind="aligned"))

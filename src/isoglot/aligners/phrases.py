@@ -5,11 +5,16 @@ from __future__ import annotations
 import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from math import sqrt
 from pathlib import Path
 
 from isoglot.aligners.alignment import column
+from isoglot.aligners.embedding.running_text import PieceBounds, with_units
+from isoglot.aligners.pieces import load_bounds
+from isoglot.formats.links import Alignment
 from isoglot.formats.sentence_pair import SentencePair
+from isoglot.formats.words import has_unspaced
 from isoglot.runs.files import whole_file
 
 Span = tuple[int, int]
@@ -19,6 +24,10 @@ _MOST = 1_000_000
 """Distinct pairs in memory."""
 _LEAST = 0.05
 """The least value of an entry of a lexicon."""
+NULL = "\t"
+"""Beside a word that has no link; no word of a column is so."""
+_ESCAPES = str.maketrans({"|": "&#124;", "[": "&#91;", "]": "&#93;"})
+"""Characters that mean something in a table of Moses, as its own scripts write them."""
 
 
 def phrase_pairs(
@@ -68,23 +77,23 @@ class PairCounts:
     """
 
     def __init__(self, *, most: int = _MOST) -> None:
-        self._counts: Counter[tuple[str, str]] = Counter()
+        self._counts: Counter[tuple[str, str, str]] = Counter()
         self._most = most
         # an empty name is a temporary file that goes with the connection
         self._database = sqlite3.connect("", check_same_thread=False)
         self._database.execute(
-            "CREATE TABLE pairs (source, target, count, PRIMARY KEY (source, target)) WITHOUT ROWID"
+            "CREATE TABLE pairs (source, target, links, count, PRIMARY KEY (source, target, links)) WITHOUT ROWID"
         )
 
-    def add(self, source: Sequence[str], target: Sequence[str]) -> None:
-        """Count a pair of phrases once more."""
-        self._counts[" ".join(source), " ".join(target)] += 1
+    def add(self, source: Sequence[str], target: Sequence[str], links: str = "") -> None:
+        """Count a pair of phrases once more, by the ``links`` of their words where these are wanted."""
+        self._counts[" ".join(source), " ".join(target), links] += 1
         if len(self._counts) >= self._most:
             self._store()
 
     def _store(self) -> None:
         self._database.executemany(
-            "INSERT INTO pairs VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET count = count + excluded.count",
+            "INSERT INTO pairs VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET count = count + excluded.count",
             ((*pair, count) for pair, count in self._counts.items()),
         )
         self._counts.clear()
@@ -107,6 +116,57 @@ class PairCounts:
                 if (value := sqrt(forward * backward)) >= minimum:
                     file.write(f"{source}\t{target}\t{value:.6g}\t{count}\t{forward:.6g}\t{backward:.6g}\n")
 
+    def write_moses(self, path: str | Path, words: PairCounts) -> None:
+        """Write a phrase table as Moses has it, in the order of ``LC_ALL=C sort``.
+
+        A line is ``source ||| target ||| p(s | t) lex(s | t) p(t | s) lex(t | s) ||| links ||| count(t) count(s)
+        count``. Of links that differ between occurrences the most frequent ones stand.
+
+        ``words``: Counts of linked words, and of those without a link beside :data:`NULL`.
+
+        Source: Koehn, Och & Marcu 2003, *Statistical phrase-based translation*, §2.3 (lexical weights).
+        """
+        words._store()
+        words._database.execute(
+            "CREATE TABLE lexical (source, target, forward, backward, PRIMARY KEY (source, target)) WITHOUT ROWID"
+        )
+        words._database.execute(
+            "INSERT INTO lexical SELECT source, target, 1.0 * count / SUM(count) OVER (PARTITION BY source),"
+            " 1.0 * count / SUM(count) OVER (PARTITION BY target) FROM pairs"
+        )
+        select = "SELECT forward, backward FROM lexical WHERE source = ? AND target = ?"
+
+        @lru_cache(_MOST)
+        def shares(source: str, target: str) -> tuple[float, float]:
+            forward, backward = words._database.execute(select, (source, target)).fetchone() or (0.0, 0.0)
+            return forward, backward
+
+        self._store()
+        rows = self._database.execute(
+            "SELECT source, target, links, SUM(count) OVER (PARTITION BY source, target),"
+            " SUM(count) OVER (PARTITION BY source), SUM(count) OVER (PARTITION BY target) FROM pairs"
+            " ORDER BY source || ' |||', target || ' |||', count DESC, links"
+        )
+        last = None
+        with whole_file(path) as file:
+            for source, target, links, count, source_count, target_count in rows:
+                if (source, target) == last:
+                    continue
+                last = source, target
+                source_words, target_words = source.split(" "), target.split(" ")
+                pairs = Alignment.from_pharaoh(links).links
+                ahead, back = 1.0, 1.0
+                for j, word in enumerate(target_words):
+                    linked = [source_words[i] for i, k in pairs if k == j] or [NULL]
+                    ahead *= sum(shares(other, word)[0] for other in linked) / len(linked)
+                for i, word in enumerate(source_words):
+                    linked = [target_words[j] for k, j in pairs if k == i] or [NULL]
+                    back *= sum(shares(word, other)[1] for other in linked) / len(linked)
+                scores = count / target_count, back, count / source_count, ahead
+                sides = f"{source.translate(_ESCAPES)} ||| {target.translate(_ESCAPES)}"
+                values = " ".join(f"{value:.6g}" for value in scores)
+                file.write(f"{sides} ||| {values} ||| {links} ||| {target_count} {source_count} {count}\n")
+
 
 def counted(
     linked: Iterable[SentencePair],
@@ -114,23 +174,43 @@ def counted(
     lexicon: str | Path | None = None,
     phrases: str | Path | None = None,
     longest: int = 7,
+    moses: bool = False,
+    pieces: Sequence[str] = (),
 ) -> Iterator[SentencePair]:
     """Pass pairs on, count the words and phrases that they link, and write the counts at the end.
 
     ``lexicon``: File of linked words; those whose third column is below 0.05 are left out, as of a statistical model.
-    ``phrases``: File of phrase pairs of at most ``longest`` words.
+    ``phrases``: File of phrase pairs of at most ``longest`` words; ``moses``: In Moses' own format.
+    ``pieces``: Tokenizers, of one or both sides, whose pieces stand for the single characters of running Chinese or
+    Japanese; loaded where a text has some.
     """
-    words, pairs = PairCounts(), PairCounts()
+    words, pairs, lexical = PairCounts(), PairCounts(), PairCounts()
+    bounds: list[PieceBounds] = []
     for pair in linked:
-        source, target = ([*map(column, side)] for side in pair.words)
+        unit = pair
+        if pieces and any(map(has_unspaced, pair.texts)):
+            bounds = bounds or [load_bounds(name) for name in pieces]
+            unit = with_units(pair, bounds[0], bounds[-1])
+        source, target = ([*map(column, side)] for side in unit.words)
         if lexicon is not None:
-            for i, j in pair.links:
+            for i, j in unit.links:
                 words.add(source[i : i + 1], target[j : j + 1])
+        if moses:
+            source, target = (["_".join(word.split()) or "_" for word in side] for side in (source, target))
+            alone = set(range(len(source))) - {i for i, _ in unit.links}
+            target_alone = set(range(len(target))) - {j for _, j in unit.links}
+            ends = [(source[i], target[j]) for i, j in unit.links]
+            ends += [(source[i], NULL) for i in alone] + [(NULL, target[j]) for j in target_alone]
+            for word, other in ends:
+                lexical.add([word], [other])
         if phrases is not None:
-            for (a, b), (c, d) in phrase_pairs(pair.links, len(source), len(target), longest=longest):
-                pairs.add(source[a:b], target[c:d])
+            for (a, b), (c, d) in phrase_pairs(unit.links, len(source), len(target), longest=longest):
+                inside = [(i - a, j - c) for i, j in unit.links if a <= i < b and c <= j < d] if moses else ()
+                pairs.add(source[a:b], target[c:d], Alignment(frozenset(inside)).to_pharaoh())
         yield pair
     if lexicon is not None:
         words.write(lexicon, minimum=_LEAST)
-    if phrases is not None:
+    if phrases is not None and moses:
+        pairs.write_moses(phrases, lexical)
+    elif phrases is not None:
         pairs.write(phrases)

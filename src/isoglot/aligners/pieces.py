@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from isoglot.aligners.embedding.running_text import PieceBounds, bounds_of
+from isoglot.checkpoints.folder import packed_file
 from isoglot.checks import missing_package
 from isoglot.errors import ConfigurationError
 from isoglot.formats.sentence_pair import SentencePair
@@ -27,15 +29,14 @@ def load_cut(name: str) -> Cut:
     ``name``: A SentencePiece model (``.model``, ``.spm``), or a folder or hub name with a fast tokenizer.
     """
     if Path(name).suffix not in _SENTENCEPIECE:
-        from isoglot.corpus.encode.load_tokenizer import load_tokenizer  # noqa: PLC0415 - loads transformers
+        from isoglot.corpus.encode.load_tokenizer import load_tokenizer  # noqa: PLC0415 - loads tokenizers
 
         tokenizer = load_tokenizer(name)
 
         def cut_fast(text: str) -> tuple[list[str], list[tuple[int, int]]]:
             encoding = tokenizer(text, add_special_tokens=False, return_offsets_mapping=True, verbose=False)
-            return list(tokenizer.convert_ids_to_tokens(list(encoding["input_ids"]))), encoding[
-                "offset_mapping"
-            ]
+            pieces = tokenizer.convert_ids_to_tokens(list(encoding["input_ids"]))
+            return list(pieces), encoding["offset_mapping"]
 
         return cut_fast
     try:
@@ -57,6 +58,24 @@ def load_cut(name: str) -> Cut:
         return encoding["pieces"], encoding["offsets"]
 
     return cut
+
+
+def load_bounds(name: str) -> PieceBounds:
+    """Where the pieces of a tokenizer stand in a text, of one that :func:`load_cut` takes or of a packed aligner."""
+    if (file := packed_file(name)) is not None:
+        from isoglot.checkpoints.packed_file import (  # noqa: PLC0415 - loads tokenizers
+            TOKENIZER_CONFIG,
+            build_tokenizer,
+            read_packed,
+        )
+        from isoglot.corpus.encode.load_tokenizer import PlainTokenizer  # noqa: PLC0415
+
+        packed = read_packed(file)
+        config = packed.texts.get(TOKENIZER_CONFIG, "{}")
+        if (plain := PlainTokenizer.read(build_tokenizer(file, packed), config)) is not None:
+            return bounds_of(plain)
+    cut = load_cut(name)
+    return lambda text: cut(text)[1]
 
 
 def piece_links(linked: Iterable[SentencePair], tokenizers: Sequence[str]) -> Iterator[SentencePair]:

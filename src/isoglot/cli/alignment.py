@@ -120,7 +120,10 @@ def align(
     pairs: BitextReading,
     running: RemakeFlags,
     out: Annotated[
-        str, typer.Option("--out", "-o", help="File to write, or a folder with --format corpus.")
+        str,
+        typer.Option(
+            "--out", "-o", help="File to write, which is replaced, or a folder with --format corpus."
+        ),
     ] = "-",
     methods: Annotated[
         bool, typer.Option("--methods", is_eager=True, callback=_list_methods, help="List the methods.")

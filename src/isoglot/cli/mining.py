@@ -85,7 +85,7 @@ def mine(
     source: Annotated[
         str,
         typer.Argument(
-            help='Sentences of one language: lines, or .jsonl with {"text": "..."}; - for standard input.'
+            help='Sentences of one language: lines, .jsonl with {"text": "..."}, or .tmx; - for standard input.'
         ),
     ],
     target: Annotated[str, typer.Argument(help="Sentences of the other language.")],
@@ -126,7 +126,7 @@ def align_sentences(
     source: Annotated[
         str,
         typer.Argument(
-            help='A document: a sentence per line, or .jsonl with {"text": "..."}; - for standard input.'
+            help='A document: a sentence per line, .jsonl with {"text": "..."}, or .tmx; - for standard input.'
         ),
     ],
     target: Annotated[str, typer.Argument(help="Its translation.")],

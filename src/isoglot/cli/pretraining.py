@@ -17,7 +17,6 @@ from isoglot.cli.flags import (
     with_flags,
 )
 from isoglot.cli.tasks import Checkpoint
-from isoglot.errors import ConfigurationError
 from isoglot.formats.sources import Reading
 from isoglot.options import Options, option
 from isoglot.pretraining.options import SentenceExport, TrimRequest
@@ -95,28 +94,10 @@ def pack(
 
     isoglot pack box --out encoders/box
     """
-    from isoglot.aligners.embedding.choice import kept_choice
-    from isoglot.checkpoints.folder import checkpoint_folder, packed_file
-    from isoglot.checkpoints.packed import pack as write_packed
-    from isoglot.checkpoints.packed import unpack
+    from isoglot.aligners.embedding.packing import pack as run
 
-    file = packed_file(model)
     with Console(quiet=running.quiet):
-        if file is not None:
-            if sentences is not None:
-                raise ConfigurationError(f"--sentences is for packing, and {model} is packed; leave it out")
-            kept_choice(model)
-            unpack(file, out, overwrite=running.overwrite)
-        elif isinstance(folder := checkpoint_folder(model), Path):
-            kept_choice(folder)  # what it says must be options of an aligner
-            upper = None if sentences is None else checkpoint_folder(sentences)
-            if isinstance(upper, str):
-                raise ConfigurationError(
-                    f"--sentences {sentences}: is not a folder with an encoder; name one"
-                )
-            write_packed(folder, out, sentences=upper, overwrite=running.overwrite)
-        else:
-            raise ConfigurationError(f"{model}: is not a folder; `hf download {model} --local-dir FOLDER`")
+        run(model, out, sentences=sentences, overwrite=running.overwrite)
     if not running.quiet:
         typer.echo(str(out))
 
@@ -176,17 +157,11 @@ def init(
     It trains masked words that may look at their translation (TLM); sentence retrieval and word alignment are in it
     as comments.
     """
-    from isoglot.pretraining.new_recipe import new_recipe
+    from isoglot.pretraining.new_recipe import init as run
 
     with Console():
-        written = new_recipe(
-            inputs,
-            out,
-            encoder=model,
-            languages=(source_language, target_language),
-            reading=reading.model_dump(exclude_unset=True),
-            overwrite=overwrite,
-        )
+        languages, how = (source_language, target_language), reading.model_dump(exclude_unset=True)
+        written = run(inputs, out, model=model, languages=languages, overwrite=overwrite, **how)
     typer.echo(f"wrote {written}; look at it, then: isoglot pretrain {written} --out runs/{written.stem}")
 
 
@@ -255,6 +230,9 @@ def pretrain(
     resume: Annotated[
         bool, typer.Option("--resume", help="Resume the unfinished run in the folder.")
     ] = False,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace a run of another recipe, other data or other code.")
+    ] = False,
     check: Annotated[
         bool, typer.Option("--check", help="Only check the recipe and print every value that it will use.")
     ] = False,
@@ -291,7 +269,7 @@ def pretrain(
     from isoglot.pretraining.pretrain import pretrain as run
 
     with Console(quiet=running.quiet) as console:
-        checkpoint = run(loaded, out, resume=resume, progress=console)
+        checkpoint = run(loaded, out, resume=resume, overwrite=overwrite, progress=console)
     if os.environ.get("RANK", "0") == "0":  # the other ranks of torchrun have the same to say
         typer.echo(str(checkpoint))
 

@@ -43,6 +43,9 @@ class StudyOptions(Options):
     dry_run: bool = option(
         False, "Check everything, print steps, files and missing inputs, and write nothing."
     )
+    show: bool = option(
+        False, "With --dry-run, also print every value of the steps: composed recipes, hyper-parameters."
+    )
     tables_only: bool = option(False, "Print the tables from the results so far.")
     form: Form = option("text", "Format of the tables.", flags=["--format", "-f"])
     keep: bool = option(False, "Keep fine-tuned weights after they are evaluated.")
@@ -77,6 +80,8 @@ def study(
         raise ConfigurationError("no study named; `isoglot study --list` shows them")
     if options.out is None and not options.dry_run:
         raise ConfigurationError("--out is missing; name a folder: --out runs/study")
+    if options.show and not options.dry_run:
+        raise ConfigurationError("--show prints what a dry run finds; add --dry-run")
     changes = dict(options.settings)
     if options.seeds is not None:
         changes["seeds"] = options.seeds
@@ -88,14 +93,14 @@ def study(
         plan = inspect_programs(programs, part=part, check=not options.tables_only)
         tally = Tally()
         if options.dry_run:
-            _show(programs, plan)
+            _show(programs, plan, values=options.show)
         elif not options.tables_only:
             engine, workers = options.engine, options.workers
             tally = measure(programs, plan, selection, engine=engine, workers=workers, progress=console)
             steps = ", ".join(f"{n} {kind}" for kind, n in tally.made.items())
             console.note(f"done: {steps or 'nothing was left to do'}")
     if not options.dry_run:
-        _print(programs, options.form, quiet=running.quiet)
+        _print(programs, options, quiet=running.quiet)
     tally.require_all()
     if not options.tables_only and all(part.missing or part.unavailable for part in plan.parts):
         reasons = {part.unavailable for part in plan.parts}
@@ -123,24 +128,32 @@ def _only(texts: Sequence[str]) -> tuple[tuple[int, int], list[str]]:
     return part, patterns
 
 
-def _print(programs: Sequence[Program], form: Form, *, quiet: bool) -> None:
+def _print(programs: Sequence[Program], options: StudyOptions, *, quiet: bool) -> None:
     from isoglot.reports.export import FORMS
     from isoglot.studies.tables import write_study
 
     for program in programs:
-        written = write_study(program)
-        if form == "text":
+        written = write_study(program, empty=not options.tables_only)
+        if options.form == "text":
             caption = "" if written.tables else program.caption
             typer.echo(f"{program.study.name}: {program.study.title}\n{caption}")
-        typer.echo("\n".join(FORMS[form](table) for table in written.tables))
-        if not quiet:
+        typer.echo("\n".join(FORMS[options.form](table) for table in written.tables))
+        if not quiet and written.folder.is_dir():
             typer.echo(
                 f"wrote {written.folder}; `isoglot report {written.folder}` shows it as a page", err=True
             )
 
 
-def _show(programs: Sequence[Program], plan: Plan) -> None:
-    """The steps to make, each with the files from outside that it reads; what is missing; what is unavailable."""
+def _show(programs: Sequence[Program], plan: Plan, *, values: bool) -> None:
+    """The steps to make, each with the files from outside that it reads; what is missing; what is unavailable.
+
+    With ``values`` every step of the cells is first, with all that it will use.
+    """
+    if values:
+        from isoglot.recipe.document import dump_yaml
+
+        for work in dict.fromkeys(work for part in plan.parts for work in part.steps):
+            typer.echo(f"# {work.title}\n{dump_yaml(work.step.explicit())}")
     for work, reads in plan.inputs.items():
         typer.echo(work.title)
         for read in reads:

@@ -16,7 +16,7 @@ from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.prepare import PrepareSummary
 from isoglot.corpus.prepare import prepare as prepare_sources
 from isoglot.errors import ConfigurationError, InputError
-from isoglot.formats.readers import wanted_columns
+from isoglot.formats.records import wanted_columns
 from isoglot.formats.sources import LANGUAGES, ROLES, Kind, Reading, Source, sources_from
 from isoglot.languages import codes_of
 from isoglot.python_messages import names_arguments

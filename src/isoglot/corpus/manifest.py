@@ -177,6 +177,7 @@ def load_corpus(path: str | Path) -> datasets.Dataset:
     Example:
         >>> corpus = load_corpus("data/en-de")  # doctest: +SKIP
     """
+    from isoglot.corpus.encode.store import open_stream, write_batches  # noqa: PLC0415 - slow to import
     from isoglot.schema import SCHEMAS, require  # noqa: PLC0415 - slow to import
 
     folder = Path(path)
@@ -189,12 +190,6 @@ def load_corpus(path: str | Path) -> datasets.Dataset:
         )
     manifest.require_whole(folder)
     features = SCHEMAS[manifest.kind]
-    return require(_unpacked(folder, manifest, features), features, role=f"corpus {folder}")
-
-
-def _unpacked(folder: Path, manifest: Manifest, features: datasets.Features) -> datasets.Dataset:
-    """The rows of a prepared folder, in an Arrow file that is made if it is not there as it was written."""
-    from isoglot.corpus.encode.store import open_stream, write_batches  # noqa: PLC0415 - slow to import
 
     def make(out: Path) -> dict[str, Any]:
         rows = row_batches(folder, manifest, size=8192)
@@ -207,7 +202,7 @@ def _unpacked(folder: Path, manifest: Manifest, features: datasets.Features) -> 
     writable = (p for p in caches if os.access(next(q for q in (p, *p.parents) if q.exists()), os.W_OK))
     cache = next((p for p in caches if (p / name).exists()), None) or next(writable)
     make_once(cache / name, {}, make, what="unpacked corpus", cached=True)
-    return open_stream(cache / name)
+    return require(open_stream(cache / name), features, role=f"corpus {folder}")
 
 
 def row_batches(

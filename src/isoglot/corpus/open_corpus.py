@@ -15,8 +15,7 @@ from typing import Any, Generic, TypeVar
 
 from isoglot.corpus.manifest import Manifest, is_prepared, read_manifest, row_batches
 from isoglot.errors import ConfigurationError, InputError
-from isoglot.formats.pair_rows import source_pairs
-from isoglot.formats.readers import read
+from isoglot.formats.readers import read, source_pairs
 from isoglot.formats.sentence_pair import SentencePair
 from isoglot.formats.sources import LANGUAGES, UNNAMED, Kind, Source, expand, sources_from
 from isoglot.languages import same_language
@@ -178,25 +177,21 @@ def prepared_input(source: Source, kind: Kind, *, whole: bool = False) -> Corpus
             f"prepare one with --kind {kind}",
             path=path,
         )
-    if problem := _language_problem(manifest, source.languages(manifest.kind)):
-        raise ConfigurationError(f"{path}: {problem}")
+    tags = ["" if tag in UNNAMED else tag for tag in source.languages(manifest.kind)]
+    prepared = [count.languages for count in manifest.languages]
+    if not all(
+        not tag or same_language(language, tag)
+        for row in prepared
+        for language, tag in zip(row, tags, strict=True)
+    ):
+        listed = ", ".join("-".join(row) for row in sorted(prepared))
+        raise ConfigurationError(
+            f"{path}: got language {'-'.join(filter(None, tags))}, but it was prepared with {listed}; leave the "
+            "languages out"
+        )
     if whole:
         manifest.require_whole(Path(path))
     return CorpusInput(source, kind, manifest)
-
-
-def _language_problem(manifest: Manifest, languages: Sequence[str]) -> str | None:
-    """What is wrong with languages that are given for a prepared folder; ``None`` if all of its rows are in them."""
-    tags = ["" if tag in UNNAMED else tag for tag in languages]
-    prepared_languages = [count.languages for count in manifest.languages]
-    if all(
-        not tag or same_language(prepared_language, tag)
-        for row in prepared_languages
-        for prepared_language, tag in zip(row, tags, strict=True)
-    ):
-        return None
-    listed = ", ".join("-".join(row) for row in sorted(prepared_languages))
-    return f"got language {'-'.join(filter(None, tags))}, but it was prepared with {listed}; leave the languages out"
 
 
 def corpus_sources(

@@ -15,7 +15,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import count
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,7 @@ from isoglot.errors import ConfigurationError, InputError, IsoglotError
 from isoglot.formats.line_files import Meter
 from isoglot.formats.readers import Reader
 from isoglot.formats.sources import Source, expand
+from isoglot.frames import Tabular
 from isoglot.runs.cluster import RayPool
 from isoglot.runs.files import refuse_overwriting
 from isoglot.runs.fingerprint import files_of, states
@@ -38,15 +39,32 @@ from isoglot.runs.listed import exchange, require_own, whole_folder
 from isoglot.runs.lock import locked
 from isoglot.runs.pool import WorkPool, usable_cores
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 _SMALL = 8 << 20
 
 
-class PrepareSummary(Manifest):
+class PrepareSummary(Tabular, Manifest):
     """What `prepare` did: the manifest, and how."""
 
     path: Path
     seconds: float
     skipped: bool = Field(default=False, description="Nothing was done: the output was there already.")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything that the manifest says, and how it was made."""
+        return self.model_dump(mode="json")
+
+    def to_frame(self) -> "pd.DataFrame":
+        """A row for each language: rows read, dropped by each filter, and kept."""
+        import pandas as pd  # noqa: PLC0415 - only for those who want a frame
+
+        rows = [
+            {"languages": "-".join(c.languages), "read": c.read, **c.removed, "kept": c.kept}
+            for c in self.languages
+        ]
+        return pd.DataFrame(rows)
 
 
 def prepare(

@@ -68,8 +68,9 @@ def filter_chunk(task: ChunkTask) -> Part:
         raise task.chunk
     settings = _FilterWorker.settings
     path = Path(settings.folder) / f"part-{task.number:08d}.arrow"
-    if settings.resumable and (finished := _read_part(path)) is not None:
-        return finished
+    if settings.resumable and path.with_suffix(".npz").is_file():  # an earlier run made it
+        with np.load(path.with_suffix(".npz")) as counted:
+            return Part(**json.loads(str(counted["counts"])), keys=counted.get("keys"))
     source, kind = settings.sources[task.source], settings.options.kind
     languages = source.languages(kind)
     records = Reader(source, kind).parse(task.chunk)
@@ -91,15 +92,6 @@ def filter_chunk(task: ChunkTask) -> Part:
         with whole_file(path.with_suffix(".npz"), binary=True) as file:
             np.savez(file, counts=json.dumps(counts), **arrays)
     return part
-
-
-def _read_part(path: Path) -> Part | None:
-    """A part that an earlier run made; its rows may be in a shard already."""
-    counts = path.with_suffix(".npz")
-    if not counts.is_file():
-        return None
-    with np.load(counts) as arrays:
-        return Part(**json.loads(str(arrays["counts"])), keys=arrays.get("keys"))
 
 
 def write_shard(group: tuple[Sequence[tuple[str, NDArray[np.int32] | None]], str]) -> tuple[str, int, str]:

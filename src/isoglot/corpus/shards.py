@@ -121,19 +121,17 @@ class Ledger:
             if count.passed:
                 for _ in range(target // count.passed):
                     yield from language_parts
-                yield from self._chosen(count, language_parts, target % count.passed)
-
-    def _chosen(self, count: LanguageCount, language_parts: Sequence[Chosen], size: int) -> Iterator[Chosen]:
-        if not size:
-            return
-        generator = np.random.default_rng(seed_for(self._options.seed, "sampling", *count.languages))
-        chosen = np.zeros(count.passed, dtype=bool)
-        chosen[generator.choice(count.passed, size, replace=False)] = True
-        start = 0
-        for part, rows in language_parts:
-            every = np.arange(part.rows, dtype=np.int32) if rows is None else rows
-            yield part, every[chosen[start : start + len(every)]]
-            start += len(every)
+                if rest := target % count.passed:
+                    generator = np.random.default_rng(
+                        seed_for(self._options.seed, "sampling", *count.languages)
+                    )
+                    chosen = np.zeros(count.passed, dtype=bool)
+                    chosen[generator.choice(count.passed, rest, replace=False)] = True
+                    start = 0
+                    for part, rows in language_parts:
+                        numbers = np.arange(part.rows, dtype=np.int32) if rows is None else rows
+                        yield part, numbers[chosen[start : start + len(numbers)]]
+                        start += len(numbers)
 
     def counts(self) -> tuple[LanguageCount, ...]:
         """The counts of each language pair, filters in their order."""

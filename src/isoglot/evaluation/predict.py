@@ -11,11 +11,11 @@ import numpy as np
 from datasets import Dataset
 
 from isoglot.checkpoints.folder import checkpoint_folder
-from isoglot.checks import shortened, validated
+from isoglot.checks import validated
 from isoglot.errors import ConfigurationError
 from isoglot.evaluation.head import FinetunedModel
 from isoglot.evaluation.options import EvaluateOptions
-from isoglot.formats.labelled.memory import memory_source
+from isoglot.formats.labelled.memory import dataset_of, memory_source
 from isoglot.formats.labelled.splits import COLUMN_NAMES
 from isoglot.frames import ResultList
 from isoglot.modules.isolation import isolated_state
@@ -114,29 +114,14 @@ def predict(
 
 
 def _examples(data: Any, columns: Mapping[str, str]) -> Dataset:
-    """Data in memory as a data set with named columns."""
-    if isinstance(data, Dataset):
-        return data
-    if hasattr(data, "iloc"):  # a pandas frame, without an import of pandas
-        return Dataset.from_pandas(data, preserve_index=False)
-    if isinstance(data, Mapping):
-        return Dataset.from_dict({name: list(values) for name, values in data.items()})
-    rows: Sequence[Any] = [] if isinstance(data, str | Path) else list(data)
-    if rows and all(isinstance(row, Mapping) for row in rows):
-        return Dataset.from_list([dict(row) for row in rows])
-    if rows and all(isinstance(row, str) for row in rows):
-        return Dataset.from_dict({columns.get("text", "text"): rows})
-    if rows and all(isinstance(row, tuple) and len(row) == 2 for row in rows):
-        first, second = zip(*rows, strict=True)
-        return Dataset.from_dict(
-            {columns.get("first", "first"): first, columns.get("second", "second"): second}
-        )
-    if rows and all(isinstance(row, list) for row in rows):
-        return Dataset.from_dict({columns.get("words", "words"): rows})
-    raise ConfigurationError(
-        f"data: got {shortened(data)}; pass a list of texts, (text, text) pairs, lists of words or dictionaries, a "
-        "datasets.Dataset, a pandas frame, or a dictionary of lists"
-    )
+    """Data in memory as a data set with named columns; texts, and words of sentences, are a column each."""
+    if not isinstance(data, str | Path | Mapping | Dataset) and not hasattr(data, "columns"):
+        data = list(data)  # of a generator, or a column of a frame or data set
+    first = data[0] if isinstance(data, list) and data else None
+    if isinstance(first, str | list):
+        name = "text" if isinstance(first, str) else "words"
+        data = {columns.get(name, name): data}
+    return dataset_of(data, "data", [columns.get(name, name) for name in ("first", "second")])
 
 
 def _without_gold(

@@ -64,17 +64,19 @@ def training_rows(
     task: TrainableTask, languages: Sequence[str], options: FinetuneOptions, *, seed: int
 ) -> tuple[Dataset, dict[str, Dataset]]:
     """The training data, and what of them is held out for development, by language."""
-    if options.setting == "code_switch" and len(languages) > 1:
-        raise ConfigurationError(f"setting code_switch takes one --language, got {', '.join(languages)}")
+    if options.copies > 1 and len(languages) > 1:
+        raise ConfigurationError(
+            f"setting {options.setting} takes one --language, got {', '.join(languages)}"
+        )
     loaded = {code: load_rows(task, code, "train") for code in languages}
     require_distinct_rows(loaded, {code: locations_of(task, code, "train") for code in languages})
     parts, held_out = [], {}
     for code in languages:
         rows, originals = loaded[code], None
-        if options.setting == "code_switch":
+        if options.copies > 1:
             if code == options.pivot:
                 raise ConfigurationError(
-                    f"setting code_switch with language {code!r}, which is the pivot; give the language of the "
+                    f"setting {options.setting} with language {code!r}, which is the pivot; give the language of the "
                     f"translations with --language, the originals' with --set pivot={code}"
                 )
             rows, originals = numbered(rows, load_rows(task, options.pivot, "train"))
@@ -86,12 +88,11 @@ def training_rows(
                 rows, options.dev_fraction, group=group_column(rows, task.group), seed=seed
             )
         if originals is not None:
-            rows = code_switch(rows, originals)
+            rows = code_switch(rows, originals, keep=options.copies > 2)
         if (
             options.max_train_examples is not None
         ):  # as many of each language, with both copies of an original
-            copies = 2 if originals is not None else 1
-            share = max(1, options.max_train_examples // len(languages) // copies) * copies
+            share = max(1, options.max_train_examples // len(languages) // options.copies) * options.copies
             rows = rows.select(range(min(share, len(rows))))
         parts.append(rows)
     shared = [c for c in parts[0].column_names if all(c in p.column_names for p in parts)]

@@ -75,6 +75,7 @@ def finetune(  # noqa: PLR0913 - the face names what it takes
     learning_rate: float | Sequence[float] | None = None,
     max_length: int | None = None,
     resume: bool = True,
+    overwrite: bool = False,
     progress: AnyReporter = True,
     callbacks: Sequence[TrainerCallback | type[TrainerCallback]] = (),
     **settings: Any,
@@ -102,6 +103,7 @@ def finetune(  # noqa: PLR0913 - the face names what it takes
         learning_rate: Peak learning rate.
         max_length: Tokens of a row; longer ones are cut.
         resume: Whether to go on with an unfinished run.
+        overwrite: Replace a run of another model, other data or other settings; a finished run of the same is kept.
         progress: Bars in notebooks and on terminals (``True``), or none; a function such as ``print`` gets lines.
         callbacks: More callbacks of ``transformers``, which the trainer calls.
         **settings: More settings of :class:`isoglot.FinetuneOptions`, such as ``warmup=0.1``, and options of the task.
@@ -129,7 +131,7 @@ def finetune(  # noqa: PLR0913 - the face names what it takes
         train = settings_for(built, paper=preset, **settings) if train is None else train
     with model_folder(model, tokenizer) as checkpoint:
         run = FineTuning(checkpoint, built, language, seed, train, Path(out), progress, callbacks)
-        return Checkpoint(run.run(resume=resume))
+        return Checkpoint(run.run(resume=resume, overwrite=overwrite))
 
 
 class FineTuning:
@@ -163,11 +165,12 @@ class FineTuning:
         self.source, self.seed, self.folder = checkpoint_folder(checkpoint), seed, out
 
     @isolated_state()
-    def run(self, *, resume: bool = True) -> Path:
-        """The checkpoint, trained unless it is there already."""
+    def run(self, *, resume: bool = True, overwrite: bool | None = None) -> Path:
+        """The checkpoint, trained unless it is there already; ``None``: nobody was offered to overwrite another run."""
         existed, main = self.folder.exists(), self.ranks.is_main_process
         with occupied(self.folder) if main else nullcontext():
-            state = state_of(self.folder, {"inputs": self.inputs}, what="fine-tuning run", resume=resume)
+            how: dict[str, Any] = {"what": "fine-tuning run", "resume": resume, "overwrite": overwrite}
+            state = state_of(self.folder, {"inputs": self.inputs}, **how)
             self.ranks.wait_for_everyone()  # all have looked before one writes
             weights = self.folder / CHECKPOINT / "config.json"  # which may have been deleted
             if state == "finished" and weights.is_file():
@@ -182,6 +185,8 @@ class FineTuning:
                 return self.folder / CHECKPOINT
             require_writable(self.folder, folder=True)
             require_own(self.folder / CHECKPOINT)
+            if main and state == "new" and existed:
+                clear(self.folder, keep=True)  # another run, which is overwritten
             try:
                 return self.train()
             except BaseException:

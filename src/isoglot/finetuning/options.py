@@ -60,8 +60,10 @@ class FinetuneOptions(Options):
         None,
         "Languages to ids of the encoder's language embeddings; by default those of its recipe; {} for none.",
     )
-    setting: Literal["zero_shot", "translate_train", "code_switch"] = option(
-        "zero_shot", "Recorded with the run; code_switch mixes translations with their originals."
+    setting: Literal["zero_shot", "translate_train", "code_switch", "code_switch_and_originals"] = option(
+        "zero_shot",
+        "Recorded with the run; code_switch mixes translations with their originals, code_switch_and_originals also "
+        "keeps the translations.",
     )
     pivot: str = option("en", "Language of the originals, for code_switch.")
     dev_fraction: float = option(
@@ -84,7 +86,7 @@ class FinetuneOptions(Options):
             raise ValueError(
                 f"select_languages has no effect with select={self.select}; add --set select=joint"
             )
-        if self.pivot != "en" and self.setting != "code_switch":
+        if self.pivot != "en" and self.copies == 1:
             raise ValueError(
                 f"pivot={self.pivot} has no effect with setting={self.setting}; add --set setting=code_switch"
             )
@@ -98,7 +100,12 @@ class FinetuneOptions(Options):
     @property
     def originals(self) -> tuple[str, ...]:
         """The languages whose training data are read beside those asked for."""
-        return (self.pivot,) if self.setting == "code_switch" else ()
+        return (self.pivot,) if self.copies > 1 else ()
+
+    @property
+    def copies(self) -> int:
+        """How many rows that share a batch a translation makes."""
+        return {"code_switch": 2, "code_switch_and_originals": 3}.get(self.setting, 1)
 
     def single(self, name: str) -> float:
         """A setting that may be a list, but is none in a member of :meth:`grid`."""

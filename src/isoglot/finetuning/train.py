@@ -79,17 +79,16 @@ def train_head(  # noqa: PLR0913 - what one run is made of
         progress.note(f"no language embedding for {', '.join(sorted(unknown))}: the mean of the others is added; "
                       "name the ids with --set 'language_ids={...}'")  # fmt: skip
     switched = ORIGINAL in dataset.features
-    if switched and options.single("batch_size") % 2:
+    if switched and options.single("batch_size") % options.copies:
         raise ConfigurationError(
-            f"code_switch needs an even batch_size, as both copies share a batch; got {options.batch_size}"
+            f"{options.setting} needs a batch_size that {options.copies} divides, as the rows that one translation "
+            f"makes share a batch; got {options.batch_size}"
         )
     items = grouped(rows, dataset) if switched else [[row.inputs] for row in rows]
     chooser = Chooser(task, tokenizer, model, dev) if dev else None
     trainer = _Trainer(
         model=model,
-        args=_arguments(
-            options, seed=seed, work=folder / WORK, chooses=bool(dev), copies=2 if switched else 1
-        ),
+        args=_arguments(options, seed=seed, work=folder / WORK, chooses=bool(dev), copies=options.copies),
         train_dataset=items,
         eval_dataset=None if chooser is None else chooser.rows,
         data_collator=RowCollator(tokenizer, multiple=8 if torch.cuda.is_available() else 1),

@@ -209,6 +209,7 @@ def _from_row(text: str, start: int) -> tuple[int, int, int, int]:
 
 def _from_object(text: str, start: int, *, gold: bool) -> SentencePair:
     row = parse_object(text)
+    name = row_id(row)
     # A file of `isoglot analyse alignments` has the gold links beside those that were found.
     names = ("sure", "possible") if "sure" in row and (gold or "links" not in row) else ("links", "possible")
     try:
@@ -223,7 +224,7 @@ def _from_object(text: str, start: int, *, gold: bool) -> SentencePair:
         possible = []
     links = chain(((link, False) for link in sure), ((link, True) for link in possible))
     marked = ((_shifted(*link, start), only_possible) for link, only_possible in links)
-    pair = _linked(marked, gold=gold, id=row_id(row), more=row)
+    pair = _linked(marked, gold=gold, id=name, more=row)
     source, target = (row.get(a, row.get(b)) for a, b in (("src", "source_words"), ("tgt", "target_words")))
     if not (isinstance(source, list) and isinstance(target, list)):
         return pair

@@ -57,33 +57,38 @@ def pair_writer(
     and attributes, and the values as properties, without characters that XML forbids, which are counted; the two files
     of a Moses pair: the sentences alone. ``-`` is TSV on standard output.
 
-    ``languages``: What the header of a TMX file names, which it has to, unless the first row says ``en-US`` itself.
+    ``languages``: Those of a TMX file, which has to name them; its header has the source's as the first pair does.
     ``form``: The format, whatever the file is called.
     """
     form, legal = form or _format(paths), XmlText()
-    header = _TMX if form == "tmx" else ""
     if form == "tmx" and not all(map(_is_language, languages)):
         raise ConfigurationError(f"{paths[0]}: {_NO_LANGUAGE}")
     writer = _Tables(paths) if form in ("moses", "tsv") else None
     with ExitStack() as stack:
         files: list[IO[str]] = [stack.enter_context(text_output(path)) for path in paths]
 
+        header = form == "tmx"  # it is not written yet
+
         def write(pair: SentencePair, values: Mapping[str, Any]) -> None:
             nonlocal header
+            if header:
+                label = str(pair.row_values().get("source_language", languages[0]))
+                files[0].write(_TMX.format(source=quoteattr(label if _is_language(label) else languages[0])))
+                header = False
             if writer is not None:
                 lines = writer.lines(pair, values)
             elif form == "jsonl":
                 lines = [json_line({**pair.row(), **values})]
             else:
-                source = str(pair.row_values().get("source_language", languages[0]))
-                begun = header.format(source=quoteattr(source if _is_language(source) else languages[0]))
-                header, lines = "", [begun + legal(_unit(pair, values, paths[0]))]
+                lines = [legal(_unit(pair, values, paths[0]))]
             for file, line in zip(files, lines, strict=True):
                 file.write(line)
 
         yield write
+        if header:
+            files[0].write(_TMX.format(source=quoteattr(languages[0])))
         if form == "tmx":
-            files[0].write(header.format(source=quoteattr(languages[0])) + "</body>\n</tmx>\n")
+            files[0].write("</body>\n</tmx>\n")
             legal.warn(paths[0])
 
 

@@ -51,18 +51,35 @@ def _rows(pairs: Any, source: Any, target: Any) -> Iterator[SentencePair | tuple
     known = getattr(pairs, "column_names", None)  # of datasets; those of a stream may be unknown
     if isinstance(pairs, Mapping) or hasattr(pairs, "itertuples"):  # a dictionary of lists, a pandas frame
         known = list(pairs)
-    if known is not None and (lacking := [name for name in names if name not in known]):
+    if known is not None and (
+        lacking := [n for n in names if n not in known and n.split(".")[0] not in known]
+    ):
         raise ConfigurationError(
             f"no column {lacking[0]!r}; {did_you_mean(lacking[0], known)}; name the two columns of text: "
             "source='en', target='de'"
         )
     if isinstance(pairs, Mapping) or hasattr(pairs, "itertuples"):
-        return _side_by_side(pairs[names[0]], pairs[names[1]])
+        return _side_by_side(*(_column(pairs, name) for name in names))
     if not hasattr(pairs, "__iter__"):
         raise ConfigurationError(f"expected sentence pairs, got {shortened(pairs)}; prepare() reads files")
     if known is not None:
-        pairs = pairs.select_columns(list(names))  # others may be slow to decode
+        read = [name if name in known else name.split(".")[0] for name in names]
+        pairs = pairs.select_columns(list(dict.fromkeys(read)))  # others may be slow to decode
     return (_pair(row, number, names) for number, row in enumerate(pairs, 1))
+
+
+def _column(table: Any, name: str) -> Iterable[Any]:
+    """A column of a dictionary or frame; ``translation.en`` is of one that holds dictionaries."""
+    if name in table:
+        return table[name]  # type: ignore[no-any-return]
+    first, *inner = name.split(".")
+    return (_inside(value, inner) for value in table[first])
+
+
+def _inside(value: Any, names: Sequence[str]) -> Any:
+    for name in names:
+        value = value.get(name) if isinstance(value, Mapping) else None
+    return value
 
 
 def _side_by_side(source: Iterable[Any], target: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
@@ -79,8 +96,10 @@ def _side_by_side(source: Iterable[Any], target: Iterable[Any]) -> Iterator[tupl
 def _pair(row: Any, number: int, names: tuple[str, str]) -> SentencePair | tuple[Any, Any]:
     if isinstance(row, SentencePair):
         return row
-    if isinstance(row, Mapping) and set(names) <= set(row):
-        return row[names[0]], row[names[1]]
+    if isinstance(row, Mapping):
+        sides = [row[name] if name in row else _inside(row, name.split(".")) for name in names]
+        if None not in sides or set(names) <= set(row):
+            return sides[0], sides[1]
     if isinstance(row, tuple | list) and len(row) == 2:
         return row[0], row[1]
     raise ConfigurationError(

@@ -7,7 +7,7 @@ a chunk is parsed into rows, in any process. Every error names ``file:line``.
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from itertools import chain, islice
+from itertools import chain, islice, repeat
 from pathlib import Path
 from typing import Any
 
@@ -34,11 +34,11 @@ from isoglot.formats.records import (
     assemble,
     cell_fields,
     from_rows,
-    language_columns,
-    plan_columns,
+    wanted_columns,
 )
+from isoglot.formats.sentence_pair import SentencePair, take_row_values
 from isoglot.formats.sources import LANGUAGES, ROLES, Kind, Source, expand
-from isoglot.formats.tmx import tmx_chunks
+from isoglot.formats.tmx import tmx_chunks, warn_of_incomplete
 from isoglot.formats.treebanks import tree_fields
 from isoglot.formats.words import is_blank, split_words
 from isoglot.runs.records import parse_object
@@ -46,10 +46,10 @@ from isoglot.runs.records import parse_object
 
 @dataclass(frozen=True)
 class Reader:
-    """Reads a source: cuts it into chunks, and parses a chunk into the fields of rows.
+    """Reads a source, whose format is known: cuts it into chunks, and parses a chunk into the fields of rows.
 
     Args:
-        source: What to read; its format is known.
+        source: What to read.
         kind: What the rows are read as.
         whole: Read all that a row of sentence pairs says: ``cells`` are the further columns, ``more`` is the rest by
             name, and a list of words may stand for a text.
@@ -210,13 +210,6 @@ def _huggingface_chunks(reader: Reader, meter: Meter | None) -> Iterator[Chunk]:
         ) from error
 
 
-def wanted_columns(source: Source, kind: Kind, names: list[str]) -> list[str]:
-    """The columns of a table that rows are made of."""
-    plan = plan_columns(source, kind, names=names)
-    labels = {name for _, name in language_columns(source, kind, names)}
-    return sorted(labels | {c if c in names else c.split(".")[0] for c in map(str, plan.values())})
-
-
 def _numbered(source: Source, names: list[str], tables: Iterable[Any]) -> Iterator[Chunk]:
     row = 1
     for table in tables:
@@ -274,9 +267,7 @@ def _bars_fields(reader: Reader, chunk: Chunk) -> Fields:
         line = numbers[index]
         problems.setdefault(line, InputError(problem, path=reader.source.path, line=line))
         rows[index] = row[:2] if len(row) > 2 else ["", ""]
-    values: dict[str, list[Any]] = {
-        role: [row[n] for row in rows] for n, role in enumerate(("source", "target"))
-    }
+    values: dict[str, list[Any]] = {"source": [row[0] for row in rows], "target": [row[1] for row in rows]}
     values["links"] = beside[0] if beside else [row[2] if row[2:] else "" for row in rows]
     if reader.whole:
         values["more"] = [{"links": row[2]} if row[2:] else {} for row in rows]
@@ -286,33 +277,25 @@ def _bars_fields(reader: Reader, chunk: Chunk) -> Fields:
 def _lexicon_fields(reader: Reader, chunk: Chunk) -> Fields:
     """Two entries a line."""
     (lines,), numbers = _decoded(reader, chunk)
-
-    def split(line: str) -> list[str]:
-        parts = lexicon_entries(line)
-        if len(parts) not in (0, 2):
-            raise InputError(
-                f"{len(parts)} entries, but two are needed: fix the line, put a tab between them, or set format: tsv"
+    rows = [lexicon_entries(line) or ["", ""] for line in lines]
+    for number, row in zip(numbers, rows, strict=True):
+        if len(row) != 2:
+            problem = (
+                f"{len(row)} entries, but two are needed: fix it, put a tab between them, or set format: tsv"
             )
-        return parts or ["", ""]
-
-    rows = each(split, zip(numbers, lines, strict=True), reader.source.path)
+            raise InputError(problem, path=reader.source.path, line=number)
     return Fields({"source": [row[0] for row in rows], "target": [row[1] for row in rows]}, numbers)
 
 
-def _tsv_fields(reader: Reader, chunk: Chunk) -> Fields:
-    problems: dict[int, InputError] = {}
-    (lines,), numbers = _decoded(reader, chunk, problems)
-    return _cells(reader, chunk, [line.split("\t") for line in lines], Fields({}, numbers, problems))
-
-
-def _csv_fields(reader: Reader, chunk: Chunk) -> Fields:
-    numbers, rows = zip(*chunk.payload, strict=True)
-    return _cells(reader, chunk, list(rows), Fields({}, numbers))
-
-
-def _cells(reader: Reader, chunk: Chunk, rows: list[list[str]], fields: Fields) -> Fields:
-    source, kind = reader.source, reader.kind
-    return cell_fields(source, kind, chunk.names, chunk.width, rows, fields, whole=reader.whole)
+def _table_cells(reader: Reader, chunk: Chunk) -> Fields:
+    """Rows of TSV, or of CSV, which have been parsed."""
+    source, fields, rows = reader.source, Fields({}, []), []
+    if source.format == "csv":
+        fields.lines, rows = map(list, zip(*chunk.payload, strict=True))
+    else:
+        (lines,), fields.lines = _decoded(reader, chunk, fields.problems)
+        rows = [line.split("\t") for line in lines]
+    return cell_fields(source, reader.kind, chunk.names, chunk.width, rows, fields, whole=reader.whole)
 
 
 def _jsonl_fields(reader: Reader, chunk: Chunk) -> Fields:
@@ -341,18 +324,10 @@ def _table_fields(reader: Reader, chunk: Chunk) -> Fields:
     return from_rows(rows, numbers, chunk.names or (), reader.source, reader.kind, whole=reader.whole)
 
 
-def _tmx_chunks(reader: Reader, meter: Meter | None) -> Iterator[Chunk]:
-    return tmx_chunks(reader.source.path, reader.source.languages("bitext"), meter)
-
-
 def _tmx_fields(reader: Reader, chunk: Chunk) -> Fields:
     """Pairs; ``more`` has ``id`` (``tuid``), in-line tags, notes, properties and attributes."""
     lines, *columns = ([pair[n] for pair in chunk.payload] for n in range(4))
     return Fields(dict(zip(("source", "target", "more"), columns, strict=True)), lines)
-
-
-def _conllu_fields(reader: Reader, chunk: Chunk) -> Fields:
-    return tree_fields(reader.source.path, chunk)
 
 
 _FORMATS: dict[
@@ -360,28 +335,64 @@ _FORMATS: dict[
 ] = {
     "moses": (_line_chunks, _moses_fields),
     "bars": (_line_chunks, _bars_fields),
-    "tsv": (_line_chunks, _tsv_fields),
-    "csv": (_csv_chunks, _csv_fields),
+    "tsv": (_line_chunks, _table_cells),
+    "csv": (_csv_chunks, _table_cells),
     "jsonl": (_jsonl_chunks, _jsonl_fields),
     "parquet": (_parquet_chunks, _table_fields),
     "huggingface": (_huggingface_chunks, _table_fields),
-    "tmx": (_tmx_chunks, _tmx_fields),
+    "tmx": (
+        lambda reader, meter: tmx_chunks(reader.source.path, reader.source.languages("bitext"), meter),
+        _tmx_fields,
+    ),
     "text": (_block_chunks, _text_fields),
     "lexicon": (_line_chunks, _lexicon_fields),
-    "conllu": (_block_chunks, _conllu_fields),
+    "conllu": (_block_chunks, lambda reader, chunk: tree_fields(reader.source.path, chunk)),
 }
 """How each format is cut into chunks, and its chunks are parsed."""
 
 
 def read(source: Source, *, kind: Kind = "bitext") -> Iterator[dict[str, Any]]:
-    """Rows of one source, one at a time, in bounded memory, unfiltered.
-
-    Example:
-        >>> rows = read(Source(path="-", language="en"), kind="text")
-    """
+    """Rows of one source, one at a time, in bounded memory, unfiltered."""
     for complete in expand([source], kind):
         languages = dict(zip(LANGUAGES[kind], complete.languages(kind), strict=True))
         reader = Reader(complete, kind)
         for chunk in reader.chunks():
             for row in reader.parse(chunk).rows():
                 yield {**row, **languages}
+
+
+def source_pairs(source: Source) -> Iterator[SentencePair]:
+    """The pairs of a raw source, in bounded memory.
+
+    A line that cannot be read is a pair without texts, so that every line keeps its place; ``problem`` says why.
+    """
+    reader, line, unread, incomplete = Reader(source, whole=True), 0, True, 0
+    source_language, target_language = source.languages("bitext")
+    for chunk in reader.chunks():
+        fields, incomplete = reader.fields(chunk), incomplete + chunk.incomplete
+        names, absent = ("source", "target", "more", "cells"), {"more": repeat({}), "cells": repeat(())}
+        columns: Iterable[Any] = (fields.values.get(name, absent.get(name)) for name in names)
+        rows = zip(fields.lines, *columns, strict=False)
+        for line, first, second, more, cells in rows:
+            pair = SentencePair((first, second), languages=(source_language, target_language))
+            pair.path, pair.line, pair.cells = source.path, line, cells
+            if not (isinstance(first, str) and isinstance(second, str)):
+                sides = (("", side) if isinstance(side, list) else (side, ()) for side in (first, second))
+                texts, words = zip(*((text or " ".join(words), words) for text, words in sides), strict=True)
+                pair.texts, pair.words = texts, words
+            if more:
+                take_row_values(pair, dict(more))
+            elif cells:
+                pair.more = {"columns": cells}
+            pair.problem = fields.problems.get(line)
+            unread = unread and pair.problem is not None and not any(pair.texts)
+            yield pair
+    if incomplete:
+        warn_of_incomplete(source.path, source.languages("bitext"), incomplete)
+    if line and unread:
+        separator = {"bars": "|||", "tsv": "\t"}.get(source.format or "", ",")
+        raise InputError(
+            f"no line has {separator!r} between two sentences; give a second file, or name the --input-format",
+            path=source.path,
+            line=1,
+        )

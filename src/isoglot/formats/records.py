@@ -281,6 +281,13 @@ def plan_columns(
     return plan
 
 
+def wanted_columns(source: Source, kind: Kind, names: list[str]) -> list[str]:
+    """The columns of a table that rows are made of."""
+    plan = plan_columns(source, kind, names=names)
+    labels = {name for _, name in language_columns(source, kind, names)}
+    return sorted(labels | {c if c in names else c.split(".")[0] for c in map(str, plan.values())})
+
+
 def _column_problem(column: int | str, role: str, names: Sequence[str] | None) -> str:
     """Why a column cannot be read, if it cannot."""
     if isinstance(column, int):

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
+from xml.etree import ElementTree
 
 from isoglot.checks import shortened
 from isoglot.errors import ConfigurationError, InputError
@@ -22,6 +23,8 @@ WordPair = tuple[Sequence[str], Sequence[str]]
 """Source and target words."""
 Tags = tuple[tuple[int, str], ...]
 """In-line tags of a segment: the character of its text before which each stands, and its XML."""
+_WORD_NAMES = (("source_words", "target_words"), ("src", "tgt"))
+_TAG_NAMES = (("source_tags", "target_tags"), ("src_tags", "tgt_tags"))
 _SIDES = {"source": "target", "target": "source"}
 
 
@@ -245,3 +248,43 @@ def require_words(pair: SentencePair | WordPair) -> SentencePair:
                 "isoglot.align_many for text, align_pairs for many sentences"
             )
     return replace(pair) if isinstance(pair, SentencePair) else SentencePair.of(*map(list, words))
+
+
+def take_row_values(pair: SentencePair, more: dict[str, Any]) -> None:
+    """Give a pair what its row says beside both sides: id, words and in-line tags, and the rest by name."""
+    pair.id, pair.more = more.pop("id", None), more
+    for names in _WORD_NAMES:
+        sides = [more.get(name) for name in names]
+        if not any(pair.words) and all(
+            isinstance(side, list) and all(isinstance(word, str) for word in side) for side in sides
+        ):
+            pair.words = more.pop(names[0]), more.pop(names[1])
+    for names in _TAG_NAMES:
+        if names[0] in more and names[1] in more:
+            first, second = (_tags(more[name], text) for name, text in zip(names, pair.texts, strict=True))
+            if first is not None and second is not None:
+                pair.tags = first, second
+                del more[names[0]], more[names[1]]
+
+
+def _tags(value: Any, text: str) -> Tags | None:
+    """In-line tags of a text; None for what is not."""
+    if isinstance(value, tuple):  # of the reader of TMX
+        return value
+    match value:
+        case [*items] if all(
+            isinstance(item, list) and list(map(type, item)) == [int, str] for item in items
+        ):
+            tags = tuple((position, xml) for position, xml in items)
+            positions = [position for position, _ in tags]
+        case _:
+            return None
+    if positions != sorted(positions) or not 0 <= min(positions, default=0) <= max(
+        positions, default=0
+    ) <= len(text):
+        return None
+    try:
+        ElementTree.fromstring(f"<seg>{''.join(xml for _, xml in tags)}</seg>")  # noqa: S314 - no declarations inside
+    except ElementTree.ParseError:
+        return None
+    return tags

@@ -1,5 +1,6 @@
 """TMX translation memories, read as events: no tree is ever built, so size does not matter."""
 
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -10,6 +11,7 @@ from xml.sax.saxutils import escape, quoteattr
 from isoglot.errors import InputError
 from isoglot.formats.line_files import CHUNK_LINES, Chunk, LineFile, Meter
 
+_LOG = logging.getLogger(__name__)
 _MOST_NAMED = 8
 _CODES = frozenset({"bpt", "ept", "ph", "it", "ut", "sub"})
 _NAMED = frozenset({"tuid", "xml:lang", "lang"})
@@ -35,6 +37,12 @@ def tmx_chunks(path: str, languages: Sequence[str], meter: Meter | None = None) 
     units.check_languages()
 
 
+@lru_cache(64)  # a file is read more than once
+def warn_of_incomplete(path: str, languages: tuple[str, ...], count: int) -> None:
+    """Report units that were passed over because they lack one of the languages."""
+    _LOG.warning("%s: units without %s are left out: %s", path, " or ".join(languages), f"{count:,}")
+
+
 class _Units:
     """Collects pairs from the events of one file."""
 
@@ -54,6 +62,7 @@ class _Units:
         self._language = ""
         self._text: list[str] | None = None
         self._tags: list[tuple[int, str]] = []
+        self._opened = False  # whether nothing has come since the last tag, which opens an element
         self._codes = 0  # how many elements are open from the outermost in-line code on
         self.parser = tmx_parser(path)
         self.parser.SkippedEntityHandler = self._unknown
@@ -94,6 +103,7 @@ class _Units:
             self._note = attributes.get("type", "") if name == "prop" else "", []
         elif self._text is not None:
             self._tag(f"<{name}{''.join(f' {k}={quoteattr(v)}' for k, v in attributes.items())}>")
+            self._opened = True
             if self._codes or name in _CODES:
                 self._codes += 1
 
@@ -115,7 +125,12 @@ class _Units:
         elif self._note is not None and self._text is None:
             self._end_note(*self._note)
         elif self._text is not None:
-            self._tag(f"</{name}>")
+            if self._opened:  # an empty element, as it is usually written
+                position, xml = self._tags.pop()
+                self._tags.append((position, f"{xml[:-1]}/>"))
+            else:
+                self._tag(f"</{name}>")
+            self._opened = False
             if self._codes:
                 self._codes -= 1
 
@@ -138,8 +153,10 @@ class _Units:
         if self._note is not None:
             self._note[1].append(text)
         elif self._text is not None and self._codes:
+            self._opened = False
             self._tag(escape(text))
         elif self._text is not None:
+            self._opened = False
             self._text.append(text)
 
     def _tag(self, xml: str) -> None:
@@ -163,6 +180,7 @@ class _Units:
         if self._note is not None:
             self._note[1].append(f"&{name};")
         elif self._codes:
+            self._opened = False
             self._tag(f"&{name};")
         elif not is_parameter and self._text is not None:
             raise self._wrong(

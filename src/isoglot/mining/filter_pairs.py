@@ -34,7 +34,7 @@ from isoglot.mining.pair_scores import PairScorer
 from isoglot.mining.vectors import SentenceEncoder
 from isoglot.python_messages import names_arguments
 from isoglot.runs.files import check_outputs, write_json
-from isoglot.runs.reporter import AnyReporter, reporter_of
+from isoglot.runs.reporter import AnyReporter, reporter_of, with_progress
 
 if TYPE_CHECKING:
     from isoglot.aligners.statistical.model import StatisticalAligner
@@ -106,6 +106,7 @@ def filter_pairs(
     model: str | Path | SentenceEncoder | None = None,
     aligner: EmbeddingAligner | StatisticalAligner | str | Path | None = BOX,
     languages: str | Sequence[str] = ("", ""),
+    progress: AnyReporter = True,
     **options: Any,
 ) -> Iterator[JudgedPair]:
     """Judge sentence pairs: their scores, and why a pair is dropped.
@@ -121,6 +122,7 @@ def filter_pairs(
             statistical model; None for none.
         languages: Codes of both languages, for the rule of scripts: ``("en", "de")`` or ``"en,de"``; a statistical
             model of others is refused.
+        progress: A bar in notebooks and on terminals (``True``), or none.
         **options: Fields of :class:`isoglot.mining.options.FilterOptions`, such as ``min_margin=1.02``.
 
     Returns:
@@ -151,7 +153,8 @@ def filter_pairs(
             pair.languages = (source, target) if source or target else pair.languages
             yield pair
 
-    return _judged(rows(), scorer, chosen)
+    total = len(pairs) if isinstance(pairs, list | tuple) or hasattr(pairs, "iloc") else 0
+    return with_progress(_judged(rows(), scorer, chosen), reporter_of(progress), "filter", total=total)
 
 
 def filter_files(

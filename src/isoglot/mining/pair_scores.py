@@ -115,9 +115,7 @@ class PairScorer:
         """
         aligner = self._aligner
         if not (aligner is None or isinstance(aligner, EmbeddingAligner) or self._options.any_language):
-            aligner.require_languages(
-                languages, name="the aligner", hint="add --any-language (any_language=True)"
-            )
+            aligner.require_languages(languages)
 
     def warn(self) -> None:
         """Warn of the unknown words of all windows, once where both vocabularies lack the same."""

@@ -6,8 +6,7 @@ from typing import Any, NamedTuple
 from isoglot.corpus.filter.filters import clean
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.formats.line_files import numbered_lines, numbered_objects
-from isoglot.formats.pair_rows import take_row_values
-from isoglot.formats.sentence_pair import SentencePair
+from isoglot.formats.sentence_pair import SentencePair, take_row_values
 from isoglot.formats.sources import UNNAMED, by_suffix
 from isoglot.formats.tmx import tmx_chunks
 from isoglot.languages import same_language

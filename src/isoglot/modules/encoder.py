@@ -320,7 +320,12 @@ def _forward_arguments(
         positions = _positions(model, inputs, positions, explicit=languages is not None)
         if positions is not None:
             arguments["position_ids"] = positions
-    _check_length(model, input_ids.shape[1])
+    longest = max_length(model)
+    if longest is not None and input_ids.shape[1] > longest:
+        raise ConfigurationError(
+            f"an input has {input_ids.shape[1]} tokens, but the encoder has {longest} positions; "
+            f"set `encode: {{max_length: {longest}}}` (specials included) for the stream"
+        )
     if languages is not None:
         embedded = input_embeddings(model)(input_ids)
         arguments["inputs_embeds"] = add_language_embeddings(embedded, inputs["language_ids"], languages)
@@ -371,15 +376,6 @@ def _position_table(model: PreTrainedModel) -> nn.Embedding | None:
 def _position_offset(table: nn.Embedding) -> int:
     """RoBERTa and its kin count positions from padding id + 1; their table has a padding row."""
     return 0 if table.padding_idx is None else table.padding_idx + 1
-
-
-def _check_length(model: PreTrainedModel, length: int) -> None:
-    longest = max_length(model)
-    if longest is not None and length > longest:
-        raise ConfigurationError(
-            f"an input has {length} tokens, but the encoder has {longest} positions; "
-            f"set `encode: {{max_length: {longest}}}` (specials included) for the stream"
-        )
 
 
 @lru_cache(maxsize=64)

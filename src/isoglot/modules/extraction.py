@@ -90,7 +90,22 @@ def itermax_links(
     links = intersection_links(scores, mask)
     if max_count == 1 or not similarity.numel():
         return links
-    return _grow(scores, mask, links, alpha, max_count)
+    rows, columns = mask.any(2), mask.any(1)
+    long_enough = torch.minimum(rows.sum(1), columns.sum(1)) > 2
+    for count in range(1, max_count):  # as SimAlign's code has them
+        free_rows, free_columns = rows & ~links.any(2), columns & ~links.any(1)
+        growing = long_enough & free_rows.any(1) & free_columns.any(1)
+        by_row, by_column = (free.to(scores.dtype) for free in (free_rows[:, :, None], free_columns[:, None]))
+        factor = alpha * by_row + alpha * by_column
+        allowed = (free_rows[:, :, None] | free_columns[:, None, :]) & growing[:, None, None]
+        # A cell whose row and column are both covered takes part in the argmax with the value 0 (it is not
+        # left out): that is what lets a covered row win a free column. Only as a link it is excluded.
+        new = intersection_links(scores * factor.clamp_(max=1.0), mask) & allowed
+        links = links | new
+        # Looking whether anything is new waits for the device, so it is not worth it before the last pass.
+        if count + 1 < max_count and not bool(new.any()):
+            break
+    return links
 
 
 def printed_links(
@@ -246,27 +261,6 @@ def _chosen(scores: Tensor, dim: int) -> Tensor:
     index = torch.arange(scores.shape[dim], device=scores.device)
     index = index.view(1, -1, 1) if dim == 1 else index
     return index == first_argmax(scores, dim).unsqueeze(dim)
-
-
-def _grow(scores: Tensor, mask: Tensor, links: Tensor, alpha: float, max_count: int) -> Tensor:
-    """Passes after the first, as SimAlign's code has them; ``links`` holds the first pass."""
-    rows, columns = mask.any(2), mask.any(1)
-    long_enough = torch.minimum(rows.sum(1), columns.sum(1)) > 2
-    for count in range(1, max_count):
-        free_rows, free_columns = rows & ~links.any(2), columns & ~links.any(1)
-        growing = long_enough & free_rows.any(1) & free_columns.any(1)
-        factor = (
-            alpha * free_rows.to(scores.dtype)[:, :, None] + alpha * free_columns.to(scores.dtype)[:, None, :]
-        )
-        allowed = (free_rows[:, :, None] | free_columns[:, None, :]) & growing[:, None, None]
-        # A cell whose row and column are both covered takes part in the argmax with the value 0 (it is not
-        # left out): that is what lets a covered row win a free column. Only as a link it is excluded.
-        new = intersection_links(scores * factor.clamp_(max=1.0), mask) & allowed
-        links = links | new
-        # Looking whether anything is new waits for the device, so it is not worth it before the last pass.
-        if count + 1 < max_count and not bool(new.any()):
-            break
-    return links
 
 
 def adjacent_weights(weights: Tensor) -> Tensor:

@@ -156,7 +156,10 @@ def model_config(
         problems.append(Problem(text, ("model", "vocab_size")))
     if problems:
         raise ConfigurationError(problems, heading=None if len(problems) == 1 else "model:")
-    values = {**ARCHITECTURES[name], **_special_ids(name, tokenizer), **config_settings}
+    # the tokenizer's special ids; without a tokenizer, none beyond a small vocabulary
+    ids = {f"{s}_token_id": getattr(tokenizer, f"{s}_token_id", None) for s in _SPECIALS}
+    ids["pad_token_id"] = ids["pad_token_id"] or (1 if tokenizer is None and "roberta" in name else 0)
+    values = {**ARCHITECTURES[name], **ids, **config_settings}
     if tokenizer is not None:
         values.setdefault("vocab_size", len(tokenizer))
     if hasattr(config_class, "mask_token_id"):  # EuroBERT's
@@ -207,15 +210,6 @@ def _fractions(values: Mapping[str, Any], usual: PreTrainedConfig) -> dict[str, 
         key: float(value) if type(value) is int and type(getattr(usual, key, None)) is float else value
         for key, value in values.items()
     }
-
-
-def _special_ids(name: str, tokenizer: PreTrainedTokenizerBase | None) -> dict[str, int | None]:
-    """The tokenizer's special ids; without a tokenizer, none beyond a small vocabulary."""
-    if tokenizer is None:
-        none: dict[str, int | None] = {f"{s}_token_id": None for s in _SPECIALS}
-        return {**none, "pad_token_id": 1 if "roberta" in name else 0}
-    ids = {f"{s}_token_id": getattr(tokenizer, f"{s}_token_id", None) for s in _SPECIALS}
-    return {**ids, "pad_token_id": ids["pad_token_id"] or 0}
 
 
 def _from_path(settings: Mapping[str, Any], kernel: str | None) -> PreTrainedModel:

@@ -113,14 +113,15 @@ class PackedEncoder(nn.Module):
         self.encoder: Any = nn.ModuleDict(
             {"layer": nn.ModuleList(_Layer(shape) for _ in range(shape.num_hidden_layers))}
         )
-        rest = {name: values for name, values in packed.tensors.items() if not name.startswith(_WORDS)}
-        loaded = {name: torch.from_numpy(values).to(dtype) for name, values in restored(rest)}
-        self.load_state_dict(loaded, assign=True)
         codes, scale = (
             packed.tensors[f"{_WORDS}.{part}"]
             for part in ("q4" if f"{_WORDS}.q4" in packed.tensors else "q8", "scale")
         )
-        self.embeddings["word_embeddings"] = PackedEmbedding(codes, scale, dtype=dtype)
+        words = PackedEmbedding(codes, scale, dtype=dtype)
+        rest = {name: values for name, values in packed.tensors.items() if not name.startswith(_WORDS)}
+        loaded = {name: torch.from_numpy(values).to(dtype) for name, values in restored(rest)}
+        self.load_state_dict(loaded, assign=True)
+        self.embeddings["word_embeddings"] = words
         if wrong := non_finite(loaded.items()):
             raise ConfigurationError(f"{source}: NaN or infinite weights in {wrong[0]}; use an intact file")
         self.requires_grad_(requires_grad=False).eval()
@@ -146,7 +147,12 @@ class PackedEncoder(nn.Module):
         **Shape**: ids and mask (batch, length) -> (batch, length, hidden).
         """
         parts = self.embeddings
-        words, positions = parts["word_embeddings"](input_ids), self._positions(input_ids)
+        words, padding = parts["word_embeddings"](input_ids), parts["position_embeddings"].padding_idx
+        if padding is None:
+            positions = torch.arange(input_ids.shape[1], device=input_ids.device)[None]
+        else:  # counted from the padding id, which padding has
+            real = input_ids.ne(padding)
+            positions = real.cumsum(1) * real + padding
         states = words + parts["token_type_embeddings"].weight[0] + parts["position_embeddings"](positions)
         states = parts["LayerNorm"](states)
         mask = None
@@ -156,10 +162,3 @@ class PackedEncoder(nn.Module):
         for layer in self.encoder["layer"]:
             states = layer(states, mask)
         return (states,)
-
-    def _positions(self, input_ids: Tensor) -> Tensor:
-        padding = self.embeddings["position_embeddings"].padding_idx
-        if padding is None:
-            return torch.arange(input_ids.shape[1], device=input_ids.device)[None]
-        real = input_ids.ne(padding)
-        return cast(Tensor, real.cumsum(1) * real + padding)

@@ -85,7 +85,10 @@ def self_label(
     (source, source_mask), (target, target_mask) = (_positions(side) for side in _as_they_stand(side_ids))
     mask = pair_mask(source_mask, target_mask)
     with torch.autocast(states.device.type, enabled=False):
-        first, second = (_gather(states, positions).float() for positions in (source, target))
+        first, second = (
+            states.gather(1, positions[:, :, None].expand(-1, -1, states.shape[2])).float()
+            for positions in (source, target)
+        )
         similarity = first @ second.transpose(1, 2)
     pi, xi = sinkhorn(similarity, mask, order=order, **transport)  # type: ignore[arg-type]
     plan = pi if order == "official" else xi
@@ -127,7 +130,3 @@ def _positions(member: Tensor) -> tuple[Tensor, Tensor]:
     width = int(counts.max()) if len(counts) else 0
     order = (~member).int().argsort(dim=1, stable=True)[:, :width]
     return order, torch.arange(width, device=member.device) < counts[:, None]
-
-
-def _gather(states: Tensor, positions: Tensor) -> Tensor:
-    return states.gather(1, positions[:, :, None].expand(-1, -1, states.shape[2]))

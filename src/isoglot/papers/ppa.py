@@ -31,6 +31,9 @@ SIZES: dict[str, Any] = {
     "bias": False,  # of the projection; Eq. 2 writes none, MoCo's code has one
     "positive_in_denominator": True,  # MoCo's code; Eq. 3: false
     "mask_duplicates": ("same_source_id", "same_source_id", "none"),  # not given
+    "pooling": "cls",  # §2.1; footnote 1: mean is slightly worse
+    "shuffle": True,  # §2.1, "a crucial step": false feeds English to the query, the translation to the key
+    "originals": False,  # footnote 2: true keeps translations beside their code-switched copies
     "cao_pairs": (750, 9_000, 250_000),  # Cao et al. 2020: pairs a language
     "cao_rate": (2e-4, 1e-4, 5e-5),
     "cao_batch": (32, 32, 8),
@@ -123,6 +126,8 @@ def _cell(lab: Lab, kind: str, row: PaperRow, column: PaperColumn, seed: int) ->
     settings: dict[str, Any] = {"setting": "translate_train"}
     if row.attributes.get("code_switch"):
         settings = {"setting": "code_switch", "epochs": lab.size[f"{kind}_switched"]}
+        if lab.size["originals"]:  # three rows of an original share a batch
+            settings |= {"setting": "code_switch_and_originals", "batch_size": 33}
     scores = lab.evaluate(encoder, task, [language], trained_on=language, seed=seed, **settings)
     return scores.value(language, column.metric)
 
@@ -144,6 +149,9 @@ def _encoder(lab: Lab, system: str, pairs: str, seed: int) -> Work | External:
     masked = {"probability": size["masking"], "max_length": size["length"]}
     views: dict[str, Any] = {"first": masked, "second": masked} if system == "ppa_mlm" else {"pair": masked}
     views |= {"sentences": {"max_length": size["length"]}}
+    if not size["shuffle"]:
+        views["sentences"]["order"] = "source_is_query"
+        views |= {"pair": {**masked, "order": "source_first"}} if "pair" in views else {}
     train: dict[str, Any] = {"learning_rate": size["learning_rate"]}
     same = ("normalize_z", "bias", "positive_in_denominator", "mask_duplicates", "momentum")
     contrast = {
@@ -151,6 +159,8 @@ def _encoder(lab: Lab, system: str, pairs: str, seed: int) -> Work | External:
         "queue_size": size["queue"],
         **{name: size[name] for name in same},
     }
+    if size["pooling"] != "cls":
+        contrast["pooling"] = size["pooling"]
     if lab.scale != "paper":
         stream |= {
             "min_pieces": size["min_pieces"],

@@ -41,6 +41,7 @@ SIZES: dict[str, Any] = {
     "links": "intersection",  # of optimal transport; §4.3 has those of §3.1: printed
     "floor": 1e-6,  # of its similarities, not given; the released aligner's has no effect: 0
     "self_after": (400, 1_500, None),  # steps labelled by the corpus: an encoder this small cannot at first
+    "from_scratch": False,  # §6: true starts from new weights, without the cold start that self-labelling needs
     "tag_rate": (5e-4, 3e-4, None),  # of fine-tuning; the paper's grids are the preset's (Table 12)
     "pair_rate": (3e-4, 2e-4, None),
     "question_rate": (5e-4, 2e-4, None),
@@ -77,6 +78,17 @@ ABOUT = {
 }
 _LINK_LAYER = 3
 """Layer of Table 2 in an encoder of 4 layers; the paper's is 8 of 12."""
+_FOUR = {
+    "architecture": "bert",
+    "num_hidden_layers": 4,
+    "num_attention_heads": 4,
+    "max_position_embeddings": 512,
+}
+_NEW = (  # weights at the scales tiny, small and paper; the tokenizer stays
+    {**_FOUR, "hidden_size": 128, "intermediate_size": 512, "initializer_range": 0.05},
+    {**_FOUR, "hidden_size": 192, "intermediate_size": 768},
+    {"architecture": "xlm-roberta", "max_position_embeddings": 514},
+)
 _COPIES = ("de", "es", "fr", "hi", "zh")
 XLMR = "xlm-roberta-base"
 _KINDS = {"udpos": "pos", "panx": "ner"}
@@ -250,7 +262,7 @@ def _continued(lab: Lab, system: str, seed: int, *, short: bool = False, **chang
             sources = [{"path": f"{aligned(lab, c)}/data-*.parquet", "target_language": c} for c in order]
             streams["bitext"] = {"kind": "aligned", "sampling_exponent": None, "sources": sources}
             streams["bitext"] |= {"encode": {"max_length": 256, "max_side": 126}} if real else {}
-        if objectives:
+        if objectives and not size["from_scratch"]:
             objectives["word_alignment"] |= {
                 "labels": "corpus_then_self",
                 "self_after_step": size["self_after"],
@@ -266,9 +278,12 @@ def _continued(lab: Lab, system: str, seed: int, *, short: bool = False, **chang
     run = " ".join([system, *(f"{k}={v}" for k, v in choice.items() if v != _USUAL[k])])
     if size[f"{kind}steps"] != size["steps"]:
         run += f" {size[f'{kind}steps']} steps"
-    return languages.continued(
-        lab, run, recipe, languages.start(lab, XLMR), sections, seed=lab.at(seed, seed, 1)
-    )
+    base = languages.start(lab, XLMR)
+    if size["from_scratch"]:
+        new = {"path": None, **lab.at(*_NEW)}
+        sections |= {"model": new, "tokenizer": {"path": lab.checkpoint(base)}}
+        run += " scratch"
+    return languages.continued(lab, run, recipe, base, sections, seed=lab.at(seed, seed, 1))
 
 
 def _text(lab: Lab) -> list[dict[str, Any]]:

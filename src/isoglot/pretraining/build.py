@@ -12,6 +12,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerFast, TrainingArgum
 
 from isoglot.checkpoints.folder import checkpoint_folder
 from isoglot.corpus.encode.pieces import PieceEncoder
+from isoglot.corpus.manifest import is_prepared
 from isoglot.errors import ConfigurationError, Location, Problem, collected, reported_together
 from isoglot.modules.adapter import add_adapter
 from isoglot.modules.encoder import input_embeddings
@@ -19,7 +20,7 @@ from isoglot.modules.load import load_masked_lm, longest_input
 from isoglot.modules.masked_lm_head import start_new_head
 from isoglot.objectives.base import Objective
 from isoglot.pretraining.recipe import MADE, Recipe
-from isoglot.pretraining.streams import text_columns
+from isoglot.pretraining.streams import encoding, text_columns
 from isoglot.seeding import seed_for
 from isoglot.tasks.language_vectors import read_vectors
 from isoglot.training.batches import BatchOptions, StreamCost, bucket_positions
@@ -109,8 +110,21 @@ def build_model(
 
 
 def explicit(recipe: Recipe, modules: Mapping[Location, Any]) -> dict[str, Any]:
-    """The recipe with the values that will be used, those among them that the views and objectives ``made`` fill in."""
+    """The recipe with the values that will be used, those among them that the views and objectives ``made`` fill in.
+
+    A stream has all of its limits and filters, but those of a corpus that is prepared already.
+    """
     values = recipe.model_dump(mode="json", exclude_none=True)
+    for name, stream in recipe.streams.items():
+        entry = values["streams"][name]
+        parts = {"encode": encoding(recipe, name), "pack": stream.pack}
+        for key, options in parts.items():
+            if options is not None:
+                known = options.model_dump(mode="json", exclude_none=True, exclude={"kind"})
+                entry[key] = {**known, **entry.get(key, {})}
+        if not is_prepared(stream.inputs[0].path):
+            filters = stream.prepare.model_dump(mode="json", exclude_none=True)
+            entry |= {k: v for k, v in filters.items() if k not in entry and v not in ([], {})}
     for key in MADE:
         for name, section in getattr(recipe, key).items():
             entry = values[key][name]

@@ -8,7 +8,12 @@ from typing import Any
 
 import torch
 from datasets import Dataset
-from transformers import TrainerCallback, TrainingArguments
+from transformers import (
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+    TrainerCallback,
+    TrainingArguments,
+)
 
 from isoglot.errors import ConfigurationError
 from isoglot.modules.adapter import write_adapter
@@ -19,6 +24,7 @@ from isoglot.pretraining.recipe import Recipe
 from isoglot.pretraining.streams import (
     encoded,
     encoder_hash,
+    held_model,
     held_streams,
     input_hashes,
     load_tokenizer,
@@ -45,12 +51,15 @@ _PATIENCE = 6 * 3600
 
 @names_arguments
 @isolated_state()
-def pretrain(
+def pretrain(  # noqa: PLR0913 - the face names what users look for
     recipe: Recipe | str | Path | Mapping[str, Any],
     out: str | Path,
     *,
-    streams: Mapping[str, Dataset] | None = None,
+    streams: Mapping[str, Any] | None = None,
+    model: PreTrainedModel | str | Path | None = None,
+    tokenizer: PreTrainedTokenizerBase | None = None,
     resume: bool = False,
+    overwrite: bool = False,
     progress: AnyReporter = True,
     callbacks: Sequence[TrainerCallback | type[TrainerCallback]] = (),
     cache: str | Path | None = None,
@@ -59,16 +68,21 @@ def pretrain(
 
     The folder holds ``recipe.yaml`` (everything explicit), ``run.json`` (versions, seed, hashes of the inputs), the
     trainer's ``checkpoint-N`` folders, ``checkpoint`` (the encoder as a plain Hugging Face folder, and
-    ``objectives.safetensors``), and last ``manifest.json``. A finished run of the same recipe on the same data is
-    left alone. Under ``torchrun`` the first rank prepares and writes.
+    ``objectives.safetensors``), ``history.jsonl`` (what was logged), and last ``manifest.json``. A finished run of the
+    same recipe on the same data is left alone. Under ``torchrun`` the first rank prepares and writes.
 
     Args:
         recipe: A recipe, or what :func:`isoglot.pretraining.check.load_recipe` makes one of: a file, the name of a
             built-in one, or dictionaries.
         out: the run's folder.
-        streams: Data sets by the name of the stream that they take the place of, whatever ``path`` it has; kept in the
-            cache, where they are read from as files are.
+        streams: Data by the name of the stream that they take the place of, whatever ``path`` it has: a data set, a
+            pandas frame, a dictionary of lists, a list of dictionaries or of pairs. They are kept in the cache, where
+            they are read from as files are.
+        model: Encoder to begin from, in place of the recipe's ``model.path``: a folder, a hub name, or a model object,
+            of which a copy is kept in the cache.
+        tokenizer: Tokenizer of a model object.
         resume: go on with an unfinished run; starts one where there is none.
+        overwrite: Replace a run of another recipe, other data or other code; a finished run of the same is kept.
         progress: Bars in notebooks and on terminals (``True``), or none; a function such as ``print`` gets lines,
             losses among them.
         callbacks: More callbacks of ``transformers``, which the trainer calls.
@@ -81,12 +95,15 @@ def pretrain(
         TrainingError: training cannot go on.
     """
     cache_path = cache_folder() if cache is None else Path(cache)
-    if streams and isinstance(recipe, Recipe):
-        raise ConfigurationError(
-            "streams cannot be added to a checked recipe; pass the recipe as a file, a name or dictionaries"
-        )
-    if not isinstance(recipe, Recipe):
-        recipe = load_recipe(recipe, held_streams(streams or {}, cache_path))
+    if isinstance(recipe, Recipe):
+        if streams or model is not None:
+            raise ConfigurationError(
+                f"{'streams' if streams else 'a model'} cannot be added to a checked recipe; pass the recipe as a "
+                "file, a name or dictionaries"
+            )
+    else:
+        overrides = [] if model is None else [held_model(model, tokenizer, cache_path)]
+        recipe = load_recipe(recipe, [*overrides, *held_streams(streams or {}, cache_path)])
     out, existed = Path(out), Path(out).exists()
     args = training_arguments(recipe, out)
     main = args.process_index == 0
@@ -94,17 +111,19 @@ def pretrain(
     watchers = [require_callback(callback) for callback in callbacks]
     with occupied(out) if main else nullcontext():
         return _pretrained(
-            recipe, out, args, watchers, resume=resume, existed=existed, report=report, cache_path=cache_path
-        )
+            recipe, out, args, watchers, resume=resume, overwrite=overwrite, existed=existed, report=report,
+            cache_path=cache_path,
+        )  # fmt: skip
 
 
-def _pretrained(
+def _pretrained(  # noqa: PLR0913 - what one run is made of
     recipe: Recipe,
     out: Path,
     args: TrainingArguments,
     callbacks: Sequence[TrainerCallback],
     *,
     resume: bool,
+    overwrite: bool,
     existed: bool,
     report: Reporter,
     cache_path: Path,
@@ -113,13 +132,14 @@ def _pretrained(
     main, what = args.process_index == 0, "pre-training run"
     identity: dict[str, Any] = {"recipe_hash": recipe.hash}
     values = recipe.model_dump(mode="json", exclude={"name"})
-    state = run_folder.state_of(out, identity, what=what, resume=resume, told_by={"values": values})
+    how: dict[str, Any] = {"what": what, "resume": resume, "overwrite": overwrite}
+    state = run_folder.state_of(out, identity, **how, told_by={"values": values})
     with args.main_process_first(local=True, desc="preparing"):
         corpora = prepared(recipe, cache_path, report)
         inputs, encoder = input_hashes(recipe, corpora), encoder_hash(recipe)
         if state != "new":
             made_from = {"inputs": inputs, "encoder": encoder}
-            run_folder.state_of(out, made_from, what=f"{what} on other data or code")
+            state = run_folder.state_of(out, made_from, **{**how, "what": f"{what} on other data or code"})
         if state == "finished" and not (out / CHECKPOINT / "config.json").is_file():
             raise ConfigurationError(
                 f"{out} is finished, but its {CHECKPOINT} is missing; delete {out / run_folder.MANIFEST} and add "
@@ -131,6 +151,8 @@ def _pretrained(
             return Checkpoint(out / CHECKPOINT)
         require_writable(out, folder=True)
         require_own(out / CHECKPOINT)
+        if main and state == "new" and existed and overwrite:
+            run_folder.clear(out, keep=True)
         # the newest complete checkpoint has the tokenizer that the run began with
         newest = next((path for path in reversed(checkpoints_in(out)) if why_incomplete(path) is None), None)
         tokenizer = load_tokenizer(

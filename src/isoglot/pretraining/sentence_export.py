@@ -15,7 +15,7 @@ import logging
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
@@ -23,11 +23,13 @@ from transformers import AutoModel, PreTrainedModel, PreTrainedTokenizerBase
 
 from isoglot.aligners.embedding.loading import load_encoder
 from isoglot.checkpoints.folder import checkpoint_folder
-from isoglot.checks import missing_package
+from isoglot.checks import missing_package, validated
 from isoglot.errors import ConfigurationError
 from isoglot.modules.checkpoint import quiet
 from isoglot.modules.encoder import encode_to_layer, hidden_size, layer_number, max_length, num_layers
+from isoglot.modules.model_folder import model_folder
 from isoglot.pretraining.options import SentenceExport
+from isoglot.python_messages import names_arguments
 from isoglot.runs.files import refuse_overwriting, write_json
 from isoglot.runs.folder import hash_checkpoint, make_once
 
@@ -63,14 +65,60 @@ _, vectors = session.run(None, {name: given[name] for name in ("input_ids", "att
 }
 
 
+@names_arguments
+def export(  # noqa: PLR0913 - the face names what users look for
+    model: PreTrainedModel | str | Path,
+    out: str | Path,
+    *,
+    to: Literal["sentence-transformers", "onnx"] = "sentence-transformers",
+    layer: int = -1,
+    pooling: Literal["mean", "cls"] = "mean",
+    normalize: bool = True,
+    max_length: int = 512,
+    tokenizer: PreTrainedTokenizerBase | None = None,
+    overwrite: bool = False,
+) -> Path:
+    """Write an encoder as a sentence encoder that other libraries load without isoglot, as ``isoglot export`` does.
+
+    Args:
+        model: Folder of a checkpoint or run, hub name, or a model object.
+        out: Folder to write.
+        to: Library or format to write for.
+        layer: Layer of the hidden states; -1 is the last. Layers above it are left out.
+        pooling: ``mean`` over the text's pieces, special tokens left out; ``cls`` for the first position.
+        normalize: Scale each vector to length 1.
+        max_length: Tokens of a text; longer texts are cut.
+        tokenizer: Tokenizer of a model object.
+        overwrite: Replace an export of other options.
+
+    Returns:
+        The folder.
+
+    Raises:
+        ConfigurationError: A layer that the encoder does not have, or that its family cannot end in; the package
+            onnxscript is missing.
+    """
+    chosen = {"to": to, "layer": layer, "pooling": pooling, "normalize": normalize, "max_length": max_length}
+    request = validated(SentenceExport, chosen, what="export option")
+    with model_folder(model, tokenizer) as checkpoint:
+        name = str(checkpoint) if checkpoint == model else Path(checkpoint).name
+        export_sentences(checkpoint, out, request, overwrite=overwrite, name=name)
+    return Path(out)
+
+
 def export_sentences(
-    checkpoint: str | Path, out: str | Path, request: SentenceExport, *, overwrite: bool = False
+    checkpoint: str | Path,
+    out: str | Path,
+    request: SentenceExport,
+    *,
+    overwrite: bool = False,
+    name: str | None = None,
 ) -> bool:
     """Write a folder that sentence-transformers or onnxruntime loads; whether it was not there already.
 
     For sentence-transformers it is also a plain Hugging Face folder of the encoder. For ONNX it holds ``model.onnx``,
     from ``input_ids`` and ``attention_mask`` (batch, length) to ``token_embeddings`` (batch, length, hidden) and
-    ``sentence_embedding`` (batch, hidden), and the tokenizer.
+    ``sentence_embedding`` (batch, hidden), and the tokenizer. ``name``: What the encoder is recorded as.
 
     Raises:
         ConfigurationError: A layer that the encoder does not have, or that its family cannot end in; the package
@@ -80,7 +128,7 @@ def export_sentences(
     source = checkpoint_folder(checkpoint)
     hashed = hash_checkpoint(source) if isinstance(source, Path) else None
     inputs = {
-        "encoder": {"path": str(checkpoint), "hash": hashed},
+        "encoder": {"path": name or str(checkpoint), "hash": hashed},
         "options": request.model_dump(mode="json"),
     }
 

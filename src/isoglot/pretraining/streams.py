@@ -1,6 +1,7 @@
 """From a recipe's streams to encoded streams: prepare raw files, train or load the tokenizer, encode, pack."""
 
 import json
+import shutil
 from collections.abc import Iterator, Mapping
 from functools import partial
 from importlib.metadata import version
@@ -8,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from datasets import Dataset
-from transformers import PreTrainedTokenizerFast
+from transformers import PreTrainedModel, PreTrainedTokenizerBase, PreTrainedTokenizerFast
 
 from isoglot.checkpoints.folder import checkpoint_folder
 from isoglot.corpus.encode.batch import EncodeOptions
@@ -20,6 +21,8 @@ from isoglot.corpus.manifest import is_prepared, load_corpus
 from isoglot.corpus.pack.packing import pack_stream
 from isoglot.corpus.prepare import prepare
 from isoglot.errors import ConfigurationError
+from isoglot.formats.labelled.memory import dataset_of
+from isoglot.modules.model_folder import model_folder
 from isoglot.pretraining.recipe import Recipe
 from isoglot.runs.code import code_hashes
 from isoglot.runs.files import whole_path
@@ -29,25 +32,36 @@ from isoglot.runs.lock import locked
 from isoglot.runs.reporter import Reporter, bars_on_terminals
 
 _LOST = ("empty", "overlong")
-TEXT_COLUMNS = ("text", "source", "target")
+SIDES = ("source", "target")
+TEXT_COLUMNS = ("text", *SIDES)
 """Columns of prepared corpora that hold sentences."""
 
 
-def held_streams(streams: Mapping[str, Dataset], cache: Path) -> list[str]:
-    """Overrides of a recipe by which streams read data sets, which are written into the cache once."""
+def held_streams(streams: Mapping[str, Any], cache: Path) -> list[str]:
+    """Overrides of a recipe by which streams read data in memory, which are written into the cache once."""
     overrides = []
-    for name, dataset in streams.items():
-        if not isinstance(dataset, Dataset):
-            raise ConfigurationError(
-                f"streams: {name}: got a {type(dataset).__name__}; a datasets.Dataset is needed, such as "
-                "Dataset.from_dict(...)"
-            )
+    for name, data in streams.items():
+        dataset = dataset_of(data, f"streams: {name}", SIDES)
         file = cache / "given" / f"{content_hash(dataset, dataset.column_names)}.parquet"
         if not file.is_file():
             with whole_path(file) as temporary, bars_on_terminals():
                 dataset.to_parquet(temporary)
         overrides.append(f"streams.{name}.path={json.dumps(str(file.resolve()))}")
     return overrides
+
+
+def held_model(
+    model: PreTrainedModel | str | Path, tokenizer: PreTrainedTokenizerBase | None, cache: Path
+) -> str:
+    """The override of a recipe by which it begins from a model; an object is written into the cache once."""
+    with model_folder(model, tokenizer) as folder:
+        path = folder
+        if not isinstance(model, str | Path):
+            path = cache / "models" / f"{Path(folder).name}-{hash_checkpoint(Path(folder))}"
+            copy = partial(shutil.copytree, folder, dirs_exist_ok=True)
+            make_once(path, {}, lambda new: {"name": copy(new).name}, what="encoder", cached=True)
+        there = Path(path).exists()
+        return f"model.path={json.dumps(str(Path(path).resolve() if there else path))}"
 
 
 def prepared(recipe: Recipe, cache: Path, report: Reporter) -> dict[str, Dataset]:
@@ -178,11 +192,12 @@ def encoded(
     for name in dict.fromkeys(view.stream for view in recipe.views.values()):
         folder = cache / "streams"
         show = partial(report.progress, f"encode {name}")
-        stream = encode_stream(
-            corpora[name], tokenizer, options=encoding(recipe, name), cache_dir=folder, progress=show
-        )
+        options = encoding(recipe, name)
+        stream = encode_stream(corpora[name], tokenizer, options=options, cache_dir=folder, progress=show)
         counts = stream_manifest(stream)["counts"]
-        lost = [f"{k} {n:,}" for k, n in counts.items() if k in _LOST and n]
+        limits = [f"{key}={n}" for key in ("max_length", "max_side") if (n := getattr(options, key))]
+        limit = {"overlong": f" for encode.{', '.join(limits)}"}
+        lost = [f"{k} {n:,}{limit.get(k, '')}" for k, n in counts.items() if k in _LOST and n]
         dropped = f" (encoding dropped: {', '.join(lost)})" if lost else ""
         if (pack := recipe.streams[name].pack) is not None:
             stream = pack_stream(stream, tokenizer, options=pack, cache_dir=folder)

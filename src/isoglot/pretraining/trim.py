@@ -8,9 +8,10 @@ import copy
 import re
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from safetensors import safe_open
@@ -34,6 +35,7 @@ from isoglot.corpus.encode.trimming import (
 from isoglot.corpus.manifest import InputFile, load_corpus
 from isoglot.errors import ConfigurationError
 from isoglot.formats.line_files import LineFile, Meter, decode_lines
+from isoglot.frames import Tabular
 from isoglot.modules.checkpoint import quiet, weight_files
 from isoglot.modules.load import masked_lm_config
 from isoglot.pretraining.options import TrimRequest
@@ -56,7 +58,8 @@ _POINTER = re.compile(r"(^|\.)(pointer\.(query|key)\.(weight|bias)|pointer_layer
 """Tensors of ``objectives.safetensors`` that an aligner reads; those that hold numbers of pieces are left out."""
 
 
-class TrimSummary(NamedTuple):
+@dataclass(frozen=True)
+class TrimSummary(Tabular):
     """What became of an encoder: tokenizer entries and numbers in the weights, before and after.
 
     ``tenfold``: an estimate of the entries after, had there been ten times as much text.

@@ -54,6 +54,7 @@ class Chart:
     panels: Sequence[tuple[str, Markup]]
     caption: str
     data: Table
+    altair: Sequence[Any]  # each panel's chart
 
     @property
     def wide(self) -> bool:
@@ -109,7 +110,8 @@ def _draw_lines(figure: Lines, runs: Sequence[str]) -> Chart:
     layers.append(points.transform_filter("datum.point || datum.best").mark_point(filled=True, opacity=1))
     best = [row["tip"] for row in rows if row["best"]]
     caption = f"{figure.note} Best: {'; '.join(best)}." if best else figure.note
-    svg = _svg(alt.layer(*layers), figure.title, _HEIGHT)
+    chart = _sized(alt.layer(*layers), _HEIGHT)
+    svg = _svg(chart, figure.title)
     columns = [
         {
             x: TableCell(f"{y:.4g}".replace("-", "−"), y, sd)
@@ -121,7 +123,7 @@ def _draw_lines(figure: Lines, runs: Sequence[str]) -> Chart:
     cells = [[f"{x:g}", *(column.get(x, "–") for column in columns)] for x in steps]
     headings = [figure.x_label, *(series.label or figure.y_label for series in figure.series)]
     table = Table.listing(figure.title, figure.y_label, headings, cells)
-    return Chart(figure.title, [("", svg)], caption.strip(), table)
+    return Chart(figure.title, [("", svg)], caption.strip(), table, [chart])
 
 
 def _line_rows(number: int, series: LineSeries, figure: Lines) -> Iterator[dict[str, Any]]:
@@ -200,8 +202,9 @@ def _draw_scatter(figure: Scatter, runs: Sequence[str]) -> Chart:
         figure.title, correlations, ["point", "group", figure.x_label, figure.y_label],
         [[p.label, p.group, *(TableCell(f"{v:.4g}", v) for v in (p.x, p.y))] for p in figure.points],
     )  # fmt: skip
-    svg = _svg(chart, figure.title, _HEIGHT)
-    return Chart(figure.title, [("", svg)], f"{correlations} {figure.note}".strip(), table)
+    chart = _sized(chart, _HEIGHT)
+    svg = _svg(chart, figure.title)
+    return Chart(figure.title, [("", svg)], f"{correlations} {figure.note}".strip(), table, [chart])
 
 
 def _draw_bars(figure: Bars, runs: Sequence[str]) -> Chart:
@@ -209,7 +212,7 @@ def _draw_bars(figure: Bars, runs: Sequence[str]) -> Chart:
     colour = _look(series, series_numbers(series, runs), lines=False)["color"]
     y = _axis("y", figure.y_label, [0, *(bar.value for bar in figure.bars)])
     x = alt.X("x:N", title=None, sort=groups, axis=alt.Axis(labelAngle=0))
-    panels = []
+    panels, charts = [], []
     listed: list[list[str | TableCell]] = []
     for panel in dict.fromkeys(bar.panel for bar in figure.bars):
         values = {(bar.series, bar.group): bar.value for bar in figure.bars if bar.panel == panel}
@@ -220,17 +223,26 @@ def _draw_bars(figure: Bars, runs: Sequence[str]) -> Chart:
         chart = alt.Chart(alt.InlineData(values=rows)).mark_bar()
         offset = alt.XOffset("series:N", sort=series)
         chart = chart.encode(x=x, xOffset=offset, y=y, description="tip:N", color=colour)
-        panels.append((panel, _svg(chart, f"{figure.title} {panel}".strip(), _HEIGHT)))
+        charts.append(_sized(chart, _HEIGHT))
+        panels.append((panel, _svg(charts[-1], f"{figure.title} {panel}".strip())))
         for s in series:
             cells = [TableCell(texts.get((s, g), "–"), values.get((s, g))) for g in groups]
             listed.append([" / ".join(filter(None, (s, panel))), *cells])
     data = Table.listing(figure.title, figure.y_label, ["", *groups], listed)
-    return Chart(figure.title, panels, figure.note, data)
+    return Chart(figure.title, panels, figure.note, data, charts)
 
 
 def _draw_map(figure: EmbeddingMap) -> Chart:
     languages = list(dict.fromkeys(p.language or "other" for panel in figure.panels for p in panel.points))
-    panels = [(panel.title, _panel(panel, languages)) for panel in figure.panels]
+    charts = [_panel(panel, languages) for panel in figure.panels]
+    about = [
+        f"{panel.title}: {len(panel.points)} words, {len(panel.pairs)} pairs joined"
+        for panel in figure.panels
+    ]
+    panels = [
+        (panel.title, _svg(chart, text, frame="var(--rule)"))
+        for panel, chart, text in zip(figure.panels, charts, about, strict=True)
+    ]
     rows: list[list[str | TableCell]] = []
     for panel in figure.panels:
         partners: dict[int, list[str]] = defaultdict(list)
@@ -245,10 +257,10 @@ def _draw_map(figure: EmbeddingMap) -> Chart:
     joined = "Dotted lines join words that are translations of each other." * any(
         p.pairs for p in figure.panels
     )
-    return Chart(figure.title, panels, f"{joined} {figure.note}".strip(), table)
+    return Chart(figure.title, panels, f"{joined} {figure.note}".strip(), table, charts)
 
 
-def _panel(panel: MapPanel, languages: Sequence[str]) -> Markup:
+def _panel(panel: MapPanel, languages: Sequence[str]) -> Any:
     """One projection without axes, for they mean nothing; words of the first language stand left of their points."""
     points: list[dict[str, Any]] = []
     for point in panel.points:
@@ -273,8 +285,11 @@ def _panel(panel: MapPanel, languages: Sequence[str]) -> Markup:
         words.transform_filter("datum.side == 'left'").mark_text(**look, align="left", dx=7),
         words.transform_filter("datum.side == 'right'").mark_text(**look, align="right", dx=-7),
     )
-    about = f"{panel.title}: {len(points)} words, {len(pairs)} pairs joined"
-    return _svg(chart, about, _MAP_HEIGHT, frame="var(--rule)")
+    return _sized(chart, _MAP_HEIGHT)
+
+
+def _sized(chart: Any, height: float) -> Any:
+    return chart.properties(width=_WIDTH, height=height)
 
 
 def _padded(values: Sequence[float]) -> alt.Scale:
@@ -283,7 +298,7 @@ def _padded(values: Sequence[float]) -> alt.Scale:
     return alt.Scale(domain=[low, high if high > low else low + 1], nice=False, zero=False, padding=_MARGIN)
 
 
-def _svg(chart: alt.TopLevelMixin, about: str, height: float, *, frame: str | None = None) -> Markup:
+def _svg(chart: alt.TopLevelMixin, about: str, *, frame: str | None = None) -> Markup:
     """The chart as SVG that scales with the page; a point's label is shown when pointed at."""
     text = {
         "labelColor": "var(--soft)",
@@ -298,7 +313,7 @@ def _svg(chart: alt.TopLevelMixin, about: str, height: float, *, frame: str | No
         "axisX": {"grid": False, "tickCount": 7}, "axisY": {"domain": False, "ticks": False, "tickCount": 5},
         "legend": {**text, "orient": "bottom", "symbolSize": 80, "symbolOpacity": 1, "columnPadding": 16},
     }  # fmt: skip
-    spec = {**chart.properties(width=_WIDTH, height=height).to_dict(), "config": config}
+    spec = {**chart.to_dict(), "config": config}
     root = ElementTree.fromstring(vl_convert.vegalite_to_svg(_printable(spec)))  # noqa: S314 - ours, just written
     ElementTree.register_namespace("", _SVG[1:-1])
     for parent in root.iter():

@@ -6,7 +6,12 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
+
+from isoglot.frames import Tabular
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 RowKind = Literal["ours", "paper", "difference", "reference", "plain"]
 
@@ -66,7 +71,7 @@ class TableRow:
 
 
 @dataclass
-class Table:
+class Table(Tabular):
     """A table."""
 
     id: str
@@ -89,6 +94,16 @@ class Table:
             cells = (text if isinstance(text, TableCell) else TableCell(text) for text in texts)
             table.rows.append(TableRow(str(header), tuple(cells), "plain"))
         return table
+
+    def to_frame(self) -> pd.DataFrame:
+        """The table as a frame: numbers where its cells have values, else their texts."""
+        import pandas as pd  # noqa: PLC0415 - only for those who want one
+
+        rows = [
+            [row.header, *(cell.text if cell.value is None else cell.value for cell in row.cells)]
+            for row in self.rows
+        ]
+        return pd.DataFrame(rows, columns=self.headings)
 
     @property
     def groups(self) -> list[tuple[str, int]]:

@@ -1,12 +1,15 @@
 """What a verb reports while it works: lines and bars on the command line, bars in notebooks and on terminals."""
 
 import sys
-from collections.abc import Callable
-from typing import Any, Protocol
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Protocol, TypeVar
 
 from isoglot.checks import shortened
 from isoglot.errors import ConfigurationError
 from isoglot.runs.process_wide import ProcessWide, Restore
+
+Item = TypeVar("Item")
 
 
 class Reporter(Protocol):
@@ -39,9 +42,10 @@ class ProgressBars(Silent):
 
     def progress(self, label: str, done: int, total: int) -> None:
         """Move the step's bar; a step that is done, and begins anew, gets another."""
-        from tqdm.auto import tqdm  # noqa: PLC0415 - not for those who ask for no bar
-
         if label not in self._bars:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # without ipywidgets a notebook's bar is one of text
+                from tqdm.auto import tqdm  # noqa: PLC0415 - not for those who ask for no bar
             self._bars[label] = tqdm(
                 desc=label, total=total or None, delay=_DELAY, unit_scale=total >= _LARGE
             )
@@ -101,6 +105,16 @@ def _shows_bars() -> bool:
         return True
     shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
     return shell is not None and "IPKernelApp" in shell.config
+
+
+def with_progress(
+    items: Iterable[Item], report: Reporter, label: str, *, total: int = 0, every: int = 1
+) -> Iterator[Item]:
+    """Pass items on, and report how many have passed after each, or after ``every`` so many."""
+    for done, item in enumerate(items, 1):
+        if done % every == 0:
+            report.progress(label, done, total)
+        yield item
 
 
 def _hide_bars() -> Restore:

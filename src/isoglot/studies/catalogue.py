@@ -29,6 +29,7 @@ class Study:
     sizes: Sizes
     about: dict[str, str]  # `ABOUT` of its module: what each scale runs on
     variants: Variants = field(default_factory=dict)  # `VARIANTS` of its module
+    home: Path | None = None  # where its file lies
 
 
 def builtin_studies() -> dict[str, Study]:
@@ -73,6 +74,7 @@ def _studies(module: ModuleType, prefix: str) -> list[Study]:
             getattr(module, "SIZES", {"seeds": [1]}),
             getattr(module, "ABOUT", {}),
             getattr(module, "VARIANTS", {}),
+            Path(module.__file__).resolve().parent if module.__file__ else None,
         )
         for name, function in vars(module).items()
         if inspect.isfunction(function)

@@ -180,7 +180,8 @@ class StudyPart:
 class Lab:
     """Takes a study's cells and figures, and makes what these want in the folder ``root``, which processes may share.
 
-    ``changes`` are sizes in place of the scale's; ``keep``: fine-tuned weights stay after they are evaluated.
+    ``changes`` are sizes in place of the scale's; ``keep``: fine-tuned weights stay after they are evaluated; ``home``:
+    The folder of the study's file.
     """
 
     def __init__(
@@ -193,10 +194,12 @@ class Lab:
         variants: Variants | None = None,
         keep: bool = False,
         progress: Reporter | None = None,
+        home: Path | None = None,
     ) -> None:
         self.setting = Setting.of(sizes, variants or {}, scale=scale, changes=changes)
         self.scale, self.size, self.seeds = scale, self.setting.size, list(self.setting.size["seeds"])
         self.root, self.keep, self.progress = Path(root).resolve(), keep, progress or Silent()
+        self.home = home
         self.parts: list[StudyPart] = []
         self.is_rehearsal = True
         self.steps: dict[Work, None] = {}  # that the part at hand wanted, finished or not
@@ -222,8 +225,11 @@ class Lab:
     ) -> Work:
         """An encoder trained by a recipe with sections over it, of which empty ones count for nothing.
 
-        ``None`` deletes what the recipe has; ``run`` is its name in results.
+        ``recipe``: A built-in one, or a file, here or beside the study. ``None`` deletes what the recipe has; ``run``
+        is its name in results.
         """
+        if self.home is not None and not Path(recipe).is_file() and (self.home / recipe).is_file():
+            recipe = str(self.home / recipe)
         sections = {key: value for key, value in sections.items() if value != {}}
         fields: dict[str, Any] = {"recipe": recipe, "sections": sections, "seed": seed, "label": run or name}
         return self.make(f"{name} s{seed}", Pretrain, **fields)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import signal
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -71,7 +71,8 @@ class Selection:
         fields: dict[str, Any] = {name: getattr(self, name) for name in ("root", "scale", "changes", "keep")}
         for study in find_studies(self.studies):
             if (lab := labs.get(id(study.sizes))) is None:
-                lab = Lab(study.sizes, variants=study.variants, progress=progress, **fields)
+                about: dict[str, Any] = {"variants": study.variants, "home": study.home}
+                lab = Lab(study.sizes, progress=progress, **about, **fields)
                 labs[id(study.sizes)] = lab
             lab.parts = []
             study.run(lab)
@@ -179,7 +180,8 @@ def measure(
     """
     parts, planned = [part for program in programs for part in program.parts], set(plan.parts)
     waiting, tally = [n for n, part in enumerate(parts) if part in planned and part.todo], Tally()
-    pool, make = WorkPool(1), partial(_made, parts)
+    pool = WorkPool(1)
+    make: Callable[[int], Made] = partial(_made, parts)
     if engine == "ray" or workers > 1:
         pool = RayPool(None, _start, selection) if engine == "ray" else WorkPool(workers, _start, selection)
         make, earlier = _made_apart, Counter[str]()

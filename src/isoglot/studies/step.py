@@ -53,6 +53,10 @@ class Step(BaseModel):
         code = outside(map(str, code_files(*self.code())), studies)
         return list(dict.fromkeys([*self.files(studies), *code]))
 
+    def explicit(self) -> dict[str, Any]:
+        """Every value that it will use, defaults too."""
+        return self.model_dump(mode="json", exclude={"label"})
+
     def expanded(self) -> Step:
         """The same with variables of the environment filled in, as it is run."""
         values = self.model_dump(mode="json", exclude_unset=True)

@@ -28,7 +28,11 @@ _QUANTITIES = {
     **dict.fromkeys(("delta", "DICT", "ALIGN"), "_delta"),
 }
 """The last part of a column's label to the end of a metric's name in ``results.jsonl``."""
-_SETTINGS = {"translate_train": "translate-train, no-cs", "code_switch": "translate-train, code-switched"}
+_SETTINGS = {
+    "translate_train": "translate-train, no-cs",
+    "code_switch": "translate-train, code-switched",
+    "code_switch_and_originals": "translate-train, code-switched and not",
+}
 """How a model was fine-tuned, where neither the metric nor English says that."""
 
 
@@ -66,8 +70,8 @@ def run_studies(
     return [write_study(program) for program in programs]
 
 
-def write_study(program: Program) -> StudyTables:
-    """Write what there is of a study so far.
+def write_study(program: Program, *, empty: bool = True) -> StudyTables:
+    """Write what there is of a study so far; without ``empty`` nothing where nothing is known.
 
     ``cells.jsonl``, ``results.jsonl`` with the runs' records in ``runs.json``, ``table.txt`` and ``figures``.
     """
@@ -91,8 +95,11 @@ def write_study(program: Program) -> StudyTables:
         if value is not None and part.is_result:
             result = _result(program, part, seed)
             results[result.model_dump_json()] = result
-    write_cells(folder / CELLS, cells)
     tables = compare(cells)
+    drawn = any(isinstance(part.content, Work) and part.content.manifest for part in program.parts)
+    if not (empty or drawn or folder.is_dir() or any(cell.value is not None for cell in cells)):
+        return StudyTables(program, folder, tables, [])
+    write_cells(folder / CELLS, cells)
     text = "\n".join(map(to_text, tables)) or f"{program.caption}\n"
     write_text(folder / "table.txt", f"{program.study.title}\n\n{text}")
     if results:

@@ -35,8 +35,25 @@ class Pretrain(Step):
     seed: int = 1
 
     def values(self) -> dict[str, Any]:
-        """The recipe."""
-        return {"extends": self.recipe, "name": self.label, "seed": self.seed, **self.sections}
+        """The recipe, as it runs from any folder."""
+        extends = str(Path(self.recipe).resolve()) if Path(self.recipe).is_file() else self.recipe
+        return {"extends": extends, "name": self.label, "seed": self.seed, **self.sections}
+
+    def explicit(self) -> dict[str, Any]:
+        """The recipe with what it extends and every default; files need not be there yet."""
+        from isoglot.pretraining.build import explicit  # noqa: PLC0415 - loads the libraries
+        from isoglot.pretraining.check import settled  # noqa: PLC0415
+        from isoglot.pretraining.recipe import typed  # noqa: PLC0415
+        from isoglot.recipe.source import read_document  # noqa: PLC0415
+
+        document = read_document(self.values(), variables=False)
+        recipe, _ = typed(document)
+        if recipe is None:
+            raise ConfigurationError(document.problems)
+        try:
+            return explicit(recipe, settled(recipe))
+        except ConfigurationError:  # the encoder to start from is not there yet
+            return explicit(recipe, {})
 
     def expanded(self) -> Step:
         """As it is: the recipe fills in variables, and its hash is of what is written."""
@@ -188,6 +205,10 @@ class Finetune(Step):
         values = {**self.task.options, **self.train, "run": self.label or None}
         return task_with_settings(self.task.kind, self.task.data, paper=self.preset, **values)
 
+    def explicit(self) -> dict[str, Any]:
+        """Every setting of fine-tuning, with the preset's."""
+        return {**super().explicit(), "train": self.check()[1].model_dump(mode="json")}
+
     def code(self) -> list[Any]:
         """The task's class too."""
         return [type(self), *self.task.code()]
@@ -228,6 +249,11 @@ class Evaluate(Step):
     split: Literal["dev", "test"] = "test"
     precision: Literal["float32", "bfloat16", "float16"] = "float32"
     keep: bool = False  # the fine-tuned weights; no part of the hash
+
+    def explicit(self) -> dict[str, Any]:
+        """What is measured, after which fine-tuning."""
+        tuning = None if self.finetune is None else self.finetune.explicit()
+        return {**super().explicit(), "finetune": tuning}
 
     def code(self) -> list[Any]:
         """The task's class too."""

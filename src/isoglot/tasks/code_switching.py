@@ -1,8 +1,8 @@
 """Code-switched training data from translations, as in PPA §2.3.
 
 Of an example and its original in the pivot language two are made: one sentence, or the question, is exchanged for the
-other language's. The monolingual example is dropped, both copies carry the number of their original, so that they can
-be put in one batch.
+other language's. The monolingual example is dropped (footnote 2: it did not help) or kept; what one original makes
+carries its number, so that it can be put in one batch.
 
 Source: Pan et al. 2021, *Multilingual BERT Post-Pretraining Alignment*, §2.3 and Table 5 (−CS).
 """
@@ -22,8 +22,8 @@ ORIGINAL = "original"
 """Column: number of the original that a copy was made from."""
 
 
-def code_switch(target: Dataset, pivot: Dataset) -> Dataset:
-    """Exchange one half of every example for its original's.
+def code_switch(target: Dataset, pivot: Dataset, *, keep: bool = False) -> Dataset:
+    """Exchange one half of every example for its original's; ``keep``: the example itself comes after both copies.
 
     Pairs (l, en): ``(first_l, second_en)`` and ``(first_en, second_l)``. Questions: ``(question_l, context_en)`` with
     the English answer and ``(question_en, context_l)`` with the translated one; where either answer is missing both
@@ -47,7 +47,9 @@ def code_switch(target: Dataset, pivot: Dataset) -> Dataset:
     columns: dict[str, list[Any]] = {name: [] for name in (*schema, ORIGINAL)}
     number = 0
     for translation, original in _matched(target, pivot):
-        copies = _copies(target[translation], pivot[original], exchanged)
+        row = target[translation]
+        copies = _copies(row, pivot[original], exchanged)
+        copies += [{**row, FIRST_LANGUAGE: row["language"]}] if keep and copies else []
         for copy in copies:
             for name in schema:
                 columns[name].append(copy[name])

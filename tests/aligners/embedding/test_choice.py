@@ -11,6 +11,7 @@ import torch
 from typer.testing import CliRunner
 
 import isoglot as iso
+from isoglot.aligners.embedding import choice
 from isoglot.aligners.embedding.aligner import EmbeddingAligner
 from isoglot.aligners.embedding.choice import CANDIDATES, keep_choice, kept_choice
 from isoglot.aligners.embedding.layer_error import best_choice
@@ -25,6 +26,7 @@ from isoglot.evaluation.options import EvaluateOptions
 from isoglot.formats.labelled.sources import DataSource
 from isoglot.formats.sentence_pair import SentencePair
 from isoglot.objectives.self_training import SelfTrainingObjective
+from isoglot.runs.files import read_json
 from isoglot.tasks.word_alignment import WordAlignmentTask
 from isoglot.testing import tiny_model, tiny_tokenizer
 from isoglot.training.export import export_encoder
@@ -366,3 +368,14 @@ def test_an_aligner_of_a_folder_has_what_was_chosen_for_it(encoder):
     assert named == EmbeddingOptions.build(method="softmax"), "a method that is named has its own"
     loaded = EmbeddingAligner(tiny_model("bert"), tokenizer=tiny_tokenizer("bert")).options
     assert loaded.method == "itermax"
+
+
+def test_a_choice_is_read_once_and_again_after_a_change(encoder, monkeypatch):
+    keep_choice(encoder, {"method": "argmax", "layer": 1})
+    reads = []
+    monkeypatch.setattr(choice, "read_json", lambda file: reads.append(file) or read_json(file))
+    first = kept_choice(encoder)
+    first["layer"] = 7  # what a caller does with it stays with the caller
+    assert kept_choice(encoder)["layer"] == 1 and len(reads) == 1
+    keep_choice(encoder, {"method": "argmax", "layer": 2})
+    assert kept_choice(encoder)["layer"] == 2 and len(reads) == 2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
@@ -12,6 +13,7 @@ from isoglot.checkpoints.folder import BOX, checkpoint_folder, packed_file
 from isoglot.checkpoints.reading import ALIGNER_FILE
 from isoglot.errors import ConfigurationError
 from isoglot.runs.files import read_json, write_json
+from isoglot.runs.fingerprint import FileState, states
 from isoglot.runs.listed import add_to_list
 
 if TYPE_CHECKING:
@@ -62,6 +64,8 @@ UNTUNED: Mapping[str, Choice] = {
 The dot product depends on how long the states are; ``docs/results/untuned_methods.md`` has the errors of both.
 """
 _DENSITY = "links_per_word"
+_REMEMBERED = 8
+"""Choices in memory."""
 WHERE = ("device", "dtype", "max_tokens")
 """Options that say how links are computed, not which ones they are."""
 
@@ -80,16 +84,31 @@ def kept_density(model: str | Path, options: EmbeddingOptions) -> float | None:
 
 
 def _read(model: str | Path) -> tuple[Choice, float | None]:
-    """The choice and its links per word."""
-    if (file := packed_file(model)) is not None:
+    """The choice and its links per word; both are read once, and again where a file has changed."""
+    packed = packed_file(model)
+    if packed is not None:
+        from isoglot.checkpoints.packed_file import choice_beside  # noqa: PLC0415 - loads numpy
+
+        files = [packed, choice_beside(packed)]
+    else:
+        folder = checkpoint_folder(model)
+        files = [folder / ALIGNER_FILE] if isinstance(folder, Path) else []
+    state = tuple(states([file for file in files if file.is_file()]))
+    if packed is None and not state:
+        return {}, None
+    choice, density = _parsed(files[0], packed is not None, state)
+    return dict(choice), density
+
+
+@lru_cache(_REMEMBERED)
+def _parsed(file: Path, is_packed: bool, state: tuple[FileState, ...]) -> tuple[Choice, float | None]:
+    """The choice and the links per word in a file, checked."""
+    del state
+    if is_packed:
         from isoglot.checkpoints.packed_file import read_packed  # noqa: PLC0415 - loads numpy
 
         choice = json.loads(read_packed(file, texts_alone=True).texts[ALIGNER_FILE])
     else:
-        folder = checkpoint_folder(model)
-        file = folder / ALIGNER_FILE if isinstance(folder, Path) else None
-        if file is None or not file.is_file():
-            return {}, None
         choice = read_json(file)
     if choice is None:
         raise ConfigurationError(f"{file}: not a JSON object; delete it, or choose again with `isoglot tune`")

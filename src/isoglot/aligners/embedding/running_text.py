@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import product, repeat, tee
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,8 @@ from isoglot.formats.words import WordMode, has_unspaced, joined_spans, word_spa
 if TYPE_CHECKING:
     from isoglot.aligners.embedding.aligner import EmbeddingAligner
 
+PieceBounds = Callable[[str], list[tuple[int, int]]]
+"""A text to the characters ``[start, end)`` of its pieces."""
 _Groups = list[tuple[int, int]]
 """First word of each unit that is aligned, and the one after its last."""
 
@@ -34,8 +36,9 @@ def align_running(
     if mode != "unicode":
         yield from aligner.align_pairs(pairs, first=first, unknown=unknown)
         return
+    piece_bounds = bounds_of(aligner.tokenizer)
     cut, unchanged = tee(
-        (pair, [_units(*side, aligner.tokenizer) for side in zip(pair.texts, pair.words, strict=True)])
+        (pair, [_units(*side, piece_bounds) for side in zip(pair.texts, pair.words, strict=True)])
         for pair in pairs
     )
     units = (SentencePair(words=(source[0], target[0])) for _, (source, target) in cut)
@@ -53,15 +56,39 @@ def align_running(
         yield pair
 
 
-def _units(text: str, words: Sequence[str], tokenizer: Any) -> tuple[Sequence[str], _Groups | None]:
+def bounds_of(tokenizer: Any) -> PieceBounds:
+    """Where the pieces of a fast tokenizer stand in a text; an unknown piece is cut into characters."""
+
+    def bounds(text: str) -> list[tuple[int, int]]:
+        encoding = tokenizer.backend_tokenizer.encode(text, add_special_tokens=False)
+        return piece_spans(encoding, tokenizer.unk_token_id)
+
+    return bounds
+
+
+def with_units(pair: SentencePair, source: PieceBounds, target: PieceBounds) -> SentencePair:
+    """The pair with pieces in the place of single characters of scripts without spaces, where it has any."""
+    sides = [_units(*side) for side in zip(pair.texts, pair.words, (source, target), strict=True)]
+    if all(groups is None for _, groups in sides):
+        return pair
+    numbers = [
+        range(len(words))
+        if groups is None
+        else [unit for unit, group in enumerate(groups) for _ in range(*group)]
+        for words, groups in sides
+    ]
+    links = sorted({(numbers[0][i], numbers[1][j]) for i, j in pair.links})
+    return SentencePair(words=(sides[0][0], sides[1][0]), links=links)
+
+
+def _units(text: str, words: Sequence[str], pieces: PieceBounds) -> tuple[Sequence[str], _Groups | None]:
     """What is aligned of a side, and which words it stands for where these are not the same."""
     if not has_unspaced(text):
         return words, None
     spans = word_spans(text)
     if [text[a:b] for a, b in spans] != list(words):  # words that were given as such
         return words, None
-    encoding = tokenizer.backend_tokenizer.encode(text, add_special_tokens=False)
-    joined = joined_spans(text, spans, piece_spans(encoding, tokenizer.unk_token_id))
+    joined = joined_spans(text, spans, pieces(text))
     groups, first = [], 0
     for _, end in joined:
         stop = first

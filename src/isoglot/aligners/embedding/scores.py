@@ -95,7 +95,7 @@ def _by_threshold(
     # A cosine is compared as (cosine + 1) / 2, whose softmax at half the temperature is the cosine's.
     scale = options.temperature / (2.0 if options.compare == "cosine" else 1.0)
     similarity = similarity / scale
-    if (window := options.window()) is not None:
+    if (window := options.window()) is not None and max(similarity.shape[1:]) > window:
         similarity = near_path(similarity, mask, longer_than=window)
     if options.method == "softmax":
         forward, backward = softmax_probabilities(similarity, mask)

@@ -5,15 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from itertools import chain, pairwise
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from isoglot.aligners.alignment import LinkTable
+from isoglot.aligners.alignment import LinkTable, windows
 from isoglot.aligners.compiled import compiled, helper
 from isoglot.aligners.statistical.bitext import BitextSide, FlatSide
+from isoglot.aligners.statistical.options import Symmetrisation
+from isoglot.aligners.symmetrise import symmetrise_table
 from isoglot.errors import ConfigurationError
 
 Doubles = npt.NDArray[np.float64]
@@ -58,6 +61,55 @@ class BestWords(NamedTuple):
         words, generated_words = self.word[linked], (linked - generated.offsets[sentence]).astype(np.int32)
         ends = (generated_words, words) if reverse else (words, generated_words)
         return LinkTable(offsets, *ends, self.probability[linked])
+
+
+@dataclass(frozen=True, slots=True)
+class SentenceAlignments:
+    """Links of some sentence pairs, made of the best words as they are asked for: tables of links take more room."""
+
+    source: BitextSide
+    target: BitextSide
+    ahead: BestWords  # of the model that generates target words: each target word has one link at most
+    back: BestWords  # of the model that generates source words
+    symmetrisation: Symmetrisation
+    agreed: LinkTable | None  # the links of ``agreement``
+
+    @property
+    def forward(self) -> LinkTable:
+        """Links of the model that generates target words."""
+        return self.ahead.links(self.source, self.target, reverse=False)
+
+    @property
+    def reverse(self) -> LinkTable:
+        """Links of the model that generates source words, as (source, target) too."""
+        return self.back.links(self.target, self.source, reverse=True)
+
+    @property
+    def links(self) -> LinkTable:
+        """The two symmetrised."""
+        if self.agreed is not None:
+            return self.agreed
+        return symmetrise_table(self.forward, self.reverse, self.symmetrisation)  # type: ignore[arg-type]
+
+    @property
+    def score(self) -> npt.NDArray[np.float64]:
+        """Mean log probability of a word (natural logarithm), of the words of both sides, each given the opposite side.
+
+        A high one speaks for a translation; 0 for a pair with an empty side. Shape: (sentences).
+        """
+        count = np.maximum(self.source.lengths + self.target.lengths, 1)
+        return np.asarray((self.ahead.score + self.back.score) / count)
+
+    def windows(self, stop: int) -> Iterator[LinkTable]:
+        """The symmetrised links of the sentences before ``stop``, some at a time."""
+        if self.agreed is not None:
+            yield from self.agreed.windows(stop)
+            return
+        for window in windows(stop):
+            source, target = self.source.rows(*window), self.target.rows(*window)
+            forward = self.ahead.rows(self.target, *window).links(source, target, reverse=False)
+            reverse = self.back.rows(self.source, *window).links(target, source, reverse=True)
+            yield symmetrise_table(forward, reverse, self.symmetrisation)  # type: ignore[arg-type]
 
 
 Decoded = tuple[BestWords, BestWords, LinkTable | None]

@@ -3,28 +3,25 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-import numpy as np
-import numpy.typing as npt
-
-from isoglot.aligners.alignment import WINDOW, LinkTable, usable_words, windows, with_links
+from isoglot.aligners.alignment import WINDOW, usable_words, with_links
 from isoglot.aligners.statistical.bitext import BitextSide, ForeignText, WordNumbers, encode
-from isoglot.aligners.statistical.decoding import BestWords
+from isoglot.aligners.statistical.decoding import SentenceAlignments
 from isoglot.aligners.statistical.methods import METHODS, TranslationModel, load_model
 from isoglot.aligners.statistical.options import Symmetrisation
-from isoglot.aligners.symmetrise import check_symmetriser, symmetrise_table
+from isoglot.aligners.symmetrise import check_symmetriser
 from isoglot.checks import did_you_mean, shortened, validated
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.formats.sentence_pair import SentencePair, WordPair, require_words
 from isoglot.formats.sources import UNNAMED
 from isoglot.formats.words import WordMode, require_mode
 from isoglot.languages import same_language
+from isoglot.python_messages import names_arguments
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -33,55 +30,6 @@ _LOG = logging.getLogger(__name__)
 Sentences = Sequence[Sequence[str]]
 AGREEMENT = "agreement"
 """Symmetrisation by a threshold on both directions' posteriors; see :mod:`isoglot.aligners.statistical.decoding`."""
-
-
-@dataclass(frozen=True, slots=True)
-class SentenceAlignments:
-    """Links of some sentence pairs, made of the best words as they are asked for: tables of links take more room."""
-
-    source: BitextSide
-    target: BitextSide
-    ahead: BestWords  # of the model that generates target words: each target word has one link at most
-    back: BestWords  # of the model that generates source words
-    symmetrisation: Symmetrisation
-    agreed: LinkTable | None  # the links of ``agreement``
-
-    @property
-    def forward(self) -> LinkTable:
-        """Links of the model that generates target words."""
-        return self.ahead.links(self.source, self.target, reverse=False)
-
-    @property
-    def reverse(self) -> LinkTable:
-        """Links of the model that generates source words, as (source, target) too."""
-        return self.back.links(self.target, self.source, reverse=True)
-
-    @property
-    def links(self) -> LinkTable:
-        """The two symmetrised."""
-        if self.agreed is not None:
-            return self.agreed
-        return symmetrise_table(self.forward, self.reverse, self.symmetrisation)  # type: ignore[arg-type]
-
-    @property
-    def score(self) -> npt.NDArray[np.float64]:
-        """Mean log probability of a word (natural logarithm), of the words of both sides, each given the opposite side.
-
-        A high one speaks for a translation; 0 for a pair with an empty side. Shape: (sentences).
-        """
-        count = np.maximum(self.source.lengths + self.target.lengths, 1)
-        return np.asarray((self.ahead.score + self.back.score) / count)
-
-    def windows(self, stop: int) -> Iterator[LinkTable]:
-        """The symmetrised links of the sentences before ``stop``, some at a time."""
-        if self.agreed is not None:
-            yield from self.agreed.windows(stop)
-            return
-        for window in windows(stop):
-            source, target = self.source.rows(*window), self.target.rows(*window)
-            forward = self.ahead.rows(self.target, *window).links(source, target, reverse=False)
-            reverse = self.back.rows(self.source, *window).links(target, source, reverse=True)
-            yield symmetrise_table(forward, reverse, self.symmetrisation)  # type: ignore[arg-type]
 
 
 class StatisticalAligner:
@@ -143,6 +91,8 @@ class StatisticalAligner:
         self.languages = self._tags(languages)
         self.options = validated(METHODS[method].options, options, what=f"{method} option")
         self.model: TranslationModel | None = None
+        self.name = "this aligner"
+        """What messages call it: the folder that it was loaded from."""
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -230,7 +180,7 @@ class StatisticalAligner:
         """Align a BITEXT corpus with the model as it is; ``batch_size`` bounds the memory and changes no result.
 
         **Columns** added: ``link_probabilities`` (posterior of each link) and ``alignment_score`` (see
-        :class:`SentenceAlignments`).
+        :class:`~isoglot.aligners.statistical.decoding.SentenceAlignments`).
         """
         from isoglot.aligners.words import add_links, bitext_languages  # noqa: PLC0415 - `datasets` is slow to import
 
@@ -265,26 +215,36 @@ class StatisticalAligner:
         self,
         pairs: Iterable[SentencePair | WordPair],
         *,
-        window: int = WINDOW,
+        window: int | None = None,
         unknown: ForeignText | None = None,
+        warn: Callable[[int, str], None] | None = None,
+        min_probability: float = 0.0,
+        min_score: float = 0.0,
     ) -> Iterator[SentencePair]:
         """Link any number of pairs with words, in order, at most ``window`` of them in memory at a time.
 
-        Pairs of other languages than the model's are refused. ``unknown``: What counted the unknown words of the text
-        before these pairs.
+        Pairs of other languages than the model's are refused.
+
+        Args:
+            pairs: Pairs of which the words are known.
+            window: Pairs in memory; 8,192 by default.
+            unknown: What counted the unknown words of the text before these pairs.
+            warn: Called with the 1-based number of a pair that cannot be aligned and a message; by default logged.
+            min_probability: Least probability of a link.
+            min_score: Least score of a pair; of others no link is kept.
         """
-        iterator, warn = map(require_words, pairs), partial(_LOG.warning, "pair %d: %s")
+        iterator, warn = map(require_words, pairs), warn or partial(_LOG.warning, "pair %d: %s")
         first, unknown, languages = 0, unknown or self.foreign_text(), set[tuple[str, str]]()
-        while chunk := list(islice(iterator, window)):
+        while chunk := list(islice(iterator, window or WINDOW)):
             for tags in {pair.languages for pair in chunk} - languages:
                 languages.add(tags)
                 self.require_languages(tags)
             usable = [usable_words(pair.words, number, warn) for number, pair in enumerate(chunk, first + 1)]
             sides = [[pair[side] for pair in usable] for side in (0, 1)]
             unknown.look(*sides)
-            table = self.tables(*sides).links
+            table = self.tables(*sides).links.above(min_probability)
             lengths = ([len(words) for words in side] for side in sides)
-            yield from with_links(chunk, table, *lengths)
+            yield from with_links(chunk, table, *lengths, min_score=min_score)
             first += len(chunk)
 
     def tables(self, source: Sentences, target: Sentences) -> SentenceAlignments:
@@ -322,7 +282,9 @@ class StatisticalAligner:
                 path=Path(path) / "model.json",
             ) from error
         changes |= {"languages": ("", "")} if any_language else {}
-        return cls.of_settings({**about, **changes}, model) if changes else aligner
+        aligner = cls.of_settings({**about, **changes}, model) if changes else aligner
+        aligner.name = str(path)
+        return aligner
 
     def trained(self) -> TranslationModel:
         """The model that was learned.
@@ -336,12 +298,9 @@ class StatisticalAligner:
             )
         return self.model
 
-    def require_languages(
-        self, languages: Sequence[str], *, name: str = "this aligner", hint: str = ""
-    ) -> None:
+    @names_arguments
+    def require_languages(self, languages: Sequence[str]) -> None:
         """Refuse text of another language than the model's, where both are named.
-
-        ``name`` and ``hint``: What the message calls the model, and how it ends.
 
         Raises:
             ConfigurationError: It was trained on other languages.
@@ -350,8 +309,8 @@ class StatisticalAligner:
         if not all(not trained or not tag or same_language(trained, tag) for trained, tag in pairs):
             trained, text = ("-".join(tag or "?" for tag in tags) for tags in (self.languages, languages))
             raise ConfigurationError(
-                f"{name} was trained on {trained}, and this text is {text}; train a model of these languages, or "
-                f"{hint or 'load it with any_language=True'} to use it all the same"
+                f"{self.name} was trained on {trained}, and this text is {text}; train a model of these languages, or "
+                "add --any-language to use it all the same"
             )
 
     @staticmethod

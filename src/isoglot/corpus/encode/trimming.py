@@ -73,7 +73,10 @@ def count_pieces(backend: Tokenizer, texts: Iterable[str]) -> Usage:
             backend.encode_special_tokens = False
         for text, encoding in zip(batch, encoded, strict=True) if model["type"] != "Unigram" else ():
             if unknown in encoding.ids:
-                words = list(_words(backend, text))
+                normalised = text if backend.normalizer is None else backend.normalizer.normalize_str(text)
+                words = [normalised]
+                if backend.pre_tokenizer is not None:
+                    words = [word for word, _ in backend.pre_tokenizer.pre_tokenize_str(normalised)]
                 usage.characters.update(*words)
                 if model["type"] == "WordPiece":
                     usage.tried.update(*(_dead_end(word, pieces, model) for word in words))
@@ -169,15 +172,6 @@ def _batches(texts: Iterable[str]) -> Iterator[list[str]]:
 def _add(counts: NDArray[np.int64], encoded: Iterable[Any]) -> None:
     ids = np.fromiter((i for encoding in encoded for i in encoding.ids), dtype=np.int64)
     counts += np.bincount(ids, minlength=len(counts))
-
-
-def _words(backend: Tokenizer, text: str) -> Iterator[str]:
-    """What the model of a tokenizer is given."""
-    normalised = text if backend.normalizer is None else backend.normalizer.normalize_str(text)
-    if backend.pre_tokenizer is None:
-        yield normalised
-    else:
-        yield from (word for word, _ in backend.pre_tokenizer.pre_tokenize_str(normalised))
 
 
 def _dead_end(word: str, pieces: Mapping[str, int], model: Mapping[str, Any]) -> list[int]:

@@ -9,6 +9,7 @@ from typing import Any
 
 from datasets import Dataset, Features, LargeList, List, Value
 
+from isoglot.checks import shortened
 from isoglot.errors import ConfigurationError
 from isoglot.formats.labelled.hub import column_values
 from isoglot.formats.labelled.sources import DataSource, Location
@@ -36,6 +37,31 @@ class MemorySource(DataSource):
         raise ConfigurationError(
             f"no {split} data for {language!r}, got {self.describe()}; pass data={{{language!r}: rows}}"
         )
+
+
+def dataset_of(data: Any, name: str, columns: Sequence[str]) -> Dataset:
+    """A data set, a pandas frame, a dictionary of lists, a list of dictionaries, or of tuples of the columns.
+
+    ``name``: What messages call it.
+    """
+    rows = data if isinstance(data, list) and data else []
+    try:
+        if isinstance(data, Dataset):
+            return data
+        if hasattr(data, "iloc"):  # a pandas frame, without an import of pandas
+            return Dataset.from_pandas(data, preserve_index=False)
+        if isinstance(data, Mapping):
+            return Dataset.from_dict({column: list(values) for column, values in data.items()})
+        if rows and all(isinstance(row, Mapping) for row in rows):
+            return Dataset.from_list([dict(row) for row in rows])
+        if rows and all(isinstance(row, tuple) and len(row) == len(columns) for row in rows):
+            return Dataset.from_list([dict(zip(columns, row, strict=True)) for row in rows])
+    except (TypeError, ValueError) as error:  # columns of other lengths or types
+        raise ConfigurationError(f"{name}: cannot be read as a table ({error})") from error
+    raise ConfigurationError(
+        f"{name}: got {shortened(data)}; pass a datasets.Dataset, a pandas frame, a dictionary of lists, or a list of "
+        f"dictionaries or of ({', '.join(columns)}) pairs"
+    )
 
 
 def data_source(data: Any, task: Any, columns: Mapping[str, str] | None = None) -> DataSource:
@@ -120,6 +146,8 @@ def with_schema(rows: Dataset, schema: Features, columns: Mapping[str, str] | No
     for name, feature in known.items():
         names = (columns[name],) if name in columns else COLUMN_NAMES.get(name, (name,))
         column = next((n for n in names if n in rows.features), None)
+        if column is None and (flat := _flattened(rows, names[0])) is not None:
+            rows, column = flat, names[0]
         if column is not None:
             if isinstance(feature, List) and not isinstance(rows.features[column], List | LargeList):
                 # the library would make a list of characters
@@ -141,6 +169,15 @@ def with_schema(rows: Dataset, schema: Features, columns: Mapping[str, str] | No
         raise ConfigurationError(
             f"the columns {', '.join(table)} do not have the types that the task reads ({error}); convert them"
         ) from error
+
+
+def _flattened(rows: Dataset, name: str) -> Dataset | None:
+    """The rows with a column ``translation.en`` of the column ``translation``, if it holds dictionaries with it."""
+    first, _, rest = name.partition(".")
+    if not rest or first not in rows.features:
+        return None
+    flat = rows.select_columns([first]).flatten()
+    return rows.add_column(name, flat[name][:]) if name in flat.features else None
 
 
 def with_languages(rows: Dataset, source: str, target: str) -> Dataset:

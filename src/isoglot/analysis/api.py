@@ -1,0 +1,157 @@
+"""``isoglot.analyse`` and ``isoglot.transfer``: models as folders or objects, and findings as Python has them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from isoglot.analysis.options import (
+    AlignmentRequest,
+    AlignmentsRequest,
+    CorrelationRequest,
+    GeometryRequest,
+    LayersRequest,
+    MapRequest,
+    SimilarityRequest,
+)
+from isoglot.checks import did_you_mean, validated
+from isoglot.errors import ConfigurationError
+from isoglot.finetuning.options import settings_for, task_with_settings
+from isoglot.frames import ResultList
+from isoglot.languages import codes_of
+from isoglot.options import Options
+from isoglot.python_messages import names_arguments
+from isoglot.results import Result
+from isoglot.runs.reporter import AnyReporter
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+    from isoglot.tasks.base import Task
+
+ANALYSES: dict[str, tuple[type[Options], str]] = {
+    "alignment": (AlignmentRequest, "isoglot.analysis.analyse:analyse_alignment"),
+    "correlation": (CorrelationRequest, "isoglot.analysis.analyse_correlation:analyse_correlation"),
+    "map": (MapRequest, "isoglot.analysis.analyse_map:analyse_map"),
+    "layers": (LayersRequest, "isoglot.analysis.analyse_links:analyse_layers"),
+    "similarity": (SimilarityRequest, "isoglot.analysis.analyse_vectors:analyse_similarity"),
+    "geometry": (GeometryRequest, "isoglot.analysis.analyse_vectors:analyse_geometry"),
+    "alignments": (AlignmentsRequest, "isoglot.analysis.analyse_links:analyse_alignments"),
+}
+"""Name of an analysis to its options and its function."""
+
+
+@names_arguments
+def analyse(
+    analysis: str,
+    models: str | Path | Sequence[str | Path],
+    *,
+    out: str | Path,
+    labels: Sequence[str] = (),
+    languages: str | Sequence[str] = (),
+    progress: AnyReporter = True,
+    **options: Any,
+) -> Any:
+    """Look into encoders, as ``isoglot analyse`` does; figures go to ``OUT/figures``, rows to ``OUT/results.jsonl``.
+
+    Args:
+        analysis: ``alignment``, ``correlation``, ``map``, ``layers``, ``similarity``, ``geometry`` or ``alignments``.
+        models: Folders of checkpoints or runs, or hub names; of ``correlation`` files or folders of results.
+        out: A run's folder, or any other.
+        labels: Names of the models in legends; by default those of the runs.
+        languages: Languages of a corpus or lexicon whose files do not name them: ``("en", "de")`` or ``"en,de"``.
+        progress: Bars in notebooks and on terminals (``True``), or none; a function such as ``print`` gets lines.
+        **options: Options of the analysis, as ``isoglot analyse layers --help`` lists them: ``gold="dev.jsonl"``.
+
+    Returns:
+        ``alignment``: rows of results. ``correlation``: Spearman's correlations by task and group. Others: the files
+        that were written, which :func:`isoglot.figures` draws.
+
+    Raises:
+        ConfigurationError: An unknown analysis or option, or a model that cannot be analysed.
+    """
+    if analysis not in ANALYSES:
+        raise ConfigurationError(f"unknown analysis {analysis!r}; {did_you_mean(analysis, ANALYSES)}")
+    kind, home = ANALYSES[analysis]
+    if languages:
+        options["languages"] = tuple(codes_of(languages))
+    request = validated(kind, options, what=f"option of analysis {analysis}")
+    module, _, name = home.partition(":")
+    run: Callable[..., Any] = getattr(import_module(module), name)
+    several = [models] if isinstance(models, str | Path) else list(models)
+    if analysis == "correlation":
+        return run(several, request, out=out)
+    from isoglot.analysis.analyse import Job  # noqa: PLC0415 - loads torch
+
+    findings = run(Job(several, out=out, labels=labels, progress=progress), request)
+    return ResultList(findings) if analysis == "alignment" else findings
+
+
+@names_arguments
+def transfer(  # noqa: PLR0913 - the face names what users look for
+    model: PreTrainedModel | str | Path,
+    task: str | Task,
+    *,
+    languages: str | Sequence[str],
+    out: str | Path,
+    data: Any = None,
+    columns: Mapping[str, str] | None = None,
+    tokenizer: PreTrainedTokenizerBase | None = None,
+    seed: int = 1,
+    split: str = "dev",
+    preset: str = "align_mlm",
+    keep: bool = False,
+    progress: AnyReporter = True,
+    **settings: Any,
+) -> ResultList[Result]:
+    """Measure zero-shot (ZS), supervised (SUP) and Δ = SUP − ZS, as ``isoglot transfer`` does.
+
+    The model is fine-tuned on the source and on each target language, and tested on the targets. A call that was
+    stopped goes on where it was.
+
+    Args:
+        model: Folder of a checkpoint or run, hub name, or a model object.
+        task: One by name, or a task object.
+        languages: Source first, then the targets: ``"en,de"`` or ``["en", "de"]``.
+        out: Folder; ``trained-on-en/`` and so on are runs, ``results.jsonl`` holds the rows.
+        data: As for :func:`isoglot.evaluate`, of all languages.
+        columns: Column of the task to its name in the data.
+        tokenizer: Tokenizer of a model object.
+        seed: Seed of all fine-tunings.
+        split: Split to test on; the paper reports dev.
+        preset: Paper whose settings hold where no other is given.
+        keep: Keep the fine-tuned weights after their tests.
+        progress: Bars in notebooks and on terminals (``True``), or none; a function such as ``print`` gets lines.
+        **settings: Settings of :class:`isoglot.FinetuneOptions`, such as ``epochs=3``, and options of the task.
+
+    Returns:
+        Three rows per target, by the task's primary metric, in %.
+
+    Raises:
+        ConfigurationError: Fewer than two languages, a task without a head, or settings that do not fit.
+        InputError: Data that cannot be read.
+    """
+    from isoglot.analysis.transfer import TransferOptions  # noqa: PLC0415 - they load torch
+    from isoglot.analysis.transfer import transfer as measure  # noqa: PLC0415
+    from isoglot.formats.labelled.memory import data_source  # noqa: PLC0415
+    from isoglot.modules.model_folder import model_folder  # noqa: PLC0415
+    from isoglot.tasks import task_class, task_with_data  # noqa: PLC0415
+
+    if isinstance(task, str) and data is not None:
+        source = data_source(data, task_class(task), columns)
+        built, train = task_with_settings(task, source, paper=preset, **settings)
+    else:
+        built = task_with_data(task, data, columns)
+        train = settings_for(built, paper=preset, **settings)
+    with ExitStack() as stack:
+        checkpoint = stack.enter_context(model_folder(model, tokenizer))
+        options = TransferOptions(train, split, keep)
+        return ResultList(
+            measure(
+                checkpoint, built, languages=codes_of(languages), seed=seed, options=options, out=out,
+                progress=progress,
+            )
+        )  # fmt: skip

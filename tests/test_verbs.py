@@ -1,0 +1,138 @@
+"""Every verb of the command line is a function too."""
+
+from __future__ import annotations
+
+import inspect
+import subprocess
+import sys
+from pathlib import Path
+
+import altair as alt
+import pytest
+from datasets import Dataset
+
+import isoglot as iso
+from isoglot.cli.program import app
+from isoglot.errors import ConfigurationError
+from isoglot.testing import tiny_bitext, tiny_model, tiny_tokenizer
+
+NOT_FUNCTIONS = {
+    "recipes": "lists what iso.load_recipe reads",
+    "demo": 'is iso.study("demo")',
+    "world": "writes data for trying things out",
+    "fit-order": "fits models for derive",
+    "filter": "is iso.filter_pairs",
+    "inspect": "is iso.inspect_recipe",
+}
+"""Commands without a function of their name."""
+
+
+def test_every_command_has_a_function() -> None:
+    commands = {c.name or str(getattr(c.callback, "__name__", "")) for c in app.registered_commands}
+    commands |= {group.name or group.typer_instance.info.name for group in app.registered_groups}
+    names = {str(name).replace("_", "-") for name in commands}
+    lacking = {name for name in names if not callable(getattr(iso, name.replace("-", "_"), None))}
+    assert lacking <= set(NOT_FUNCTIONS), lacking - set(NOT_FUNCTIONS)
+    assert len(names) > 20
+
+
+@pytest.fixture
+def encoder(tmp_path: Path) -> Path:
+    folder = tmp_path / "encoder"
+    tiny_model("bert").save_pretrained(folder)
+    tiny_tokenizer("bert").save_pretrained(folder)
+    return folder
+
+
+def test_an_encoder_is_tuned_packed_exported_and_begun_from(encoder: Path, tmp_path: Path) -> None:
+    gold = [iso.SentencePair.of(["the", "river"], ["ta", "potamo"], sure=[(0, 0), (1, 1)])]
+    iso.tune(encoder, gold, layers=[1, 2]).keep()
+    packed = iso.pack(encoder, tmp_path / "aligner.safetensors")
+    assert packed.is_file() and iso.align("the river", "ta potamo", model=packed).source == "the river"
+    folder = iso.pack(packed, tmp_path / "unpacked")
+    assert (folder / "config.json").is_file()
+    with pytest.raises(ConfigurationError, match="`sentences` is for packing"):
+        iso.pack(packed, tmp_path / "other", sentences=encoder)
+    model, tokenizer = tiny_model("bert"), tiny_tokenizer("bert")
+    for _ in range(2):  # the same object is the same export
+        out = iso.export(model, tmp_path / "sentences", layer=2, tokenizer=tokenizer)
+    assert (out / "modules.json").is_file()
+    with pytest.raises(ConfigurationError, match="export option to"):
+        iso.export(encoder, tmp_path / "other", to="tensorflow")
+    rows = tiny_bitext(8)
+    bitext = tmp_path / "en-xx.tsv"
+    bitext.write_text("".join(f"{s}\t{t}\n" for s, t in zip(rows["source"], rows["target"], strict=True)))
+    recipe = iso.init(bitext, tmp_path / "mine.yaml", model=encoder, languages="en,xx")
+    assert iso.load_recipe(recipe).name == "mine"
+    with pytest.raises(
+        ConfigurationError, match="exists already; choose another name, or add overwrite=True"
+    ):
+        iso.init(bitext, recipe, model=encoder, languages=("en", "xx"))
+
+
+@pytest.mark.parametrize(
+    "first", ["import isoglot.derive.spec", "iso.derive", "from isoglot.derive import spec"]
+)
+def test_derive_is_called_like_its_package(first: str, tmp_path: Path) -> None:
+    (tmp_path / "en.txt").write_text("the old house . a river .\n")
+    code = f"""
+import isoglot as iso
+{first}
+done = iso.derive("en.txt", "out", transform="trans+inv", languages="en", split_sentences=True, seed=3)
+import isoglot.derive.options as options
+print(done.rows, done.language, options.__name__, "transform" in str(iso.derive.api.derive.__doc__))
+"""
+    command = [sys.executable, "-c", code]
+    ran = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert ran.stdout.split() == ["2", "en-x-trans-inv", "isoglot.derive.options", "True"]
+    with pytest.raises(
+        ConfigurationError, match="derive option transfrom: unknown; did you mean 'transform'"
+    ):
+        iso.derive(tmp_path / "en.txt", tmp_path / "other", transform="inv", transfrom="inv")
+
+
+def test_analyses_give_rows_and_charts(encoder: Path, tmp_path: Path) -> None:
+    (tmp_path / "lexicon.txt").write_text("river potamo\nhouse spiti\n")
+    rows = iso.analyse(
+        "alignment", encoder, out=tmp_path / "found", lexicon=str(tmp_path / "lexicon.txt"), languages="en,xx"
+    )
+    assert "alignment_score" in list(rows.to_frame()["metric"])
+    gold = tmp_path / "gold.jsonl"
+    gold.write_text('{"src": ["the", "river"], "tgt": ["ta", "potamo"], "sure": [[0, 0], [1, 1]]}\n' * 3)
+    written = iso.analyse("layers", [encoder], out=tmp_path / "found", gold=(str(gold),))
+    assert [path.name for path in written] == ["layers.json"]
+    (chart,) = iso.figures(tmp_path / "found").values()
+    assert isinstance(chart, alt.LayerChart | alt.Chart) and "var(--" not in chart.to_json()
+    with pytest.raises(ConfigurationError, match="unknown analysis 'layer'; did you mean 'layers'"):
+        iso.analyse("layer", encoder, out=tmp_path / "found")
+    with pytest.raises(ConfigurationError, match="no figure; name a run's folder"):
+        iso.figures(tmp_path / "found" / "results.jsonl")
+
+
+def test_transfer_takes_data_in_memory(tmp_path: Path) -> None:
+    encoder = {"model": tiny_model("bert"), "tokenizer": tiny_tokenizer("bert")}
+    topics = {"text": ["the old river", "a quiet horse"] * 8, "label": ["water", "animals"] * 8}
+    other = {"text": ["ta potamo", "a hippos"] * 8, "label": ["water", "animals"] * 8}
+    data = {
+        code: {split: Dataset.from_dict(rows) for split in ("train", "dev")}
+        for code, rows in (("en", topics), ("xx", other))
+    }
+    rows = iso.transfer(
+        task="text_classification",
+        languages="en,xx",
+        data=data,
+        out=tmp_path / "gap",
+        epochs=1,
+        preset="xtreme",
+        **encoder,
+    )
+    assert [row.metric for row in rows] == [
+        f"accuracy_{part}" for part in ("zero_shot", "supervised", "delta")
+    ]
+    assert set(rows.to_frame()["language"]) == {"xx"}
+
+
+def test_studies_are_frames(tmp_path: Path) -> None:
+    assert list(inspect.signature(iso.study).parameters)[:3] == ["names", "out", "scale"]
+    with pytest.raises(ConfigurationError, match="weam/table9"):
+        iso.study("weam/table9", out=tmp_path)
