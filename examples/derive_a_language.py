@@ -3,8 +3,8 @@
 python examples/derive_a_language.py
 """
 
-from isoglot.derive.base import Sentence
-from isoglot.derive.spec import build
+from isoglot.derivation.base import Sentence
+from isoglot.derivation.spec import build
 
 for name in ("trans", "inv", "trans+inv"):
     image = build(name)(Sentence(("The", "dog", "barks", "loudly", ".")), key=0)

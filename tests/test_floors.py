@@ -25,7 +25,7 @@ FLOORS: dict[str, int] = {
             ["checkpoints", "seeding", "schema", "results", "link_counts", "example_counts"],
             ["recipe", "formats"],
             ["corpus", "modules"],
-            ["aligners", "derive", "losses", "synthetic", "testing"],
+            ["aligners", "derivation", "losses", "synthetic", "testing"],
             ["objectives", "views"],
             ["training", "tasks"],
             ["pretraining", "finetuning", "evaluation", "reports"],
@@ -173,8 +173,8 @@ def test_no_circles() -> None:
             f"a.py:2: views (floor {FLOORS['views']}) climbs to cli",
         ),
         (
-            {"aligners/a.py": "from ..derive import base"},
-            f"aligners (floor {FLOORS['aligners']}) reaches its floor-mate derive",
+            {"aligners/a.py": "from ..derivation import base"},
+            f"aligners (floor {FLOORS['aligners']}) reaches its floor-mate derivation",
         ),
         ({"tasks/a.py": "from isoglot import reports"}, f"tasks (floor {FLOORS['tasks']}) climbs to reports"),
         ({"training/a.py": "from isoglot.testing import tiny_model"}, "testing is for tests"),
@@ -187,7 +187,7 @@ def test_the_check_sees_each_kind_of_climb(
     names = [f"{part}/__init__.py" for part in FLOORS] + [
         "recipe/spec.py",
         "views/b.py",
-        "derive/base.py",
+        "derivation/base.py",
     ]
     for name in names:
         (tmp_path / name).parent.mkdir(exist_ok=True)

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from plain_recipes import load
 
 from isoglot.corpus.labelled_tables import read_table
-from isoglot.derive.order_model import OrderModel
+from isoglot.derivation.order_model import OrderModel
 from isoglot.errors import IsoglotError
 from isoglot.formats.labelled.pairs import read_pairs
 from isoglot.formats.labelled.questions import read_questions

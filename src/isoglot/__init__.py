@@ -35,9 +35,8 @@ def __getattr__(name: str) -> Any:
         from isoglot.checks import did_you_mean  # noqa: PLC0415 - only for the message
 
         raise AttributeError(f"module 'isoglot' has no attribute {name!r}; {did_you_mean(name, _HOMES)}")
-    value = getattr(import_module(_HOMES[name]), name)
-    # a verb that is called as its package is that package, whichever of the two is imported first
-    return globals().setdefault(name, value)
+    value = globals()[name] = getattr(import_module(_HOMES[name]), name)
+    return value
 
 
 def __dir__() -> list[str]:

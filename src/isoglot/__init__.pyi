@@ -23,7 +23,7 @@ from isoglot.corpus.encode.tokenizer import train_tokenizer as train_tokenizer
 from isoglot.corpus.manifest import load_corpus as load_corpus
 from isoglot.corpus.options import PrepareOptions as PrepareOptions
 from isoglot.corpus.pack.packing import pack_stream as pack_stream
-from isoglot.derive.api import derive as derive
+from isoglot.derivation.api import derive as derive
 from isoglot.errors import ConfigurationError as ConfigurationError
 from isoglot.errors import InputError as InputError
 from isoglot.errors import IsoglotError as IsoglotError

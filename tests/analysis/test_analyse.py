@@ -23,7 +23,7 @@ from isoglot.analysis.options import (
     SimilarityRequest,
     Subset,
 )
-from isoglot.derive.vocabulary import VocabularyCopy
+from isoglot.derivation.vocabulary import VocabularyCopy
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.reports.render import report
 from isoglot.results import read

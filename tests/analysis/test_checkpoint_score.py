@@ -12,8 +12,8 @@ from safetensors.torch import save_file
 
 from isoglot.analysis.checkpoint_score import checkpoint_alignment_score, trained_pairs
 from isoglot.analysis.options import ScoreOptions, Subset
-from isoglot.derive.options import TransformOptions
-from isoglot.derive.vocabulary import VocabularyCopy
+from isoglot.derivation.options import TransformOptions
+from isoglot.derivation.vocabulary import VocabularyCopy
 from isoglot.errors import ConfigurationError
 from isoglot.schema import LEXICON
 from isoglot.testing import tiny_lexicon, tiny_model, tiny_tokenizer

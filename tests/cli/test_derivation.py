@@ -152,7 +152,7 @@ def test_vocabulary_overlap_of_any_tokenizer(isoglot: Isoglot, tmp_path: Path, a
     """What is written is read by the plain tokenizer in the folder as the shifted ids of the original."""
     from transformers import AutoTokenizer
 
-    from isoglot.derive.vocabulary import VocabularyCopy
+    from isoglot.derivation.vocabulary import VocabularyCopy
 
     world = tmp_path / "world"
     write_world(world, WorldRequest(text=200, pos=0, ner=0, nli=0, paws=0, qa=0, dev=0, test=0))

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from isoglot.corpus.manifest import load_corpus
-from isoglot.derive.derive_corpus import derive_corpus
-from isoglot.derive.options import DeriveRequest
+from isoglot.derivation.derive_corpus import derive_corpus
+from isoglot.derivation.options import DeriveRequest
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.formats.link_files import read_links
 from isoglot.runs.reporter import Silent

@@ -7,9 +7,9 @@ from typing import Any
 
 from datasets import Dataset
 
-from isoglot.derive.options import DeriverOptions
-from isoglot.derive.rows import Deriver
-from isoglot.derive.spec import build
+from isoglot.derivation.options import DeriverOptions
+from isoglot.derivation.rows import Deriver
+from isoglot.derivation.spec import build
 from isoglot.schema import SCHEMAS, require
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from isoglot.derive.base import Sentence
+from isoglot.derivation.base import Sentence
 
 CONLLU = """\
 1\tthe\t_\tDET\t_\t_\t2\tdet\t_\t_

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from isoglot.derive.syntax import is_projective
+from isoglot.derivation.syntax import is_projective
 from isoglot.synthetic.families import inference_patterns, paraphrase_patterns
 from isoglot.synthetic.grammar import parse_wording, plain
 from isoglot.synthetic.stories import story_patterns

@@ -9,9 +9,9 @@ from typing import NamedTuple
 import pytest
 from pydantic import ValidationError
 
-from isoglot.derive.derive_corpus import derive_corpus
-from isoglot.derive.input import read_rows
-from isoglot.derive.options import DeriveRequest, TransformOptions
+from isoglot.derivation.derive_corpus import derive_corpus
+from isoglot.derivation.input import read_rows
+from isoglot.derivation.options import DeriveRequest, TransformOptions
 from isoglot.errors import ConfigurationError
 from isoglot.runs.listed import LIST
 from isoglot.schema import SPAN

@@ -20,7 +20,7 @@ from isoglot.analysis.checkpoint_score import checkpoint_alignment_score
 from isoglot.analysis.options import ALIGNMENT, AlignmentRequest
 from isoglot.checkpoints.folder import checkpoint_folder
 from isoglot.corpus.open_corpus import open_corpus
-from isoglot.derive.sharing import COPY_FILE
+from isoglot.derivation.sharing import COPY_FILE
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.formats.labelled.sources import DataSource
 from isoglot.formats.sources import UNNAMED, Kind

@@ -9,7 +9,7 @@ import typer
 
 from isoglot.cli.console import Console
 from isoglot.cli.flags import RemakeFlags, ReplaceFlags, given_fields, with_flags
-from isoglot.derive.options import DeriveRequest, OrderFitRequest
+from isoglot.derivation.options import DeriveRequest, OrderFitRequest
 from isoglot.errors import ConfigurationError
 from isoglot.formats.sources import READING, LinkReading, Reading
 from isoglot.options import extra_of, flag_of, option
@@ -60,7 +60,7 @@ def derive(
 
     isoglot derive en_ewt.conllu --transform syn --syntax en~fr@N~fr@V --models galactic --lang en --out data/syn
     """
-    from isoglot.derive.derive_corpus import derive_corpus
+    from isoglot.derivation.derive_corpus import derive_corpus
 
     if problems := list(_idle(request, reading, inputs[0])):
         raise ConfigurationError([f"{problem}; leave it out" for problem in problems])
@@ -95,7 +95,7 @@ def fit_order(
 
     isoglot fit-order fr_gsd-ud-train.conllu --lang fr --out models
     """
-    from isoglot.derive.order_fit import fit_order_models
+    from isoglot.derivation.order_fit import fit_order_models
 
     with Console(quiet=running.quiet) as console:
         for path, fit in fit_order_models(treebank, out, request, overwrite=running.overwrite):
@@ -107,9 +107,9 @@ def fit_order(
 
 def _idle(request: DeriveRequest, source: DerivedFrom, path: str) -> Iterator[str]:
     """Flags that were given and would do nothing: why."""
-    from isoglot.derive.input import kind_of
-    from isoglot.derive.sharing import COPY_FILE
-    from isoglot.derive.spec import TRANSFORMS, parse_names
+    from isoglot.derivation.input import kind_of
+    from isoglot.derivation.sharing import COPY_FILE
+    from isoglot.derivation.spec import TRANSFORMS, parse_names
 
     names, kind, options = parse_names(request.transform), request.kind or kind_of(path), request.options
     flags = {

@@ -10,7 +10,7 @@ from pydantic import Field
 from isoglot.aligners.options import AnyAligner, LinkFormat, aligner_of
 from isoglot.checks import checked
 from isoglot.corpus.options import PrepareOptions
-from isoglot.derive.options import DeriveRequest
+from isoglot.derivation.options import DeriveRequest
 from isoglot.errors import ConfigurationError
 from isoglot.formats.sources import Source
 from isoglot.options import Count, PositiveShare, Precision
@@ -109,7 +109,7 @@ class Derive(Step):
     the others share (``LANGUAGE/FIRST/tokenizer``). Text and treebanks leave ``original.txt``, ``derived.txt`` (words
     separated by blanks) and ``aligned``. Fact ``copied_vocabulary``: V.
 
-    An input has a ``path`` and keys of :class:`isoglot.derive.options.DeriveRequest` (``kind``, ``parses``,
+    An input has a ``path`` and keys of :class:`isoglot.derivation.options.DeriveRequest` (``kind``, ``parses``,
     ``first_parse_only``, ``limit``), with ``options`` and ``rows`` laid over those of all inputs.
     """
 
@@ -126,8 +126,8 @@ class Derive(Step):
 
     def run(self, folder: Path, report: Reporter) -> Mapping[str, Any]:
         """Derive every input."""
-        from isoglot.derive.derive_corpus import derive_corpus  # noqa: PLC0415
-        from isoglot.derive.vocabulary import VocabularyCopy  # noqa: PLC0415
+        from isoglot.derivation.derive_corpus import derive_corpus  # noqa: PLC0415
+        from isoglot.derivation.vocabulary import VocabularyCopy  # noqa: PLC0415
 
         tokenizer = self.tokenizer
         for name, fields in self.inputs.items():

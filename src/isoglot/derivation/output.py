@@ -9,7 +9,7 @@ from typing import Any, TextIO
 
 from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.prepare import prepare
-from isoglot.derive.sharing import gold_lexicon
+from isoglot.derivation.sharing import gold_lexicon
 from isoglot.formats.sentence_pair import SentencePair
 from isoglot.formats.sources import Kind, Source
 from isoglot.formats.treebanks import conllu

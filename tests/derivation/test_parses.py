@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from isoglot.derive.base import Underivable
-from isoglot.derive.parses import Parses
+from isoglot.derivation.base import Underivable
+from isoglot.derivation.parses import Parses
 
 
 def test_parses_are_found_whatever_the_blanks() -> None:

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
-from isoglot.derive.base import DerivedSentence, Sentence
-from isoglot.derive.order import END_MARKS
+from isoglot.derivation.base import DerivedSentence, Sentence
+from isoglot.derivation.order import END_MARKS
 from isoglot.formats.words import word_spans
 
 

@@ -7,16 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from references import reference
 
-from isoglot.derive.base import Sentence, compose, moved
-from isoglot.derive.labels import (
+from isoglot.derivation.base import Sentence, compose, moved
+from isoglot.derivation.labels import (
     carry_entities,
     flip_runs,
     make_tags_consistent,
 )
-from isoglot.derive.options import TransformOptions
-from isoglot.derive.order import Inversion, Permutation
-from isoglot.derive.rows import Deriver
-from isoglot.derive.spec import build
+from isoglot.derivation.options import TransformOptions
+from isoglot.derivation.order import Inversion, Permutation
+from isoglot.derivation.rows import Deriver
+from isoglot.derivation.spec import build
 
 TAGS = st.lists(st.sampled_from(["O", "B-PER", "I-PER", "B-LOC", "I-LOC"]), max_size=10).map(
     lambda tags: [

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import Any
 
-from isoglot.derive.base import DerivedSentence, Sentence
-from isoglot.derive.options import TransformOptions
+from isoglot.derivation.base import DerivedSentence, Sentence
+from isoglot.derivation.options import TransformOptions
 from isoglot.errors import ConfigurationError
 from isoglot.seeding import seed_for
 

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from references import reference
 
-from isoglot.derive.order_model import OrderModel
+from isoglot.derivation.order_model import OrderModel
 from isoglot.errors import InputError
 
 TAGS = ("DET", "ADJ", "NOUN")

@@ -15,9 +15,9 @@ from transformers import AddedToken, PreTrainedTokenizerBase
 
 from isoglot.corpus.encode.load_tokenizer import load_tokenizer
 from isoglot.corpus.encode.pieces import fast_backend
-from isoglot.derive.base import DerivedSentence, Sentence
-from isoglot.derive.options import TransformOptions
-from isoglot.derive.shared_pieces import (
+from isoglot.derivation.base import DerivedSentence, Sentence
+from isoglot.derivation.options import TransformOptions
+from isoglot.derivation.shared_pieces import (
     SEPARATOR,
     Spelling,
     cut_at_separators,
@@ -26,7 +26,7 @@ from isoglot.derive.shared_pieces import (
     spell,
     spellings,
 )
-from isoglot.derive.sharing import COPY_FILE, draw_shared
+from isoglot.derivation.sharing import COPY_FILE, draw_shared
 from isoglot.errors import ConfigurationError, InputError
 
 SCRIPTS: dict[str, tuple[int, int]] = {"tangut": (0x17000, 6136), "hangul": (0xAC00, 11172)}
@@ -43,7 +43,7 @@ class VocabularyCopy:
 
     Args:
         shared: ids that have no copy (vocabulary overlap). In text each stands for itself: with ``##`` (WordPiece), or
-            after a separator (see :mod:`isoglot.derive.shared_pieces`).
+            after a separator (see :mod:`isoglot.derivation.shared_pieces`).
         script: ``tangut`` (no living language writes it) or ``hangul``.
 
     Source: Tang et al. 2022, T_trans: all ids but ``<s>``, ``</s>`` and ``<pad>`` are shifted by V. ``<mask>`` is

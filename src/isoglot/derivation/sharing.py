@@ -7,7 +7,7 @@ import numpy as np
 from isoglot.seeding import seed_for
 
 COPY_FILE = "vocabulary_copy.json"
-"""The file by which the folder of a :class:`~isoglot.derive.vocabulary.VocabularyCopy` is known."""
+"""The file by which the folder of a :class:`~isoglot.derivation.vocabulary.VocabularyCopy` is known."""
 
 
 def draw_shared(

@@ -9,10 +9,10 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from isoglot.derive.arrangements import MAX_GROUP
-from isoglot.derive.base import DerivedSentence, Sentence, Underivable
-from isoglot.derive.options import TransformOptions
-from isoglot.derive.order_model import BUILT_IN, OrderModel, built_in_model
+from isoglot.derivation.arrangements import MAX_GROUP
+from isoglot.derivation.base import DerivedSentence, Sentence, Underivable
+from isoglot.derivation.options import TransformOptions
+from isoglot.derivation.order_model import BUILT_IN, OrderModel, built_in_model
 from isoglot.errors import ConfigurationError
 from isoglot.seeding import seed_for
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from isoglot.checks import did_you_mean, validated
-from isoglot.derive.derive_corpus import DeriveSummary, derive_corpus
-from isoglot.derive.options import DeriveRequest, DeriverOptions, TransformOptions
+from isoglot.derivation.derive_corpus import DeriveSummary, derive_corpus
+from isoglot.derivation.options import DeriveRequest, DeriverOptions, TransformOptions
 from isoglot.errors import ConfigurationError
 from isoglot.formats.sources import Reading
 from isoglot.languages import codes_of

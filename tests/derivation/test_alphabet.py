@@ -7,11 +7,11 @@ import unicodedata
 
 import pytest
 
-from isoglot.derive.alphabet import ALPHABETS, Transliteration
-from isoglot.derive.base import Sentence
-from isoglot.derive.options import TransformOptions
-from isoglot.derive.sharing import draw_shared
-from isoglot.derive.spec import build
+from isoglot.derivation.alphabet import ALPHABETS, Transliteration
+from isoglot.derivation.base import Sentence
+from isoglot.derivation.options import TransformOptions
+from isoglot.derivation.sharing import draw_shared
+from isoglot.derivation.spec import build
 from isoglot.errors import ConfigurationError
 
 LATIN = [

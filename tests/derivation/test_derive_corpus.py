@@ -16,11 +16,11 @@ from isoglot.corpus.encode.tokenizer import train_tokenizer
 from isoglot.corpus.manifest import load_corpus
 from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.prepare import prepare
-from isoglot.derive.derive_corpus import DeriveSummary, derive_corpus
-from isoglot.derive.options import DeriveRequest, DeriverOptions, OrderFitRequest, TransformOptions
-from isoglot.derive.order_fit import fit_order_models
-from isoglot.derive.order_model import OrderModel
-from isoglot.derive.vocabulary import VocabularyCopy
+from isoglot.derivation.derive_corpus import DeriveSummary, derive_corpus
+from isoglot.derivation.options import DeriveRequest, DeriverOptions, OrderFitRequest, TransformOptions
+from isoglot.derivation.order_fit import fit_order_models
+from isoglot.derivation.order_model import OrderModel
+from isoglot.derivation.vocabulary import VocabularyCopy
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.formats.sources import Source
 from isoglot.testing import tiny_bitext, tiny_tokenizer

@@ -6,15 +6,15 @@ import re
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from isoglot.derive.alphabet import Transliteration
-from isoglot.derive.base import Transform, compose
-from isoglot.derive.options import TransformOptions
-from isoglot.derive.order import Inversion, Permutation
-from isoglot.derive.sharing import draw_shared
+from isoglot.derivation.alphabet import Transliteration
+from isoglot.derivation.base import Transform, compose
+from isoglot.derivation.options import TransformOptions
+from isoglot.derivation.order import Inversion, Permutation
+from isoglot.derivation.sharing import draw_shared
 from isoglot.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from isoglot.derive.vocabulary import VocabularyCopy
+    from isoglot.derivation.vocabulary import VocabularyCopy
 
 TRANSFORMS = ("trans", "inv", "perm", "syn")
 
@@ -45,7 +45,7 @@ def build(
     ``words``: trans of letters with overlap: gives the words of the corpus, of which a part is shared.
 
     Example:
-        >>> from isoglot.derive.base import Sentence
+        >>> from isoglot.derivation.base import Sentence
         >>> build("inv")(Sentence.of("Welcome to ACL"), key=0).words
         ('ACL', 'to', 'Welcome')
     """
@@ -62,7 +62,7 @@ def build(
         if name == "perm":
             return Permutation(options)
         if name == "syn":
-            from isoglot.derive.syntax import Syntax  # noqa: PLC0415 - heavy
+            from isoglot.derivation.syntax import Syntax  # noqa: PLC0415 - heavy
 
             return Syntax.load(options)
         if vocabulary is None and options.tokenizer is None:
@@ -75,7 +75,7 @@ def build(
             types = sorted(set(words()))
             shared = [types[i] for i in draw_shared(len(types), **options.sharing())]
             return Transliteration(options.alphabet, shared=shared)
-        from isoglot.derive.vocabulary import TokenTransliteration, VocabularyCopy  # noqa: PLC0415 - heavy
+        from isoglot.derivation.vocabulary import TokenTransliteration, VocabularyCopy  # noqa: PLC0415 - heavy
 
         pieces = options.level == "token" and "inv" in names[names.index("trans") :]
         return TokenTransliteration(

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from derived_rows import derived_row
 
-from isoglot.derive.base import Sentence
-from isoglot.derive.options import DeriverOptions, TransformOptions
-from isoglot.derive.order import Inversion
-from isoglot.derive.rows import Deriver
-from isoglot.derive.spec import build
+from isoglot.derivation.base import Sentence
+from isoglot.derivation.options import DeriverOptions, TransformOptions
+from isoglot.derivation.order import Inversion
+from isoglot.derivation.rows import Deriver
+from isoglot.derivation.spec import build
 
 
 def test_text_and_its_links() -> None:

@@ -53,7 +53,7 @@ class TransformOptions(Options):
     best: bool = _syn(False, "Take the most probable order, not a sampled one.")
 
     def sharing(self) -> dict[str, Any]:
-        """What :func:`isoglot.derive.sharing.draw_shared` takes."""
+        """What :func:`isoglot.derivation.sharing.draw_shared` takes."""
         return self.model_dump(include={"overlap", "seed", "with_replacement"})
 
 

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from references import reference
 
-from isoglot.derive.base import Sentence, compose
-from isoglot.derive.options import TransformOptions
-from isoglot.derive.order import END_MARKS, Inversion, Permutation, sentence_bounds
+from isoglot.derivation.base import Sentence, compose
+from isoglot.derivation.options import TransformOptions
+from isoglot.derivation.order import END_MARKS, Inversion, Permutation, sentence_bounds
 from isoglot.errors import ConfigurationError
 from isoglot.testing import tiny_tokenizer
 

@@ -9,7 +9,7 @@ from os.path import commonprefix
 from pathlib import Path
 from typing import Any
 
-from isoglot.derive.base import Sentence, Underivable
+from isoglot.derivation.base import Sentence, Underivable
 
 
 class Parses(ExitStack):

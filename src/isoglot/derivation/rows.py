@@ -5,10 +5,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from isoglot.derive.base import DerivedSentence, Sentence, Transform, Underivable, moved
-from isoglot.derive.labels import Passage, carry_entities, flip_runs, make_tags_consistent, moved_answers
-from isoglot.derive.options import DeriverOptions
-from isoglot.derive.order import sentence_bounds
+from isoglot.derivation.base import DerivedSentence, Sentence, Transform, Underivable, moved
+from isoglot.derivation.labels import Passage, carry_entities, flip_runs, make_tags_consistent, moved_answers
+from isoglot.derivation.options import DeriverOptions
+from isoglot.derivation.order import sentence_bounds
 from isoglot.errors import ConfigurationError
 from isoglot.formats.labelled.splits import SPLIT_COLUMNS
 from isoglot.formats.sentence_pair import SentencePair
@@ -36,7 +36,7 @@ class Deriver:
         """The rows' images, in order.
 
         Args:
-            kind: a schema of :mod:`isoglot.derive.input.INPUT_KINDS`.
+            kind: a schema of :mod:`isoglot.derivation.input.INPUT_KINDS`.
             rows: rows with the columns of that schema; with ``upos``, ``heads`` and ``deprels`` beside ``words``
                 where there are trees.
         """

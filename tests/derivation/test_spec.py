@@ -3,10 +3,10 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from isoglot.derive.base import Sentence
-from isoglot.derive.options import DeriverOptions, TransformOptions
-from isoglot.derive.order import Inversion
-from isoglot.derive.spec import build
+from isoglot.derivation.base import Sentence
+from isoglot.derivation.options import DeriverOptions, TransformOptions
+from isoglot.derivation.order import Inversion
+from isoglot.derivation.spec import build
 from isoglot.errors import ConfigurationError
 
 

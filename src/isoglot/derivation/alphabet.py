@@ -5,7 +5,7 @@ import unicodedata
 from collections.abc import Collection
 
 from isoglot.checks import did_you_mean
-from isoglot.derive.base import DerivedSentence, Sentence
+from isoglot.derivation.base import DerivedSentence, Sentence
 from isoglot.errors import ConfigurationError
 
 ALPHABETS: dict[str, tuple[int, int]] = {
@@ -50,7 +50,7 @@ class Transliteration:
         shared: words that both languages write alike.
 
     Source: Tang et al. 2022, T_trans ("we create a copy of the vocabulary"), for users of plain text. For a copy of
-    a tokenizer's pieces, exact in ids, use :class:`isoglot.derive.vocabulary.VocabularyCopy`.
+    a tokenizer's pieces, exact in ids, use :class:`isoglot.derivation.vocabulary.VocabularyCopy`.
 
     Example:
         >>> Transliteration()(Sentence.of("a cab")).words

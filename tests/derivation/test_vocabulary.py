@@ -15,10 +15,10 @@ from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
 from isoglot.corpus.encode.pieces import PieceEncoder
 from isoglot.corpus.encode.tokenizer import train_tokenizer
-from isoglot.derive.base import Sentence, compose
-from isoglot.derive.options import TransformOptions
-from isoglot.derive.order import Inversion
-from isoglot.derive.vocabulary import TokenTransliteration, VocabularyCopy
+from isoglot.derivation.base import Sentence, compose
+from isoglot.derivation.options import TransformOptions
+from isoglot.derivation.order import Inversion
+from isoglot.derivation.vocabulary import TokenTransliteration, VocabularyCopy
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.testing import tiny_tokenizer
 

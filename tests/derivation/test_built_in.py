@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from isoglot.derive.alphabet import Transliteration
-from isoglot.derive.base import Sentence, Underivable, compose
-from isoglot.derive.options import TransformOptions
-from isoglot.derive.order_model import BUILT_IN, BUILT_IN_MODELS, built_in_model
-from isoglot.derive.spec import build
-from isoglot.derive.syntax import HEAD_CLASSES, Syntax, to_ud1
+from isoglot.derivation.alphabet import Transliteration
+from isoglot.derivation.base import Sentence, Underivable, compose
+from isoglot.derivation.options import TransformOptions
+from isoglot.derivation.order_model import BUILT_IN, BUILT_IN_MODELS, built_in_model
+from isoglot.derivation.spec import build
+from isoglot.derivation.syntax import HEAD_CLASSES, Syntax, to_ud1
 from isoglot.errors import ConfigurationError
 from isoglot.synthetic.world import World
 

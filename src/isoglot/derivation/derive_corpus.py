@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from isoglot.corpus.manifest import InputFile
-from isoglot.derive.input import INPUT_KINDS, kind_of, read_rows
-from isoglot.derive.options import DeriveRequest
-from isoglot.derive.output import DerivedFolder
-from isoglot.derive.parses import Parses
-from isoglot.derive.rows import Deriver
-from isoglot.derive.sharing import COPY_FILE
-from isoglot.derive.spec import build, parse_names
+from isoglot.derivation.input import INPUT_KINDS, kind_of, read_rows
+from isoglot.derivation.options import DeriveRequest
+from isoglot.derivation.output import DerivedFolder
+from isoglot.derivation.parses import Parses
+from isoglot.derivation.rows import Deriver
+from isoglot.derivation.sharing import COPY_FILE
+from isoglot.derivation.spec import build, parse_names
 from isoglot.errors import ConfigurationError
 from isoglot.formats.sources import LANGUAGE_TAG
 from isoglot.formats.words import split_words
@@ -26,7 +26,7 @@ from isoglot.runs.reporter import AnyReporter, Reporter, reporter_of
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-    from isoglot.derive.vocabulary import VocabularyCopy
+    from isoglot.derivation.vocabulary import VocabularyCopy
 
 _WINDOW = 4096
 _TEXT_COLUMNS = ("text", "source", "target", "first", "second")
@@ -147,7 +147,7 @@ def _tokenizer(
     if request.tokenizer is None:
         return None, None
     from isoglot.corpus.encode.load_tokenizer import load_tokenizer  # noqa: PLC0415 - heavy
-    from isoglot.derive.vocabulary import VocabularyCopy  # noqa: PLC0415 - heavy
+    from isoglot.derivation.vocabulary import VocabularyCopy  # noqa: PLC0415 - heavy
 
     if (Path(request.tokenizer) / COPY_FILE).is_file():
         copy = VocabularyCopy.load(request.tokenizer)

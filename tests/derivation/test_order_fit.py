@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 from small_trees import CONLLU, SVO
 
-from isoglot.derive.base import Sentence, moved
-from isoglot.derive.options import OrderFitRequest, TransformOptions
-from isoglot.derive.order_fit import fit, fit_order_models, observed_groups
-from isoglot.derive.order_model import OrderModel
-from isoglot.derive.syntax import Syntax
+from isoglot.derivation.base import Sentence, moved
+from isoglot.derivation.options import OrderFitRequest, TransformOptions
+from isoglot.derivation.order_fit import fit, fit_order_models, observed_groups
+from isoglot.derivation.order_model import OrderModel
+from isoglot.derivation.syntax import Syntax
 from isoglot.errors import ConfigurationError
 
 
@@ -42,7 +42,7 @@ def test_a_fit_recovers_the_model_that_made_the_data() -> None:
 def test_the_fits_gradient_is_the_slope_of_its_value() -> None:
     import numpy as np
 
-    from isoglot.derive import order_fit
+    from isoglot.derivation import order_fit
 
     counts = observed_groups([SVO, SVO._replace(heads=(3, 3, 5, 5, 0, 5))], "N")
     counts[("@NOUN&@", "ADJ&amod", "DET&det", "X&dep")][2, 0, 1, 3] += 2

@@ -1,0 +1,1 @@
+"""Languages derived from others: another script, word order or syntax."""
