@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from isoglot.runs.history import HISTORY
 from isoglot.testing import tiny_bitext, tiny_model, tiny_tokenizer
 
 VERBS = ("prepare", "derive", "world", "align", "pretrain", "finetune", "evaluate")
@@ -58,7 +59,11 @@ def finished(process: subprocess.Popen[str]) -> tuple[int, str]:
 
 
 def content(place: Path) -> dict[str, bytes]:
-    """The data that a call wrote: everything but records of when and where."""
+    """The data that a call wrote: everything but records of when, where and how fast."""
     files = [place] if place.is_file() else sorted(p for p in place.rglob("*") if p.is_file())
     data = (".parquet", ".txt", ".conllu", ".tsv", ".safetensors", ".jsonl", ".out")
-    return {str(f.relative_to(place.parent)): f.read_bytes() for f in files if f.suffix in data}
+    return {
+        str(f.relative_to(place.parent)): f.read_bytes()
+        for f in files
+        if f.suffix in data and f.name != HISTORY
+    }
