@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from isoglot.runs.files import write_text
+from isoglot.runs.records import json_line, parse_object
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,12 +33,16 @@ class Checkpoint(_Path):
 
     @property
     def history(self) -> pd.DataFrame:
-        """Losses and scores by step, one row each; without rows where nothing was logged."""
+        """Losses and scores by step, one row each; without rows where nothing was logged.
+
+        Raises:
+            InputError: A line of the file is not a JSON object.
+        """
         import pandas as pd  # noqa: PLC0415 - a path alone needs no frames
 
         path = Path(self).parent / HISTORY
         lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
-        rows = [json.loads(line) for line in lines]
+        rows = [parse_object(line, path=path, line=number) for number, line in enumerate(lines, 1)]
         return pd.DataFrame(rows, columns=None if rows else ["step"]).set_index("step")
 
 
@@ -49,4 +53,4 @@ def write_history(folder: Path, logged: Iterable[Mapping[str, Any]]) -> None:
         if _SUMMARY not in entry:
             step = int(entry["step"])
             steps[step] = {"step": step, **steps.get(step, {}), **entry}
-    write_text(folder / HISTORY, "".join(f"{json.dumps(row)}\n" for row in steps.values()))
+    write_text(folder / HISTORY, "".join(map(json_line, steps.values())))
