@@ -28,7 +28,7 @@ class Tabular:
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""
-        return str(self.to_frame().to_html(index=False, max_rows=20))
+        return _html(self.to_frame())
 
 
 class ResultList(list[Row]):
@@ -53,8 +53,13 @@ class ResultList(list[Row]):
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""
-        return str(self.to_frame().to_html(index=False, max_rows=20))
+        return _html(self.to_frame())
 
 
 def _values(row: Any) -> dict[str, Any]:
     return dict(row) if isinstance(row, dict) else dict(row.to_dict())
+
+
+def _html(frame: pd.DataFrame) -> str:
+    """A frame as a table, escaped; of a long one the first and last rows."""
+    return str(frame.to_html(index=False, max_rows=20))

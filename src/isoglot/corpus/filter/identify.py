@@ -41,7 +41,7 @@ class LanguageIdentifier:
         except ImportError as error:
             raise missing_package("--min-language", "lingua-language-detector") from error
         known = {lingua.iso_code_639_1.name.lower(): lingua for lingua in Language.all()}
-        code = two_letters(language.replace("_", "-").lower().split("-")[0])
+        code = _code(language)
         close = next((group for group in _TOO_CLOSE if code in group), {code})
         self._accepted = {known[name] for name in close & known.keys()}
         if not self._accepted:
@@ -51,9 +51,8 @@ class LanguageIdentifier:
             )
         scripts = set(scripts_of(code))
         near = {name for name in known if scripts & set(scripts_of(name))}
-        second = {two_letters(tag.replace("_", "-").lower().split("-")[0]) for tag in alternatives}
         # lingua compares two languages at least
-        candidates = near | close | second | {"en", "zh"}
+        candidates = near | close | set(map(_code, alternatives)) | {"en", "zh"}
         self._candidates = [known[name] for name in sorted(candidates & known.keys())]
 
     def likelihoods(self, texts: Sequence[str]) -> NDArray[np.float64]:
@@ -86,6 +85,11 @@ class LanguageIdentifier:
     @cached_property
     def _slow(self) -> "LanguageDetector":
         return _detector(self._candidates, fast=False)
+
+
+def _code(tag: str) -> str:
+    """The code of a tag's language, without script and region."""
+    return two_letters(tag.replace("_", "-").lower().partition("-")[0])
 
 
 def _detector(candidates: Sequence["Language"], *, fast: bool) -> "LanguageDetector":
