@@ -18,7 +18,7 @@ def test_align_mlms_random_tokens_are_of_the_original_half() -> None:
         assert set(views) == ({"text", "pair"} if call.name.startswith("xlm") else {"text"})
         assert all(view["random_pool"][0] == 0 for view in views.values())
         assert all(view["random_pool"][1] == 1000 for view in views.values()), (
-            "what the rehearsal takes V for"
+            "the number of a work that is not made yet"
         )
 
 

@@ -13,7 +13,8 @@ import pytest
 from isoglot.errors import ConfigurationError
 from isoglot.results import Cell, read_cells
 from isoglot.runs.reporter import Silent
-from isoglot.studies.program import Program, Selection, Tally, inspect_programs, measure
+from isoglot.studies.making import Tally, measure
+from isoglot.studies.program import Program, Selection, inspect_programs
 from isoglot.studies.tables import write_study
 
 STUDY = '''"""Sums."""

@@ -1,4 +1,4 @@
-"""A study at one scale: which cells it fills, what these read, and what a rehearsal refuses."""
+"""A study at one scale: which cells it fills, what these read, and what a look at them refuses."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ from isoglot.results import read_cells
 from isoglot.studies.analysis_steps import BestLinks, StatisticalAlignment
 from isoglot.studies.catalogue import Study, find_studies
 from isoglot.studies.lab import Lab, StudyPart
-from isoglot.studies.program import Program, Selection, inspect_programs, measure
+from isoglot.studies.making import measure
+from isoglot.studies.program import Program, Selection, inspect_programs
 from isoglot.studies.step import Step
 from isoglot.studies.steps import Align, CollectText, Prepare
 from isoglot.studies.tables import write_study

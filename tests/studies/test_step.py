@@ -43,7 +43,7 @@ def test_a_path_in_its_folder_is_text(tmp_path: Path) -> None:
     assert add(lab_in(tmp_path), to=f"train={one}/sum#0:90%").step.to == f"train={one.folder}/sum#0:90%"  # type: ignore[attr-defined]
 
 
-def test_a_rehearsal_knows_no_number(tmp_path: Path) -> None:
+def test_a_work_that_is_not_made_has_no_number(tmp_path: Path) -> None:
     one = add(lab_in(tmp_path))
     assert isnan(one.value("sum")) and one.fact("doubled") == 1000
     assert not any(tmp_path.iterdir())

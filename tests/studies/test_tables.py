@@ -30,9 +30,8 @@ def test_a_study_from_its_function_to_its_files(tmp_path: Path) -> None:
     assert [part.title for part in plan.parts if part.missing] == ["all / far:sum", "shape"]
     made(program)
     for number in range(3):  # of the figure, which lacks a file
-        program.lab.is_rehearsal = False
-        program.lab.make(f"x{number}", Add, log=str(tmp_path / "log"), number=number)
-    program.lab.is_rehearsal = True
+        lab = program.lab
+        lab.run(lab.make(f"x{number}", Add, log=str(tmp_path / "log"), number=number))
     written = write_study(program)
     tables, folder = written.tables, written.folder
     cells = {

@@ -34,20 +34,20 @@ def program(name: str, scale: str = "tiny") -> Program:
 def parts(own: Program) -> Sequence[StudyPart]:
     """The cells and figures of a program, with their steps."""
     for part in own.parts:
-        part.rehearse()
+        part.ask()
     return own.parts
 
 
 def tunings(part: StudyPart) -> list[Finetune]:
     """How the models of a cell are fine-tuned."""
-    part.rehearse()
+    part.ask()
     steps = () if part.unavailable else part.steps
     return [w.step.finetune for w in steps if isinstance(w.step, Evaluate) and w.step.finetune is not None]
 
 
 def encoders(part: StudyPart) -> set[str]:
     """What is trained or given for a cell."""
-    part.rehearse()
+    part.ask()
     return {
         str(w.step.checkpoint)
         for w in part.steps

@@ -12,7 +12,8 @@ from study_steps import Add
 from isoglot.runs.reporter import Silent
 from isoglot.studies.catalogue import Study
 from isoglot.studies.lab import Lab
-from isoglot.studies.program import Program, Selection, Tally, inspect_programs, measure
+from isoglot.studies.making import Tally, measure
+from isoglot.studies.program import Program, Selection, inspect_programs
 from isoglot.studies.step import UnavailableError
 
 

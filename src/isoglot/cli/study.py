@@ -74,7 +74,8 @@ def study(
     if options.listed:
         _list(names)
         return
-    from isoglot.studies.program import Selection, Tally, inspect_programs, measure
+    from isoglot.studies.making import Tally, measure
+    from isoglot.studies.program import Selection, inspect_programs
 
     if not names:
         raise ConfigurationError("no study named; `isoglot study --list` shows them")

@@ -81,9 +81,14 @@ class RayPool(WorkPool):
         super().__init__(workers or 0, setup, settings, fewer=fewer)
         self._stack = ExitStack()
 
+    @property
+    def size(self) -> int:
+        """How many pieces the machines of the cluster do side by side."""
+        return self._workers or max(1, self._cpus)
+
     def __enter__(self) -> RayPool:
         ray = self._connect(self._workers or None)
-        self.ahead = 2 * (self._workers or max(1, self._cpus)) + 2
+        self.ahead = 2 * self.size + 2
         self._work = ray.remote(num_cpus=1, max_retries=_RETRIES)(_work)
         return self
 

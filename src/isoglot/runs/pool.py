@@ -63,6 +63,11 @@ class WorkPool:
         self.ahead: float = 1
         """How many pieces are worth having under way."""
 
+    @property
+    def size(self) -> int:
+        """How many pieces are done side by side."""
+        return self._workers
+
     def __enter__(self) -> WorkPool:
         if self._workers == 1:
             self._setup(self._settings)

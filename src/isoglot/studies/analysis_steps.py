@@ -21,6 +21,7 @@ class StatisticalAlignment(Step):
     """AER of a statistical aligner on gold links, trained on their sentences and on more bitext, in %."""
 
     kind: ClassVar[str] = "analyse"
+    doing: ClassVar[str] = "measuring"
     gold: str
     method: str = "fast_align"
     train: Source | None = None  # more bitext
@@ -59,6 +60,7 @@ class BestLinks(Step):
     """
 
     kind: ClassVar[str] = "analyse"
+    doing: ClassVar[str] = "measuring"
     checkpoint: str
     dev: dict[str, str]  # Name -> gold links to choose by
     test: dict[str, str]  # Name -> gold links to measure on
@@ -99,6 +101,7 @@ class ScoreEmbeddings(Step):
     """ALIGN-MLM's alignment score of an encoder, in %."""
 
     kind: ClassVar[str] = "analyse"
+    doing: ClassVar[str] = "measuring"
     checkpoint: str
     vocabulary: str
     options: ScoreOptions = ScoreOptions()
@@ -119,6 +122,7 @@ class DrawFigure(Step):
     """
 
     kind: ClassVar[str] = "figure"
+    doing: ClassVar[str] = "drawing"
     type: Literal["map", "layers", "alignments"]
     name: str
     panels: dict[str, str]

@@ -1,7 +1,9 @@
-"""A lab: what a study, which is a function of it, makes and measures, and the cells of the papers that it fills.
+"""A lab: the cells of the papers' tables that a study fills, and the steps that these cells need.
 
-A cell is a function that is called when it is wanted: first in a rehearsal, which checks everything and makes nothing,
-then in earnest. What it asks the lab for is made at once, in a folder of its own, unless it is there already.
+A cell is a function of the lab. Calling it makes nothing: it asks the lab for steps (`lab.make`, `lab.pretrain`, ...),
+and each answer is a :class:`Work`, the folder that the step leaves or will leave. So one call shows all that the cell
+needs, as far as that is known: a cell that chooses a layer by a score cannot say more before the score is measured, and
+is called again then. :mod:`isoglot.studies.program` makes the steps, each once, and calls the cells.
 """
 
 from __future__ import annotations
@@ -39,13 +41,19 @@ _NAMED = 6
 
 @dataclass(frozen=True)
 class Work:
-    """What a step left, or in a rehearsal will leave: ``work / "en.txt"`` is a path in its folder."""
+    """What a step left or will leave: ``work / "en.txt"`` is a path in its folder.
+
+    ``needs`` are the works that it reads. ``guessed_from`` are unfinished works whose numbers were read before the cell
+    asked for this one: with the real numbers the cell may ask for another.
+    """
 
     folder: Path
     name: str = field(compare=False)
     step: Step = field(compare=False)
     manifest: dict[str, Any] = field(compare=False)  # empty until it is made
     lab: Lab = field(compare=False, repr=False)
+    needs: Sequence[Work] = field(default=(), compare=False, repr=False)
+    guessed_from: Sequence[Work] = field(default=(), compare=False, repr=False)
 
     def __truediv__(self, path: str) -> str:
         return f"{self.folder}/{path}"
@@ -58,18 +66,29 @@ class Work:
         """What it is, for messages."""
         return f"{self.step.kind} {self.name}"
 
+    @property
+    def is_lost(self) -> bool:
+        """Whether it was made and its weights were deleted since."""
+        return bool(self.manifest and self.step.weights) and not (self.folder / self.step.weights).exists()
+
     def fact(self, name: str) -> Any:
-        """What its step recorded; some number in a rehearsal."""
+        """What its step recorded; some number before it is made."""
+        self._note_guess()
         return self.manifest.get(name, 1000)
 
     def value(self, metric: str, *, row: tuple[str, str, str] | None = None) -> float:
-        """A number among the ``values`` that its step returned; not a number in a rehearsal.
+        """A number among the ``values`` that its step returned; not a number before it is made.
 
         ``row``: Task, language and metric of its row in the results; by default the step's kind and ``metric``.
         """
+        self._note_guess()
         self.lab.sources.append(NumberSource(self, metric, row))
         number = self.manifest.get("values", {}).get(metric)
         return nan if number is None else float(number)
+
+    def _note_guess(self) -> None:
+        if not self.manifest:
+            self.lab.guesses[self] = None
 
 
 class NumberSource(NamedTuple):
@@ -100,7 +119,7 @@ class TaskScores:
 
 @dataclass(eq=False)
 class StudyPart:
-    """A cell or figure of a study, the function that measures it, and what a rehearsal finds that it wants."""
+    """A cell or figure of a study, the function that measures it, and what that function asked for last."""
 
     lab: Lab
     measure: Callable[[], Any]
@@ -114,7 +133,6 @@ class StudyPart:
     content: Any = nan  # as far as it is known
     steps: Sequence[Work] = ()
     sources: Sequence[NumberSource] = ()
-    missing: str = ""  # the first file that is not there
     unavailable: str = ""  # why the study does not have it
 
     @cached_property
@@ -142,9 +160,23 @@ class StudyPart:
         return bool(self.table and fnfilter(rows + columns, pattern))
 
     @property
+    def missing(self) -> str:
+        """The first file from outside that a step lacks; empty if all are there."""
+        reads = (read for work in self.steps if not work.manifest for read in self.lab.reads(work))
+        return next((read.path for read in reads if not read.there), "")
+
+    @property
     def todo(self) -> list[Work]:
         """Steps to make, where it can be measured; each comes after what it needs."""
-        return [] if self.missing or self.unavailable else [work for work in self.steps if not work.manifest]
+        if self.missing or self.unavailable:
+            return []
+        wanted = dict.fromkeys(work for work in self.steps if not work.manifest)
+        for work in reversed(
+            self.steps
+        ):  # a step to make may read weights that were deleted: those come first
+            if work in wanted:
+                wanted |= dict.fromkeys(need for need in work.needs if need.is_lost)
+        return [work for work in self.steps if work in wanted]
 
     @property
     def encoder(self) -> str:
@@ -152,33 +184,19 @@ class StudyPart:
         steps = (work.step for work in self.steps)
         return next((step.checkpoint for step in steps if isinstance(step, Evaluate)), self.title)
 
-    def rehearse(self) -> None:
-        """Note what it wants, reads and lacks; nothing is made."""
+    def ask(self) -> None:
+        """Call its function, and note what it needs and what it is as far as that is known; nothing is made."""
         lab, self.content, self.unavailable = self.lab, nan, ""
-        lab.steps, lab.sources = {}, []
+        lab.steps, lab.guesses, lab.sources = {}, {}, []
         try:
             self.content = self.measure()
         except UnavailableError as error:
             self.unavailable = str(error)
         self.steps, self.sources = tuple(lab.steps), tuple(lab.sources)
-        reads = (read for work in lab.steps for read in lab.inputs.get(work, ()))
-        self.missing = next((read.path for read in reads if not read.there), "")
-
-    def make(self) -> tuple[list[str], IsoglotError | None]:
-        """Make it in earnest: the kinds of the steps that were made, and what stopped it."""
-        lab, problem = self.lab, None
-        lab.is_rehearsal, lab.steps, lab.made = False, {}, []
-        try:
-            self.measure()
-        except IsoglotError as error:
-            problem = error
-        finally:
-            lab.is_rehearsal = True
-        return lab.made, problem
 
 
 class Lab:
-    """Takes a study's cells and figures, and makes what these want in the folder ``root``, which processes may share.
+    """Takes a study's cells and figures, and what these need, in the folder ``root``, which processes may share.
 
     ``changes`` are sizes in place of the scale's; ``keep``: fine-tuned weights stay after they are evaluated; ``home``:
     The folder of the study's file.
@@ -201,13 +219,13 @@ class Lab:
         self.root, self.keep, self.progress = Path(root).resolve(), keep, progress or Silent()
         self.home = home
         self.parts: list[StudyPart] = []
-        self.is_rehearsal = True
-        self.steps: dict[Work, None] = {}  # that the part at hand wanted, finished or not
-        self.sources: list[NumberSource] = []  # of the part at hand
-        self.inputs: dict[Work, list[Input]] = {}  # of unfinished steps, in a rehearsal
+        # What the cell at hand has asked for so far:
+        self.steps: dict[Work, None] = {}  # finished or not
+        self.guesses: dict[Work, None] = {}  # unfinished, and a number was read
+        self.sources: list[NumberSource] = []
+        # Of all cells:
+        self.inputs: dict[Work, list[Input]] = {}  # of unfinished steps
         self.problems: list[str] = []
-        self.made: list[str] = []  # kinds of the steps
-        self.failed: dict[Path, str] = {}  # folders of steps that could not be made, and why
         self._folders: dict[str, Path] = {}
 
     def at(self, tiny: Any, small: Any, paper: Any) -> Any:
@@ -320,7 +338,7 @@ class Lab:
         return model / "checkpoint" if isinstance(model, Work) else model.path
 
     def make(self, name: str, kind: type[Step], /, **fields: Any) -> Work:
-        """What a step with these fields leaves, made now unless it is there; in a rehearsal it is only checked."""
+        """What a step with these fields leaves, or will leave when it is made."""
         try:
             step = checked(kind, with_leaves(fields, lambda v: str(v) if isinstance(v, Work) else v))
         except ConfigurationError as error:
@@ -331,50 +349,46 @@ class Lab:
             slug = re.sub(r"[^a-zA-Z0-9.+=_-]+", "-", name).strip("-")[:60]
             existing = sorted((self.root / kind.kind).glob(f"*-{key}"))
             folder = self._folders[key] = next(iter(existing), self.root / kind.kind / f"{slug}-{key}")
-        work = Work(folder, name, step, read_json(folder / MANIFEST) or {}, self)
+        text = step.model_dump_json()
+        needs = tuple(before for before in self.steps if str(before) in text)
+        manifest = read_json(folder / MANIFEST) or {}
+        work = Work(folder, name, step, manifest, self, needs, tuple(self.guesses))
         self.steps[work] = None
-        if not work.manifest and not self.is_rehearsal:
-            self._make(work)
-        elif not work.manifest and work not in self.inputs:
-            self.inputs[work] = []
-            try:
-                step.check()
-                self.inputs[work] = step.reads(f"{self.root}/")
-            except ConfigurationError as error:
-                self.problems += [f"{work.title}: {problem}" for problem in error.problems]
         return work
 
-    def _make(self, work: Work) -> None:
-        """Run a step in its folder; weights that it reads and that were deleted are made again first."""
-        path, step = work.folder / MANIFEST, work.step
+    def reads(self, work: Work) -> list[Input]:
+        """What an unfinished step reads from outside; mistakes in its fields are noted among ``problems``."""
+        if work not in self.inputs:
+            self.inputs[work] = []
+            try:
+                work.step.check()
+                self.inputs[work] = work.step.reads(f"{self.root}/")
+            except ConfigurationError as error:
+                self.problems += [f"{work.title}: {problem}" for problem in error.problems]
+        return self.inputs[work]
+
+    def run(self, work: Work) -> bool:
+        """Make a step in its folder, and say whether that was left to do. What it needs must be there."""
+        step, path = work.step, work.folder / MANIFEST
 
         def make(folder: Path) -> dict[str, Any]:
-            began, text = time.monotonic(), step.model_dump_json()
+            began = time.monotonic()
             reads = {read.path: read.content for read in step.reads(f"{self.root}/")}
-            for before in self.steps:
-                weights = before.folder / before.step.weights
-                if before.manifest and str(before) in text and not weights.exists():
-                    clear(before.folder, MANIFEST)
-                    self._make(before)
-                require_checkpoint(before.folder)
-            self.progress.note(work.title)
             facts = step.expanded().run(folder, self.progress)
             about = {"name": work.name, "step": step.model_dump(mode="json"), "outside": reads}
             return {**about, **facts, "seconds": round(time.monotonic() - began, 2)}
 
-        if work.folder in self.failed:
-            raise IsoglotError(self.failed[work.folder])
         try:
-            manifest, is_new = make_unless(
+            for need in work.needs:
+                require_checkpoint(need.folder)
+            if work.is_lost:
+                clear(work.folder, MANIFEST)
+            _, is_new = make_unless(
                 lambda: read_json(path), work.folder, make, name=MANIFEST, resumes=step.resumes
             )
         except IsoglotError as error:
-            self.failed[work.folder] = f"{work.title}: {error}"
-            raise IsoglotError(self.failed[work.folder]) from error
+            raise IsoglotError(f"{work.title}: {error}") from error
         except Exception as error:
             error.add_note(f"while doing {work.title} in {work.folder}")
             raise
-        work.manifest.clear()
-        work.manifest.update(manifest)
-        if is_new:
-            self.made.append(step.kind)
+        return is_new

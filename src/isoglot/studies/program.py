@@ -1,27 +1,17 @@
-"""Studies at one scale: their cells and figures, what these read and lack, and making them.
-
-They are made in this process, in several, or as Ray tasks; stopped work is continued.
-"""
+"""Studies at one scale: their cells and figures, and what these read and lack."""
 
 from __future__ import annotations
 
-import os
-import signal
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-from isoglot.errors import ConfigurationError, IsoglotError
-from isoglot.runs.cluster import RayPool
-from isoglot.runs.pool import WorkPool
+from isoglot.errors import ConfigurationError
 from isoglot.runs.reporter import Reporter
 from isoglot.studies.catalogue import Study, find_studies
 from isoglot.studies.inputs import Input
 from isoglot.studies.lab import Lab, StudyPart, Work
-from isoglot.studies.step import UnavailableError
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,26 +97,27 @@ class Plan:
 def inspect_programs(
     programs: Sequence[Program], *, part: tuple[int, int] = (1, 1), check: bool = True
 ) -> Plan:
-    """Rehearse every cell and figure; nothing is made.
+    """Ask every cell and figure what it needs, and check that; nothing is made.
 
     ``part`` is (k, n) of the encoders: parts do not overlap, and all n together are everything.
 
     Raises:
         ConfigurationError: every mistake in recipes, tasks, settings, analyses and labels of the papers' tables.
     """
-    problems, parts, inputs = list[str](), list[StudyPart](), dict[Work, Sequence[Input]]()
+    problems, parts = list[str](), list[StudyPart]()
     for program in programs:
         program.lab.inputs, program.lab.problems = {}, []
         for cell in program.parts:
             try:
                 if cell.names:  # the paper's table has such labels
-                    cell.rehearse()
+                    cell.ask()
             except ConfigurationError as error:  # labels, or fields of a step by sizes that are changed
                 problems += [f"{program.study.name}: {text}" for text in error.problems]
             else:
                 parts.append(cell)
-        problems += program.lab.problems
-        inputs |= program.lab.inputs
+    inputs = {work: work.lab.reads(work) for cell in parts for work in cell.steps if not work.manifest}
+    for lab in dict.fromkeys(program.lab for program in programs):
+        problems += lab.problems
     for work in dict.fromkeys(work for cell in parts for work in cell.steps):
         for path, content in work.manifest.get("outside", {}).items():
             if Input.of(path).content not in ("", content):
@@ -139,88 +130,3 @@ def inspect_programs(
     encoders = {encoder: i for i, encoder in enumerate(dict.fromkeys(cell.encoder for cell in parts))}
     k, n = part
     return Plan([cell for cell in parts if encoders[cell.encoder] % n == k - 1], inputs)
-
-
-@dataclass
-class Tally:
-    """How many steps of each kind were made, and why parts were left out."""
-
-    made: Counter[str] = field(default_factory=Counter)
-    failed: dict[str, str] = field(default_factory=dict)
-
-    def require_all(self) -> None:
-        """Raise what left parts out."""
-        if self.failed:
-            raise ConfigurationError(
-                [f"{title}: {message}" for title, message in self.failed.items()],
-                heading=f"{len(self.failed)} cells and figures could not be measured; type the command again to go on",
-            )
-
-
-Made = tuple[int, list[str], IsoglotError | None]
-"""A part's number, the kinds of the steps that were made for it, and what stopped it."""
-
-
-def measure(
-    programs: Sequence[Program],
-    plan: Plan,
-    selection: Selection,
-    *,
-    engine: Literal["local", "ray"] = "local",
-    workers: int = 1,
-    progress: Reporter,
-) -> Tally:
-    """Make all cells and figures of a plan that can be made and are not finished.
-
-    A step that fails for a user's mistake is noted, parts that need it are left out, and the others are made.
-
-    With ``ray`` each part is a Ray task with a GPU where the cluster has any, made again when its worker dies; the
-    local engine has ``workers`` processes of one thread each, and with one works in this process. A lock keeps two
-    processes from making one folder.
-    """
-    parts, planned = [part for program in programs for part in program.parts], set(plan.parts)
-    waiting, tally = [n for n, part in enumerate(parts) if part in planned and part.todo], Tally()
-    pool = WorkPool(1)
-    make: Callable[[int], Made] = partial(_made, parts)
-    if engine == "ray" or workers > 1:
-        pool = RayPool(None, _start, selection) if engine == "ray" else WorkPool(workers, _start, selection)
-        make, earlier = _made_apart, Counter[str]()
-        # one process trains an encoder and others wait: parts of one encoder stand far apart
-        turns = {n: earlier.update([parts[n].encoder]) or earlier[parts[n].encoder] for n in waiting}
-        waiting.sort(key=turns.__getitem__)
-
-    def handed_out() -> Iterator[int]:
-        for count, number in enumerate(waiting, 1):
-            progress.note(f"[{count}/{len(waiting)}] {parts[number].title}")
-            yield number
-
-    with pool:
-        for number, kinds, problem in pool.map_unordered(make, handed_out(), gpu=True):
-            tally.made.update(kinds)
-            if problem is not None:
-                progress.note(f"left out: {parts[number].title}: {problem}")
-                if not isinstance(problem, UnavailableError):
-                    tally.failed[parts[number].title] = str(problem)
-    return tally
-
-
-def _made(parts: Sequence[StudyPart], number: int) -> Made:
-    return number, *parts[number].make()
-
-
-_PARTS: list[StudyPart] = []
-"""Of a worker process, which builds the programs itself."""
-
-
-def _start(selection: Selection) -> None:
-    os.environ |= {"OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
-    _PARTS[:] = [part for program in selection.programs() for part in program.parts]
-
-
-def _made_apart(number: int) -> Made:
-    """A part made in a worker process; Ctrl-C ends it."""
-    before = signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
-    try:
-        return _made(_PARTS, number)
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -26,6 +26,8 @@ class Step(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
     kind: ClassVar[str] = "data"
+    doing: ClassVar[str] = "making"
+    """What the line says that is printed when it begins, before its name."""
     resumes: ClassVar[bool] = False
     """Whether it continues in an unfinished folder; otherwise the folder is emptied first."""
     weights: ClassVar[str] = ""

@@ -15,7 +15,8 @@ from isoglot.runs.folder import CHECKPOINT, RUN
 from isoglot.runs.pool import usable_cores
 from isoglot.runs.reporter import AnyReporter, reporter_of
 from isoglot.studies.lab import NumberSource, StudyPart, Work
-from isoglot.studies.program import Program, Selection, inspect_programs, measure
+from isoglot.studies.making import measure
+from isoglot.studies.program import Program, Selection, inspect_programs
 from isoglot.studies.step import with_leaves
 from isoglot.studies.training_steps import Evaluate
 
@@ -81,7 +82,7 @@ def write_study(program: Program, *, empty: bool = True) -> StudyTables:
     folder, setting = program.folder, program.lab.setting
     program.lab.inputs = {}
     for part in (*program.parts, *program.unselected):
-        part.rehearse()
+        part.ask()
     cells, results, selected = list[Cell](), dict[str, Result](), set(program.parts)
     for part, seed in _by_seed([*program.parts, *program.unselected]):
         value = None if isnan(part.content) else float(part.content)

@@ -28,6 +28,7 @@ class Pretrain(Step):
     """A recipe (built-in name or file) with sections laid over it; null deletes what the recipe has."""
 
     kind: ClassVar[str] = "pretrain"
+    doing: ClassVar[str] = "pre-training"
     resumes: ClassVar[bool] = True
     weights: ClassVar[str] = CHECKPOINT
     recipe: str
@@ -191,6 +192,7 @@ class Finetune(Step):
     """
 
     kind: ClassVar[str] = "finetune"
+    doing: ClassVar[str] = "fine-tuning"
     resumes: ClassVar[bool] = True
     weights: ClassVar[str] = CHECKPOINT
     checkpoint: str
@@ -241,6 +243,7 @@ class Evaluate(Step):
     """
 
     kind: ClassVar[str] = "evaluate"
+    doing: ClassVar[str] = "measuring"
     resumes: ClassVar[bool] = True
     checkpoint: str
     task: TaskSpec
