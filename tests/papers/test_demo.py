@@ -43,8 +43,10 @@ def test_the_demo_measures_four_objectives_and_ends_with_its_report(tmp_path: Pa
     page = tmp_path / "report.html"
     assert lines[-1] == str(page)
     assert [line.split()[0] for line in lines if " (1 seed) " in line] == NAMES * 3
-    for name in ("mlm", "xlm", "dict_mlm", "align_mlm"):  # named while it runs, on standard error
-        assert re.search(rf"\[\d+/\d+\] {name} / trans\+inv: ", first.stderr), name
+    for number, name in enumerate(NAMES, 1):  # named while it runs, on standard error
+        line = rf"pre-training {name} on English and its derived copy \(trans\+inv\): {number} of 4"
+        assert re.search(line, first.stderr), name
+    assert "waiting for another process" not in first.stderr
 
     (folder,) = tmp_path.glob("demo_*")
     rows = {(r.run.partition(" (")[0], r.task, r.metric): r.value for r in read(folder)}

@@ -5,15 +5,20 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from study_programs import add_sum, built
+from study_programs import made as made_here
 
 from isoglot.errors import ConfigurationError
 from isoglot.results import Cell, read_cells
 from isoglot.runs.reporter import Silent
-from isoglot.studies.making import Tally, measure
+from isoglot.studies.catalogue import Study
+from isoglot.studies.lab import Lab
+from isoglot.studies.making import Made, Schedule, Tally, measure
 from isoglot.studies.program import Program, Selection, inspect_programs
 from isoglot.studies.tables import write_study
 
@@ -130,6 +135,58 @@ def test_several_processes_share_the_work(tmp_path: Path) -> None:
     assert {k: v for k, v in sums.known().items() if k != "bad"} == {"a": 3, "b": 4, "c": 5}
     assert sums.added() == ["1", "2", "3", "4"]
     assert str(os.getpid()) not in sums.log.read_text()
+
+
+def test_a_cell_that_chooses_by_a_number_is_asked_again_when_the_number_is_known(tmp_path: Path) -> None:
+    """Before its first step is made the cell asks for the step that adds 7, which must not be made."""
+
+    def table(lab: Lab) -> None:
+        lab.cell("mine", row="one", column="sum", value=partial(chosen, lab))
+
+    def chosen(lab: Lab) -> float:
+        first = add_sum(lab, "first", str(log), 1)
+        return add_sum(lab, "second", str(log), 5 if first == 1 else 7)
+
+    log = tmp_path / "log"
+    log.touch()
+    program = built(Study("mine/table", "A table.", table, {"seeds": ([1], [1], [1])}, {}), tmp_path / "out")
+    assert made_here(program).made == {"analyse": 2}
+    assert [line.split()[0] for line in log.read_text().splitlines()] == ["1", "5"]
+
+
+def test_steps_that_others_wait_for_come_first_and_no_two_workers_want_one_folder(tmp_path: Path) -> None:
+    """Two chains share their first step; a lone cell, although it was asked for first, comes after that step."""
+    sums = Sums(tmp_path, lone=[9], a=[1, 2, 3], b=[1, 4, 5])
+    programs = sums.selection.programs()
+    plan = inspect_programs(programs, check=False)
+    schedule = Schedule(list(enumerate(plan.parts)), Silent())
+    order: list[str] = []
+    while begun := list(schedule.next_steps(2)):
+        assert len({work.folder for _, work in begun}) == len(begun)
+        for _, work in begun:
+            order.append(work.name)
+            schedule.note_made(work, Made(is_new=work.lab.run(work), seconds=1, problem=None))
+    assert order[:2] == ["add 1", "add 2"] or order[:2] == ["add 1", "add 9"]
+    assert len(order) == len(set(order)) == 6
+
+
+def test_a_line_says_what_begins_which_of_how_many_and_how_long_the_rest_takes(tmp_path: Path) -> None:
+    class Lines(Silent):
+        def note(self, text: str) -> None:
+            lines.append(text)
+
+    lines: list[str] = []
+    sums = Sums(tmp_path, a=[1], b=[2], c=[3])
+    plan = inspect_programs(sums.selection.programs(), check=False)
+    schedule = Schedule(list(enumerate(plan.parts)), Lines())
+    for seconds in (120, 120, 1):
+        ((_, work),) = schedule.next_steps(1)
+        schedule.note_made(work, Made(is_new=work.lab.run(work), seconds=seconds, problem=None))
+    assert lines == [
+        "making add 1: 1 of 3",
+        "making add 2: 2 of 3, about 4 min left",
+        "making add 3: 3 of 3, about 2 min left",
+    ]
 
 
 def test_a_wrong_size_is_found_before_anything_is_made(tmp_path: Path) -> None:

@@ -292,6 +292,7 @@ def alignment_of(lab: Lab, system: str, order: str, seed: int) -> float:
         vocabulary=derived(lab, order) / f"{language_of(order)}/text/tokenizer",
         options=options,
         label=encoder.step.label,
+        about=f"how {encoder.step.about} aligns word embeddings",
     )
     return work.value("alignment_score", row=("embedding_alignment", language_of(order), "alignment_score"))
 
@@ -355,4 +356,6 @@ def encoder_of(lab: Lab, system: str, order: str, seed: int, **values: float) ->
     }
     recipe = "mlm_scratch" if system == "mlm" else system
     run = " ".join([system, *(f"{k}={v}" for k, v in values.items() if v != lab.size.get(k, 0.0))])
-    return lab.pretrain(f"{run} {order}", recipe, sections, seed=seed, run=run)
+    name = " ".join([SYSTEMS[system], *run.split()[1:]])
+    about = f"{name} on English and its derived copy ({order})"
+    return lab.pretrain(f"{run} {order}", recipe, sections, seed=seed, run=run, about=about)

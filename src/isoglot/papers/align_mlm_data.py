@@ -76,7 +76,9 @@ def _world(lab: Lab) -> Work:
     size = lab.size
     kinds = {kind: size[kind] for kind in ("text", "pos", "ner", "nli", "dev")}
     options = {"seed": size["world_seed"], "size": size["lexemes"], **kinds, "paws": 0, "qa": 0, "test": 0}
-    return lab.make("english", MakeWorld, options=options)
+    return lab.make(
+        "english", MakeWorld, options=options, about="English text and task data of a small world"
+    )
 
 
 def _text(lab: Lab) -> Work:
@@ -135,6 +137,7 @@ def derived(lab: Lab, order: str, overlap: float = 0.0) -> Work:
     return lab.make(
         f"derived {order}",
         Derive,
+        about=f"a copy of English by {order}",
         inputs=inputs,
         transform=order,
         tokenizer=lab.make("tokenizer", TrainTokenizer, text=[text], options=shape),

@@ -46,6 +46,18 @@ SIZES = {
 ABOUT, VARIANTS = align_mlm.ABOUT, align_mlm.VARIANTS
 _VIEWED = 12
 """Sentences in each word-alignment viewer."""
+INTRODUCTION = (
+    "Can an encoder use in one language what it learned in another? Here the two languages are English of a small "
+    "made-up world and a copy of it, called trans+inv: each word is written in other letters (trans), and the "
+    "words of each sentence stand in reverse order (inv), so that the two share neither words nor word order, and "
+    "every true translation is known. Four small encoders learn both from scratch. MLM only fills in masked words "
+    "of each language; XLM also does so in pairs of translated sentences; DICT-MLM sometimes has to answer with "
+    "the translation of a masked word; ALIGN-MLM fills in masked words and pulls the vectors of a dictionary's "
+    "word pairs together. Each is then fine-tuned on English and tested on the copy (zero-shot, ZS), or fine- "
+    "tuned and tested on the copy (supervised, SUP). Δ = SUP − ZS is what the change of language costs: the "
+    "nearer to 0, the better the encoder transfers."
+)
+"""First paragraph of the page."""
 _GOLD, _MAPPED = 100, 3000
 """Sentences whose links are scored by layer, and those whose frequent words are mapped."""
 
@@ -76,7 +88,10 @@ def demo(lab: Lab) -> None:
         }
         ends = ("MLM", "ALIGN-MLM")
         panels = encoders if kind == "layers" else {name: encoders[name] for name in ends}
-        return lab.make(kind, DrawFigure, type=kind, name=kind, panels=panels, options=options[kind])
+        about = {"map": "a map of words", "layers": "links by layer", "alignments": "links to look at"}[kind]
+        return lab.make(
+            kind, DrawFigure, about=about, type=kind, name=kind, panels=panels, options=options[kind]
+        )
 
     for kind in ("map", "layers", "alignments"):
         lab.figure(kind, partial(draw, kind))
@@ -98,6 +113,6 @@ def run_demo(
     runs = [f"{name}={encoder_of(lab, s, ORDER, lab.seeds[0])}" for s, name in SYSTEMS.items()]
     names = {named(system): name for system, name in SYSTEMS.items()}
     title = "isoglot demo: ALIGN-MLM's four objectives"
-    options = iso.ReportOptions(title=title, rename=names, baseline=SYSTEMS["mlm"])
+    options = iso.ReportOptions(title=title, introduction=INTRODUCTION, rename=names, baseline=SYSTEMS["mlm"])
     page = iso.report([study.folder, *runs], out=Path(out) / "report.html", options=options)
     return [row.model_copy(update={"run": names[row.run]}) for row in study.results], page

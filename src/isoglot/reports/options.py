@@ -18,6 +18,7 @@ class ReportOptions(CompareOptions):
     """What a page shows."""
 
     title: str = option("isoglot report", "Heading of the page.")
+    introduction: str = option("", "Paragraph below the heading: what was run, and what to look for.")
     baseline: str | None = option(
         None, "The run that the headline compares with; by default the second best."
     )

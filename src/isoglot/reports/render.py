@@ -150,7 +150,8 @@ def _page(material: Material, scores: ReportScores, options: ReportOptions) -> d
         ("all", "All results", everything.rows), ("runs", "Runs", runs.rows),
     ]  # fmt: skip
     return {
-        "title": options.title, "cards": headlines(scores, source=source, baseline=options.baseline),
+        "title": options.title, "introduction": options.introduction,
+        "cards": headlines(scores, source=source, baseline=options.baseline),
         "warning": " ".join(scores.warnings()),
         "starts": [(", ".join(members), start) for start, members in starts.items()],
         "contents": [(anchor, title) for anchor, title, part in parts if part],

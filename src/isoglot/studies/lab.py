@@ -29,12 +29,12 @@ from isoglot.runs.folder import clear, key_of, make_unless, require_checkpoint
 from isoglot.runs.reporter import Reporter, Silent
 from isoglot.studies.inputs import Input
 from isoglot.studies.sizes import SCALES, Setting, Sizes, Variants
-from isoglot.studies.step import Step, UnavailableError, with_leaves
+from isoglot.studies.step import NAMES, Step, UnavailableError, with_leaves
 from isoglot.studies.training_steps import Evaluate, External, Finetune, Pretrain, StudyTask
 
 MANIFEST = "call.json"
 """A step's manifest, written last."""
-_UNHASHED: dict[str, Any] = {"label": True, "keep": True, "finetune": {"label"}}
+_UNHASHED: dict[str, Any] = {**dict.fromkeys(NAMES, True), "keep": True, "finetune": NAMES}
 _NAMED = 6
 """Languages that the name of an evaluation lists."""
 
@@ -239,18 +239,26 @@ class Lab:
         return External(name, path)
 
     def pretrain(
-        self, name: str, recipe: str, sections: Mapping[str, Any], *, seed: int = 1, run: str = ""
+        self,
+        name: str,
+        recipe: str,
+        sections: Mapping[str, Any],
+        *,
+        seed: int = 1,
+        run: str = "",
+        about: str = "",
     ) -> Work:
         """An encoder trained by a recipe with sections over it, of which empty ones count for nothing.
 
         ``recipe``: A built-in one, or a file, here or beside the study. ``None`` deletes what the recipe has; ``run``
-        is its name in results.
+        is its name in results, ``about`` what is printed when it begins: ``MLM on English and its derived copy``.
         """
         if self.home is not None and not Path(recipe).is_file() and (self.home / recipe).is_file():
             recipe = str(self.home / recipe)
         sections = {key: value for key, value in sections.items() if value != {}}
         fields: dict[str, Any] = {"recipe": recipe, "sections": sections, "seed": seed, "label": run or name}
-        return self.make(f"{name} s{seed}", Pretrain, **fields)
+        about = f"{about or name}, seed {seed}" if len(self.seeds) > 1 else about or name
+        return self.make(f"{name} s{seed}", Pretrain, **fields, about=about)
 
     def finetune(
         self, encoder: Work | External, task: StudyTask, language: str, *, seed: int = 1, **train: Any
@@ -281,6 +289,9 @@ class Lab:
         name, tuning = self._tuning(model, task, trained_on, seed, train)
         fields = {key: tuning[key] for key in ("checkpoint", "task", "label")}
         fields |= {"split": task.split, "precision": task.train.get("precision", "float32")}
+        fields["about"] = f"{fields['label']} on {task.kind}" + f", fine-tuned on {trained_on}" * bool(
+            trained_on
+        )
         if trained_on:
             fields["finetune"] = tuning
         else:

@@ -164,8 +164,9 @@ class Schedule:
         left = Counter(other.step.kind for other in self._todo())
         self._counts[kind] += 1
         total = self._counts[kind] + left[kind]
-        text = f"{work.step.doing} {work.name}"
-        self._progress.note(f"{text}: {self._counts[kind]} of {total}{self._time_left(left)}")
+        text = f"{work.step.doing} {work.step.about or work.name}"
+        time_left = self._time_left(left + Counter([kind]))
+        self._progress.note(f"{text}: {self._counts[kind]} of {total}{time_left}")
 
     def _todo(self) -> set[Work]:
         """Every step that is neither made nor under way."""
@@ -173,8 +174,8 @@ class Schedule:
         return {work for work in todo if work.folder not in self._handed_out}
 
     def _time_left(self, left: Counter[str]) -> str:
-        """The time of the steps that wait, by the mean of their kind; empty until their commonest kind was timed."""
-        if not left or left.most_common(1)[0][0] not in self._seconds:
+        """The time of the steps that are left, by the mean of their kind; empty until the commonest kind was timed."""
+        if left.most_common(1)[0][0] not in self._seconds:
             return ""
         usual = fmean(seconds for kind in self._seconds.values() for seconds in kind)
         seconds = sum(n * fmean(self._seconds.get(kind, [usual])) for kind, n in left.items())

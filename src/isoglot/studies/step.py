@@ -18,21 +18,26 @@ class UnavailableError(IsoglotError):
     """A number that a cell cannot have, and why."""
 
 
+NAMES = {"label", "about"}
+"""Fields of a step that are names for people, on which its result does not depend."""
+
+
 class Step(BaseModel):
     """One piece of work in its own folder; the result depends on its fields and nothing else.
 
-    ``label`` is a name for people and no part of the hash.
+    ``label`` is what results call it, ``about`` what the line says that is printed when it begins: `pre-training` and
+    `MLM on English and its derived copy`. Neither is part of the hash.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
     kind: ClassVar[str] = "data"
     doing: ClassVar[str] = "making"
-    """What the line says that is printed when it begins, before its name."""
     resumes: ClassVar[bool] = False
     """Whether it continues in an unfinished folder; otherwise the folder is emptied first."""
     weights: ClassVar[str] = ""
     """Folder of the weights that it leaves; where they were deleted, a step that reads them makes them again."""
     label: str = ""
+    about: str = ""
 
     def run(self, folder: Path, report: Reporter) -> Mapping[str, Any]:
         """Do it. The result's ``values`` can stand in cells, everything else are facts."""
@@ -43,7 +48,7 @@ class Step(BaseModel):
 
     def files(self, studies: str) -> list[Input]:
         """What it reads from outside the folder of ``studies``: by default each text with a slash or a variable."""
-        texts = texts_of(self.model_dump(mode="json", exclude={"label"}))
+        texts = texts_of(self.model_dump(mode="json", exclude=NAMES))
         return outside((text for text in texts if "/" in text or "${" in text), studies)
 
     def code(self) -> list[Any]:
@@ -57,7 +62,7 @@ class Step(BaseModel):
 
     def explicit(self) -> dict[str, Any]:
         """Every value that it will use, defaults too."""
-        return self.model_dump(mode="json", exclude={"label"})
+        return self.model_dump(mode="json", exclude=NAMES)
 
     def expanded(self) -> Step:
         """The same with variables of the environment filled in, as it is run."""

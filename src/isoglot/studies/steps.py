@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:  # it loads the libraries
 class MakeWorld(Step):
     """The miniature world; options and files are those of ``isoglot world``."""
 
+    doing: ClassVar[str] = "generating"
     options: WorldRequest
 
     def run(self, folder: Path, report: Reporter) -> Mapping[str, Any]:
@@ -50,6 +51,7 @@ class TextSource(Source):
 class CollectText(Step):
     """Sentences of several sources as one file ``text.txt``, one a line."""
 
+    doing: ClassVar[str] = "collecting"
     sources: Annotated[list[TextSource], Field(min_length=1)]
     words: Literal["keep", "unicode"] = "keep"  # unicode: punctuation apart from words
     drop_headings: bool = False  # WikiText's ` = Heading = ` lines
@@ -84,6 +86,7 @@ class CollectText(Step):
 class TrainTokenizer(Step):
     """A tokenizer trained on text files."""
 
+    doing: ClassVar[str] = "training"
     text: Annotated[list[str], Field(min_length=1)]
     options: dict[str, Any]
 
@@ -113,6 +116,7 @@ class Derive(Step):
     ``first_parse_only``, ``limit``), with ``options`` and ``rows`` laid over those of all inputs.
     """
 
+    doing: ClassVar[str] = "deriving"
     inputs: Annotated[dict[str, dict[str, Any]], Field(min_length=1)]
     transform: str
     tokenizer: str | None = None  # whose pieces trans copies; without one, letters change
@@ -158,6 +162,7 @@ class Derive(Step):
 class SamplePairs(Step):
     """A part of two parallel files of lines as ``pairs.tsv``; a smaller share is a part of a larger one."""
 
+    doing: ClassVar[str] = "drawing"
     source: str
     target: str
     share: PositiveShare = 1.0
@@ -185,6 +190,7 @@ class SamplePairs(Step):
 class Prepare(Step):
     """A corpus in ``corpus``, as ``isoglot prepare`` makes it."""
 
+    doing: ClassVar[str] = "preparing"
     source: Source
     options: PrepareOptions
 
@@ -199,6 +205,7 @@ class Prepare(Step):
 class Align(Step):
     """A bitext with word links in ``aligned``, as ``isoglot align --words unicode`` makes it."""
 
+    doing: ClassVar[str] = "aligning"
     path: str
     source: dict[str, Any]  # further keys of the source (`columns`, `source_language`, …)
     method: str
