@@ -43,7 +43,7 @@ class Tally:
             )
 
 
-class Made(NamedTuple):
+class StepOutcome(NamedTuple):
     """What became of a step: whether it was left to do, its seconds, and what stopped it."""
 
     is_new: bool
@@ -71,7 +71,7 @@ def measure(
     numbered = list(enumerate(part for program in programs for part in program.parts))
     schedule = Schedule([(number, part) for number, part in numbered if part in set(plan.parts)], progress)
     pool: WorkPool
-    make: Callable[[int, Path], Made]
+    make: Callable[[int, Path], StepOutcome]
     if engine == "ray":
         pool, make = RayPool(None, _start, selection), _make_apart
     elif workers > 1:
@@ -79,7 +79,7 @@ def measure(
     else:
         pool, make = WorkPool(1), partial(_make, [part for _, part in numbered])
 
-    running: dict[Future[Made], Work] = {}
+    running: dict[Future[StepOutcome], Work] = {}
     with pool:
         schedule.at_once = pool.size
         while True:
@@ -129,17 +129,17 @@ class Schedule:
             self._announce(work)
             yield ready[work], work
 
-    def note_made(self, work: Work, made: Made) -> None:
+    def note_made(self, work: Work, outcome: StepOutcome) -> None:
         """Take what became of a step; the cells that need it are asked again, or left out if it failed."""
         kind = work.step.kind
-        if made.problem is None:
+        if outcome.problem is None:
             self._handed_out.discard(work.folder)
-            self.tally.made[kind] += made.is_new
-            self._seconds[kind].append(made.seconds)
+            self.tally.made[kind] += outcome.is_new
+            self._seconds[kind].append(outcome.seconds)
         for number, part in list(self._parts.items()):
             if work not in part.steps:
                 continue
-            problem = made.problem
+            problem = outcome.problem
             if problem is None:
                 try:
                     part.ask()
@@ -189,7 +189,7 @@ def _all_needs(work: Work) -> set[Work]:
     return needs.union(*map(_all_needs, needs))
 
 
-def _make(parts: Sequence[StudyPart], number: int, folder: Path) -> Made:
+def _make(parts: Sequence[StudyPart], number: int, folder: Path) -> StepOutcome:
     """Make the step that leaves this folder, for the cell of this number."""
     began, part = time.monotonic(), parts[number]
     part.ask()  # the steps before this one are made by now, perhaps by other processes
@@ -198,7 +198,7 @@ def _make(parts: Sequence[StudyPart], number: int, folder: Path) -> Made:
         is_new, problem = part.lab.run(work), None
     except IsoglotError as error:
         is_new, problem = False, error
-    return Made(is_new, time.monotonic() - began, problem)
+    return StepOutcome(is_new, time.monotonic() - began, problem)
 
 
 _PARTS: list[StudyPart] = []
@@ -210,7 +210,7 @@ def _start(selection: Selection) -> None:
     _PARTS[:] = [part for program in selection.programs() for part in program.parts]
 
 
-def _make_apart(number: int, folder: Path) -> Made:
+def _make_apart(number: int, folder: Path) -> StepOutcome:
     """Make a step in a worker process; Ctrl-C ends it."""
     before = signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     try:
