@@ -18,7 +18,7 @@ from isoglot.results import Cell, read_cells
 from isoglot.runs.reporter import Silent
 from isoglot.studies.catalogue import Study
 from isoglot.studies.lab import Lab
-from isoglot.studies.making import StepOutcome, Schedule, Tally, measure
+from isoglot.studies.making import Schedule, StepOutcome, Tally, measure
 from isoglot.studies.program import Program, Selection, inspect_programs
 from isoglot.studies.tables import write_study
 

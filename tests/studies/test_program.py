@@ -19,8 +19,9 @@ from isoglot.errors import ConfigurationError
 from isoglot.results import read_cells
 from isoglot.studies.analysis_steps import BestLinks, StatisticalAlignment
 from isoglot.studies.catalogue import Study, find_studies
-from isoglot.studies.lab import Lab, StudyPart
+from isoglot.studies.lab import Lab
 from isoglot.studies.making import measure
+from isoglot.studies.parts import StudyPart
 from isoglot.studies.program import Program, Selection, inspect_programs
 from isoglot.studies.step import Step
 from isoglot.studies.steps import Align, CollectText, Prepare

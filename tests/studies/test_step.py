@@ -10,7 +10,8 @@ from study_steps import Add
 
 from isoglot.errors import ConfigurationError
 from isoglot.studies.inputs import Input, expanded, outside
-from isoglot.studies.lab import Lab, Work
+from isoglot.studies.lab import Lab
+from isoglot.studies.parts import Work
 from isoglot.studies.step import texts_of, with_leaves
 
 SIZES = {"seeds": ([1], [1], [1])}

@@ -10,7 +10,7 @@ from typing import Any
 from isoglot.recipe.source import read_document
 from isoglot.reports.papers import paper_table
 from isoglot.studies.catalogue import builtin_studies
-from isoglot.studies.lab import StudyPart
+from isoglot.studies.parts import StudyPart
 from isoglot.studies.program import Program, Selection, inspect_programs
 from isoglot.studies.step import Step
 from isoglot.studies.training_steps import Evaluate, Finetune, Pretrain

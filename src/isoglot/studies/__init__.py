@@ -6,7 +6,8 @@ These are the names that a study may need; `isoglot.papers` holds those that com
 from isoglot.reports.papers import PaperColumn, PaperRow, paper_table
 from isoglot.reports.stats import rank_correlation
 from isoglot.studies.analysis_steps import BestLinks, DrawFigure, ScoreEmbeddings, StatisticalAlignment
-from isoglot.studies.lab import Lab, TaskScores, Work
+from isoglot.studies.lab import Lab
+from isoglot.studies.parts import TaskScores, Work
 from isoglot.studies.sizes import at_scale
 from isoglot.studies.step import Step, UnavailableError
 from isoglot.studies.steps import (

@@ -22,7 +22,7 @@ from isoglot.errors import ConfigurationError, IsoglotError
 from isoglot.runs.cluster import RayPool
 from isoglot.runs.pool import WorkPool
 from isoglot.runs.reporter import Reporter
-from isoglot.studies.lab import StudyPart, Work
+from isoglot.studies.parts import StudyPart, Work
 from isoglot.studies.program import Plan, Program, Selection
 from isoglot.studies.step import UnavailableError
 
@@ -143,9 +143,7 @@ class Schedule:
             if problem is None:
                 try:
                     part.ask()
-                except (
-                    IsoglotError
-                ) as error:  # fields of a next step that do not fit, now that they are known
+                except IsoglotError as error:  # fields of a next step do not fit
                     problem = error
             if problem is not None:
                 self._leave_out(number, problem)

@@ -11,7 +11,8 @@ from isoglot.errors import ConfigurationError
 from isoglot.runs.reporter import Reporter
 from isoglot.studies.catalogue import Study, find_studies
 from isoglot.studies.inputs import Input
-from isoglot.studies.lab import Lab, StudyPart, Work
+from isoglot.studies.lab import Lab
+from isoglot.studies.parts import StudyPart, Work
 
 
 @dataclass(frozen=True, eq=False)

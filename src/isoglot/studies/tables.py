@@ -14,8 +14,8 @@ from isoglot.runs.files import read_json, write_json, write_text
 from isoglot.runs.folder import CHECKPOINT, RUN
 from isoglot.runs.pool import usable_cores
 from isoglot.runs.reporter import AnyReporter, reporter_of
-from isoglot.studies.lab import NumberSource, StudyPart, Work
 from isoglot.studies.making import measure
+from isoglot.studies.parts import NumberSource, StudyPart, Work
 from isoglot.studies.program import Program, Selection, inspect_programs
 from isoglot.studies.step import with_leaves
 from isoglot.studies.training_steps import Evaluate
