@@ -86,7 +86,7 @@ def test_long_sentences_are_cut_at_the_positions_that_there_are(method: str) -> 
 def test_mining_and_tatoeba_read_the_encoder(name: str, tmp_path: Path) -> None:
     folder, _, _ = saved(name, tmp_path / "model")
     sides = [[f"{text} {text[: 3 * number]}" for number in range(1, 6)] for text in TEXTS]
-    assert list(iso.mine(*sides, model=str(folder), threshold=0))
+    assert list(iso.mine(*sides, model=str(folder), min_score=0))
     for language, lines in zip(("eng", "deu"), sides, strict=True):
         (tmp_path / f"tatoeba.deu-eng.{language}").write_text("".join(f"{line}\n" for line in lines))
     rows = iso.evaluate(str(folder), "tatoeba", languages="de", data=tmp_path)

@@ -32,7 +32,8 @@ class WordExchange(Loss):
         unaligned: ``exclude`` masked tokens without a link from the loss, or predict them from the biases alone
             (``literal``: Eq. 10 sums over all masked positions, and ``A``'s zero rows give zero states); then nothing
             but ``divide_by: masked`` makes sense.
-        divide_by: what the sum is divided by: all ``masked`` tokens (keeps Eq. 11's λ), or the ``linked`` ones that are in it.
+        divide_by: what the sum is divided by: all ``masked`` tokens, which keeps Eq. 11's λ, or the ``linked``
+            ones that are in it.
         many: what several links of one token do: ``sum`` (Eq. 5 to the letter), ``mean``, or ``one_to_one``: links of
             a position that has several are left out.
         head: ``bert``: the model's own head, copied (dense, activation, LayerNorm, tied decoder, bias); ``literal``:

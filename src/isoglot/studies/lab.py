@@ -33,6 +33,8 @@ from isoglot.studies.training_steps import Evaluate, External, Finetune, Pretrai
 MANIFEST = "call.json"
 """A step's manifest, written last."""
 _UNHASHED: dict[str, Any] = {"label": True, "keep": True, "finetune": {"label"}}
+_FIRST_UNKNOWN = 900_000_001
+"""The first stand-in of a number that is not known yet; no size of a study is near it."""
 _NAMED = 6
 """Languages that the name of an evaluation lists."""
 
@@ -59,8 +61,10 @@ class Work:
         return f"{self.step.kind} {self.name}"
 
     def fact(self, name: str) -> Any:
-        """What its step recorded; some number in a rehearsal."""
-        return self.manifest.get(name, 1000)
+        """What its step recorded; before it has run a number that stands for that, see :meth:`Lab.shown`."""
+        if self.manifest and name not in self.manifest:
+            raise IsoglotError(f"{self.title} recorded no {name}; give a step that does")
+        return self.manifest[name] if self.manifest else self.lab.stand_in(f"known after {self.title}")
 
     def value(self, metric: str, *, row: tuple[str, str, str] | None = None) -> float:
         """A number among the ``values`` that its step returned; not a number in a rehearsal.
@@ -209,6 +213,7 @@ class Lab:
         self.made: list[str] = []  # kinds of the steps
         self.failed: dict[Path, str] = {}  # folders of steps that could not be made, and why
         self._folders: dict[str, Path] = {}
+        self.unknown: dict[int, str] = {}  # stand-ins of numbers, and after which step these are known
 
     def at(self, tiny: Any, small: Any, paper: Any) -> Any:
         """What stands for this scale."""
@@ -313,6 +318,19 @@ class Lab:
         left out.
         """
         self.parts.append(StudyPart(self, draw, (name,)))
+
+    def stand_in(self, meaning: str) -> int:
+        """A number in the place of one that a step will record, the same for the same meaning in each rehearsal."""
+        for number, known in self.unknown.items():
+            if known == meaning:
+                return number
+        number = _FIRST_UNKNOWN + len(self.unknown)
+        self.unknown[number] = meaning
+        return number
+
+    def shown(self, values: Any) -> Any:
+        """A step's values for people: numbers that stand for what is not known yet say after which step they are."""
+        return with_leaves(values, lambda v: self.unknown.get(v, v) if type(v) is int else v)
 
     @staticmethod
     def checkpoint(model: Work | External) -> str:
