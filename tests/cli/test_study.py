@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -78,7 +79,7 @@ def test_a_dry_run_invents_no_number_and_counts_figures(tmp_path: Path) -> None:
     assert "copied_vocabulary: known after data derived trans\n" in done.stdout
     done = invoke("study", "align_mlm/figure3", "--out", str(tmp_path / "o"), "--dry-run")
     assert done.exit_code == 0, done.output
-    assert "1 figures; 1 can be drawn, 0 lack files, 0 are unavailable" in done.stdout
+    assert re.search(r"([1-9]) figures; \1 can be drawn, 0 lack files, 0 are unavailable", done.stdout)
 
 
 @pytest.mark.parametrize("run", [["--dry-run"], []])
