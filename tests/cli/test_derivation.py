@@ -7,12 +7,14 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from cli_outcome import Isoglot
 
 from isoglot.corpus.encode.tokenizer import train_tokenizer
 from isoglot.corpus.manifest import load_corpus
+from isoglot.derivation.api import derive
 from isoglot.synthetic.options import WorldRequest
 from isoglot.synthetic.write_world import write_world
 
@@ -128,6 +130,30 @@ def test_questions(isoglot: Isoglot, data: Path) -> None:
     row = rows(inverted(isoglot, data, "squad.json") / "derived.jsonl")[0]
     assert (row["context"], row["question"]) == ("won Lee Ann .", "won Who ?")
     assert row["answers"] == {"text": ["Lee Ann"], "start": [4]}
+
+
+def test_labels_of_a_treebank_by_word_form(isoglot: Isoglot, tmp_path: Path) -> None:
+    """The command, and the call that does the same, give both *can* of `I can see the can` the first one's tag."""
+    lines = (
+        "1 I PRON 3 nsubj",
+        "2 can AUX 3 aux",
+        "3 see VERB 0 root",
+        "4 the DET 5 det",
+        "5 can NOUN 3 obj",
+    )
+    rows = ("{}\t{}\t_\t{}\t_\t_\t{}\t{}\t_\t_".format(*line.split()) for line in lines)
+    (tmp_path / "trees.conllu").write_text("\n".join(rows) + "\n\n")
+    done = isoglot(
+        "derive", tmp_path / "trees.conllu", "-t", "syn", *HEAD_FINAL, "-o", tmp_path / "command", "--lang", "en",
+        "--labels", "first_match",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    syntax = {"syntax": "en~head-final@N~head-final@V", "models": "built-in", "best": True}
+    options: dict[str, Any] = {**syntax, "languages": "en", "labels": "first_match"}
+    derive(tmp_path / "trees.conllu", tmp_path / "call", transform="syn", **options)
+    texts = [(tmp_path / name / "derived.conllu").read_text() for name in ("command", "call")]
+    assert texts[0] == texts[1]
+    assert re.findall(r"\tcan\t_\t(\w+)", texts[0]) == ["AUX", "AUX"]
 
 
 def test_questions_by_syntax_with_parses(isoglot: Isoglot, data: Path) -> None:

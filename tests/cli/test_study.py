@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -69,6 +70,16 @@ def test_a_dry_run_shows_every_value_of_a_cell(tmp_path: Path) -> None:
     assert not (tmp_path / "o").exists()
     alone = invoke(*ONE_CELL, "--out", str(tmp_path / "o"), "--show")
     assert "add --dry-run" in str(alone.exception)
+
+
+def test_a_dry_run_invents_no_number_and_counts_figures(tmp_path: Path) -> None:
+    cell = ["study", "align_mlm/table3", "--only", "ALIGN-MLM / trans:pos.zs", "--set", "seeds=[1]"]
+    done = invoke(*cell, "--out", str(tmp_path / "o"), "--dry-run", "--show")
+    assert done.exit_code == 0, done.output
+    assert "copied_vocabulary: known after data derived trans\n" in done.stdout
+    done = invoke("study", "align_mlm/figure3", "--out", str(tmp_path / "o"), "--dry-run")
+    assert done.exit_code == 0, done.output
+    assert re.search(r"([1-9]) figures; \1 can be drawn, 0 lack files, 0 are unavailable", done.stdout)
 
 
 @pytest.mark.parametrize("run", [["--dry-run"], []])

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import os
+from typing import Any
+
+import pytest
 from derived_rows import derived_row
 
 from isoglot.derivation.base import Sentence
+from isoglot.derivation.input import read_rows
+from isoglot.derivation.labels import tags_by_form
 from isoglot.derivation.options import DeriverOptions, TransformOptions
 from isoglot.derivation.order import Inversion
 from isoglot.derivation.rows import Deriver
@@ -79,6 +85,76 @@ def test_tags_and_their_repair() -> None:
     pos = {"words": ["can", "he", "can"], "tags": ["AUX", "PRON", "NOUN"], "language": "en"}
     assert derived_row("tagged", pos).row["tags"] == ["NOUN", "PRON", "AUX"]
     assert derived_row("tagged", pos, labels="first_match").row["tags"] == ["AUX", "PRON", "AUX"]
+
+
+CAN = {
+    "words": ["I", "can", "see", "the", "can"], "upos": ["PRON", "AUX", "VERB", "DET", "NOUN"],
+    "heads": [3, 3, 0, 5, 3], "deprels": ["nsubj", "aux", "root", "det", "obj"], "language": "en",
+}  # fmt: skip
+
+
+def test_tags_of_a_treebank_by_word_form() -> None:
+    """The authors' code reads POS labels so; heads and relations stay with their words."""
+    exact = derived_row("treebank", CAN).row
+    found = derived_row("treebank", CAN, labels="first_match").row
+    assert exact["words"] == found["words"] == ["can", "the", "see", "can", "I"]
+    assert exact["upos"] == ["NOUN", "DET", "VERB", "AUX", "PRON"]
+    assert found["upos"] == ["AUX", "DET", "VERB", "AUX", "PRON"]
+    assert (found["heads"], found["deprels"]) == (exact["heads"], exact["deprels"])
+
+
+@pytest.mark.skipif("ISOGLOT_DATA" not in os.environ, reason="needs ISOGLOT_DATA")
+def test_how_many_tags_of_a_real_treebank_differ_by_word_form() -> None:
+    path = f"{os.environ['ISOGLOT_DATA']}/ud/en_ewt-ud-dev.conllu"
+    rows = list(read_rows([path], "treebank", languages=("en",), options={}))
+    tags = []
+    for labels in ("exact", "first_match"):
+        deriver = Deriver(Inversion(TransformOptions()), "inv", options=DeriverOptions(labels=labels))
+        derived = [row["upos"] for row, _ in deriver.rows("treebank", rows)]
+        tags.append([tag for sentence in derived for tag in sentence])
+    assert len(tags[0]) == 25_147
+    assert sum(exact != by_form for exact, by_form in zip(*tags, strict=True)) == 130
+
+
+SINGING = ["Otto", "sings", "and", "dances", "a", "lot"]
+
+
+@pytest.mark.parametrize(
+    ("words", "parsed", "labels", "expected"),
+    [
+        # the first parse alone: the labelled words behind it are lost, up to five
+        (["Anna", "sleeps", ".", "Otto"], ["Anna", "sleeps", "."], "exact", ["O", "B-PER", "O"]),
+        (["Anna", "sleeps", ".", "Otto"], ["Anna", "sleeps", "."], "first_match", ["O", "B-PER", "O"]),
+        (["Anna", *SINGING[:5]], ["Anna"], "exact", ["B-PER"]),
+        (["Anna", *SINGING], ["Anna"], "exact", "over 5 words more or fewer"),
+        (["Anna", *SINGING], ["Anna"], "first_match", "over 5 words more or fewer"),
+        # words that are cut in another way
+        (["Anna", "can't"], ["Anna", "ca", "n't"], "exact", "other words than those that are labelled"),
+        (["Anna", "can't"], ["Anna", "ca", "n't"], "first_match", ["O", "O", "B-PER"]),
+        (["Anna", "ab", "cd", "ef"], [*"Anna", *"ab"], "first_match", "over 5 words that are not labelled"),
+    ],
+)
+def test_labelled_words_and_those_of_the_parse(
+    words: list[str], parsed: list[str], labels: Any, expected: list[str] | str
+) -> None:
+    row = {
+        "words": words,
+        "tags": ["B-PER" if word in ("Anna", "Otto") else "O" for word in words],
+        "language": "en",
+    }
+    size = len(parsed)
+    tree = Sentence(tuple(parsed), ("NOUN",) * size, (0,) * size, ("root",) * size)
+    options = DeriverOptions(labels=labels)
+    deriver = Deriver(Inversion(TransformOptions()), "inv", options=options, parse=lambda text: tree)
+    derived = [row for row, _ in deriver.rows("tagged", [row])]
+    if isinstance(expected, str):
+        assert not derived and any(expected in reason for reason in deriver.counts)
+    else:
+        assert [row["tags"] for row in derived] == [expected]
+
+
+def test_a_word_of_the_parse_that_is_not_labelled_has_an_unknown_part_of_speech() -> None:
+    assert tags_by_form(["ca", "n't", "he"], ["he", "can't"], ["PRON", "AUX"]) == ("X", "X", "PRON")
 
 
 def test_pairs_keep_their_label() -> None:

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 
 from isoglot.errors import ConfigurationError
-from isoglot.modules.devices import resolve_device
+from isoglot.modules.devices import compute_dtype, is_faster_in_bfloat16, resolve_device
 
 
 def gpus(count: int, patch: pytest.MonkeyPatch) -> None:
@@ -48,3 +50,34 @@ def test_a_device_that_is_not(name: str, count: int, message: str, monkeypatch: 
     gpus(count, monkeypatch)
     with pytest.raises(ConfigurationError, match=message):
         resolve_device(name)
+
+
+_AMX = {"amx_tile": True, "amx_bf16": True, "avx512_bf16": True}
+
+
+@pytest.mark.parametrize(
+    ("facts", "faster"),
+    [
+        ({"cpu_name": "Intel(R) Xeon(R) Platinum 8488C", **_AMX}, True),
+        ({"cpu_name": "Intel(R) Xeon(R) Platinum 8481C", "avx512_bf16": True, "amx_bf16": False}, False),
+        ({"cpu_name": "AMD EPYC 9R14", "sse4a": True, "avx512_bf16": True}, True),
+        ({"cpu_name": "AMD EPYC", "avx512_bf16": True}, True),  # a hypervisor hides SSE4a
+        ({"cpu_name": "QEMU Virtual CPU", "sse4a": True, "avx512_bf16": True}, True),  # ... or the name
+        ({"cpu_name": "AMD EPYC", "sse4a": True, "avx512_bf16": False}, False),
+        ({"architecture": "aarch64", "bf16": True}, True),
+        ({"architecture": "aarch64", "bf16": False}, False),
+        ({}, False),
+    ],
+)
+def test_facts_of_the_processor_decide_what_auto_computes_in(
+    facts: dict[str, Any], faster: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On an Intel Xeon with avx512_bf16 and without AMX bfloat16 takes nearly twice as long as float32."""
+    assert is_faster_in_bfloat16(facts) == faster
+    monkeypatch.setattr(torch.ops.mkldnn, "_is_mkldnn_bf16_supported", lambda: True)
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: facts, raising=False)
+    found = compute_dtype("auto", torch.device("cpu"))
+    assert found == (torch.bfloat16 if faster else torch.float32)
+    assert compute_dtype("bfloat16", torch.device("cpu")) == torch.bfloat16, (
+        "what is asked for is what is taken"
+    )

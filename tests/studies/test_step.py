@@ -45,8 +45,15 @@ def test_a_path_in_its_folder_is_text(tmp_path: Path) -> None:
 
 
 def test_a_work_that_is_not_made_has_no_number(tmp_path: Path) -> None:
-    one = add(lab_in(tmp_path))
-    assert isnan(one.value("sum")) and one.fact("doubled") == 1000
+    lab = lab_in(tmp_path)
+    one = add(lab)
+    assert isnan(one.value("sum"))
+    known = one.fact("doubled")
+    assert one.fact("doubled") == known, "asking twice plans equal steps"
+    assert lab.shown({"size": 1000, "pool": [0, known]}) == {
+        "size": 1000,
+        "pool": [0, f"known after {one.title}"],
+    }
     assert not any(tmp_path.iterdir())
 
 

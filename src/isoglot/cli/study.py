@@ -17,6 +17,7 @@ from isoglot.errors import ConfigurationError
 from isoglot.options import Options, Seed, Workers, option, settings_option
 
 if TYPE_CHECKING:
+    from isoglot.studies.parts import StudyPart
     from isoglot.studies.program import Plan, Program
 
 
@@ -154,29 +155,39 @@ def _show(programs: Sequence[Program], plan: Plan, *, values: bool) -> None:
         from isoglot.recipe.document import dump_yaml
 
         for work in dict.fromkeys(work for part in plan.parts for work in part.steps):
-            typer.echo(f"# {work.title}\n{dump_yaml(work.step.explicit())}")
+            typer.echo(f"# {work.title}\n{dump_yaml(work.lab.shown(work.step.explicit()))}")
     for work, reads in plan.inputs.items():
         typer.echo(work.title)
         for read in reads:
             typer.echo(f"  {'reads' if read.there else 'MISSING'} {read.path}")
     for program in programs:
         selected = set(program.parts)
-        cells = [part for part in plan.parts if part.table and part in selected]
-        reasons = Counter(part.unavailable for part in cells if part.unavailable)
-        blocked = sum(bool(part.missing) and not part.unavailable for part in cells)
-        typer.echo(
-            f"{program.study.name}, {program.lab.scale}: {len(cells)} cells; "
-            f"{len(cells) - blocked - reasons.total()} can be measured, {blocked} lack files, "
-            f"{reasons.total()} are unavailable"
+        parts = [part for part in plan.parts if part in selected]
+        typer.echo(f"{program.study.name}, {program.lab.scale}: ", nl=False)
+        cells, figures = (
+            [part for part in parts if bool(part.table) == is_cell] for is_cell in (True, False)
         )
-        for reason, count in reasons.items():
-            typer.echo(f"  unavailable: {reason} ({count} cells)")
+        counted = [_counted(cells, "cells", "measured")] if cells or not figures else []
+        counted += [_counted(figures, "figures", "drawn")] if figures else []
+        typer.echo(". ".join(counted))
+        for reason, count in Counter(part.unavailable for part in parts if part.unavailable).items():
+            typer.echo(f"  unavailable: {reason} ({count} {'cells' if cells else 'figures'})")
     kinds = Counter(work.step.kind for work in plan.inputs)
     typer.echo(f"to do: {', '.join(f'{n} {kind}' for kind, n in kinds.items()) or 'nothing'}")
     missing = plan.missing()
     for path in missing:
         typer.echo(f"missing: {path}")
     typer.echo(f"{len(missing)} files are missing" if missing else "every file is there; everything resolves")
+
+
+def _counted(parts: Sequence[StudyPart], what: str, done: str) -> str:
+    """How many cells or figures there are, and how many of them can be had."""
+    unavailable = sum(bool(part.unavailable) for part in parts)
+    blocked = sum(bool(part.missing) and not part.unavailable for part in parts)
+    return (
+        f"{len(parts)} {what}; {len(parts) - blocked - unavailable} can be {done}, {blocked} lack files, "
+        f"{unavailable} are unavailable"
+    )
 
 
 def _list(names: Sequence[str] | None) -> None:

@@ -7,9 +7,51 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
-from isoglot.derivation.base import DerivedSentence, Sentence
+from isoglot.derivation.base import DerivedSentence, Sentence, Underivable
 from isoglot.derivation.order import END_MARKS
 from isoglot.formats.words import word_spans
+
+MOST_LOST = 5
+"""Words by which a parse may differ from the labelled ones before the sentence is left out, as in ALIGN-MLM's code."""
+
+
+def tags_by_form(words: Sequence[str], labelled: Sequence[str], tags: Sequence[str]) -> tuple[str, ...]:
+    """Give each word the tag of the first labelled word of the same form.
+
+    In `I can see the can` both *can* get the tag of the first one, ``AUX``. A word that is not among the labelled ones
+    gets ``O`` among entity tags and ``X`` among others.
+
+    Source: ALIGN-MLM's code for T_syn, which looks labels up after re-ordering.
+    """
+    first: dict[str, str] = {}
+    for word, tag in zip(labelled, tags, strict=True):
+        first.setdefault(word, tag)
+    of_entities = all(tag == "O" or tag[:2] in ("B-", "I-") for tag in tags)
+    return tuple([first.get(word, "O" if of_entities else "X") for word in words])
+
+
+def tags_of_parse(
+    parsed: Sequence[str], labelled: Sequence[str], tags: Sequence[str], *, by_form: bool
+) -> tuple[str, ...]:
+    """Give the words of a parse the tags of the labelled words.
+
+    The parse can be shorter: where the first parse alone is taken, `Anna sleeps . Otto` loses *Otto*. It can also cut
+    words in another way (*do*, *n't* for *don't*), which only tags by form allow.
+
+    Raises:
+        Underivable: The parse has over five words more or fewer, over five words of another form, or, without
+            ``by_form``, any word of another form.
+    """
+    if abs(len(labelled) - len(parsed)) > MOST_LOST:
+        raise Underivable(f"parsed with over {MOST_LOST} words more or fewer than are labelled")
+    if not by_form:
+        if tuple(labelled[: len(parsed)]) != tuple(parsed):
+            raise Underivable("parsed into other words than those that are labelled")
+        return tuple(tags[: len(parsed)])
+    known = set(labelled)
+    if sum(word not in known for word in parsed) > MOST_LOST:
+        raise Underivable(f"parsed with over {MOST_LOST} words that are not labelled")
+    return tags_by_form(parsed, labelled, tags)
 
 
 def carry_entities(tags: Sequence[str], origin: Sequence[int]) -> list[str]:

@@ -67,8 +67,11 @@ class DeriverOptions(Options):
         group=_READING,
         needs="text",
     )
-    labels: Literal["exact", "first_match"] = _tagged(
-        "exact", "Way labels move: with their word, or by word form as the paper's code."
+    labels: Literal["exact", "first_match"] = option(
+        "exact",
+        "Way labels move: with their word, or by word form as the paper's code.",
+        group=_ROWS,
+        needs="tagged and treebank",
     )
     repair: Literal["entities", "consistent", "flip", "none"] = _tagged(
         "entities", "IOB2 tags after a change of order: exact by entity, or the paper's two ways."

@@ -1,12 +1,20 @@
 """Rows of every kind of corpus in the derived language: words move, and what is known about them moves along."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from isoglot.derivation.base import DerivedSentence, Sentence, Transform, Underivable, moved
-from isoglot.derivation.labels import Passage, carry_entities, flip_runs, make_tags_consistent, moved_answers
+from isoglot.derivation.labels import (
+    Passage,
+    carry_entities,
+    flip_runs,
+    make_tags_consistent,
+    moved_answers,
+    tags_by_form,
+    tags_of_parse,
+)
 from isoglot.derivation.options import DeriverOptions
 from isoglot.derivation.order import sentence_bounds
 from isoglot.errors import ConfigurationError
@@ -106,31 +114,37 @@ class Deriver:
     def _treebank(self, row: Row, key: int) -> DerivedRow:
         sentence = Sentence.of_row(row)
         derived = self._reordered(sentence, key)
+        if self.options.labels == "first_match":  # tags alone: heads and relations are not looked up by form
+            sentence = sentence._replace(upos=tags_by_form(sentence.words, sentence.words, sentence.upos))
         pair, tree = self._pair_of(sentence, derived, row["language"]), moved(sentence, derived)
         out = {name: list(getattr(tree, name)) for name in ("words", "upos", "heads", "deprels")}
         return {**out, "language": pair.languages[1]}, [pair]
 
     def _tagged(self, row: Row, key: int) -> DerivedRow:
-        sentence = Sentence.of_row(row)
+        sentence, tags = Sentence.of_row(row), tuple(row["tags"])
+        labelled = sentence.words
+        by_form = self.options.labels == "first_match"
         if not sentence.heads and self.parse is not None:
-            parsed = self.parse(" ".join(sentence.words))
-            if parsed.words != sentence.words:
-                raise Underivable("parsed into other words than those that are labelled")
-            sentence = parsed
+            sentence = self.parse(" ".join(labelled))
+            tags = tags_of_parse(sentence.words, labelled, tags, by_form=by_form)
+        elif by_form:
+            tags = tags_by_form(labelled, labelled, tags)
         derived = self._reordered(sentence, key)
         pair = self._pair_of(sentence, derived, row["language"])
-        tags, repair = list(row["tags"]), self.options.repair
-        moved_tags = [tags[o] for o in derived.origin]
-        if self.options.labels == "first_match":
-            first = dict(zip(reversed(sentence.words), reversed(tags), strict=True))
-            moved_tags = [first[sentence.words[o]] for o in derived.origin]
-        if repair != "none" and any(tag[:2] in ("B-", "I-") for tag in tags):
-            if repair == "entities" and self.options.labels == "exact":
-                moved_tags = carry_entities(tags, derived.origin)
-            else:
-                moved_tags = flip_runs(moved_tags) if repair == "flip" else make_tags_consistent(moved_tags)
+        moved_tags = self._moved_tags(tags, derived)
         out = {"words": list(derived.words), "tags": moved_tags, "language": pair.languages[1]}
         return out | {name: row[name] for name in SPLIT_COLUMNS if name in row}, [pair]
+
+    def _moved_tags(self, tags: Sequence[str], derived: DerivedSentence) -> list[str]:
+        """Tags in the order of the derived words; those of entities are repaired."""
+        moved_tags, repair = [tags[o] for o in derived.origin], self.options.repair
+        if repair == "none" or not any(tag[:2] in ("B-", "I-") for tag in tags):
+            return moved_tags
+        if repair == "flip":
+            return flip_runs(moved_tags)
+        if repair == "entities" and self.options.labels == "exact":
+            return carry_entities(tags, derived.origin)
+        return make_tags_consistent(moved_tags)  # tags found by word form belong to no entity of the original
 
     def _pair(self, row: Row, key: int) -> DerivedRow:
         out, pairs = dict(row), []

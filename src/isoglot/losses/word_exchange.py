@@ -23,16 +23,17 @@ class WordExchange(Loss):
     (Eq. 8), where ``A`` is the symmetric 0/1 matrix of the links and ``e`` the tied embeddings. ``A`` is never built:
     only the rows at masked positions are gathered, at a cost of (links × hidden).
 
-    Eq. 10 divides this loss by M, the number of masked tokens, as it does the masked-LM loss beside it, so that a
-    weight λ is the ratio of the two sums. Divided by the tokens that have a link instead (about 60 % of M on the
-    papers' corpora), λ = 1 weighs as much as 1.7 does in the paper.
+    Eq. 9 and 10 are sums over the M masked tokens. Here both are divided by M, which scales the gradient and leaves λ
+    the weight of one sum beside the other. Divided by the tokens that have a link instead (about 60 % of M on the
+    paper's corpora), λ = 1 weighs as much as 1.7 does in the paper.
 
     Args:
         model: encoder with its masked-LM head, which is copied; it is looked at, not kept.
         unaligned: ``exclude`` masked tokens without a link from the loss, or predict them from the biases alone
             (``literal``: Eq. 10 sums over all masked positions, and ``A``'s zero rows give zero states); then nothing
             but ``divide_by: masked`` makes sense.
-        divide_by: what the sum is divided by: all ``masked`` tokens (Eq. 10), or the ``linked`` ones that are in it.
+        divide_by: what the sum is divided by: all ``masked`` tokens, which keeps Eq. 11's λ, or the ``linked``
+            ones that are in it.
         many: what several links of one token do: ``sum`` (Eq. 5 to the letter), ``mean``, or ``one_to_one``: links of
             a position that has several are left out.
         head: ``bert``: the model's own head, copied (dense, activation, LayerNorm, tied decoder, bias); ``literal``:

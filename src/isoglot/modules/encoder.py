@@ -367,14 +367,18 @@ def _positions(
 def _position_table(model: PreTrainedModel) -> nn.Embedding | None:
     base = base_of(model)
     for owner in (getattr(base, "embeddings", None), base):  # XLM has it beside the word embeddings
-        table = getattr(owner, "position_embeddings", None)
-        if isinstance(table, nn.Embedding):
-            return table
+        for name in ("position_embeddings", "embed_positions"):  # the second is BART's
+            table = getattr(owner, name, None)
+            if isinstance(table, nn.Embedding):
+                return table
     return None
 
 
 def _position_offset(table: nn.Embedding) -> int:
-    """RoBERTa and its kin count positions from padding id + 1; their table has a padding row."""
+    """RoBERTa and its kin count positions from padding id + 1; their table has a padding row. BART's counts from 2."""
+    own = getattr(table, "offset", None)
+    if isinstance(own, int):
+        return own
     return 0 if table.padding_idx is None else table.padding_idx + 1
 
 

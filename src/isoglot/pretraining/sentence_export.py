@@ -19,7 +19,7 @@ from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
-from transformers import AutoModel, PreTrainedModel, PreTrainedTokenizerBase
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from isoglot.aligners.embedding.loading import load_encoder
 from isoglot.checkpoints.folder import checkpoint_folder
@@ -27,6 +27,7 @@ from isoglot.checks import missing_package, validated
 from isoglot.errors import ConfigurationError
 from isoglot.modules.checkpoint import quiet
 from isoglot.modules.encoder import encode_to_layer, hidden_size, layer_number, max_length, num_layers
+from isoglot.modules.encoder_half import WITHOUT_CLASS
 from isoglot.modules.model_folder import model_folder
 from isoglot.pretraining.options import SentenceExport
 from isoglot.python_messages import names_arguments
@@ -134,6 +135,11 @@ def export_sentences(
 
     def write(folder: Path) -> dict[str, Any]:
         loaded, tokenizer = load_encoder(source, device="cpu")
+        if request.to == "sentence-transformers" and loaded.config.model_type in WITHOUT_CLASS:
+            raise ConfigurationError(
+                f"{name or checkpoint}: sentence-transformers loads no encoder of {loaded.config.model_type} without "
+                "its decoder; export it to onnx"
+            )
         layer = layer_number(loaded, request.layer)
         model = encoder_up_to(loaded, layer)
         longest = min(request.max_length, max_length(model) or 10**9)
@@ -183,7 +189,7 @@ def encoder_up_to(model: PreTrainedModel, layer: int) -> PreTrainedModel:
         config.layer_types = types[:layer]
     config.num_hidden_layers = layer
     with torch.random.fork_rng(devices=[]):
-        small: PreTrainedModel = AutoModel.from_config(config).eval()
+        small: PreTrainedModel = type(model)(config).eval()
     weights = model.state_dict()
     small.load_state_dict(
         {n: weights[n] for n in small.state_dict() if n in weights}, strict=False

@@ -30,6 +30,8 @@ from isoglot.studies.training_steps import Evaluate, External, Finetune, Pretrai
 MANIFEST = "call.json"
 """A step's manifest, written last."""
 _UNHASHED: dict[str, Any] = {**dict.fromkeys(NAMES, True), "keep": True, "finetune": NAMES}
+_FIRST_UNKNOWN = 900_000_001
+"""The first stand-in of a number that is not known yet; no size of a study is near it."""
 _NAMED = 6
 """Languages that the name of an evaluation lists."""
 
@@ -66,6 +68,7 @@ class Lab:
         self.inputs: dict[Work, list[Input]] = {}  # of unfinished steps
         self.problems: list[str] = []
         self._folders: dict[str, Path] = {}
+        self.unknown: dict[int, str] = {}  # stand-ins of numbers, and after which step these are known
 
     def at(self, tiny: Any, small: Any, paper: Any) -> Any:
         """What stands for this scale."""
@@ -181,6 +184,19 @@ class Lab:
         left out.
         """
         self.parts.append(StudyPart(self, draw, (name,)))
+
+    def stand_in(self, meaning: str) -> int:
+        """A number in the place of one that a step will record, the same for the same meaning whenever it is asked for."""
+        for number, known in self.unknown.items():
+            if known == meaning:
+                return number
+        number = _FIRST_UNKNOWN + len(self.unknown)
+        self.unknown[number] = meaning
+        return number
+
+    def shown(self, values: Any) -> Any:
+        """A step's values for people: numbers that stand for what is not known yet say after which step they are."""
+        return with_leaves(values, lambda v: self.unknown.get(v, v) if type(v) is int else v)
 
     @staticmethod
     def checkpoint(model: Work | External) -> str:

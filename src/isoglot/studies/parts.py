@@ -11,6 +11,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from isoglot.errors import IsoglotError
 from isoglot.reports.papers import PAPERS, paper_table
 from isoglot.studies.step import Step, UnavailableError
 from isoglot.studies.training_steps import Evaluate
@@ -52,9 +53,11 @@ class Work:
         return bool(self.manifest and self.step.weights) and not (self.folder / self.step.weights).exists()
 
     def fact(self, name: str) -> Any:
-        """What its step recorded; some number before it is made."""
+        """What its step recorded; before it is made a number that stands for that, see :meth:`Lab.shown`."""
+        if self.manifest and name not in self.manifest:
+            raise IsoglotError(f"{self.title} recorded no {name}; give a step that does")
         self._note_guess()
-        return self.manifest.get(name, 1000)
+        return self.manifest[name] if self.manifest else self.lab.stand_in(f"known after {self.title}")
 
     def value(self, metric: str, *, row: tuple[str, str, str] | None = None) -> float:
         """A number among the ``values`` that its step returned; not a number before it is made.

@@ -13,7 +13,7 @@ from torch import nn
 
 from isoglot.checkpoints.folder import checkpoint_folder, packed_file
 from isoglot.checkpoints.packed_file import TOKENIZER_CONFIG, build_tokenizer, can_run, read_packed
-from isoglot.corpus.encode.load_tokenizer import PlainTokenizer, load_tokenizer
+from isoglot.corpus.encode.load_tokenizer import PlainTokenizer, load_tokenizer, require_offsets
 from isoglot.errors import ConfigurationError
 from isoglot.modules.allocator import return_free_memory
 from isoglot.modules.devices import compute_dtype, resolve_device
@@ -67,16 +67,17 @@ def load_encoder(
 
     A model that is given as an object computes in what its folder would, on its own device if that is ``auto``, and
     stays as it is: of other dtypes and devices a copy is made, and what runs it turns dropout off for that time.
+    Of an encoder-decoder (T5, mT5, BART, mBART, M2M100, NLLB) only the encoder comes back.
     """
     # They load transformers.
-    from transformers import AutoModel  # noqa: PLC0415
-
-    from isoglot.modules.checkpoint import load_checkpoint, require_fitting  # noqa: PLC0415
+    from isoglot.modules.checkpoint import require_fitting  # noqa: PLC0415
+    from isoglot.modules.encoder_half import encoder_half, load_encoder_half  # noqa: PLC0415
 
     if not isinstance(model, str | Path):
-        model = unwrapped(model)
         if tokenizer is None:
             raise ConfigurationError("a model object needs its tokenizer too: tokenizer=...")
+        require_offsets(tokenizer)
+        model = encoder_half(unwrapped(model))
         require_fitting(tokenizer, model)
         _note_decoder(model)
         where = model.device if device == "auto" else resolve_device(device)
@@ -91,7 +92,8 @@ def load_encoder(
         )
     checkpoint_folder(model)  # a path that is wrong is said before anything is read
     tokenizer = load_tokenizer(model) if tokenizer is None else tokenizer
-    loaded = load_checkpoint(AutoModel, model, new_head=True, dtype=compute_dtype(dtype, where))
+    require_offsets(tokenizer)
+    loaded = load_encoder_half(model, compute_dtype(dtype, where))
     require_fitting(tokenizer, loaded, model)
     _note_decoder(loaded)
     return loaded.to(where), tokenizer  # type: ignore[arg-type]

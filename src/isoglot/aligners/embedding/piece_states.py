@@ -109,7 +109,8 @@ def layer_states(
     """
     longest, size = max_length(model), hidden_size(model)
     device, dtype = model.device, model.dtype
-    room = None if longest is None else longest - (3 if joint else 2)
+    opening, closing = _marks(tokenizer)
+    room = None if longest is None else longest - len(opening) - (2 if joint else 1) * len(closing)
     if window is not None and not joint:
         room = window if room is None else min(window, room)
     inputs: list[list[_Part]] = []
@@ -118,10 +119,13 @@ def layer_states(
             inputs += _joint_windows(s, len(sentences[s]), len(sentences[s + 1]), room=room)
         else:
             inputs += [[part] for part in _windows(s, len(sentences[s]), room=room)]
+    padding = tokenizer.pad_token_id or 0  # without a padding token any id will do: padding is masked
     offsets = starts_and_end([len(s) for s in sentences])
     shape = (int(offsets[-1]), size)
     tables = {layer: torch.empty(shape, dtype=dtype, device=device) for layer in layers}
-    lengths = [sum(p.stop - p.start for p in parts) + len(parts) + 1 for parts in inputs]
+    lengths = [
+        len(opening) + sum(part.stop - part.start + len(closing) for part in parts) for parts in inputs
+    ]
     rounds = device.type == "cpu" and dtype != torch.float32
     widths = lengths
     if rounds:
@@ -132,9 +136,9 @@ def layer_states(
             widths = [max(n, min(width, longest)) for n, width in zip(lengths, widths, strict=True)]
     budget = max_tokens or (2048 if device.type == "cpu" else 32_768)
     for batch in length_batches(widths, budget, equal=rounds):
-        ids, *indices = _assemble(
-            tokenizer, sentences, [inputs[i] for i in batch], offsets, max(widths[i] for i in batch)
-        )
+        width = max(widths[i] for i in batch)
+        rows = [inputs[i] for i in batch]
+        ids, *indices = _assemble((opening, closing), padding, sentences, rows, offsets, width)
         row, column, slot = (torch.from_numpy(index).to(device) for index in indices)
         real = torch.arange(ids.shape[1])[None] < torch.tensor([lengths[i] for i in batch])[:, None]
         tensors = {"input_ids": ids.to(device), "attention_mask": real.long().to(device)}
@@ -225,40 +229,45 @@ def length_batches(lengths: list[int], max_tokens: int, *, equal: bool = False) 
 
 
 def _assemble(
-    tokenizer: PreTrainedTokenizerBase,
+    marks: tuple[list[int], list[int]],
+    padding: int,
     sentences: Sequence[Pieces],
     inputs: list[list[_Part]],
     offsets: npt.NDArray[np.int64],
     width: int,
 ) -> tuple[Tensor, npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Padded ids; row and column of each state that is kept, and its place in the table."""
-    opening, closing = _marks(tokenizer)
-    # Without a padding token any id will do: padding is masked.
-    ids = np.full((len(inputs), width), tokenizer.pad_token_id or 0, np.int64)
+    opening, closing = marks
+    ids = np.full((len(inputs), width), padding, np.int64)
     rows, columns, where = [], [], []
     for row, parts in enumerate(inputs):
-        ids[row, 0] = opening
-        column = 1
+        ids[row, : len(opening)] = opening
+        column = len(opening)
         for part in parts:
             size = part.stop - part.start
             ids[row, column : column + size] = sentences[part.sentence].ids[part.start : part.stop]
-            ids[row, column + size] = closing
+            ids[row, column + size : column + size + len(closing)] = closing
             positions = np.arange(part.keep_from, part.keep_to)
             rows.append(np.full(len(positions), row))
             columns.append(positions - part.start + column)
             where.append(positions + offsets[part.sentence])
-            column += size + 1
+            column += size + len(closing)
     return torch.from_numpy(ids), np.concatenate(rows), np.concatenate(columns), np.concatenate(where)
 
 
-def _marks(tokenizer: PreTrainedTokenizerBase) -> tuple[int, int]:
-    """[CLS] and [SEP], or the one special that the tokenizer puts before a sentence and the one behind it."""
-    if tokenizer.cls_token_id is not None and tokenizer.sep_token_id is not None:
-        return tokenizer.cls_token_id, tokenizer.sep_token_id
+def _marks(tokenizer: PreTrainedTokenizerBase) -> tuple[list[int], list[int]]:
+    """The specials before a sentence and behind it: [CLS] and [SEP], or those that the tokenizer puts there.
+
+    T5 has `</s>` behind a sentence and nothing before it. mBART and NLLB have a code of the language beside `</s>`,
+    and a [CLS] and [SEP] that their encoders have never read.
+    """
+    has_language = getattr(tokenizer, "src_lang", None) is not None
+    if not has_language and None not in (tokenizer.cls_token_id, tokenizer.sep_token_id):
+        return [tokenizer.cls_token_id], [tokenizer.sep_token_id]  # type: ignore[list-item]
     template = single_template(tokenizer)
-    if len(template.prefix) != 1 or len(template.suffix) != 1:
+    if not template.suffix.size:
         raise ConfigurationError(
-            f"the tokenizer puts {len(template.prefix)} specials before a sentence and {len(template.suffix)} after "
-            "it, but one of each is needed; set its cls_token and sep_token"
+            f"the tokenizer puts {len(template.prefix)} specials before a sentence and 0 after it, but one after it is "
+            "needed; set its cls_token and sep_token"
         )
-    return int(template.prefix[0]), int(template.suffix[0])
+    return template.prefix.tolist(), template.suffix.tolist()

@@ -30,11 +30,18 @@ def load_tokenizer(checkpoint: str | Path, **where: Any) -> PreTrainedTokenizerF
         tokenizer = AutoTokenizer.from_pretrained(
             str(folder), use_fast=True, trust_remote_code=False, **where
         )
-    if not tokenizer.is_fast:
-        raise ConfigurationError(
-            f"{checkpoint}: {type(tokenizer).__name__} is a slow tokenizer, but a fast one (tokenizer.json) is needed"
-        )
+    require_offsets(tokenizer, checkpoint)
     return cast("PreTrainedTokenizerFast", tokenizer)
+
+
+def require_offsets(tokenizer: Any, source: str | Path = "tokenizer") -> None:
+    """Refuse a slow tokenizer, which does not say where in the text its pieces stand: words are found by that."""
+    if not getattr(tokenizer, "is_fast", False):
+        raise ConfigurationError(
+            f"{source}: {type(tokenizer).__name__} is a slow tokenizer, which does not say where in the text its "
+            "pieces stand, but a fast one (tokenizer.json) is needed; give a checkpoint that has one, such as NLLB in "
+            "place of M2M100, mT5 in place of ByT5, or XLM-R"
+        )
 
 
 class PlainTokenizer:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import chain, islice
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -82,15 +83,20 @@ def as_array(values: Any) -> IntArray:
     return np.asarray(values, dtype=np.int64)
 
 
+def _trial_texts(tokenizer: PreTrainedTokenizerBase) -> Iterator[str]:
+    """Texts that are pieces of most vocabularies, then all pieces of this one, which take a while to list."""
+    yield from ("a", "0", ".")
+    special = set(tokenizer.all_special_tokens)
+    yield from (token for token in tokenizer.get_vocab() if token not in special)
+
+
 def _specials(tokenizer: PreTrainedTokenizerBase, *, sides: int) -> list[list[int]]:
     """The ids before, between and behind the sides of a trial input that has at least one piece a side."""
     if not tokenizer.is_fast:
         raise ConfigurationError(
             f"tokenizer: {type(tokenizer).__name__} is a slow tokenizer; load a fast one with AutoTokenizer"
         )
-    special = set(tokenizer.all_special_tokens)
-    tokens = (token for token in tokenizer.get_vocab() if token not in special)
-    for text in islice(chain(("a", "0", "."), tokens), 1000):  # any tokenizer cuts one of them into a piece
+    for text in islice(_trial_texts(tokenizer), 1000):  # any tokenizer cuts one of them into a piece
         encoding = tokenizer(text, text if sides == 2 else None, truncation=False, padding=False)
         positions = [
             [i for i, of_side in enumerate(encoding.sequence_ids(0)) if of_side == side]
