@@ -23,7 +23,10 @@ class VectorOptions(Options):
         "", "Text before each sentence, if the encoder was trained with one: 'query: ' (E5).", group=ENCODER
     )
     dtype: Literal["auto", Precision] = option(
-        "auto", "auto: bfloat16 where the hardware computes in it.", flags=["--precision"], group=ENCODER
+        "auto",
+        "auto: bfloat16 where the hardware computes in it.",
+        flags=["--dtype", "--precision"],
+        group=ENCODER,
     )
 
 
