@@ -26,6 +26,7 @@ from isoglot.formats.words import WordMode, has_unspaced
 from isoglot.modules.allocator import give_back_large_blocks
 from isoglot.runs.fingerprint import FileState, files_of, states
 from isoglot.runs.folder import key_of
+from isoglot.runs.listed import read_whole
 
 _LOG = logging.getLogger(__name__)
 _CAPACITY = 4
@@ -107,9 +108,8 @@ def _by_loaded(
     """Links by a saved model."""
     folder = request.load
     with _LOADING:
-        aligner = _loaded(
-            folder, tuple(states(files_of(folder))), any_language=request.any_language, **request.decoding()
-        )
+        identity = read_whole(folder, lambda place: tuple(states(files_of(place))))
+        aligner = _loaded(folder, identity, any_language=request.any_language, **request.decoding())
     if request.method not in (None, aligner.method):
         raise ConfigurationError(
             f"--method {request.method}: {folder} holds a trained {aligner.method} aligner; leave it out"

@@ -23,6 +23,7 @@ from isoglot.options import (
     option_names,
     text_of_path,
 )
+from isoglot.runs.listed import recovered
 
 _LEARNING, _ENCODER, _READING, _WRITING, _SCALE = (
     "Learning from the bitext", "With an encoder", "How to read", "How to write", "On many machines",
@@ -242,7 +243,7 @@ class LinkFormat(Options):
 
 def is_saved_model(model: object) -> bool:
     """Whether a path is the folder of a statistical model that ``isoglot align --save`` wrote."""
-    return isinstance(model, str | Path) and (Path(model) / "model.json").is_file()
+    return isinstance(model, str | Path) and (recovered(model) / "model.json").is_file()
 
 
 def paths_of(aligner: Options, *names: str) -> list[Path]:
