@@ -243,6 +243,16 @@ def option_names(*models: type[BaseModel]) -> set[str]:
     return names
 
 
+def given_fields(options: BaseModel) -> Iterator[tuple[str, FieldInfo]]:
+    """Fields that were set to something, those of nested models included."""
+    for name, field in type(options).model_fields.items():
+        value = getattr(options, name)
+        if isinstance(value, BaseModel):
+            yield from given_fields(value)
+        elif name in options.model_fields_set and value:
+            yield name, field
+
+
 def extra_of(field: FieldInfo) -> Mapping[str, Any]:
     """What :func:`option` says of a field beside its type, default and description."""
     return field.json_schema_extra if isinstance(field.json_schema_extra, dict) else {}

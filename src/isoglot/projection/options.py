@@ -3,13 +3,13 @@
 from pathlib import Path
 from typing import Any, Literal, Self, get_args
 
-from pydantic import model_validator
+from pydantic import field_validator, model_validator
 
 from isoglot.aligners.options import AnyAligner, Encoder, aligner_of, aligner_options, flag_of_aligner
 from isoglot.checks import did_you_mean, validated
 from isoglot.errors import ConfigurationError
 from isoglot.formats.sources import READING, bare_suffix
-from isoglot.options import Options, OutputFile, flag_of, internal, option, option_names
+from isoglot.options import Options, OutputFile, flag_of, internal, one_or_more, option, option_names
 from isoglot.projection.rule import GAP
 
 Kind = Literal["pos", "ner", "questions", "offsets", "markup"]
@@ -71,6 +71,7 @@ class ProjectOptions(Options):
     )
     whole: bool = option(False, "Of questions, align whole contexts, not sentence by sentence.", group=_LINKS)
     gap: int = option(GAP, "Longest gap in a span that is filled in, in words.", group=_WRITING, ge=0)
+    _one_or_more = field_validator("allowed", mode="before")(one_or_more)
     uncertain: Literal["blank", "outside", "drop"] = option(
         "blank",
         "Words that may have lost a label: blank leaves them unlabelled (_), outside writes O, drop leaves out the "
