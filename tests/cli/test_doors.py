@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from cli_outcome import Isoglot
+from commands import COMMANDS
 from doors import Verb, at_both, derived, grouped, kept_pairs, mined, shards, sides, text
 from verb_calls import TREE, write_model
 
@@ -80,6 +81,41 @@ VERBS = [
     ),
 ]
 
+ELSEWHERE = {
+    "align": "tests/cli/test_aligner_options.py",
+    **dict.fromkeys(["inspect", "recipes", "demo"], "prints; Python has objects in place of the text"),
+    **dict.fromkeys(["world", "fit-order"], "the command alone"),
+    **dict.fromkeys(["pack", "merge"], "nothing but inputs and an output"),
+    **dict.fromkeys(["report compare", "report papers"], "prints a table, which Python has as a frame"),
+}
+"""Verbs that are compared elsewhere or have one door, and why."""
+NOT_COMPARED = {
+    *(
+        "score",
+        "tune",
+        "trim",
+        "export",
+        "pretrain",
+        "finetune",
+        "evaluate",
+        "transfer",
+        "study",
+        "report page",
+    ),
+    *(
+        f"analyse {name}"
+        for name in ("alignment", "correlation", "map", "layers", "similarity", "geometry", "alignments")
+    ),
+}
+"""Verbs with two doors of which no test tries each option at both; a new verb belongs in `VERBS`."""
+
+
+def test_every_verb_is_compared_or_listed() -> None:
+    commands = {
+        " ".join(words) for words, command in COMMANDS.items() if words and not hasattr(command, "commands")
+    }
+    assert commands == {verb.name for verb in VERBS} | {*ELSEWHERE} | NOT_COMPARED
+
 
 @pytest.fixture(scope="module")
 def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -104,6 +140,8 @@ def test_an_option_does_the_same_at_both_doors(
     for number, given in enumerate(verb.given()):
         by_command, by_python = at_both(verb, given, isoglot, tmp_path / str(number))
         counts[by_command[0]] += 1
+        same = by_command[0] if by_command == by_python else "DIFFERS"
+        print(f"{verb.name:16} {' '.join(given.flags):44} {same}")  # the table: pytest -s, or -rP
         if by_command != by_python:
             differing.append(f"{' '.join(given.flags)}: {str(by_command)[:300]}\n    {str(by_python)[:300]}")
     assert not differing, "\n".join([f"{len(differing)} differ of {dict(counts)}", *differing])

@@ -9,12 +9,13 @@ from isoglot.derivation.sharing import COPY_FILE
 from isoglot.derivation.spec import TRANSFORMS, parse_names
 from isoglot.errors import ConfigurationError
 from isoglot.formats.sources import Reading
-from isoglot.options import extra_of, flag_of, given_fields
+from isoglot.options import Options, extra_of, flag_of, given_fields
 
 
-def require_used(request: DeriveRequest, reading: Reading, path: str, languages: Sequence[str]) -> None:
+def require_used(request: DeriveRequest, reading: Options, path: str, languages: Sequence[str]) -> None:
     """Refuse options that were given and would do nothing.
 
+    ``reading``: How the input is read, with the fields of :class:`Reading` and perhaps more.
     ``path``: The first input, whose name tells the kind of the data where the request does not.
     ``languages``: Those of the input, two of a bitext.
     """
@@ -22,7 +23,7 @@ def require_used(request: DeriveRequest, reading: Reading, path: str, languages:
         raise ConfigurationError([f"{problem}; leave it out" for problem in problems])
 
 
-def _idle(request: DeriveRequest, reading: Reading, path: str, languages: Sequence[str]) -> Iterator[str]:
+def _idle(request: DeriveRequest, reading: Options, path: str, languages: Sequence[str]) -> Iterator[str]:
     """Options that were given and would do nothing: why."""
     names, kind, options = parse_names(request.transform), request.kind or kind_of(path), request.options
     flags = {
