@@ -130,6 +130,7 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("verb", VERBS, ids=lambda verb: verb.name)
 def test_an_option_does_the_same_at_both_doors(
     verb: Verb, inputs: Path, isoglot: Isoglot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
