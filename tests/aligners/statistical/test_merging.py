@@ -232,10 +232,10 @@ def test_models_are_a_list_of_folders_or_aligners(given, told):
         merge(given)
 
 
-def test_tables_of_jumps_of_another_size_are_refused(monkeypatch):
+def test_tables_of_jumps_of_another_size_are_refused():
     parts = [StatisticalAligner("hmm").fit_words([["a", "b"]], [["x", "y"]]) for _ in range(2)]
     forward = parts[1].trained().forward
     jumps = forward.jumps._replace(width=forward.jumps.width[1:-1], start=forward.jumps.start[1:])
-    monkeypatch.setattr(forward, "jumps", jumps)
+    object.__setattr__(forward, "jumps", jumps)  # of a model that another version saved
     with pytest.raises(ConfigurationError, match=r"model 2: has a table of .* jumps, and model 1 has one of"):
         merge(parts)
