@@ -236,10 +236,12 @@ def validated(
 
 def _arranged(model: type[BaseModel], values: Mapping[str, Any], known: set[str]) -> dict[str, Any]:
     """Values as nested as the model; the names that it has are added to ``known``."""
-    from isoglot.options import models_in, without_none  # noqa: PLC0415 - pydantic is slow to import
+    from isoglot.options import is_internal, models_in, without_none  # noqa: PLC0415 - pydantic is slow to import
 
     arranged: dict[str, Any] = {}
     for name, field in model.model_fields.items():
+        if is_internal(field):
+            continue
         inside = models_in(without_none(field.annotation)[0])
         if len(inside) > 1 and name not in values:
             key = str(field.discriminator)

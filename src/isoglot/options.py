@@ -82,8 +82,15 @@ else:
 
 
 def one_or_more(value: Any) -> Any:
-    """One file or name as a list of it, for options that take several; all else as it is."""
-    return [str(value)] if isinstance(value, str | Path) else value
+    """Files or names as texts, one of them as a list of it, for options that take several; all else unchanged.
+
+    Example:
+        >>> one_or_more("a.tsv"), one_or_more([Path("a.tsv"), "b.tsv"])
+        (['a.tsv'], ['a.tsv', 'b.tsv'])
+    """
+    if isinstance(value, str | Path):
+        return [str(value)]
+    return [text_of_path(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 Label = Annotated[str, Field(min_length=1)]
@@ -150,6 +157,21 @@ def option(
     return Field(default, description=description, json_schema_extra=extra, **bounds)
 
 
+def internal(value: Any = ...) -> Any:
+    """A field that the program sets, such as the tag of a model in a union: neither an argument nor a flag.
+
+    Example:
+        >>> class Hmm(Options):
+        ...     kind: Literal["hmm"] = internal("hmm")
+    """
+    return Field(value, json_schema_extra={"flags": None, "internal": True})
+
+
+def is_internal(field: FieldInfo) -> bool:
+    """Whether the program sets the field and a user cannot give it."""
+    return bool(extra_of(field).get("internal"))
+
+
 def settings_option(description: str, *, metavar: str = "KEY=VALUE") -> Any:
     """A field of what has no flag of its own: ``--set KEY=VALUE``, repeatable."""
     return option({}, description, flags=["--set"], metavar=metavar)
@@ -206,6 +228,29 @@ def fields_of(*models: type[BaseModel]) -> Iterator[tuple[str, FieldInfo, bool]]
             flagged = [(name, field, field.is_required())]
         yield from ((n, f, needed and len(models) == 1) for n, f, needed in flagged if n not in seen)
         seen.update(n for n, *_ in flagged)
+
+
+def option_names(*models: type[BaseModel]) -> set[str]:
+    """Names of all options that a user can give: those of models inside too, with a flag or without."""
+    names: set[str] = set()
+    for model in models:
+        for name, field in model.model_fields.items():
+            inside = models_in(without_none(field.annotation)[0])
+            if inside:
+                names |= option_names(*inside)
+            elif not is_internal(field):
+                names.add(name)
+    return names
+
+
+def given_fields(options: BaseModel) -> Iterator[tuple[str, FieldInfo]]:
+    """Fields that were set to something, those of nested models included."""
+    for name, field in type(options).model_fields.items():
+        value = getattr(options, name)
+        if isinstance(value, BaseModel):
+            yield from given_fields(value)
+        elif name in options.model_fields_set and value:
+            yield name, field
 
 
 def extra_of(field: FieldInfo) -> Mapping[str, Any]:

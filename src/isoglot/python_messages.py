@@ -25,8 +25,8 @@ _SWITCHES = frozenset(
 )  # fmt: skip
 """Flags without a value."""
 _WORDED = frozenset(
-    ["engine", "to", "method", "kind", "aligner", "model", "search", "words", "symmetrise", "uncertain", "precision",
-     "stop_words", "preset", "source_lang", "target_lang", "lang", "models", "pieces"]
+    ["engine", "to", "method", "kind", "aligner", "model", "search", "words", "symmetrisation", "uncertain",
+     "precision", "dtype", "stop_words", "preset", "source_lang", "target_lang", "lang", "models", "pieces"]
 )  # fmt: skip
 """Flags whose value may be a plain word."""
 _PROSE = frozenset(

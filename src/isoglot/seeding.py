@@ -9,8 +9,23 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING
 
+from isoglot.errors import ConfigurationError
+
 if TYPE_CHECKING:
     import torch
+
+
+def require_one_seed(seed: object) -> None:
+    """Refuse anything but one whole number as the seed of one run.
+
+    Raises:
+        ConfigurationError: Several seeds, of which each needs a run of its own.
+    """
+    if isinstance(seed, bool) or not isinstance(seed, int):
+        raise ConfigurationError(
+            f"seed: got {seed!r}; one whole number is needed. For several seeds call the function once for each, with "
+            "an `out` of its own"
+        )
 
 
 def seed_for(seed: int, *key: str | int) -> int:

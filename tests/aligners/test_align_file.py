@@ -402,3 +402,11 @@ def test_a_prepared_folder_alone_becomes_a_corpus(tmp_path):
     assert load_corpus(tmp_path / "aligned")["links"][0] == [[0, 0], [1, 1]]
     said = run("align", tmp_path / "aligned", "-m", "fast_align", "--words", "unicode", fails=InputError)
     assert "is already split into words" in said
+
+
+def test_a_finished_corpus_is_not_said_to_be_aligned_again(tmp_path, bitext):
+    call = ["align", str(bitext), "-m", "fast_align", "-f", "corpus", "-o", str(tmp_path / "out")]
+    first, second = (CliRunner().invoke(app, call).stderr for _ in range(2))
+    assert f"{LINES} pairs aligned: {tmp_path / 'out'}" in first and "nothing to do" not in first
+    assert f"already exists for the same input ({LINES} pairs); nothing to do" in second
+    assert "pairs aligned" not in second

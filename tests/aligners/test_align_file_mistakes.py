@@ -96,20 +96,20 @@ def test_flags_that_would_do_nothing_are_refused(tmp_path, bitext, encoder):
     saved = tmp_path / "model"
     run("align", bitext, "-m", "fast_align", "--save", saved)
     for flags, named in (
-        (("-m", "argmax", "--model", encoder, "--symmetrise", "union"), "--symmetrise"),
+        (("-m", "argmax", "--model", encoder, "--symmetrise", "union"), "--symmetrisation"),
         (("-m", "fast_align", "--layer", 3), "--layer"),
         (
             ("--lowercase", "--save", "x"),
             "--save, --lowercase: only a method that learns from the bitext reads this",
         ),
         (("--set", "alpha=0.1", "--symmetrise", "union"), "add --method hmm"),
-        (("-m", "hmm", "--precision", "float32"), "--precision"),
+        (("-m", "hmm", "--precision", "float32"), "--dtype"),
         (("--load", saved, "--lowercase"), "--lowercase"),
         (("--load", saved, "--set", "iterations=3"), "iterations"),
-        (("--load", saved, "-m", "hmm"), "--method: a saved model"),
-        (("--load", saved, "--set", "threshold=0.5"), "grow-diag-final-and, which has none"),
-        (("-m", "fast_align", "--set", "threshold=0.5"), "--symmetrise agreement"),
-        (("-m", "hmm", "--symmetrise", "union", "--set", "threshold=0.5"), "--symmetrise agreement"),
+        (("--load", saved, "-m", "hmm"), "--method hmm: "),
+        (("--load", saved, "--set", "threshold=0.5"), "is read by grow-diag-final-and"),
+        (("-m", "fast_align", "--set", "threshold=0.5"), "--symmetrisation agreement"),
+        (("-m", "hmm", "--symmetrise", "union", "--set", "threshold=0.5"), "--symmetrisation agreement"),
         (
             ("-m", "argmax", "--model", encoder, "--set", "threshold=0.5"),
             "threshold: method argmax does not have this option",
@@ -157,7 +157,7 @@ def test_tables_with_a_header_are_read_by_its_names(tmp_path):
 def test_mistakes_are_named_and_leave_nothing(tmp_path, bitext, gold):
     out = tmp_path / "out.txt"
     assert "did you mean 'itermax'" in run("align", bitext, "-m", "itermaxx", fails=ConfigurationError)
-    assert "--model: method hmm does not have this option" in run(
+    assert "--method hmm: learns from many pairs, without a model; leave --model out" in run(
         "align", bitext, "-m", "hmm", "--model", "x", fails=ConfigurationError
     )
     assert "did you mean" in run(

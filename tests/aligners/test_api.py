@@ -11,7 +11,7 @@ import pytest
 from transformers import GPT2Config, GPT2Model
 
 import isoglot as iso
-from isoglot.aligners import api
+from isoglot.aligners import align_statistics, api
 from isoglot.aligners.embedding.aligner import EmbeddingAligner
 from isoglot.aligners.statistical.model import StatisticalAligner
 from isoglot.errors import ConfigurationError
@@ -21,7 +21,7 @@ from isoglot.testing import tiny_aligned, tiny_bitext, tiny_model, tiny_tokenize
 
 @pytest.fixture(autouse=True)
 def nothing_loaded():
-    for remembered in (api._embedding, api._encoder, api._saved):
+    for remembered in (api._embedding, api._encoder, align_statistics._loaded):
         remembered.cache_clear()
 
 
@@ -130,7 +130,7 @@ def test_a_saved_statistical_model_aligns(tmp_path, encoder):
     assert set(both.links) <= set(pair.links)
     with pytest.raises(ConfigurationError, match="holds a trained fast_align aligner"):
         iso.align(source, target, model=tmp_path, method="itermax")
-    with pytest.raises(ConfigurationError, match="statistical aligner, which does not take layer; leave"):
+    with pytest.raises(ConfigurationError, match="`layer`: a saved model does not have this option"):
         iso.align(source, target, model=tmp_path, layer=8)
     with pytest.raises(ConfigurationError, match=r"align_many\(pairs, method='hmm'\).*--save FOLDER"):
         iso.align(source, target, method="fast_align")
@@ -144,7 +144,7 @@ def test_text_is_cut_as_asked_or_as_the_aligner_was_trained(tmp_path, encoder):
     assert pair.source_spans == [(0, 9), (10, 12)]
     StatisticalAligner(words="unicode").fit_words([["the", "."]], [["ta", "."]]).save(tmp_path / "model")
     with pytest.raises(
-        ConfigurationError, match=r"trained on text split into unicode words.*words='unicode'"
+        ConfigurationError, match='trained on text split with words="unicode"; leave `words` out'
     ):
         iso.align("the.", "ta.", model=tmp_path / "model", words="whitespace")
     found = iso.align("the.", "ta.", model=tmp_path / "model")

@@ -318,7 +318,7 @@ def test_flags_that_would_do_nothing_are_refused(isoglot: Isoglot, data: Path) -
           "--first-parse-only needs --parses"]),
         ("trees.conllu", "inv", ("--split-sentences", "--side", "source", "--repair", "flip", "--lambda", "0.1"),
          ["--split-sentences is for text data, got treebank", "--side is for bitext and aligned data",
-          "--repair is for tagged data", "--lambda is for syn"]),
+          "--repair is for tagged data", "--rate is for syn"]),
     ):  # fmt: skip
         done = isoglot("derive", data / name, "-t", spec, "-o", data / "out", "--lang", "en", *flags)
         assert done.returncode == 2

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+import isoglot as iso
 from isoglot.errors import ConfigurationError
 from isoglot.finetuning.options import FinetuneOptions, task_with_settings
 from isoglot.reports.papers import paper_table
@@ -98,3 +99,11 @@ def test_a_dropout_is_the_heads_and_makes_no_adapter() -> None:
     assert adapter is not None and adapter.dropout == 0.0
     with pytest.raises(ConfigurationError, match="no setting 'rank'"):
         task_with_settings("pos", [], paper="xtreme", rank=2)
+
+
+@pytest.mark.parametrize("seed", [[1, 2], "1", 1.0, True, None])
+def test_one_run_has_one_seed(seed: Any) -> None:
+    named: dict[str, Any] = {"model": "nothing", "task": "pos", "out": "nothing", "seed": seed}
+    for function, more in ((iso.finetune, {}), (iso.transfer, {"languages": "en,de"})):
+        with pytest.raises(ConfigurationError, match=r"seed: got .*; one whole number is needed"):
+            function(**named, **more)

@@ -5,6 +5,7 @@ import pytest
 import torch
 import torch.nn.functional as F  # noqa: N812
 
+from isoglot.errors import ConfigurationError
 from isoglot.modules.encoder import input_embeddings, layer_modules
 from isoglot.modules.encodings import Encodings
 from isoglot.modules.masked_lm_head import masked_lm_head
@@ -181,3 +182,11 @@ def test_embeddings_that_do_more_than_look_up_are_left_alone(build_model, tokens
     torch.testing.assert_close(ours, plain)
     grads = [torch.autograd.grad(x.square().sum(), scaled.weight)[0] for x in (ours, plain)]
     torch.testing.assert_close(*grads)
+
+
+def test_a_layer_that_is_not_there_is_the_one_that_is_named(batch):
+    encodings = Encodings(*batch)
+    with pytest.raises(ConfigurationError, match="got 99, but this encoder has layers 0"):
+        encodings.hidden("pair", 99)
+    torch.testing.assert_close(encodings.hidden("pair", -1), encodings.last("pair"), rtol=0, atol=0)
+    assert encodings.forwards == 1

@@ -144,3 +144,12 @@ def test_a_tokenizer_that_is_not_there(tiny_recipe: Path, tmp_path: Path) -> Non
     recipe = load(tiny_recipe, [f"tokenizer={{path: {tmp_path / 'none'}}}"])
     with pytest.raises(ConfigurationError, match="none: does not exist"):
         load_tokenizer(recipe, {}, cache_folder(), Silent())
+
+
+def test_an_option_of_all_sources_under_one_of_them_is_told_its_place() -> None:
+    entries = [{"path": "a.tsv", "limit": 3}, {"path": "b.tsv", "limt": 3}]
+    with pytest.raises(ConfigurationError) as caught:
+        section(kind="bitext", source_language="en", target_language="de", sources=entries)
+    text = str(caught.value)
+    assert "sources.0.limit: holds for all sources together; write limit beside `sources`" in text
+    assert "sources.1.limt: unknown key" in text and text.count("sources.0.limit") == 1

@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 import json
 import stat
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,16 @@ import pytest
 from isoglot.errors import ConfigurationError, DiskError
 from isoglot.runs.files import read_json, write_json, write_text
 from isoglot.runs.folder import begin, clear, make_once
-from isoglot.runs.listed import LIST, add_to_list, damage, exchange, remove, whole_folder
+from isoglot.runs.listed import (
+    LIST,
+    add_to_list,
+    damage,
+    exchange,
+    read_whole,
+    recovered,
+    remove,
+    whole_folder,
+)
 
 
 class StoppedError(Exception):
@@ -221,18 +232,99 @@ def test_what_is_kept_to_save_time_is_made_anew_where_it_is_damaged(
 def test_a_disk_that_is_read_only_is_named_by_the_output(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    make = Path.mkdir
+    def refusing(method: Any) -> Any:
+        def refused(self: Path, *given: Any, **named: Any) -> None:
+            if ".partial" not in str(self):
+                return method(self, *given, **named)
+            raise OSError(errno.EROFS, "Read-only file system", str(self))
 
-    def refused(self: Path, *given: Any, **named: Any) -> None:
-        if ".partial" not in str(self):
-            return make(self, *given, **named)
-        raise OSError(errno.EROFS, "Read-only file system", str(self))
+        return refused
 
-    monkeypatch.setattr(Path, "mkdir", refused)
-    monkeypatch.setattr(Path, "unlink", refused)
+    monkeypatch.setattr(Path, "mkdir", refusing(Path.mkdir))
+    monkeypatch.setattr(Path, "unlink", refusing(Path.unlink))
     with (
         pytest.raises((ConfigurationError, DiskError), match=r"out: .*read-only") as caught,
         whole_folder(tmp_path / "out"),
     ):
         pass
     assert ".partial" not in str(caught.value)
+
+
+def test_what_a_killed_writer_hid_is_read_again(tmp_path: Path) -> None:
+    """A writer that is killed between its two renames leaves no folder of the name."""
+    folder, hidden_name = write(tmp_path / "model", a="old"), ".model.replaced.partial"
+    folder.rename(tmp_path / hidden_name)
+    assert recovered(folder) == folder and (folder / "a").read_text() == "old"
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]
+    folder.rename(tmp_path / hidden_name)
+    assert read_whole(folder, lambda place: (place / "a").read_text()) == "old"
+    folder.rename(tmp_path / hidden_name)
+    assert (write(folder, b="new") / "b").read_text() == "new"
+    assert names(folder) == ["b"]
+    assert recovered(tmp_path / "nothing") == tmp_path / "nothing", "what never was is not made"
+
+
+def test_what_a_killed_writer_hid_is_read_where_it_is_if_nothing_can_be_renamed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = write(tmp_path / "model", a="old")
+    folder.rename(tmp_path / ".model.replaced.partial")
+
+    def refuse(*_: Any) -> None:
+        raise PermissionError(errno.EACCES, "read-only")
+
+    monkeypatch.setattr(Path, "rename", refuse)
+    assert (recovered(folder) / "a").read_text() == "old"
+
+
+def test_a_folder_that_is_replaced_while_it_is_read_is_read_again(tmp_path: Path) -> None:
+    folder, readings = write(tmp_path / "model", a="old", b="old"), []
+
+    def read(place: Path) -> list[str]:
+        first = (place / "a").read_text()
+        if not readings:
+            write(folder, a="new", b="new")
+        readings.append(first)
+        return [first, (place / "b").read_text()]
+
+    assert read_whole(folder, read) == ["new", "new"]
+    assert readings == ["old", "new"]
+
+    def fail(place: Path) -> None:
+        readings.append("failed")
+        raise ConfigurationError("damaged")
+
+    with pytest.raises(ConfigurationError, match="damaged"):
+        read_whole(folder, fail)
+    assert readings.count("failed") == 1, "a folder that stays is not read again"
+
+
+_WRITER = """
+import sys
+from pathlib import Path
+from isoglot.runs.listed import whole_folder
+for number in range(60):
+    with whole_folder(sys.argv[1]) as folder:
+        for name in "ab":
+            (folder / name).write_text(f"{sys.argv[2]} {number}")
+"""
+_READER = """
+import sys
+from isoglot.runs.listed import read_whole
+for _ in range(300):
+    first, second = read_whole(sys.argv[1], lambda place: [(place / name).read_text() for name in "ab"])
+    assert first == second, (first, second)
+"""
+
+
+def test_processes_that_write_and_read_one_folder_do_not_disturb_each_other(tmp_path: Path) -> None:
+    folder = write(tmp_path / "model", a="first", b="first")
+    calls = [(_WRITER, "one"), (_WRITER, "two"), (_READER, "")]
+    processes = [
+        subprocess.Popen([sys.executable, "-c", code, folder, name], stderr=subprocess.PIPE, text=True)
+        for code, name in calls
+    ]
+    said = [process.communicate(timeout=200)[1] for process in processes]
+    assert [process.returncode for process in processes] == [0, 0, 0], said
+    assert (folder / "a").read_text() == (folder / "b").read_text()
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]

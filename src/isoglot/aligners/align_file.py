@@ -63,7 +63,10 @@ def align_file(
         require_room(saved)
     corpus = open_corpus(sources, "bitext", again=again)
     if form.output != "corpus":
-        return _align(corpus, out, aligner, form, progress, overwrite, out)
+        count = _align(corpus, out, aligner, form, progress, overwrite, out)
+        if str(out) != "-":
+            progress.note(f"{count:,} pairs aligned: {out}")
+        return count
     # What is read, by its content: of a prepared folder by its manifest, of an encoder by its weights.
     prepared = [str(Path(part.source.path) / MANIFEST) for part in corpus.inputs if part.manifest is not None]
     raw = [path for part in corpus.inputs if part.manifest is None for path in part.source.files()]
@@ -94,9 +97,13 @@ def align_file(
                 f"{path}: {'is missing' if content is None else 'was changed'}, and {out}, which was made with it, is "
                 f"finished; delete {out} to make both again"
             )
-    if not is_new:
-        progress.note(f"{out}: already exists for the same input; nothing to do")
-    return int(record["pairs"])
+    count = int(record["pairs"])
+    progress.note(
+        f"{count:,} pairs aligned: {out}"
+        if is_new
+        else f"{out}: already exists for the same input ({count:,} pairs); nothing to do"
+    )
+    return count
 
 
 def _contents(paths: Sequence[Path]) -> dict[str, str | None]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from itertools import islice, zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple, cast
@@ -16,15 +18,21 @@ from isoglot.aligners.statistical.bitext import BitextSide, Ints, WordNumbers
 from isoglot.aligners.statistical.decoding import SentenceAlignments
 from isoglot.aligners.statistical.eflomal import EflomalAligner
 from isoglot.aligners.statistical.methods import require_room
-from isoglot.aligners.statistical.model import AGREEMENT, StatisticalAligner
+from isoglot.aligners.statistical.model import StatisticalAligner
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.formats.sentence_pair import SentencePair
 from isoglot.formats.sources import UNNAMED
 from isoglot.formats.words import WordMode, has_unspaced
 from isoglot.modules.allocator import give_back_large_blocks
+from isoglot.runs.fingerprint import FileState, files_of, states
 from isoglot.runs.folder import key_of
+from isoglot.runs.listed import read_whole
 
 _LOG = logging.getLogger(__name__)
+_CAPACITY = 4
+"""Saved models that are held in memory."""
+_LOADING = threading.Lock()
+"""Threads that need the same model wait for one of them to load it."""
 
 
 def by_statistics(
@@ -53,7 +61,9 @@ def by_statistics(
         text = _encoded(read, more, aligner, mode, warn)
         tables = program.table(text.source.sentences(), text.target.sentences()).windows(text.pairs)
     else:
-        start = None if aligner.start is None else _loaded(aligner.start, words)
+        start = None if aligner.start is None else StatisticalAligner.load(aligner.start)
+        if start is not None:
+            _require_words(start, words)
         mode = _mode(words, start)
         text = _encoded(read, more, aligner, mode, warn)
         tables = _learned(aligner, text, mode, start, overwrite).windows(text.pairs)
@@ -96,17 +106,19 @@ def _by_loaded(
     request: SavedModel, read: ReadPairs, words: WordMode | None, warn: Warn, overwrite: bool
 ) -> Iterator[SentencePair]:
     """Links by a saved model."""
-    aligner = _loaded(request.load, words, **request.decoding())
-    if request.threshold is not None and aligner.symmetrisation != AGREEMENT:
+    folder = request.load
+    with _LOADING:
+        identity = read_whole(folder, lambda place: tuple(states(files_of(place))))
+        aligner = _loaded(folder, identity, any_language=request.any_language, **request.decoding())
+    if request.method not in (None, aligner.method):
         raise ConfigurationError(
-            f"--set threshold: {request.load} is read by {aligner.symmetrisation}, which has none; leave it out"
+            f"--method {request.method}: {folder} holds a trained {aligner.method} aligner; leave it out"
         )
+    _require_words(aligner, words)
     made_from = None
     if request.save is not None:
         made_from = _room(aligner, request.save, [aligner.trained().digest()], overwrite)
     _keep(aligner, request, made_from)
-    if request.any_language:
-        aligner.languages = "", ""
     return aligner.align_pairs(
         read(_mode(words, aligner), warn),
         warn=warn,
@@ -115,14 +127,20 @@ def _by_loaded(
     )
 
 
-def _loaded(model: Path, words: WordMode | None, **decoding: Any) -> StatisticalAligner:
-    """A saved model; one of text that was cut in another way is refused."""
-    aligner = StatisticalAligner.load(model, **decoding)
+@lru_cache(_CAPACITY)
+def _loaded(folder: Path, identity: tuple[FileState, ...], **options: Any) -> StatisticalAligner:
+    """A saved model, read again when its files change; nothing may change the aligner, which callers share."""
+    del identity
+    return StatisticalAligner.load(folder, **options)
+
+
+def _require_words(aligner: StatisticalAligner, words: WordMode | None) -> None:
+    """Refuse text that is cut in another way than the text of a saved model."""
     if words is not None and aligner.words not in (None, words):
         raise ConfigurationError(
-            f"{model} was trained on text split with --words {aligner.words}; leave --words out, or train another"
+            f"{aligner.name} was trained on text split with --words {aligner.words}; leave --words out, or train "
+            "another"
         )
-    return aligner
 
 
 def _mode(words: WordMode | None, trained: StatisticalAligner | None) -> WordMode:

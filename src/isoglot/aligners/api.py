@@ -9,12 +9,25 @@ import threading
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast, overload
+from typing import TYPE_CHECKING, Any, overload
 
-from isoglot.aligners.embedding.choice import untuned, with_kept
+from isoglot.aligners.align_pairs import align_pairs
+from isoglot.aligners.embedding.choice import untuned
 from isoglot.aligners.embedding.options import EmbeddingOptions
 from isoglot.aligners.embedding.running_text import align_running
-from isoglot.aligners.options import STATISTICAL, is_saved_model
+from isoglot.aligners.options import (
+    STATISTICAL,
+    Eflomal,
+    Encoder,
+    FastAlign,
+    Hmm,
+    SavedModel,
+    aligner_of,
+    is_saved_model,
+    paths_of,
+)
+from isoglot.aligners.pairs_in_files import Warn, more_bitext, read_pairs
+from isoglot.aligners.phrases import counted
 from isoglot.checkpoints.folder import BOX, checkpoint_folder, packed_file
 from isoglot.errors import ConfigurationError
 from isoglot.formats.pairs_in_memory import Sentence, pair_of, pairs_in_memory
@@ -23,6 +36,7 @@ from isoglot.formats.words import WordMode, require_mode
 from isoglot.frames import ResultList
 from isoglot.options import name_of_torch
 from isoglot.python_messages import names_arguments
+from isoglot.runs.files import check_outputs
 from isoglot.runs.fingerprint import FileState, files_of, states
 from isoglot.runs.reporter import AnyReporter, reporter_of, with_progress
 
@@ -31,7 +45,6 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
     from isoglot.aligners.embedding.aligner import EmbeddingAligner
-    from isoglot.aligners.statistical.model import StatisticalAligner
 
 DEFAULT_MODEL = BOX
 """The encoder where no model is named: the aligner that comes with isoglot."""
@@ -80,7 +93,8 @@ def align(  # noqa: PLR0913 - the face names what users look for
         device: ``cpu``, ``cuda``, ``cuda:1``, ``mps`` or a ``torch.device``; by default the fastest.
         dtype: ``float32``, ``bfloat16``, ``float16`` or a ``torch.dtype``.
         **options: More options of :class:`isoglot.EmbeddingOptions`, such as ``level="word"``; of a statistical aligner
-            ``symmetrisation``, and ``any_language=True`` to link text of other languages than it was trained on.
+            ``symmetrisation``, ``min_probability``, ``min_score``, and ``any_language=True`` to link text of other
+            languages than it was trained on.
 
     Returns:
         The links, their probabilities, and where the words stand in the text.
@@ -99,8 +113,12 @@ def align(  # noqa: PLR0913 - the face names what users look for
         (['The', 'river', '.'], [(0, 3), (4, 9), (9, 10)])
     """
     options = _chosen(options, layer, threshold, max_tokens, device, dtype)
-    aligner, mode = _aligner(model, method, words, tokenizer, options)
-    (pair,) = _linked(aligner, iter([pair_of(source, target)]), mode)
+    if method in STATISTICAL and not is_saved_model(model):
+        raise ConfigurationError(
+            f"method {method!r} learns from many pairs; call isoglot.align_many(pairs, method='hmm') without a model, "
+            "or give model=FOLDER of an aligner that `isoglot align BITEXT -m hmm --save FOLDER` kept"
+        )
+    (pair,) = _links(iter([pair_of(source, target)]), model, method, words, tokenizer, options)
     return pair
 
 
@@ -120,6 +138,7 @@ def align_many(
     max_tokens: int | None = None,
     device: str | torch.device | None = None,
     dtype: str | torch.dtype | None = None,
+    overwrite: bool = False,
     **options: Any,
 ) -> Iterator[SentencePair]: ...
 
@@ -140,6 +159,7 @@ def align_many(
     max_tokens: int | None = None,
     device: str | torch.device | None = None,
     dtype: str | torch.dtype | None = None,
+    overwrite: bool = False,
     **options: Any,
 ) -> ResultList[SentencePair]: ...
 
@@ -160,6 +180,7 @@ def align_many(  # noqa: PLR0913
     max_tokens: int | None = None,
     device: str | torch.device | None = None,
     dtype: str | torch.dtype | None = None,
+    overwrite: bool = False,
     **options: Any,
 ) -> ResultList[SentencePair] | Iterator[SentencePair]:
     """Link the words of many sentence pairs, in batches.
@@ -175,7 +196,8 @@ def align_many(  # noqa: PLR0913
         source: Name of the source column; without ``pairs`` the source sentences.
         target: Name of the target column; without ``pairs`` the target sentences.
         model: As in :func:`align`.
-        method: As in :func:`align`, or one that learns from the pairs: ``hmm`` or ``fast_align``.
+        method: As in :func:`align`, or one that learns from the pairs: ``hmm``, ``fast_align`` or, if the program is
+            installed, ``eflomal``.
         words: How text is cut, as in :func:`align`.
         tokenizer: Tokenizer of a loaded encoder.
         progress: A bar in notebooks and on terminals (``True``), or none.
@@ -184,8 +206,9 @@ def align_many(  # noqa: PLR0913
         max_tokens: Padded tokens of one batch.
         device: Where the encoder computes.
         dtype: What it computes in.
-        **options: As in :func:`align`; of a method that learns, those of
-            :class:`isoglot.aligners.statistical.model.StatisticalAligner`, such as ``lowercase=True``.
+        overwrite: Replace a model in the folder ``save`` that was learned from other pairs or with other options.
+        **options: As in :func:`align`; of a method that learns, those of `isoglot align`: ``lowercase=True``,
+            ``save="models/en-de"``, ``train_on="more.tsv"``, ``iterations=3``.
 
     Returns:
         A list; an iterator for input without a length.
@@ -204,20 +227,8 @@ def align_many(  # noqa: PLR0913
     """
     sentences = pairs_in_memory(pairs, source, target)
     options = _chosen(options, layer, threshold, max_tokens, device, dtype)
-    aligner: EmbeddingAligner | StatisticalAligner
-    if method in STATISTICAL and model is None:
-        _refuse_tokenizer(tokenizer)
-        from isoglot.aligners.statistical.model import StatisticalAligner  # noqa: PLC0415 - loads numba
-
-        every = list(sentences)
-        sentences = iter(every)
-        text = any(not all(pair.words) for pair in every)
-        mode = words if words is not None else "unicode" if text or not every else "whitespace"
-        aligner = StatisticalAligner(str(method), words=mode, **options)
-        aligner.fit_pairs(pair.cut(mode) for pair in every)
-    else:
-        aligner, mode = _aligner(model, method, words, tokenizer, options)
-    linked, data = _linked(aligner, sentences, mode), source if pairs is None else pairs
+    linked = _links(sentences, model, method, words, tokenizer, options, overwrite=overwrite)
+    data = source if pairs is None else pairs
     if not hasattr(data, "__len__"):
         return with_progress(linked, reporter_of(progress), "align")
     column = next(iter(data.values()), ()) if isinstance(data, Mapping) else data
@@ -239,91 +250,103 @@ def _chosen(
     return {**options, **{name: name_of_torch(value) for name, value in named.items() if value is not None}}
 
 
-def _linked(
-    aligner: EmbeddingAligner | StatisticalAligner, pairs: Iterator[SentencePair], mode: WordMode
-) -> Iterator[SentencePair]:
-    """The pairs, cut into words, with their links."""
-    cut = (pair.cut(mode) for pair in pairs)
-    if hasattr(aligner, "tokenizer"):
-        return align_running(cast("EmbeddingAligner", aligner), cut, mode=mode)
-    return aligner.align_pairs(cut)
-
-
-def _aligner(
+def _links(
+    pairs: Iterator[SentencePair],
     model: str | Path | PreTrainedModel | None,
     method: str | None,
     words: WordMode | None,
     tokenizer: PreTrainedTokenizerBase | None,
     options: dict[str, Any],
-) -> tuple[EmbeddingAligner | StatisticalAligner, WordMode]:
-    """The aligner, and how text is cut for it."""
+    *,
+    overwrite: bool = False,
+) -> Iterator[SentencePair]:
+    """The pairs, cut into words, with their links, by the aligner that these options describe."""
     if words is not None:
         require_mode(words)
-    if not isinstance(model, (str, Path)) or not is_saved_model(model):
-        return _encoder_aligner(model, method, tokenizer, options), words or "unicode"
-    _refuse_tokenizer(tokenizer)
-    if unknown := sorted(set(options) - {"symmetrisation", "threshold", "any_language"}):
-        raise ConfigurationError(
-            f"{model} holds a statistical aligner, which does not take {', '.join(unknown)}; leave them out"
+    if model is not None and not isinstance(model, str | Path):
+        chosen = EmbeddingOptions.build(
+            **untuned(options if method is None else {"method": method, **options})
         )
-    with _LOADING:
-        aligner = _saved(Path(model), _identity(Path(model)), **options)
-    if method not in (None, aligner.method):
+        return _links_of_encoder(pairs, Encoder(options=chosen), words, model, tokenizer)
+    named = {"model": model, "method": method}
+    request = aligner_of(**options, **{name: value for name, value in named.items() if value is not None})
+    if isinstance(request, Encoder):
+        if model is None and tokenizer is not None:
+            raise ConfigurationError(
+                "got a tokenizer without its model; add model=, or leave it out: the aligner of the package has its own"
+            )
+        return _links_of_encoder(pairs, request, words, request.model, tokenizer)
+    if tokenizer is not None:
+        raise ConfigurationError("tokenizer: a statistical aligner has none; leave it out")
+    return _links_by_statistics(pairs, request, words, overwrite)
+
+
+def _links_by_statistics(
+    pairs: Iterator[SentencePair],
+    request: FastAlign | Hmm | Eflomal | SavedModel,
+    words: WordMode | None,
+    overwrite: bool,
+) -> Iterator[SentencePair]:
+    """The pairs with the links of a statistical model, as ``isoglot align`` makes them."""
+    saved = paths_of(request, "save")
+    check_outputs(
+        [*saved, *paths_of(request, "lexicon")], paths_of(request, "train_on", "load", "start"), folders=saved
+    )
+    mode, sentences, languages = words, pairs, ("", "")
+    if not isinstance(request, SavedModel):
+        every = list(pairs)  # the method reads them twice: to learn, and to write their links
+        languages = every[0].languages if every else languages
+        text = any(not all(pair.words) for pair in every)
+        if mode is None and not paths_of(request, "start"):
+            mode = "unicode" if text or not every else "whitespace"
+
+    def read(cut: WordMode, warn: Warn | None) -> Iterator[SentencePair]:
+        return (pair.cut(cut) for pair in (sentences if isinstance(request, SavedModel) else every))
+
+    def more(cut: WordMode, warn: Warn | None) -> Iterator[SentencePair]:
+        bitext = more_bitext(getattr(request, "train_on", ()), languages)
+        return read_pairs(bitext, mode=cut, warn=warn, split=words is None)
+
+    return align_pairs(read, request, more=more, words=mode, overwrite=overwrite)
+
+
+def _links_of_encoder(
+    pairs: Iterator[SentencePair],
+    request: Encoder,
+    words: WordMode | None,
+    model: str | Path | PreTrainedModel,
+    tokenizer: PreTrainedTokenizerBase | None,
+) -> Iterator[SentencePair]:
+    """The pairs with the links of an encoder, which stays in memory for the next call if it has a name."""
+    if request.engine != "local":
         raise ConfigurationError(
-            f"got method {method!r}, but {model} holds a trained {aligner.method} aligner; leave method out"
+            f"--engine {request.engine}: is for a prepared folder; run `isoglot align FOLDER --engine ray`"
         )
-    trained = aligner.words or words or "whitespace"
-    if words not in (None, trained):
-        raise ConfigurationError(
-            f"{model} was trained on text split into {trained} words; pass words={trained!r}"
-        )
-    return aligner, trained
+    lexicon = paths_of(request, "lexicon")
+    check_outputs(lexicon, [])
+    aligner, mode = _encoder_aligner(model, tokenizer, request.options), words or "unicode"
+    linked = align_running(aligner, (pair.cut(mode) for pair in pairs), mode=mode)
+    return counted(linked, lexicon=lexicon[0]) if lexicon else linked
 
 
 def _encoder_aligner(
-    model: str | Path | PreTrainedModel | None,
-    method: str | None,
+    model: str | Path | PreTrainedModel,
     tokenizer: PreTrainedTokenizerBase | None,
-    options: dict[str, Any],
+    options: EmbeddingOptions,
 ) -> EmbeddingAligner:
-    if method in STATISTICAL:
-        raise ConfigurationError(
-            f"method {method!r} learns from many pairs; call isoglot.align_many(pairs, method='hmm') without a model, "
-            "or give model=FOLDER of an aligner that `isoglot align BITEXT -m hmm --save FOLDER` kept"
-        )
-    requested = options if method is None else {"method": method, **options}
-    if model is None and tokenizer is not None:
-        raise ConfigurationError(
-            "got a tokenizer without its model; add model=, or leave it out: the aligner of the package has its own"
-        )
-    name = DEFAULT_MODEL if model is None else model
-    requested = with_kept(name, requested) if isinstance(name, (str, Path)) else untuned(requested)
-    chosen = EmbeddingOptions.build(**requested)
-    if not isinstance(name, (str, Path)) or tokenizer is not None:
+    """An encoder with its options; one with a name is loaded once."""
+    if not isinstance(model, str | Path) or tokenizer is not None:
         from isoglot.aligners.embedding.aligner import EmbeddingAligner  # noqa: PLC0415 - loads torch
 
-        return EmbeddingAligner(name, tokenizer=tokenizer, options=chosen)
-    path = packed_file(name) or checkpoint_folder(name)
+        return EmbeddingAligner(model, tokenizer=tokenizer, options=options)
+    path = packed_file(model) or checkpoint_folder(model)
     with _LOADING:
-        return _embedding(str(name), _identity(path) if isinstance(path, Path) else (), chosen)
-
-
-def _refuse_tokenizer(tokenizer: object) -> None:
-    if tokenizer is not None:
-        raise ConfigurationError("tokenizer: a statistical aligner has none; leave it out")
+        return _embedding(str(model), _identity(path) if isinstance(path, Path) else (), options)
 
 
 def _identity(path: Path) -> tuple[FileState, ...]:
     """What tells a model that is loaded from one that has replaced it in its place."""
     return tuple(states(files_of(path)))
-
-
-@lru_cache(_CAPACITY)
-def _saved(folder: Path, identity: tuple[FileState, ...], **options: Any) -> StatisticalAligner:
-    del identity
-    from isoglot.aligners.statistical.model import StatisticalAligner  # noqa: PLC0415 - loads numba
-
-    return StatisticalAligner.load(folder, **options)
 
 
 @lru_cache(_CAPACITY)

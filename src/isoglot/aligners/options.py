@@ -3,15 +3,27 @@
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from isoglot.aligners.embedding.choice import with_kept
 from isoglot.aligners.embedding.options import METHODS, AnyEmbedding, LinkFilter
 from isoglot.aligners.statistical.options import DiagonalOptions, HmmOptions, Symmetrisation, Symmetriser
 from isoglot.checkpoints.folder import BOX
-from isoglot.checks import did_you_mean, validated
+from isoglot.checks import closest, validated
 from isoglot.errors import ConfigurationError
-from isoglot.options import Options, OutputFile, Workers, fields_of, flag_of, option
+from isoglot.options import (
+    Options,
+    OutputFile,
+    Workers,
+    fields_of,
+    flag_of,
+    internal,
+    one_or_more,
+    option,
+    option_names,
+    text_of_path,
+)
+from isoglot.runs.listed import recovered
 
 _LEARNING, _ENCODER, _READING, _WRITING, _SCALE = (
     "Learning from the bitext", "With an encoder", "How to read", "How to write", "On many machines",
@@ -42,7 +54,9 @@ _TRAIN_ON = "More bitext to learn from; its links are not written."
 class _Model(LinkFilter):
     """A statistical model, learned or loaded."""
 
-    symmetrisation: Symmetrisation | None = option(None, _SYMMETRISE, flags=["--symmetrise"], group=_LEARNING)
+    symmetrisation: Symmetrisation | None = option(
+        None, _SYMMETRISE, flags=["--symmetrisation", "--symmetrise"], group=_LEARNING
+    )
     threshold: float | None = option(None, _THRESHOLD, flags=None, gt=0, lt=1)
     save: Path | None = option(None, _MODEL_KEPT, group=_LEARNING)
     lexicon: OutputFile | None = option(None, _LEXICON, group=_LEARNING)
@@ -62,6 +76,7 @@ class _LearnedModel(_Model):
     lowercase: bool = option(False, "Compare words without case.", group=_LEARNING)
     train_on: tuple[str, ...] = option((), _TRAIN_ON, group=_LEARNING)
     start: Path | None = option(None, _START, group=_LEARNING)
+    _one_or_more = field_validator("train_on", mode="before")(one_or_more)
     usual: ClassVar[str] = "grow-diag-final-and"
 
     @model_validator(mode="after")
@@ -74,7 +89,7 @@ class _LearnedModel(_Model):
     def _has_threshold(self) -> Self:
         if self.threshold is not None and (self.symmetrisation or self.usual) != "agreement":
             raise ValueError(
-                "--set threshold: only --symmetrise agreement has a threshold; leave it out, or choose that"
+                "--set threshold: only --symmetrisation agreement has a threshold; leave it out, or choose that"
             )
         return self
 
@@ -82,14 +97,14 @@ class _LearnedModel(_Model):
 class FastAlign(_LearnedModel):
     """fast_align's model, learned from the input."""
 
-    kind: Literal["fast_align"] = option("fast_align", flags=None)
+    kind: Literal["fast_align"] = internal("fast_align")
     options: DiagonalOptions = DiagonalOptions()
 
 
 class Hmm(_LearnedModel):
     """The HMM aligner, learned from the input."""
 
-    kind: Literal["hmm"] = option("hmm", flags=None)
+    kind: Literal["hmm"] = internal("hmm")
     options: HmmOptions = HmmOptions()
     usual: ClassVar[str] = "agreement"
 
@@ -97,18 +112,20 @@ class Hmm(_LearnedModel):
 class SavedModel(_Model):
     """A statistical model that was saved."""
 
-    kind: Literal["saved"] = option("saved", flags=None)
+    kind: Literal["saved"] = internal("saved")
     load: Path = option(..., "Align with a saved model instead of learning from the input.", group=_LEARNING)
+    method: str | None = option(None, "The method that the model was trained with.", flags=None, exclude=True)
 
 
 class Eflomal(Options):
     """The external program, which keeps no model and reports no probabilities."""
 
-    kind: Literal["eflomal"] = option("eflomal", flags=None)
+    kind: Literal["eflomal"] = internal("eflomal")
     symmetrisation: Symmetriser = option(
-        "grow-diag-final-and", _SYMMETRISE, flags=["--symmetrise"], group=_LEARNING
+        "grow-diag-final-and", _SYMMETRISE, flags=["--symmetrisation", "--symmetrise"], group=_LEARNING
     )
     train_on: tuple[str, ...] = option((), _TRAIN_ON, group=_LEARNING)
+    _one_or_more = field_validator("train_on", mode="before")(one_or_more)
     program: str = option("eflomal-align", "Name or path of the program.", flags=None)
     arguments: str = option("", "Further arguments of the program, as one line.", flags=None)
 
@@ -116,8 +133,9 @@ class Eflomal(Options):
 class Encoder(Options):
     """An encoder's hidden states."""
 
-    kind: Literal["encoder"] = option("encoder", flags=None)
+    kind: Literal["encoder"] = internal("encoder")
     model: str = option(BOX, _ENCODER_NAME, group=_ENCODER)
+    _named = field_validator("model", mode="before")(text_of_path)
     options: AnyEmbedding
     lexicon: OutputFile | None = option(None, _LEXICON, group=_WRITING)
     engine: Literal["local", "ray"] = option(
@@ -225,7 +243,7 @@ class LinkFormat(Options):
 
 def is_saved_model(model: object) -> bool:
     """Whether a path is the folder of a statistical model that ``isoglot align --save`` wrote."""
-    return isinstance(model, str | Path) and (Path(model) / "model.json").is_file()
+    return isinstance(model, str | Path) and (recovered(model) / "model.json").is_file()
 
 
 def paths_of(aligner: Options, *names: str) -> list[Path]:
@@ -251,35 +269,46 @@ def aligner_of(**values: Any) -> AnyAligner:
     if "load" not in values and is_saved_model(values.get("model")):
         values["load"] = values.pop("model")
     if "load" in values:
-        return validated(SavedModel, values, what="a saved model", called=_flag)
+        return validated(SavedModel, values, what="a saved model", called=flag_of_aligner)
     method = values.get("method")
     learns = fields_of(*(_KINDS[name] for name in STATISTICAL))
     encoders = {name for name, _, _ in fields_of(Encoder)}
     only_learning = {name for name, _, _ in learns} - encoders
     if method is None and (learning := [name for name in values if name in only_learning]):
         raise ConfigurationError(
-            f"{', '.join(map(_flag, learning))}: only a method that learns from the bitext reads this; add "
+            f"{', '.join(map(flag_of_aligner, learning))}: only a method that learns from the bitext reads this; add "
             "--method hmm (the most accurate) or --method fast_align (the fastest)"
         )
     if method is None or method in METHODS:
         values = {"method": "itermax", **with_kept(values.get("model", BOX), values)}
         method = values["method"]
     if method not in _KINDS:
+        close = closest(method, _KINDS)
         raise ConfigurationError(
-            f"--method: unknown method {method!r}; {did_you_mean(method, _KINDS)} Statistical: "
-            f"{', '.join(STATISTICAL)}; with an encoder: {', '.join(METHODS)}"
+            f"--method: unknown method {method!r}; {f'did you mean {close!r}? ' if close else ''}"
+            f"Statistical: {', '.join(STATISTICAL)}; with an encoder: {', '.join(METHODS)}"
+        )
+    if method in STATISTICAL and "model" in values:
+        raise ConfigurationError(
+            f"--method {method}: learns from many pairs, without a model; leave --model out, or name the folder of an "
+            f"aligner that `isoglot align BITEXT --method {method} --save FOLDER` kept"
         )
     kind = _KINDS[method]
     options = {name: value for name, value in values.items() if name != "method"}
     if kind is Encoder:
         options["method"] = method
-    return validated(kind, options, what=f"method {method}", called=_flag)  # type: ignore[return-value]
+    return validated(kind, options, what=f"method {method}", called=flag_of_aligner)  # type: ignore[return-value]
 
 
-def _flag(name: str) -> str:
+def aligner_options() -> set[str]:
+    """Names of the options of all aligners, those without a flag of their own among them."""
+    return option_names(*_KINDS.values(), SavedModel) | {"method"}
+
+
+def flag_of_aligner(name: str) -> str:
     """How an option is given on the command line."""
-    if name in ("links", "method"):
-        return {"links": "LINKS", "method": "--method"}[name]
+    if name == "method":
+        return "--method"
     fields = {
         n: field
         for n, field, _ in fields_of(*_KINDS.values(), SavedModel, FileScoring, ModelScoring, LayerScoring)
@@ -350,12 +379,17 @@ def scoring_of(**options: Any) -> FileScoring | ModelScoring | LayerScoring:
             raise ConfigurationError(
                 "--layers: scores an encoder, and LINKS is a file; leave one of the two out"
             )
-        return validated(FileScoring, options, what="scoring a file", called=_flag)
+        return validated(FileScoring, options, what="scoring a file", called=_flag_of_scoring)
     if is_saved_model(options.get("model")):
-        return validated(ModelScoring, options, what="a saved statistical model", called=_flag)
+        return validated(ModelScoring, options, what="a saved statistical model", called=_flag_of_scoring)
     values = {"method": "itermax", **with_kept(options.get("model", BOX), options)}
     if "layers" not in options and "layer" in values:
         values["layers"] = str(values.pop("layer"))
     elif "layer" not in options:
         values.pop("layer", None)
-    return validated(LayerScoring, values, what=f"method {values['method']}", called=_flag)
+    return validated(LayerScoring, values, what=f"method {values['method']}", called=_flag_of_scoring)
+
+
+def _flag_of_scoring(name: str) -> str:
+    """How an option of `isoglot score` is given on the command line."""
+    return "LINKS" if name == "links" else flag_of_aligner(name)

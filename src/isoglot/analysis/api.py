@@ -26,6 +26,7 @@ from isoglot.options import Options
 from isoglot.python_messages import names_arguments
 from isoglot.results import Result
 from isoglot.runs.reporter import AnyReporter
+from isoglot.seeding import require_one_seed
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -55,7 +56,9 @@ def analyse(
     progress: AnyReporter = True,
     **options: Any,
 ) -> Any:
-    """Look into encoders, as ``isoglot analyse`` does; figures go to ``OUT/figures``, rows to ``OUT/results.jsonl``.
+    """Look into encoders, as ``isoglot analyse`` does; figures go to ``OUT/figures``.
+
+    ``alignment`` has no figure; its rows go to ``OUT/results.jsonl``.
 
     Args:
         analysis: ``alignment``, ``correlation``, ``map``, ``layers``, ``similarity``, ``geometry`` or ``alignments``.
@@ -134,6 +137,7 @@ def transfer(  # noqa: PLR0913 - the face names what users look for
         ConfigurationError: Fewer than two languages, a task without a head, or settings that do not fit.
         InputError: Data that cannot be read.
     """
+    require_one_seed(seed)
     from isoglot.analysis.transfer import TransferOptions  # noqa: PLC0415 - they load torch
     from isoglot.analysis.transfer import transfer as measure  # noqa: PLC0415
     from isoglot.formats.labelled.memory import data_source  # noqa: PLC0415

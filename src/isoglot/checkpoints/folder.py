@@ -4,6 +4,7 @@ from pathlib import Path
 
 from isoglot.errors import ConfigurationError
 from isoglot.runs.folder import CHECKPOINT, TOKENIZER_FILES
+from isoglot.runs.listed import recovered
 
 BOX = "box"
 """The name of the aligner that comes with the package."""
@@ -19,7 +20,7 @@ def checkpoint_folder(checkpoint: str | Path, *, file: str = "config.json") -> P
     """
     folder, name = Path(checkpoint).expanduser(), str(checkpoint)
     patterns = TOKENIZER_FILES if file == "tokenizer" else (file,)
-    for path in () if name == BOX else (folder, folder / CHECKPOINT):
+    for path in () if name == BOX else map(recovered, (folder, folder / CHECKPOINT)):
         if path.is_dir() and any(any(path.glob(pattern)) for pattern in patterns):
             return path
     if (packed := packed_file(checkpoint)) is not None:

@@ -157,9 +157,7 @@ def align(
     with Console(quiet=running.quiet) as console:
         if isinstance(aligner, Encoder) and "method" not in options:
             console.note(f"method: {aligner.options.method} (--method chooses another; --methods lists them)")
-        count = align_file(sources, out, aligner, form, progress=console, overwrite=running.overwrite)
-        if out != "-":
-            console.note(f"{count:,} pairs aligned: {out}")
+        align_file(sources, out, aligner, form, progress=console, overwrite=running.overwrite)
 
 
 @with_flags

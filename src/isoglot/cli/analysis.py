@@ -42,7 +42,7 @@ class Findings(RunFlags):
 
     out: Path = option(
         ...,
-        "A run's folder, or any other; figures go to OUT/figures, results to OUT/results.jsonl.",
+        "A run's folder, or any other; figures go to OUT/figures.",
         flags=["--out", "-o"],
     )
     labels: tuple[Label, ...] = option(
@@ -53,9 +53,19 @@ class Findings(RunFlags):
     )
 
 
+class ScoreFindings(Findings):
+    """Where rows of results go, of the analysis that writes them."""
+
+    out: Path = option(
+        ...,
+        "A run's folder, or any other; rows go to OUT/results.jsonl.",
+        flags=["--out", "-o"],
+    )
+
+
 @with_flags
 def alignment(
-    checkpoints: Checkpoints, request: AlignmentRequest, sides: CorpusReading, written: Findings
+    checkpoints: Checkpoints, request: AlignmentRequest, sides: CorpusReading, written: ScoreFindings
 ) -> None:
     """Score how often translations are nearest embeddings.
 

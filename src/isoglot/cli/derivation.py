@@ -1,18 +1,16 @@
 """``isoglot derive``, ``isoglot fit-order`` and ``isoglot world``."""
 
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from isoglot.cli.console import Console
-from isoglot.cli.flags import RemakeFlags, ReplaceFlags, given_fields, with_flags
+from isoglot.cli.flags import RemakeFlags, ReplaceFlags, with_flags
 from isoglot.derivation.options import DeriveRequest, OrderFitRequest
-from isoglot.errors import ConfigurationError
 from isoglot.formats.sources import READING, LinkReading, Reading
-from isoglot.options import extra_of, flag_of, option
+from isoglot.options import option
 from isoglot.synthetic.options import WorldRequest
 
 
@@ -61,10 +59,10 @@ def derive(
     isoglot derive en_ewt.conllu --transform syn --syntax en~fr@N~fr@V --models galactic --lang en --out data/syn
     """
     from isoglot.derivation.derive_corpus import derive_corpus
+    from isoglot.derivation.idle_options import require_used
 
-    if problems := list(_idle(request, reading, inputs[0])):
-        raise ConfigurationError([f"{problem}; leave it out" for problem in problems])
     languages = tuple(tag for tag in (reading.language, reading.target_language) if tag)
+    require_used(request, reading, inputs[0], languages)
     source = reading.model_dump(include=set(Reading.model_fields), exclude_defaults=True)
     request = request.model_copy(update={"languages": languages, "source": source})
     with Console(quiet=running.quiet) as console:
@@ -103,42 +101,6 @@ def fit_order(
                 f"{path}: {len(fit.model.weights):,} features from {fit.groups:,} groups, "
                 f"{fit.bits_before:.2f} bits an order before and {fit.bits:.2f} after"
             )
-
-
-def _idle(request: DeriveRequest, source: DerivedFrom, path: str) -> Iterator[str]:
-    """Flags that were given and would do nothing: why."""
-    from isoglot.derivation.input import kind_of
-    from isoglot.derivation.sharing import COPY_FILE
-    from isoglot.derivation.spec import TRANSFORMS, parse_names
-
-    names, kind, options = parse_names(request.transform), request.kind or kind_of(path), request.options
-    flags = {
-        name: (flag_of(name, field), extra_of(field).get("needs")) for name, field in given_fields(request)
-    }
-    for flag, needs in flags.values():
-        if needs in TRANSFORMS and needs not in names:
-            yield f"{flag} is for {needs}, but --transform is {request.transform}"
-        elif needs and needs not in TRANSFORMS and kind not in needs.split(" and "):
-            yield f"{flag} is for {needs} data, got {kind}"
-    tokenizer = request.tokenizer
-    copied = tokenizer is not None and (Path(tokenizer) / COPY_FILE).is_file()
-    pieces = "trans" in names or ("inv" in names and options.level == "token")
-    if source.target_language is not None and kind not in ("bitext", "aligned"):
-        yield f"--target-lang is for bitext and aligned data, got {kind}"
-    for name, field in given_fields(source):
-        if name in Reading.model_fields and kind in ("tagged", "nli", "paws", "qa"):
-            yield f"{flag_of(name, field)} is for text, bitext, aligned and treebank data, got {kind}"
-    for name, idle, why in (
-        ("end_marks", "inv" not in names and not request.rows.split, "is for inv and --split-sentences"),
-        ("tokenizer", not pieces, "is for trans, and for inv with --level token"),
-        ("alphabet", tokenizer is not None, "changes letters, and --tokenizer copies pieces"),
-        ("script", tokenizer is None, "needs --tokenizer, whose copies it is about"),
-        ("with_replacement", not options.overlap, "needs --overlap, whose pieces it draws"),
-        ("first_parse_only", request.parses is None, "needs --parses"),
-        *((name, copied, f"is fixed in the copy {tokenizer}") for name in ("overlap", "with_replacement", "script")),
-    ):  # fmt: skip
-        if name in flags and idle:
-            yield f"{flags[name][0]} {why}"
 
 
 @with_flags

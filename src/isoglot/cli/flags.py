@@ -77,16 +77,6 @@ def with_flags(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-def given_fields(options: BaseModel) -> Iterator[tuple[str, FieldInfo]]:
-    """Fields that were set to something, those of nested models included."""
-    for name, field in type(options).model_fields.items():
-        value = getattr(options, name)
-        if isinstance(value, BaseModel):
-            yield from given_fields(value)
-        elif name in options.model_fields_set and value:
-            yield name, field
-
-
 def _parameters(*models: type[BaseModel]) -> Iterator[inspect.Parameter]:
     for name, field, needed in fields_of(*models):
         extra, description = extra_of(field), field.description or ""

@@ -17,6 +17,7 @@ from isoglot.mining.options import (
     NamedEncoder,
     Scorers,
     SentenceAlignOptions,
+    require_encoder,
 )
 from isoglot.options import Options, OutputFile, OutputText, option
 
@@ -64,6 +65,7 @@ def filter_(
     from isoglot.mining.filter_pairs import filter_files
     from isoglot.mining.pair_scores import PairScorer
 
+    require_encoder(scorers, scorers.model)
     languages = [tag or unnamed for tag, unnamed in zip(pairs.tags, UNNAMED, strict=False)]
     corpus = open_corpus(inputs, "bitext", languages=languages, **pairs.reading)
     with Console(quiet=running.quiet) as console:

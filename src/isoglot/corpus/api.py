@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from isoglot.checks import did_you_mean, shortened, validated
 from isoglot.corpus.options import PrepareOptions
@@ -25,6 +25,9 @@ from isoglot.runs.files import whole_path
 from isoglot.runs.folder import key_of
 from isoglot.runs.reporter import AnyReporter, bars_on_terminals, reporter_of
 
+Engine = Literal["local", "ray"]
+"""Where a corpus is prepared."""
+
 
 @names_arguments
 def prepare(
@@ -36,7 +39,7 @@ def prepare(
     progress: AnyReporter = True,
     processes: int | None = None,
     overwrite: bool = False,
-    engine: Literal["local", "ray"] = "local",
+    engine: Engine = "local",
     **settings: Any,
 ) -> PrepareSummary:
     """Read, clean and filter parallel or plain text, and write it as one Parquet corpus with a manifest.
@@ -79,6 +82,8 @@ def prepare(
         raise ConfigurationError(
             [f"prepare option {name}: unknown key; {did_you_mean(name, known)}" for name in unknown]
         )
+    if engine not in get_args(Engine):
+        raise ConfigurationError(f"engine: got {engine!r}; {did_you_mean(engine, get_args(Engine))}")
     how = {name: settings.pop(name) for name in list(settings) if name in Reading.model_fields}
     reading = validated(Reading, how, what="prepare option")
     options = validated(PrepareOptions, dict(options or ()) | settings, what="prepare option")

@@ -19,6 +19,7 @@ from isoglot.runs.cache import cache_folder
 from isoglot.runs.files import is_stream, write_text
 from isoglot.runs.fingerprint import files_of, fingerprint
 from isoglot.runs.folder import MANIFEST, key_of, make_once
+from isoglot.runs.listed import recovered
 
 if TYPE_CHECKING:
     import datasets
@@ -180,7 +181,7 @@ def load_corpus(path: str | Path) -> datasets.Dataset:
     from isoglot.corpus.encode.store import open_stream, write_batches  # noqa: PLC0415 - slow to import
     from isoglot.schema import SCHEMAS, require  # noqa: PLC0415 - slow to import
 
-    folder = Path(path)
+    folder = recovered(path)
     manifest = read_manifest(folder)
     if manifest is None:
         reason = "has no manifest that can be read" if folder.is_dir() else "does not exist"

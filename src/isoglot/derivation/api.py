@@ -8,6 +8,7 @@ from typing import Any
 
 from isoglot.checks import did_you_mean, validated
 from isoglot.derivation.derive_corpus import DeriveSummary, derive_corpus
+from isoglot.derivation.idle_options import require_used
 from isoglot.derivation.options import DeriveRequest, DeriverOptions, TransformOptions
 from isoglot.errors import ConfigurationError
 from isoglot.formats.sources import Reading
@@ -83,6 +84,7 @@ def derive(
             } - parts.keys() | _RENAMED.keys()
             raise ConfigurationError(f"derive option {name}: unknown; {did_you_mean(name, known)}")
         parts[home][field] = value
+    reading = validated(Reading, parts["source"], what="derive option")
     values = {
         **parts[""],
         "transform": transform,
@@ -90,8 +92,9 @@ def derive(
         "tokenizer": None if tokenizer is None else str(tokenizer),
         "options": validated(TransformOptions, parts["options"], what="derive option"),
         "rows": validated(DeriverOptions, parts["rows"], what="derive option"),
-        "source": validated(Reading, parts["source"], what="derive option").model_dump(exclude_defaults=True),
+        "source": reading.model_dump(exclude_defaults=True),
     }
     paths = [inputs] if isinstance(inputs, str | Path) else list(inputs)
     request = validated(DeriveRequest, values, what="derive option")
+    require_used(request, reading, str(paths[0]), request.languages)
     return derive_corpus(paths, out, request, overwrite=overwrite, progress=progress)

@@ -45,7 +45,7 @@ class TransformOptions(Options):
     models: Path | None = _syn(
         None, "Folder with en@N.orm, fr@N.orm and so on; or built-in, with head-final as the other language."
     )
-    rate: float = _syn(0.05, "Share of the substrate.", flags=["--lambda"], ge=0, le=1)
+    rate: float = _syn(0.05, "Share of the substrate.", flags=["--rate", "--lambda"], ge=0, le=1)
     ud_labels: Literal["ud2", "literal"] = _syn("ud2", _LABELS)
     oversize: Literal["skip", "keep"] = _syn(
         "skip", "Sentences of a head with over six dependents: skip, or keep their order."

@@ -44,7 +44,7 @@ from isoglot.runs.history import HISTORY, Checkpoint
 from isoglot.runs.listed import add_to_list, remove, require_own, whole_folder
 from isoglot.runs.lock import occupied
 from isoglot.runs.reporter import AnyReporter, Silent, reporter_of
-from isoglot.seeding import seed_for
+from isoglot.seeding import require_one_seed, seed_for
 from isoglot.tasks import task_class, task_with_data
 from isoglot.tasks.base import Task, TrainableTask, check_locations
 from isoglot.tasks.cards import TASK_FILE, origin
@@ -115,6 +115,7 @@ def finetune(  # noqa: PLR0913 - the face names what it takes
         ConfigurationError: A task without a head, no data, another run in ``out``, or settings that do not fit.
         InputError: Data that cannot be read.
     """
+    require_one_seed(seed)
     named = {
         "epochs": epochs, "batch_size": batch_size, "learning_rate": learning_rate, "max_length": max_length
     }  # fmt: skip

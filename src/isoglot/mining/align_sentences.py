@@ -18,7 +18,7 @@ from isoglot.errors import ConfigurationError
 from isoglot.formats.pair_writer import pair_writer
 from isoglot.formats.words import is_blank
 from isoglot.frames import ResultList, Tabular
-from isoglot.mining.options import SentenceAlignOptions
+from isoglot.mining.options import SentenceAlignOptions, vector_options
 from isoglot.mining.sentence_paths import cheapest_groups, length_ratio, mutual_lines, spaced, usual_skip
 from isoglot.mining.text_rows import TextRow, pair_of_rows, require_texts, text_rows
 from isoglot.mining.vectors import (
@@ -77,7 +77,8 @@ def align_sentences(
         target: Lines of its translation.
         model: Folder or hub name of an encoder of sentences, ``box`` by default, or any function of texts, such as a
             :class:`isoglot.tasks.text_vectors.TextEncoder`.
-        **options: Fields of :class:`isoglot.mining.options.SentenceAlignOptions`, such as ``max_size=6``.
+        **options: Fields of :class:`isoglot.mining.options.SentenceAlignOptions`, such as ``max_size=6``, and
+            of an encoder with a name those of :class:`isoglot.mining.options.VectorOptions`, such as ``layer=8``.
 
     Returns:
         Groups in the order of the documents; every line that is not blank is in one.
@@ -93,6 +94,7 @@ def align_sentences(
 
     Sources: Thompson and Koehn 2019 (Vecalign), Liu and Zhu 2023 (Bertalign).
     """
+    vectors = vector_options(options, model, what="align-sentences option")
     chosen = validated(SentenceAlignOptions, options, what="align-sentences option")
     sides = [
         _blocks((TextRow(line, text) for line, text in enumerate(given_texts(texts, name), 1)), chosen)
@@ -106,7 +108,7 @@ def align_sentences(
             " ".join(row.text for row in rows),
             " ".join(row.text for row in translations),
         )
-        for rows, translations, score in _groups(_paired(*sides), sentence_encoder(model), chosen)
+        for rows, translations, score in _groups(_paired(*sides), sentence_encoder(model, vectors), chosen)
     )
 
 

@@ -28,7 +28,7 @@ from isoglot.formats.sources import Source
 from isoglot.frames import Tabular
 from isoglot.languages import codes_of
 from isoglot.mining.histogram import Histogram
-from isoglot.mining.options import FilterOptions
+from isoglot.mining.options import FilterOptions, vector_options
 from isoglot.mining.pair_rules import PairRules, check_pair_rules
 from isoglot.mining.pair_scores import PairScorer
 from isoglot.mining.vectors import SentenceEncoder
@@ -123,7 +123,8 @@ def filter_pairs(
         languages: Codes of both languages, for the rule of scripts: ``("en", "de")`` or ``"en,de"``; a statistical
             model of others is refused.
         progress: A bar in notebooks and on terminals (``True``), or none.
-        **options: Fields of :class:`isoglot.mining.options.FilterOptions`, such as ``min_margin=1.02``.
+        **options: Fields of :class:`isoglot.mining.options.FilterOptions`, such as ``min_margin=1.02``, and of a
+            ``model`` with a name those of :class:`isoglot.mining.options.VectorOptions`, such as ``layer=8``.
 
     Returns:
         Each pair, cleaned of repeated spaces, in its place.
@@ -133,11 +134,12 @@ def filter_pairs(
         >>> [(pair.reason, sorted(pair.scores)) for pair in found]
         [('', ['alignment', 'source_coverage', 'target_coverage']), ('copied', [])]
     """
+    vectors = vector_options(options, model, what="filter option")
     chosen = validated(FilterOptions, options, what="filter option")
     tags = codes_of(languages) if isinstance(languages, str) else list(languages)
     if len(tags) != 2:
         raise ConfigurationError(f"languages: expected two codes such as ('en', 'de'), got {languages!r}")
-    scorer = PairScorer(model, aligner, chosen)
+    scorer = PairScorer(model, aligner, chosen, vectors)
     source, target = tags
     check_pair_rules([Source(path="-", source_language=source, target_language=target)], chosen)
     if pairs is None:

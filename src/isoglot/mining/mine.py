@@ -22,7 +22,7 @@ from isoglot.formats.pair_writer import pair_writer
 from isoglot.formats.words import is_blank
 from isoglot.frames import ResultList, Tabular
 from isoglot.mining.histogram import Histogram
-from isoglot.mining.options import MineOptions
+from isoglot.mining.options import MineOptions, vector_options
 from isoglot.mining.text_rows import TextRow, pair_of_rows, require_texts, text_rows
 from isoglot.mining.vectors import SentenceEncoder, line_counter, sentence_encoder, stored_vectors
 from isoglot.modules.devices import resolve_device
@@ -75,7 +75,8 @@ def mine(
         model: Folder or hub name of an encoder (its last layer, mean pooling), by default ``box``; or any function from
             texts to vectors, such as a :class:`isoglot.tasks.text_vectors.TextEncoder` of another layer.
         progress: Bars in notebooks and on terminals (``True``), or none; a function such as ``print`` gets lines.
-        **options: Fields of :class:`isoglot.mining.options.MineOptions`, such as ``neighbours=16``.
+        **options: Fields of :class:`isoglot.mining.options.MineOptions`, such as ``neighbours=16``, and of an encoder
+            with a name those of :class:`isoglot.mining.options.VectorOptions`, such as ``layer=8``.
 
     Returns:
         Pairs, the best first.
@@ -90,13 +91,16 @@ def mine(
 
     Source: Artetxe and Schwenk 2019.
     """
+    vectors = vector_options(options, model, what="mine option")
     chosen = validated(MineOptions, options, what="mine option")
     require_package(chosen.search)
     sides = [
         _distinct(TextRow(line, text) for line, text in enumerate(given_texts(texts, name), 1))
         for name, texts in (("source", source), ("target", target))
     ]
-    mined = _mined(sides[0], sides[1], sentence_encoder(model), chosen, reporter_of(progress).progress)
+    mined = _mined(
+        sides[0], sides[1], sentence_encoder(model, vectors), chosen, reporter_of(progress).progress
+    )
     return ResultList(MinedPair(score, s.text, t.text, s.line, t.line) for score, s, t in mined)
 
 

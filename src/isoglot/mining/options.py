@@ -1,10 +1,13 @@
 """What `isoglot filter`, `mine` and `align-sentences` take: a field is an argument in Python and a flag."""
 
-from typing import Literal
+from pathlib import Path
+from typing import Any, Literal
 
 from isoglot.checkpoints.folder import BOX
+from isoglot.checks import validated
 from isoglot.corpus.options import RULES, RowRules
-from isoglot.options import Options, Precision, option
+from isoglot.errors import ConfigurationError
+from isoglot.options import Options, Precision, flag_of, option
 
 ENCODER, _SCORES = "Sentence vectors", "Scores"
 
@@ -23,8 +26,36 @@ class VectorOptions(Options):
         "", "Text before each sentence, if the encoder was trained with one: 'query: ' (E5).", group=ENCODER
     )
     dtype: Literal["auto", Precision] = option(
-        "auto", "auto: bfloat16 where the hardware computes in it.", flags=["--precision"], group=ENCODER
+        "auto",
+        "auto: bfloat16 where the hardware computes in it.",
+        flags=["--dtype", "--precision"],
+        group=ENCODER,
     )
+
+
+def vector_options(options: dict[str, Any], model: object, *, what: str) -> VectorOptions:
+    """Take the options of sentence vectors out of those of a verb."""
+    chosen = {name: options.pop(name) for name in list(options) if name in VectorOptions.model_fields}
+    vectors = validated(VectorOptions, chosen, what=what)
+    require_encoder(vectors, model)
+    return vectors
+
+
+def require_encoder(vectors: VectorOptions, model: object) -> None:
+    """Refuse options of sentence vectors where no encoder with a name reads them.
+
+    A function that makes vectors has made these choices itself.
+    """
+    chosen = [
+        flag_of(name, field)
+        for name, field in VectorOptions.model_fields.items()
+        if name in vectors.model_fields_set
+    ]
+    if chosen and not isinstance(model, str | Path):
+        given = "no --model" if model is None else type(model).__name__
+        raise ConfigurationError(
+            f"{', '.join(chosen)}: only a --model with a name reads this, got {given}; leave it out"
+        )
 
 
 class NamedEncoder(VectorOptions):
@@ -43,7 +74,7 @@ class MineOptions(Options):
         "margin: ratio of the cosine to the mean of both sides' nearest; csls: twice their difference; cosine.",
     )
     neighbours: int = option(
-        4, "Nearest sentences of each sentence that are compared.", flags=["-k", "--neighbours"], ge=1
+        4, "Nearest sentences of each sentence that are compared.", flags=["--neighbours", "-k"], ge=1
     )
     retrieval: Literal["max", "intersection", "forward", "backward"] = option(
         "max",
@@ -116,7 +147,7 @@ class FilterOptions(RowRules):
         None, "Least share of words that are linked, on either side.", group=_SCORES, ge=0, le=1
     )
     neighbours: int = option(
-        4, "Nearest sentences for the margin.", flags=["-k", "--neighbours"], group=_SCORES, ge=1
+        4, "Nearest sentences for the margin.", flags=["--neighbours", "-k"], group=_SCORES, ge=1
     )
     any_language: bool = option(
         False, "Use a saved model for text of other languages than it was trained on.", group=_SCORES

@@ -12,6 +12,7 @@ from isoglot.modules.encoder import (
     input_embeddings,
     is_compiled,
     layer_modules,
+    layer_number,
     num_layers,
 )
 from isoglot.modules.shared_table import SharedTable
@@ -63,6 +64,9 @@ class Encodings:
 
         **Shape**: (batch, length, hidden).
         """
+        layer = layer_number(
+            self.model, layer
+        )  # a layer that is not there is named before others are read for it
         if (view, side, layer) not in self._cache:
             for number, states in self._encode(view, side, layer).items():
                 self._cache[view, side, number] = states

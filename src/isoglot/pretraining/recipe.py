@@ -132,6 +132,7 @@ class StreamSection(OpenSection):
         with reported_together() as problems:
             for key in (key for key in values if key not in known):
                 problems.append(Problem(f"unknown key; {did_you_mean(key, known)}", (key,)))
+            problems.extend(cls._misplaced(values))
             with collected(problems):
                 checked_recipe["inputs"] = cls.sources_of(values)
             with collected(problems):
@@ -158,8 +159,30 @@ class StreamSection(OpenSection):
         with reported_together() as problems:
             for number, entry in enumerate(several):
                 with collected(problems, "sources", number):
-                    sources.append(checked(Source, {**shared, **entry} if isinstance(entry, dict) else entry))
+                    own = entry
+                    if isinstance(entry, dict):
+                        own = {**shared, **{k: v for k, v in entry.items() if k not in _of_all_sources()}}
+                    sources.append(checked(Source, own))
         return sources
+
+    @staticmethod
+    def _misplaced(values: Mapping[str, Any]) -> list[Problem]:
+        """Options of preparing that stand under one of several sources, where they cannot hold."""
+        entries = values.get("sources")
+        return [
+            Problem(
+                f"holds for all sources together; write {key} beside `sources`, not under one of them",
+                ("sources", number, key),
+            )
+            for number, entry in enumerate(entries if isinstance(entries, list) else ())
+            for key in (entry if isinstance(entry, dict) else ())
+            if key in _of_all_sources()
+        ]
+
+
+def _of_all_sources() -> set[str]:
+    """Options of preparing, which hold for all sources of a section together."""
+    return PrepareOptions.model_fields.keys() - Source.model_fields.keys()
 
 
 class _BuiltSection(OpenSection):

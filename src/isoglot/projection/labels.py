@@ -62,7 +62,7 @@ class ProjectionCounts:
 
     def summary(self) -> str:
         """One line."""
-        parts = [f"{self.examples:,} examples, {self.written:,} written"]
+        parts = [f"{self.examples:,} example{'s' * (self.examples != 1)}, {self.written:,} written"]
         if self.words:
             parts.append(f"{self.labelled:,} of {self.words:,} words labelled")
         if self.spans:

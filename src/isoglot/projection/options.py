@@ -3,13 +3,13 @@
 from pathlib import Path
 from typing import Any, Literal, Self, get_args
 
-from pydantic import model_validator
+from pydantic import field_validator, model_validator
 
-from isoglot.aligners.options import AnyAligner, Encoder, aligner_of
-from isoglot.checks import validated
+from isoglot.aligners.options import AnyAligner, Encoder, aligner_of, aligner_options, flag_of_aligner
+from isoglot.checks import did_you_mean, validated
 from isoglot.errors import ConfigurationError
 from isoglot.formats.sources import READING, bare_suffix
-from isoglot.options import Options, OutputFile, flag_of, option
+from isoglot.options import Options, OutputFile, flag_of, internal, one_or_more, option, option_names
 from isoglot.projection.rule import GAP
 
 Kind = Literal["pos", "ner", "questions", "offsets", "markup"]
@@ -25,10 +25,10 @@ _LINKS, _WRITING = "Where links come from", "How to write"
 class ReadyLinks(Options):
     """Word links from a file."""
 
-    kind: Literal["ready"] = option("ready", flags=None)
+    kind: Literal["ready"] = internal("ready")
     links_file: Path = option(
         ..., "Read the links from this file instead of aligning: line i for the i-th sentence.",
-        flags=["--links"], group=_LINKS,
+        flags=["--links-file", "--links"], group=_LINKS,
     )  # fmt: skip
     min_probability: float = option(
         0.0, "Leave out links below this probability or similarity.", group=_WRITING, ge=0, le=1
@@ -71,6 +71,7 @@ class ProjectOptions(Options):
     )
     whole: bool = option(False, "Of questions, align whole contexts, not sentence by sentence.", group=_LINKS)
     gap: int = option(GAP, "Longest gap in a span that is filled in, in words.", group=_WRITING, ge=0)
+    _one_or_more = field_validator("allowed", mode="before")(one_or_more)
     uncertain: Literal["blank", "outside", "drop"] = option(
         "blank",
         "Words that may have lost a label: blank leaves them unlabelled (_), outside writes O, drop leaves out the "
@@ -100,7 +101,9 @@ class ProjectOptions(Options):
                 "--segmented: is for --kind markup; give the segmented text as the translation, and --words whitespace"
             )
         if isinstance(self.links, Encoder) and self.links.engine == "ray":
-            raise ValueError("--engine ray: align with `isoglot align --engine ray`, and give --links FILE")
+            raise ValueError(
+                "--engine ray: align with `isoglot align --engine ray`, and give --links-file FILE"
+            )
         return self
 
 
@@ -114,7 +117,17 @@ def project_options(labels: str | Path, **options: Any) -> ProjectOptions:
         'pos'
     """
     suffix = bare_suffix(str(labels))
-    values = {name: options.pop(name) for name in list(options) if name in ProjectOptions.model_fields}
+    own = option_names(ProjectOptions) - aligner_options() - option_names(ReadyLinks)
+    known = own | aligner_options() | option_names(ReadyLinks)
+    if unknown := [name for name in options if name not in known]:
+        raise ConfigurationError(
+            [f"{_flag(name)}: unknown option; {did_you_mean(name, known)}" for name in unknown]
+        )
+    if "links" in options and options.get("method") not in ("ot", "pointer"):
+        raise ConfigurationError(
+            "--set links: only the methods ot and pointer have this option; give a file of links as --links-file FILE"
+        )
+    values = {name: options.pop(name) for name in list(options) if name in own}
     values["kind"] = values.get("kind") or _BY_SUFFIX.get(suffix)
     if values["kind"] is None:
         raise ConfigurationError(
@@ -124,12 +137,13 @@ def project_options(labels: str | Path, **options: Any) -> ProjectOptions:
     if suffix != ".tmx":
         values["source_language"] = values.get("source_language") or "en"
     if "links_file" in options:
-        values["links"] = validated(ReadyLinks, options, what="--links", called=_flag)
+        values["links"] = validated(ReadyLinks, options, what="a file of links", called=_flag)
     else:
         values["links"] = aligner_of(**options)
     return validated(ProjectOptions, values, what="project", called=_flag)
 
 
 def _flag(name: str) -> str:
+    """How an option is given on the command line."""
     fields = {**ProjectOptions.model_fields, **ReadyLinks.model_fields}
-    return flag_of(name, fields[name]) if name in fields else "--" + name.replace("_", "-")
+    return flag_of(name, fields[name]) if name in fields else flag_of_aligner(name)

@@ -16,7 +16,7 @@ from isoglot.errors import ConfigurationError
 from isoglot.runs.files import is_temporary, make_folder, read_json, write_json
 from isoglot.runs.fingerprint import digest
 from isoglot.runs.history import HISTORY
-from isoglot.runs.listed import LIST, damage, listed_in, remove, whole_folder
+from isoglot.runs.listed import LIST, damage, listed_in, recovered, remove, whole_folder
 from isoglot.runs.lock import locked
 
 MANIFEST = "manifest.json"
@@ -177,6 +177,7 @@ def make_unless(
     ``resumes``: Whether ``make`` continues in an unfinished folder; otherwise it gets a new one.
     """
     with locked(folder):  # also to look: a lock that a killed process left goes with it
+        recovered(folder)
         if (manifest_before := finished()) is not None:
             return manifest_before, False
         with nullcontext(make_folder(folder)) if resumes else whole_folder(folder) as path:

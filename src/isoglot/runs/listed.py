@@ -2,13 +2,13 @@
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from stat import S_IMODE
-from typing import Any
+from typing import Any, TypeVar
 
-from isoglot.errors import ConfigurationError
+from isoglot.errors import ConfigurationError, IsoglotError
 from isoglot.runs.files import (
     beside,
     digest_of,
@@ -21,10 +21,14 @@ from isoglot.runs.files import (
     write_json,
 )
 from isoglot.runs.fingerprint import digest
+from isoglot.runs.lock import locked
 
 LIST = ".isoglot.json"
 """In a folder: its files with sizes and hashes."""
 _SHOWN = 3
+_READINGS = 20
+"""How often a folder is read again that is replaced while it is read."""
+Value = TypeVar("Value")
 _UNPACKED = re.compile(r"[0-9a-f]+\.(arrow|json)")  # of earlier releases, without a folder of their own
 
 
@@ -43,9 +47,9 @@ def whole_folder(path: str | Path) -> Iterator[Path]:
     if target.exists() and not target.is_dir():
         raise ConfigurationError(f"{path} is a file, but the output is a folder; choose another name")
     make_folder(target.parent)
-    if not target.exists() and _replaced(target).exists():
-        _replaced(target).rename(target)  # its writer was killed between two renames
-    require_own(target)
+    with locked(target):
+        _put_back(target)
+        require_own(target)
     with beside(target, path) as new:
         new.mkdir(0o700 if target.exists() else 0o777)
         yield new
@@ -57,6 +61,8 @@ def whole_folder(path: str | Path) -> Iterator[Path]:
 def exchange(new: Path, target: Path, *, unlisted: str = "") -> None:
     """List a finished folder's files and give it its name; what was there goes only then, by its own list.
 
+    Of several processes that write one folder each waits for the other's exchange; the last one's folder stays.
+
     ``unlisted``: The name of a file that the list leaves out.
     """
     names = sorted(str(file.relative_to(new)) for file in _files(new))
@@ -65,6 +71,14 @@ def exchange(new: Path, target: Path, *, unlisted: str = "") -> None:
         flush(new / name)
     write_json(new / LIST, {"files": listed})
     flush(new)
+    with locked(target):
+        _take_place(new, target)
+    flush(target.parent)
+
+
+def _take_place(new: Path, target: Path) -> None:
+    """Give a folder its name, under the lock of that name."""
+    _put_back(target)
     old = _replaced(target)
     if old.exists():
         remove(old)  # of a writer that was killed after its two renames
@@ -79,7 +93,57 @@ def exchange(new: Path, target: Path, *, unlisted: str = "") -> None:
             old.rename(target)
             raise
         remove(old)
-    flush(target.parent)
+
+
+def _put_back(target: Path) -> None:
+    """Undo the first of two renames, between which a writer was killed; under the lock no other writer is there."""
+    if not target.exists() and _replaced(target).exists():
+        _replaced(target).rename(target)
+
+
+def recovered(path: str | Path) -> Path:
+    """The folder to read: what it replaced, too, if its writer was killed between two renames.
+
+    A writer that is still between them is waited for. Where the folder can only be read, what was replaced is read in
+    its place.
+    """
+    target = followed(Path(path))
+    if target.exists() or not _replaced(target).exists():
+        return Path(path)
+    with locked(target):
+        try:
+            _put_back(target)
+        except OSError:
+            return _replaced(target)
+    return Path(path)
+
+
+def read_whole(path: str | Path, read: Callable[[Path], Value]) -> Value:
+    """What ``read`` makes of a folder that another process may replace meanwhile: all of it from one state.
+
+    ``read`` runs again if the folder was replaced while it ran, whether it failed or returned a mixture of both.
+    """
+    for _ in range(_READINGS):
+        folder = recovered(path)
+        before = _identity(folder)
+        try:
+            value = read(folder)
+        except (OSError, IsoglotError):
+            if _identity(folder) == before:
+                raise
+        else:
+            if _identity(folder) == before:
+                return value
+    return read(recovered(path))
+
+
+def _identity(folder: Path) -> tuple[int, int] | None:
+    """What tells a folder from one that took its place."""
+    try:
+        status = folder.stat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
 
 
 def add_to_list(file: Path) -> None:

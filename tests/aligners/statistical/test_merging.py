@@ -230,3 +230,12 @@ def test_a_round_begins_with_a_model_of_the_same_kind(tmp_path):
 def test_models_are_a_list_of_folders_or_aligners(given, told):
     with pytest.raises(ConfigurationError, match=told):
         merge(given)
+
+
+def test_tables_of_jumps_of_another_size_are_refused():
+    parts = [StatisticalAligner("hmm").fit_words([["a", "b"]], [["x", "y"]]) for _ in range(2)]
+    forward = parts[1].trained().forward
+    jumps = forward.jumps._replace(width=forward.jumps.width[1:-1], start=forward.jumps.start[1:])
+    object.__setattr__(forward, "jumps", jumps)  # of a model that another version saved
+    with pytest.raises(ConfigurationError, match=r"model 2: has a table of .* jumps, and model 1 has one of"):
+        merge(parts)

@@ -68,7 +68,7 @@ class EmbeddingOptions(LinkFilter):
     dtype: Literal["auto", Precision] = option(
         "auto",
         "auto: float32; bfloat16 for softmax and entmax by the cosine, where the hardware computes in it.",
-        flags=["--precision"],
+        flags=["--dtype", "--precision"],
         group=_ENCODER,
     )
     device: str = option("auto", "cpu, cuda, cuda:1, mps or auto.", group=_ENCODER)

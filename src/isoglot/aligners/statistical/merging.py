@@ -72,6 +72,11 @@ def merge(models: Iterable[str | Path | StatisticalAligner]) -> StatisticalAlign
                 f"{name}: has no expected counts, because it made no update (iterations=1) or was saved by an earlier "
                 "version; train it again"
             )
+        if len(names) > 1 and ahead.rest.shape != total.ahead.rest.shape:
+            raise ConfigurationError(
+                f"{name}: has a table of {len(ahead.rest):,} jumps, and {next(iter(names.values()))} has one of "
+                f"{len(total.ahead.rest):,}, so their counts do not add up; train both again with one version"
+            )
         _warn_of_unknown_words(total, part, (ahead, back), name)
         total.add(part.words, part.types, ahead, back)
         del aligner, part  # before the next one is loaded

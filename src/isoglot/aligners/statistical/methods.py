@@ -38,7 +38,7 @@ from isoglot.checks import problems_of, shortened
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.options import Options
 from isoglot.runs.files import read_json, whole_path, write_json, write_text
-from isoglot.runs.listed import damage, require_own, whole_folder
+from isoglot.runs.listed import damage, read_whole, require_own, whole_folder
 
 FORMAT = 3
 
@@ -150,17 +150,21 @@ def require_room(path: str | Path, made_from: str | None = None) -> None:
 
     ``made_from``: A key of what it is learned from; a model that was made from something else is refused too.
     """
-    folder = Path(path)
-    if folder.is_dir() and any(folder.iterdir()) and not (folder / "model.json").is_file():
-        raise ConfigurationError(
-            f"{path}: is not empty and does not hold an alignment model; choose another folder"
-        )
-    require_own(folder)
-    about = read_json(folder / "model.json")
+    about = read_whole(path, _record)
     if made_from is not None and about is not None and about.get("made_from") != made_from:
         raise ConfigurationError(
             f"{path}: holds a model of another text or with other options; choose another folder, or add --overwrite"
         )
+
+
+def _record(folder: Path) -> dict[str, Any] | None:
+    """The record of the model in a folder; a folder of anything else is refused."""
+    if folder.is_dir() and any(folder.iterdir()) and not (folder / "model.json").is_file():
+        raise ConfigurationError(
+            f"{folder}: is not empty and does not hold an alignment model; choose another folder"
+        )
+    require_own(folder)
+    return read_json(folder / "model.json")
 
 
 class FastAlignModel(TranslationModel):
@@ -288,7 +292,10 @@ METHODS: dict[str, type[TranslationModel]] = {"fast_align": FastAlignModel, "hmm
 
 def load_model(path: str | Path) -> tuple[TranslationModel, dict[str, Any]]:
     """Read a folder that :meth:`TranslationModel.save` wrote: the model, and what ``about`` held."""
-    folder = Path(path)
+    return read_whole(path, _load)
+
+
+def _load(folder: Path) -> tuple[TranslationModel, dict[str, Any]]:
     about, vocabulary = read_json(folder / "model.json"), read_json(folder / "vocabulary.json")
     if about is None or vocabulary is None or not (folder / "tables.safetensors").is_file():
         raise InputError(

@@ -30,6 +30,30 @@ _LOG = logging.getLogger(__name__)
 Sentences = Sequence[Sequence[str]]
 AGREEMENT = "agreement"
 """Symmetrisation by a threshold on both directions' posteriors; see :mod:`isoglot.aligners.statistical.decoding`."""
+_THRESHOLD = 0.3
+"""The threshold of :data:`AGREEMENT` where none is given."""
+
+
+@names_arguments
+def require_agreement(symmetrisation: str, name: str) -> None:
+    """Refuse a threshold for an aligner of another symmetrisation, which would ignore it.
+
+    ``name``: What the message calls the aligner.
+    """
+    if symmetrisation != AGREEMENT:
+        raise ConfigurationError(
+            f"--set threshold: only --symmetrisation agreement has a threshold, and {name} is read by "
+            f"{symmetrisation}; leave the threshold out, or choose agreement"
+        )
+
+
+def _checked_threshold(threshold: float) -> float:
+    """The threshold, if it is a probability."""
+    if not 0 < threshold < 1:
+        raise ConfigurationError(
+            f"threshold must be a probability between 0 and 1, got {threshold}; the usual value is 0.3"
+        )
+    return threshold
 
 
 class StatisticalAligner:
@@ -41,7 +65,8 @@ class StatisticalAligner:
             :mod:`isoglot.aligners.statistical.ibm2` and :mod:`isoglot.aligners.statistical.hmm`.
         symmetrisation: how the two directions become one: ``agreement`` (a threshold on their posteriors; default of
             ``hmm``) or one of :mod:`isoglot.aligners.symmetrise` (default of ``fast_align``: ``grow-diag-final-and``).
-        threshold: of ``agreement``; 0.3 balances precision and recall, 0.5 and more is for precision.
+        threshold: of ``agreement``; 0.3, the default, balances precision and recall, 0.5 and more is for precision.
+            With another symmetrisation it is refused.
         lowercase: compare words without case.
         words: how text is cut into words; saved with the model, whose other text is cut the same way. By default at
             spaces and tabs.
@@ -65,7 +90,7 @@ class StatisticalAligner:
         method: str = "fast_align",
         *,
         symmetrisation: Symmetrisation | None = None,
-        threshold: float = 0.3,
+        threshold: float | None = None,
         lowercase: bool = False,
         words: WordMode | None = None,
         languages: Sequence[str] = ("", ""),
@@ -79,13 +104,11 @@ class StatisticalAligner:
             )
         if symmetrisation not in (None, AGREEMENT):
             check_symmetriser(symmetrisation)
-        if not 0 < threshold < 1:
-            raise ConfigurationError(
-                f"threshold must be a probability between 0 and 1, got {threshold}; the usual value is 0.3"
-            )
         self.method = method
         self.symmetrisation = symmetrisation or METHODS[method].symmetrisation
-        self.threshold = threshold
+        if threshold is not None:
+            require_agreement(self.symmetrisation, f"method {method}")
+        self.threshold = _checked_threshold(_THRESHOLD if threshold is None else threshold)
         self.lowercase = lowercase
         self.words = words
         self.languages = self._tags(languages)
@@ -111,7 +134,10 @@ class StatisticalAligner:
     def of_settings(cls, settings: Mapping[str, Any], model: TranslationModel) -> Self:
         """The aligner of :attr:`settings` and a trained model."""
         arguments = dict(settings)
+        # It is recorded of every model, also of one whose symmetrisation does not read it.
+        threshold = arguments.pop("threshold")
         aligner = cls(**arguments.pop("options"), **arguments)
+        aligner.threshold = _checked_threshold(threshold)
         aligner.model = model
         return aligner
 
@@ -281,6 +307,8 @@ class StatisticalAligner:
                 f"wrong settings of an alignment model ({error}); train it again",
                 path=Path(path) / "model.json",
             ) from error
+        if "threshold" in changes:
+            require_agreement(changes.get("symmetrisation", aligner.symmetrisation), str(path))
         changes |= {"languages": ("", "")} if any_language else {}
         aligner = cls.of_settings({**about, **changes}, model) if changes else aligner
         aligner.name = str(path)
