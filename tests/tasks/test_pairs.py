@@ -8,7 +8,7 @@ from datasets import Dataset
 from labelled_files import json_lines
 
 from isoglot.errors import ConfigurationError
-from isoglot.formats.labelled.hub import NO_LABEL
+from isoglot.formats.rows import NO_LABEL
 from isoglot.formats.labelled.pairs import UNTRANSLATED
 from isoglot.formats.labelled.sources import DataSource
 from isoglot.schema import PAIR

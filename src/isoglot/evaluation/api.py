@@ -30,7 +30,7 @@ def evaluate(  # noqa: PLR0913 - the face names what users look for
     *,
     languages: str | Sequence[str],
     data: Any = None,
-    columns: Mapping[str, str] | None = None,
+    columns: Mapping[str, Any] | None = None,
     tokenizer: PreTrainedTokenizerBase | None = None,
     split: str = "test",
     layer: int | None = None,

@@ -1,0 +1,434 @@
+"""Data in memory, whatever holds them: their columns and rows as plain Python, and the way back to what was given.
+
+=================================================  ==============================  ==================================
+given                                              read as                         results go back into
+=================================================  ==============================  ==================================
+a pandas frame                                     :class:`PandasFrame`            a copy, with its index and types
+a polars frame, eager or lazy                      :class:`PolarsFrame`            a polars frame, eager or lazy
+a ``pyarrow.Table``                                :class:`ArrowTable`             a ``pyarrow.Table``
+a ``datasets.Dataset``                             :class:`HeldDataset`            a pandas frame
+a dictionary of lists                              :class:`Columns`                a pandas frame
+a list, an array, a column, a stream, an iterator  :class:`Items`                  a pandas frame
+=================================================  ==============================  ==================================
+
+No library is imported to look at an object: what nobody has imported, no object can be of.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence, Sized
+from itertools import count
+from numbers import Real
+from typing import Any
+
+from isoglot.checks import did_you_mean, levels_outside, shortened
+from isoglot.errors import ConfigurationError
+
+CONTAINERS = (
+    "a datasets.Dataset, a pandas or polars frame, a pyarrow.Table, a dictionary of lists, or a list of dictionaries"
+)
+"""The end of a message about data that are none of these."""
+NO_LABEL = "-"
+"""What a class number below 0 becomes."""
+_AT_ONCE = 10_000
+"""Rows of a column of Arrow or polars that are Python objects at a time."""
+
+
+class Rows:
+    """Rows of a table: columns with names, all of the same length.
+
+    ``data`` is the object that was given; it is only read. Values that are read are plain Python (:func:`plain`);
+    values of columns that only pass through stay as they are.
+    """
+
+    def __init__(self, data: Any, name: str = "data") -> None:
+        self.data, self.name = data, name
+
+    @property
+    def names(self) -> list[Any]:
+        """Names of the columns: texts, or numbers and tuples where a frame has these."""
+        raise NotImplementedError
+
+    def __len__(self) -> int:
+        """How many rows there are."""
+        raise NotImplementedError
+
+    def values(self, column: Any) -> Iterable[Any]:
+        """The values of a column as the object holds them."""
+        raise NotImplementedError
+
+    def with_columns(self, columns: Mapping[Any, Sequence[Any]]) -> Any:
+        """The data with more columns; a pandas frame, where the data are no frame themselves."""
+        import pandas as pd  # noqa: PLC0415 - only for those who want a frame
+
+        frame = pd.DataFrame({column: list(self.values(column)) for column in self.names})
+        for column, values in columns.items():
+            frame[column] = list(values)
+        return frame
+
+    def has(self, column: Any) -> bool:
+        """Whether there is such a column; of ``translation.en``, whether there is a column ``translation``."""
+        return column in self.names or _head(column) in self.names
+
+    def column(self, column: Any) -> Iterator[Any]:
+        """The values of a column as plain Python; ``translation.en`` looks into dictionaries.
+
+        Raises:
+            ConfigurationError: Several columns have the name, or a value is bytes that are not UTF-8.
+        """
+        held = column if column in self.names else _head(column)
+        if (count := self.names.count(held)) > 1:
+            raise ConfigurationError(
+                f"{self.name}: {count} columns are called {held!r}; rename all but one of them"
+            )
+        inside = [] if held == column else str(column).split(".")[1:]
+        for number, value in enumerate(self.values(held), 1):
+            yield inner_value(cell(value, f"row {number}: column {held!r}"), inside, f"row {number}")
+
+    def records(self) -> Iterator[dict[Any, Any]]:
+        """Each row by the names of its columns, with its values as the object holds them."""
+        names = self.names
+        if not names:
+            return iter([{} for _ in range(len(self))])
+        columns = [self.values(name) for name in names]
+        return (dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True))
+
+
+class PandasFrame(Rows):
+    """A pandas frame, or one that behaves as such; columns may be called by numbers or by tuples."""
+
+    @property
+    def names(self) -> list[Any]:
+        return list(self.data.columns)
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+    def values(self, column: Any) -> Iterable[Any]:
+        series: Iterable[Any] = self.data.iloc[:, self.names.index(column)]
+        return series
+
+    def with_columns(self, columns: Mapping[Any, Sequence[Any]]) -> Any:
+        frame = self.data.copy()
+        for column, values in columns.items():
+            frame[column] = list(values)  # a list has no index, so values go to rows by their order
+        return frame
+
+
+class PolarsFrame(Rows):
+    """A polars frame; a lazy one is computed once, and given back as a lazy one."""
+
+    def __init__(self, data: Any, name: str = "data") -> None:
+        super().__init__(data, name)
+        self._lazy = hasattr(data, "collect")
+        self._frame = data.collect() if self._lazy else data
+
+    @property
+    def names(self) -> list[Any]:
+        return list(self._frame.columns)
+
+    def __len__(self) -> int:
+        return int(self._frame.height)
+
+    def values(self, column: Any) -> Iterable[Any]:
+        series = self._frame[column]
+        for start in range(0, len(series), _AT_ONCE):
+            yield from series.slice(start, _AT_ONCE).to_list()
+
+    def with_columns(self, columns: Mapping[Any, Sequence[Any]]) -> Any:
+        polars = sys.modules["polars"]
+        more = [polars.Series(name, _lists(values), strict=False) for name, values in columns.items()]
+        frame = self._frame.with_columns(more)
+        return frame.lazy() if self._lazy else frame
+
+
+class ArrowTable(Rows):
+    """A ``pyarrow.Table``."""
+
+    @property
+    def names(self) -> list[Any]:
+        return list(self.data.column_names)
+
+    def __len__(self) -> int:
+        return int(self.data.num_rows)
+
+    def values(self, column: Any) -> Iterable[Any]:
+        for batch in self.data.select([self.names.index(column)]).to_batches(_AT_ONCE):
+            yield from batch.column(0).to_pylist()
+
+    def with_columns(self, columns: Mapping[Any, Sequence[Any]]) -> Any:
+        arrow, table = sys.modules["pyarrow"], self.data
+        for column, values in columns.items():
+            table = table.append_column(column, arrow.array(_lists(values)))
+        return table
+
+
+class HeldDataset(Rows):
+    """A ``datasets.Dataset``, of which only the columns that are asked for are decoded; classes are read by name."""
+
+    @property
+    def names(self) -> list[Any]:
+        return list(self.data.column_names)
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+    def values(self, column: Any) -> Iterable[Any]:
+        values: Iterable[Any] = self.data.select_columns([column])[column]
+        return values
+
+    def column(self, column: Any) -> Iterator[Any]:
+        values = super().column(column)
+        return (
+            values if column not in self.data.features else class_names(self.data.features[column], values)
+        )
+
+    def records(self) -> Iterator[dict[Any, Any]]:
+        return iter(self.data)
+
+
+class Columns(Rows):
+    """A dictionary of lists."""
+
+    def __init__(self, data: Mapping[Any, Any], name: str = "data") -> None:
+        super().__init__(data, name)
+        self._columns: dict[Any, list[Any]] = {}
+        for column, values in data.items():
+            if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
+                raise ConfigurationError(
+                    f"{name}: column {column!r} is {shortened(values)}, not a list; a dictionary holds a list for "
+                    "each column, and one row is written [{...}]"
+                )
+            self._columns[column] = list(_items_of(values))
+        lengths = {column: len(values) for column, values in self._columns.items()}
+        if len({*lengths.values()}) > 1:
+            listed = ", ".join(f"{column!r} has {length:,}" for column, length in lengths.items())
+            raise ConfigurationError(f"{name}: columns need the same number of rows, but {listed}")
+
+    @property
+    def names(self) -> list[Any]:
+        return list(self._columns)
+
+    def __len__(self) -> int:
+        return len(next(iter(self._columns.values()), ()))
+
+    def values(self, column: Any) -> Iterable[Any]:
+        return self._columns[column]
+
+
+class Records(Rows):
+    """Dictionaries, of which each is a row; a key that a row lacks is a missing value."""
+
+    def __init__(self, data: Iterable[Mapping[Any, Any]], name: str = "data") -> None:
+        super().__init__(list(data), name)
+        self._names: dict[Any, None] = {}
+        for number, row in enumerate(self.data, 1):
+            if not isinstance(row, Mapping):
+                raise ConfigurationError(
+                    f"{name}: row {number}: got {shortened(row)}, but other rows are dictionaries; make all rows alike"
+                )
+            self._names |= dict.fromkeys(row)
+
+    @property
+    def names(self) -> list[Any]:
+        return list(self._names)
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+    def values(self, column: Any) -> Iterable[Any]:
+        return [row.get(column) for row in self.data]
+
+    def records(self) -> Iterator[dict[Any, Any]]:
+        return map(dict, self.data)
+
+
+class Items:
+    """Rows that have no columns of their own: pairs, texts, dictionaries; in a list, or from a stream.
+
+    ``length`` is None for a stream, which is read as rows are taken from it.
+    """
+
+    def __init__(self, data: Any) -> None:
+        self.data = data
+        self.length = len(data) if isinstance(data, Sized) else None
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(_items_of(self.data))
+
+
+def rows_of(data: Any, name: str = "data") -> Rows | Items:
+    """The rows of any object that holds some: a table by its columns, everything else item by item.
+
+    Args:
+        data: See the table above.
+        name: What messages call the data.
+
+    Raises:
+        ConfigurationError: It holds no rows, such as a text or a number.
+
+    Example:
+        >>> table = rows_of({"text": ["a river", b"a horse"], "stars": [5, 1]})
+        >>> table.names, list(table.column("text")), len(table)
+        (['text', 'stars'], ['a river', 'a horse'], 2)
+    """
+    if _is_a(data, "datasets", "Dataset"):
+        return HeldDataset(data, name)
+    if _is_a(data, "polars", "DataFrame") or _is_a(data, "polars", "LazyFrame"):
+        return PolarsFrame(data, name)
+    if _is_a(data, "pyarrow", "Table"):
+        return ArrowTable(data, name)
+    if hasattr(data, "iloc") and hasattr(data, "columns"):  # pandas, and what behaves as pandas
+        return PandasFrame(data, name)
+    if _is_a(data, "datasets", "DatasetDict"):
+        splits = " or ".join(map(repr, data))
+        raise ConfigurationError(f"{name}: got several splits; pass one of them: data[{splits}]")
+    if isinstance(data, Mapping):
+        return Columns(data, name)
+    if isinstance(data, str | bytes) or not hasattr(data, "__iter__"):
+        raise ConfigurationError(f"{name}: got {shortened(data)}; pass {CONTAINERS}")
+    return Items(data)
+
+
+def table_of(data: Any, name: str, columns: Sequence[str] = ()) -> Rows:
+    """The rows of any object, by columns; rows that are tuples are of ``columns``.
+
+    Example:
+        >>> list(table_of([("a", "b")], "data", ("first", "second")).column("second"))
+        ['b']
+    """
+    rows = rows_of(data, name)
+    if isinstance(rows, Rows):
+        return rows
+    items = list(rows)
+    if columns and items and all(isinstance(row, tuple) and len(row) == len(columns) for row in items):
+        return Records([dict(zip(columns, row, strict=True)) for row in items], name)
+    if items and not any(isinstance(row, Mapping) for row in items):
+        pairs = f" or of ({', '.join(columns)}) pairs" if columns else ""
+        raise ConfigurationError(f"{name}: got {shortened(items)}; pass {CONTAINERS}{pairs}")
+    return Records(items, name)
+
+
+def free_names(names: Sequence[str], taken: Container[Any], what: str) -> list[str]:
+    """Names for results in data that may have columns of these names, which keep them.
+
+    Where one is taken all get the same number behind them, and a warning says so.
+
+    Args:
+        names: What the results are called.
+        taken: Columns of the data.
+        what: What the warning calls the results.
+
+    Example:
+        >>> free_names(["prediction", "probability"], ["text", "label"], "predictions")
+        ['prediction', 'probability']
+    """
+    used = [name for name in names if name in taken]
+    if not used:
+        return list(names)
+    number = next(n for n in count(2) if not any(f"{name}_{n}" in taken for name in names))
+    free = [f"{name}_{number}" for name in names]
+    warnings.warn(
+        f"the data have a column {' and '.join(map(repr, used))} of their own, which is kept; the {what} are called "
+        f"{', '.join(map(repr, free))}",
+        stacklevel=levels_outside(),
+    )
+    return free
+
+
+def class_names(feature: Any, values: Iterable[Any]) -> Iterator[Any]:
+    """Values of a column of a data set, with names in the place of numbers of classes, also inside lists."""
+    element = getattr(feature, "feature", feature)
+    if not _is_a(element, "datasets", "ClassLabel"):
+        return iter(values)
+
+    def named(value: Any) -> Any:
+        if isinstance(value, list):
+            return [named(item) for item in value]
+        if value is None or isinstance(value, str):
+            return value
+        return element.names[value] if value >= 0 else NO_LABEL
+
+    return map(named, values)
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a value stands for none: ``None``, NaN, or pandas' ``NA`` and ``NaT``."""
+    if isinstance(value, Real):
+        return bool(value != value)  # noqa: PLR0124 - only NaN differs from itself
+    return value is None or type(value).__name__ in ("NAType", "NaTType")
+
+
+def plain(value: Any) -> Any:
+    """A value as plain Python: None where it is missing, text in place of bytes, lists, dictionaries, numbers.
+
+    Raises:
+        UnicodeDecodeError: Bytes that are not UTF-8.
+
+    Example:
+        >>> plain(b"ta potamo"), plain(("a", float("nan")))
+        ('ta potamo', ['a', None])
+    """
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bytes | bytearray):
+        return value.decode("utf-8")
+    if isinstance(value, Mapping):
+        return {key: plain(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(inner) for inner in value]
+    if is_missing(value):
+        return None
+    if hasattr(value, "tolist"):  # a number or an array of numpy
+        inner = value.tolist()
+        return plain(inner) if isinstance(inner, list) else inner
+    return value
+
+
+def cell(value: Any, place: str) -> Any:
+    """A value as :func:`plain`; ``place`` is what messages call it."""
+    try:
+        return plain(value)
+    except UnicodeDecodeError as error:
+        raise ConfigurationError(
+            f"{place} has bytes that are not UTF-8 ({shortened(value)}); decode them first, with the encoding that "
+            "they are in: value.decode('cp1252')"
+        ) from error
+
+
+def inner_value(value: Any, names: Sequence[str], place: str) -> Any:
+    """What stands inside nested dictionaries; nothing stands inside a missing value.
+
+    Raises:
+        ConfigurationError: A name is not there.
+    """
+    for name in names:
+        if value is None:
+            return None
+        if not isinstance(value, Mapping) or name not in value:
+            known = did_you_mean(name, value) if isinstance(value, Mapping) else f"got {shortened(value)}"
+            raise ConfigurationError(f"{place}: no {name!r} inside; {known}")
+        value = value[name]
+    return value
+
+
+def _head(column: Any) -> Any:
+    return column.split(".")[0] if isinstance(column, str) else column
+
+
+def _is_a(value: Any, library: str, kind: str) -> bool:
+    """Whether a value is of a class of a library, which is not imported to find out."""
+    loaded = getattr(sys.modules.get(library), kind, None)
+    return loaded is not None and isinstance(value, loaded)
+
+
+def _items_of(values: Iterable[Any]) -> Iterable[Any]:
+    """The items of a list, stream or column; those of a column of Arrow as plain Python."""
+    return values.to_pylist() if hasattr(values, "to_pylist") else values
+
+
+def _lists(values: Sequence[Any]) -> list[Any]:
+    """Values with lists in place of tuples, which columns of Arrow and polars do not know."""
+    return [plain(value) if isinstance(value, list | tuple) else value for value in values]
