@@ -201,7 +201,10 @@ def test_pairs_are_held_as_align_many_takes_them() -> None:
     rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
     for held in (iter(pairs), Dataset.from_dict(columns), pd.DataFrame(columns), columns, rows):
         assert list(filter_pairs(held, aligner=None)) == expected
-    for wrong in (["ab", "cd"], [("a", None)], [("a", "b", "c")], [(["a"], ["b"])], None):
+    assert [pair.reason for pair in filter_pairs([("a", None)], aligner=None)] == ["empty"]
+    with pytest.raises(ConfigurationError, match=r"languages of 'ab', 'cd'.*one pair is written \[\('ab', 'cd'\)\]"):
+        filter_pairs(["ab", "cd"], aligner=None)
+    for wrong in ([("a", "b", "c")], [(["a"], ["b"])], None):
         with pytest.raises(ConfigurationError, match=r"pair 1: |expected sentence pairs"):
             list(filter_pairs(wrong, aligner=None))
     with pytest.raises(ConfigurationError, match=r"languages: expected two codes such as \('en', 'de'\)"):

@@ -11,13 +11,13 @@ from typing import Any
 
 from isoglot.checks import did_you_mean, is_text, shortened
 from isoglot.errors import ConfigurationError
-from isoglot.formats.rows import HeldDataset, Items, Rows, cell, inner_value, is_missing, rows_of
+from isoglot.formats.rows import HeldDataset, Items, Rows, cell, free_names, inner_value, is_missing, rows_of
 from isoglot.formats.sentence_pair import SentencePair
 from isoglot.formats.words import split_words
 
 Sentence = str | Sequence[str]
 """A sentence as text, or its words."""
-RESULTS = ("source_words", "target_words", "links", "probabilities", "score")
+RESULTS = frozenset(["source_words", "target_words", "links", "probabilities", "score"])
 """What alignment says of a pair, by the names of :meth:`SentencePair.to_dict`."""
 _MISSING = object()
 
@@ -68,10 +68,8 @@ def pairs_in_memory(pairs: Any, source: Any, target: Any, *, whole: bool = False
             f"expected sentence pairs, got {shortened(str(pairs))}; files are read by the command line, "
             f"`isoglot align {pairs}`, and by isoglot.prepare; load_corpus(...) of what it writes is a data set"
         )
-    if not hasattr(pairs, "__iter__") and not hasattr(pairs, "collect"):
-        raise ConfigurationError(f"expected sentence pairs, got {shortened(pairs)}; prepare() reads files")
     names = ("source" if source is None else source, "target" if target is None else target)
-    rows = rows_of(pairs, "pairs")
+    rows = rows_of(pairs, "sentence pairs")
     if isinstance(rows, Items):
         return PairsInMemory(_numbered(_of_items(rows, names)), rows.length)
     _require_columns(names, rows.names)
@@ -80,6 +78,32 @@ def pairs_in_memory(pairs: Any, source: Any, target: Any, *, whole: bool = False
         others = [name for name in rows.names if name not in names]
     table = None if isinstance(rows, HeldDataset) else rows
     return PairsInMemory(_numbered(_of_table(rows, names, others)), len(rows), table)
+
+
+def with_links(table: Rows, sides: Sequence[Any], pairs: Sequence[SentencePair]) -> Any:
+    """A table with what alignment says of its rows as more columns; ``sides`` are the columns that were read.
+
+    The text of a side is a column too where it stands inside another one, such as ``translation.en``.
+    """
+    columns: dict[str, list[Any]] = {}
+    if not all(side in table.names for side in sides):
+        columns = {"source": [pair.source for pair in pairs], "target": [pair.target for pair in pairs]}
+    columns["source_words"] = [list(pair.source_words) for pair in pairs]
+    columns["target_words"] = [list(pair.target_words) for pair in pairs]
+    columns["links"] = [list(pair.links) for pair in pairs]
+    if any(pair.probabilities for pair in pairs):
+        columns["probabilities"] = [list(pair.probabilities) for pair in pairs]
+        columns["score"] = [pair.score for pair in pairs]
+    names = free_names([*columns], table.names, "alignment")
+    return table.with_columns(dict(zip(names, columns.values(), strict=True)))
+
+
+def without_results(pairs: Iterable[SentencePair]) -> Iterator[SentencePair]:
+    """Pairs whose rows do not say what an alignment is about to say of them: of an earlier one, in their ``more``."""
+    for pair in pairs:
+        if not RESULTS.isdisjoint(pair.more):
+            pair.more = {name: value for name, value in pair.more.items() if name not in RESULTS}
+        yield pair
 
 
 def _require_columns(names: Sequence[Any], known: Iterable[Any]) -> None:
@@ -162,7 +186,8 @@ def _numbered(rows: Iterable[SentencePair | tuple[Any, Any, dict[str, Any]]]) ->
             yield replace(row, links=[], probabilities=[], score=math.nan)
             continue
         source, target, more = row
-        pair = pair_of(source, target, f"pair {number}: ")
+        sides = ["" if is_missing(side) else side for side in (source, target)]
+        pair = pair_of(sides[0], sides[1], f"pair {number}: ")
         pair.id = more.pop("id", None)
         pair.more = more
         yield pair
@@ -174,11 +199,9 @@ def pair_of(source: Any, target: Any, pair: str = "") -> SentencePair:
 
 
 def _sentence(side: Any, pair: str) -> str | list[str]:
-    """A side as text or words; bytes are decoded, and a missing side is empty."""
+    """A side as text or words; bytes are decoded."""
     if is_text(side):
         return str(side)
-    if is_missing(side):
-        return ""
     if isinstance(side, bytes | bytearray):
         return str(cell(side, f"{pair}a sentence"))
     if isinstance(side, str | Mapping | Set) or not isinstance(side, Iterable):

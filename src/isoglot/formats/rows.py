@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence, Sized
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from itertools import count
 from numbers import Real
 from typing import Any
@@ -283,8 +283,9 @@ def rows_of(data: Any, name: str = "data") -> Rows | Items:
     if hasattr(data, "iloc") and hasattr(data, "columns"):  # pandas, and what behaves as pandas
         return PandasFrame(data, name)
     if _is_a(data, "datasets", "DatasetDict"):
-        splits = " or ".join(map(repr, data))
-        raise ConfigurationError(f"{name}: got several splits; pass one of them: data[{splits}]")
+        raise ConfigurationError(
+            f"{name}: got the splits {', '.join(data)}; pass one of them, such as data[{next(iter(data), '')!r}]"
+        )
     if isinstance(data, Mapping):
         return Columns(data, name)
     if isinstance(data, str | bytes) or not hasattr(data, "__iter__"):
@@ -311,30 +312,31 @@ def table_of(data: Any, name: str, columns: Sequence[str] = ()) -> Rows:
     return Records(items, name)
 
 
-def free_names(names: Sequence[str], taken: Container[Any], what: str) -> list[str]:
-    """Names for results in data that may have columns of these names, which keep them.
+def free_names(names: Sequence[str], taken: Sequence[Any], what: str) -> list[str]:
+    """Names for results beside the columns of data, which keep theirs.
 
-    Where one is taken all get the same number behind them, and a warning says so.
+    A result whose name is taken gets a number behind it, and a warning says so.
 
     Args:
-        names: What the results are called.
+        names: Names of the results.
         taken: Columns of the data.
         what: What the warning calls the results.
 
     Example:
-        >>> free_names(["prediction", "probability"], ["text", "label"], "predictions")
+        >>> free_names(["prediction", "probability"], ["text", "label"], "results")
         ['prediction', 'probability']
     """
-    used = [name for name in names if name in taken]
-    if not used:
-        return list(names)
-    number = next(n for n in count(2) if not any(f"{name}_{n}" in taken for name in names))
-    free = [f"{name}_{number}" for name in names]
-    warnings.warn(
-        f"the data have a column {' and '.join(map(repr, used))} of their own, which is kept; the {what} are called "
-        f"{', '.join(map(repr, free))}",
-        stacklevel=levels_outside(),
-    )
+    free = []
+    for name in names:
+        numbered = (f"{name}_{number}" for number in count(2))
+        free.append(name if name not in taken else next(new for new in numbered if new not in taken))
+    renamed = [f"{new!r}" for name, new in zip(names, free, strict=True) if new != name]
+    if renamed:
+        used = ", ".join(repr(name) for name in names if name in taken)
+        warnings.warn(
+            f"the data have columns called {used}, which are kept; those of the {what} are called {', '.join(renamed)}",
+            stacklevel=levels_outside(),
+        )
     return free
 
 
