@@ -47,7 +47,9 @@ class ResultList(list[Row]):
         [75.0, 50.0]
     """
 
-    def __init__(self, results: Iterable[Row] = (), frame: Callable[[Sequence[Row]], Any] | None = None) -> None:
+    def __init__(
+        self, results: Iterable[Row] = (), frame: Callable[[Sequence[Row]], Any] | None = None
+    ) -> None:
         super().__init__(results)
         self._frame = frame
         self._made = [] if frame is None else list(self)

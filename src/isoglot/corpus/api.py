@@ -81,6 +81,10 @@ def prepare(
             [f"prepare option {name}: unknown key; {did_you_mean(name, known)}" for name in unknown]
         )
     how = {name: settings.pop(name) for name in list(settings) if name in Reading.model_fields}
+    if isinstance(
+        how.get("columns"), Mapping
+    ):  # a frame may call columns by tuples, which are stored as texts
+        how["columns"] = {k: str(v) if isinstance(v, tuple) else v for k, v in how["columns"].items()}
     reading = validated(Reading, how, what="prepare option")
     options = validated(PrepareOptions, dict(options or ()) | settings, what="prepare option")
     sources, spooled = _sources(inputs, languages, options.kind, reading, out)

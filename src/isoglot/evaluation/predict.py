@@ -29,6 +29,7 @@ from isoglot.tasks.cards import origin
 from isoglot.tasks.classification import ClassificationTask
 from isoglot.tasks.head_task import label_values, model_labels
 from isoglot.tasks.pairs import PAWSX
+from isoglot.tasks.tagging import TaggingTask
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -97,14 +98,21 @@ def predict(
         built = built.with_checkpoint(source)
         head = FinetunedModel(source, built, origin(source), settings, report)
         examples = _examples(rows, built, columns or {}, model_labels(head.model))
+        usual = _example_of(built, head)
+        results: dict[str, list[Any]] = {name: [] for name in usual}
         if len(rows):
             results = _results(head, _loaded(built, examples, rows, language, columns or {}), report)
-        else:
-            results = {name: [] for name in _result_names(built)}
-    named = dict(zip(free_names([*results], rows.names, "results"), results.values(), strict=True))
-    said = zip(rows.records(), zip(*named.values(), strict=True), strict=True)
-    table = [{**record, **dict(zip(named, values, strict=True))} for record, values in said]
-    return ResultList(table, lambda _: rows.with_columns(named))
+    names = free_names([*usual], rows.names, "results")
+    named = dict(zip(names, results.values(), strict=True))
+    table = []
+    for record, values in zip(rows.records(), zip(*named.values(), strict=True), strict=True):
+        table.append({**record, **dict(zip(names, values, strict=True))})
+    return ResultList(table, partial(_frame_of, rows, named, dict(zip(names, usual.values(), strict=True))))
+
+
+def _frame_of(rows: Rows, results: Mapping[str, list[Any]], examples: Mapping[str, Any], _: Any) -> Any:
+    """The data with the results as more columns."""
+    return rows.with_columns(results, examples)
 
 
 def _rows(data: Any, columns: Mapping[str, Any]) -> Rows:
@@ -121,9 +129,7 @@ def _rows(data: Any, columns: Mapping[str, Any]) -> Rows:
     return table_of(items, "data", [columns.get(name, name) for name in ("first", "second")])
 
 
-def _examples(
-    rows: Rows, task: TrainableTask, columns: Mapping[str, Any], labels: Sequence[str]
-) -> Dataset:
+def _examples(rows: Rows, task: TrainableTask, columns: Mapping[str, Any], labels: Sequence[str]) -> Dataset:
     """One example for each row, with something in the place of labels, which predictions do not depend on.
 
     Rows are numbered, whatever ids they have. Columns of splits and languages do not choose among them.
@@ -137,7 +143,7 @@ def _examples(
     require_known(columns, schema)
     read = Features({name: feature for name, feature in schema.items() if name not in _NOT_READ})
     named = {name: column for name, column in columns.items() if name in read}
-    values = schema_values(rows, read, named, also=()) if rows.names else dict.fromkeys(read, [])
+    values = schema_values(rows, read, named, also=()) if rows.names else {name: [] for name in read}
     count = len(rows)
     if "label" in schema:
         values["label"] = [labels[0]] * count
@@ -171,8 +177,12 @@ def _loaded(
     return loaded.remove_columns("language").add_column("language", tags)
 
 
-def _result_names(task: TrainableTask) -> list[str]:
-    return ["prediction", "probability"] if isinstance(task, ClassificationTask) else ["prediction"]
+def _example_of(task: TrainableTask, head: FinetunedModel) -> dict[str, Any]:
+    """A result of each name, as it could be."""
+    if isinstance(task, ClassificationTask):
+        label = model_labels(head.model)[0]
+        return {"prediction": label_values(head.model).get(label, label), "probability": 1.0}
+    return {"prediction": [""] if isinstance(task, TaggingTask) else ""}
 
 
 def _results(head: FinetunedModel, loaded: Dataset, report: Reporter) -> dict[str, list[Any]]:

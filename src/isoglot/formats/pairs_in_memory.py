@@ -43,14 +43,15 @@ class PairsInMemory:
 def pairs_in_memory(pairs: Any, source: Any, target: Any, *, whole: bool = False) -> PairsInMemory:
     """The pairs of an object; :func:`isoglot.aligners.api.align_many` says what may hold them.
 
-    A missing value (None, NaN) is an empty sentence, as ``null`` is in a file. A :class:`SentencePair` is copied without
-    its links, so that whoever holds it keeps what it was. Dictionaries keep their ``id`` and other keys in ``more``.
+    A missing value (None, NaN) is an empty sentence, as ``null`` is in a file. A :class:`SentencePair` is copied
+    without its links, so that whoever holds it keeps what it was. Dictionaries keep their ``id``, and other keys in
+    ``more``.
 
     Args:
         pairs: The object, or None.
         source: Name of the source column, by default ``source``; without ``pairs`` the source sentences.
         target: The same of the target.
-        whole: Keep other columns of tables in ``more`` too. Those of a data set may be slow to decode, and are not read.
+        whole: Keep other columns of tables in ``more`` too, but for those of a data set, which may be slow to decode.
 
     Example:
         >>> [pair.texts for pair in pairs_in_memory({"en": ["a house"], "de": ["ein Haus"]}, "en", "de")]
@@ -95,7 +96,11 @@ def with_links(table: Rows, sides: Sequence[Any], pairs: Sequence[SentencePair])
         columns["probabilities"] = [list(pair.probabilities) for pair in pairs]
         columns["score"] = [pair.score for pair in pairs]
     names = free_names([*columns], table.names, "alignment")
-    return table.with_columns(dict(zip(names, columns.values(), strict=True)))
+    examples = {"links": [(0, 0)], "source": "", "target": ""}
+    return table.with_columns(
+        dict(zip(names, columns.values(), strict=True)),
+        {name: examples.get(column, [""]) for name, column in zip(names, columns, strict=True)},
+    )
 
 
 def without_results(pairs: Iterable[SentencePair]) -> Iterator[SentencePair]:
@@ -147,16 +152,16 @@ def _of_items(rows: Items, names: Sequence[Any]) -> Iterator[SentencePair | tupl
     return (_of_item(row, number, names) for number, row in enumerate(items, 1))
 
 
-def _of_item(
-    row: Any, number: int, names: Sequence[Any]
-) -> SentencePair | tuple[Any, Any, dict[str, Any]]:
+def _of_item(row: Any, number: int, names: Sequence[Any]) -> SentencePair | tuple[Any, Any, dict[str, Any]]:
     if isinstance(row, SentencePair):
         return row
     if isinstance(row, Mapping):
         heads = [name if name in row else str(name).split(".")[0] for name in names]
         if all(head in row for head in heads):
             sides = [
-                inner_value(row[head], [] if head == name else name.split(".")[1:], f"pair {number}: {head!r}")
+                inner_value(
+                    row[head], [] if head == name else name.split(".")[1:], f"pair {number}: {head!r}"
+                )
                 for head, name in zip(heads, names, strict=True)
             ]
             return sides[0], sides[1], {str(key): value for key, value in row.items() if key not in heads}

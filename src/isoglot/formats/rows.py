@@ -27,7 +27,8 @@ from isoglot.checks import did_you_mean, levels_outside, shortened
 from isoglot.errors import ConfigurationError
 
 CONTAINERS = (
-    "a datasets.Dataset, a pandas or polars frame, a pyarrow.Table, a dictionary of lists, or a list of dictionaries"
+    "a datasets.Dataset, a pandas or polars frame, a pyarrow.Table, a dictionary of lists, or a list of "
+    "dictionaries"
 )
 """The end of a message about data that are none of these."""
 NO_LABEL = "-"
@@ -39,34 +40,33 @@ _AT_ONCE = 10_000
 class Rows:
     """Rows of a table: columns with names, all of the same length.
 
-    ``data`` is the object that was given; it is only read. Values that are read are plain Python (:func:`plain`);
-    values of columns that only pass through stay as they are.
+    Values that are read are plain Python (:func:`plain`); values of columns that only pass through stay as they are.
+
+    Attributes:
+        data: The object that was given, which is only read.
+        name: What messages call it.
+        names: Names of the columns: texts, or numbers and tuples where a frame has these.
     """
 
-    def __init__(self, data: Any, name: str = "data") -> None:
-        self.data, self.name = data, name
-
-    @property
-    def names(self) -> list[Any]:
-        """Names of the columns: texts, or numbers and tuples where a frame has these."""
-        raise NotImplementedError
+    def __init__(self, data: Any, name: str, names: Iterable[Any], length: int) -> None:
+        self.data, self.name, self.names, self._length = data, name, list(names), length
 
     def __len__(self) -> int:
-        """How many rows there are."""
-        raise NotImplementedError
+        return self._length
 
     def values(self, column: Any) -> Iterable[Any]:
         """The values of a column as the object holds them."""
         raise NotImplementedError
 
-    def with_columns(self, columns: Mapping[Any, Sequence[Any]]) -> Any:
-        """The data with more columns; a pandas frame, where the data are no frame themselves."""
+    def with_columns(self, columns: Mapping[str, Sequence[Any]], examples: Mapping[str, Any]) -> Any:
+        """The data with more columns; a pandas frame, where the data are no frame themselves.
+
+        ``examples`` are a value of each new column, whose type a column without rows has.
+        """
         import pandas as pd  # noqa: PLC0415 - only for those who want a frame
 
         frame = pd.DataFrame({column: list(self.values(column)) for column in self.names})
-        for column, values in columns.items():
-            frame[column] = list(values)
-        return frame
+        return PandasFrame(frame, self.name).with_columns(columns, examples)
 
     def has(self, column: Any) -> bool:
         """Whether there is such a column; of ``translation.en``, whether there is a column ``translation``."""
@@ -89,57 +89,53 @@ class Rows:
 
     def records(self) -> Iterator[dict[Any, Any]]:
         """Each row by the names of its columns, with its values as the object holds them."""
-        names = self.names
-        if not names:
+        if not self.names:
             return iter([{} for _ in range(len(self))])
-        columns = [self.values(name) for name in names]
-        return (dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True))
+        columns = [self.values(name) for name in self.names]
+        return (dict(zip(self.names, row, strict=True)) for row in zip(*columns, strict=True))
 
 
 class PandasFrame(Rows):
     """A pandas frame, or one that behaves as such; columns may be called by numbers or by tuples."""
 
-    @property
-    def names(self) -> list[Any]:
-        return list(self.data.columns)
-
-    def __len__(self) -> int:
-        return len(self.data)
+    def __init__(self, data: Any, name: str) -> None:
+        super().__init__(data, name, data.columns, len(data))
 
     def values(self, column: Any) -> Iterable[Any]:
+        """The values of the first column that is called so."""
         series: Iterable[Any] = self.data.iloc[:, self.names.index(column)]
         return series
 
-    def with_columns(self, columns: Mapping[Any, Sequence[Any]]) -> Any:
-        frame = self.data.copy()
+    def with_columns(self, columns: Mapping[str, Sequence[Any]], examples: Mapping[str, Any]) -> Any:
+        """A copy with its index; where columns are called by tuples, new ones are called ``("prediction", "")``."""
+        frame, levels = self.data.copy(), self.data.columns.nlevels
         for column, values in columns.items():
-            frame[column] = list(values)  # a list has no index, so values go to rows by their order
+            # A list has no index, so values go to rows by their order.
+            new = list(values) if len(values) else _no_rows(examples[column])
+            frame[column if levels == 1 else (column, *[""] * (levels - 1))] = new
         return frame
 
 
 class PolarsFrame(Rows):
     """A polars frame; a lazy one is computed once, and given back as a lazy one."""
 
-    def __init__(self, data: Any, name: str = "data") -> None:
-        super().__init__(data, name)
+    def __init__(self, data: Any, name: str) -> None:
         self._lazy = hasattr(data, "collect")
         self._frame = data.collect() if self._lazy else data
-
-    @property
-    def names(self) -> list[Any]:
-        return list(self._frame.columns)
-
-    def __len__(self) -> int:
-        return int(self._frame.height)
+        super().__init__(data, name, self._frame.columns, self._frame.height)
 
     def values(self, column: Any) -> Iterable[Any]:
+        """The values, of which some thousands are Python objects at a time."""
         series = self._frame[column]
         for start in range(0, len(series), _AT_ONCE):
             yield from series.slice(start, _AT_ONCE).to_list()
 
-    def with_columns(self, columns: Mapping[Any, Sequence[Any]]) -> Any:
-        polars = sys.modules["polars"]
-        more = [polars.Series(name, _lists(values), strict=False) for name, values in columns.items()]
+    def with_columns(self, columns: Mapping[str, Sequence[Any]], examples: Mapping[str, Any]) -> Any:
+        """A frame of polars, lazy if this one is."""
+        polars, more = sys.modules["polars"], []
+        for column, values in columns.items():
+            series = polars.Series(column, _lists(values or [examples[column]]), strict=False)
+            more.append(series.head(len(values)))
         frame = self._frame.with_columns(more)
         return frame.lazy() if self._lazy else frame
 
@@ -147,53 +143,49 @@ class PolarsFrame(Rows):
 class ArrowTable(Rows):
     """A ``pyarrow.Table``."""
 
-    @property
-    def names(self) -> list[Any]:
-        return list(self.data.column_names)
-
-    def __len__(self) -> int:
-        return int(self.data.num_rows)
+    def __init__(self, data: Any, name: str) -> None:
+        super().__init__(data, name, data.column_names, data.num_rows)
 
     def values(self, column: Any) -> Iterable[Any]:
+        """The values, of which some thousands are Python objects at a time."""
         for batch in self.data.select([self.names.index(column)]).to_batches(_AT_ONCE):
             yield from batch.column(0).to_pylist()
 
-    def with_columns(self, columns: Mapping[Any, Sequence[Any]]) -> Any:
+    def with_columns(self, columns: Mapping[str, Sequence[Any]], examples: Mapping[str, Any]) -> Any:
+        """A table with the metadata of this one."""
         arrow, table = sys.modules["pyarrow"], self.data
         for column, values in columns.items():
-            table = table.append_column(column, arrow.array(_lists(values)))
+            array = arrow.array(_lists(values or [examples[column]]))
+            table = table.append_column(column, array.slice(0, len(values)))
         return table
 
 
 class HeldDataset(Rows):
     """A ``datasets.Dataset``, of which only the columns that are asked for are decoded; classes are read by name."""
 
-    @property
-    def names(self) -> list[Any]:
-        return list(self.data.column_names)
-
-    def __len__(self) -> int:
-        return len(self.data)
+    def __init__(self, data: Any, name: str) -> None:
+        super().__init__(data, name, data.column_names, len(data))
 
     def values(self, column: Any) -> Iterable[Any]:
+        """The values as the data set decodes them."""
         values: Iterable[Any] = self.data.select_columns([column])[column]
         return values
 
     def column(self, column: Any) -> Iterator[Any]:
+        """The values as plain Python, with names in the place of numbers of classes."""
         values = super().column(column)
-        return (
-            values if column not in self.data.features else class_names(self.data.features[column], values)
-        )
+        feature = self.data.features.get(column)
+        return values if feature is None else class_names(feature, values)
 
     def records(self) -> Iterator[dict[Any, Any]]:
+        """The rows as the data set decodes them."""
         return iter(self.data)
 
 
 class Columns(Rows):
     """A dictionary of lists."""
 
-    def __init__(self, data: Mapping[Any, Any], name: str = "data") -> None:
-        super().__init__(data, name)
+    def __init__(self, data: Mapping[Any, Any], name: str) -> None:
         self._columns: dict[Any, list[Any]] = {}
         for column, values in data.items():
             if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
@@ -206,42 +198,32 @@ class Columns(Rows):
         if len({*lengths.values()}) > 1:
             listed = ", ".join(f"{column!r} has {length:,}" for column, length in lengths.items())
             raise ConfigurationError(f"{name}: columns need the same number of rows, but {listed}")
-
-    @property
-    def names(self) -> list[Any]:
-        return list(self._columns)
-
-    def __len__(self) -> int:
-        return len(next(iter(self._columns.values()), ()))
+        super().__init__(data, name, lengths, max(lengths.values(), default=0))
 
     def values(self, column: Any) -> Iterable[Any]:
+        """The items of the list."""
         return self._columns[column]
 
 
 class Records(Rows):
     """Dictionaries, of which each is a row; a key that a row lacks is a missing value."""
 
-    def __init__(self, data: Iterable[Mapping[Any, Any]], name: str = "data") -> None:
-        super().__init__(list(data), name)
-        self._names: dict[Any, None] = {}
-        for number, row in enumerate(self.data, 1):
+    def __init__(self, data: Iterable[Mapping[Any, Any]], name: str) -> None:
+        rows, names = list(data), dict[Any, None]()
+        for number, row in enumerate(rows, 1):
             if not isinstance(row, Mapping):
                 raise ConfigurationError(
                     f"{name}: row {number}: got {shortened(row)}, but other rows are dictionaries; make all rows alike"
                 )
-            self._names |= dict.fromkeys(row)
-
-    @property
-    def names(self) -> list[Any]:
-        return list(self._names)
-
-    def __len__(self) -> int:
-        return len(self.data)
+            names |= dict.fromkeys(row)
+        super().__init__(rows, name, names, len(rows))
 
     def values(self, column: Any) -> Iterable[Any]:
+        """The value of each row, None where it has none."""
         return [row.get(column) for row in self.data]
 
     def records(self) -> Iterator[dict[Any, Any]]:
+        """Copies of the rows."""
         return map(dict, self.data)
 
 
@@ -326,15 +308,16 @@ def free_names(names: Sequence[str], taken: Sequence[Any], what: str) -> list[st
         >>> free_names(["prediction", "probability"], ["text", "label"], "results")
         ['prediction', 'probability']
     """
+    used = {column[0] if isinstance(column, tuple) else column for column in taken}
     free = []
     for name in names:
         numbered = (f"{name}_{number}" for number in count(2))
-        free.append(name if name not in taken else next(new for new in numbered if new not in taken))
+        free.append(name if name not in used else next(new for new in numbered if new not in used))
     renamed = [f"{new!r}" for name, new in zip(names, free, strict=True) if new != name]
     if renamed:
-        used = ", ".join(repr(name) for name in names if name in taken)
+        kept = ", ".join(repr(name) for name in names if name in used)
         warnings.warn(
-            f"the data have columns called {used}, which are kept; those of the {what} are called {', '.join(renamed)}",
+            f"the data have columns called {kept}, which are kept; those of the {what} are called {', '.join(renamed)}",
             stacklevel=levels_outside(),
         )
     return free
@@ -429,6 +412,13 @@ def _is_a(value: Any, library: str, kind: str) -> bool:
 def _items_of(values: Iterable[Any]) -> Iterable[Any]:
     """The items of a list, stream or column; those of a column of Arrow as plain Python."""
     return values.to_pylist() if hasattr(values, "to_pylist") else values
+
+
+def _no_rows(example: Any) -> Any:
+    """A column of pandas without rows, of the type that one with this value has."""
+    import pandas as pd  # noqa: PLC0415 - whoever has a frame of pandas has it
+
+    return pd.Series([example]).array[:0]
 
 
 def _lists(values: Sequence[Any]) -> list[Any]:

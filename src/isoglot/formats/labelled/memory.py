@@ -13,7 +13,7 @@ from isoglot.checks import shortened
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.formats.labelled.sources import DataSource, Location
 from isoglot.formats.labelled.splits import COLUMN_NAMES, SPLIT, split_of
-from isoglot.formats.rows import Rows, rows_of, table_of
+from isoglot.formats.rows import PandasFrame, Rows, rows_of, table_of
 from isoglot.languages import codes
 
 _EXTRA = ("id", "article", SPLIT)
@@ -53,9 +53,11 @@ def dataset_of(data: Any, name: str, columns: Sequence[str]) -> Dataset:
     if isinstance(data, Dataset):
         return data
     rows = table_of(data, name, columns)
-    table = {str(column): list(rows.column(column)) for column in rows.names}
     try:
-        return Dataset.from_dict(table)
+        if isinstance(rows, PandasFrame) and len({*map(str, rows.names)}) == len(rows.names):
+            named = data.set_axis(list(map(str, rows.names)), axis="columns")
+            return Dataset.from_pandas(named, preserve_index=False)  # without a Python object for each value
+        return Dataset.from_dict({str(column): list(rows.column(column)) for column in rows.names})
     except (TypeError, ValueError) as error:  # values of several types in a column
         raise ConfigurationError(f"{name}: cannot be read as a table ({error})") from error
 
@@ -216,7 +218,9 @@ def _checked_values(rows: Rows, column: Any, feature: Any) -> list[Any]:
             raise InputError(
                 f"row {number} of the data set has no {column!r}; fill it in, or leave the row out"
             )
-        if isinstance(feature, List) and not isinstance(value, list):  # of a text the library would make characters
+        if isinstance(feature, List) and not isinstance(
+            value, list
+        ):  # of a text the library would make characters
             raise ConfigurationError(
                 f"column {column!r} is {type(value).__name__}, but a list is needed; split it"
             )
