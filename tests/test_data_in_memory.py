@@ -112,7 +112,8 @@ def encoder() -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def models(encoder: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """A model for labels of each type, each trained one step on rows in another container."""
-    folder, trained = tmp_path_factory.mktemp("models"), {}
+    folder = tmp_path_factory.mktemp("models")
+    trained: dict[str, Path] = {}
     holders = [
         "pandas",
         "polars",

@@ -14,7 +14,8 @@ import pytest
 from datasets import ClassLabel, Dataset, DatasetDict, Features, List, Value
 
 from isoglot.errors import ConfigurationError
-from isoglot.formats.rows import Items, Rows, free_names, plain, rows_of, table_of
+from isoglot.formats.plain_values import plain
+from isoglot.formats.rows import Items, RowTable, free_names, rows_of, table_of
 
 COLUMNS = {"text": ["a river", None, "a horse"], "words": [["a", "river"], [], ["a"]], "n": [1, 2, 3]}
 HELD = {
@@ -42,7 +43,7 @@ def test_every_container_has_the_same_columns_and_takes_more_of_them(held: str) 
 
 def test_a_pandas_frame_keeps_index_and_types_and_is_not_changed() -> None:
     frame = pd.DataFrame({"kind": pd.Categorical(["x", "y"]), "n": np.array([1, 2], np.int8)}, index=[5, 5])
-    back = rows_of(frame).with_columns({"new": [1.5, 2.5]}, {"new": 0.0})  # type: ignore[union-attr]
+    back = rows_of(frame).with_columns({"new": [1.5, 2.5]}, {"new": 0.0})
     pd.testing.assert_frame_equal(back[["kind", "n"]], frame)
     assert list(frame.columns) == ["kind", "n"] and back["new"].tolist() == [1.5, 2.5]
 
@@ -52,7 +53,7 @@ def test_columns_without_rows_have_their_types(held: str) -> None:
     empty = {"pandas": HELD["pandas"].iloc[:0], "polars": HELD["polars"].head(0), "arrow": HELD["arrow"][:0]}
     rows = table_of(empty[held], "data")
     back = rows.with_columns({"p": [], "t": [], "w": []}, {"p": 0.5, "t": "", "w": [""]})
-    one = rows_of({"x": [1]}).with_columns({"p": [0.5], "t": [""], "w": [[""]]}, {})  # type: ignore[union-attr]
+    one = rows_of({"x": [1]}).with_columns({"p": [0.5], "t": [""], "w": [[""]]}, {})
     if held == "pandas":
         assert (back.dtypes[["p", "t", "w"]] == one.dtypes[["p", "t", "w"]]).all()
     elif held == "polars":
@@ -66,7 +67,7 @@ def test_classes_of_a_data_set_are_read_by_name() -> None:
     kinds = ClassLabel(names=["x", "y"])
     features = Features({"kind": kinds, "tags": List(kinds), "n": Value("int64")})
     rows = rows_of(Dataset.from_dict({"kind": [1, -1], "tags": [[0, 1], []], "n": [1, 2]}, features=features))
-    assert isinstance(rows, Rows)
+    assert isinstance(rows, RowTable)
     assert list(rows.column("kind")) == ["y", "-"] and list(rows.column("tags")) == [["x", "y"], []]
 
 
@@ -79,7 +80,7 @@ def test_values_are_plain_python() -> None:
 
 def test_nested_columns_and_columns_of_any_name() -> None:
     nested = rows_of({"t": [{"en": "a"}, None], "t.de": ["x", "y"]})
-    assert isinstance(nested, Rows)
+    assert isinstance(nested, RowTable)
     assert list(nested.column("t.en")) == ["a", None] and list(nested.column("t.de")) == ["x", "y"]
     with pytest.raises(ConfigurationError, match="row 1: no 'fr' inside; known: en"):
         list(nested.column("t.fr"))

@@ -16,8 +16,9 @@ from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.prepare import PrepareSummary
 from isoglot.corpus.prepare import prepare as prepare_sources
 from isoglot.errors import ConfigurationError, InputError
+from isoglot.formats.plain_values import cell
 from isoglot.formats.records import wanted_columns
-from isoglot.formats.rows import CONTAINERS, Items, Rows, cell, rows_of
+from isoglot.formats.rows import CONTAINERS, Items, RowTable, rows_of
 from isoglot.formats.sources import LANGUAGES, ROLES, Kind, Reading, Source, sources_from
 from isoglot.languages import codes_of
 from isoglot.python_messages import names_arguments
@@ -160,19 +161,17 @@ def _write_rows(inputs: Any, file: Path, source: Source, kind: Kind) -> None:
         )
 
 
-def _named_rows(rows: Rows | Items, source: Source, kind: Kind) -> Iterator[dict[str, Any]]:
-    """Each row by the names of its columns, as plain Python; of a table only columns that the corpus is made of."""
-    known = rows.names if isinstance(rows, Rows) else getattr(rows.data, "column_names", None)
-    if known is not None:  # other columns may be slow to decode
-        labels = [str(name) for name in known]
-        wanted = set(wanted_columns(source, kind, labels)) if labels else set()
-        names = [name for name, label in zip(known, labels, strict=True) if label in wanted]
-        if isinstance(rows, Rows):
-            columns = [rows.column(name) for name in names]
-            for values in zip(*columns, strict=True):
-                yield dict(zip(map(str, names), values, strict=True))
-            return
-        rows = Items(rows.data.select_columns(names))
+def _named_rows(rows: RowTable | Items, source: Source, kind: Kind) -> Iterator[dict[str, Any]]:
+    """Each row by the names of its columns, as plain Python."""
+    if isinstance(rows, RowTable):
+        names = _columns_read(rows.names, source, kind)
+        columns = [rows.column(name) for name in names]
+        for values in zip(*columns, strict=True):
+            yield dict(zip(map(str, names), values, strict=True))
+        return
+    known = getattr(rows.data, "column_names", None)  # of a data set that is streamed
+    if known is not None:
+        rows = Items(rows.data.select_columns(_columns_read(known, source, kind)))
     for number, row in enumerate(rows, 1):
         if isinstance(row, tuple | list) and len(row) == len(ROLES[kind]):
             row = dict(zip(ROLES[kind], row, strict=True))  # noqa: PLW2901 - the same row, by its names
@@ -182,3 +181,11 @@ def _named_rows(rows: Rows | Items, source: Source, kind: Kind) -> Iterator[dict
                 "with these names"
             )
         yield {str(name): cell(value, f"row {number}: {name!r}") for name, value in row.items()}
+
+
+def _columns_read(names: Sequence[Any], source: Source, kind: Kind) -> list[Any]:
+    """The columns of a table that a corpus is made of; others may be slow to decode."""
+    if not names:
+        return []
+    wanted = set(wanted_columns(source, kind, list(map(str, names))))
+    return [name for name in names if str(name) in wanted]

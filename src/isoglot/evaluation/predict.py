@@ -17,7 +17,8 @@ from isoglot.evaluation.head import FinetunedModel
 from isoglot.evaluation.options import EvaluateOptions
 from isoglot.formats.labelled.memory import MemorySource, as_dataset, require_known, schema_values
 from isoglot.formats.labelled.splits import COLUMN_NAMES
-from isoglot.formats.rows import Rows, free_names, is_missing, rows_of, table_of
+from isoglot.formats.plain_values import is_missing
+from isoglot.formats.rows import RowTable, free_names, rows_of, table_of
 from isoglot.frames import ResultList
 from isoglot.modules.isolation import isolated_state
 from isoglot.modules.model_folder import model_folder
@@ -110,15 +111,15 @@ def predict(
     return ResultList(table, partial(_frame_of, rows, named, dict(zip(names, usual.values(), strict=True))))
 
 
-def _frame_of(rows: Rows, results: Mapping[str, list[Any]], examples: Mapping[str, Any], _: Any) -> Any:
+def _frame_of(rows: RowTable, results: Mapping[str, list[Any]], examples: Mapping[str, Any], _: Any) -> Any:
     """The data with the results as more columns."""
     return rows.with_columns(results, examples)
 
 
-def _rows(data: Any, columns: Mapping[str, Any]) -> Rows:
+def _rows(data: Any, columns: Mapping[str, Any]) -> RowTable:
     """Data by columns; texts, and words of sentences, are a column each."""
     rows = rows_of(data, "data")
-    if isinstance(rows, Rows):
+    if isinstance(rows, RowTable):
         return rows
     items = list(rows)
     first = next((item for item in items if not is_missing(item)), None)
@@ -129,10 +130,12 @@ def _rows(data: Any, columns: Mapping[str, Any]) -> Rows:
     return table_of(items, "data", [columns.get(name, name) for name in ("first", "second")])
 
 
-def _examples(rows: Rows, task: TrainableTask, columns: Mapping[str, Any], labels: Sequence[str]) -> Dataset:
+def _examples(
+    rows: RowTable, task: TrainableTask, columns: Mapping[str, Any], labels: Sequence[str]
+) -> Dataset:
     """One example for each row, with something in the place of labels, which predictions do not depend on.
 
-    Rows are numbered, whatever ids they have. Columns of splits and languages do not choose among them.
+    RowTable are numbered, whatever ids they have. Columns of splits and languages do not choose among them.
     """
     schema: Features | None = getattr(task, "schema", None)
     if schema is None:
@@ -157,7 +160,7 @@ def _examples(rows: Rows, task: TrainableTask, columns: Mapping[str, Any], label
 
 
 def _loaded(
-    task: TrainableTask, examples: Dataset, rows: Rows, language: str, columns: Mapping[str, Any]
+    task: TrainableTask, examples: Dataset, rows: RowTable, language: str, columns: Mapping[str, Any]
 ) -> Dataset:
     """The examples as the task reads them: every one, each in the language that its row names."""
     task.data = MemorySource(("data",), {("", ""): examples})

@@ -210,7 +210,9 @@ class FineTuning:
         chosen_by = {"source": self.languages, "joint": options.select_languages, "last": ()}[options.select]
         with_dev = [code for code in chosen_by if self.task.data.has_dev(code)]
         labels = getattr(self.task, "allowed", None)  # before the model says which they are
-        named = {} if labels == getattr(type(self.task), "allowed", None) else {"allowed": list(labels or ())}
+        named: dict[str, Any] = (
+            {} if labels == getattr(type(self.task), "allowed", None) else {"allowed": list(labels or ())}
+        )
         if self.label_values:  # 1 and "1" have the same text, and a model predicts the one that it was given
             named["label_values"] = self.label_values
         return {

@@ -11,7 +11,8 @@ from typing import Any
 
 from isoglot.checks import did_you_mean, is_text, shortened
 from isoglot.errors import ConfigurationError
-from isoglot.formats.rows import HeldDataset, Items, Rows, cell, free_names, inner_value, is_missing, rows_of
+from isoglot.formats.plain_values import cell, inner_value, is_missing
+from isoglot.formats.rows import HeldDataset, Items, RowTable, free_names, rows_of
 from isoglot.formats.sentence_pair import SentencePair
 from isoglot.formats.words import split_words
 
@@ -34,7 +35,7 @@ class PairsInMemory:
 
     pairs: Iterator[SentencePair]
     length: int | None = None
-    table: Rows | None = None
+    table: RowTable | None = None
 
     def __iter__(self) -> Iterator[SentencePair]:
         return self.pairs
@@ -81,7 +82,7 @@ def pairs_in_memory(pairs: Any, source: Any, target: Any, *, whole: bool = False
     return PairsInMemory(_numbered(_of_table(rows, names, others)), len(rows), table)
 
 
-def with_links(table: Rows, sides: Sequence[Any], pairs: Sequence[SentencePair]) -> Any:
+def with_links(table: RowTable, sides: Sequence[Any], pairs: Sequence[SentencePair]) -> Any:
     """A table with what alignment says of its rows as more columns; ``sides`` are the columns that were read.
 
     The text of a side is a column too where it stands inside another one, such as ``translation.en``.
@@ -127,7 +128,7 @@ def _require_columns(names: Sequence[Any], known: Iterable[Any]) -> None:
 
 
 def _of_table(
-    rows: Rows, names: Sequence[Any], others: Sequence[Any]
+    rows: RowTable, names: Sequence[Any], others: Sequence[Any]
 ) -> Iterator[tuple[Any, Any, dict[str, Any]]]:
     """Both sides of each row, and its other columns."""
     sides = [rows.column(name) for name in names]

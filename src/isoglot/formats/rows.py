@@ -7,7 +7,7 @@ a pandas frame                                     :class:`PandasFrame`         
 a polars frame, eager or lazy                      :class:`PolarsFrame`            a polars frame, eager or lazy
 a ``pyarrow.Table``                                :class:`ArrowTable`             a ``pyarrow.Table``
 a ``datasets.Dataset``                             :class:`HeldDataset`            a pandas frame
-a dictionary of lists                              :class:`Columns`                a pandas frame
+a dictionary of lists                              :class:`ColumnTable`                a pandas frame
 a list, an array, a column, a stream, an iterator  :class:`Items`                  a pandas frame
 =================================================  ==============================  ==================================
 
@@ -18,26 +18,24 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set, Sized
 from itertools import count
-from numbers import Real
 from typing import Any
 
-from isoglot.checks import did_you_mean, levels_outside, shortened
+from isoglot.checks import levels_outside, shortened
 from isoglot.errors import ConfigurationError
+from isoglot.formats.plain_values import cell, class_names, inner_value, is_a, plain
 
 CONTAINERS = (
     "a datasets.Dataset, a pandas or polars frame, a pyarrow.Table, a dictionary of lists, or a list of "
     "dictionaries"
 )
 """The end of a message about data that are none of these."""
-NO_LABEL = "-"
-"""What a class number below 0 becomes."""
 _AT_ONCE = 10_000
 """Rows of a column of Arrow or polars that are Python objects at a time."""
 
 
-class Rows:
+class RowTable:
     """Rows of a table: columns with names, all of the same length.
 
     Values that are read are plain Python (:func:`plain`); values of columns that only pass through stay as they are.
@@ -95,7 +93,7 @@ class Rows:
         return (dict(zip(self.names, row, strict=True)) for row in zip(*columns, strict=True))
 
 
-class PandasFrame(Rows):
+class PandasFrame(RowTable):
     """A pandas frame, or one that behaves as such; columns may be called by numbers or by tuples."""
 
     def __init__(self, data: Any, name: str) -> None:
@@ -116,7 +114,7 @@ class PandasFrame(Rows):
         return frame
 
 
-class PolarsFrame(Rows):
+class PolarsFrame(RowTable):
     """A polars frame; a lazy one is computed once, and given back as a lazy one."""
 
     def __init__(self, data: Any, name: str) -> None:
@@ -140,7 +138,7 @@ class PolarsFrame(Rows):
         return frame.lazy() if self._lazy else frame
 
 
-class ArrowTable(Rows):
+class ArrowTable(RowTable):
     """A ``pyarrow.Table``."""
 
     def __init__(self, data: Any, name: str) -> None:
@@ -160,7 +158,7 @@ class ArrowTable(Rows):
         return table
 
 
-class HeldDataset(Rows):
+class HeldDataset(RowTable):
     """A ``datasets.Dataset``, of which only the columns that are asked for are decoded; classes are read by name."""
 
     def __init__(self, data: Any, name: str) -> None:
@@ -182,7 +180,7 @@ class HeldDataset(Rows):
         return iter(self.data)
 
 
-class Columns(Rows):
+class ColumnTable(RowTable):
     """A dictionary of lists."""
 
     def __init__(self, data: Mapping[Any, Any], name: str) -> None:
@@ -205,7 +203,7 @@ class Columns(Rows):
         return self._columns[column]
 
 
-class Records(Rows):
+class RecordTable(RowTable):
     """Dictionaries, of which each is a row; a key that a row lacks is a missing value."""
 
     def __init__(self, data: Iterable[Mapping[Any, Any]], name: str) -> None:
@@ -241,7 +239,7 @@ class Items:
         return iter(_items_of(self.data))
 
 
-def rows_of(data: Any, name: str = "data") -> Rows | Items:
+def rows_of(data: Any, name: str = "data") -> RowTable | Items:
     """The rows of any object that holds some: a table by its columns, everything else item by item.
 
     Args:
@@ -256,26 +254,26 @@ def rows_of(data: Any, name: str = "data") -> Rows | Items:
         >>> table.names, list(table.column("text")), len(table)
         (['text', 'stars'], ['a river', 'a horse'], 2)
     """
-    if _is_a(data, "datasets", "Dataset"):
+    if is_a(data, "datasets", "Dataset"):
         return HeldDataset(data, name)
-    if _is_a(data, "polars", "DataFrame") or _is_a(data, "polars", "LazyFrame"):
+    if is_a(data, "polars", "DataFrame") or is_a(data, "polars", "LazyFrame"):
         return PolarsFrame(data, name)
-    if _is_a(data, "pyarrow", "Table"):
+    if is_a(data, "pyarrow", "Table"):
         return ArrowTable(data, name)
     if hasattr(data, "iloc") and hasattr(data, "columns"):  # pandas, and what behaves as pandas
         return PandasFrame(data, name)
-    if _is_a(data, "datasets", "DatasetDict"):
+    if is_a(data, "datasets", "DatasetDict"):
         raise ConfigurationError(
             f"{name}: got the splits {', '.join(data)}; pass one of them, such as data[{next(iter(data), '')!r}]"
         )
     if isinstance(data, Mapping):
-        return Columns(data, name)
+        return ColumnTable(data, name)
     if isinstance(data, str | bytes) or not hasattr(data, "__iter__"):
         raise ConfigurationError(f"{name}: got {shortened(data)}; pass {CONTAINERS}")
     return Items(data)
 
 
-def table_of(data: Any, name: str, columns: Sequence[str] = ()) -> Rows:
+def table_of(data: Any, name: str, columns: Sequence[str] = ()) -> RowTable:
     """The rows of any object, by columns; rows that are tuples are of ``columns``.
 
     Example:
@@ -283,15 +281,17 @@ def table_of(data: Any, name: str, columns: Sequence[str] = ()) -> Rows:
         ['b']
     """
     rows = rows_of(data, name)
-    if isinstance(rows, Rows):
+    if isinstance(rows, RowTable):
         return rows
+    if isinstance(data, Set):
+        raise ConfigurationError(f"{name}: got {shortened(data)}, a set without an order; pass {CONTAINERS}")
     items = list(rows)
     if columns and items and all(isinstance(row, tuple) and len(row) == len(columns) for row in items):
-        return Records([dict(zip(columns, row, strict=True)) for row in items], name)
+        return RecordTable([dict(zip(columns, row, strict=True)) for row in items], name)
     if items and not any(isinstance(row, Mapping) for row in items):
         pairs = f" or of ({', '.join(columns)}) pairs" if columns else ""
         raise ConfigurationError(f"{name}: got {shortened(items)}; pass {CONTAINERS}{pairs}")
-    return Records(items, name)
+    return RecordTable(items, name)
 
 
 def free_names(names: Sequence[str], taken: Sequence[Any], what: str) -> list[str]:
@@ -323,90 +323,8 @@ def free_names(names: Sequence[str], taken: Sequence[Any], what: str) -> list[st
     return free
 
 
-def class_names(feature: Any, values: Iterable[Any]) -> Iterator[Any]:
-    """Values of a column of a data set, with names in the place of numbers of classes, also inside lists."""
-    element = getattr(feature, "feature", feature)
-    if not _is_a(element, "datasets", "ClassLabel"):
-        return iter(values)
-
-    def named(value: Any) -> Any:
-        if isinstance(value, list):
-            return [named(item) for item in value]
-        if value is None or isinstance(value, str):
-            return value
-        return element.names[value] if value >= 0 else NO_LABEL
-
-    return map(named, values)
-
-
-def is_missing(value: Any) -> bool:
-    """Whether a value stands for none: ``None``, NaN, or pandas' ``NA`` and ``NaT``."""
-    if isinstance(value, Real):
-        return bool(value != value)  # noqa: PLR0124 - only NaN differs from itself
-    return value is None or type(value).__name__ in ("NAType", "NaTType")
-
-
-def plain(value: Any) -> Any:
-    """A value as plain Python: None where it is missing, text in place of bytes, lists, dictionaries, numbers.
-
-    Raises:
-        UnicodeDecodeError: Bytes that are not UTF-8.
-
-    Example:
-        >>> plain(b"ta potamo"), plain(("a", float("nan")))
-        ('ta potamo', ['a', None])
-    """
-    if isinstance(value, str):
-        return value
-    if isinstance(value, bytes | bytearray):
-        return value.decode("utf-8")
-    if isinstance(value, Mapping):
-        return {key: plain(inner) for key, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(inner) for inner in value]
-    if is_missing(value):
-        return None
-    if hasattr(value, "tolist"):  # a number or an array of numpy
-        inner = value.tolist()
-        return plain(inner) if isinstance(inner, list) else inner
-    return value
-
-
-def cell(value: Any, place: str) -> Any:
-    """A value as :func:`plain`; ``place`` is what messages call it."""
-    try:
-        return plain(value)
-    except UnicodeDecodeError as error:
-        raise ConfigurationError(
-            f"{place} has bytes that are not UTF-8 ({shortened(value)}); decode them first, with the encoding that "
-            "they are in: value.decode('cp1252')"
-        ) from error
-
-
-def inner_value(value: Any, names: Sequence[str], place: str) -> Any:
-    """What stands inside nested dictionaries; nothing stands inside a missing value.
-
-    Raises:
-        ConfigurationError: A name is not there.
-    """
-    for name in names:
-        if value is None:
-            return None
-        if not isinstance(value, Mapping) or name not in value:
-            known = did_you_mean(name, value) if isinstance(value, Mapping) else f"got {shortened(value)}"
-            raise ConfigurationError(f"{place}: no {name!r} inside; {known}")
-        value = value[name]
-    return value
-
-
 def _head(column: Any) -> Any:
     return column.split(".")[0] if isinstance(column, str) else column
-
-
-def _is_a(value: Any, library: str, kind: str) -> bool:
-    """Whether a value is of a class of a library, which is not imported to find out."""
-    loaded = getattr(sys.modules.get(library), kind, None)
-    return loaded is not None and isinstance(value, loaded)
 
 
 def _items_of(values: Iterable[Any]) -> Iterable[Any]:

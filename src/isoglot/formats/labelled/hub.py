@@ -14,7 +14,7 @@ from datasets import Dataset, Features, Value
 from isoglot.errors import ConfigurationError, InputError, reason
 from isoglot.formats.labelled.sources import Location, filled
 from isoglot.formats.labelled.splits import split_names
-from isoglot.formats.rows import class_names
+from isoglot.formats.plain_values import class_names
 from isoglot.languages import same_language
 
 

@@ -13,7 +13,7 @@ from isoglot.checks import shortened
 from isoglot.errors import ConfigurationError, InputError
 from isoglot.formats.labelled.sources import DataSource, Location
 from isoglot.formats.labelled.splits import COLUMN_NAMES, SPLIT, split_of
-from isoglot.formats.rows import PandasFrame, Rows, rows_of, table_of
+from isoglot.formats.rows import PandasFrame, RowTable, rows_of, table_of
 from isoglot.languages import codes
 
 _EXTRA = ("id", "article", SPLIT)
@@ -116,7 +116,7 @@ def memory_source(data: Any, schema: Features, columns: Mapping[str, Any] | None
     return MemorySource(tuple(names), {key: tables[key] for key in order}, values)
 
 
-def _flat(data: Any, language: str, split: str, heads: set[str]) -> list[tuple[tuple[str, str], Rows]]:
+def _flat(data: Any, language: str, split: str, heads: set[str]) -> list[tuple[tuple[str, str], RowTable]]:
     """Each table of nested mappings, with its language and split; ``heads`` are columns that a table has."""
     if isinstance(data, Mapping) and not _is_table(data, heads):
         tables = []
@@ -146,7 +146,7 @@ def _is_table(data: Mapping[Any, Any], heads: set[str]) -> bool:
         if isinstance(values, Mapping) or hasattr(values, "columns") or hasattr(values, "column_names"):
             continue
         if hasattr(values, "__len__") and hasattr(values, "__iter__"):
-            first = next(iter(values), {})
+            first: Any = next(iter(values), {})
             if not isinstance(first, Mapping):
                 return True
     return False
@@ -159,7 +159,7 @@ def with_schema(rows: Dataset, schema: Features, columns: Mapping[str, Any] | No
     for :func:`memory_source`.
     """
     table = rows_of(rows)
-    if not isinstance(table, Rows):
+    if not isinstance(table, RowTable):
         raise TypeError(f"expected a data set, got {type(rows).__name__}")
     return as_dataset(schema_values(table, schema, columns), schema)
 
@@ -173,7 +173,7 @@ def require_known(columns: Mapping[str, Any], schema: Features) -> None:
 
 
 def schema_values(
-    rows: Rows,
+    rows: RowTable,
     schema: Features,
     columns: Mapping[str, Any] | None = None,
     *,
@@ -207,10 +207,10 @@ def schema_values(
 
 
 def _is_text(feature: Any) -> bool:
-    return feature == Value("string")
+    return bool(feature == Value("string"))
 
 
-def _checked_values(rows: Rows, column: Any, feature: Any) -> list[Any]:
+def _checked_values(rows: RowTable, column: Any, feature: Any) -> list[Any]:
     """A column's values: none is missing, lists where lists are needed, no list where a text is."""
     values = list(rows.column(column))
     for number, value in enumerate(values, 1):
