@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import random
 import warnings
 from collections.abc import Callable, Iterator
@@ -309,6 +310,40 @@ def test_other_tasks_predict_for_every_row_whatever_it_says_of_split_and_languag
         iso.predict(tmp_path / "pos", "pos", {"words": [None]}, progress=False)
 
 
+@pytest.mark.parametrize(
+    "column", [pd.Series, pl.Series, lambda values: pa.chunked_array([values]), np.array]
+)
+def test_columns_of_any_library_are_lists_of_texts(
+    column: Callable[[list[str]], Any], encoder: dict[str, Any]
+) -> None:
+    lines = ["0-0 1-1", "0-0"]
+    assert iso.score(column(lines), column(lines)) == iso.score(lines, lines)
+    own = {name: encoder[name] for name in ("model", "tokenizer")}
+    texts = iso.TextEncoder(own["model"], tokenizer=own["tokenizer"])
+    assert np.array_equal(texts.encode(column(TEXTS)), texts.encode(TEXTS))
+    pairs = iso.align_many(source=column(TEXTS), target=column(TEXTS), method="hmm", progress=False)
+    assert [pair.source for pair in pairs] == TEXTS
+
+
+def test_nothing_is_shown_that_nobody_asked_for(
+    encoder: dict[str, Any], tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    columns = {"text": TEXTS * 2, "label": ["x", "y"] * 4}
+    data = {**columns, "language": ["en", "en", "de", "de"] * 2, "split": ["train"] * 4 + ["dev"] * 4}
+    model = iso.finetune(task="text_classification", data=data, out=tmp_path / "run", epochs=1, **encoder)
+    assert capfd.readouterr() == ("", "")
+    history = model.history
+    assert (
+        history.index[0] == 1
+        and np.isfinite(history["loss"]).any()
+        and history["eval_selection"].notna().sum() == 1
+    )
+    with pytest.raises(
+        ConfigurationError, match="got DataFrame, but project reads files; write it to one first"
+    ):
+        iso.project(pd.DataFrame(columns), None, tmp_path / "out")  # type: ignore[arg-type]
+
+
 def test_results_that_were_sorted_or_cut_are_frames_of_what_is_left(models: dict[str, Path]) -> None:
     frame = pd.DataFrame({"text": TEXTS}, index=[4, 3, 2, 1])
     said = iso.predict(models["int"], "text_classification", frame, progress=False)
@@ -316,3 +351,7 @@ def test_results_that_were_sorted_or_cut_are_frames_of_what_is_left(models: dict
     assert list(said.to_frame()["text"]) == sorted(TEXTS) and list(said.to_frame().index) == [0, 1, 2, 3]
     del said[1:]
     assert len(said.to_frame()) == 1
+    again = iso.predict(models["int"], "text_classification", frame, progress=False)
+    assert pickle.loads(pickle.dumps(again)).to_frame()["prediction"].tolist() == [
+        row["prediction"] for row in again
+    ]

@@ -38,6 +38,8 @@ def class_names(feature: Any, values: Iterable[Any]) -> Iterator[Any]:
 
 def is_missing(value: Any) -> bool:
     """Whether a value stands for none: ``None``, NaN, or pandas' ``NA`` and ``NaT``."""
+    if isinstance(value, str):
+        return False
     if isinstance(value, Real):
         return bool(value != value)  # noqa: PLR0124 - only NaN differs from itself
     return value is None or type(value).__name__ in ("NAType", "NaTType")

@@ -32,7 +32,7 @@ CONTAINERS = (
 )
 """The end of a message about data that are none of these."""
 _AT_ONCE = 10_000
-"""Rows of a column of Arrow or polars that are Python objects at a time."""
+"""Rows of a column of Arrow, polars or a data set that are Python objects at a time."""
 
 
 class RowTable:
@@ -83,6 +83,9 @@ class RowTable:
             )
         inside = [] if held == column else str(column).split(".")[1:]
         for number, value in enumerate(self.values(held), 1):
+            if type(value) is str and not inside:  # most values: no message is made up for them
+                yield value
+                continue
             yield inner_value(cell(value, f"row {number}: column {held!r}"), inside, f"row {number}")
 
     def records(self) -> Iterator[dict[Any, Any]]:
@@ -165,9 +168,9 @@ class HeldDataset(RowTable):
         super().__init__(data, name, data.column_names, len(data))
 
     def values(self, column: Any) -> Iterable[Any]:
-        """The values as the data set decodes them."""
-        values: Iterable[Any] = self.data.select_columns([column])[column]
-        return values
+        """The values as the data set decodes them, some thousands at a time."""
+        for batch in self.data.select_columns([column]).iter(_AT_ONCE):
+            yield from batch[column]
 
     def column(self, column: Any) -> Iterator[Any]:
         """The values as plain Python, with names in the place of numbers of classes."""

@@ -20,6 +20,8 @@ _EXTRA = ("id", "article", SPLIT)
 """Columns that are read where they are there: translations share an id, questions an article."""
 _OPTIONAL = ("language", "source_language", "target_language", "possible")
 _LABEL = "label"
+_TABLES_HAVE = ("collect", "columns", "column_names")
+"""Attributes of tables and not of lists; a lazy frame of polars, which has the first, warns of the second."""
 
 
 @dataclass(frozen=True)
@@ -66,12 +68,14 @@ def data_source(data: Any, task: Any, columns: Mapping[str, Any] | None = None) 
     """Where a task finds its data.
 
     Args:
-        data: A path, template or hub name as ``--data`` takes it, or several; or data in memory, see
-            :func:`memory_source`.
+        data: A path, template or hub name as ``--data`` takes it, several, or one for each split (``{"dev": PATH}``);
+            or data in memory, see :func:`memory_source`.
         task: The task or its class, whose ``schema`` says which columns it reads.
         columns: Column of the schema to its name in data in memory.
     """
     specs = [data] if isinstance(data, str | Path) else data
+    if isinstance(data, Mapping) and data and all(map(_is_path_of_split, data.items())):
+        specs = [f"{split_of(key)}={path}" for key, path in data.items()]  # as --data train=PATH
     if isinstance(data, DataSource):
         return data
     if isinstance(specs, Sequence) and all(isinstance(spec, str | Path) for spec in specs):
@@ -86,6 +90,11 @@ def data_source(data: Any, task: Any, columns: Mapping[str, Any] | None = None) 
             f"task {getattr(task, 'name', task)} has no `schema`, the columns of data in memory; give a path"
         )
     return memory_source(data, task.schema, columns)
+
+
+def _is_path_of_split(item: tuple[Any, Any]) -> bool:
+    name, path = item
+    return split_of(name) is not None and isinstance(path, str | Path)
 
 
 def memory_source(data: Any, schema: Features, columns: Mapping[str, Any] | None = None) -> MemorySource:
@@ -143,7 +152,7 @@ def _is_table(data: Mapping[Any, Any], heads: set[str]) -> bool:
     for values in data.values():
         if isinstance(values, str | bytes):
             return True  # one row, which is refused
-        if isinstance(values, Mapping) or hasattr(values, "columns") or hasattr(values, "column_names"):
+        if isinstance(values, Mapping) or any(hasattr(values, name) for name in _TABLES_HAVE):
             continue
         if hasattr(values, "__len__") and hasattr(values, "__iter__"):
             first: Any = next(iter(values), {})
