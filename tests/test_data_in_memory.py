@@ -341,7 +341,7 @@ def test_nothing_is_shown_that_nobody_asked_for(
     with pytest.raises(
         ConfigurationError, match="got DataFrame, but project reads files; write it to one first"
     ):
-        iso.project(pd.DataFrame(columns), None, tmp_path / "out")  # type: ignore[arg-type]
+        iso.project(pd.DataFrame(columns), None, tmp_path / "out")
 
 
 def test_results_that_were_sorted_or_cut_are_frames_of_what_is_left(models: dict[str, Path]) -> None:

@@ -28,8 +28,7 @@ _TABLES_HAVE = ("collect", "columns", "column_names")
 class MemorySource(DataSource):
     """Data sets in memory, by language and split; empty ones stand for all languages, or all splits.
 
-    ``label_values`` are the labels of the data that are no text (numbers, true and false), by the text that stands for
-    them in a head.
+    ``label_values`` are the labels that are numbers, or true and false, by the texts that stand for them in a head.
     """
 
     tables: Mapping[tuple[str, str], Dataset] = field(default_factory=dict)
