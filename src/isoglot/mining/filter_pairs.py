@@ -154,10 +154,8 @@ def filter_pairs(
     if isinstance(paths, list | tuple) and paths and all(isinstance(path, str | Path) for path in paths):
         if not any(tags) and not all(map(is_prepared, paths)):
             listed = ", ".join(repr(str(path)) for path in paths)
-            raise ConfigurationError(
-                f"name the languages of {listed}, such as languages=('en', 'de'); of texts one pair is written "
-                f"[({listed})]"
-            )
+            texts = f"; of texts one pair is written [({listed})]" if len(paths) == 2 else ""
+            raise ConfigurationError(f"name the languages of {listed}, such as languages=('en', 'de'){texts}")
         read, length = open_corpus(paths, "bitext", languages=tags if any(tags) else ()).pairs(), None
     else:
         held = pairs_in_memory(pairs, None, None, whole=True)
